@@ -1,0 +1,51 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// The trait "Embedded" builds the core in Embedded Swift: no Swift runtime in the library.
+// Linker flags live in the Makefile.
+let settings: [SwiftSetting] = [
+  .enableExperimentalFeature("Embedded", .when(traits: ["Embedded"])),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .swiftLanguageMode(.v6),
+]
+
+func core(_ name: String, on dependencies: [String]) -> Target {
+  .target(
+    name: name, dependencies: dependencies.map { .byName(name: $0) }, swiftSettings: settings)
+}
+
+func tests(of name: String, on dependencies: [String] = []) -> Target {
+  .testTarget(
+    name: "\(name)Tests", dependencies: ([name] + dependencies).map { .byName(name: $0) },
+    swiftSettings: [.swiftLanguageMode(.v6)])
+}
+
+let package = Package(
+  name: "Holdfast",
+  products: [
+    .library(name: "HoldfastStatic", type: .static, targets: ["Holdfast"]),
+    .library(name: "HoldfastHTTPStatic", type: .static, targets: ["HoldfastHTTP"]),
+  ],
+  traits: ["Embedded"],
+  targets: [
+    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
+    .systemLibrary(name: "CJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
+    .systemLibrary(name: "CHoldfast", path: "include"),
+    .target(name: "CPlatform"),
+    core("Base", on: ["CPlatform", "CJansson"]),
+    core("Vault", on: ["Base", "CSodium"]),
+    core("Store", on: ["Vault", "CSQLite"]),
+    core("Policy", on: ["Base"]),
+    core("Supabase", on: ["Policy", "Vault"]),
+    core("Engine", on: ["Store", "Policy", "Supabase"]),
+    core("Holdfast", on: ["Engine", "CHoldfast"]),
+    .target(name: "HoldfastHTTP", dependencies: ["CHoldfast"]),
+    tests(of: "Base"),
+    tests(of: "Vault", on: ["Base"]),
+    tests(of: "Store", on: ["Vault", "Base"]),
+    tests(of: "Policy", on: ["Base"]),
+    tests(of: "Supabase", on: ["Policy", "Vault", "Base"]),
+  ]
+)
