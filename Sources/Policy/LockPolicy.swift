@@ -1,0 +1,70 @@
+/// When the session is locked, what opens it, and what is shown meanwhile.
+enum LockPolicy {
+  /// Why a lock is due; nil when it is not. The first cause that holds is the one that is told.
+  static func cause(_ s: Situation) -> Reason? {
+    if s.lockedByUser { return .userLocked }
+    if s.absence == .long { return .backgroundTimeout }
+    if s.clock == .movedBack && s.presence == .available { return .clockMovedBack }
+    if s.window == .outside { return .sessionWindow }
+    if expiryLocks(s) { return .sessionExpired }
+    if s.record == .sealed { return s.token == .expired ? .sessionExpired : .userLocked }
+    return nil
+  }
+
+  /// An expired access token asks for the user at a cold start alone (RES-2). In a running process it
+  /// is refreshed silently, and so it is where no biometrics could be asked for.
+  private static func expiryLocks(_ s: Situation) -> Bool {
+    guard s.token == .expired && s.occasion == .resume else { return false }
+    switch s.presence {
+    case .available, .required: return true
+    case .unenrolled, .off: return false
+    }
+  }
+
+  /// Whether the prompt has opened the session: the key store released the biometric key, and there
+  /// is a wrap that it opens. A host's word alone opens nothing (SES-10).
+  static func opens(_ s: Situation) -> Bool {
+    s.occasion == .unlock && s.outcome == .success && s.presence == .available
+  }
+
+  /// The screen of a session that is locked because of `cause`.
+  ///
+  /// The device wrap is erased only where the biometric key can open the session again: without it,
+  /// locking would destroy the session, so it is a matter of policy and ends at the sign-in.
+  static func locked(_ s: Situation, because cause: Reason) -> Verdict {
+    let lock = s.record == .open && s.presence == .available
+    if let reason = failure(s) { return Verdict(.signIn, reason, lock: lock) }
+    if let reason = impossible(s) { return Verdict(.signIn, reason, lock: lock) }
+    if s.occasion == .unlock && s.outcome == .withheld {
+      return Verdict(.unlock, .biometricWithheld, lock: lock)
+    }
+    return Verdict(.unlock, cause, lock: lock)
+  }
+
+  /// Why the prompt did not open the session, when there was one and it gives way to the sign-in
+  /// (RES-6): each cause has its own reason.
+  private static func failure(_ s: Situation) -> Reason? {
+    guard s.occasion == .unlock else { return nil }
+    switch s.outcome {
+    case .failed: return .biometricFailed
+    case .cancelled: return .biometricCancelled
+    case .lockout: return .biometricLockout
+    case .lockoutPermanent: return .biometricLockoutPermanent
+    case .notEnrolled: return .biometricNotEnrolled
+    case .unavailable: return .biometricUnavailable
+    case .invalidated: return .keyLost
+    case .none, .success, .withheld: return nil
+    }
+  }
+
+  /// Why no prompt can open the session. A sealed session without a biometric wrap has lost the only
+  /// key that opened it (SES-9).
+  private static func impossible(_ s: Situation) -> Reason? {
+    switch s.presence {
+    case .available: nil
+    case _ where s.record == .sealed: .keyLost
+    case .unenrolled, .required: .biometricNotEnrolled
+    case .off: .biometricOff
+    }
+  }
+}

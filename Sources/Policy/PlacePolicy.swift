@@ -1,0 +1,67 @@
+/// Where a user with an open session goes: the choice of organisation is data, the guard is proof.
+enum PlacePolicy {
+  /// The place for a session that is open; `arrival` is the reason given with the home screen.
+  static func place(_ s: Situation, as arrival: Reason) -> Verdict {
+    var verdict = screen(s, as: arrival)
+    verdict.offline = s.network == .offline
+    verdict.stale = s.membership != .unasked && isStale(s)
+    verdict.owesValidation = s.freshness != .confirmed || s.token == .expired
+    verdict.asksGuard = asksGuard(s)
+    return verdict
+  }
+
+  private static func screen(_ s: Situation, as arrival: Reason) -> Verdict {
+    switch s.membership {
+    case .unasked:
+      return Verdict(.wait, isUnanswered(s) ? .serverUnreachable : .guardPending)
+    case .noneAtAll: return Verdict(.selectOrg, .noMembership)
+    case .unchosen: return Verdict(.selectOrg, .firstChoice)
+    case .revoked: return Verdict(.selectOrg, .membershipRevoked)
+    case .disabled: return Verdict(.selectOrg, .orgDisabled)
+    case .unknownRole: return Verdict(.selectOrg, .roleUnknown)
+    case .single:
+      if refreshesFirst(s, arrival) { return Verdict(.wait, .guardPending) }
+      return Verdict(.home, .chosen, chooseOnly: true)
+    case .active:
+      if refreshesFirst(s, arrival) || awaitsGuard(s) { return Verdict(.wait, .guardPending) }
+      return Verdict(.home, arrival)
+    }
+  }
+
+  /// A navigation waits for a guard that is in flight (ORG-7); a start does not (RES-1), and nobody
+  /// waits for an answer that cannot come.
+  private static func awaitsGuard(_ s: Situation) -> Bool {
+    s.occasion == .navigate && s.freshness == .pending && s.network == .online
+  }
+
+  /// An unlock of an expired session, online, shows the home screen after the refresh (RES-3), or
+  /// when the guard's time-out has made the server unreachable.
+  private static func refreshesFirst(_ s: Situation, _ arrival: Reason) -> Bool {
+    guard arrival == .unlocked && s.token == .expired && s.network == .online else { return false }
+    switch s.freshness {
+    case .cached, .pending: return true
+    case .confirmed, .unreachable: return false
+    }
+  }
+
+  /// No answer of the server's can be hoped for now.
+  private static func isUnanswered(_ s: Situation) -> Bool {
+    s.network == .offline || s.freshness == .unreachable
+  }
+
+  /// What is shown rests on an older answer, and no newer one is under way (ORG-3). Online, a guard
+  /// that is about to be asked or in flight does not make the data stale yet.
+  private static func isStale(_ s: Situation) -> Bool {
+    s.freshness != .confirmed && isUnanswered(s)
+  }
+
+  /// Ask once per process; a guard that failed is asked again by the engine's back-off.
+  private static func asksGuard(_ s: Situation) -> Bool {
+    guard s.network == .online else { return false }
+    switch s.freshness {
+    case .cached: return true
+    case .confirmed: return s.membership == .unasked
+    case .pending, .unreachable: return false
+    }
+  }
+}

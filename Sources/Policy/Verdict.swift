@@ -1,0 +1,110 @@
+/// The screens that a decision can name; the host draws them.
+public enum Screen: String, CaseIterable, Sendable {
+  case home
+  case unlock
+  case signIn = "sign_in"
+  case selectOrg = "select_org"
+  case wait
+}
+
+/// Why a decision names its screen. The raw values are the stable codes of the C API.
+public enum Reason: String, CaseIterable, Sendable {
+  case active
+  case sessionMissing = "session_missing"
+  case sessionCorrupt = "session_corrupt"
+  case sessionExpired = "session_expired"
+  case sessionWindow = "session_window"
+  case backgroundTimeout = "background_timeout"
+  case clockMovedBack = "clock_moved_back"
+  case sessionEnded = "session_ended"
+  case signedOut = "signed_out"
+  case keyLost = "key_lost"
+  case keystoreLocked = "keystore_locked"
+  case keystoreFailed = "keystore_failed"
+  case biometricFailed = "biometric_failed"
+  case biometricCancelled = "biometric_cancelled"
+  case biometricLockout = "biometric_lockout"
+  case biometricLockoutPermanent = "biometric_lockout_permanent"
+  case biometricNotEnrolled = "biometric_not_enrolled"
+  case biometricUnavailable = "biometric_unavailable"
+  case biometricWithheld = "biometric_withheld"
+  case biometricOff = "biometric_off"
+  case userLocked = "user_locked"
+  case unlocked
+  case firstChoice = "first_choice"
+  case chosen
+  case switched
+  case noMembership = "no_membership"
+  case membershipRevoked = "membership_revoked"
+  case orgDisabled = "org_disabled"
+  case roleUnknown = "role_unknown"
+  case guardPending = "guard_pending"
+  case signingIn = "signing_in"
+  case signInFailed = "sign_in_failed"
+  case signInExpired = "sign_in_expired"
+  case signInCancelled = "sign_in_cancelled"
+  case routeForbidden = "route_forbidden"
+  case serverUnreachable = "server_unreachable"
+  case denied
+}
+
+/// How loud a banner is.
+public enum Tone: String, CaseIterable, Sendable {
+  case info, warning
+}
+
+/// What a screen says beside its content. The raw values are the stable codes of the C API.
+public enum Banner: String, CaseIterable, Sendable {
+  case staleData = "stale_data"
+  case offline
+  case nothingCached = "nothing_cached"
+  case unsentItems = "unsent_items"
+  case encryptedOffline = "encrypted_offline"
+
+  /// Being offline is normal (OFF-3): it informs. What may mislead or get lost warns.
+  public var tone: Tone {
+    switch self {
+    case .staleData, .unsentItems: .warning
+    case .offline, .nothingCached, .encryptedOffline: .info
+    }
+  }
+}
+
+/// What to show, and what the engine does about it.
+public struct Verdict: Equatable, Sendable {
+  public var screen: Screen
+  public var reason: Reason
+  /// Erase the device wrap now: the session opens only with the biometric key afterwards.
+  public var lock: Bool
+  /// Clear the damaged session record; the queue is not touched.
+  public var forget: Bool
+  /// Set the files aside, do not delete them: their device key is gone.
+  public var quarantine: Bool
+  /// Choose the single membership for the user.
+  public var chooseOnly: Bool
+  /// Show the banner `stale_data`.
+  public var stale: Bool
+  /// Show the banner `offline`.
+  public var offline: Bool
+  /// The server has yet to confirm this session: refresh or validate, without a prompt.
+  public var owesValidation: Bool
+  /// Ask the server for the memberships now.
+  public var asksGuard: Bool
+
+  public init(
+    _ screen: Screen, _ reason: Reason, lock: Bool = false, forget: Bool = false,
+    quarantine: Bool = false, chooseOnly: Bool = false, stale: Bool = false, offline: Bool = false,
+    owesValidation: Bool = false, asksGuard: Bool = false
+  ) {
+    self.screen = screen
+    self.reason = reason
+    self.lock = lock
+    self.forget = forget
+    self.quarantine = quarantine
+    self.chooseOnly = chooseOnly
+    self.stale = stale
+    self.offline = offline
+    self.owesValidation = owesValidation
+    self.asksGuard = asksGuard
+  }
+}
