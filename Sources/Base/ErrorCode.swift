@@ -1,0 +1,110 @@
+/// The classes of failure, as the header numbers them.
+public enum Status: Int32, Sendable {
+  case ok = 0
+  case invalid = 1
+  case state = 2
+  case notFound = 3
+  case conflict = 4
+  case keyStore = 5
+  case storage = 6
+  case full = 7
+  case busy = 8
+  case closed = 9
+  case forked = 10
+  case noMemory = 11
+  case internalDefect = 12
+}
+
+/// Every error that a host can meet: stable, `noun.reason`. The schema lists the same codes.
+public enum ErrorCode: String, CaseIterable, Sendable {
+  case requestNotJSON = "request.not_json"
+  case requestNotAnObject = "request.not_an_object"
+  case requestTooDeep = "request.too_deep"
+  case requestDuplicateKey = "request.duplicate_key"
+  case requestUnknownField = "request.unknown_field"
+  case requestMissingField = "request.missing_field"
+  case requestWrongType = "request.wrong_type"
+  case requestInvalidValue = "request.invalid_value"
+
+  case sessionNone = "session.none"
+  case sessionLocked = "session.locked"
+  case sessionInvalid = "session.invalid"
+  case sessionConfirmUnsent = "session.confirm_unsent"
+
+  case signInUnknownMethod = "sign_in.unknown_method"
+  case signInForeignCallback = "sign_in.foreign_callback"
+  case signInStateMismatch = "sign_in.state_mismatch"
+  case signInExpired = "sign_in.expired"
+  case signInRefused = "sign_in.refused"
+
+  case orgNone = "org.none"
+  case orgNotAMember = "org.not_a_member"
+  case orgRevoked = "org.revoked"
+  case orgDisabled = "org.disabled"
+
+  case queueUnknownKind = "queue.unknown_kind"
+  case queueInvalidID = "queue.invalid_id"
+  case queueInvalidPayload = "queue.invalid_payload"
+  case queueUnknownColumn = "queue.unknown_column"
+  case queueUnknownDependency = "queue.unknown_dependency"
+  case queueItemTooLarge = "queue.item_too_large"
+  case queueIDTaken = "queue.id_taken"
+  case queueNotFound = "queue.not_found"
+  case queueInFlight = "queue.in_flight"
+
+  case contactNotFound = "contact.not_found"
+  case clockNotManual = "clock.not_manual"
+
+  case keyStoreLocked = "keystore.locked"
+  case keyStoreFailed = "keystore.failed"
+  case keyStoreKeyLost = "keystore.key_lost"
+
+  case storageFailed = "storage.failed"
+  case storageReadOnly = "storage.read_only"
+  case storageNewer = "storage.newer_version"
+  case storageDamaged = "storage.damaged"
+  case storageFull = "storage.full"
+  case storageBusy = "storage.busy"
+
+  case handleReentered = "handle.reentered"
+  case handleClosed = "handle.closed"
+  case handleForked = "handle.forked"
+  case handleTooMany = "handle.too_many"
+  case memoryExhausted = "memory.exhausted"
+  case internalDefect = "internal.defect"
+
+  /// The class that the call returns.
+  public var status: Status {
+    switch self {
+    case .requestNotJSON, .requestNotAnObject, .requestTooDeep, .requestDuplicateKey,
+      .requestUnknownField, .requestMissingField, .requestWrongType, .requestInvalidValue,
+      .sessionInvalid, .signInUnknownMethod, .signInForeignCallback, .signInStateMismatch,
+      .signInExpired, .signInRefused, .queueUnknownKind, .queueInvalidID, .queueInvalidPayload,
+      .queueUnknownColumn, .queueUnknownDependency, .queueItemTooLarge:
+      return .invalid
+    case .sessionNone, .sessionLocked, .orgNone, .orgRevoked, .orgDisabled, .queueInFlight,
+      .clockNotManual:
+      return .state
+    case .orgNotAMember, .queueNotFound, .contactNotFound: return .notFound
+    case .sessionConfirmUnsent, .queueIDTaken: return .conflict
+    case .keyStoreLocked, .keyStoreFailed, .keyStoreKeyLost: return .keyStore
+    case .storageFailed, .storageReadOnly, .storageNewer, .storageDamaged: return .storage
+    case .storageFull: return .full
+    case .storageBusy, .handleReentered: return .busy
+    case .handleClosed: return .closed
+    case .handleForked: return .forked
+    case .handleTooMany, .memoryExhausted: return .noMemory
+    case .internalDefect: return .internalDefect
+    }
+  }
+
+  /// Whether the same call may succeed later without any change by the host.
+  public var retryable: Bool {
+    switch self {
+    case .queueInFlight, .keyStoreLocked, .keyStoreFailed, .storageFailed, .storageFull,
+      .storageReadOnly, .storageBusy, .memoryExhausted:
+      return true
+    default: return false
+    }
+  }
+}

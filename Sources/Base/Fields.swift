@@ -1,0 +1,180 @@
+/// Reads the members of a request strictly: every mistake names the field.
+public struct Fields {
+  public let object: JSON
+  /// The JSON Pointer of `object`.
+  public let path: String
+
+  /// `known` lists every field that the object may have.
+  public init(_ value: JSON, at path: String = "", known: [String]) throws(Failure) {
+    guard value.kind == .object else {
+      throw Failure(
+        path.isEmpty ? .requestNotAnObject : .requestWrongType, "an object is expected",
+        field: path)
+    }
+    object = value
+    self.path = path
+    for member in value.members where !known.contains(member.key) {
+      var message = "unknown field"
+      if let near = Suggestion.nearest(to: member.key, among: known) {
+        message += "; did you mean \"\(near)\"?"
+      }
+      throw Failure(.requestUnknownField, message, field: pointer(member.key))
+    }
+  }
+
+  public func pointer(_ name: String) -> String { path + "/" + JSONPointer.escape(name) }
+
+  /// A member that is there and not null.
+  public func optional(_ name: String) -> JSON? {
+    guard let value = object[name], !value.isNull else { return nil }
+    return value
+  }
+
+  public func required(_ name: String) throws(Failure) -> JSON {
+    guard let value = optional(name) else {
+      throw Failure(.requestMissingField, "this field is required", field: pointer(name))
+    }
+    return value
+  }
+
+  public func wrongType(_ name: String, _ expected: String) -> Failure {
+    Failure(.requestWrongType, "\(expected) is expected", field: pointer(name))
+  }
+
+  public func invalid(_ name: String, _ message: String) -> Failure {
+    Failure(.requestInvalidValue, message, field: pointer(name))
+  }
+
+  /// Text of at most `maximum` bytes; empty text is refused.
+  public func string(_ name: String, maximum: Int = 4096) throws(Failure) -> String {
+    let value = try required(name)
+    guard let text = value.string else { throw wrongType(name, "a string") }
+    guard !text.isEmpty, text.utf8.count <= maximum else {
+      throw invalid(name, "1 to \(maximum) bytes are expected")
+    }
+    return text
+  }
+
+  public func string(ifPresent name: String, maximum: Int = 4096) throws(Failure) -> String? {
+    optional(name) == nil ? nil : try string(name, maximum: maximum)
+  }
+
+  public func integer(
+    _ name: String, in range: ClosedRange<Int64> = Fields.safe
+  ) throws(Failure) -> Int64 {
+    let value = try required(name)
+    guard let number = value.int else { throw wrongType(name, "an integer") }
+    guard range.contains(number) else {
+      throw invalid(name, "\(range.lowerBound) to \(range.upperBound) is expected")
+    }
+    return number
+  }
+
+  public func integer(
+    ifPresent name: String, in range: ClosedRange<Int64> = Fields.safe
+  ) throws(Failure) -> Int64? {
+    optional(name) == nil ? nil : try integer(name, in: range)
+  }
+
+  public func bool(_ name: String) throws(Failure) -> Bool {
+    let value = try required(name)
+    guard let flag = value.bool else { throw wrongType(name, "true or false") }
+    return flag
+  }
+
+  public func bool(ifPresent name: String) throws(Failure) -> Bool? {
+    optional(name) == nil ? nil : try bool(name)
+  }
+
+  public func uuid(_ name: String) throws(Failure) -> UUID {
+    let text = try string(name)
+    guard let id = UUID(text) else { throw invalid(name, "a UUID is expected") }
+    return id
+  }
+
+  public func uuid(ifPresent name: String) throws(Failure) -> UUID? {
+    optional(name) == nil ? nil : try uuid(name)
+  }
+
+  public func array(ifPresent name: String) throws(Failure) -> [JSON]? {
+    guard let value = optional(name) else { return nil }
+    guard value.kind == .array else { throw wrongType(name, "an array") }
+    return value.elements
+  }
+
+  public func strings(ifPresent name: String) throws(Failure) -> [String]? {
+    guard let elements = try array(ifPresent: name) else { return nil }
+    var result: [String] = []
+    for (index, element) in elements.enumerated() {
+      guard let text = element.string, !text.isEmpty else {
+        throw Failure(
+          .requestWrongType, "a string is expected", field: "\(pointer(name))/\(index)")
+      }
+      result.append(text)
+    }
+    return result
+  }
+
+  /// One of a closed list of words.
+  public func choice<Choice: RawRepresentable & CaseIterable>(
+    _ name: String, _ type: Choice.Type
+  ) throws(Failure) -> Choice where Choice.RawValue == String {
+    let text = try string(name)
+    if let found = Choice(rawValue: text) { return found }
+    let words = Choice.allCases.map { $0.rawValue }
+    var message = "one of \(words.joined(separator: ", ")) is expected"
+    if let near = Suggestion.nearest(to: text, among: words) {
+      message += "; did you mean \"\(near)\"?"
+    }
+    throw invalid(name, message)
+  }
+
+  public func choice<Choice: RawRepresentable & CaseIterable>(
+    ifPresent name: String, _ type: Choice.Type
+  ) throws(Failure) -> Choice? where Choice.RawValue == String {
+    optional(name) == nil ? nil : try choice(name, type)
+  }
+
+  /// A member object.
+  public func fields(_ name: String, known: [String]) throws(Failure) -> Fields {
+    try Fields(try required(name), at: pointer(name), known: known)
+  }
+
+  public func fields(ifPresent name: String, known: [String]) throws(Failure) -> Fields? {
+    optional(name) == nil ? nil : try fields(name, known: known)
+  }
+
+  /// Integers that JSON carries exactly everywhere: within ±2^53.
+  public static var safe: ClosedRange<Int64> { -9_007_199_254_740_992...9_007_199_254_740_992 }
+}
+
+/// "Did you mean …?"
+public enum Suggestion {
+  /// The word with the smallest edit distance, if that is at most a third of its length.
+  public static func nearest(to text: String, among words: [String]) -> String? {
+    var best: (word: String, distance: Int)?
+    let given = Array(text.utf8.prefix(64))
+    for word in words {
+      let distance = distance(given, Array(word.utf8))
+      if distance <= max(1, word.utf8.count / 3), distance < best?.distance ?? Int.max {
+        best = (word, distance)
+      }
+    }
+    return best?.word
+  }
+
+  /// Levenshtein's distance.
+  private static func distance(_ left: [UInt8], _ right: [UInt8]) -> Int {
+    var row = Array(0...right.count)
+    for (i, a) in left.enumerated() {
+      var diagonal = row[0]
+      row[0] = i + 1
+      for (j, b) in right.enumerated() {
+        let next = min(row[j] + 1, row[j + 1] + 1, diagonal + (a == b ? 0 : 1))
+        diagonal = row[j + 1]
+        row[j + 1] = next
+      }
+    }
+    return row[right.count]
+  }
+}

@@ -1,0 +1,186 @@
+public import CJansson
+
+/// A JSON value, held by jansson. Copies share the value; nobody changes one after it was shared.
+///
+/// Values may carry secrets: jansson's memory is zeroed when released
+/// (`platform_install_zeroing_allocator`).
+public struct JSON: @unchecked Sendable {
+  @usableFromInline
+  final class Box {
+    let raw: UnsafeMutablePointer<json_t>
+    init(_ raw: UnsafeMutablePointer<json_t>) { self.raw = raw }
+    deinit { json_decref(raw) }
+  }
+
+  let box: Box
+
+  /// Takes over one reference. nil (no memory, or text that is not UTF-8) becomes JSON null.
+  init(owning raw: UnsafeMutablePointer<json_t>?) {
+    box = Box(raw ?? json_null())
+  }
+
+  init(borrowing raw: UnsafeMutablePointer<json_t>) {
+    box = Box(json_incref(raw))
+  }
+
+  var raw: UnsafeMutablePointer<json_t> { box.raw }
+
+  public enum Kind: Sendable { case object, array, string, integer, real, boolean, null }
+
+  public var kind: Kind {
+    switch raw.pointee.type {
+    case JSON_OBJECT: return .object
+    case JSON_ARRAY: return .array
+    case JSON_STRING: return .string
+    case JSON_INTEGER: return .integer
+    case JSON_REAL: return .real
+    case JSON_TRUE, JSON_FALSE: return .boolean
+    default: return .null
+    }
+  }
+
+  // MARK: Making
+
+  public static var null: JSON { JSON(owning: json_null()) }
+  public static func bool(_ value: Bool) -> JSON {
+    JSON(owning: value ? json_true() : json_false())
+  }
+  public static func int(_ value: Int64) -> JSON { JSON(owning: json_integer(value)) }
+  public static func int(_ value: Int) -> JSON { JSON(owning: json_integer(Int64(value))) }
+  public static func real(_ value: Double) -> JSON { JSON(owning: json_real(value)) }
+
+  public static func string(_ value: String) -> JSON {
+    var copy = value
+    return copy.withUTF8 { string(UnsafeRawBufferPointer($0)) }
+  }
+
+  /// Text given as UTF-8, for what must not become a Swift String.
+  public static func string(_ utf8: UnsafeRawBufferPointer) -> JSON {
+    guard let start = utf8.baseAddress else { return JSON(owning: json_stringn("", 0)) }
+    return JSON(owning: json_stringn(start.assumingMemoryBound(to: CChar.self), utf8.count))
+  }
+
+  public static func array(_ elements: [JSON]) -> JSON {
+    let result = JSON(owning: json_array())
+    for element in elements { result.append(element) }
+    return result
+  }
+
+  public init(_ value: String?) {
+    if let value { self = .string(value) } else { self = .null }
+  }
+
+  public init(_ value: Int64?) {
+    if let value { self = .int(value) } else { self = .null }
+  }
+
+  /// Only while the value is being made, before anybody else holds it.
+  public func append(_ element: JSON) {
+    json_array_append_new(raw, json_incref(element.raw))
+  }
+
+  /// Only while the value is being made, before anybody else holds it.
+  public func set(_ key: String, _ value: JSON) {
+    var copy = key
+    copy.withUTF8 { bytes in
+      guard let start = bytes.baseAddress else { return }
+      start.withMemoryRebound(to: CChar.self, capacity: bytes.count) {
+        _ = json_object_setn_new(raw, $0, bytes.count, json_incref(value.raw))
+      }
+    }
+  }
+
+  /// Only while the value is being made, before anybody else holds it.
+  public func remove(_ key: String) { json_object_del(raw, key) }
+
+  /// A copy of the outermost layer, to be changed.
+  public var shallowCopy: JSON { JSON(owning: json_copy(raw)) }
+
+  // MARK: Reading
+
+  public var isNull: Bool { kind == .null }
+
+  public var string: String? {
+    guard kind == .string, let start = json_string_value(raw) else { return nil }
+    let bytes = UnsafeRawBufferPointer(start: start, count: json_string_length(raw))
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// The UTF-8 of a string, without making a Swift String of it.
+  public func withUTF8<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
+    guard kind == .string, let start = json_string_value(raw) else { return nil }
+    return body(UnsafeRawBufferPointer(start: start, count: json_string_length(raw)))
+  }
+
+  public var int: Int64? { kind == .integer ? json_integer_value(raw) : nil }
+
+  /// A number, whole or not.
+  public var number: Double? {
+    switch kind {
+    case .integer: return Double(json_integer_value(raw))
+    case .real: return json_real_value(raw)
+    default: return nil
+    }
+  }
+
+  public var bool: Bool? {
+    kind == .boolean ? raw.pointee.type == JSON_TRUE : nil
+  }
+
+  /// The number of members or elements.
+  public var count: Int {
+    switch kind {
+    case .object: return json_object_size(raw)
+    case .array: return json_array_size(raw)
+    default: return 0
+    }
+  }
+
+  /// A member of an object; nil when absent. JSON null counts as present.
+  public subscript(key: String) -> JSON? {
+    guard let found = json_object_get(raw, key) else { return nil }
+    return JSON(borrowing: found)
+  }
+
+  /// The elements of an array; none for anything else.
+  public var elements: [JSON] {
+    var result: [JSON] = []
+    guard kind == .array else { return result }
+    result.reserveCapacity(count)
+    for index in 0..<count {
+      if let found = json_array_get(raw, index) { result.append(JSON(borrowing: found)) }
+    }
+    return result
+  }
+
+  /// The members of an object in their order; none for anything else.
+  public var members: [(key: String, value: JSON)] {
+    var result: [(key: String, value: JSON)] = []
+    guard kind == .object else { return result }
+    var at = json_object_iter(raw)
+    while let iterator = at {
+      if let name = json_object_iter_key(iterator), let value = json_object_iter_value(iterator) {
+        result.append((String(cString: name), JSON(borrowing: value)))
+      }
+      at = json_object_iter_next(raw, iterator)
+    }
+    return result
+  }
+
+  public static func == (left: JSON, right: JSON) -> Bool { json_equal(left.raw, right.raw) == 1 }
+}
+
+extension JSON: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral,
+  ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, ExpressibleByNilLiteral,
+  ExpressibleByIntegerLiteral
+{
+  public init(dictionaryLiteral members: (String, JSON)...) {
+    self.init(owning: json_object())
+    for (key, value) in members { set(key, value) }
+  }
+  public init(arrayLiteral elements: JSON...) { self = .array(elements) }
+  public init(stringLiteral value: String) { self = .string(value) }
+  public init(booleanLiteral value: Bool) { self = .bool(value) }
+  public init(nilLiteral: ()) { self = .null }
+  public init(integerLiteral value: Int64) { self = .int(value) }
+}

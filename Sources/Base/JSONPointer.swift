@@ -1,0 +1,64 @@
+/// JSON Pointers (RFC 6901): where in a text something stands.
+public enum JSONPointer {
+  /// One reference token, with `~` and `/` escaped.
+  public static func escape(_ key: String) -> String {
+    var result = ""
+    for scalar in key.unicodeScalars {
+      switch scalar {
+      case "~": result += "~0"
+      case "/": result += "~1"
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+    return result
+  }
+
+  private struct Level {
+    var isArray: Bool
+    var index = 0
+    var key: [UInt8] = []
+    var expectsKey: Bool
+  }
+
+  /// The pointer of the value at a byte offset, for text that may be broken after it.
+  static func locate(at offset: Int, in bytes: UnsafeRawBufferPointer) -> String {
+    var levels: [Level] = []
+    var at = 0
+    let end = min(max(offset, 0), bytes.count)
+    while at < end {
+      switch bytes[at] {
+      case UInt8(ascii: "{"): levels.append(Level(isArray: false, expectsKey: true))
+      case UInt8(ascii: "["): levels.append(Level(isArray: true, expectsKey: false))
+      case UInt8(ascii: "}"), UInt8(ascii: "]"): _ = levels.popLast()
+      case UInt8(ascii: ","):
+        if let last = levels.indices.last {
+          levels[last].index += 1
+          levels[last].expectsKey = !levels[last].isArray
+        }
+      case UInt8(ascii: "\""):
+        var text: [UInt8] = []
+        at += 1
+        while at < end, bytes[at] != UInt8(ascii: "\"") {
+          if bytes[at] == UInt8(ascii: "\\") { at += 1 }
+          if at < end { text.append(bytes[at]) }
+          at += 1
+        }
+        if let last = levels.indices.last, levels[last].expectsKey {
+          levels[last].key = text
+          levels[last].expectsKey = false
+        }
+      default: break
+      }
+      at += 1
+    }
+    var result = ""
+    for level in levels {
+      if level.isArray {
+        result += "/\(level.index)"
+      } else if !level.key.isEmpty {
+        result += "/" + escape(String(decoding: level.key, as: UTF8.self))
+      }
+    }
+    return result
+  }
+}

@@ -1,0 +1,123 @@
+public import CJansson
+import CPlatform
+
+/// JSON as text, zeroed when released.
+public final class JSONText {
+  let start: UnsafeMutablePointer<CChar>
+  public let count: Int
+
+  fileprivate init(_ start: UnsafeMutablePointer<CChar>, count: Int) {
+    self.start = start
+    self.count = count
+  }
+
+  deinit {
+    platform_zero(start, count)
+    start.deallocate()
+  }
+
+  public var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: count) }
+
+  public var string: String { String(decoding: bytes, as: UTF8.self) }
+}
+
+extension JSON {
+  public enum Order: Sendable {
+    /// As the members were put in.
+    case given
+    /// By key: equal values give equal text.
+    case sorted
+  }
+
+  /// The value as compact text. Throws `memory.exhausted`.
+  public func text(_ order: Order = .given) throws(Failure) -> JSONText {
+    var flags = JSON_COMPACT_FLAG | JSON_ENCODE_ANY_FLAG
+    if order == .sorted { flags |= JSON_SORT_KEYS_FLAG }
+    let needed = json_dumpb(raw, nil, 0, flags)
+    let start = UnsafeMutablePointer<CChar>.allocate(capacity: max(needed, 1))
+    guard needed > 0, json_dumpb(raw, start, needed, flags) == needed else {
+      start.deallocate()
+      throw Failure(.memoryExhausted, "a JSON text could not be written")
+    }
+    return JSONText(start, count: needed)
+  }
+
+  /// How tolerantly text is read.
+  public enum Dialect: Sendable {
+    /// A host's: duplicate keys are refused.
+    case strict
+    /// A server's: of duplicate keys the last one counts.
+    case tolerant
+  }
+
+  /// Nesting beyond this is refused; jansson before 2.15.1 has no limit of its own.
+  public static var maximumDepth: Int { 64 }
+
+  /// Read a JSON object or array. Throws `request.*` with the field where reading stopped.
+  public static func parse(
+    _ bytes: UnsafeRawBufferPointer, _ dialect: Dialect = .strict
+  ) throws(Failure) -> JSON {
+    guard depth(of: bytes) <= maximumDepth else {
+      throw Failure(.requestTooDeep, "nested deeper than \(maximumDepth)")
+    }
+    var problem = json_error_t()
+    let flags = dialect == .strict ? JSON_REJECT_DUPLICATES_FLAG : 0
+    let start = bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
+    guard let start, let raw = json_loadb(start, bytes.count, flags, &problem) else {
+      let duplicate = code(of: problem) == json_error_duplicate_key
+      let field = JSONPointer.locate(at: Int(problem.position), in: bytes)
+      throw Failure(
+        duplicate ? .requestDuplicateKey : .requestNotJSON,
+        duplicate ? "the same key twice" : explanation(code(of: problem)), field: field)
+    }
+    return JSON(owning: raw)
+  }
+
+  private static func code(of problem: json_error_t) -> json_error_code {
+    withUnsafePointer(to: problem) { json_error_code($0) }
+  }
+
+  private static func explanation(_ code: json_error_code) -> String {
+    switch code {
+    case json_error_invalid_utf8: return "not valid UTF-8"
+    case json_error_null_character, json_error_null_byte_in_key: return "a NUL character"
+    case json_error_numeric_overflow: return "a number out of range"
+    case json_error_premature_end_of_input: return "the text ends too early"
+    case json_error_end_of_input_expected: return "text after the end of the object"
+    default: return "not valid JSON"
+    }
+  }
+
+  /// The deepest nesting, by brackets outside strings.
+  private static func depth(of bytes: UnsafeRawBufferPointer) -> Int {
+    var depth = 0
+    var deepest = 0
+    var inString = false
+    var escaped = false
+    for byte in bytes {
+      if inString {
+        if escaped {
+          escaped = false
+        } else if byte == UInt8(ascii: "\\") {
+          escaped = true
+        } else if byte == UInt8(ascii: "\"") {
+          inString = false
+        }
+      } else if byte == UInt8(ascii: "\"") {
+        inString = true
+      } else if byte == UInt8(ascii: "{") || byte == UInt8(ascii: "[") {
+        depth += 1
+        deepest = max(deepest, depth)
+      } else if byte == UInt8(ascii: "}") || byte == UInt8(ascii: "]") {
+        depth -= 1
+      }
+    }
+    return deepest
+  }
+}
+
+// jansson's flags are macros with casts, which do not cross into Swift.
+private var JSON_COMPACT_FLAG: Int { 0x20 }
+private var JSON_SORT_KEYS_FLAG: Int { 0x80 }
+private var JSON_ENCODE_ANY_FLAG: Int { 0x200 }
+private var JSON_REJECT_DUPLICATES_FLAG: Int { 0x1 }

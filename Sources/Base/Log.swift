@@ -1,0 +1,11 @@
+import CPlatform
+
+/// Log lines for developers. They never hold tokens, names, ids of people or payloads.
+public enum Log {
+  public enum Level: Int32, Sendable { case error = 0, warning, info, debug }
+
+  public static func line(_ level: Level, _ text: @autoclosure () -> String) {
+    guard platform_log_wants(level.rawValue) else { return }
+    platform_log(level.rawValue, text())
+  }
+}

@@ -1,0 +1,96 @@
+/// A UUID (RFC 9562), compared by its bytes; written in lower case.
+public struct UUID: Hashable, Comparable, Sendable {
+  public let high: UInt64
+  public let low: UInt64
+
+  public init(high: UInt64, low: UInt64) {
+    self.high = high
+    self.low = low
+  }
+
+  /// Reads the 8-4-4-4-12 form in either case; anything else is nil.
+  public init?(_ text: String) {
+    var words: (UInt64, UInt64) = (0, 0)
+    var digits = 0
+    var at = 0
+    for byte in text.utf8 {
+      let isDash = byte == UInt8(ascii: "-")
+      let dashExpected = at == 8 || at == 13 || at == 18 || at == 23
+      at += 1
+      if isDash != dashExpected { return nil }
+      if isDash { continue }
+      guard let digit = Hex.value(byte), digits < 32 else { return nil }
+      if digits < 16 { words.0 = words.0 << 4 | UInt64(digit) }
+      if digits >= 16 { words.1 = words.1 << 4 | UInt64(digit) }
+      digits += 1
+    }
+    guard digits == 32 else { return nil }
+    high = words.0
+    low = words.1
+  }
+
+  /// Version 7: ordered by time, so that the server's index stays compact.
+  public init(version7At milliseconds: Int64, random: (UInt64, UInt64)) {
+    high = UInt64(clamping: milliseconds) << 16 | 0x7000 | random.0 & 0x0FFF
+    low = 0x8000_0000_0000_0000 | random.1 & 0x3FFF_FFFF_FFFF_FFFF
+  }
+
+  public var text: String {
+    let digits = Hex.text(high) + Hex.text(low)
+    var result = ""
+    result.reserveCapacity(36)
+    for (index, character) in digits.utf8.enumerated() {
+      if index == 8 || index == 12 || index == 16 || index == 20 { result += "-" }
+      result.unicodeScalars.append(Unicode.Scalar(character))
+    }
+    return result
+  }
+
+  public var bytes: [UInt8] {
+    var result: [UInt8] = []
+    result.reserveCapacity(16)
+    for word in [high, low] {
+      for shift in stride(from: 56, through: 0, by: -8) {
+        result.append(UInt8(truncatingIfNeeded: word >> UInt64(shift)))
+      }
+    }
+    return result
+  }
+
+  public static func < (left: UUID, right: UUID) -> Bool {
+    left.high != right.high ? left.high < right.high : left.low < right.low
+  }
+}
+
+public enum Hex {
+  public static func value(_ character: UInt8) -> UInt8? {
+    switch character {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): return character - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): return character - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): return character - UInt8(ascii: "A") + 10
+    default: return nil
+    }
+  }
+
+  public static func digit(_ value: UInt8) -> UInt8 {
+    value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+  }
+
+  /// Sixteen digits.
+  static func text(_ word: UInt64) -> String {
+    var digits: [UInt8] = []
+    for shift in stride(from: 60, through: 0, by: -4) {
+      digits.append(digit(UInt8(truncatingIfNeeded: word >> UInt64(shift)) & 0xF))
+    }
+    return String(decoding: digits, as: UTF8.self)
+  }
+
+  public static func text<Bytes: Sequence>(of bytes: Bytes) -> String where Bytes.Element == UInt8 {
+    var digits: [UInt8] = []
+    for byte in bytes {
+      digits.append(digit(byte >> 4))
+      digits.append(digit(byte & 0xF))
+    }
+    return String(decoding: digits, as: UTF8.self)
+  }
+}

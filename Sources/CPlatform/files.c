@@ -1,0 +1,157 @@
+#define _GNU_SOURCE
+#include "platform.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int platform_folder(const char *path) {
+  char partial[PATH_MAX];
+  size_t length = strlen(path);
+  if (length == 0)
+    return ENOENT;
+  if (length >= sizeof partial)
+    return ENAMETOOLONG;
+  memcpy(partial, path, length + 1);
+  for (size_t at = 1; at <= length; at++) {
+    if (partial[at] != '/' && partial[at] != 0)
+      continue;
+    char kept = partial[at];
+    partial[at] = 0;
+    struct stat status;
+    if (mkdir(partial, 0700) != 0 && (errno != EEXIST && stat(partial, &status) != 0))
+      return errno;
+    partial[at] = kept;
+  }
+  struct stat status;
+  if (stat(path, &status) != 0)
+    return errno;
+  return S_ISDIR(status.st_mode) ? 0 : ENOTDIR;
+}
+
+int platform_read(const char *path, void *bytes, size_t capacity, size_t *length) {
+  *length = 0;
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0)
+    return errno;
+  int result = 0;
+  while (*length < capacity) {
+    ssize_t got = read(file, (char *)bytes + *length, capacity - *length);
+    if (got == 0)
+      break;
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got < 0) {
+      result = errno;
+      break;
+    }
+    *length += (size_t)got;
+  }
+  close(file);
+  return result;
+}
+
+static int sync_folder_of(const char *path) {
+  char folder[PATH_MAX];
+  const char *slash = strrchr(path, '/');
+  size_t length = slash == NULL ? 0 : (size_t)(slash - path);
+  if (length >= sizeof folder)
+    return ENAMETOOLONG;
+  memcpy(folder, length == 0 ? "." : path, length == 0 ? 1 : length);
+  folder[length == 0 ? 1 : length] = 0;
+  int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0)
+    return errno;
+  int result = fsync(descriptor) == 0 ? 0 : errno;
+  close(descriptor);
+  return result;
+}
+
+static int write_all(int file, const void *bytes, size_t length) {
+  size_t done = 0;
+  while (done < length) {
+    ssize_t put = write(file, (const char *)bytes + done, length - done);
+    if (put < 0 && errno == EINTR)
+      continue;
+    if (put < 0)
+      return errno;
+    done += (size_t)put;
+  }
+  return fsync(file) == 0 ? 0 : errno;
+}
+
+static int write_and(const char *path, const void *bytes, size_t length, bool replace) {
+  char temporary[PATH_MAX];
+  if (snprintf(temporary, sizeof temporary, "%s.XXXXXX", path) >= (int)sizeof temporary)
+    return ENAMETOOLONG;
+  int file = mkostemp(temporary, O_CLOEXEC); /* makes it 0600 */
+  if (file < 0)
+    return errno;
+  int result = write_all(file, bytes, length);
+  close(file);
+  if (result == 0 && replace && rename(temporary, path) != 0)
+    result = errno;
+  if (result == 0 && !replace && link(temporary, path) != 0)
+    result = errno;
+  if (result != 0 || !replace)
+    unlink(temporary);
+  return result == 0 ? sync_folder_of(path) : result;
+}
+
+int platform_write(const char *path, const void *bytes, size_t length) {
+  return write_and(path, bytes, length, true);
+}
+
+int platform_write_new(const char *path, const void *bytes, size_t length) {
+  return write_and(path, bytes, length, false);
+}
+
+int platform_remove(const char *path) {
+  if (unlink(path) != 0)
+    return errno;
+  return sync_folder_of(path);
+}
+
+int platform_rename(const char *from, const char *to) {
+  if (rename(from, to) != 0)
+    return errno;
+  return sync_folder_of(to);
+}
+
+bool platform_exists(const char *path) {
+  struct stat status;
+  return stat(path, &status) == 0;
+}
+
+int64_t platform_size(const char *path) {
+  struct stat status;
+  return stat(path, &status) == 0 ? (int64_t)status.st_size : -1;
+}
+
+int platform_file_lock(const char *path, bool exclusive, bool wait) {
+  int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0)
+    return -errno;
+  int how = (exclusive ? LOCK_EX : LOCK_SH) | (wait ? 0 : LOCK_NB);
+  while (flock(file, how) != 0) {
+    if (errno == EINTR)
+      continue;
+    int result = errno;
+    close(file);
+    return -result;
+  }
+  return file;
+}
+
+void platform_file_unlock(int descriptor) {
+  if (descriptor >= 0)
+    close(descriptor);
+}
+
+int platform_process_id(void) { return (int)getpid(); }

@@ -1,0 +1,85 @@
+#define _GNU_SOURCE
+#include "platform.h"
+
+#include <jansson.h>
+#include <malloc.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+void platform_zero(void *bytes, size_t count) { explicit_bzero(bytes, count); }
+
+/* Swift's hash seeds and random numbers, over the kernel's generator, so that the library needs no
+ * newer libc than its other calls do. */
+PLATFORM_HIDDEN void arc4random_buf(void *bytes, size_t count) {
+  unsigned char *at = bytes;
+  while (count > 0) {
+    ssize_t got = getrandom(at, count, 0);
+    if (got > 0) {
+      at += got;
+      count -= (size_t)got;
+    }
+  }
+}
+
+static void zeroing_free(void *bytes) {
+  if (bytes == NULL)
+    return;
+  explicit_bzero(bytes, malloc_usable_size(bytes));
+  free(bytes);
+}
+
+/* Every free() of this library zeroes first: the linker turns them into this one (--wrap=free), so
+ * that no string or array of ours outlives its use in the process's memory. */
+PLATFORM_HIDDEN void __real_free(void *bytes) __attribute__((weak));
+PLATFORM_HIDDEN void __wrap_free(void *bytes) {
+  if (bytes == NULL || __real_free == NULL)
+    return;
+  explicit_bzero(bytes, malloc_usable_size(bytes));
+  __real_free(bytes);
+}
+
+void platform_install_zeroing_allocator(void) {
+  json_malloc_t allocate = NULL;
+  json_free_t release = NULL;
+  json_get_alloc_funcs(&allocate, &release);
+  /* jansson's hook serves the whole process. Over plain malloc and free it is safe at any moment:
+   * what was taken before is released as well by zeroing_free, and the other way round. */
+  if (allocate == malloc && release == free)
+    json_set_alloc_funcs(malloc, zeroing_free);
+}
+
+/* ---- replies ---- */
+
+typedef struct {
+  size_t count;
+  max_align_t bytes[];
+} reply_block;
+
+static atomic_llong live = 0;
+
+void platform_count(int by) { atomic_fetch_add(&live, by); }
+
+char *platform_reply(const char *bytes, size_t count) {
+  reply_block *block = malloc(sizeof *block + count + 1);
+  if (block == NULL)
+    return NULL;
+  block->count = count;
+  char *text = (char *)block->bytes;
+  memcpy(text, bytes, count);
+  text[count] = 0;
+  platform_count(1);
+  return text;
+}
+
+void platform_reply_free(void *reply) {
+  if (reply == NULL)
+    return;
+  reply_block *block = (reply_block *)((char *)reply - offsetof(reply_block, bytes));
+  explicit_bzero(block, sizeof *block + block->count + 1);
+  free(block);
+  platform_count(-1);
+}
+
+int64_t platform_live(void) { return atomic_load(&live); }

@@ -1,0 +1,38 @@
+import Base
+import CPlatform
+
+/// Keys in 0600 files of a folder: for development, servers and kiosks.
+///
+/// It keeps keys from other users of the machine, not from whoever can read the folder, and it
+/// releases `biometric` to anybody: there is nobody to ask.
+public final class FileKeyStore: KeyStore {
+  private let folder: String
+
+  public init(folder: String) { self.folder = folder }
+
+  private func path(_ name: KeyName) -> String { folder + "/" + name.rawValue + ".key" }
+
+  public func load(_ name: KeyName) throws(KeyRefusal) -> Key {
+    guard let room = try? SecretBytes(count: Key.size + 1, room: .guarded) else { throw .failed }
+    var length = 0
+    let problem = platform_read(path(name), room.start, room.count, &length)
+    if Int(problem) == PLATFORM_NO_ENTRY { throw .notFound }
+    guard problem == 0, length == Key.size,
+      let bytes = try? SecretBytes(
+        copying: UnsafeRawBufferPointer(rebasing: room.bytes[0..<length])),
+      let key = Key(bytes)
+    else { throw .failed }
+    return key
+  }
+
+  public func save(_ key: Key, _ name: KeyName) throws(KeyRefusal) {
+    guard platform_folder(folder) == 0,
+      platform_write(path(name), key.secret.start, Key.size) == 0
+    else { throw .failed }
+  }
+
+  public func erase(_ name: KeyName) throws(KeyRefusal) {
+    let problem = platform_remove(path(name))
+    guard problem == 0 || Int(problem) == PLATFORM_NO_ENTRY else { throw .failed }
+  }
+}

@@ -1,0 +1,221 @@
+public import Base
+import CSodium
+
+/// What a sealed value belongs to. It is authenticated with the value, so that values cannot be
+/// swapped between rows, columns, owners or databases.
+public struct SealContext {
+  let table: String
+  let row: [UInt8]
+  let owner: [UInt8]
+  let column: String
+
+  public init(table: String, row: [UInt8] = [], owner: [UInt8] = [], column: String) {
+    self.table = table
+    self.row = row
+    self.owner = owner
+    self.column = column
+  }
+
+  fileprivate var associatedData: [UInt8] {
+    var result: [UInt8] = [Key.version]
+    for part in [Array(table.utf8), row, owner, Array(column.utf8)] {
+      result.append(UInt8(truncatingIfNeeded: part.count >> 8))
+      result.append(UInt8(truncatingIfNeeded: part.count))
+      result.append(contentsOf: part)
+    }
+    return result
+  }
+}
+
+/// A 256-bit key: seals values, wraps other keys, and makes look-up tags.
+///
+/// Sealing is XChaCha20-Poly1305 (libsodium) with a fresh random nonce; the value is padded to
+/// 64 bytes (ISO/IEC 7816-4), so that lengths say little.
+public final class Key {
+  static var version: UInt8 { 1 }
+  public static var size: Int { 32 }
+  private static var block: Int { 64 }
+  private static var nonceSize: Int { 24 }
+  private static var tagSize: Int { 16 }
+  private static var overhead: Int { 1 + nonceSize + tagSize }
+
+  public let secret: SecretBytes
+
+  /// nil when the bytes are no key.
+  public init?(_ secret: SecretBytes) {
+    guard secret.count == Key.size else { return nil }
+    self.secret = secret
+  }
+
+  private init(fresh: SecretBytes) { secret = fresh }
+
+  public static func random() throws(Failure) -> Key {
+    Key(fresh: try SecretBytes.random(count: size))
+  }
+
+  /// A key for one purpose, derived from this one (BLAKE2b, libsodium's crypto_kdf).
+  public func derived(_ purpose: Purpose) throws(Failure) -> Key {
+    let result = try SecretBytes(count: Key.size, room: .guarded)
+    let done = "holdfast".withCString { context in
+      crypto_kdf_blake2b_derive_from_key(
+        result.start.assumingMemoryBound(to: UInt8.self), Key.size, purpose.rawValue, context,
+        secret.start.assumingMemoryBound(to: UInt8.self))
+    }
+    guard done == 0 else { throw .defect("a key could not be derived") }
+    return Key(fresh: result)
+  }
+
+  public enum Purpose: UInt64, Sendable {
+    case lookup = 1
+    case notices = 2
+    case signIns = 3
+    case revocations = 4
+  }
+
+  // MARK: Sealing
+
+  /// version, nonce, ciphertext with tag.
+  public func seal(
+    _ plain: UnsafeRawBufferPointer, _ context: SealContext
+  ) throws(Failure) -> [UInt8] {
+    let padded = (plain.count / Key.block + 1) * Key.block
+    let room = try SecretBytes(count: padded, room: .heap)
+    if let source = plain.baseAddress {
+      room.start.copyMemory(from: source, byteCount: plain.count)
+    }
+    var paddedCount = 0
+    guard
+      sodium_pad(
+        &paddedCount, room.start.assumingMemoryBound(to: UInt8.self), plain.count, Key.block,
+        padded) == 0
+    else { throw .defect("a value could not be padded") }
+    var result = [UInt8](repeating: 0, count: Key.overhead + padded)
+    result[0] = Key.version
+    let associated = context.associatedData
+    let done = result.withUnsafeMutableBytes { out -> Int32 in
+      guard let base = out.baseAddress else { return -1 }
+      let nonce = (base + 1).assumingMemoryBound(to: UInt8.self)
+      randombytes_buf(nonce, Key.nonceSize)
+      let cipher = (base + 1 + Key.nonceSize).assumingMemoryBound(to: UInt8.self)
+      return crypto_aead_xchacha20poly1305_ietf_encrypt(
+        cipher, nil, room.start.assumingMemoryBound(to: UInt8.self), UInt64(padded), associated,
+        UInt64(associated.count), nil, nonce, secret.start.assumingMemoryBound(to: UInt8.self))
+    }
+    guard done == 0 else { throw .defect("a value could not be sealed") }
+    return result
+  }
+
+  public func seal(_ value: JSON, _ context: SealContext) throws(Failure) -> [UInt8] {
+    try seal(try value.text().bytes, context)
+  }
+
+  /// The value, or nil when it is not authentic: damaged, of another row, or sealed with
+  /// another key.
+  public func open(
+    _ sealed: [UInt8], _ context: SealContext, room: SecretBytes.Room = .heap
+  ) throws(Failure) -> SecretBytes? {
+    guard sealed.count > Key.overhead, sealed[0] == Key.version else { return nil }
+    let padded = try SecretBytes(count: sealed.count - Key.overhead, room: .heap)
+    let associated = context.associatedData
+    let done = sealed.withUnsafeBytes { all -> Int32 in
+      guard let base = all.baseAddress else { return -1 }
+      let nonce = (base + 1).assumingMemoryBound(to: UInt8.self)
+      let cipher = (base + 1 + Key.nonceSize).assumingMemoryBound(to: UInt8.self)
+      return crypto_aead_xchacha20poly1305_ietf_decrypt(
+        padded.start.assumingMemoryBound(to: UInt8.self), nil, nil, cipher,
+        UInt64(all.count - 1 - Key.nonceSize), associated, UInt64(associated.count), nonce,
+        secret.start.assumingMemoryBound(to: UInt8.self))
+    }
+    guard done == 0 else { return nil }
+    var count = 0
+    guard
+      sodium_unpad(
+        &count, padded.start.assumingMemoryBound(to: UInt8.self), padded.count, Key.block) == 0
+    else { return nil }
+    return try SecretBytes(
+      copying: UnsafeRawBufferPointer(rebasing: padded.bytes[0..<count]), room: room)
+  }
+
+  /// A sealed JSON value, or nil when it is not authentic.
+  public func openJSON(_ sealed: [UInt8], _ context: SealContext) throws(Failure) -> JSON? {
+    guard let plain = try open(sealed, context) else { return nil }
+    return try? JSON.parse(plain.bytes)
+  }
+
+  // MARK: Wrapping
+
+  public func wrap(_ key: Key, _ context: SealContext) throws(Failure) -> [UInt8] {
+    try seal(key.secret.bytes, context)
+  }
+
+  public func unwrap(_ wrapped: [UInt8], _ context: SealContext) throws(Failure) -> Key? {
+    guard let bytes = try open(wrapped, context, room: .guarded) else { return nil }
+    return Key(bytes)
+  }
+
+  // MARK: Look-up tags
+
+  public static var tagLength: Int { 16 }
+
+  /// A keyed BLAKE2b tag: finds a row by a value that the file does not show.
+  public func tag(_ domain: String, _ parts: [UInt8]...) -> [UInt8] {
+    var message: [UInt8] = []
+    for part in [Array(domain.utf8)] + parts {
+      for shift in stride(from: 24, through: 0, by: -8) {
+        message.append(UInt8(truncatingIfNeeded: part.count >> shift))
+      }
+      message.append(contentsOf: part)
+    }
+    var result = [UInt8](repeating: 0, count: Key.tagLength)
+    crypto_generichash(
+      &result, Key.tagLength, message, UInt64(message.count),
+      secret.start.assumingMemoryBound(to: UInt8.self), Key.size)
+    return result
+  }
+}
+
+/// SHA-256 and base64url, as PKCE (RFC 7636) and OpenID Connect nonces use them.
+public enum Digest {
+  public static func sha256(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
+    var result = [UInt8](repeating: 0, count: 32)
+    crypto_hash_sha256(
+      &result, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), UInt64(bytes.count))
+    return result
+  }
+
+  /// Without padding (RFC 4648 §5).
+  public static func base64URL(_ bytes: [UInt8]) -> String {
+    let alphabet: StaticString =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    var result: [UInt8] = []
+    var at = 0
+    while at < bytes.count {
+      let left = bytes.count - at
+      let word =
+        UInt32(bytes[at]) << 16 | (left > 1 ? UInt32(bytes[at + 1]) << 8 : 0)
+        | (left > 2 ? UInt32(bytes[at + 2]) : 0)
+      for index in 0..<min(left + 1, 4) {
+        result.append(alphabet.utf8Start[Int(word >> UInt32(18 - 6 * index)) & 63])
+      }
+      at += 3
+    }
+    return String(decoding: result, as: UTF8.self)
+  }
+
+  /// Decodes base64url with or without padding; nil for anything else.
+  public static func fromBase64URL(_ text: UnsafeRawBufferPointer) throws(Failure) -> SecretBytes? {
+    let result = try SecretBytes(count: text.count, room: .heap)
+    var count = 0
+    let start = text.baseAddress?.assumingMemoryBound(to: CChar.self)
+    for variant in [sodium_base64_VARIANT_URLSAFE_NO_PADDING, sodium_base64_VARIANT_URLSAFE] {
+      if sodium_base642bin(
+        result.start.assumingMemoryBound(to: UInt8.self), result.count, start, text.count, nil,
+        &count, nil, variant) == 0
+      {
+        return try SecretBytes(
+          copying: UnsafeRawBufferPointer(rebasing: result.bytes[0..<count]), room: .heap)
+      }
+    }
+    return nil
+  }
+}

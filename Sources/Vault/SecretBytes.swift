@@ -1,0 +1,105 @@
+public import Base
+public import CSodium
+
+/// Bytes that must not outlive their use: zeroed when released, and never a Swift String or Array.
+public final class SecretBytes {
+  /// Where they live.
+  public enum Room: Sendable {
+    /// libsodium's guarded pages, locked into memory: keys and tokens.
+    case guarded
+    /// The ordinary heap: texts on their way through.
+    case heap
+  }
+
+  let start: UnsafeMutableRawPointer
+  public let count: Int
+  private let room: Room
+
+  /// Throws `memory.exhausted`.
+  public init(count: Int, room: Room) throws(Failure) {
+    let capacity = max(count, 1)
+    let taken: UnsafeMutableRawPointer?
+    switch room {
+    case .guarded: taken = sodium_malloc(capacity)
+    case .heap: taken = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 16)
+    }
+    guard let taken else { throw Failure(.memoryExhausted, "no memory for a secret") }
+    start = taken
+    self.count = count
+    self.room = room
+  }
+
+  public convenience init(
+    copying bytes: UnsafeRawBufferPointer, room: Room = .guarded
+  ) throws(Failure) {
+    try self.init(count: bytes.count, room: room)
+    if let source = bytes.baseAddress { start.copyMemory(from: source, byteCount: bytes.count) }
+  }
+
+  deinit {
+    switch room {
+    case .guarded: sodium_free(start)
+    case .heap:
+      sodium_memzero(start, count)
+      start.deallocate()
+    }
+  }
+
+  public var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: count) }
+
+  var mutableBytes: UnsafeMutableRawBufferPointer {
+    UnsafeMutableRawBufferPointer(start: start, count: count)
+  }
+
+  /// Fresh random bytes.
+  public static func random(count: Int) throws(Failure) -> SecretBytes {
+    let result = try SecretBytes(count: count, room: .guarded)
+    randombytes_buf(result.start, count)
+    return result
+  }
+
+  /// The text of a JSON string, without making a Swift String of it.
+  public static func text(of value: JSON) throws(Failure) -> SecretBytes? {
+    var copied: SecretBytes?
+    var failure: Failure?
+    _ = value.withUTF8 { bytes in
+      do throws(Failure) { copied = try SecretBytes(copying: bytes) } catch { failure = error }
+    }
+    if let failure { throw failure }
+    return copied
+  }
+
+  /// As a JSON string, in jansson's zeroed memory.
+  public var json: JSON { .string(bytes) }
+
+  /// Compares in constant time.
+  public func equals(_ other: SecretBytes) -> Bool {
+    count == other.count && sodium_memcmp(start, other.start, count) == 0
+  }
+}
+
+/// The kernel's randomness.
+public enum Random {
+  public static func word() -> UInt64 {
+    var result: UInt64 = 0
+    randombytes_buf(&result, MemoryLayout<UInt64>.size)
+    return result
+  }
+
+  public static func bytes(_ count: Int) -> [UInt8] {
+    var result = [UInt8](repeating: 0, count: count)
+    randombytes_buf(&result, count)
+    return result
+  }
+
+  public static func uuid(at milliseconds: Int64) -> UUID {
+    UUID(version7At: milliseconds, random: (word(), word()))
+  }
+}
+
+public enum Vault {
+  /// Prepares libsodium; safe to call from any thread, any number of times.
+  public static func start() throws(Failure) {
+    guard sodium_init() >= 0 else { throw .defect("libsodium did not start") }
+  }
+}
