@@ -1,0 +1,153 @@
+"""The ASGI application: reads a request, lets a fault strike, routes it, writes the log and the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import email.utils
+import json
+import socket
+import struct
+import time
+from typing import Any
+
+from . import control_api, rest
+from .faults import Fault
+from .http import Reply, Request
+from .server_state import State
+
+#: Key under which server.py puts the connection's transport into the ASGI scope.
+TRANSPORT = "local_supabase.transport"
+_CORS = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Expose-Headers": "Content-Range, X-Total-Count, Link, X-Supabase-Api-Version",
+}
+_NO_KEY = Reply(
+    401,
+    json.dumps({
+        "message": "No API key found in request",
+        "hint": "No `apikey` request header or url param was found.",
+    }).encode(),
+    {"Content-Type": "application/json"},
+)
+
+
+class App:
+    """One per server. Starlette's routing would parse more than it may: the services read bodies raw."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """ASGI entry."""
+        if scope["type"] != "http":
+            return
+        request = await _read_request(scope, receive)
+        if request.path.startswith("/_control/"):
+            answer = await control_api.handle(
+                request, request.path.removeprefix("/_control"), self.state
+            )
+            await self._send(send, answer)
+            return
+        entry = self.state.log.begin(request)
+        started = time.monotonic()
+        fault = self.state.faults.strike(request)
+        entry.fault = fault.action if fault else None
+        reply = await self._answer(request, fault)
+        self.state.log.end(entry, reply, time.monotonic() - started)
+        if reply is not None:
+            await self._send(send, reply)
+        elif fault is not None and fault.action == "hang":
+            await receive_disconnect(receive)
+        else:
+            _drop(scope[TRANSPORT], reset=fault is None or fault.reset)
+            await receive_disconnect(receive)
+
+    async def _answer(self, request: Request, fault: Fault | None) -> Reply | None:
+        """The reply, harmed as the fault says; None when there is to be none."""
+        if fault is None:
+            return await self._route(request)
+        await asyncio.sleep(fault.delay_before_ms / 1000)
+        if fault.action in {"drop_before", "hang"}:
+            return None
+        if fault.action == "respond":
+            reply: Reply | None = fault.reply()
+        else:
+            reply = await self._route(request)
+            if fault.action == "truncate_rows":
+                reply = fault.truncate(reply)
+            elif fault.action == "drop_after":
+                reply = None
+        await asyncio.sleep(fault.delay_after_ms / 1000)
+        return reply
+
+    async def _route(self, request: Request) -> Reply:
+        state, config = self.state, self.state.config
+        limit = config.max_body_bytes
+        if limit is not None and len(request.body) > limit:
+            return Reply(413, b"Payload Too Large", {"Content-Type": "text/plain"})
+        for prefix in ("/auth/v1", "/rest/v1"):
+            if request.path != prefix and not request.path.startswith(prefix + "/"):
+                continue
+            if request.method == "OPTIONS" and request.header("origin") is not None:
+                return Reply(200, b"", {
+                    "Access-Control-Allow-Methods": "GET, POST, PATCH, PUT, DELETE, OPTIONS, HEAD",
+                    "Access-Control-Allow-Headers": "*",
+                })
+            is_public = prefix == "/auth/v1" and request.path.endswith(("/authorize", "/health"))
+            if config.require_apikey and not is_public and not _has_key(request):
+                return _NO_KEY
+            path = request.path.removeprefix(prefix)
+            if prefix == "/rest/v1":
+                return await rest.handle(request, path, config, state.database)
+            if state.has_auth:
+                return await state.auth.handle(request, path)
+        return Reply(404, b'{"message":"no Route matched with those values"}',
+                     {"Content-Type": "application/json"})
+
+    async def _send(self, send: Any, reply: Reply) -> None:
+        moment = datetime.datetime.now(datetime.UTC)
+        moment += datetime.timedelta(seconds=self.state.config.date_offset_s)
+        headers = {"Date": email.utils.format_datetime(moment, usegmt=True), **_CORS, **reply.headers}
+        if reply.status not in {204, 304}:
+            headers["Content-Length"] = str(len(reply.body))
+        await send({
+            "type": "http.response.start", "status": reply.status,
+            "headers": [(k.lower().encode(), v.encode("latin-1", "replace")) for k, v in headers.items()],
+        })
+        await send({"type": "http.response.body", "body": reply.body})
+
+
+def _has_key(request: Request) -> bool:
+    return request.header("apikey") is not None or "apikey" in request.parameters()
+
+
+async def _read_request(scope: Any, receive: Any) -> Request:
+    chunks = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            break
+        chunks.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            break
+    headers = tuple((k.decode("latin-1"), v.decode("latin-1")) for k, v in scope["headers"])
+    host, port = scope["server"][:2]
+    return Request(
+        method=scope["method"], path=scope["path"], query=scope["query_string"].decode("latin-1"),
+        headers=headers, body=b"".join(chunks), base_url=f"http://{host}:{port}",
+    )
+
+
+async def receive_disconnect(receive: Any) -> None:
+    """Wait until the connection is gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _drop(transport: asyncio.Transport, *, reset: bool) -> None:
+    """Close the connection without an answer; with `reset` the peer gets a TCP RST instead of a FIN."""
+    if reset:
+        raw = transport.get_extra_info("socket")
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    transport.abort()

@@ -1,0 +1,196 @@
+"""Sign-in through an outside provider: PKCE flows and identity tokens of a simulated BankID or Vipps."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import hmac
+import html
+import re
+import secrets
+import time
+import urllib.parse
+import uuid
+from typing import Any
+
+from . import auth_sessions, auth_users, jwt
+from .auth_errors import AuthError, OAuthError
+from .auth_users import Row, fetch
+from .config import Config
+from .database import Connection, Database
+from .http import Reply, Request
+
+#: Issuer and signature of identity tokens; a real provider has keys of its own.
+ISSUER = "https://identity.example.org"
+SECRET = "simulated-provider-secret-simulated-provider-0123"
+AUDIENCE = "holdfast-local"
+_CHALLENGE = re.compile(r"[A-Za-z0-9._~-]{43,128}")
+
+
+def is_provider(name: str) -> bool:
+    """The providers that are switched on: bankid, vipps, and every `custom:` one."""
+    return name in {"bankid", "vipps"} or re.fullmatch(r"custom:[a-z0-9_-]+", name) is not None
+
+
+# /authorize ---------------------------------------------------------------------------------------
+
+
+async def authorize(
+    request: Request, config: Config, database: Database, refusal: dict[str, str] | None
+) -> Reply:
+    """Start a PKCE flow. Redirects at once when it is known who signs in, or shows a page to choose."""
+    asked = request.parameters()
+    provider = asked.get("provider", "")
+    if not is_provider(provider):
+        raise AuthError(
+            400, "validation_failed", "Unsupported provider: Provider could not be found"
+        )
+    target = asked.get("redirect_to", "")
+    if not target:
+        raise AuthError(400, "validation_failed", "redirect_to is missing")
+    if asked.get("cancel"):
+        refusal = {
+            "error": "access_denied", "error_code": "access_denied",
+            "error_description": "The user cancelled",
+        }
+    if refusal is not None:
+        return _redirect(target, refusal)
+    challenge, method = asked.get("code_challenge", ""), asked.get("code_challenge_method", "")
+    if not _CHALLENGE.fullmatch(challenge) or method.lower() not in {"s256", "plain"}:
+        raise AuthError(
+            400, "validation_failed", "PKCE flow requires code_challenge and code_challenge_method"
+        )
+    email = asked.get("user") or asked.get("login_hint") or config.provider_user
+    async with database.admin.connection() as connection, connection.transaction():
+        if not email:
+            return await _page(connection, asked, provider)
+        user = await _person(connection, email, provider)
+        code = str(uuid.uuid4())
+        await connection.execute(
+            """insert into auth.flow_state
+               (user_id, auth_code, code_challenge, code_challenge_method, provider_type)
+               values (%s, %s, %s, %s, %s)""",
+            (user["id"], code, challenge, method.lower(), provider),
+        )
+    return _redirect(target, {"code": code})
+
+
+async def _person(connection: Connection, email: str, provider: str) -> Row:
+    user = await auth_users.by_email(connection, email)
+    return user or await auth_users.create(connection, email, None, provider=provider)
+
+
+def _redirect(target: str, extra: dict[str, str]) -> Reply:
+    """Back to the app; what the app put into its own query string stays."""
+    parts = urllib.parse.urlsplit(target)
+    query = urllib.parse.parse_qsl(parts.query, keep_blank_values=True) + list(extra.items())
+    url = parts._replace(query=urllib.parse.urlencode(query)).geturl()
+    return Reply(302, b"", {"Location": url})
+
+
+async def _page(connection: Connection, asked: dict[str, str], provider: str) -> Reply:
+    cursor = await connection.execute(
+        "select email from auth.users where deleted_at is null and email is not null "
+        "order by created_at, email limit 50"
+    )
+    hidden = "".join(
+        f'<input type="hidden" name="{html.escape(k)}" value="{html.escape(v)}">'
+        for k, v in asked.items()
+    )
+    people = "".join(
+        f'<p><button name="user" value="{html.escape(email)}">{html.escape(email)}</button>'
+        for (email,) in await cursor.fetchall()
+    )
+    title = html.escape(f"Simulated {provider}")
+    text = (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><h1>{title}</h1>'
+        f'<form>{hidden}{people}<p><button name="cancel" value="1">Cancel</button></form></html>'
+    )
+    return Reply(200, text.encode(), {"Content-Type": "text/html; charset=utf-8"})
+
+
+# grant_type=pkce ----------------------------------------------------------------------------------
+
+
+async def exchange(connection: Connection, sent: dict[str, Any], config: Config) -> tuple[Row, Row]:
+    """The session and user behind a code. The code is single use."""
+    code, verifier = sent.get("auth_code") or "", sent.get("code_verifier") or ""
+    if not code or not verifier:
+        raise AuthError(
+            400, "validation_failed",
+            "invalid request: both auth code and code verifier should be non-empty",
+        )
+    flow = await fetch(
+        connection, "select * from auth.flow_state where auth_code = %s for update", str(code)
+    )
+    if flow is None:
+        raise AuthError(
+            404, "flow_state_not_found", "invalid flow state, no valid flow state found"
+        )
+    age = datetime.timedelta(seconds=config.flow_state_lifetime)
+    if auth_sessions.now() > flow["created_at"] + age:
+        raise AuthError(422, "flow_state_expired", "invalid flow state, flow state has expired")
+    if not _verifies(str(verifier), flow["code_challenge"], flow["code_challenge_method"]):
+        raise AuthError(
+            400, "bad_code_verifier", "code challenge does not match previously saved code verifier"
+        )
+    user = await auth_users.by_id(connection, flow["user_id"])
+    if user is None:
+        raise AuthError(404, "flow_state_not_found", "invalid flow state, no user found")
+    session = await auth_sessions.start(connection, user, "oauth", flow["provider_type"])
+    await connection.execute("delete from auth.flow_state where id = %s", (flow["id"],))
+    return session, user
+
+
+def _verifies(verifier: str, challenge: str, method: str) -> bool:
+    if method == "s256":
+        verifier = jwt.encode_bytes(hashlib.sha256(verifier.encode()).digest())
+    return hmac.compare_digest(verifier.encode(), challenge.encode())
+
+
+# grant_type=id_token ------------------------------------------------------------------------------
+
+
+def identity_token(
+    config: Config, email: str, *, nonce: str | None = None, audience: str = AUDIENCE,
+    lifetime: float | None = None,
+) -> str:
+    """What the provider's own app would hand over. `nonce` is the raw one: the token holds its hash."""
+    moment = int(time.time())
+    claims: dict[str, Any] = {
+        "iss": ISSUER, "aud": audience, "sub": f"person-{email}", "email": email, "iat": moment,
+        "exp": int(moment + (config.id_token_lifetime if lifetime is None else lifetime)),
+        "jti": secrets.token_hex(8),
+    }
+    if nonce is not None:
+        claims["nonce"] = hashlib.sha256(nonce.encode()).hexdigest()
+    return jwt.sign(claims, SECRET)
+
+
+async def accept_identity(connection: Connection, sent: dict[str, Any]) -> tuple[Row, Row]:
+    """The session and user behind an identity token (source of the rules: token_oidc.go)."""
+    token, provider = sent.get("id_token") or "", str(sent.get("provider") or "")
+    if not token:
+        raise OAuthError("invalid request", "id_token required")
+    if not provider and not (sent.get("client_id") and sent.get("issuer")):
+        raise OAuthError("invalid request", "provider or client_id and issuer required")
+    if not is_provider(provider):
+        raise AuthError(400, "provider_disabled", f"Provider {provider} is not enabled")
+    try:
+        claims = jwt.verify(str(token), SECRET)
+    except jwt.BadToken as error:
+        raise OAuthError("invalid request", "Bad ID token") from error
+    if claims.get("iss") != ISSUER or claims.get("exp", 0) < time.time():
+        raise OAuthError("invalid request", "Bad ID token")
+    audience = claims.get("aud")
+    if audience != AUDIENCE:
+        raise OAuthError("invalid request", f"Unacceptable audience in id_token: [{audience}]")
+    nonce, expected = str(sent.get("nonce") or ""), str(claims.get("nonce") or "")
+    if bool(nonce) != bool(expected):
+        raise OAuthError(
+            "invalid request", "Passed nonce and nonce in id_token should either both exist or not."
+        )
+    if nonce and not hmac.compare_digest(hashlib.sha256(nonce.encode()).hexdigest(), expected):
+        raise OAuthError("invalid nonce", "Nonces mismatch")
+    user = await _person(connection, claims["email"], provider)
+    return await auth_sessions.start(connection, user, "oauth", provider), user

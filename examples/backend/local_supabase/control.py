@@ -1,0 +1,216 @@
+"""Client of a running server's test tool at /_control/. Standard library only."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import urllib.parse
+from typing import Any
+
+
+class ControlError(RuntimeError):
+    """The server refused a control request; the text says why."""
+
+
+class Control:
+    """Every method is one request; a user is named by e-mail address or id, an organisation by id."""
+
+    def __init__(self, url: str) -> None:
+        self._address = urllib.parse.urlsplit(url)
+
+    def call(self, method: str, path: str, sent: dict[str, Any] | None = None) -> Any:
+        """One request to /_control; raises ControlError when it is refused."""
+        link = http.client.HTTPConnection(
+            self._address.hostname or "127.0.0.1", self._address.port, timeout=30
+        )
+        try:
+            link.request(method, "/_control" + path, body=json.dumps(sent or {}))
+            answer = link.getresponse()
+            value = json.loads(answer.read())
+        finally:
+            link.close()
+        if answer.status != 200:
+            raise ControlError(str(value.get("error", value)))
+        return value
+
+    # Settings -------------------------------------------------------------------------------------
+
+    def config(self) -> dict[str, Any]:
+        """All settings (see config.py)."""
+        return dict(self.call("GET", "/config"))
+
+    def set(self, **values: Any) -> dict[str, Any]:
+        """Change settings while the server runs, such as `jwt_lifetime=2`."""
+        return dict(self.call("PATCH", "/config", values))
+
+    # Faults ---------------------------------------------------------------------------------------
+
+    def add_fault(
+        self, action: str, *, method: str | None = None, path: str = "/", query: str | None = None,
+        times: int = 1, skip: int = 0, **details: Any,
+    ) -> int:
+        """A fault for requests whose path begins so and whose query string contains `query`.
+
+        `action`: drop_before, drop_after, delay, respond, hang or truncate_rows; `details`: the other
+        fields of `Fault` in faults.py. Returns its id.
+        """
+        match: dict[str, str] = {"path": path}
+        if method is not None:
+            match["method"] = method
+        if query is not None:
+            match["query"] = query
+        sent = {"match": match, "action": action, "times": times, "skip": skip, **details}
+        return int(self.call("POST", "/faults", sent)["id"])
+
+    def drop_before(self, path: str, **match: Any) -> int:
+        """Close the connection without handling the request."""
+        return self.add_fault("drop_before", path=path, **match)
+
+    def drop_after(self, path: str, **match: Any) -> int:
+        """Handle and commit, then close the connection without an answer."""
+        return self.add_fault("drop_after", path=path, **match)
+
+    def delay(self, path: str, *, before_ms: float = 0, after_ms: float = 0, **match: Any) -> int:
+        """Wait before or after handling."""
+        return self.add_fault(
+            "delay", path=path, delay_before_ms=before_ms, delay_after_ms=after_ms, **match
+        )
+
+    def respond(
+        self, path: str, status: int, *, body: str | dict[str, Any] = "",
+        headers: dict[str, str] | None = None, retry_after_s: int | None = None,
+        retry_after_date_s: int | None = None, **match: Any,
+    ) -> int:
+        """Answer with this instead of handling. Retry-After as seconds, or as a date so far ahead."""
+        return self.add_fault(
+            "respond", path=path, status=status, body=body, headers=headers or {},
+            retry_after_s=retry_after_s, retry_after_date_s=retry_after_date_s, **match,
+        )
+
+    def hang(self, path: str, **match: Any) -> int:
+        """Never answer."""
+        return self.add_fault("hang", path=path, **match)
+
+    def truncate_rows(self, path: str, *, keep: int, **match: Any) -> int:
+        """Store everything but list only the first `keep` rows in the answer."""
+        return self.add_fault("truncate_rows", path=path, keep_rows=keep, **match)
+
+    def faults(self) -> list[dict[str, Any]]:
+        """The rules in force, with their `hits`."""
+        return list(self.call("GET", "/faults"))
+
+    def clear_faults(self, fault_id: int | None = None) -> None:
+        """Remove one rule, or all."""
+        self.call("DELETE", "/faults", None if fault_id is None else {"id": fault_id})
+
+    # Request log ----------------------------------------------------------------------------------
+
+    def requests(self, path: str = "/", method: str | None = None) -> list[dict[str, Any]]:
+        """What arrived, oldest first (fields: `Entry` in request_log.py)."""
+        match = {"path": path} | ({"method": method} if method else {})
+        return list(self.call("GET", "/requests", match))
+
+    def counts(self) -> dict[str, int]:
+        """How many requests there were per `METHOD /path`."""
+        return dict(self.call("GET", "/counts"))
+
+    def count(self, path: str, method: str | None = None, query: str | None = None) -> int:
+        """How many requests fit; `query` is contained in their query string."""
+        return sum(query is None or query in e["query"] for e in self.requests(path, method))
+
+    def clear_requests(self) -> None:
+        """Forget what arrived."""
+        self.call("DELETE", "/requests")
+
+    # Database -------------------------------------------------------------------------------------
+
+    def sql(self, query: str, *parameters: Any) -> list[dict[str, Any]]:
+        """Run a statement as the superuser (placeholders `%s`); its rows."""
+        return list(self.call("POST", "/sql", {"query": query, "parameters": list(parameters)}))
+
+    def reload_schema(self) -> None:
+        """Read the catalog again after DDL."""
+        self.call("POST", "/schema/reload")
+
+    def stop_database(self) -> None:
+        """Stop PostgreSQL abruptly; the services go on answering, as the real ones would."""
+        self.call("POST", "/database/stop")
+
+    def start_database(self) -> None:
+        """Start PostgreSQL again."""
+        self.call("POST", "/database/start")
+
+    def seed_demo(self) -> None:
+        """Store the demo (see demo.py)."""
+        self.call("POST", "/demo")
+
+    def seed_contacts(self, org: str, count: int, first: int = 0) -> None:
+        """Store made-up contacts, numbered from `first`."""
+        self.call("POST", "/contacts", {"org": org, "count": count, "first": first})
+
+    # People and organisations ---------------------------------------------------------------------
+
+    def add_user(self, email: str, password: str | None = None, user_id: str | None = None) -> str:
+        """A confirmed user; the id. Without a password: the demo's."""
+        sent = {"email": email}
+        sent |= {"password": password} if password is not None else {}
+        return str(self.call("POST", "/users", sent | ({"id": user_id} if user_id else {}))["id"])
+
+    def remove_user(self, user: str) -> None:
+        """Delete a user and everything of theirs."""
+        self.call("DELETE", "/users", {"user": user})
+
+    def ban(self, user: str, seconds: float = 365 * 86400) -> None:
+        """Ban a user for so long."""
+        self.call("POST", "/users/ban", {"user": user, "seconds": seconds})
+
+    def unban(self, user: str) -> None:
+        """Lift the ban."""
+        self.ban(user, 0)
+
+    def add_org(self, name: str, org: str | None = None) -> str:
+        """An active organisation; the id."""
+        return str(self.call("POST", "/organizations", {"name": name, "id": org})["id"])
+
+    def set_org(self, org: str, status: str) -> None:
+        """`active` or `disabled`."""
+        self.call("PATCH", "/organizations", {"org": org, "status": status})
+
+    def set_membership(
+        self, user: str, org: str, *, role: str | None = None, status: str | None = None
+    ) -> None:
+        """Create a membership, or change its role (peer_mentor, coordinator, org_admin) or status (active, ended)."""
+        sent = {"user": user, "org": org, "role": role, "status": status}
+        self.call("PUT", "/memberships", sent)
+
+    # Sessions and the provider --------------------------------------------------------------------
+
+    def sessions(self, user: str) -> list[dict[str, Any]]:
+        """The user's sessions, oldest first."""
+        return list(self.call("GET", "/sessions", {"user": user}))
+
+    def expire_sessions(self, user: str) -> None:
+        """From now on refreshing answers session_expired."""
+        self.call("POST", "/sessions/expire", {"user": user})
+
+    def revoke_sessions(self, user: str) -> None:
+        """Delete the user's sessions, as a global logout elsewhere would."""
+        self.call("DELETE", "/sessions", {"user": user})
+
+    def sign_in_as(self, email: str | None) -> None:
+        """Who sits in front of the simulated BankID or Vipps: /authorize redirects at once. None: a page."""
+        self.set(provider_user=email)
+
+    def refuse_sign_in(self, times: int = 1, **parameters: str) -> None:
+        """The next /authorize redirects with `error`, `error_code` and `error_description`."""
+        self.call("POST", "/provider/refuse", {"times": times, **parameters})
+
+    def identity_token(
+        self, email: str, *, nonce: str | None = None, audience: str | None = None,
+        lifetime: float | None = None,
+    ) -> str:
+        """An id_token as the provider's app would give it; `nonce` is the raw one."""
+        sent: dict[str, Any] = {"user": email, "nonce": nonce, "lifetime": lifetime}
+        if audience is not None:
+            sent["audience"] = audience
+        return str(self.call("POST", "/provider/identity-token", sent)["id_token"])

@@ -1,0 +1,302 @@
+"""The test tool at /_control/: faults, settings, people and the request log. Loopback only, no password."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+import uuid
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+
+from . import auth_flows, auth_sessions, auth_users, demo
+from .database import Connection
+from .http import Reply, Request
+from .server_state import State
+
+Sent = dict[str, Any]
+
+
+class Refused(Exception):
+    """The request to the control endpoint makes no sense; answered with 400 and this text."""
+
+
+async def handle(request: Request, path: str, state: State) -> Reply:
+    """Answer one request; `path` is what follows /_control."""
+    handler = _ROUTES.get(f"{request.method} {path}")
+    if handler is None:
+        return _json(404, {"error": f"no {request.method} /_control{path}"})
+    try:
+        sent = json.loads(request.body) if request.body else {}
+        return _json(200, await handler(state, {**request.parameters(), **sent}))
+    except (Refused, ValueError, KeyError, TypeError, psycopg.Error) as error:
+        return _json(400, {"error": f"{type(error).__name__}: {error}"})
+
+
+def _json(status: int, value: Any) -> Reply:
+    body = json.dumps(value, default=str).encode()
+    return Reply(status, body, {"Content-Type": "application/json"})
+
+
+# Settings, faults, log ----------------------------------------------------------------------------
+
+
+async def _health(_: State, __: Sent) -> Any:
+    return {"ok": True}
+
+
+async def _get_config(state: State, _: Sent) -> Any:
+    return state.config.public()
+
+
+async def _set_config(state: State, sent: Sent) -> Any:
+    state.config.change(sent)
+    return state.config.public()
+
+
+async def _add_fault(state: State, sent: Sent) -> Any:
+    return dataclasses.asdict(state.faults.add(sent))
+
+
+async def _faults(state: State, _: Sent) -> Any:
+    return [dataclasses.asdict(rule) for rule in state.faults.rules]
+
+
+async def _remove_faults(state: State, sent: Sent) -> Any:
+    state.faults.remove(int(sent["id"]) if "id" in sent else None)
+    return {}
+
+
+async def _requests(state: State, sent: Sent) -> Any:
+    return state.log.list(path=sent.get("path", "/"), method=sent.get("method"))
+
+
+async def _counts(state: State, _: Sent) -> Any:
+    return dict(state.log.counts)
+
+
+async def _clear_requests(state: State, _: Sent) -> Any:
+    state.log.clear()
+    return {}
+
+
+# The database -------------------------------------------------------------------------------------
+
+
+async def _reload_schema(state: State, _: Sent) -> Any:
+    await state.database.reload()
+    return {}
+
+
+async def _sql(state: State, sent: Sent) -> Any:
+    """Any statement, as the superuser; the rows by column name."""
+    async with state.database.admin.connection() as connection:
+        return await _rows(connection, sent["query"], *sent.get("parameters", []))
+
+
+async def _stop_database(state: State, _: Sent) -> Any:
+    state.database.mark_stopped()
+    state.postgres.interrupt()
+    return {}
+
+
+async def _start_database(state: State, _: Sent) -> Any:
+    state.postgres.resume()
+    await state.database.mark_started()
+    return {}
+
+
+async def _seed_demo(state: State, _: Sent) -> Any:
+    async with state.database.admin.connection() as connection, connection.transaction():
+        await seed_demo(connection)
+    return {}
+
+
+async def seed_demo(connection: Connection) -> None:
+    """Store what demo.py describes."""
+    for org, name in demo.ORGANIZATIONS.items():
+        await connection.execute(
+            "insert into organizations (id, name) values (%s, %s)", (org, name)
+        )
+    for email, user_id in demo.USERS.items():
+        await auth_users.create(connection, email, demo.PASSWORD, user_id=user_id)
+        await connection.execute(
+            "insert into profiles (id, full_name) values (%s, %s)",
+            (user_id, email.split("@")[0].capitalize() + " Prøve"),
+        )
+    for email, org, role in demo.MEMBERSHIPS:
+        await connection.execute(
+            "insert into memberships (user_id, org_id, role) values (%s, %s, %s)",
+            (demo.USERS[email], org, role),
+        )
+    for org in demo.ORGANIZATIONS:
+        await seed_contacts(connection, org, demo.CONTACTS_PER_ORGANIZATION, 0)
+
+
+async def seed_contacts(connection: Connection, org: str, count: int, first: int) -> None:
+    """Store `count` made-up contacts, numbered from `first`."""
+    rows = [demo.contact(org, n) for n in range(first, first + count)]
+    await connection.execute(
+        """insert into contacts (id, org_id, name, municipality, relation, phone, address, national_id)
+           select id, org_id, name, municipality, relation, phone, address, national_id
+           from jsonb_to_recordset(%s::jsonb) as r(id uuid, org_id uuid, name text, municipality text,
+             relation text, phone text, address text, national_id text)
+           on conflict (id) do nothing""",
+        (json.dumps(rows),),
+    )
+
+
+async def _seed_contacts(state: State, sent: Sent) -> Any:
+    async with state.database.admin.connection() as connection, connection.transaction():
+        await seed_contacts(connection, sent["org"], int(sent["count"]), int(sent.get("first", 0)))
+    return {}
+
+
+async def _rows(connection: Connection, text: str, *values: Any) -> list[Sent]:
+    async with connection.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(text, values or None)  # type: ignore[arg-type]
+        return await cursor.fetchall() if cursor.description else []
+
+
+async def _one(state: State, text: str, *values: Any) -> Sent:
+    async with state.database.admin.connection() as connection:
+        found = await _rows(connection, text, *values)
+    if not found:
+        raise Refused("nothing of that name")
+    return found[0]
+
+
+# People and organisations -------------------------------------------------------------------------
+
+
+async def _user_id(state: State, sent: Sent) -> uuid.UUID:
+    """`user` is an e-mail address or an id."""
+    row = await _one(
+        state, "select id from auth.users where email = lower(%s) or id::text = %s",
+        sent["user"], sent["user"],
+    )
+    return uuid.UUID(str(row["id"]))
+
+
+async def _add_user(state: State, sent: Sent) -> Any:
+    async with state.database.admin.connection() as connection, connection.transaction():
+        user = await auth_users.create(
+            connection, sent["email"], sent.get("password", demo.PASSWORD), user_id=sent.get("id")
+        )
+    return {"id": user["id"], "email": user["email"]}
+
+
+async def _remove_user(state: State, sent: Sent) -> Any:
+    return await _one(
+        state, "delete from auth.users where id = %s returning id", await _user_id(state, sent)
+    )
+
+
+async def _ban(state: State, sent: Sent) -> Any:
+    """For `seconds`, by default a year; 0 lifts the ban."""
+    seconds = float(sent.get("seconds", 365 * 86400))
+    until = auth_sessions.now() + datetime.timedelta(seconds=seconds) if seconds else None
+    return await _one(
+        state, "update auth.users set banned_until = %s where id = %s returning id, banned_until",
+        until, await _user_id(state, sent),
+    )
+
+
+async def _add_org(state: State, sent: Sent) -> Any:
+    return await _one(
+        state,
+        "insert into organizations (id, name) values (coalesce(%s, gen_random_uuid()), %s) returning *",
+        sent.get("id"), sent["name"],
+    )
+
+
+async def _set_org(state: State, sent: Sent) -> Any:
+    return await _one(
+        state, "update organizations set status = %s where id = %s returning *",
+        sent["status"], sent["org"],
+    )
+
+
+async def _set_membership(state: State, sent: Sent) -> Any:
+    """Creates the membership or changes what is named of role and status."""
+    return await _one(
+        state,
+        """insert into memberships as m (user_id, org_id, role, status)
+           values (%s, %s, coalesce(%s, 'peer_mentor'), coalesce(%s, 'active'))
+           on conflict (user_id, org_id) do update set
+             role = coalesce(%s, m.role), status = coalesce(%s, m.status)
+           returning *""",
+        await _user_id(state, sent), sent["org"], sent.get("role"), sent.get("status"),
+        sent.get("role"), sent.get("status"),
+    )
+
+
+# Sessions and the provider ------------------------------------------------------------------------
+
+
+async def _sessions(state: State, sent: Sent) -> Any:
+    async with state.database.admin.connection() as connection:
+        return await _rows(
+            connection,
+            """select s.*, (select count(*) from auth.refresh_tokens t where t.session_id = s.id) tokens
+               from auth.sessions s where s.user_id = %s order by created_at""",
+            await _user_id(state, sent),
+        )
+
+
+async def _expire_sessions(state: State, sent: Sent) -> Any:
+    """The next refresh answers session_expired."""
+    async with state.database.admin.connection() as connection:
+        await connection.execute(
+            "update auth.sessions set not_after = now() - interval '1 second' where user_id = %s",
+            (await _user_id(state, sent),),
+        )
+    return {}
+
+
+async def _revoke_sessions(state: State, sent: Sent) -> Any:
+    """As a logout elsewhere: the rows are gone."""
+    async with state.database.admin.connection() as connection:
+        await connection.execute(
+            "delete from auth.sessions where user_id = %s", (await _user_id(state, sent),)
+        )
+    return {}
+
+
+async def _refuse_sign_in(state: State, sent: Sent) -> Any:
+    """The next `times` calls of /authorize redirect with this error."""
+    times = int(sent.pop("times", 1))
+    refusal = {
+        "error": "access_denied", "error_code": "access_denied", "error_description": "Refused",
+        **{k: str(v) for k, v in sent.items()},
+    }
+    state.auth.refusals += [refusal] * times
+    return {}
+
+
+async def _identity_token(state: State, sent: Sent) -> Any:
+    token = auth_flows.identity_token(
+        state.config, sent["user"], nonce=sent.get("nonce"),
+        audience=sent.get("audience", auth_flows.AUDIENCE), lifetime=sent.get("lifetime"),
+    )
+    return {"id_token": token}
+
+
+_ROUTES: dict[str, Callable[[State, Sent], Awaitable[Any]]] = {
+    "GET /health": _health,
+    "GET /config": _get_config, "PATCH /config": _set_config,
+    "POST /faults": _add_fault, "GET /faults": _faults, "DELETE /faults": _remove_faults,
+    "GET /requests": _requests, "DELETE /requests": _clear_requests, "GET /counts": _counts,
+    "POST /schema/reload": _reload_schema, "POST /sql": _sql,
+    "POST /database/stop": _stop_database, "POST /database/start": _start_database,
+    "POST /demo": _seed_demo, "POST /contacts": _seed_contacts,
+    "POST /users": _add_user, "DELETE /users": _remove_user, "POST /users/ban": _ban,
+    "POST /organizations": _add_org, "PATCH /organizations": _set_org,
+    "PUT /memberships": _set_membership,
+    "GET /sessions": _sessions, "POST /sessions/expire": _expire_sessions,
+    "DELETE /sessions": _revoke_sessions,
+    "POST /provider/refuse": _refuse_sign_in, "POST /provider/identity-token": _identity_token,
+}

@@ -1,0 +1,78 @@
+"""Bodies of the data service: JSON, CSV or a form, as the rows to write."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+import re
+import urllib.parse
+from typing import Any
+
+from .rest_errors import RestError
+from .sql import RawJson
+
+
+@dataclasses.dataclass
+class Payload:
+    """The body to hand to PostgreSQL, the columns it names, and whether it was one object."""
+
+    body: RawJson
+    names: list[str]
+    empty: bool
+    single: bool
+    rows: int
+
+
+def read(data: bytes, content_type: str | None, columns: list[str] | None) -> Payload:
+    """Read a body. With `columns` (the query parameter) JSON is passed on unparsed, as PostgREST does."""
+    kind = (content_type or "application/json").split(";")[0].strip().lower()
+    if kind == "text/csv":
+        rows: Any = list(csv.DictReader(io.StringIO(data.decode("utf-8", "replace"))))
+        data = json.dumps(
+            [{k: None if v == "NULL" else v for k, v in row.items()} for row in rows]
+        ).encode()
+    elif kind == "application/x-www-form-urlencoded":
+        data = json.dumps(dict(urllib.parse.parse_qsl(data.decode(), keep_blank_values=True))).encode()
+    elif kind not in {"application/json", "application/vnd.pgrst.object+json"}:
+        raise _invalid(f"Content-Type not acceptable: {kind}")
+    if columns is not None:
+        text = data.lstrip()
+        empty = re.fullmatch(rb"\[\s*\]\s*", text) is not None
+        return Payload(RawJson(data), columns, empty, text.startswith(b"{"), data.count(b"{"))
+    value = parse_json(data)
+    if isinstance(value, dict):
+        return Payload(RawJson(data), list(value), empty=False, single=True, rows=1)
+    if not isinstance(value, list) or not value:
+        return Payload(RawJson(b"[]"), [], empty=True, single=False, rows=0)
+    if not same_keys(value):
+        raise _invalid("All object keys must match")
+    return Payload(RawJson(data), list(value[0]), empty=False, single=False, rows=len(value))
+
+
+def parse_json(data: bytes) -> Any:
+    """Strict JSON: valid UTF-8, no byte-order mark, no NaN, no lone surrogates. Raises PGRST102."""
+    try:
+        value = json.loads(data.decode("utf-8"), parse_constant=_no_constant)
+        if rb"\ud" in data.lower():
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except (ValueError, RecursionError) as error:
+        raise _invalid("Empty or invalid json") from error
+    return value
+
+
+def same_keys(rows: list[Any]) -> bool:
+    """Whether all members are objects with the same keys."""
+    first = rows[0]
+    return isinstance(first, dict) and all(
+        isinstance(row, dict) and row.keys() == first.keys() for row in rows
+    )
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _invalid(message: str) -> RestError:
+    return RestError(400, "PGRST102", message)

@@ -1,0 +1,235 @@
+"""A PostgreSQL server of our own: made from a cached template, started, watched and stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import pwd
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+SUPERUSER = "postgres"
+#: Bump when the arguments of initdb change.
+TEMPLATE_FORMAT = 1
+
+
+class PostgresFailed(RuntimeError):
+    """PostgreSQL could not be found, made or started; the message carries its own log."""
+
+
+def find_binaries() -> pathlib.Path:
+    """The newest folder with initdb and postgres. Distribution folders first: names in PATH may be wrappers."""
+    folders = sorted(
+        pathlib.Path("/usr/lib/postgresql").glob("*/bin"),
+        key=lambda p: int(p.parent.name) if p.parent.name.isdigit() else 0,
+        reverse=True,
+    )
+    folders += [pathlib.Path(p) for p in os.environ.get("PATH", "").split(os.pathsep) if p]
+    for folder in folders:
+        if (folder / "initdb").exists() and (folder / "postgres").exists():
+            return folder
+    raise PostgresFailed("initdb and postgres were not found in /usr/lib/postgresql or in PATH")
+
+
+def unprivileged_user() -> pwd.struct_passwd | None:
+    """PostgreSQL refuses to run as root; None when we are not root and need nobody else."""
+    if os.geteuid() != 0:
+        return None
+    for name in ("postgres", "nobody"):
+        with contextlib.suppress(KeyError):
+            return pwd.getpwnam(name)
+    raise PostgresFailed("running as root, and there is neither a user postgres nor nobody")
+
+
+def free_port() -> int:
+    """A loopback port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Postgres:
+    """One running server. Use as a context manager, or call `start` and `stop`."""
+
+    def __init__(self, data_dir: str | None = None) -> None:
+        self._binaries = find_binaries()
+        self._user = unprivileged_user()
+        self._keep = data_dir is not None
+        self._given = pathlib.Path(data_dir).resolve() if data_dir else None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._guard: subprocess.Popen[bytes] | None = None
+        self.folder = pathlib.Path()
+        self.port = 0
+
+    @property
+    def dsn(self) -> str:
+        """Connection string of the superuser."""
+        return f"postgresql://{SUPERUSER}@127.0.0.1:{self.port}/postgres"
+
+    @property
+    def api_dsn(self) -> str:
+        """Connection string of the role that may only become anon, authenticated or service_role."""
+        return f"postgresql://authenticator@127.0.0.1:{self.port}/postgres"
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the database was made by this start, so that the schema is still to be loaded."""
+        return not (self.folder / "loaded").exists()
+
+    def mark_loaded(self) -> None:
+        """Remember in the data folder that the schema has been loaded."""
+        (self.folder / "loaded").touch()
+
+    def __enter__(self) -> Postgres:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Copy the template, start the server and wait until it accepts connections."""
+        if self._given is None:
+            self.folder = pathlib.Path(tempfile.mkdtemp(prefix="local-supabase-"))
+        else:
+            self.folder = self._given
+            self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self._own(self.folder)
+            data = self.folder / "data"
+            if not data.exists():
+                subprocess.run(["cp", "-a", str(self._template()), str(data)], check=True)
+            for _ in range(5):
+                self.port = free_port()
+                if self._launch(data):
+                    return
+            raise PostgresFailed(self._log())
+        except BaseException:
+            self.stop()
+            raise
+
+    def interrupt(self) -> None:
+        """End the server at once, as a crash would, keeping its data (`resume` starts it again)."""
+        self._end(signal.SIGQUIT)
+
+    def resume(self) -> None:
+        """Start the server again after `interrupt`, on the same port."""
+        if self._process is None and not self._launch(self.folder / "data"):
+            raise PostgresFailed(self._log())
+
+    def stop(self) -> None:
+        """Stop the server and remove its folder, unless the caller named one."""
+        self._end(signal.SIGINT)
+        if not self._keep and self.folder != pathlib.Path():
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _end(self, number: int) -> None:
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.send_signal(number)
+            try:
+                self._process.wait(10)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._process = None
+        if self._guard is not None:
+            self._guard.kill()
+            self._guard.wait()
+            self._guard = None
+
+    def _own(self, folder: pathlib.Path) -> None:
+        if self._user is not None:
+            os.chown(folder, self._user.pw_uid, self._user.pw_gid)
+
+    def _as_user(self) -> dict[str, object]:
+        if self._user is None:
+            return {}
+        return {"user": self._user.pw_uid, "group": self._user.pw_gid, "extra_groups": []}
+
+    def _template(self) -> pathlib.Path:
+        """The cached result of initdb. Parallel starts may each make one; the first rename wins."""
+        version = subprocess.run(
+            [self._binaries / "postgres", "--version"], check=True, capture_output=True, text=True
+        ).stdout
+        name = re.sub(r"[^A-Za-z0-9.]+", "-", version.strip())
+        cache = pathlib.Path(tempfile.gettempdir()) / f"local-supabase-templates-{os.geteuid()}"
+        cache.mkdir(mode=0o711, exist_ok=True)
+        if cache.stat().st_uid != os.geteuid():
+            raise PostgresFailed(f"{cache} belongs to another user")
+        template = cache / f"{name}-{TEMPLATE_FORMAT}"
+        if template.exists():
+            return template
+        making = pathlib.Path(tempfile.mkdtemp(prefix="making-", dir=cache))
+        try:
+            self._own(making)
+            subprocess.run(
+                [self._binaries / "initdb", "-D", making / "data", "-U", SUPERUSER, "-A", "trust"]
+                + ["-E", "UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions"],
+                check=True, capture_output=True, cwd="/", **self._as_user(),  # type: ignore[call-overload]
+            )
+            with contextlib.suppress(OSError):
+                (making / "data").rename(template)
+        except subprocess.CalledProcessError as error:
+            raise PostgresFailed(error.stderr.decode("utf-8", "replace")) from error
+        finally:
+            shutil.rmtree(making, ignore_errors=True)
+        return template
+
+    def _launch(self, data: pathlib.Path) -> bool:
+        settings = {
+            "listen_addresses": "127.0.0.1",
+            "port": str(self.port),
+            "unix_socket_directories": str(self.folder),
+            "max_connections": "60",
+            "shared_buffers": "64MB",
+            "timezone": "UTC",
+            "jit": "off",
+            "log_min_messages": "fatal",
+            "log_min_error_statement": "panic",
+        }
+        if not self._keep:
+            settings |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+        command = [str(self._binaries / "postgres"), "-D", str(data)]
+        for name, value in settings.items():
+            command += ["-c", f"{name}={value}"]
+        with open(self.folder / "log", "ab") as log:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/",
+                start_new_session=True, **self._as_user(),  # type: ignore[call-overload]
+            )
+        self._guard = subprocess.Popen(
+            [sys.executable, "-I", str(pathlib.Path(__file__).with_name("guard.py"))]
+            + [str(self._process.pid), "" if self._keep else str(self.folder)],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        if self._wait_ready():
+            return True
+        self._end(signal.SIGINT)
+        return False
+
+    def _wait_ready(self) -> bool:
+        """PostgreSQL writes `ready` into line 8 of postmaster.pid when it accepts connections."""
+        assert self._process is not None
+        deadline = time.monotonic() + 30
+        status = self.folder / "data" / "postmaster.pid"
+        while time.monotonic() < deadline and self._process.poll() is None:
+            with contextlib.suppress(OSError):
+                lines = status.read_text("utf-8").split("\n")
+                if len(lines) > 7 and lines[0] == str(self._process.pid) and "ready" in lines[7]:
+                    return True
+            time.sleep(0.02)
+        return False
+
+    def _log(self) -> str:
+        with contextlib.suppress(OSError):
+            return (self.folder / "log").read_text("utf-8", "replace")[-2000:]
+        return "PostgreSQL did not start"

@@ -1,0 +1,27 @@
+"""The one object that all parts of a running server share."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+
+from .auth import Auth
+from .config import Config
+from .database import Database
+from .faults import Faults
+from .postgres import Postgres
+from .request_log import RequestLog
+
+
+@dataclasses.dataclass
+class State:
+    """Everything that the routes and the control endpoint touch."""
+
+    config: Config
+    postgres: Postgres
+    database: Database
+    auth: Auth
+    faults: Faults
+    log: RequestLog
+    schema: pathlib.Path
+    has_auth: bool

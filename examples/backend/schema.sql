@@ -1,0 +1,297 @@
+-- The tables, policies and functions that Holdfast's default mapping speaks to.
+--
+-- Loads unchanged into a Supabase project (SQL editor or `supabase db push`); locally, local_auth.sql
+-- first brings what a Supabase project already has. One rule runs through all policies: what a user
+-- may touch follows from an *active* membership of an *active* organisation.
+
+-- Tables ---------------------------------------------------------------------------------------
+
+create table public.organizations (
+  id uuid primary key default gen_random_uuid(),
+  name text not null check (char_length(name) between 1 and 200),
+  status text not null default 'active' check (status in ('active', 'disabled')),
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now()
+);
+
+create table public.profiles (
+  id uuid primary key references auth.users on delete cascade,
+  full_name text check (char_length(full_name) <= 200),
+  updated_at timestamptz not null default now()
+);
+
+create table public.memberships (
+  user_id uuid not null references auth.users on delete cascade,
+  org_id uuid not null references public.organizations on delete cascade,
+  role text not null check (role in ('peer_mentor', 'coordinator', 'org_admin')),
+  status text not null default 'active' check (status in ('active', 'ended')),
+  updated_at timestamptz not null default now(),
+  primary key (user_id, org_id)
+);
+
+-- phone, address and national_id are withheld offline: the library never asks for them for its cache.
+create table public.contacts (
+  id uuid primary key default gen_random_uuid(),
+  org_id uuid not null references public.organizations on delete cascade,
+  name text not null check (char_length(name) between 1 and 200),
+  municipality text,
+  relation text,
+  phone text,
+  address text,
+  national_id text,
+  created_by uuid default auth.uid(),
+  updated_at timestamptz not null default now(),
+  deleted_at timestamptz,
+  unique (id, org_id)
+);
+
+-- The two references carry org_id, so that they can never cross from one organisation into another.
+create table public.activities (
+  id uuid primary key default gen_random_uuid(),
+  org_id uuid not null references public.organizations on delete cascade,
+  user_id uuid not null default auth.uid() references auth.users on delete cascade,
+  type text not null check (char_length(type) between 1 and 80),
+  occurred_at timestamptz not null,
+  minutes int not null check (minutes between 1 and 1440),
+  contact_id uuid,
+  follows uuid, -- an earlier activity that this one follows up
+  note text check (char_length(note) <= 4000),
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  deleted_at timestamptz,
+  unique (id, org_id),
+  constraint activities_contact_id_fkey
+    foreign key (contact_id, org_id) references public.contacts (id, org_id),
+  constraint activities_follows_fkey
+    foreign key (follows, org_id) references public.activities (id, org_id)
+);
+
+-- The delta read asks for one organisation, ordered by (updated_at, id).
+create index contacts_delta on public.contacts (org_id, updated_at, id);
+create index activities_delta on public.activities (org_id, updated_at, id);
+create index activities_own on public.activities (user_id, org_id, occurred_at);
+create index activities_contact on public.activities (contact_id) where contact_id is not null;
+create index activities_follows on public.activities (follows) where follows is not null;
+create index memberships_org on public.memberships (org_id);
+
+-- updated_at -----------------------------------------------------------------------------------
+
+create schema private;
+
+-- clock_timestamp(), not now(): now() is when the transaction began, and a client that reads by
+-- updated_at would miss rows of a long transaction more often. It never trusts the client's value.
+create function private.touch_updated_at() returns trigger
+language plpgsql set search_path = '' as $$
+begin
+  new.updated_at := clock_timestamp();
+  return new;
+end $$;
+
+create trigger touch before insert or update on public.organizations
+  for each row execute function private.touch_updated_at();
+create trigger touch before insert or update on public.profiles
+  for each row execute function private.touch_updated_at();
+create trigger touch before insert or update on public.memberships
+  for each row execute function private.touch_updated_at();
+create trigger touch before insert or update on public.contacts
+  for each row execute function private.touch_updated_at();
+create trigger touch before insert or update on public.activities
+  for each row execute function private.touch_updated_at();
+
+-- Who may what ---------------------------------------------------------------------------------
+
+-- Security definer, because a policy on memberships that read memberships would recurse (42P17).
+-- The schema is not exposed over the API and the search path is empty.
+
+create function private.any_organizations() returns setof uuid
+language sql stable security definer set search_path = '' as $$
+  select m.org_id from public.memberships m where m.user_id = (select auth.uid())
+$$;
+
+create function private.active_organizations() returns setof uuid
+language sql stable security definer set search_path = '' as $$
+  select m.org_id
+  from public.memberships m join public.organizations o on o.id = m.org_id
+  where m.user_id = (select auth.uid()) and m.status = 'active' and o.status = 'active'
+$$;
+
+create function private.overseen_organizations() returns setof uuid
+language sql stable security definer set search_path = '' as $$
+  select m.org_id
+  from public.memberships m join public.organizations o on o.id = m.org_id
+  where m.user_id = (select auth.uid()) and m.status = 'active' and o.status = 'active'
+    and m.role in ('coordinator', 'org_admin')
+$$;
+
+revoke all on all functions in schema private from public;
+grant usage on schema private to authenticated, service_role;
+grant execute on all functions in schema private to authenticated, service_role;
+
+alter table public.organizations enable row level security;
+alter table public.profiles enable row level security;
+alter table public.memberships enable row level security;
+alter table public.contacts enable row level security;
+alter table public.activities enable row level security;
+
+-- Disabled organisations and ended memberships stay visible, so that the app can say which and why.
+create policy "own organisations" on public.organizations for select to authenticated
+  using (id = any (array(select private.any_organizations())));
+
+create policy "own memberships" on public.memberships for select to authenticated
+  using (user_id = (select auth.uid()));
+
+create policy "own profile" on public.profiles for select to authenticated
+  using (id = (select auth.uid()));
+create policy "create own profile" on public.profiles for insert to authenticated
+  with check (id = (select auth.uid()));
+create policy "change own profile" on public.profiles for update to authenticated
+  using (id = (select auth.uid())) with check (id = (select auth.uid()));
+
+create policy "read contacts" on public.contacts for select to authenticated
+  using (org_id = any (array(select private.active_organizations())));
+create policy "add contacts" on public.contacts for insert to authenticated
+  with check (org_id = any (array(select private.active_organizations())));
+create policy "change contacts" on public.contacts for update to authenticated
+  using (org_id = any (array(select private.active_organizations())))
+  with check (org_id = any (array(select private.active_organizations())));
+
+-- resolution=ignore-duplicates needs the inserted row to pass the SELECT policy as well.
+create policy "read own activities" on public.activities for select to authenticated
+  using (user_id = (select auth.uid())
+    and org_id = any (array(select private.active_organizations())));
+create policy "oversee activities" on public.activities for select to authenticated
+  using (org_id = any (array(select private.overseen_organizations())));
+create policy "register own activities" on public.activities for insert to authenticated
+  with check (user_id = (select auth.uid())
+    and org_id = any (array(select private.active_organizations())));
+create policy "change own activities" on public.activities for update to authenticated
+  using (user_id = (select auth.uid())
+    and org_id = any (array(select private.active_organizations())))
+  with check (user_id = (select auth.uid())
+    and org_id = any (array(select private.active_organizations())));
+
+-- Supabase's default privileges open new tables to anon too; nothing here is for the public.
+revoke all on public.organizations, public.profiles, public.memberships, public.contacts,
+  public.activities from anon, authenticated;
+grant select on public.organizations, public.memberships to authenticated;
+grant select, insert, update on public.profiles, public.contacts, public.activities to authenticated;
+grant all on public.organizations, public.profiles, public.memberships, public.contacts,
+  public.activities to service_role;
+
+-- Functions ------------------------------------------------------------------------------------
+
+-- The caller's own activities in one organisation, since a moment (default: this calendar year in Norway).
+create function public.activity_summary(org uuid, since timestamptz default null) returns json
+language sql stable security invoker set search_path = '' as $$
+  with own as (
+    select a.type, a.minutes
+    from public.activities a
+    where a.org_id = activity_summary.org
+      and a.user_id = (select auth.uid())
+      and a.deleted_at is null
+      and a.occurred_at >= coalesce(activity_summary.since,
+        date_trunc('year', now() at time zone 'Europe/Oslo') at time zone 'Europe/Oslo')
+  ), by_type as (
+    select own.type, count(*) as activities, sum(own.minutes) as minutes from own group by own.type
+  )
+  select json_build_object(
+    'org_id', activity_summary.org,
+    'activities', (select count(*) from own),
+    'minutes', (select coalesce(sum(own.minutes), 0) from own),
+    'by_type', (select coalesce(json_agg(by_type order by by_type.type), '[]') from by_type),
+    'as_of', now())
+$$;
+
+-- Stores each item in a sub-transaction of its own and answers for each, in the order given:
+--   stored     inserted now
+--   duplicate  already there, and the caller's own
+--   conflict   the id exists, but is somebody else's or not visible to the caller
+--   rejected   with the SQLSTATE, the message and, where known, the column
+-- Transient failures (classes 40, 53, 55, 57) fail the whole call: the caller repeats it.
+create function public.submit_activities(items jsonb)
+returns table (id uuid, status text, "sqlstate" text, message text, "column" text)
+language plpgsql volatile security invoker set search_path = '' as $$
+#variable_conflict use_column
+declare
+  known constant text[] := array['id', 'org_id', 'user_id', 'type', 'occurred_at', 'minutes',
+    'contact_id', 'follows', 'note'];
+  item jsonb;
+  stranger text;
+  field text;          -- the column being converted, for the answer
+  broken_rule text;    -- name of the violated constraint
+  row_in public.activities;
+  stored_count int;
+  owner uuid;
+begin
+  if items is null or jsonb_typeof(items) <> 'array' then
+    raise exception 'items must be a JSON array' using errcode = '22023';
+  end if;
+  for item in select e.value from jsonb_array_elements(items) with ordinality as e(value, place)
+    order by e.place
+  loop
+    submit_activities.id := null;
+    submit_activities.status := 'rejected';
+    submit_activities."sqlstate" := null;
+    submit_activities.message := null;
+    submit_activities."column" := null;
+    field := null;
+    begin
+      if jsonb_typeof(item) <> 'object' then
+        raise exception 'item is not a JSON object' using errcode = '22023';
+      end if;
+      field := 'id';
+      submit_activities.id := (item ->> 'id')::uuid;
+      if submit_activities.id is null then
+        raise exception 'id is missing' using errcode = '23502';
+      end if;
+      select k into stranger from jsonb_object_keys(item) k where k <> all (known) order by k limit 1;
+      if found then
+        field := stranger;
+        raise exception 'column "%" of relation "activities" does not exist', stranger
+          using errcode = '42703';
+      end if;
+      row_in := null;
+      field := 'org_id';      row_in.org_id := (item ->> 'org_id')::uuid;
+      field := 'user_id';     row_in.user_id := coalesce((item ->> 'user_id')::uuid, auth.uid());
+      field := 'type';        row_in.type := item ->> 'type';
+      field := 'occurred_at'; row_in.occurred_at := (item ->> 'occurred_at')::timestamptz;
+      field := 'minutes';     row_in.minutes := (item ->> 'minutes')::int;
+      field := 'contact_id';  row_in.contact_id := (item ->> 'contact_id')::uuid;
+      field := 'follows';     row_in.follows := (item ->> 'follows')::uuid;
+      field := 'note';        row_in.note := item ->> 'note';
+      field := null;
+      insert into public.activities
+        (id, org_id, user_id, type, occurred_at, minutes, contact_id, follows, note)
+      values (submit_activities.id, row_in.org_id, row_in.user_id, row_in.type, row_in.occurred_at,
+        row_in.minutes, row_in.contact_id, row_in.follows, row_in.note)
+      on conflict on constraint activities_pkey do nothing;
+      get diagnostics stored_count = row_count;
+      if stored_count = 1 then
+        submit_activities.status := 'stored';
+      else
+        select a.user_id into owner from public.activities a where a.id = submit_activities.id;
+        submit_activities.status := case when owner = auth.uid() then 'duplicate' else 'conflict' end;
+      end if;
+    exception when others then
+      get stacked diagnostics
+        submit_activities."sqlstate" = returned_sqlstate,
+        submit_activities.message = message_text,
+        submit_activities."column" = column_name,
+        broken_rule = constraint_name;
+      if left(submit_activities."sqlstate", 2) in ('40', '53', '55', '57') then
+        raise;
+      end if;
+      submit_activities.status := 'rejected';
+      submit_activities."column" := coalesce(field, nullif(submit_activities."column", ''), (
+        select a.attname::text
+        from pg_catalog.pg_constraint c
+        join pg_catalog.pg_attribute a on a.attrelid = c.conrelid and a.attnum = c.conkey[1]
+        where c.conrelid = 'public.activities'::regclass and c.conname = broken_rule));
+    end;
+    return next;
+  end loop;
+end $$;
+
+revoke all on function public.activity_summary, public.submit_activities from public, anon;
+grant execute on function public.activity_summary, public.submit_activities
+  to authenticated, service_role;
