@@ -13,7 +13,7 @@ from typing import Any
 
 from . import control_api, rest
 from .faults import Fault
-from .http import Reply, Request
+from .messages import Reply, Request
 from .server_state import State
 
 #: Key under which server.py puts the connection's transport into the ASGI scope.

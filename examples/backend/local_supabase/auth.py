@@ -16,7 +16,7 @@ from .auth_errors import AuthError, OAuthError
 from .auth_users import Row, fetch
 from .config import Config
 from .database import Connection, Database
-from .http import Reply, Request
+from .messages import Reply, Request
 
 _JSON = {"Content-Type": "application/json"}
 
@@ -227,7 +227,7 @@ class Auth:
                 raise AuthError(400, "validation_failed", f"Unsupported logout scope '{scope}'")
             values = (user["id"],) if scope == "global" else (user["id"], session["id"])
             await connection.execute(
-                f"delete from auth.sessions where {conditions[scope]}", values  # type: ignore[arg-type]
+                f"delete from auth.sessions where {conditions[scope]}", values
             )
         return Reply(204)
 
@@ -238,7 +238,7 @@ class Auth:
         return await auth_flows.authorize(request, self.config, self.database, refusal)
 
     async def _health(self, _: Request) -> Reply:
-        shown = {"version": "local", "name": "GoTrue", "description": "GoTrue is a user registration and authentication API"}
+        shown = {"version": "local", "name": "GoTrue", "description": "Local stand-in for GoTrue"}
         return Reply(200, json.dumps(shown).encode(), dict(_JSON))
 
     async def _settings(self, _: Request) -> Reply:

@@ -9,7 +9,7 @@ import datetime
 import json
 import uuid
 
-from .http import Reply, Request
+from .messages import Reply, Request
 
 #: The API version from which `code` is a string; older requests get a number and `error_code`.
 FIRST_VERSION = datetime.date(2024, 1, 1)

@@ -18,7 +18,7 @@ from .auth_errors import AuthError, OAuthError
 from .auth_users import Row, fetch
 from .config import Config
 from .database import Connection, Database
-from .http import Reply, Request
+from .messages import Reply, Request
 
 #: Issuer and signature of identity tokens; a real provider has keys of its own.
 ISSUER = "https://identity.example.org"

@@ -24,7 +24,7 @@ def timestamp(value: datetime.datetime) -> str:
 async def fetch(connection: Connection, text: str, *values: Any) -> Row | None:
     """The first row of a query, by column name."""
     async with connection.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(text, values)  # type: ignore[arg-type]
+        await cursor.execute(text, values)
         return await cursor.fetchone() if cursor.description else None
 
 

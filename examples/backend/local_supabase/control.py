@@ -179,7 +179,10 @@ class Control:
     def set_membership(
         self, user: str, org: str, *, role: str | None = None, status: str | None = None
     ) -> None:
-        """Create a membership, or change its role (peer_mentor, coordinator, org_admin) or status (active, ended)."""
+        """Create a membership, or change its role or status.
+
+        Roles: peer_mentor, coordinator, org_admin. Status: active, ended.
+        """
         sent = {"user": user, "org": org, "role": role, "status": status}
         self.call("PUT", "/memberships", sent)
 

@@ -14,7 +14,7 @@ from psycopg.rows import dict_row
 
 from . import auth_flows, auth_sessions, auth_users, demo
 from .database import Connection
-from .http import Reply, Request
+from .messages import Reply, Request
 from .server_state import State
 
 Sent = dict[str, Any]
@@ -157,7 +157,7 @@ async def _seed_contacts(state: State, sent: Sent) -> Any:
 
 async def _rows(connection: Connection, text: str, *values: Any) -> list[Sent]:
     async with connection.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(text, values or None)  # type: ignore[arg-type]
+        await cursor.execute(text, values or None)
         return await cursor.fetchall() if cursor.description else []
 
 

@@ -11,7 +11,7 @@ import psycopg
 import psycopg_pool
 
 from . import schema_cache
-from .http import Request
+from .messages import Request
 from .rest_auth import Caller
 from .rest_errors import RestError
 from .schema_cache import SchemaCache

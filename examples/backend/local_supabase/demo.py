@@ -1,4 +1,4 @@
-"""The demo's organisations, users and contacts. Every name is made up; ids are fixed, so tests can name them."""
+"""The demo's organisations, users and contacts: made-up names, and fixed ids that tests can name."""
 
 from __future__ import annotations
 

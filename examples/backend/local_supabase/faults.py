@@ -9,7 +9,7 @@ import itertools
 import json
 from typing import Any
 
-from .http import Reply, Request
+from .messages import Reply, Request
 
 ACTIONS = {"drop_before", "drop_after", "delay", "respond", "hang", "truncate_rows"}
 _MATCH = {"method", "path", "query"}

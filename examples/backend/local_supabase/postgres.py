@@ -25,7 +25,7 @@ class PostgresFailed(RuntimeError):
 
 
 def find_binaries() -> pathlib.Path:
-    """The newest folder with initdb and postgres. Distribution folders first: names in PATH may be wrappers."""
+    """The newest folder with initdb and postgres. Names in PATH may be wrappers, so they come last."""
     folders = sorted(
         pathlib.Path("/usr/lib/postgresql").glob("*/bin"),
         key=lambda p: int(p.parent.name) if p.parent.name.isdigit() else 0,
@@ -171,8 +171,10 @@ class Postgres:
         try:
             self._own(making)
             subprocess.run(
-                [self._binaries / "initdb", "-D", making / "data", "-U", SUPERUSER, "-A", "trust"]
-                + ["-E", "UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions"],
+                [
+                    self._binaries / "initdb", "-D", making / "data", "-U", SUPERUSER, "-A", "trust",
+                    "-E", "UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions",
+                ],
                 check=True, capture_output=True, cwd="/", **self._as_user(),  # type: ignore[call-overload]
             )
             with contextlib.suppress(OSError):
@@ -206,8 +208,10 @@ class Postgres:
                 start_new_session=True, **self._as_user(),  # type: ignore[call-overload]
             )
         self._guard = subprocess.Popen(
-            [sys.executable, "-I", str(pathlib.Path(__file__).with_name("guard.py"))]
-            + [str(self._process.pid), "" if self._keep else str(self.folder)],
+            [
+                sys.executable, "-I", str(pathlib.Path(__file__).with_name("guard.py")),
+                str(self._process.pid), "" if self._keep else str(self.folder),
+            ],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             start_new_session=True,
         )

@@ -40,7 +40,7 @@ class Preferences:
 
 
 def parse(headers: list[str], timezones: frozenset[str]) -> Preferences:
-    """Read all Prefer headers of a request. Unknown ones are ignored, unless handling=strict is among them."""
+    """Read all Prefer headers of a request. Unknown ones are ignored, unless handling=strict is given."""
     found: dict[str, str] = {}
     unknown = []
     for item in (part.strip() for header in headers for part in header.split(",")):

@@ -143,7 +143,21 @@ def parse(items: list[tuple[str, str]]) -> Query:
             level.filters.append(Group(word, members, negated=last.startswith("not.")))
         else:
             level.filters.append(_condition(_column(last), value))
+    for embedded in query.levels:
+        _check_embedded(query.select, embedded)
     return query
+
+
+def _check_embedded(items: tuple[Field | Embed, ...], path: tuple[str, ...]) -> None:
+    """Filters, orders and limits may only name what `select` embeds."""
+    for label in path:
+        found = [i for i in items if isinstance(i, Embed) and i.label == label]
+        if not found:
+            raise RestError(
+                400, "PGRST108", f"'{label}' is not an embedded resource in this request",
+                hint=f"Verify that '{label}' is included in the 'select' query parameter.",
+            )
+        items = found[0].children
 
 
 def is_reserved(name: str) -> bool:

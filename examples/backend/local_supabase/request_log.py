@@ -8,7 +8,7 @@ import json
 import time
 from typing import Any
 
-from .http import Reply, Request
+from .messages import Reply, Request
 
 _SECRET_HEADERS = {"authorization", "apikey", "cookie"}
 _CAPACITY = 20_000
@@ -79,7 +79,7 @@ class RequestLog:
 
 def _rows(body: bytes) -> int | None:
     """Length of a JSON array, or of the array in `{"items": […]}`; None for anything else."""
-    if not body.lstrip()[:1] in {b"[", b"{"}:
+    if body.lstrip()[:1] not in {b"[", b"{"}:
         return None
     try:
         value = json.loads(body)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from . import payload, query
-from .http import Reply
+from .messages import Reply
 from .query import Column, Field
-from .rest import (
+from .rest_context import (
     OBJECT_TYPE,
     Context,
     apply_range,

@@ -1,6 +1,7 @@
 """What the data service knows of the database: tables, keys, functions, and the roles' settings.
 
-Read once and again on `NOTIFY pgrst` or POST /_control/schema/reload, as PostgREST does; between the two it is stale.
+Read at start, and again on `NOTIFY pgrst` or POST /_control/schema/reload; in between it is stale, as
+PostgREST's is.
 """
 
 from __future__ import annotations
@@ -153,7 +154,7 @@ async def load(connection: psycopg.AsyncConnection[Any]) -> SchemaCache:
 
     async def rows(text: str) -> list[tuple[Any, ...]]:
         arguments = (SCHEMA,) if "%s" in text else None
-        return await (await connection.execute(text, arguments)).fetchall()  # type: ignore[arg-type]
+        return await (await connection.execute(text, arguments)).fetchall()
 
     tables = {
         name: Table(name, {c["name"]: TableColumn(**c) for c in columns}, tuple(key))

@@ -8,7 +8,6 @@ import json
 import os
 import pathlib
 import socket
-import sys
 import threading
 import time
 from typing import Any
@@ -36,7 +35,7 @@ class Protocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A request begins."""
         super().on_message_begin()
-        self.scope[TRANSPORT] = self.transport  # type: ignore[typeddict-unknown-key]
+        self.scope[TRANSPORT] = self.transport  # type: ignore[literal-required]
 
 
 def api_key(role: str, secret: str) -> str:
@@ -95,7 +94,8 @@ async def _listen(postgres: Postgres, database: Database) -> None:
 
 
 async def _run(state: State, port: int, end_with_stdin: bool) -> None:
-    listener = socket.socket()
+    # asyncio switches Nagle's delay off only for sockets that say they are TCP.
+    listener = socket.socket(proto=socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", port))
     settings = uvicorn.Config(
@@ -120,6 +120,6 @@ async def _run(state: State, port: int, end_with_stdin: bool) -> None:
 
 def _watch_stdin(server: uvicorn.Server) -> None:
     """The launcher holds the other end of standard input: its end means that the launcher is gone."""
-    while sys.stdin.buffer.raw.read(4096):  # type: ignore[attr-defined]
+    while os.read(0, 4096):
         pass
     server.should_exit = True
