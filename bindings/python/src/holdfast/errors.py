@@ -1,0 +1,105 @@
+"""What can go wrong, one exception per status class of holdfast.h."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+OK = 0
+
+
+class HoldfastError(Exception):
+    """An operation was refused.
+
+    `code` is stable and for programs (`noun.reason`), `field` is a JSON Pointer into the request or
+    None, `message` is for developers and never holds user data, `retryable` says whether the same
+    call may succeed later without a change.
+    """
+
+    status: int
+    _classes: ClassVar[dict[int, type[HoldfastError]]] = {}
+
+    def __init_subclass__(cls, status: int) -> None:
+        """Register the class of a status."""
+        cls.status = status
+        HoldfastError._classes[status] = cls
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        field: str | None = None,
+        retryable: bool = False,
+        detail: dict[str, Any] | None = None,
+    ) -> None:
+        """Keep what the error reply said."""
+        super().__init__(f"{code}{f' at {field}' if field is not None else ''}: {message}")
+        self.code = code
+        self.message = message
+        self.field = field
+        self.retryable = retryable
+        self.detail = detail or {}
+
+    @staticmethod
+    def of(status: int, reply: dict[str, Any] | None) -> HoldfastError:
+        """The exception for a status and its reply; the reply is None when memory ran out."""
+        kind = HoldfastError._classes.get(status, InternalError)
+        if reply is None:
+            code = "memory.exhausted" if kind is NoMemoryError else "internal.defect"
+            return kind(code, f"status {status} without a reply")
+        error = reply["error"]
+        return kind(
+            error["code"],
+            error["message"],
+            field=error["field"],
+            retryable=error["retryable"],
+            detail=error["detail"],
+        )
+
+
+class InvalidError(HoldfastError, status=1):
+    """The request is malformed; `field` says where."""
+
+
+class StateError(HoldfastError, status=2):
+    """Not allowed now: locked, signed out, no organisation, in flight."""
+
+
+class NotFoundError(HoldfastError, status=3):
+    """No such item, contact, organisation or sign-in."""
+
+
+class ConflictError(HoldfastError, status=4):
+    """The id exists with other content, or a confirmation does not match."""
+
+
+class KeyStoreFailedError(HoldfastError, status=5):
+    """The key store did not answer; nothing was changed."""
+
+
+class StorageError(HoldfastError, status=6):
+    """A file could not be read or written; nothing was changed."""
+
+
+class FullError(HoldfastError, status=7):
+    """No room: disk, or the queue's limit."""
+
+
+class BusyError(HoldfastError, status=8):
+    """Another process holds the file, or the call came from a callback."""
+
+
+class ClosedError(HoldfastError, status=9):
+    """The handle is closed or never was one."""
+
+
+class ForkedError(HoldfastError, status=10):
+    """The handle belongs to the parent process."""
+
+
+class NoMemoryError(HoldfastError, status=11):
+    """Out of memory."""
+
+
+class InternalError(HoldfastError, status=12):
+    """A defect of the library; please report `code`."""

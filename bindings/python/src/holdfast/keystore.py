@@ -1,0 +1,177 @@
+"""Where keys live: a Python object in the place of a phone's keychain."""
+
+from __future__ import annotations
+
+import base64
+import ctypes
+import logging
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+log = logging.getLogger("holdfast")
+
+KEY_OK = 0
+KEY_NOT_FOUND = 1
+KEY_LOCKED = 2
+KEY_CANCELLED = 3
+KEY_FAILED = 4
+KEY_LOCKOUT = 5
+KEY_LOCKOUT_PERMANENT = 6
+KEY_NOT_ENROLLED = 7
+KEY_INVALIDATED = 8
+KEY_UNAVAILABLE = 9
+
+PROTECT_DEVICE = 0
+PROTECT_BIOMETRIC = 1
+
+
+class KeyStoreAnswer(Exception):  # noqa: N818 - an answer is not always an error
+    """Raised by a key store to give one of the answers `KEY_...` instead of a key."""
+
+    def __init__(self, answer: int) -> None:
+        """`answer` is one of the constants `KEY_...`."""
+        super().__init__(f"key store answer {answer}")
+        self.answer = answer
+
+
+class KeyStore(Protocol):
+    """What the library asks of a key store; the names are "device" and "biometric".
+
+    The methods are called inside a call of yours, on its thread, and must not call the library.
+    Raise `KeyStoreAnswer` to say why there is no key; anything else raised counts as KEY_FAILED.
+    """
+
+    def load(self, name: str) -> bytes | None:
+        """The key, or None when the store works and holds no such key."""
+
+    def save(self, name: str, key: bytes, protection: int) -> None:
+        """Store or replace, durably; `protection` is one of the constants `PROTECT_...`."""
+
+    def erase(self, name: str) -> None:
+        """Remove; no such key is no failure."""
+
+
+class MemoryKeyStore:
+    """Keys in this process's memory only: for tests and one-off scripts."""
+
+    def __init__(self) -> None:
+        """An empty store."""
+        self.keys: dict[str, bytes] = {}
+
+    def load(self, name: str) -> bytes | None:
+        """The key, if there is one."""
+        return self.keys.get(name)
+
+    def save(self, name: str, key: bytes, protection: int) -> None:
+        """Keep it."""
+        self.keys[name] = key
+
+    def erase(self, name: str) -> None:
+        """Forget it."""
+        self.keys.pop(name, None)
+
+
+class KeyringKeyStore:
+    """Keys in the desktop's secret service, over the `keyring` package (`holdfast[keyring]`).
+
+    A desktop's keyring asks for nobody's presence: use `"policy": {"biometric": "off"}` with it, or
+    accept that the "biometric" key is released to every program of this user.
+    """
+
+    def __init__(self, service: str) -> None:
+        """`service` names the app in the keyring."""
+        import keyring
+
+        self._keyring: Any = keyring
+        self._service = service
+
+    def load(self, name: str) -> bytes | None:
+        """The key, if there is one."""
+        text = self._keyring.get_password(self._service, name)
+        return None if text is None else base64.b64decode(text)
+
+    def save(self, name: str, key: bytes, protection: int) -> None:
+        """Store it as text, which is what keyrings hold."""
+        self._keyring.set_password(self._service, name, base64.b64encode(key).decode("ascii"))
+
+    def erase(self, name: str) -> None:
+        """Remove it; keyrings word "no such key" differently, so look first."""
+        if self._keyring.get_password(self._service, name) is not None:
+            self._keyring.delete_password(self._service, name)
+
+
+LOAD = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.c_char_p,
+    ctypes.POINTER(ctypes.c_uint8),
+    ctypes.c_size_t,
+    ctypes.POINTER(ctypes.c_size_t),
+)
+SAVE = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.c_char_p,
+    ctypes.POINTER(ctypes.c_uint8),
+    ctypes.c_size_t,
+    ctypes.c_int32,
+)
+ERASE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_char_p)
+
+
+class KeyStoreStruct(ctypes.Structure):
+    """`holdfast_keystore` of holdfast.h."""
+
+    _fields_ = (
+        ("size", ctypes.c_size_t),
+        ("context", ctypes.c_void_p),
+        ("load", LOAD),
+        ("save", SAVE),
+        ("erase", ERASE),
+    )
+
+
+def _answered(work: Callable[[], int]) -> int:
+    """The answer of a callback: no exception may cross into C."""
+    try:
+        return work()
+    except KeyStoreAnswer as given:
+        return given.answer
+    except BaseException:
+        log.exception("the key store failed")
+        return KEY_FAILED
+
+
+def struct_for(store: KeyStore) -> KeyStoreStruct:
+    """The struct of callbacks for a store. It keeps them alive: hold it until the handle is gone."""
+
+    def load(_context: int, name: bytes, key: object, capacity: int, length: object) -> int:
+        def work() -> int:
+            found = store.load(name.decode("ascii"))
+            if found is None:
+                return KEY_NOT_FOUND
+            if len(found) > capacity:
+                raise ValueError(f"a key of {len(found)} bytes, and room for {capacity}")
+            ctypes.memmove(cast(Any, key), found, len(found))
+            cast(Any, length)[0] = len(found)
+            return KEY_OK
+
+        return _answered(work)
+
+    def save(_context: int, name: bytes, key: object, length: int, protection: int) -> int:
+        def work() -> int:
+            store.save(name.decode("ascii"), ctypes.string_at(cast(Any, key), length), protection)
+            return KEY_OK
+
+        return _answered(work)
+
+    def erase(_context: int, name: bytes) -> int:
+        def work() -> int:
+            store.erase(name.decode("ascii"))
+            return KEY_OK
+
+        return _answered(work)
+
+    return KeyStoreStruct(ctypes.sizeof(KeyStoreStruct), None, LOAD(load), SAVE(save), ERASE(erase))

@@ -1,0 +1,195 @@
+"""The shared library: found, loaded and typed. Several may be loaded at once."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .keystore import KeyStoreStruct
+
+log = logging.getLogger("holdfast")
+
+LOG_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_char_p)
+
+#: The functions of one form: (handle, request, reply) -> status.
+OPERATIONS = [
+    "clock_set",
+    "session_start",
+    "sign_in_begin",
+    "sign_in_complete",
+    "session_resume",
+    "session_unlock",
+    "session_lock",
+    "session_background",
+    "session_foreground",
+    "session_status",
+    "session_logout",
+    "org_list",
+    "org_select",
+    "route_check",
+    "queue_add",
+    "queue_list",
+    "queue_get",
+    "queue_edit",
+    "queue_cancel",
+    "queue_retry",
+    "queue_export",
+    "queue_explain",
+    "contact_search",
+    "contact_get",
+    "summary_get",
+    "network_set",
+    "sync_now",
+    "sync_status",
+    "poll",
+    "complete",
+]
+
+Answer = tuple[int, bytes | None]
+
+
+class Library:
+    """One loaded libholdfast: bytes in, bytes out. `Holdfast` is the comfortable side of it."""
+
+    _default: Library | None = None
+    _lock = threading.Lock()
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Load the file at `path`; its symbols stay its own."""
+        self.path = Path(path)
+        self._dll = ctypes.CDLL(str(self.path))
+        self._log_functions: list[object] = []
+        self._declare()
+
+    @classmethod
+    def default(cls) -> Library:
+        """The library that `find` finds, loaded once."""
+        with cls._lock:
+            if cls._default is None:
+                cls._default = cls(find())
+            return cls._default
+
+    def _declare(self) -> None:
+        dll, void, text = self._dll, ctypes.c_void_p, ctypes.c_char_p
+        reply = ctypes.POINTER(ctypes.c_void_p)
+        self._operations = {name: dll[f"holdfast_{name}"] for name in OPERATIONS}
+        for function in self._operations.values():
+            function.argtypes, function.restype = (void, text, reply), ctypes.c_int32
+        self._open, self._close, self._free = (
+            dll.holdfast_open,
+            dll.holdfast_close,
+            dll.holdfast_free,
+        )
+        self._open.argtypes = (text, void, ctypes.POINTER(void), reply)
+        self._open.restype = ctypes.c_int32
+        self._close.argtypes, self._close.restype = (void,), None
+        self._free.argtypes, self._free.restype = (void,), None
+        dll.holdfast_version.argtypes, dll.holdfast_version.restype = (), text
+        dll.holdfast_live.argtypes, dll.holdfast_live.restype = (), ctypes.c_int64
+        dll.holdfast_log.argtypes = (ctypes.c_int32, LOG_FUNCTION, void)
+        dll.holdfast_log.restype = None
+        dll.holdfast_wait.argtypes = (void, ctypes.c_int32)
+        dll.holdfast_wait.restype = ctypes.c_int32
+        dll.holdfast_wake_fd.argtypes, dll.holdfast_wake_fd.restype = (void,), ctypes.c_int32
+
+    def open(self, config: bytes | None, keystore: KeyStoreStruct | None) -> tuple[int, Answer]:
+        """(handle, (status, reply)); the handle is 0 unless the status is 0."""
+        handle, reply = ctypes.c_void_p(), ctypes.c_void_p()
+        pointer = None if keystore is None else ctypes.byref(keystore)
+        status = self._open(config, pointer, ctypes.byref(handle), ctypes.byref(reply))
+        return handle.value or 0, (status, self._take(reply))
+
+    def call(self, name: str, handle: int | None, request: bytes | None) -> Answer:
+        """(status, reply) of one operation; the reply was copied and released."""
+        reply = ctypes.c_void_p()
+        status = self._operations[name](handle, request, ctypes.byref(reply))
+        return status, self._take(reply)
+
+    def call_without_reply(self, name: str, handle: int | None, request: bytes | None) -> int:
+        """The status of one operation whose reply is not wanted (NULL is passed)."""
+        status: int = self._operations[name](handle, request, None)
+        return status
+
+    def _take(self, reply: ctypes.c_void_p) -> bytes | None:
+        if not reply.value:
+            return None
+        try:
+            return ctypes.string_at(reply.value)
+        finally:
+            self._free(reply)
+
+    def close(self, handle: int | None) -> None:
+        """Close a handle; any number is fine."""
+        self._close(handle)
+
+    def free(self, pointer: int | None) -> None:
+        """Release a reply; None is fine."""
+        self._free(pointer)
+
+    def wait(self, handle: int | None, timeout_ms: int) -> int:
+        """The status of holdfast_wait(); other Python threads run meanwhile."""
+        status: int = self._dll.holdfast_wait(handle, timeout_ms)
+        return status
+
+    def wake_fd(self, handle: int | None) -> int:
+        """The descriptor that is readable while there is something to poll; -1 on a bad handle."""
+        descriptor: int = self._dll.holdfast_wake_fd(handle)
+        return descriptor
+
+    def version(self) -> str:
+        """The library's version, "MAJOR.MINOR.PATCH"."""
+        text: bytes = self._dll.holdfast_version()
+        return text.decode("ascii")
+
+    def live(self) -> int:
+        """Handles and replies not yet released in this process."""
+        count: int = self._dll.holdfast_live()
+        return count
+
+    def set_log(self, level: int, function: Callable[[int, str], None] | None) -> None:
+        """Give log lines to `function(level, line)`; None switches logging off.
+
+        Levels: 0 error, 1 warning, 2 info, 3 debug. Process-wide for this library.
+        """
+        if function is None:
+            self._dll.holdfast_log(level, LOG_FUNCTION(), None)
+            return
+
+        def give(_context: int | None, at: int, line: bytes) -> None:
+            try:
+                function(at, line.decode("utf-8", "replace"))
+            except Exception:
+                log.exception("the log function failed")
+
+        callback = LOG_FUNCTION(give)
+        # Never dropped: another thread may be inside the one that this call replaces.
+        self._log_functions.append(callback)
+        self._dll.holdfast_log(level, callback, None)
+
+
+def file_name() -> str:
+    """What the library's file is called on this system."""
+    if sys.platform == "win32":
+        return "holdfast.dll"
+    return "libholdfast.dylib" if sys.platform == "darwin" else "libholdfast.so"
+
+
+def find() -> Path:
+    """HOLDFAST_LIBRARY, then beside this package, then build/lib of the source tree."""
+    named = os.environ.get("HOLDFAST_LIBRARY")
+    if named:
+        return Path(named)
+    here = Path(__file__).resolve().parent
+    places = [here, *(parent / "build" / "lib" for parent in here.parents)]
+    for place in places:
+        if (place / file_name()).is_file():
+            return place / file_name()
+    raise FileNotFoundError(f"{file_name()} not found; name it in HOLDFAST_LIBRARY")

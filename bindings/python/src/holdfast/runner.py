@@ -1,0 +1,244 @@
+"""Sends what `poll` asks for, over plain HTTP from the standard library.
+
+Step by step for tests and scripts (`Runner.step`), or on a thread of its own (`Runner.start`).
+"""
+
+from __future__ import annotations
+
+import http.client
+import logging
+import socket
+import ssl
+import threading
+import time
+import urllib.parse
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast
+
+from .errors import ClosedError, HoldfastError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from .handle import Holdfast
+    from .types import CompleteRequest, Event, HttpRequest, TransportError
+
+log = logging.getLogger("holdfast")
+
+#: An answer without its id: {"status", "headers", "body"} or {"error"}.
+Answer = dict[str, Any]
+
+CHUNK = 65536
+#: The longest sleep of the worker: how soon `stop` is noticed.
+NAP_MS = 250
+
+
+class Transport(Protocol):
+    """Sends one request and tells what came back; never raises for what a network does."""
+
+    def __call__(self, request: HttpRequest) -> Answer:
+        """The answer to hand to `complete`, without its id."""
+
+
+class HttpTransport:
+    """One connection per request. Follows no redirect: that would carry credentials elsewhere."""
+
+    def __init__(self, context: ssl.SSLContext | None = None) -> None:
+        """`context` holds the certificates to trust; the system's without one."""
+        self._context = context
+
+    def __call__(self, request: HttpRequest) -> Answer:
+        """Send it."""
+        try:
+            return self._send(request)
+        except Exception as error:
+            return {"error": failure(error)}
+
+    def _send(self, request: HttpRequest) -> Answer:
+        deadline = time.monotonic() + request["timeout_ms"] / 1000
+        url = urllib.parse.urlsplit(request["url"])
+        connection = self._connect(url, request["timeout_ms"] / 1000)
+        try:
+            body = request["body"]
+            target = urllib.parse.urlunsplit(("", "", url.path or "/", url.query, ""))
+            connection.request(
+                request["method"],
+                target,
+                None if body is None else body.encode("utf-8"),
+                dict(request["headers"]),
+            )
+            response = connection.getresponse()
+            parts: list[bytes] = []
+            while part := response.read(CHUNK):
+                parts.append(part)
+                if time.monotonic() > deadline:
+                    raise TimeoutError
+            return {
+                "status": response.status,
+                "headers": folded(response.getheaders()),
+                "body": text(b"".join(parts)),
+            }
+        finally:
+            connection.close()
+
+    def _connect(self, url: urllib.parse.SplitResult, timeout: float) -> http.client.HTTPConnection:
+        host = url.hostname or ""
+        if url.scheme == "https":
+            context = self._context or ssl.create_default_context()
+            return http.client.HTTPSConnection(host, url.port, timeout=timeout, context=context)
+        return http.client.HTTPConnection(host, url.port, timeout=timeout)
+
+
+def failure(error: BaseException) -> TransportError:
+    """The library's word for what went wrong on the way."""
+    if isinstance(error, ssl.SSLError):
+        return "timeout" if isinstance(error, TimeoutError) else "tls"
+    if isinstance(error, socket.gaierror):
+        return "dns"
+    if isinstance(error, TimeoutError):
+        return "timeout"
+    if isinstance(error, ConnectionRefusedError):
+        return "refused"
+    return "offline"
+
+
+def folded(headers: list[tuple[str, str]]) -> dict[str, str]:
+    """Headers as an object; those of the same name are joined, as RFC 9110 allows."""
+    result: dict[str, str] = {}
+    for name, value in headers:
+        key = name.lower()
+        result[key] = f"{result[key]}, {value}" if key in result else value
+    return result
+
+
+def text(body: bytes) -> str | None:
+    """The body as text, or None when it is not UTF-8."""
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+@dataclass
+class Step:
+    """What one round did."""
+
+    requests: list[HttpRequest] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
+    accepted: list[bool] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    wake_in_ms: int | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether there was nothing to do."""
+        return not self.requests and not self.events
+
+
+class Runner:
+    """The host's loop: poll, send, complete, and events to `on_event`.
+
+    An event counts as seen, and is acknowledged with the next poll, when `on_event` returned.
+    """
+
+    def __init__(
+        self,
+        holdfast: Holdfast,
+        on_event: Callable[[Event], None] | None = None,
+        transport: Transport | None = None,
+    ) -> None:
+        """`on_event` is called on the thread that steps; a queue's `put` will do."""
+        self.holdfast = holdfast
+        self.on_event = on_event
+        self.transport: Transport = transport or HttpTransport()
+        self._ack: int | None = None
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def step(self) -> Step:
+        """One round: poll once, send what it asks for one after another, hand the answers over."""
+        polled = self.holdfast.poll(None if self._ack is None else {"ack": self._ack})
+        step = Step(polled["requests"], events=polled["events"], wake_in_ms=polled["wake_in_ms"])
+        for event in step.events:
+            if self.on_event is not None:
+                self.on_event(event)
+            self._ack = max(self._ack or 0, event["seq"])
+        for request in step.requests:
+            answer = self.transport(request)
+            done = self.holdfast.complete(
+                cast("CompleteRequest", {"id": request["id"], **answer}),
+            )
+            step.answers.append(answer)
+            step.accepted.append(done["accepted"])
+        return step
+
+    def run_until_idle(self, limit: int = 100) -> list[Step]:
+        """Step until a round has nothing to do; RuntimeError after `limit` rounds."""
+        steps: list[Step] = []
+        for _ in range(limit):
+            step = self.step()
+            if step.idle:
+                return steps
+            steps.append(step)
+        raise RuntimeError(f"still busy after {limit} rounds")
+
+    def start(self) -> Self:
+        """Work on a thread of its own until `stop`, or until the handle is closed."""
+        if self._thread is not None:
+            raise RuntimeError("already started")
+        self._stopping.clear()
+        self._thread = threading.Thread(target=self._work, name="holdfast-runner", daemon=True)
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """End the thread; a request under way is finished first."""
+        self._stopping.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+            self._thread = None
+
+    def _work(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                step = self.step()
+            except ClosedError:
+                return
+            except HoldfastError as error:
+                if not error.retryable:
+                    log.error("the runner stops: %s", error)
+                    return
+                self._stopping.wait(NAP_MS / 1000)
+                continue
+            if not self._sleep(step):
+                return
+
+    def _sleep(self, step: Step) -> bool:
+        """Sleep until there is something to do; False when the handle was closed."""
+        if not step.idle:
+            return True
+        due = None if step.wake_in_ms is None else time.monotonic() + step.wake_in_ms / 1000
+        while not self._stopping.is_set():
+            left = NAP_MS if due is None else max(0, int((due - time.monotonic()) * 1000) + 1)
+            before = time.monotonic()
+            nap = min(left, NAP_MS)
+            if not self.holdfast.wait(nap):
+                return False
+            woken = (time.monotonic() - before) * 1000 < nap - 1
+            if woken or (due is not None and time.monotonic() >= due):
+                return True
+        return True
+
+    def __enter__(self) -> Self:
+        """Start."""
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop."""
+        self.stop()

@@ -1,0 +1,38 @@
+"""A small C library that answers by script stands in for the core: the binding alone is tested."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+sys.path.insert(0, str(HERE.parent / "src"))
+
+from holdfast import Library  # noqa: E402
+from holdfast.library import OPERATIONS  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def stub(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    """The stand-in, compiled against the real header, so that a wrong signature does not build."""
+    folder = tmp_path_factory.mktemp("stub")
+    forms = "".join(f"OPERATION({name})\n" for name in OPERATIONS)
+    (folder / "operations.inc").write_text(forms)
+    target = folder / "libholdfast.so"
+    flags = ["-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-I", str(ROOT / "include")]
+    command = ["cc", *flags, "-I", str(folder), "-o", str(target), str(HERE / "stub.c")]
+    subprocess.run(command, check=True)
+    return Library(target)
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every reply is released."""
+    yield
+    if "stub" in request.fixturenames:
+        assert request.getfixturevalue("stub").live() == 0

@@ -1,0 +1,152 @@
+"""Dicts in, dicts out, exceptions, and nothing left behind."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from typing import Any, cast
+
+import pytest
+
+from holdfast import (
+    Holdfast,
+    KeyStoreAnswer,
+    Library,
+    MemoryKeyStore,
+    NoMemoryError,
+    NotFoundError,
+)
+from holdfast.errors import HoldfastError, InternalError
+from holdfast.keystore import KEY_FAILED, KEY_LOCKED, KEY_NOT_FOUND, KEY_OK
+
+CONFIG = {"data_dir": "/nowhere", "backend": {"url": "http://localhost", "api_key": "k"}}
+
+
+def ask(app: Holdfast, name: str, request: dict[str, Any] | None = None) -> dict[str, Any]:
+    return cast(dict[str, Any], getattr(app, name)(request))
+
+
+def test_a_reply_becomes_a_dict_and_the_request_arrives(stub: Library) -> None:
+    with Holdfast(CONFIG, library=stub) as app:
+        assert app.opened == {"version": "9.8.7", "recovered": False}
+        assert ask(app, "contact_search", {"query": "Åse"}) == {
+            "called": "contact_search",
+            "request": {"query": "Åse"},
+        }
+        assert ask(app, "session_resume")["request"] is None
+
+
+def test_an_error_becomes_the_exception_of_its_class(stub: Library) -> None:
+    with Holdfast(CONFIG, library=stub) as app, pytest.raises(NotFoundError) as caught:
+        app.queue_get({"id": "x"})
+    error = caught.value
+    assert (error.code, error.field, error.status) == ("queue.not_found", "/id", 3)
+    assert (error.message, error.retryable, error.detail) == ("no such item", False, {"n": 1})
+
+
+def test_no_reply_is_memory_exhausted(stub: Library) -> None:
+    with Holdfast(CONFIG, library=stub) as app, pytest.raises(NoMemoryError) as caught:
+        app.org_list()
+    assert caught.value.code == "memory.exhausted"
+
+
+def test_every_status_has_its_exception() -> None:
+    reply: dict[str, Any] = {
+        "error": {"code": "a.b", "message": "m", "field": None, "retryable": True, "detail": {}}
+    }
+    kinds = {type(HoldfastError.of(status, reply)) for status in range(1, 13)}
+    assert len(kinds) == 12
+    assert type(HoldfastError.of(99, reply)) is InternalError
+
+
+def test_a_reply_that_is_not_wanted(stub: Library) -> None:
+    assert stub.call_without_reply("queue_list", 42, b"{}") == 0
+
+
+def test_numbers_that_json_does_not_know_are_refused(stub: Library) -> None:
+    with Holdfast(CONFIG, library=stub) as app, pytest.raises(ValueError, match="JSON"):
+        app.queue_add({"kind": "activity", "payload": {"minutes": float("nan")}})
+
+
+def test_wait_tells_closed_from_ready(stub: Library) -> None:
+    with Holdfast(CONFIG, library=stub) as app:
+        assert app.wait(0) is True
+        assert app.wait(1) is False
+        assert app.wake_fd() == 7
+
+
+def test_keys_go_through_the_store(stub: Library) -> None:
+    store = MemoryKeyStore()
+    with Holdfast(CONFIG, store, library=stub) as app:
+        assert ask(app, "session_unlock")["answer"] == KEY_NOT_FOUND
+        assert ask(app, "session_lock")["answer"] == KEY_OK
+        assert store.keys == {"device": bytes([7]) * 32}
+        assert ask(app, "session_unlock") == {"answer": KEY_OK, "length": 32, "first": 7}
+        assert ask(app, "session_logout")["answer"] == KEY_OK
+        assert store.keys == {}
+
+
+class Failing(MemoryKeyStore):
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
+
+    def load(self, name: str) -> bytes | None:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "answer"),
+    [
+        (KeyStoreAnswer(KEY_LOCKED), KEY_LOCKED),
+        (OSError("the chain is broken"), KEY_FAILED),
+        (KeyboardInterrupt(), KEY_FAILED),
+    ],
+)
+def test_no_exception_crosses_into_c(stub: Library, error: BaseException, answer: int) -> None:
+    with Holdfast(CONFIG, Failing(error), library=stub) as app:
+        assert ask(app, "session_unlock")["answer"] == answer
+
+
+def test_a_key_that_is_too_long_is_not_written(stub: Library) -> None:
+    store = MemoryKeyStore()
+    store.keys["device"] = bytes(64)
+    with Holdfast(CONFIG, store, library=stub) as app:
+        assert ask(app, "session_unlock")["answer"] == KEY_FAILED
+
+
+def test_log_lines_arrive_and_a_failing_function_does_no_harm(stub: Library) -> None:
+    lines: list[tuple[int, str]] = []
+
+    def failing(level: int, line: str) -> None:
+        lines.append((level, line))
+        raise RuntimeError("full")
+
+    stub.set_log(2, failing)
+    stub.set_log(0, None)
+    assert lines == [(2, "hello")]
+
+
+def test_many_threads(stub: Library) -> None:
+    wrong: list[object] = []
+    with Holdfast(CONFIG, library=stub) as app:
+
+        def work(number: int) -> None:
+            for _ in range(200):
+                reply = ask(app, "contact_search", {"query": str(number)})
+                if reply["request"] != {"query": str(number)}:
+                    wrong.append(reply)
+
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not wrong
+
+
+def test_several_libraries_at_once(stub: Library) -> None:
+    again = Library(stub.path)
+    assert again is not stub
+    assert ctypes.sizeof(ctypes.c_void_p) == 8
+    assert again.version() == stub.version() == "9.8.7"
