@@ -155,3 +155,18 @@ void platform_file_unlock(int descriptor) {
 }
 
 int platform_process_id(void) { return (int)getpid(); }
+
+int64_t platform_process_start(int process) {
+  char path[64];
+  char text[1024];
+  size_t length = 0;
+  snprintf(path, sizeof path, "/proc/%d/stat", process);
+  if (platform_read(path, text, sizeof text - 1, &length) != 0)
+    return 0;
+  text[length] = 0;
+  /* The second field is the command in brackets and may hold anything; count from the last one. */
+  char *at = strrchr(text, ')');
+  for (int field = 2; at != NULL && field < 22; field++)
+    at = strchr(at + 1, ' ');
+  return at == NULL ? 0 : strtoll(at, NULL, 10);
+}

@@ -85,6 +85,8 @@ PLATFORM_HIDDEN int64_t platform_size(const char *path);
 PLATFORM_HIDDEN int platform_file_lock(const char *path, bool exclusive, bool wait);
 PLATFORM_HIDDEN void platform_file_unlock(int descriptor);
 PLATFORM_HIDDEN int platform_process_id(void);
+/* When a process of this id started, in clock ticks since boot; 0: there is none. */
+PLATFORM_HIDDEN int64_t platform_process_start(int process);
 
 /* errno values that Swift tells apart. */
 enum {

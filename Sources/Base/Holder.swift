@@ -1,0 +1,40 @@
+import CPlatform
+
+/// Who holds a lease: a handle of a process of a boot. A holder that no longer lives holds nothing.
+public struct Holder: Sendable {
+  public let bytes: [UInt8]
+
+  /// A new handle of this process.
+  public init(bootID: String, nonce: UInt64) {
+    let process = platform_process_id()
+    bytes =
+      Holder.octets(Holder.hash(bootID)) + Holder.octets(UInt64(process))
+      + Holder.octets(UInt64(bitPattern: platform_process_start(process))) + Holder.octets(nonce)
+  }
+
+  /// Whether the process that made these bytes still runs. Malformed bytes belong to nobody.
+  public static func isAlive(_ bytes: [UInt8], bootID: String) -> Bool {
+    guard bytes.count == 32, word(bytes, 0) == hash(bootID),
+      let process = Int32(exactly: word(bytes, 8))
+    else { return false }
+    let start = platform_process_start(process)
+    return start != 0 && UInt64(bitPattern: start) == word(bytes, 16)
+  }
+
+  /// FNV-1a: enough to tell boots apart.
+  private static func hash(_ text: String) -> UInt64 {
+    var result: UInt64 = 0xcbf2_9ce4_8422_2325
+    for byte in text.utf8 { result = (result ^ UInt64(byte)) &* 0x100_0000_01b3 }
+    return result
+  }
+
+  private static func octets(_ word: UInt64) -> [UInt8] {
+    stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: word >> UInt64($0)) }
+  }
+
+  private static func word(_ bytes: [UInt8], _ at: Int) -> UInt64 {
+    var result: UInt64 = 0
+    for byte in bytes[at..<at + 8] { result = result << 8 | UInt64(byte) }
+    return result
+  }
+}

@@ -1,0 +1,270 @@
+public import Base
+import CPlatform
+public import CSQLite
+
+/// A value on its way into SQLite.
+public enum Value {
+  case null
+  case int(Int64)
+  case blob([UInt8])
+  case text(String)
+
+  public static func int(_ value: Int) -> Value { .int(Int64(value)) }
+
+  public init(_ value: Int64?) { self = value.map { .int($0) } ?? .null }
+  public init(_ value: [UInt8]?) { self = value.map { .blob($0) } ?? .null }
+  public init(_ value: String?) { self = value.map { .text($0) } ?? .null }
+}
+
+/// A row under the cursor; valid inside the closure that receives it.
+public struct Row {
+  let statement: OpaquePointer
+
+  public func isNull(_ column: Int32) -> Bool {
+    sqlite3_column_type(statement, column) == SQLITE_NULL
+  }
+
+  public func int(_ column: Int32) -> Int64 { sqlite3_column_int64(statement, column) }
+
+  public func int(ifPresent column: Int32) -> Int64? { isNull(column) ? nil : int(column) }
+
+  public func blob(_ column: Int32) -> [UInt8] {
+    let count = Int(sqlite3_column_bytes(statement, column))
+    guard count > 0, let start = sqlite3_column_blob(statement, column) else { return [] }
+    return [UInt8](UnsafeRawBufferPointer(start: start, count: count))
+  }
+
+  public func blob(ifPresent column: Int32) -> [UInt8]? { isNull(column) ? nil : blob(column) }
+
+  public func text(_ column: Int32) -> String { String(decoding: blob(column), as: UTF8.self) }
+
+  public func text(ifPresent column: Int32) -> String? { isNull(column) ? nil : text(column) }
+}
+
+/// One SQLite file: write-ahead log, prepared statements, transactions.
+///
+/// Used by one thread at a time (the handle's lock sees to it).
+public final class Database {
+  public enum Durability: Sendable {
+    /// What is committed is on the disk when the call returns.
+    case full
+    /// A power cut may lose the last commits, never the file.
+    case normal
+  }
+
+  public let path: String
+  private let connection: OpaquePointer
+  private var statements: [UInt: OpaquePointer] = [:]
+  private var depth = 0
+
+  /// How long a call waits for another process that is writing.
+  static var busyTimeoutMS: Int32 { 5000 }
+
+  /// Open or create, 0600. Throws `storage.*`; never deletes or recreates anything.
+  public init(path: String, _ durability: Durability) throws(Failure) {
+    if !platform_exists(path) {
+      let problem = platform_write_new(path, "", 0)
+      guard problem == 0 || Int(problem) == PLATFORM_EXISTS else {
+        throw Database.failure(ofSystem: Int(problem), "a data file could not be made")
+      }
+    }
+    var opened: OpaquePointer?
+    let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX
+    let result = sqlite3_open_v2(path, &opened, flags, nil)
+    guard let opened else { throw Failure(.memoryExhausted, "no memory for a database") }
+    guard result == SQLITE_OK else {
+      sqlite3_close_v2(opened)
+      throw Database.failure(result, "a data file could not be opened")
+    }
+    connection = opened
+    self.path = path
+    sqlite3_extended_result_codes(connection, 1)
+    sqlite3_busy_timeout(connection, Database.busyTimeoutMS)
+    do throws(Failure) {
+      try configure(durability)
+    } catch {
+      sqlite3_close_v2(connection)
+      throw error
+    }
+  }
+
+  deinit {
+    for statement in statements.values { sqlite3_finalize(statement) }
+    sqlite3_close_v2(connection)
+  }
+
+  private func configure(_ durability: Durability) throws(Failure) {
+    var tries = 0
+    while true {
+      // Another process may be recovering the log; SQLite's busy handler does not cover that.
+      let result = sqlite3_exec(connection, "PRAGMA journal_mode=WAL", nil, nil, nil)
+      if result == SQLITE_OK { break }
+      tries += 1
+      guard result & 0xFF == SQLITE_BUSY, tries < 100 else {
+        throw Database.failure(result, "a data file could not be opened")
+      }
+      sqlite3_sleep(20)
+    }
+    switch durability {
+    case .full: try execute("PRAGMA synchronous=FULL")
+    case .normal: try execute("PRAGMA synchronous=NORMAL")
+    }
+    try execute(
+      """
+      PRAGMA secure_delete=ON; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-1024;
+      PRAGMA trusted_schema=OFF; PRAGMA wal_autocheckpoint=500
+      """)
+  }
+
+  /// Several statements without arguments.
+  public func execute(_ sql: String) throws(Failure) {
+    let result = sqlite3_exec(connection, sql, nil, nil, nil)
+    guard result == SQLITE_OK else { throw failure(result) }
+  }
+
+  private func prepared(_ sql: StaticString) throws(Failure) -> OpaquePointer {
+    let key = UInt(bitPattern: sql.utf8Start)
+    if let found = statements[key] { return found }
+    var made: OpaquePointer?
+    let start = UnsafeRawPointer(sql.utf8Start).assumingMemoryBound(to: CChar.self)
+    let result = sqlite3_prepare_v3(
+      connection, start, Int32(sql.utf8CodeUnitCount), UInt32(SQLITE_PREPARE_PERSISTENT), &made,
+      nil)
+    guard result == SQLITE_OK, let made else { throw failure(result) }
+    statements[key] = made
+    return made
+  }
+
+  private func bind(_ values: [Value], to statement: OpaquePointer) throws(Failure) {
+    for (index, value) in values.enumerated() {
+      let at = Int32(index + 1)
+      let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+      let result: Int32
+      switch value {
+      case .null: result = sqlite3_bind_null(statement, at)
+      case .int(let number): result = sqlite3_bind_int64(statement, at, number)
+      case .blob(let bytes) where bytes.isEmpty: result = sqlite3_bind_zeroblob(statement, at, 0)
+      case .blob(let bytes):
+        result = sqlite3_bind_blob(statement, at, bytes, Int32(bytes.count), transient)
+      case .text(let text): result = sqlite3_bind_text(statement, at, text, -1, transient)
+      }
+      guard result == SQLITE_OK else { throw failure(result) }
+    }
+  }
+
+  /// Run for every row; the closure ends it early by returning false.
+  public func each(
+    _ sql: StaticString, _ values: [Value], _ body: (Row) throws(Failure) -> Bool
+  ) throws(Failure) {
+    let statement = try prepared(sql)
+    defer {
+      sqlite3_reset(statement)
+      sqlite3_clear_bindings(statement)
+    }
+    try bind(values, to: statement)
+    while true {
+      let result = sqlite3_step(statement)
+      if result == SQLITE_DONE { return }
+      guard result == SQLITE_ROW else { throw failure(result) }
+      if try !body(Row(statement: statement)) { return }
+    }
+  }
+
+  /// Run; the number of rows changed.
+  @discardableResult
+  public func run(_ sql: StaticString, _ values: Value...) throws(Failure) -> Int {
+    try each(sql, values) { (_) throws(Failure) -> Bool in true }
+    return Int(sqlite3_changes(connection))
+  }
+
+  /// The first row, read by `body`.
+  public func first<Result>(
+    _ sql: StaticString, _ values: Value..., read body: (Row) throws(Failure) -> Result
+  ) throws(Failure) -> Result? {
+    var found: Result?
+    try each(sql, values) { (row) throws(Failure) -> Bool in
+      found = try body(row)
+      return false
+    }
+    return found
+  }
+
+  /// All rows, read by `body`.
+  public func all<Result>(
+    _ sql: StaticString, _ values: Value..., read body: (Row) throws(Failure) -> Result
+  ) throws(Failure) -> [Result] {
+    var found: [Result] = []
+    try each(sql, values) { (row) throws(Failure) -> Bool in
+      found.append(try body(row))
+      return true
+    }
+    return found
+  }
+
+  public var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(connection) }
+
+  /// All or nothing. Nested calls join the outermost one.
+  public func transaction<Result>(
+    _ body: () throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    if depth == 0 { try run("BEGIN IMMEDIATE") }
+    depth += 1
+    let result: Result
+    do throws(Failure) {
+      result = try body()
+    } catch {
+      depth -= 1
+      if depth == 0 { _ = try? run("ROLLBACK") }
+      throw error
+    }
+    depth -= 1
+    if depth == 0 {
+      do throws(Failure) {
+        try run("COMMIT")
+      } catch {
+        // A full disk leaves the transaction open.
+        if sqlite3_get_autocommit(connection) == 0 { _ = try? run("ROLLBACK") }
+        throw error
+      }
+    }
+    return result
+  }
+
+  public var isInTransaction: Bool { depth > 0 }
+
+  /// Changes whenever another connection has committed.
+  public func dataVersion() throws(Failure) -> Int64 {
+    try first("PRAGMA data_version") { (row) throws(Failure) in row.int(0) } ?? 0
+  }
+
+  // MARK: Failures
+
+  private func failure(_ result: Int32) -> Failure {
+    Database.failure(result, "a data file could not be read or written")
+  }
+
+  static func failure(_ result: Int32, _ message: String) -> Failure {
+    let detail: JSON = ["sqlite": .int(Int64(result))]
+    switch result & 0xFF {
+    case SQLITE_FULL: return Failure(.storageFull, "the disk is full", detail: detail)
+    case SQLITE_READONLY, SQLITE_PERM:
+      return Failure(.storageReadOnly, "the data folder cannot be written", detail: detail)
+    case SQLITE_BUSY, SQLITE_LOCKED:
+      return Failure(.storageBusy, "another process is writing", detail: detail)
+    case SQLITE_CORRUPT, SQLITE_NOTADB:
+      return Failure(.storageDamaged, "a data file is damaged", detail: detail)
+    case SQLITE_NOMEM: return Failure(.memoryExhausted, "no memory for a statement")
+    default: return Failure(.storageFailed, message, detail: detail)
+    }
+  }
+
+  static func failure(ofSystem problem: Int, _ message: String) -> Failure {
+    let detail: JSON = ["errno": .int(problem)]
+    switch problem {
+    case PLATFORM_NO_SPACE: return Failure(.storageFull, "the disk is full", detail: detail)
+    case PLATFORM_READ_ONLY, PLATFORM_NO_ACCESS:
+      return Failure(.storageReadOnly, "the data folder cannot be written", detail: detail)
+    default: return Failure(.storageFailed, message, detail: detail)
+    }
+  }
+}

@@ -1,0 +1,47 @@
+public import Base
+
+/// Single values by name.
+public struct MetaTable {
+  /// The names there are.
+  public enum Name: String, Sendable {
+    /// Proof that the device key is the one that sealed this file.
+    case keyCheck = "key_check"
+    /// Server time minus device time, in milliseconds.
+    case clockOffset = "clock_offset_ms"
+    /// The last event's number.
+    case eventSequence = "event_seq"
+    /// The last cohort's number.
+    case cohort = "cohort"
+    /// When the last drain was completed.
+    case lastDrain = "last_drain_ms"
+  }
+
+  let database: Database
+
+  public init(_ database: Database) { self.database = database }
+
+  public func int(_ name: Name) throws(Failure) -> Int64? {
+    try database.first("SELECT value FROM meta WHERE name = ?", .text(name.rawValue)) {
+      (row) throws(Failure) in row.int(0)
+    }
+  }
+
+  public func blob(_ name: Name) throws(Failure) -> [UInt8]? {
+    try database.first("SELECT value FROM meta WHERE name = ?", .text(name.rawValue)) {
+      (row) throws(Failure) in row.blob(0)
+    }
+  }
+
+  public func set(_ name: Name, _ value: Value) throws(Failure) {
+    try database.run(
+      "INSERT INTO meta(name, value) VALUES (?, ?) ON CONFLICT(name) DO UPDATE SET value = excluded.value",
+      .text(name.rawValue), value)
+  }
+
+  /// Raise a counter and return it.
+  public func next(_ name: Name) throws(Failure) -> Int64 {
+    let next = (try int(name) ?? 0) + 1
+    try set(name, .int(next))
+    return next
+  }
+}

@@ -1,0 +1,100 @@
+public import Base
+
+/// A forward-only list of schema changes; `PRAGMA user_version` counts those that were made.
+public struct Migrations {
+  let steps: [StaticString]
+
+  /// Bring a file up to date. A file of a newer library is refused (`storage.newer_version`).
+  public func apply(to database: Database) throws(Failure) {
+    if try version(of: database) == Int64(steps.count) { return }
+    try database.transaction { () throws(Failure) in
+      let have = try version(of: database)
+      guard have <= Int64(steps.count) else {
+        throw Failure(.storageNewer, "the data was written by a newer version of this library")
+      }
+      for step in steps[Int(have)...] { try database.execute(step.description) }
+      try database.execute("PRAGMA user_version=\(steps.count)")
+    }
+  }
+
+  private func version(of database: Database) throws(Failure) -> Int64 {
+    try database.first("PRAGMA user_version") { (row) throws(Failure) in row.int(0) } ?? 0
+  }
+
+  /// `holdfast.db`: everything that must not be lost. In clear are sequence, state, attempts, times
+  /// and sizes; what identifies is a keyed tag, what tells anything is sealed.
+  public static var main: Migrations {
+    Migrations(steps: [
+      """
+      CREATE TABLE meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+      CREATE TABLE session(
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        generation INTEGER NOT NULL,
+        owner BLOB,
+        ended TEXT,
+        wrap_device BLOB, wrap_biometric BLOB,
+        tokens BLOB, choice BLOB, memberships BLOB,
+        authenticated_ms INTEGER NOT NULL DEFAULT 0,
+        validated_ms INTEGER NOT NULL DEFAULT 0,
+        expires_ms INTEGER NOT NULL DEFAULT 0,
+        memberships_ms INTEGER NOT NULL DEFAULT 0,
+        locked INTEGER NOT NULL DEFAULT 0,
+        rejections INTEGER NOT NULL DEFAULT 0,
+        intent_ms INTEGER NOT NULL DEFAULT 0,
+        background_wall_ms INTEGER, background_monotonic_ms INTEGER, background_boot TEXT,
+        seen_wall_ms INTEGER NOT NULL DEFAULT 0);
+      INSERT INTO session(id, generation) VALUES (1, 0);
+      CREATE TABLE queue(
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        item BLOB NOT NULL UNIQUE,
+        owner BLOB NOT NULL,
+        org BLOB NOT NULL,
+        shape BLOB NOT NULL,
+        state INTEGER NOT NULL,
+        hold INTEGER NOT NULL DEFAULT 0,
+        cohort INTEGER NOT NULL DEFAULT 0,
+        attempts INTEGER NOT NULL DEFAULT 0,
+        denials INTEGER NOT NULL DEFAULT 0,
+        not_before_ms INTEGER NOT NULL DEFAULT 0,
+        created_ms INTEGER NOT NULL,
+        size INTEGER NOT NULL,
+        lease BLOB,
+        lease_ms INTEGER NOT NULL DEFAULT 0,
+        body BLOB NOT NULL,
+        verdict BLOB);
+      CREATE INDEX queue_ready ON queue(owner, state, shape, cohort, seq);
+      CREATE INDEX queue_timed ON queue(owner, not_before_ms) WHERE state = 2;
+      CREATE INDEX queue_leased ON queue(lease_ms) WHERE state = 1;
+      CREATE TABLE dependency(item BLOB NOT NULL, parent BLOB NOT NULL,
+        PRIMARY KEY(item, parent)) WITHOUT ROWID;
+      CREATE INDEX dependency_parent ON dependency(parent);
+      CREATE TABLE drain(owner BLOB PRIMARY KEY, started_ms INTEGER NOT NULL,
+        sent INTEGER NOT NULL, parked INTEGER NOT NULL) WITHOUT ROWID;
+      CREATE TABLE notice(seq INTEGER PRIMARY KEY, owner BLOB, sealed BLOB NOT NULL);
+      CREATE TABLE sign_in(state BLOB PRIMARY KEY, sealed BLOB NOT NULL,
+        created_ms INTEGER NOT NULL) WITHOUT ROWID;
+      CREATE TABLE revocation(id INTEGER PRIMARY KEY, sealed BLOB NOT NULL,
+        attempts INTEGER NOT NULL DEFAULT 0, not_before_ms INTEGER NOT NULL DEFAULT 0,
+        lease BLOB, lease_ms INTEGER NOT NULL DEFAULT 0);
+      CREATE TABLE lease(name TEXT PRIMARY KEY, holder BLOB NOT NULL,
+        expires_ms INTEGER NOT NULL) WITHOUT ROWID;
+      CREATE TABLE backoff(service TEXT PRIMARY KEY, attempts INTEGER NOT NULL,
+        not_before_ms INTEGER NOT NULL) WITHOUT ROWID;
+      """
+    ])
+  }
+
+  /// `cache.db`: what the server has too.
+  public static var cache: Migrations {
+    Migrations(steps: [
+      """
+      CREATE TABLE contact(row BLOB PRIMARY KEY, org BLOB NOT NULL, sealed BLOB NOT NULL)
+        WITHOUT ROWID;
+      CREATE INDEX contact_org ON contact(org);
+      CREATE TABLE source(org BLOB NOT NULL, name TEXT NOT NULL, cursor BLOB,
+        as_of_ms INTEGER NOT NULL, reconciled_ms INTEGER NOT NULL DEFAULT 0, sealed BLOB,
+        PRIMARY KEY(org, name)) WITHOUT ROWID;
+      """
+    ])
+  }
+}
