@@ -1,0 +1,98 @@
+"""Fixtures: one running backend for the whole session, put back to its defaults after every test."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+BACKEND = HERE.parent.parent / "examples" / "backend"
+sys.path.insert(0, str(BACKEND))
+
+from local_supabase import LocalSupabase, demo  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[LocalSupabase]:
+    """The running backend with the demo's data."""
+    with LocalSupabase(demo=True) as running:
+        yield running
+
+
+@pytest.fixture
+def backend(server: LocalSupabase) -> Iterator[LocalSupabase]:
+    """The backend without faults, with an empty request log and default settings."""
+    before = server.control.config()
+    server.control.clear_requests()
+    yield server
+    server.control.clear_faults()
+    server.control.set(**before)
+
+
+class Person:
+    """A signed-in user with a client for the data service."""
+
+    def __init__(self, backend: LocalSupabase, email: str, password: str = demo.PASSWORD) -> None:
+        self.email = email
+        answer = httpx.post(
+            f"{backend.auth_url}/token?grant_type=password",
+            json={"email": email, "password": password}, headers={"apikey": backend.anon_key},
+        )
+        assert answer.status_code == 200, answer.text
+        self.session: dict[str, Any] = answer.json()
+        self.id = self.session["user"]["id"]
+        self.token = self.session["access_token"]
+        self.rest = httpx.Client(
+            base_url=backend.rest_url, timeout=30,
+            headers={"apikey": backend.anon_key, "Authorization": f"Bearer {self.token}"},
+        )
+
+    def insert(self, rows: Any, *, prefer: str = "return=representation", **query: str) -> httpx.Response:
+        """POST to activities."""
+        return self.rest.post(
+            "/activities", params={"select": "id", **query}, json=rows, headers={"Prefer": prefer}
+        )
+
+    def submit(self, items: Any) -> httpx.Response:
+        """Call submit_activities."""
+        return self.rest.post("/rpc/submit_activities", json={"items": items})
+
+    def activities(self, **query: str) -> list[dict[str, Any]]:
+        """GET activities."""
+        answer = self.rest.get("/activities", params=query)
+        assert answer.status_code == 200, answer.text
+        return list(answer.json())
+
+
+def activity(org: str = demo.ORG_1, **fields: Any) -> dict[str, Any]:
+    """A valid registration."""
+    return {
+        "id": str(uuid.uuid4()), "org_id": org, "type": "samtale",
+        "occurred_at": "2026-03-01T10:00:00Z", "minutes": 30, **fields,
+    }
+
+
+@pytest.fixture
+def org(backend: LocalSupabase) -> str:
+    """A fresh organisation, so that tests do not meet each other's rows."""
+    return backend.control.add_org("Testlag Ås")
+
+
+@pytest.fixture
+def mentor(backend: LocalSupabase, org: str) -> Person:
+    """A peer mentor of the fresh organisation."""
+    return member(backend, org, "peer_mentor")
+
+
+def member(backend: LocalSupabase, org: str, role: str) -> Person:
+    """A new user with this role there."""
+    email = f"u{uuid.uuid4().hex[:12]}@example.org"
+    backend.control.add_user(email)
+    backend.control.set_membership(email, org, role=role)
+    return Person(backend, email)
