@@ -1,0 +1,27 @@
+/// When to try again: exponential back-off with full jitter, 2 s to 5 min.
+///
+/// Full jitter spreads the attempts of many devices over the whole step, which costs a recovering
+/// server the least work (Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015).
+public enum Backoff {
+  /// No attempt follows another sooner.
+  public static let leastMS: Int64 = 2_000
+  /// No step is longer, unless the server asks for it.
+  public static let mostMS: Int64 = 300_000
+
+  /// The delay after the failed attempt number `attempt` (1 is the first): anything from 2 s to
+  /// 2 s · 2^attempt, at most 5 min; `random` is 64 random bits. `floorMS` is what the server asked
+  /// for: it lengthens the delay and never shortens it.
+  public static func delayMS(attempt: Int, random: UInt64, floorMS: Int64 = 0) -> Int64 {
+    let span = UInt64(clamping: longestMS(attempt: attempt) - leastMS)
+    let jitter = random.multipliedFullWidth(by: span + 1).high
+    let delay = leastMS + Int64(clamping: jitter)
+    return max(delay, min(floorMS, RetryAfter.mostMS))
+  }
+
+  /// The longest delay after the failed attempt number `attempt`.
+  public static func longestMS(attempt: Int) -> Int64 {
+    // 2 s · 2^8 is beyond 5 min: larger exponents would only overflow.
+    let exponent = Int64(min(max(attempt, 1), 8))
+    return min(leastMS << exponent, mostMS)
+  }
+}

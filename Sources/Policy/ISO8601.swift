@@ -1,0 +1,81 @@
+/// Instants as text, in the profile of ISO 8601 that PostgreSQL and JSON use (RFC 3339).
+public enum ISO8601 {
+  /// 0000-01-01T00:00:00.000Z
+  private static let firstMS: Int64 = -62_167_219_200_000
+  /// 9999-12-31T23:59:59.999Z
+  private static let lastMS: Int64 = 253_402_300_799_999
+
+  /// `2026-01-01T00:00:00.123Z`. Instants outside the years 0 to 9999 are moved to the nearest.
+  public static func format(ms: Int64) -> String {
+    let ms = min(max(ms, firstMS), lastMS)
+    let fraction = ms.modulo(1_000)
+    let date = CivilDate.at(seconds: (ms - fraction) / 1_000)
+    var text = ""
+    text.reserveCapacity(24)
+    append(date.year, digits: 4, to: &text)
+    text += "-"
+    append(date.month, digits: 2, to: &text)
+    text += "-"
+    append(date.day, digits: 2, to: &text)
+    text += "T"
+    append(date.hour, digits: 2, to: &text)
+    text += ":"
+    append(date.minute, digits: 2, to: &text)
+    text += ":"
+    append(date.second, digits: 2, to: &text)
+    text += "."
+    append(Int(fraction), digits: 3, to: &text)
+    return text + "Z"
+  }
+
+  /// Milliseconds since 1970; nil when `text` is no instant. `T` or a space, a fraction of any
+  /// length (what is finer than a millisecond is cut off), `Z`, `+01:00`, `+0100` or `+01`.
+  public static func parse(_ text: String) -> Int64? {
+    var reader = DateReader(text.utf8)
+    guard let year = reader.number(digits: 4), reader.take("-"),
+      let month = reader.number(digits: 2), reader.take("-"), let day = reader.number(digits: 2),
+      reader.take("T") || reader.take(" "), let hour = reader.number(digits: 2), reader.take(":"),
+      let minute = reader.number(digits: 2), reader.take(":"),
+      let second = reader.number(digits: 2), let fractionMS = fraction(&reader),
+      let offsetMinutes = offset(&reader), reader.isAtEnd
+    else { return nil }
+    let date = CivilDate(
+      year: year, month: month, day: day, hour: hour, minute: minute, second: second)
+    guard date.isValid else { return nil }
+    return date.sinceEpochMS + Int64(fractionMS) - Int64(offsetMinutes) * 60_000
+  }
+
+  private static func fraction(_ reader: inout DateReader<String.UTF8View>) -> Int? {
+    guard reader.take(".") else { return 0 }
+    guard var ms = reader.digit().map({ $0 * 100 }) else { return nil }
+    var unit = 10
+    while let digit = reader.digit() {
+      ms += digit * unit
+      unit /= 10
+    }
+    return ms
+  }
+
+  private static func offset(_ reader: inout DateReader<String.UTF8View>) -> Int? {
+    if reader.take("Z") { return 0 }
+    let isWest = reader.take("-")
+    guard isWest || reader.take("+"), let hours = reader.number(digits: 2), hours < 24 else {
+      return nil
+    }
+    let hasColon = reader.take(":")
+    guard hasColon || !reader.isAtEnd else { return isWest ? -hours * 60 : hours * 60 }
+    guard let minutes = reader.number(digits: 2), minutes < 60 else { return nil }
+    return isWest ? -(hours * 60 + minutes) : hours * 60 + minutes
+  }
+
+  /// `value` with zeros before it; it has no more than `digits` digits.
+  private static func append(_ value: Int, digits: Int, to text: inout String) {
+    var unit = 1
+    for _ in 1..<digits { unit *= 10 }
+    while unit > 0 {
+      let digit = UInt8(clamping: value / unit % 10)
+      text.unicodeScalars.append(Unicode.Scalar(UInt8(ascii: "0") + digit))
+      unit /= 10
+    }
+  }
+}

@@ -1,0 +1,122 @@
+/// What is wrong with one item, so that sending it again as it is will not help.
+public enum ItemFault: String, CaseIterable, Sendable {
+  case rejected
+  case invalidValue = "invalid_value"
+  case missingValue = "missing_value"
+  case tooLong = "too_long"
+  case duplicate
+  case serverRule = "server_rule"
+}
+
+/// What an answer of the data service means for what was sent.
+public enum RestVerdict: Equatable, Sendable {
+  /// Read the body. For an upload the ids in it are the proof, not the status: 201 is also the answer
+  /// to rows that were not stored.
+  case answered
+  /// A page was asked for beyond the end.
+  case endOfData
+  /// One of the items is at fault: bisect; park the one that is alone.
+  case itemFault(ItemFault)
+  /// A unique key exists: ask for the ids; stored before counts as stored, else park.
+  case duplicateKey
+  /// What the item belongs to does not exist: wait for it if it is queued, else park.
+  case missingParent
+  /// A policy of the server's said no to a signed-in user: has the membership ended?
+  case denied
+  /// The access token is missing or no longer good: refresh; the items are not charged.
+  case needsToken
+  /// Send less at once; alone, the item is too large.
+  case tooLarge
+  /// It took too long, or another transaction was in the way: send less at once; alone, try again by
+  /// back-off.
+  case statementTimeout
+  /// The server does not know the table, column or function (yet): pause, park nothing.
+  case schemaNotReady
+  /// A fault of the server's making that time does not mend: pause, park nothing, tell developers.
+  case serverBug
+  /// Try again by back-off.
+  case transient
+  /// Refused for a reason that is on no list: try again by back-off; after several in a row it counts
+  /// as `serverBug`. Never the item's fault (QUE-20).
+  case unknownRejection
+
+  /// The batch was refused as a whole because of some of its items: halves may fare better.
+  public var concernsItems: Bool {
+    switch self {
+    case .itemFault, .duplicateKey, .missingParent, .denied: true
+    default: false
+    }
+  }
+
+  /// The batch was refused for its weight.
+  public var concernsSize: Bool { self == .tooLarge || self == .statementTimeout }
+}
+
+/// What the data service's answers mean. Sources: wire.md, D2 and D3; measured on 12.2, 13.0, 14.17.
+///
+/// The code decides, the status only where the body is not the service's JSON.
+public enum RestClassification {
+  public static func rest(_ answer: Answer) -> RestVerdict {
+    if answer.isSuccess {
+      // A portal's page comes with 200; only 204 has no body to tell it by.
+      return answer.isServerJSON || answer.status == 204 ? .answered : .transient
+    }
+    guard let code = answer.knownCode else { return byStatus(answer.status) }
+    if ASCII.starts(code, "PGRST") { return service(code) ?? unknown(answer.status) }
+    if ASCII.starts(code, "PT") { return raised(answer.status) }
+    return SQLState.verdict(code, answer) ?? unknown(answer.status)
+  }
+
+  /// No code: a gateway's answer, or 400 with an empty code from a service whose database has just
+  /// stopped.
+  private static func byStatus(_ status: Int) -> RestVerdict {
+    switch status {
+    case 401: .needsToken
+    case 413: .tooLarge
+    case 416: .endOfData
+    default: .transient
+    }
+  }
+
+  private static func unknown(_ status: Int) -> RestVerdict {
+    switch status {
+    case 401: .needsToken
+    case 413: .tooLarge
+    case 408, 425, 429, 503, 504: .transient
+    default: .unknownRejection
+    }
+  }
+
+  /// SQL of the organisation's own that raises `PTxyz` names the status it means.
+  private static func raised(_ status: Int) -> RestVerdict {
+    switch status {
+    case 401: .needsToken
+    case 403: .denied
+    case 413: .tooLarge
+    case 408, 425, 429: .transient
+    case 400..<500: .itemFault(.serverRule)
+    case 500...: .transient
+    default: .unknownRejection
+    }
+  }
+
+  /// The service's own codes; nil for one that is not known here.
+  private static func service(_ code: String) -> RestVerdict? {
+    switch code {
+    case "PGRST000", "PGRST001", "PGRST002", "PGRST003": return .transient
+    // A body that does not parse can be one item's doing; what is sent was checked at the door, so
+    // this is rare, and bisecting keeps it from blocking the others.
+    case "PGRST102": return .itemFault(.rejected)
+    case "PGRST103": return .endOfData
+    case "PGRST106", "PGRST125", "PGRST200", "PGRST201", "PGRST202", "PGRST203", "PGRST204",
+      "PGRST205":
+      return .schemaNotReady
+    case "PGRST301", "PGRST302", "PGRST303": return .needsToken
+    case "PGRST100", "PGRST101", "PGRST105", "PGRST107", "PGRST108", "PGRST116", "PGRST117",
+      "PGRST118", "PGRST120", "PGRST121", "PGRST122", "PGRST123", "PGRST124", "PGRST126",
+      "PGRST127", "PGRST128", "PGRST300":
+      return .serverBug
+    default: return nil
+    }
+  }
+}

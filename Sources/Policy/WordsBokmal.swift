@@ -1,0 +1,111 @@
+extension Words {
+  /// Norwegian, bokmål. `{organisation}` stands for the name, see `Words.text`.
+  static func bokmal(_ word: Word) -> String {
+    switch word {
+    // Reasons: what a decision says.
+    case .active: "Du er logget inn."
+    case .sessionMissing: "Logg inn for å komme i gang."
+    case .sessionCorrupt:
+      """
+      Den lagrede innloggingen kunne ikke leses. Logg inn på nytt; det du har registrert, er \
+      trygt.
+      """
+    case .sessionExpired: "Det er en stund siden sist. Bekreft at det er deg."
+    case .sessionWindow: "Du har vært logget inn lenge. Bekreft at det er deg."
+    case .backgroundTimeout: "Appen har vært i bakgrunnen en stund. Bekreft at det er deg."
+    case .clockMovedBack: "Klokken på enheten er stilt tilbake. Bekreft at det er deg."
+    case .sessionEnded:
+      "Innloggingen din er avsluttet. Logg inn på nytt; det du har registrert, er tatt vare på."
+    case .signedOut: "Du er logget ut. Logg inn for å fortsette."
+    case .keyLost:
+      """
+      Den lagrede innloggingen kan ikke lenger låses opp på denne enheten. Logg inn på nytt; \
+      det du har registrert, er tatt vare på.
+      """
+    case .keystoreLocked: "Lås opp enheten, så fortsetter vi."
+    case .keystoreFailed:
+      "Vi får ikke åpnet det som er lagret på enheten akkurat nå. Prøv igjen om litt."
+    case .biometricFailed: "Vi kjente deg ikke igjen. Logg inn for å fortsette."
+    case .biometricCancelled: "Opplåsingen ble avbrutt. Logg inn for å fortsette."
+    case .biometricLockout: "Det ble for mange forsøk. Vent litt, eller logg inn."
+    case .biometricLockoutPermanent:
+      "Det ble for mange forsøk. Lås opp enheten med koden, eller logg inn."
+    case .biometricNotEnrolled:
+      "Fingeravtrykk eller ansikt er ikke satt opp på denne enheten. Logg inn for å fortsette."
+    case .biometricUnavailable:
+      "Fingeravtrykk og ansikt kan ikke brukes akkurat nå. Logg inn for å fortsette."
+    case .biometricWithheld: "Vi fikk ikke låst opp. Prøv en gang til."
+    case .biometricOff: "Logg inn på nytt for å fortsette."
+    case .userLocked: "Appen er låst. Bekreft at det er deg."
+    case .unlocked: "Velkommen tilbake."
+    case .firstChoice: "Velg hvilken organisasjon du vil bruke."
+    case .chosen: "Organisasjonen din er klar."
+    case .switched: "Du har byttet organisasjon."
+    case .noMembership:
+      "Du er ikke med i noen organisasjon her ennå. Be organisasjonen din om å legge deg til."
+    case .membershipRevoked:
+      "Tilgangen din til {organisation} er avsluttet. Du kan velge en annen organisasjon."
+    case .orgDisabled:
+      "Tilgangen til {organisation} er stengt for tiden. Du kan velge en annen organisasjon."
+    case .roleUnknown:
+      """
+      Denne appen støtter ikke rollen din i {organisation} ennå. Du kan velge en annen \
+      organisasjon.
+      """
+    case .guardPending: "Sjekker tilgangen din …"
+    case .signingIn: "Logger inn …"
+    case .signInFailed: "Innloggingen lyktes ikke. Prøv igjen."
+    case .signInExpired: "Innloggingen tok for lang tid. Begynn på nytt."
+    case .signInCancelled: "Innloggingen ble avbrutt. Prøv igjen når du vil."
+    case .routeForbidden: "Den siden hører ikke til rollen din. Her er startsiden din."
+    case .serverUnreachable: "Vi får ikke kontakt akkurat nå. Vi fortsetter å prøve."
+    case .denied:
+      """
+      Vi fikk ikke bekreftet innloggingen din. Logg inn på nytt; det du har registrert, er \
+      tatt vare på.
+      """
+    // Banners.
+    case .staleData: "Opplysningene kan være utdaterte."
+    case .offline: "Du er uten nett. Det du registrerer, blir tatt vare på og sendt senere."
+    case .nothingCached: "Her er det ingenting ennå. Det blir hentet når du har nett."
+    case .unsentItems: "Noe av det du har registrert, er ikke sendt ennå."
+    case .encryptedOffline: "Noen opplysninger vises bare når du har nett."
+    // Why nothing is sent.
+    case .nothingQueued: "Ingenting venter på å bli sendt."
+    case .sending: "Sender nå …"
+    case .locked: "Appen er låst. Lås opp, så blir resten sendt."
+    case .token: "Innloggingen din blir fornyet. Deretter blir det sendt."
+    case .backOff: "Det gikk ikke sist. Vi prøver igjen om litt."
+    case .organisation: "Venter på at du får tilgang til organisasjonen."
+    case .dependency: "Venter på noe annet som må sendes først."
+    case .parked: "Noe trenger et blikk fra deg før det kan sendes."
+    case .otherUser: "Noe hører til en annen bruker og blir sendt når den brukeren logger inn."
+    case .ready: "Klart til å bli sendt."
+    // Why one item is not sent.
+    case .conflict:
+      "Dette kunne ikke lagres fordi nummeret er i bruk fra før. Registrer det på nytt."
+    case .unknownOutcome: "Vi er ikke sikre på om dette kom fram. Sjekk før du sender det på nytt."
+    case .membershipEnded: "Du har ikke lenger tilgang til organisasjonen som dette hører til."
+    case .rejected: "Dette ble ikke tatt imot. Se over det og prøv igjen."
+    case .invalidValue: "Et felt har en verdi som ikke kan brukes."
+    case .missingValue: "Et felt som må fylles ut, er tomt."
+    case .tooLong: "Teksten i et felt er for lang."
+    case .duplicate: "Dette er allerede registrert."
+    case .missingParent: "Noe som dette hører til, finnes ikke."
+    case .serverRule: "Organisasjonens regler tillater ikke dette."
+    case .schemaNotReady: "Organisasjonen din kan ikke ta imot dette ennå. Vi prøver igjen senere."
+    case .dependencyParked: "Venter på en annen registrering som trenger et blikk fra deg."
+    case .dependencyWaiting: "Venter på en annen registrering som blir sendt først."
+    case .waitingTime: "Venter litt før neste forsøk."
+    case .waitingToken: "Venter på at innloggingen din blir fornyet."
+    case .waitingOrganisation: "Venter til du har tilgang til organisasjonen igjen."
+    // Events and messages.
+    case .syncCompleted: "Ferdig: det som ventet, er sendt."
+    case .orgAccessChanged: "Tilgangen din til en organisasjon er endret."
+    case .storageRecovered:
+      "Noe av det som var lagret på enheten, var skadet. Vi har reddet det vi kunne."
+    case .itemParked: "En registrering trenger et blikk fra deg før den kan sendes."
+    case .withheldOffline: "Dette krever nett. Det vi har lagret, vises her."
+    }
+  }
+}

@@ -1,0 +1,110 @@
+extension Words {
+  /// English. `{organisation}` stands for the name, see `Words.text`.
+  static func english(_ word: Word) -> String {
+    switch word {
+    // Reasons: what a decision says.
+    case .active: "You are signed in."
+    case .sessionMissing: "Sign in to get started."
+    case .sessionCorrupt:
+      """
+      Your saved sign-in could not be read. Please sign in again; what you have registered is \
+      safe.
+      """
+    case .sessionExpired: "It has been a while. Please confirm that it is you."
+    case .sessionWindow: "You have been signed in for a long time. Please confirm that it is you."
+    case .backgroundTimeout:
+      "The app has been in the background for a while. Please confirm that it is you."
+    case .clockMovedBack: "The clock on this device was set back. Please confirm that it is you."
+    case .sessionEnded:
+      "Your session has ended. Please sign in again; what you have registered is kept."
+    case .signedOut: "You are signed out. Sign in to continue."
+    case .keyLost:
+      """
+      Your saved sign-in can no longer be unlocked on this device. Please sign in again; what \
+      you have registered is kept.
+      """
+    case .keystoreLocked: "Unlock your device, and we will carry on."
+    case .keystoreFailed:
+      "We cannot open what is saved on this device right now. Please try again shortly."
+    case .biometricFailed: "We did not recognise you. Please sign in to continue."
+    case .biometricCancelled: "Unlocking was cancelled. Please sign in to continue."
+    case .biometricLockout: "There were too many attempts. Wait a little, or sign in."
+    case .biometricLockoutPermanent:
+      "There were too many attempts. Unlock your device with its code, or sign in."
+    case .biometricNotEnrolled:
+      "No fingerprint or face is set up on this device. Please sign in to continue."
+    case .biometricUnavailable:
+      "Fingerprint and face cannot be used right now. Please sign in to continue."
+    case .biometricWithheld: "We could not unlock. Please try once more."
+    case .biometricOff: "Please sign in again to continue."
+    case .userLocked: "The app is locked. Please confirm that it is you."
+    case .unlocked: "Welcome back."
+    case .firstChoice: "Choose which organisation to use."
+    case .chosen: "Your organisation is ready."
+    case .switched: "You have switched organisation."
+    case .noMembership:
+      "You are not a member of any organisation here yet. Ask your organisation to add you."
+    case .membershipRevoked:
+      "Your access to {organisation} has ended. You can choose another organisation."
+    case .orgDisabled:
+      "Access to {organisation} is closed for now. You can choose another organisation."
+    case .roleUnknown:
+      """
+      This app does not yet support your role in {organisation}. You can choose another \
+      organisation.
+      """
+    case .guardPending: "Checking your access …"
+    case .signingIn: "Signing in …"
+    case .signInFailed: "Sign-in did not work. Please try again."
+    case .signInExpired: "Sign-in took too long. Please start again."
+    case .signInCancelled: "Sign-in was cancelled. Try again whenever you like."
+    case .routeForbidden: "That page is not part of your role. Here is your home page."
+    case .serverUnreachable: "We cannot get through right now. We will keep trying."
+    case .denied:
+      "We could not confirm your sign-in. Please sign in again; what you have registered is kept."
+    // Banners.
+    case .staleData: "This information may be out of date."
+    case .offline: "You are offline. What you register is kept and sent later."
+    case .nothingCached: "There is nothing here yet. It will be fetched when you are connected."
+    case .unsentItems: "Some of what you have registered is not sent yet."
+    case .encryptedOffline: "Some details are shown only when you are connected."
+    // Why nothing is sent.
+    case .nothingQueued: "Nothing is waiting to be sent."
+    case .sending: "Sending now …"
+    case .locked: "The app is locked. Unlock it, and the rest will be sent."
+    case .token: "Your sign-in is being renewed. Then it will be sent."
+    case .backOff: "It did not go through last time. We will try again shortly."
+    case .organisation: "Waiting for your access to the organisation."
+    case .dependency: "Waiting for something else that must be sent first."
+    case .parked: "Something needs a look from you before it can be sent."
+    case .otherUser: "Some of it belongs to another user and will be sent when they sign in."
+    case .ready: "Ready to be sent."
+    // Why one item is not sent.
+    case .conflict:
+      "This could not be stored because its number is in use. Please register it again."
+    case .unknownOutcome:
+      "We are not sure that this got through. Please check before you send it again."
+    case .membershipEnded: "You no longer have access to the organisation that this belongs to."
+    case .rejected: "This was not accepted. Please look it over and try again."
+    case .invalidValue: "A field has a value that cannot be used."
+    case .missingValue: "A field that must be filled in is empty."
+    case .tooLong: "The text in a field is too long."
+    case .duplicate: "This is already registered."
+    case .missingParent: "Something that this belongs to does not exist."
+    case .serverRule: "The organisation's rules do not allow this."
+    case .schemaNotReady: "Your organisation cannot receive this yet. We will try again later."
+    case .dependencyParked: "Waiting for another entry that needs a look from you."
+    case .dependencyWaiting: "Waiting for another entry that is sent first."
+    case .waitingTime: "Waiting a little before the next attempt."
+    case .waitingToken: "Waiting for your sign-in to be renewed."
+    case .waitingOrganisation: "Waiting until you have access to the organisation again."
+    // Events and messages.
+    case .syncCompleted: "Done: what was waiting has been sent."
+    case .orgAccessChanged: "Your access to an organisation has changed."
+    case .storageRecovered:
+      "Some of what was saved on this device was damaged. We have rescued what we could."
+    case .itemParked: "One entry needs a look from you before it can be sent."
+    case .withheldOffline: "This needs a connection. What we have saved is shown here."
+    }
+  }
+}

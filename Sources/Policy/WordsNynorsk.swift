@@ -1,0 +1,109 @@
+extension Words {
+  /// Norwegian, nynorsk. `{organisation}` stands for the name, see `Words.text`.
+  static func nynorsk(_ word: Word) -> String {
+    switch word {
+    // Reasons: what a decision says.
+    case .active: "Du er logga inn."
+    case .sessionMissing: "Logg inn for å kome i gang."
+    case .sessionCorrupt:
+      "Den lagra innlogginga kunne ikkje lesast. Logg inn på nytt; det du har registrert, er trygt."
+    case .sessionExpired: "Det er ei stund sidan sist. Stadfest at det er deg."
+    case .sessionWindow: "Du har vore logga inn lenge. Stadfest at det er deg."
+    case .backgroundTimeout: "Appen har vore i bakgrunnen ei stund. Stadfest at det er deg."
+    case .clockMovedBack: "Klokka på eininga er stilt tilbake. Stadfest at det er deg."
+    case .sessionEnded:
+      "Innlogginga di er avslutta. Logg inn på nytt; det du har registrert, er teke vare på."
+    case .signedOut: "Du er logga ut. Logg inn for å halde fram."
+    case .keyLost:
+      """
+      Den lagra innlogginga kan ikkje lenger låsast opp på denne eininga. Logg inn på nytt; \
+      det du har registrert, er teke vare på.
+      """
+    case .keystoreLocked: "Lås opp eininga, så held vi fram."
+    case .keystoreFailed:
+      "Vi får ikkje opna det som er lagra på eininga akkurat no. Prøv igjen om litt."
+    case .biometricFailed: "Vi kjende deg ikkje igjen. Logg inn for å halde fram."
+    case .biometricCancelled: "Opplåsinga vart avbroten. Logg inn for å halde fram."
+    case .biometricLockout: "Det vart for mange forsøk. Vent litt, eller logg inn."
+    case .biometricLockoutPermanent:
+      "Det vart for mange forsøk. Lås opp eininga med koden, eller logg inn."
+    case .biometricNotEnrolled:
+      "Fingeravtrykk eller ansikt er ikkje sett opp på denne eininga. Logg inn for å halde fram."
+    case .biometricUnavailable:
+      "Fingeravtrykk og ansikt kan ikkje brukast akkurat no. Logg inn for å halde fram."
+    case .biometricWithheld: "Vi fekk ikkje låst opp. Prøv ein gong til."
+    case .biometricOff: "Logg inn på nytt for å halde fram."
+    case .userLocked: "Appen er låst. Stadfest at det er deg."
+    case .unlocked: "Velkomen tilbake."
+    case .firstChoice: "Vel kva organisasjon du vil bruke."
+    case .chosen: "Organisasjonen din er klar til bruk."
+    case .switched: "Du har bytt organisasjon."
+    case .noMembership:
+      "Du er ikkje med i nokon organisasjon her enno. Be organisasjonen din leggje deg til."
+    case .membershipRevoked:
+      "Tilgangen din til {organisation} er avslutta. Du kan velje ein annan organisasjon."
+    case .orgDisabled:
+      "Tilgangen til {organisation} er stengd for tida. Du kan velje ein annan organisasjon."
+    case .roleUnknown:
+      """
+      Denne appen støttar ikkje rolla di i {organisation} enno. Du kan velje ein annan \
+      organisasjon.
+      """
+    case .guardPending: "Sjekkar tilgangen din …"
+    case .signingIn: "Loggar inn …"
+    case .signInFailed: "Innlogginga lukkast ikkje. Prøv igjen."
+    case .signInExpired: "Innlogginga tok for lang tid. Start på nytt."
+    case .signInCancelled: "Innlogginga vart avbroten. Prøv igjen når du vil."
+    case .routeForbidden: "Den sida høyrer ikkje til rolla di. Her er startsida di."
+    case .serverUnreachable: "Vi får ikkje kontakt akkurat no. Vi held fram med å prøve."
+    case .denied:
+      """
+      Vi fekk ikkje stadfesta innlogginga di. Logg inn på nytt; det du har registrert, er teke \
+      vare på.
+      """
+    // Banners.
+    case .staleData: "Opplysningane kan vere utdaterte."
+    case .offline: "Du er utan nett. Det du registrerer, blir teke vare på og sendt seinare."
+    case .nothingCached: "Her er det ingenting enno. Det blir henta når du har nett."
+    case .unsentItems: "Noko av det du har registrert, er ikkje sendt enno."
+    case .encryptedOffline: "Nokre opplysningar blir viste berre når du har nett."
+    // Why nothing is sent.
+    case .nothingQueued: "Ingenting ventar på å bli sendt."
+    case .sending: "Sender no …"
+    case .locked: "Appen er låst. Lås opp, så blir resten send."
+    case .token: "Innlogginga di blir fornya. Deretter blir det sendt."
+    case .backOff: "Det gjekk ikkje sist. Vi prøver igjen om litt."
+    case .organisation: "Ventar på at du får tilgang til organisasjonen."
+    case .dependency: "Ventar på noko anna som må sendast først."
+    case .parked: "Noko treng eit blikk frå deg før det kan sendast."
+    case .otherUser: "Noko høyrer til ein annan brukar og blir sendt når den brukaren loggar inn."
+    case .ready: "Klart til å bli sendt."
+    // Why one item is not sent.
+    case .conflict:
+      "Dette kunne ikkje lagrast fordi nummeret er i bruk frå før. Registrer det på nytt."
+    case .unknownOutcome: "Vi er ikkje sikre på om dette kom fram. Sjekk før du sender det på nytt."
+    case .membershipEnded: "Du har ikkje lenger tilgang til organisasjonen som dette høyrer til."
+    case .rejected: "Dette vart ikkje teke imot. Sjå over det og prøv igjen."
+    case .invalidValue: "Eit felt har ein verdi som ikkje kan brukast."
+    case .missingValue: "Eit felt som må fyllast ut, er tomt."
+    case .tooLong: "Teksten i eit felt er for lang."
+    case .duplicate: "Dette er alt registrert."
+    case .missingParent: "Noko som dette høyrer til, finst ikkje."
+    case .serverRule: "Reglane til organisasjonen opnar ikkje for dette."
+    case .schemaNotReady:
+      "Organisasjonen din kan ikkje ta imot dette enno. Vi prøver igjen seinare."
+    case .dependencyParked: "Ventar på ei anna registrering som treng eit blikk frå deg."
+    case .dependencyWaiting: "Ventar på ei anna registrering som blir send først."
+    case .waitingTime: "Ventar litt før neste forsøk."
+    case .waitingToken: "Ventar på at innlogginga di blir fornya."
+    case .waitingOrganisation: "Ventar til du har tilgang til organisasjonen igjen."
+    // Events and messages.
+    case .syncCompleted: "Ferdig: det som venta, er sendt."
+    case .orgAccessChanged: "Tilgangen din til ein organisasjon er endra."
+    case .storageRecovered:
+      "Noko av det som var lagra på eininga, var skada. Vi har redda det vi kunne."
+    case .itemParked: "Ei registrering treng eit blikk frå deg før ho kan sendast."
+    case .withheldOffline: "Dette krev nett. Det vi har lagra, står her."
+    }
+  }
+}

@@ -1,0 +1,168 @@
+@testable import Policy
+
+/// The rules, said a second time: as sheets of conditions on the axes instead of as code, and from the
+/// other end. A sheet lists when a session is *not* locked; the code, when it is.
+///
+/// A row is `conditions -> outcome`; a condition is `axis=value|value` or `axis!=value|value`, all must
+/// hold, and the first row that fits counts.
+struct Sheet: Sendable {
+  struct Row: Sendable {
+    /// The values that fit, one bit each (see `Axis`): a cell fits when all its bits are in here.
+    let cube: UInt64
+    let outcome: String
+  }
+
+  let rows: [Row]
+
+  init(_ text: String) {
+    rows = text.split(separator: "\n").filter { !$0.isEmpty && !$0.hasPrefix("#") }.map { line in
+      let parts = line.components(of: "->")
+      precondition(parts.count == 2, "not a row: \(line)")
+      return Row(cube: Sheet.cube(parts[0]), outcome: parts[1])
+    }
+  }
+
+  /// The outcome of the first row that fits `cell`.
+  func outcome(_ cell: UInt64) -> String? {
+    rows.first { cell & ~$0.cube == 0 }?.outcome
+  }
+
+  /// Whether any of the cubes holds `cell`.
+  static func any(_ cubes: [UInt64], _ cell: UInt64) -> Bool {
+    cubes.contains { cell & ~$0 == 0 }
+  }
+
+  /// The values that fit `conditions`.
+  static func cube(_ conditions: String) -> UInt64 {
+    var cube = UInt64.max
+    for condition in conditions.split(separator: " ") {
+      let negated = condition.contains("!=")
+      let sides = condition.components(of: negated ? "!=" : "=")
+      guard let axis = Axis.all.first(where: { $0.name == sides[0] }) else {
+        // `arrival` is no axis of the situation: it is how the session was found open.
+        precondition(sides[0] == "arrival", "no axis \(sides[0])")
+        cube &= sides[1] == "unlocked" ? ~Sheet.active : ~Sheet.unlocked
+        continue
+      }
+      var named: UInt64 = 0
+      for value in sides[1].split(separator: "|") {
+        guard let index = axis.values.firstIndex(of: String(value)) else {
+          preconditionFailure("no value \(value) of \(axis.name)")
+        }
+        named |= axis.bit(index)
+      }
+      cube &= ~(negated ? named : axis.bits & ~named)
+    }
+    return cube
+  }
+
+  /// Two bits above all axes.
+  static let active: UInt64 = 1 << 62
+  static let unlocked: UInt64 = 1 << 63
+
+  /// Before the place: a verdict, or `place active` / `place unlocked`.
+  static let gate = Sheet(
+    """
+    # The key store.
+    keys=locked -> wait keystore_locked
+    keys=failed -> wait keystore_failed
+    keys=lost -> sign_in key_lost quarantine
+    # The session.
+    record=missing -> sign_in session_missing
+    record=corrupt -> sign_in session_corrupt forget
+    record=ended -> sign_in session_ended
+    denied=yes -> sign_in denied
+    window=pastLimit -> sign_in session_ended
+    # Not locked: readable, not asked to lock, here all the time, inside the window, and neither the
+    # clock nor the access token gives cause to ask who it is.
+    record=open locked=no absence=brief window=inside presence=available clock=steady token=valid -> place active
+    record=open locked=no absence=brief window=inside presence=available clock=steady occasion!=resume -> place active
+    record=open locked=no absence=brief window=inside presence=required token=valid -> place active
+    record=open locked=no absence=brief window=inside presence=required occasion!=resume -> place active
+    record=open locked=no absence=brief window=inside presence=unenrolled|off -> place active
+    # Locked, and the key store gave the key.
+    occasion=unlock outcome=success presence=available -> place unlocked
+    # Locked, and the prompt ended otherwise.
+    occasion=unlock outcome=failed -> sign_in biometric_failed locking
+    occasion=unlock outcome=cancelled -> sign_in biometric_cancelled locking
+    occasion=unlock outcome=lockout -> sign_in biometric_lockout locking
+    occasion=unlock outcome=lockoutPermanent -> sign_in biometric_lockout_permanent locking
+    occasion=unlock outcome=notEnrolled -> sign_in biometric_not_enrolled locking
+    occasion=unlock outcome=unavailable -> sign_in biometric_unavailable locking
+    occasion=unlock outcome=invalidated -> sign_in key_lost locking
+    # Locked, and no prompt can help.
+    presence!=available record=sealed -> sign_in key_lost
+    presence=off -> sign_in biometric_off
+    presence=unenrolled|required -> sign_in biometric_not_enrolled
+    # Locked, and the prompt can help.
+    occasion=unlock outcome=withheld -> unlock biometric_withheld locking
+    locked=yes -> unlock user_locked locking
+    absence=long -> unlock background_timeout locking
+    clock=movedBack -> unlock clock_moved_back locking
+    window=outside -> unlock session_window locking
+    token=expired -> unlock session_expired locking
+    record=sealed -> unlock user_locked locking
+    """)
+
+  /// The device wrap is erased where `locking` meets this.
+  static let locks = cube("record=open presence=available")
+
+  /// The place of a session that is open.
+  static let place = Sheet(
+    """
+    membership=unasked network=offline -> wait server_unreachable
+    membership=unasked freshness=unreachable -> wait server_unreachable
+    membership=unasked -> wait guard_pending
+    membership=noneAtAll -> select_org no_membership
+    membership=unchosen -> select_org first_choice
+    membership=revoked -> select_org membership_revoked
+    membership=disabled -> select_org org_disabled
+    membership=unknownRole -> select_org role_unknown
+    arrival=unlocked token=expired network=online freshness=cached|pending -> wait guard_pending
+    occasion=navigate membership=active freshness=pending network=online -> wait guard_pending
+    membership=single -> home chosen chooseOnly
+    arrival=unlocked -> home unlocked
+    arrival=active -> home active
+    """)
+
+  static let offline = [cube("network=offline")]
+  static let stale = [
+    cube("membership!=unasked freshness!=confirmed network=offline"),
+    cube("membership!=unasked freshness=unreachable"),
+  ]
+  static let owesValidation = [cube("freshness!=confirmed"), cube("token=expired")]
+  static let asksGuard = [
+    cube("network=online freshness=cached"),
+    cube("network=online freshness=confirmed membership=unasked"),
+  ]
+}
+
+extension Verdict {
+  /// A verdict as the sheets write it.
+  init(row: String, locks: Bool = false) {
+    let words = row.split(separator: " ").map(String.init)
+    guard let screen = Screen(rawValue: words[0]), let reason = Reason(rawValue: words[1]) else {
+      preconditionFailure("no verdict: \(row)")
+    }
+    self.init(
+      screen, reason, lock: words.contains("locking") && locks, forget: words.contains("forget"),
+      quarantine: words.contains("quarantine"), chooseOnly: words.contains("chooseOnly"))
+  }
+}
+
+extension StringProtocol {
+  /// The parts between occurrences of `separator`, without spaces around them.
+  func components(of separator: String) -> [String] {
+    var parts: [String] = []
+    var rest = self[...]
+    while let range = rest.firstRange(of: separator) {
+      parts.append(rest[..<range.lowerBound].trimmed)
+      rest = rest[range.upperBound...]
+    }
+    return parts + [rest.trimmed]
+  }
+
+  private var trimmed: String {
+    String(drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
+  }
+}

@@ -1,0 +1,99 @@
+import Policy
+import Testing
+
+/// Every cell of the product of all axes, none left out.
+@Suite struct WholeProductTests {
+  @Test("Every cell agrees with the second statement of the rules")
+  func everyCellAgreesWithTheSheets() {
+    let product = Product.shared
+    let oracle = PlaceTable()
+    var number = 0
+    var differences: [String] = []
+    Product.forEachBlock { situation, cell in
+      guard let outcome = Sheet.gate.outcome(cell) else {
+        differences.append("no row for \(situation)")
+        number += Product.places
+        return
+      }
+      let expected = oracle.codes(cell, outcome)
+      product.codes.withUnsafeBufferPointer { codes in
+        for place in 0..<Product.places where codes[number + place] != expected[place] {
+          guard differences.count < 10 else { continue }
+          differences.append(
+            """
+            \(Product.situation(number + place))
+              is    \(Verdict(code: codes[number + place]))
+              wants \(Verdict(code: expected[place]))
+            """)
+        }
+      }
+      number += Product.places
+    }
+    print("Policy: \(number) cells tested, \(Set(product.codes).count) different verdicts")
+    #expect(number == Axis.all.reduce(1) { $0 * $1.values.count })
+    #expect(number == product.codes.count)
+    #expect(differences.isEmpty, "\(differences.joined(separator: "\n"))")
+  }
+
+  @Test("Every row of the sheets is the first to fit some cell")
+  func everyRowIsNeeded() {
+    var used = Set<String>()
+    Product.forEachBlock { _, cell in
+      if let outcome = Sheet.gate.outcome(cell) { used.insert(outcome) }
+    }
+    for row in Sheet.gate.rows { #expect(used.contains(row.outcome), "\(row.outcome)") }
+  }
+
+  @Test("A cell's number and its situation are each other's inverse")
+  func numbering() {
+    for number in stride(from: 0, to: Product.shared.codes.count, by: 104_729) {
+      let situation = Product.situation(number)
+      #expect(Product.number(of: situation) == number)
+      #expect(SessionPolicy.decide(situation).code == Product.shared.codes[number])
+      #expect(Verdict(code: Product.shared.codes[number]) == SessionPolicy.decide(situation))
+    }
+  }
+}
+
+/// The sheets' verdicts of all places, worked out once for each block that can differ.
+private final class PlaceTable {
+  private struct Key: Hashable {
+    let context: UInt64
+    let outcome: String
+  }
+
+  private var known: [Key: [UInt16]] = [:]
+  private let context: UInt64
+  private let places: [UInt64]
+
+  init() {
+    context = ["occasion", "token", "record", "presence"].reduce(0) { mask, name in
+      mask | (Axis.all.first { $0.name == name }?.bits ?? 0)
+    }
+    places = Axis.fast.reduce([0]) { cells, axis in
+      cells.flatMap { cell in axis.values.indices.map { cell | axis.bit($0) } }
+    }
+  }
+
+  /// The codes of a block, in the order of the cells' numbers.
+  func codes(_ cell: UInt64, _ outcome: String) -> [UInt16] {
+    let key = Key(context: cell & context, outcome: outcome)
+    if let codes = known[key] { return codes }
+    let codes = places.map { verdict(cell & context | $0, outcome).code }
+    known[key] = codes
+    return codes
+  }
+
+  private func verdict(_ cell: UInt64, _ outcome: String) -> Verdict {
+    guard outcome.hasPrefix("place") else {
+      return Verdict(row: outcome, locks: cell & ~Sheet.locks & context == 0)
+    }
+    let arrived = cell | (outcome == "place unlocked" ? Sheet.unlocked : Sheet.active)
+    var verdict = Verdict(row: Sheet.place.outcome(arrived) ?? "wait active")
+    verdict.offline = Sheet.any(Sheet.offline, cell)
+    verdict.stale = Sheet.any(Sheet.stale, cell)
+    verdict.owesValidation = Sheet.any(Sheet.owesValidation, cell)
+    verdict.asksGuard = Sheet.any(Sheet.asksGuard, cell)
+    return verdict
+  }
+}
