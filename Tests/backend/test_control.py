@@ -1,0 +1,262 @@
+"""Settings, request log, people and the database, steered through the control endpoint."""
+
+from __future__ import annotations
+
+import datetime
+import email.utils
+import time
+import uuid
+
+import httpx
+import pytest
+from local_supabase import ControlError, LocalSupabase, demo
+
+from conftest import Person, activity, member
+
+
+def refresh(backend: LocalSupabase, token: str) -> httpx.Response:
+    return httpx.post(
+        f"{backend.auth_url}/token?grant_type=refresh_token", json={"refresh_token": token},
+        headers={"apikey": backend.anon_key, "X-Supabase-Api-Version": "2024-01-01"},
+    )
+
+
+def get_user(backend: LocalSupabase, person: Person) -> httpx.Response:
+    return httpx.get(
+        f"{backend.auth_url}/user",
+        headers={
+            "apikey": backend.anon_key, "Authorization": f"Bearer {person.token}",
+            "X-Supabase-Api-Version": "2024-01-01",
+        },
+    )
+
+
+def code(answer: httpx.Response) -> tuple[int, str]:
+    return answer.status_code, answer.json()["code"]
+
+
+# Settings -----------------------------------------------------------------------------------------
+
+
+def test_date_offset(backend: LocalSupabase, mentor: Person) -> None:
+    backend.control.set(date_offset_s=7200)
+    date = email.utils.parsedate_to_datetime(mentor.rest.get("/activities").headers["date"])
+    ahead = (date - datetime.datetime.now(datetime.UTC)).total_seconds()
+    assert 7190 < ahead < 7210
+
+
+def test_jwt_lifetime(backend: LocalSupabase, org: str) -> None:
+    backend.control.set(jwt_lifetime=1)
+    person = member(backend, org, "peer_mentor")
+    assert person.session["expires_in"] == 1
+    time.sleep(1.1)
+    assert code(get_user(backend, person)) == (403, "bad_jwt")
+    assert person.rest.get("/activities").status_code == 200, "the data service allows 30 s"
+
+
+def test_body_limits(backend: LocalSupabase, org: str, mentor: Person) -> None:
+    backend.control.set(max_body_rows=3)
+    assert mentor.insert([activity(org) for _ in range(3)]).status_code == 201
+    assert mentor.insert([activity(org) for _ in range(4)]).status_code == 413
+    columns = "id,org_id,type,occurred_at,minutes"
+    assert mentor.insert([activity(org) for _ in range(4)], columns=columns).status_code == 413
+    backend.control.set(max_body_rows=None, max_body_bytes=500)
+    assert mentor.insert([activity(org)]).status_code == 201
+    assert mentor.insert([activity(org, note="x" * 500)]).status_code == 413
+
+
+def test_statement_timeout(backend: LocalSupabase, mentor: Person) -> None:
+    settings = backend.control.sql(
+        "select rolname, rolconfig from pg_roles where rolname in ('anon', 'authenticated')"
+    )
+    assert {row["rolname"]: row["rolconfig"] for row in settings} == {
+        "anon": ["statement_timeout=3s"], "authenticated": ["statement_timeout=8s"],
+    }
+    backend.control.sql(
+        "create function public.sleepy() returns int language sql as 'select pg_sleep(2); select 1'; "
+        "grant execute on function public.sleepy to authenticated"
+    )
+    backend.control.reload_schema()
+    try:
+        backend.control.set(statement_timeout_ms=100)
+        assert code(mentor.rest.post("/rpc/sleepy", json={})) == (500, "57014")
+    finally:
+        backend.control.sql("drop function public.sleepy")
+        backend.control.reload_schema()
+
+
+def test_the_roles_own_timeout_holds(backend: LocalSupabase, mentor: Person) -> None:
+    backend.control.sql(
+        "create function public.patience() returns text language sql stable as "
+        "$$ select current_setting('statement_timeout') $$; "
+        "grant execute on function public.patience to authenticated, anon; notify pgrst, 'reload schema'"
+    )
+    try:
+        deadline = time.monotonic() + 5
+        while mentor.rest.get("/rpc/patience").status_code == 404 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert mentor.rest.get("/rpc/patience").json() == "8s"
+        key = {"apikey": backend.anon_key}
+        assert httpx.get(f"{backend.rest_url}/rpc/patience", headers=key).json() == "3s"
+    finally:
+        backend.control.sql("drop function public.patience")
+        backend.control.reload_schema()
+
+
+def test_apikey_is_required_as_at_the_gateway(backend: LocalSupabase, mentor: Person) -> None:
+    url = f"{backend.rest_url}/activities"
+    bearer = {"Authorization": f"Bearer {mentor.token}"}
+    assert httpx.get(url, headers=bearer).status_code == 401
+    backend.control.set(require_apikey=False)
+    assert httpx.get(url, headers=bearer).status_code == 200
+
+
+def test_unknown_settings_are_refused(backend: LocalSupabase) -> None:
+    with pytest.raises(ControlError, match="colour"):
+        backend.control.set(colour="blå")
+    with pytest.raises(ControlError, match="jwt_secret"):
+        backend.control.set(jwt_secret="x")
+
+
+def test_rate_limit(backend: LocalSupabase) -> None:
+    backend.control.set(rate_limit_burst=3, rate_limit_refill_s=0.5)
+    answers = [refresh(backend, "aaaaaaaaaaaa") for _ in range(4)]
+    assert [a.status_code for a in answers] == [400, 400, 400, 429]
+    assert code(answers[-1]) == (429, "over_request_rate_limit")
+    assert "retry-after" not in answers[-1].headers
+    time.sleep(0.6)
+    assert refresh(backend, "aaaaaaaaaaaa").status_code == 400
+
+
+# Request log --------------------------------------------------------------------------------------
+
+
+def test_request_log(backend: LocalSupabase, org: str, mentor: Person) -> None:
+    backend.control.clear_requests()
+    mentor.insert([activity(org), activity(org)])
+    mentor.rest.get("/activities", params={"select": "id"})
+    mentor.submit([activity(org)])
+    log = backend.control.requests("/rest/v1")
+    assert [(e["method"], e["path"], e["status"], e["rows_in"], e["rows_out"]) for e in log] == [
+        ("POST", "/rest/v1/activities", 201, 2, 2), ("GET", "/rest/v1/activities", 200, None, 2),
+        ("POST", "/rest/v1/rpc/submit_activities", 200, 1, 1),
+    ]
+    assert log[0]["body_bytes"] > 100
+    assert log[0]["duration_ms"] > 0
+    assert backend.control.counts()["POST /rest/v1/activities"] == 1
+    assert backend.control.count("/rest/v1/activities", query="select=id") == 2
+    backend.control.clear_requests()
+    assert backend.control.requests() == []
+
+
+def test_the_log_holds_no_secret(backend: LocalSupabase, mentor: Person) -> None:
+    mentor.rest.get("/activities")
+    refresh(backend, mentor.session["refresh_token"])
+    text = str(backend.control.requests())
+    for secret in (mentor.token, mentor.session["refresh_token"], backend.anon_key, demo.PASSWORD):
+        assert secret not in text
+
+
+def test_dropped_requests_are_logged_as_such(backend: LocalSupabase, mentor: Person) -> None:
+    backend.control.clear_requests()
+    backend.control.drop_before("/rest/v1/contacts")
+    with pytest.raises(httpx.TransportError):
+        mentor.rest.get("/contacts")
+    assert [(e["status"], e["fault"]) for e in backend.control.requests("/rest/v1")] == [(0, "drop_before")]
+
+
+# People -------------------------------------------------------------------------------------------
+
+
+def test_ban_and_unban(backend: LocalSupabase, mentor: Person) -> None:
+    token = mentor.session["refresh_token"]
+    backend.control.ban(mentor.email)
+    assert code(refresh(backend, token)) == (400, "user_banned")
+    assert code(get_user(backend, mentor)) == (403, "user_banned")
+    backend.control.unban(mentor.email)
+    assert refresh(backend, token).status_code == 200, "a ban is reversible"
+
+
+def test_expired_sessions(backend: LocalSupabase, mentor: Person) -> None:
+    backend.control.expire_sessions(mentor.email)
+    assert get_user(backend, mentor).status_code == 200, "enforced at refresh only"
+    assert code(refresh(backend, mentor.session["refresh_token"])) == (400, "session_expired")
+
+
+def test_revoked_sessions(backend: LocalSupabase, mentor: Person) -> None:
+    assert len(backend.control.sessions(mentor.email)) == 1
+    backend.control.revoke_sessions(mentor.email)
+    assert code(get_user(backend, mentor)) == (403, "session_not_found")
+    assert code(refresh(backend, mentor.session["refresh_token"])) == (400, "refresh_token_not_found")
+
+
+def test_removed_user(backend: LocalSupabase, mentor: Person) -> None:
+    backend.control.remove_user(mentor.email)
+    assert code(get_user(backend, mentor)) == (403, "user_not_found")
+    assert code(refresh(backend, mentor.session["refresh_token"])) == (400, "refresh_token_not_found")
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [({"session_timebox": 0.2}, "Session Expired"), ({"session_inactivity": 0.2}, "(Inactivity)")],
+)
+def test_session_limits(
+    backend: LocalSupabase, mentor: Person, setting: dict[str, float], words: str
+) -> None:
+    time.sleep(0.3)
+    backend.control.set(**setting)
+    answer = refresh(backend, mentor.session["refresh_token"])
+    assert code(answer) == (400, "session_expired")
+    assert answer.json()["message"].endswith(words)
+
+
+def test_single_session_per_user(backend: LocalSupabase, mentor: Person) -> None:
+    backend.control.set(single_session=True)
+    newer = Person(backend, mentor.email)
+    answer = refresh(backend, mentor.session["refresh_token"])
+    assert code(answer) == (400, "session_expired")
+    assert answer.json()["message"].endswith("(Revoked by Newer Login)")
+    assert refresh(backend, newer.session["refresh_token"]).status_code == 200
+
+
+def test_roles_change(backend: LocalSupabase, org: str, mentor: Person) -> None:
+    backend.control.set_membership(mentor.email, org, role="coordinator")
+    assert [m["role"] for m in mentor.rest.get("/memberships").json()] == ["coordinator"]
+
+
+def test_a_name_nobody_has_is_refused(backend: LocalSupabase) -> None:
+    with pytest.raises(ControlError):
+        backend.control.ban(f"{uuid.uuid4()}@example.org")
+
+
+def test_the_demo(backend: LocalSupabase) -> None:
+    names = backend.control.sql("select name from contacts where org_id = %s", demo.ORG_1)
+    text = " ".join(row["name"] for row in names)
+    assert len(names) >= demo.CONTACTS_PER_ORGANIZATION
+    assert all(letter in text for letter in "æøåé")
+    roles = {
+        email: sorted(m["role"] for m in Person(backend, email).rest.get("/memberships").json())
+        for email in demo.USERS
+    }
+    assert roles["mentor@example.org"] == ["peer_mentor", "peer_mentor"]
+    assert roles["solo@example.org"] == ["peer_mentor"]
+    assert "org_admin" in roles["admin@example.org"]
+    assert roles["nobody@example.org"] == []
+
+
+# The database goes away ---------------------------------------------------------------------------
+
+
+def test_database_stopped_and_started() -> None:
+    """As measured: first 400 with an empty code, then 503 with Retry-After, and then all is well again."""
+    with LocalSupabase(demo=True) as own:
+        person = Person(own, "mentor@example.org")
+        own.control.stop_database()
+        first, second = person.rest.get("/activities"), person.rest.get("/activities")
+        assert code(first) == (400, "")
+        assert code(second) == (503, "PGRST001")
+        assert second.headers["retry-after"] == "1"
+        assert get_user(own, person).status_code == 500
+        own.control.start_database()
+        assert person.rest.get("/activities").status_code == 200
+        assert refresh(own, person.session["refresh_token"]).status_code == 200

@@ -1,0 +1,171 @@
+"""Each fault does to the connection, the answer and the database exactly what it says."""
+
+from __future__ import annotations
+
+import datetime
+import email.utils
+import http.client
+import json
+import socket
+import time
+import urllib.parse
+from typing import Any
+
+import httpx
+import pytest
+from local_supabase import ControlError, LocalSupabase
+
+from conftest import Person, activity
+
+TABLE = "/rest/v1/activities"
+
+
+def raw_post(backend: LocalSupabase, person: Person, row: dict[str, Any]) -> tuple[bytes, str]:
+    """POST over a bare socket: what was received, and how the connection ended (`fin` or `reset`)."""
+    address = urllib.parse.urlsplit(backend.url)
+    body = json.dumps(row).encode()
+    head = (
+        f"POST {TABLE} HTTP/1.1\r\nHost: x\r\napikey: k\r\nAuthorization: Bearer {person.token}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    with socket.create_connection((address.hostname, address.port), timeout=10) as link:
+        link.sendall(head.encode() + body)
+        received = b""
+        try:
+            while chunk := link.recv(65536):
+                received += chunk
+        except ConnectionResetError:
+            return received, "reset"
+    return received, "fin"
+
+
+@pytest.mark.parametrize(("reset", "ending"), [(True, "reset"), (False, "fin")])
+def test_drop_before(backend: LocalSupabase, org: str, mentor: Person, reset: bool, ending: str) -> None:
+    backend.control.drop_before(TABLE, method="POST", reset=reset)
+    assert raw_post(backend, mentor, activity(org)) == (b"", ending)
+    assert mentor.activities() == [], "not handled"
+    assert mentor.insert(activity(org)).status_code == 201, "once only"
+
+
+@pytest.mark.parametrize(("reset", "ending"), [(True, "reset"), (False, "fin")])
+def test_drop_after(backend: LocalSupabase, org: str, mentor: Person, reset: bool, ending: str) -> None:
+    backend.control.drop_after(TABLE, method="POST", reset=reset)
+    row = activity(org)
+    assert raw_post(backend, mentor, row) == (b"", ending)
+    assert [r["id"] for r in mentor.activities()] == [row["id"]], "handled and committed"
+
+
+@pytest.mark.parametrize("when", ["before_ms", "after_ms"])
+def test_delay(backend: LocalSupabase, org: str, mentor: Person, when: str) -> None:
+    backend.control.delay(TABLE, method="POST", **{when: 400})
+    started = time.monotonic()
+    with pytest.raises(httpx.ReadTimeout):
+        mentor.rest.post("/activities", json=activity(org), timeout=0.2)
+    stored = mentor.activities()
+    assert len(stored) == (1 if when == "after_ms" else 0), "committed before or after the wait"
+    while not mentor.activities() and time.monotonic() < started + 5:
+        time.sleep(0.05)
+    assert len(mentor.activities()) == 1, "a client that hung up does not stop the statement"
+    backend.control.delay(TABLE, method="POST", **{when: 300})
+    started = time.monotonic()
+    assert mentor.insert(activity(org)).status_code == 201
+    assert time.monotonic() - started >= 0.3
+
+
+def test_respond(backend: LocalSupabase, org: str, mentor: Person) -> None:
+    page = "<html><title>Velkommen til Wi-Fi på Ås</title></html>"
+    backend.control.respond(TABLE, 200, body=page, headers={"Content-Type": "text/html; charset=utf-8"})
+    answer = mentor.insert(activity(org))
+    assert (answer.status_code, answer.text) == (200, page)
+    assert answer.headers["content-type"].startswith("text/html")
+    assert mentor.activities() == []
+    backend.control.respond(TABLE, 503, body={"code": "PGRST001"})
+    assert mentor.insert(activity(org)).json() == {"code": "PGRST001"}
+
+
+def test_retry_after_in_seconds_and_as_a_date(backend: LocalSupabase, mentor: Person) -> None:
+    backend.control.respond(TABLE, 429, retry_after_s=7)
+    answer = mentor.rest.get("/activities")
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "7")
+    backend.control.respond(TABLE, 503, retry_after_date_s=90)
+    date = email.utils.parsedate_to_datetime(mentor.rest.get("/activities").headers["retry-after"])
+    ahead = (date - datetime.datetime.now(datetime.UTC)).total_seconds()
+    assert 85 < ahead <= 91
+
+
+def test_hang(backend: LocalSupabase, org: str, mentor: Person) -> None:
+    backend.control.hang(TABLE)
+    with pytest.raises(httpx.ReadTimeout):
+        mentor.rest.post("/activities", json=activity(org), timeout=0.5)
+    assert mentor.activities() == []
+
+
+def test_truncated_answer_of_a_whole_write(backend: LocalSupabase, org: str, mentor: Person) -> None:
+    rows = [activity(org) for _ in range(5)]
+    backend.control.truncate_rows(TABLE, keep=2, method="POST")
+    answer = mentor.insert(rows)
+    assert (answer.status_code, len(answer.json())) == (201, 2)
+    assert len(mentor.activities()) == 5
+
+
+def test_match_by_method_path_and_query(backend: LocalSupabase, mentor: Person) -> None:
+    backend.control.respond(TABLE, 418, method="GET", query="select=id", times=-1)
+    assert mentor.rest.get("/activities", params={"select": "id"}).status_code == 418
+    assert mentor.rest.get("/activities", params={"select": "note"}).status_code == 200
+    assert mentor.rest.head("/activities", params={"select": "id"}).status_code == 200
+    assert mentor.rest.get("/contacts", params={"select": "id"}).status_code == 200
+
+
+def test_skip_times_and_hits(backend: LocalSupabase, mentor: Person) -> None:
+    rule = backend.control.respond(TABLE, 500, skip=1, times=2)
+    seen = [mentor.rest.get("/activities").status_code for _ in range(5)]
+    assert seen == [200, 500, 500, 200, 200]
+    assert [(f["id"], f["hits"]) for f in backend.control.faults()] == [(rule, 2)]
+    backend.control.clear_faults(rule)
+    assert backend.control.faults() == []
+
+
+def test_faults_meet_the_auth_service_too(backend: LocalSupabase) -> None:
+    backend.control.respond("/auth/v1/token", 500, query="grant_type=refresh_token")
+    answer = httpx.post(
+        f"{backend.auth_url}/token?grant_type=refresh_token", json={}, headers={"apikey": "k"}
+    )
+    assert answer.status_code == 500
+
+
+def test_a_dropped_refresh_still_rotated(backend: LocalSupabase, mentor: Person) -> None:
+    """Given a refresh whose answer is lost, when the old token is sent again, then the new one comes."""
+    backend.control.drop_after("/auth/v1/token")
+    url = f"{backend.auth_url}/token?grant_type=refresh_token"
+    sent = {"refresh_token": mentor.session["refresh_token"]}
+    with pytest.raises((httpx.ReadError, httpx.RemoteProtocolError)):
+        httpx.post(url, json=sent, headers={"apikey": "k"})
+    lost = backend.control.sql(
+        "select token from auth.refresh_tokens where user_id = %s and not revoked", mentor.id
+    )
+    answer = httpx.post(url, json=sent, headers={"apikey": "k"}).json()
+    assert [row["token"] for row in lost] == [answer["refresh_token"]]
+
+
+def test_wrong_faults_are_refused(backend: LocalSupabase) -> None:
+    with pytest.raises(ControlError, match="action"):
+        backend.control.add_fault("explode")
+    with pytest.raises(ControlError, match="colour"):
+        backend.control.add_fault("hang", colour="blå")
+
+
+def test_connection_survives_other_faults(backend: LocalSupabase, mentor: Person) -> None:
+    """A `respond` does not cost the connection, so a keep-alive client goes on with it."""
+    address = urllib.parse.urlsplit(backend.url)
+    link = http.client.HTTPConnection(address.hostname or "", address.port, timeout=10)
+    backend.control.respond("/auth/v1/health", 502, body="x")
+    statuses = []
+    for _ in range(2):
+        link.request("GET", "/auth/v1/health")
+        answer = link.getresponse()
+        answer.read()
+        statuses.append(answer.status)
+    port = link.sock.getsockname()[1] if link.sock else 0
+    link.close()
+    assert statuses == [502, 200]
+    assert port
