@@ -1,0 +1,267 @@
+/* The public functions, and the list of drivers that a token is looked up in. */
+#define _GNU_SOURCE
+#pragma GCC visibility push(default)
+#include "holdfast_http.h"
+#pragma GCC visibility pop
+#include "driver.h"
+
+#include <fcntl.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct driver {
+  struct driver *next;
+  uintptr_t token;
+  hfh_worker worker;
+  pthread_t thread;
+  int users;   /* the list, the thread, and calls inside; under the list's lock */
+  bool forked; /* belongs to the parent process */
+};
+
+/* ---- the list ---- */
+
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct driver *list = NULL;
+static uintptr_t last_token = 0;
+
+static struct driver **place_of(const holdfast_http *token) {
+  struct driver **place = &list;
+  while (*place != NULL && (*place)->token != (uintptr_t)token)
+    place = &(*place)->next;
+  return place;
+}
+
+static void destroy(struct driver *driver) {
+  hfh_worker *worker = &driver->worker;
+  if (worker->multi != NULL)
+    curl_multi_cleanup(worker->multi);
+  if (worker->wake >= 0)
+    close(worker->wake);
+  hfh_events_free(&worker->events);
+  pthread_mutex_destroy(&worker->lock);
+  hfh_options_free(&worker->options);
+  free(driver);
+}
+
+static void leave(struct driver *driver) {
+  pthread_mutex_lock(&list_lock);
+  bool last = --driver->users == 0;
+  pthread_mutex_unlock(&list_lock);
+  if (last)
+    destroy(driver);
+}
+
+/* HOLDFAST_OK: to be left again with leave(). */
+static int32_t enter(const holdfast_http *token, struct driver **found) {
+  int32_t status = HOLDFAST_CLOSED;
+  pthread_mutex_lock(&list_lock);
+  struct driver *driver = *place_of(token);
+  if (driver != NULL && driver->forked) {
+    status = HOLDFAST_FORKED;
+  } else if (driver != NULL) {
+    driver->users += 1;
+    *found = driver;
+    status = HOLDFAST_OK;
+  }
+  pthread_mutex_unlock(&list_lock);
+  return status;
+}
+
+/* In a child the threads are gone and a driver's locks may be held for ever: the drivers are only
+ * remembered, to be answered with HOLDFAST_FORKED. */
+static void before_fork(void) { pthread_mutex_lock(&list_lock); }
+static void after_fork(void) { pthread_mutex_unlock(&list_lock); }
+static void in_child(void) {
+  for (struct driver *driver = list; driver != NULL; driver = driver->next)
+    driver->forked = true;
+  pthread_mutex_unlock(&list_lock);
+}
+
+/* ---- once per process ---- */
+
+static pthread_once_t prepared = PTHREAD_ONCE_INIT;
+static bool ready = false;
+
+#ifdef __GLIBC__
+static void zeroing_free(void *bytes) {
+  if (bytes == NULL)
+    return;
+  explicit_bzero(bytes, malloc_usable_size(bytes));
+  free(bytes);
+}
+
+/* Requests pass through jansson. Its hook serves the whole process, so it is set only over plain
+ * malloc and free, with which this one stays interchangeable; the core sets the same, unless it
+ * carries a jansson of its own. */
+static void zero_what_jansson_frees(void) {
+  json_malloc_t allocate = NULL;
+  json_free_t release = NULL;
+  json_get_alloc_funcs(&allocate, &release);
+  if (allocate == malloc && release == free)
+    json_set_alloc_funcs(malloc, zeroing_free);
+}
+#else
+static void zero_what_jansson_frees(void) {}
+#endif
+
+static void prepare(void) {
+  zero_what_jansson_frees();
+  ready = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK &&
+          pthread_atfork(before_fork, after_fork, in_child) == 0;
+}
+
+/* ---- start ---- */
+
+static void *run(void *context) {
+  struct driver *driver = context;
+  hfh_worker_run(&driver->worker);
+  leave(driver);
+  return NULL;
+}
+
+/* With every signal blocked: they are the host's threads' to handle. */
+static bool start_thread(struct driver *driver) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  bool started = pthread_create(&driver->thread, NULL, run, driver) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return started;
+}
+
+/* A descriptor of our own, so that it can be waited for without fear that the handle is closed and
+ * its number given to another file meanwhile. */
+static int32_t watch(hfh_worker *worker) {
+  int32_t status = holdfast_wait(worker->self, 0);
+  if (status != HOLDFAST_OK)
+    return status;
+  worker->wake = fcntl(holdfast_wake_fd(worker->self), F_DUPFD_CLOEXEC, 0);
+  return worker->wake < 0 ? HOLDFAST_CLOSED : HOLDFAST_OK;
+}
+
+static int32_t make(holdfast *self, const char *options, struct driver **made) {
+  struct driver *driver = calloc(1, sizeof *driver);
+  if (driver == NULL)
+    return HOLDFAST_NOMEM;
+  hfh_worker *worker = &driver->worker;
+  worker->self = self;
+  worker->ack = -1;
+  worker->wake = -1;
+  int32_t status = hfh_options_read(options, &worker->options);
+  if (status != HOLDFAST_OK || !hfh_events_init(&worker->events)) {
+    hfh_options_free(&worker->options);
+    free(driver);
+    return status == HOLDFAST_OK ? HOLDFAST_NOMEM : status;
+  }
+  pthread_mutex_init(&worker->lock, NULL);
+  status = watch(worker);
+  if (status == HOLDFAST_OK) {
+    worker->multi = curl_multi_init();
+    if (worker->multi == NULL)
+      status = HOLDFAST_NOMEM;
+    else
+      curl_multi_setopt(worker->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, worker->options.connections);
+  }
+  if (status != HOLDFAST_OK)
+    destroy(driver);
+  else
+    *made = driver;
+  return status;
+}
+
+static bool has_driver(const holdfast *self) {
+  for (const struct driver *driver = list; driver != NULL; driver = driver->next)
+    if (driver->worker.self == self && !driver->forked)
+      return true;
+  return false;
+}
+
+/* An odd address beside our own data, so that it is no valid pointer to anything. */
+static uintptr_t new_token(void) {
+  if (last_token == 0)
+    last_token = (uintptr_t)&list | 1;
+  last_token += 2;
+  return last_token;
+}
+
+int32_t holdfast_http_start(holdfast *self, const char *options, holdfast_http **driver) {
+  if (driver == NULL)
+    return HOLDFAST_INVALID;
+  *driver = NULL;
+  pthread_once(&prepared, prepare);
+  if (!ready)
+    return HOLDFAST_INTERNAL;
+  struct driver *made = NULL;
+  int32_t status = make(self, options, &made);
+  if (status != HOLDFAST_OK)
+    return status;
+  pthread_mutex_lock(&list_lock);
+  status = has_driver(self) ? HOLDFAST_STATE : HOLDFAST_OK;
+  made->users = 2; /* before the thread can leave */
+  if (status == HOLDFAST_OK && !start_thread(made))
+    status = HOLDFAST_INTERNAL;
+  if (status == HOLDFAST_OK) {
+    made->token = new_token();
+    made->next = list;
+    list = made;
+    *driver = (holdfast_http *)made->token;
+  }
+  pthread_mutex_unlock(&list_lock);
+  if (status != HOLDFAST_OK)
+    destroy(made);
+  return status;
+}
+
+/* ---- the others ---- */
+
+void holdfast_http_stop(holdfast_http *token) {
+  pthread_mutex_lock(&list_lock);
+  struct driver **place = place_of(token);
+  struct driver *driver = *place;
+  if (driver != NULL && !driver->forked)
+    *place = driver->next;
+  else
+    driver = NULL;
+  pthread_mutex_unlock(&list_lock);
+  if (driver == NULL)
+    return;
+  hfh_events_end(&driver->worker.events, true);
+  hfh_worker_stop(&driver->worker);
+  if (pthread_equal(driver->thread, pthread_self()))
+    pthread_detach(driver->thread);
+  else
+    pthread_join(driver->thread, NULL);
+  leave(driver);
+}
+
+int32_t holdfast_http_next(holdfast_http *token, int32_t timeout_ms, char **event) {
+  if (event == NULL)
+    return HOLDFAST_INVALID;
+  *event = NULL;
+  struct driver *driver = NULL;
+  int32_t status = enter(token, &driver);
+  if (status != HOLDFAST_OK)
+    return status;
+  status = hfh_events_take(&driver->worker.events, timeout_ms, event);
+  leave(driver);
+  return status;
+}
+
+int32_t holdfast_http_ack(holdfast_http *token, int64_t seq) {
+  if (seq < 0 || seq > ((int64_t)1 << 53))
+    return HOLDFAST_INVALID;
+  struct driver *driver = NULL;
+  int32_t status = enter(token, &driver);
+  if (status != HOLDFAST_OK)
+    return status;
+  hfh_worker_ack(&driver->worker, seq);
+  leave(driver);
+  return status;
+}
+
+void holdfast_http_free(char *event) { hfh_secret_free(event); }

@@ -1,0 +1,96 @@
+#define _GNU_SOURCE
+#include "driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One option: its name, and where a value of its kind goes. */
+typedef struct {
+  const char *name;
+  long *number;
+  long least, most;
+  char **text;
+  bool may_be_null;
+} option;
+
+static int32_t read_option(const option *known, size_t count, const char *name,
+                           const json_t *value) {
+  for (size_t i = 0; i < count; i++) {
+    const option *it = &known[i];
+    if (strcmp(it->name, name) != 0)
+      continue;
+    if (it->number != NULL) {
+      json_int_t number = json_integer_value(value);
+      if (!json_is_integer(value) || number < it->least || number > it->most)
+        return HOLDFAST_INVALID;
+      *it->number = (long)number;
+      return HOLDFAST_OK;
+    }
+    char *copy = NULL;
+    if (json_is_string(value)) {
+      if (strlen(json_string_value(value)) != json_string_length(value))
+        return HOLDFAST_INVALID;
+      copy = strdup(json_string_value(value));
+      if (copy == NULL)
+        return HOLDFAST_NOMEM;
+    } else if (!json_is_null(value) || !it->may_be_null) {
+      return HOLDFAST_INVALID;
+    }
+    free(*it->text);
+    *it->text = copy;
+    return HOLDFAST_OK;
+  }
+  return HOLDFAST_INVALID; /* an unknown field */
+}
+
+static char *default_user_agent(void) {
+  static const char product[] = "holdfast/";
+  const char *version = holdfast_version();
+  char *agent = malloc(sizeof product + strlen(version));
+  if (agent != NULL) {
+    memcpy(agent, product, sizeof product);
+    strcat(agent, version);
+  }
+  return agent;
+}
+
+int32_t hfh_options_read(const char *text, hfh_options *options) {
+  long body_limit = 32L << 20;
+  *options = (hfh_options){.connections = 8, .connect_timeout_ms = 10000};
+  options->user_agent = default_user_agent();
+  if (options->user_agent == NULL)
+    return HOLDFAST_NOMEM;
+  int32_t status = HOLDFAST_OK;
+  if (text != NULL && *text != 0) {
+    const option known[] = {
+        {"connections", &options->connections, 1, 64, NULL, false},
+        {"connect_timeout_ms", &options->connect_timeout_ms, 1, 3600000, NULL, false},
+        {"body_limit", &body_limit, 1, 1L << 30, NULL, false},
+        {"ca_file", NULL, 0, 0, &options->ca_file, true},
+        {"ca_path", NULL, 0, 0, &options->ca_path, true},
+        {"proxy", NULL, 0, 0, &options->proxy, true},
+        {"user_agent", NULL, 0, 0, &options->user_agent, false},
+    };
+    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    status = json_is_object(root) ? HOLDFAST_OK : HOLDFAST_INVALID;
+    const char *name;
+    json_t *value;
+    json_object_foreach(root, name, value) {
+      if (status == HOLDFAST_OK)
+        status = read_option(known, sizeof known / sizeof *known, name, value);
+    }
+    json_decref(root);
+  }
+  options->body_limit = (size_t)body_limit;
+  if (status != HOLDFAST_OK)
+    hfh_options_free(options);
+  return status;
+}
+
+void hfh_options_free(hfh_options *options) {
+  free(options->ca_file);
+  free(options->ca_path);
+  hfh_secret_free(options->proxy); /* may hold a password */
+  free(options->user_agent);
+  *options = (hfh_options){0};
+}

@@ -1,0 +1,323 @@
+#define _GNU_SOURCE /* explicit_bzero, SOCK_CLOEXEC */
+#include "driver.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#if LIBCURL_VERSION_NUM < 0x075500
+#error "libcurl 7.85 or newer is needed (CURLOPT_PROTOCOLS_STR)"
+#endif
+
+static void zero(void *bytes, size_t count) {
+#ifdef __APPLE__
+  memset_s(bytes, count, 0, count);
+#else
+  explicit_bzero(bytes, count);
+#endif
+}
+
+void hfh_secret_free(char *text) {
+  if (text == NULL)
+    return;
+  zero(text, strlen(text));
+  free(text);
+}
+
+/* ---- the way out ---- */
+
+/* "name: value" for libcurl, which needs "name;" for an empty value. */
+static bool add_header(struct curl_slist **headers, const char *name, const char *value) {
+  size_t room = strlen(name) + strlen(value) + 3;
+  char *line = malloc(room);
+  if (line == NULL)
+    return false;
+  strcpy(line, name);
+  strcat(line, *value == 0 ? ";" : ": ");
+  strcat(line, value);
+  struct curl_slist *grown = curl_slist_append(*headers, line);
+  zero(line, room);
+  free(line);
+  if (grown != NULL)
+    *headers = grown;
+  return grown != NULL;
+}
+
+static bool add_headers(hfh_transfer *transfer, const json_t *headers) {
+  bool has_type = false;
+  const char *name;
+  json_t *value;
+  json_object_foreach((json_t *)headers, name, value) {
+    const char *text = json_string_value(value);
+    /* A line end would begin another header. */
+    if (text == NULL || strpbrk(text, "\r\n") != NULL || strpbrk(name, "\r\n:") != NULL)
+      return false;
+    has_type = has_type || strcasecmp(name, "content-type") == 0;
+    if (!add_header(&transfer->headers, name, text))
+      return false;
+  }
+  /* Without a colon's value libcurl leaves its own header out: no wait for "100 Continue", and no
+   * form type for a body that has none. */
+  struct curl_slist *grown = curl_slist_append(transfer->headers, "Expect:");
+  if (grown == NULL)
+    return false;
+  transfer->headers = grown;
+  return has_type || curl_slist_append(transfer->headers, "Content-Type:") != NULL;
+}
+
+static bool copy_body(hfh_transfer *transfer, const json_t *body) {
+  if (!json_is_string(body))
+    return body == NULL || json_is_null(body);
+  transfer->body_length = json_string_length(body);
+  transfer->body = malloc(transfer->body_length + 1);
+  if (transfer->body != NULL)
+    memcpy(transfer->body, json_string_value(body), transfer->body_length + 1);
+  return transfer->body != NULL;
+}
+
+/* Not CURLOPT_POSTFIELDS: those libcurl could rewind, and it would by itself send the request again
+ * when a connection that it used before closes without an answer. */
+static size_t send_body(char *room, size_t size, size_t count, void *context) {
+  hfh_transfer *transfer = context;
+  size_t length = transfer->body_length - transfer->body_sent;
+  if (length > size * count)
+    length = size * count;
+  if (length > 0)
+    memcpy(room, transfer->body + transfer->body_sent, length);
+  transfer->body_sent += length;
+  return length;
+}
+
+/* ---- the way back ---- */
+
+static bool make_room(hfh_transfer *transfer, size_t needed) {
+  if (needed <= transfer->answer_capacity)
+    return true;
+  size_t capacity = transfer->answer_capacity < 4096 ? 4096 : transfer->answer_capacity;
+  while (capacity < needed)
+    capacity *= 2;
+  char *grown = malloc(capacity); /* not realloc, which leaves the old bytes behind */
+  if (grown == NULL)
+    return false;
+  if (transfer->answer != NULL) {
+    memcpy(grown, transfer->answer, transfer->answer_length);
+    zero(transfer->answer, transfer->answer_length);
+    free(transfer->answer);
+  }
+  transfer->answer = grown;
+  transfer->answer_capacity = capacity;
+  return true;
+}
+
+static size_t receive(char *bytes, size_t size, size_t count, void *context) {
+  hfh_transfer *transfer = context;
+  size_t length = size * count;
+  if (length > transfer->answer_limit - transfer->answer_length)
+    return CURL_WRITEFUNC_ERROR;
+  if (!make_room(transfer, transfer->answer_length + length))
+    return CURL_WRITEFUNC_ERROR;
+  memcpy(transfer->answer + transfer->answer_length, bytes, length);
+  transfer->answer_length += length;
+  return length;
+}
+
+/* A program that the host starts must not inherit the connection. */
+static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *to) {
+  (void)context;
+  (void)purpose;
+#ifdef SOCK_CLOEXEC
+  return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+#else
+  curl_socket_t made = socket(to->family, to->socktype, to->protocol);
+  if (made != CURL_SOCKET_BAD)
+    fcntl(made, F_SETFD, FD_CLOEXEC);
+  return made;
+#endif
+}
+
+static bool configure(hfh_transfer *transfer, const json_t *request, const hfh_options *options) {
+  const char *method = json_string_value(json_object_get(request, "method"));
+  const char *url = json_string_value(json_object_get(request, "url"));
+  json_int_t timeout = json_integer_value(json_object_get(request, "timeout_ms"));
+  if (method == NULL || url == NULL)
+    return false;
+  if (timeout <= 0 || timeout > 3600000)
+    timeout = 3600000;
+  long connect_timeout = options->connect_timeout_ms;
+  if (connect_timeout > timeout)
+    connect_timeout = (long)timeout;
+  CURL *curl = transfer->curl;
+  bool fine = true;
+#define SET(option, value) fine = fine && curl_easy_setopt(curl, (option), (value)) == CURLE_OK
+  SET(CURLOPT_PRIVATE, transfer);
+  SET(CURLOPT_NOSIGNAL, 1L);
+  SET(CURLOPT_PROTOCOLS_STR, "http,https");
+  SET(CURLOPT_FOLLOWLOCATION, 0L);
+  SET(CURLOPT_URL, url);
+  SET(CURLOPT_HTTPHEADER, transfer->headers);
+  SET(CURLOPT_USERAGENT, options->user_agent);
+  SET(CURLOPT_ACCEPT_ENCODING, ""); /* whatever libcurl can decompress */
+  SET(CURLOPT_TIMEOUT_MS, (long)timeout);
+  SET(CURLOPT_CONNECTTIMEOUT_MS, connect_timeout);
+  SET(CURLOPT_OPENSOCKETFUNCTION, open_socket);
+  SET(CURLOPT_WRITEFUNCTION, receive);
+  SET(CURLOPT_WRITEDATA, transfer);
+#if LIBCURL_VERSION_NUM >= 0x075700
+  SET(CURLOPT_QUICK_EXIT, 1L); /* stopping does not wait for a name being resolved */
+#endif
+  if (options->ca_file != NULL)
+    SET(CURLOPT_CAINFO, options->ca_file);
+  if (options->ca_path != NULL)
+    SET(CURLOPT_CAPATH, options->ca_path);
+  if (options->proxy != NULL)
+    SET(CURLOPT_PROXY, options->proxy);
+  if (strcmp(method, "HEAD") == 0) {
+    SET(CURLOPT_NOBODY, 1L);
+  } else if (transfer->body != NULL || strcmp(method, "POST") == 0) {
+    SET(CURLOPT_POST, 1L);
+    SET(CURLOPT_READFUNCTION, send_body);
+    SET(CURLOPT_READDATA, transfer);
+    SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)transfer->body_length);
+    SET(CURLOPT_CUSTOMREQUEST, method);
+  } else {
+    SET(CURLOPT_CUSTOMREQUEST, method);
+  }
+#undef SET
+  return fine;
+}
+
+hfh_transfer *hfh_transfer_new(const json_t *request, const hfh_options *options) {
+  hfh_transfer *transfer = calloc(1, sizeof *transfer);
+  if (transfer == NULL)
+    return NULL;
+  transfer->id = json_integer_value(json_object_get(request, "id"));
+  transfer->answer_limit = options->body_limit;
+  transfer->curl = curl_easy_init();
+  if (transfer->curl == NULL || !add_headers(transfer, json_object_get(request, "headers")) ||
+      !copy_body(transfer, json_object_get(request, "body")) ||
+      !configure(transfer, request, options)) {
+    hfh_transfer_free(transfer);
+    return NULL;
+  }
+  return transfer;
+}
+
+void hfh_transfer_free(hfh_transfer *transfer) {
+  curl_easy_cleanup(transfer->curl); /* before what it points into */
+  for (struct curl_slist *header = transfer->headers; header != NULL; header = header->next)
+    zero(header->data, strlen(header->data));
+  curl_slist_free_all(transfer->headers);
+  if (transfer->body != NULL)
+    zero(transfer->body, transfer->body_length);
+  free(transfer->body);
+  if (transfer->answer != NULL)
+    zero(transfer->answer, transfer->answer_length);
+  free(transfer->answer);
+  free(transfer);
+}
+
+/* ---- what the core is told ---- */
+
+static const char *unreachable(CURL *curl) {
+  long number = 0;
+  curl_easy_getinfo(curl, CURLINFO_OS_ERRNO, &number);
+  switch (number) {
+  case ENETUNREACH:
+  case ENETDOWN:
+  case EHOSTUNREACH:
+  case EHOSTDOWN:
+  case EADDRNOTAVAIL:
+    return "offline";
+  case ETIMEDOUT:
+    return "timeout";
+  default:
+    return "refused";
+  }
+}
+
+static const char *error_of(CURL *curl, CURLcode result) {
+  switch (result) {
+  case CURLE_COULDNT_RESOLVE_HOST:
+  case CURLE_COULDNT_RESOLVE_PROXY:
+    return "dns";
+  case CURLE_COULDNT_CONNECT:
+    return unreachable(curl);
+  case CURLE_OPERATION_TIMEDOUT:
+    return "timeout";
+  case CURLE_SSL_CONNECT_ERROR:
+  case CURLE_PEER_FAILED_VERIFICATION:
+  case CURLE_SSL_CERTPROBLEM:
+  case CURLE_SSL_CIPHER:
+  case CURLE_SSL_CACERT_BADFILE:
+  case CURLE_SSL_CRL_BADFILE:
+  case CURLE_SSL_ISSUER_ERROR:
+  case CURLE_SSL_INVALIDCERTSTATUS:
+  case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+  case CURLE_SSL_ENGINE_INITFAILED:
+  case CURLE_USE_SSL_FAILED:
+    return "tls";
+  case CURLE_SEND_ERROR:
+  case CURLE_SEND_FAIL_REWIND:
+  case CURLE_RECV_ERROR:
+  case CURLE_GOT_NOTHING:
+  case CURLE_PARTIAL_FILE:
+  case CURLE_HTTP2:
+  case CURLE_HTTP2_STREAM:
+    return "offline"; /* the connection broke */
+  default:
+    return "refused"; /* a URL we do not send to, a body over the limit, not HTTP */
+  }
+}
+
+/* Lower case, so that the parts of a header sent several times come together. One that is not UTF-8
+ * is left out. */
+static bool add_answer_header(json_t *headers, const struct curl_header *header) {
+  char name[128];
+  size_t length = strlen(header->name);
+  if (length >= sizeof name)
+    return true;
+  for (size_t i = 0; i <= length; i++)
+    name[i] = (char)tolower((unsigned char)header->name[i]);
+  const json_t *before = json_object_get(headers, name);
+  json_t *value = before == NULL ? json_string(header->value)
+                                 : json_sprintf("%s, %s", json_string_value(before), header->value);
+  if (value == NULL)
+    return true;
+  return json_object_set_new(headers, name, value) == 0;
+}
+
+/* The body as a JSON string; null when it is not text: not UTF-8, or with a NUL. */
+static json_t *text_of(const char *bytes, size_t length) {
+  if (length == 0)
+    return json_string("");
+  json_t *text = memchr(bytes, 0, length) == NULL ? json_stringn(bytes, length) : NULL;
+  return text == NULL ? json_null() : text;
+}
+
+char *hfh_transfer_answer(hfh_transfer *transfer, CURLcode result) {
+  if (result != CURLE_OK)
+    return hfh_failure(transfer->id, error_of(transfer->curl, result));
+  long status = 0;
+  curl_easy_getinfo(transfer->curl, CURLINFO_RESPONSE_CODE, &status);
+  json_t *headers = json_object();
+  struct curl_header *header = NULL;
+  while ((header = curl_easy_nextheader(transfer->curl, CURLH_HEADER, -1, header)) != NULL)
+    if (!add_answer_header(headers, header))
+      break;
+  json_t *answer =
+      json_pack("{s:I, s:i, s:o, s:o}", "id", transfer->id, "status", (int)status, "headers",
+                headers, "body", text_of(transfer->answer, transfer->answer_length));
+  char *text = answer == NULL ? NULL : json_dumps(answer, JSON_COMPACT);
+  json_decref(answer);
+  return text;
+}
+
+char *hfh_failure(json_int_t id, const char *error) {
+  json_t *answer = json_pack("{s:I, s:s}", "id", id, "error", error);
+  char *text = answer == NULL ? NULL : json_dumps(answer, JSON_COMPACT);
+  json_decref(answer);
+  return text;
+}

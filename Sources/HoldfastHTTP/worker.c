@@ -1,0 +1,206 @@
+/* The worker: poll, send, complete, until the driver is stopped or the handle closed. */
+#define _GNU_SOURCE
+#include "driver.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+  LONGEST_WAIT_MS = 30000, /* poll that often even if nothing calls for it */
+  FAILURE_PAUSE_MS = 1000, /* after a poll that failed: disk full, key store silent */
+  POLLS_IN_VAIN = 3,       /* so many calls by the descriptor for nothing new, and then */
+  IDLE_PAUSE_MS = 200,     /* it is not listened to for so long */
+  COMPLETE_TRIES = 3,      /* against HOLDFAST_BUSY, each waiting 5 s in the call itself */
+};
+
+static int64_t now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- orders of other threads ---- */
+
+void hfh_worker_stop(hfh_worker *worker) {
+  pthread_mutex_lock(&worker->lock);
+  worker->stopping = true;
+  pthread_mutex_unlock(&worker->lock);
+  curl_multi_wakeup(worker->multi);
+}
+
+void hfh_worker_ack(hfh_worker *worker, int64_t seq) {
+  pthread_mutex_lock(&worker->lock);
+  if (seq > worker->ack)
+    worker->ack = seq;
+  pthread_mutex_unlock(&worker->lock);
+  curl_multi_wakeup(worker->multi);
+}
+
+static bool is_stopping(hfh_worker *worker) {
+  pthread_mutex_lock(&worker->lock);
+  bool stopping = worker->stopping;
+  pthread_mutex_unlock(&worker->lock);
+  return stopping;
+}
+
+static int64_t pending_ack(hfh_worker *worker) {
+  pthread_mutex_lock(&worker->lock);
+  int64_t ack = worker->ack;
+  pthread_mutex_unlock(&worker->lock);
+  return ack;
+}
+
+static void ack_delivered(hfh_worker *worker, int64_t seq) {
+  pthread_mutex_lock(&worker->lock);
+  if (worker->ack == seq)
+    worker->ack = -1;
+  pthread_mutex_unlock(&worker->lock);
+}
+
+/* ---- completing ---- */
+
+/* Takes over `answer`. An answer that the core will not read at all is handed over as a failure, so
+ * that its request is not waited for in vain. */
+static void complete(hfh_worker *worker, json_int_t id, char *answer) {
+  int32_t status = answer == NULL ? HOLDFAST_INVALID : HOLDFAST_BUSY;
+  for (int try = 0; try < COMPLETE_TRIES && status == HOLDFAST_BUSY; try++)
+    status = holdfast_complete(worker->self, answer, NULL);
+  hfh_secret_free(answer);
+  if (status == HOLDFAST_INVALID) {
+    char *failure = hfh_failure(id, "refused");
+    if (failure != NULL)
+      holdfast_complete(worker->self, failure, NULL);
+    hfh_secret_free(failure);
+  }
+}
+
+static hfh_transfer *unlink_transfer(hfh_worker *worker, hfh_transfer *transfer) {
+  hfh_transfer **place = &worker->transfers;
+  while (*place != transfer)
+    place = &(*place)->next;
+  *place = transfer->next;
+  curl_multi_remove_handle(worker->multi, transfer->curl);
+  return transfer;
+}
+
+/* True if a request was completed. */
+static bool collect(hfh_worker *worker) {
+  bool any = false;
+  int left = 0;
+  CURLMsg *message;
+  while ((message = curl_multi_info_read(worker->multi, &left)) != NULL) {
+    if (message->msg != CURLMSG_DONE)
+      continue;
+    CURLcode result = message->data.result; /* the message ends with the removal */
+    hfh_transfer *transfer = NULL;
+    curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer);
+    char *answer = hfh_transfer_answer(transfer, result);
+    complete(worker, transfer->id, answer);
+    hfh_transfer_free(unlink_transfer(worker, transfer));
+    any = true;
+  }
+  return any;
+}
+
+static void cancel_all(hfh_worker *worker, bool tell) {
+  while (worker->transfers != NULL) {
+    hfh_transfer *transfer = unlink_transfer(worker, worker->transfers);
+    if (tell)
+      complete(worker, transfer->id, hfh_failure(transfer->id, "cancelled"));
+    hfh_transfer_free(transfer);
+  }
+}
+
+/* ---- polling ---- */
+
+static void begin(hfh_worker *worker, const json_t *request) {
+  hfh_transfer *transfer = hfh_transfer_new(request, &worker->options);
+  if (transfer != NULL && curl_multi_add_handle(worker->multi, transfer->curl) == CURLM_OK) {
+    transfer->next = worker->transfers;
+    worker->transfers = transfer;
+    return;
+  }
+  if (transfer != NULL)
+    hfh_transfer_free(transfer);
+  json_int_t id = json_integer_value(json_object_get(request, "id"));
+  complete(worker, id, hfh_failure(id, "refused"));
+}
+
+typedef struct {
+  int32_t status;
+  bool fruitful;      /* it brought something that was not there before */
+  int64_t wake_in_ms; /* poll again then */
+} polled;
+
+static polled poll_core(hfh_worker *worker) {
+  polled outcome = {HOLDFAST_NOMEM, false, FAILURE_PAUSE_MS};
+  int64_t ack = pending_ack(worker);
+  char request[48] = "";
+  if (ack >= 0)
+    snprintf(request, sizeof request, "{\"ack\":%lld}", (long long)ack);
+  char *reply = NULL;
+  outcome.status = holdfast_poll(worker->self, request, &reply);
+  if (outcome.status == HOLDFAST_OK || outcome.status == HOLDFAST_INVALID)
+    ack_delivered(worker, ack); /* an ack that the core refuses once it refuses always */
+  json_t *root = outcome.status == HOLDFAST_OK ? json_loads(reply, 0, NULL) : NULL;
+  holdfast_free(reply);
+  if (root == NULL)
+    return outcome;
+  const json_t *requests = json_object_get(root, "requests");
+  for (size_t i = 0; i < json_array_size(requests); i++)
+    begin(worker, json_array_get(requests, i));
+  bool new_events = hfh_events_add(&worker->events, json_object_get(root, "events"));
+  outcome.fruitful = new_events || json_array_size(requests) > 0;
+  const json_t *wake = json_object_get(root, "wake_in_ms");
+  outcome.wake_in_ms = json_is_integer(wake) ? json_integer_value(wake) : LONGEST_WAIT_MS;
+  json_decref(root);
+  return outcome;
+}
+
+/* ---- the loop ---- */
+
+/* Waits for the network, the handle, another thread's order or the time; true when the handle calls
+ * for a poll. `listen` false: not for the handle. */
+static bool wait_for_anything(hfh_worker *worker, int64_t until_ms, bool listen) {
+  int64_t left = until_ms - now_ms();
+  if (left < 0)
+    left = 0;
+  struct curl_waitfd handle = {.fd = worker->wake, .events = CURL_WAIT_POLLIN};
+  curl_multi_poll(worker->multi, &handle, listen ? 1 : 0, (int)left, NULL);
+  return handle.revents != 0;
+}
+
+void hfh_worker_run(hfh_worker *worker) {
+  int32_t status = HOLDFAST_OK;
+  int64_t poll_at = 0;
+  bool completed = true, called = false;
+  int in_vain = 0; /* polls in a row that the descriptor called for and that brought nothing new */
+  while (status != HOLDFAST_CLOSED && status != HOLDFAST_FORKED && !is_stopping(worker)) {
+    if (completed || called || now_ms() >= poll_at || pending_ack(worker) >= 0) {
+      polled outcome = poll_core(worker);
+      status = outcome.status;
+      in_vain = called && !outcome.fruitful ? in_vain + 1 : 0;
+      int64_t pause = outcome.wake_in_ms;
+      if (in_vain >= POLLS_IN_VAIN && pause > IDLE_PAUSE_MS)
+        pause = IDLE_PAUSE_MS;
+      if (pause > LONGEST_WAIT_MS)
+        pause = LONGEST_WAIT_MS;
+      poll_at = now_ms() + (pause < 0 ? 0 : pause);
+    }
+    int running = 0;
+    curl_multi_perform(worker->multi, &running);
+    completed = collect(worker);
+    /* A descriptor that stays readable although nothing is new must not make the worker spin. */
+    bool listen = status == HOLDFAST_OK && in_vain < POLLS_IN_VAIN;
+    called = !completed && wait_for_anything(worker, poll_at, listen);
+  }
+  bool lives = status != HOLDFAST_CLOSED && status != HOLDFAST_FORKED;
+  cancel_all(worker, lives);
+  if (lives && pending_ack(worker) >= 0) {
+    poll_core(worker);
+    cancel_all(worker, true);
+  }
+  hfh_events_end(&worker->events, false);
+}

@@ -1,0 +1,192 @@
+/* A stand-in for libholdfast that hands out the requests and events a test gives it and keeps what
+ * it is told. One handle at a time. Built together with the driver's sources by conftest.py. */
+#define _GNU_SOURCE
+#include "holdfast.h"
+
+#include <jansson.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t told = PTHREAD_COND_INITIALIZER;
+static json_t *requests, *events, *completions;
+static json_int_t acked = -1;
+static int descriptor = -1, stuck = 0, poll_status = 0, polls = 0, handle_number = 0;
+static pid_t process;
+
+static holdfast *current(void) { return (holdfast *)(uintptr_t)(handle_number * 2 + 1); }
+
+static int32_t check(const holdfast *self) {
+  if (descriptor < 0 || self != current())
+    return HOLDFAST_CLOSED;
+  return process == getpid() ? HOLDFAST_OK : HOLDFAST_FORKED;
+}
+
+static void raise_descriptor(void) {
+  uint64_t one = 1;
+  ssize_t done = write(descriptor, &one, sizeof one);
+  (void)done;
+}
+
+/* ---- for the test ---- */
+
+holdfast *fake_open(void) {
+  pthread_mutex_lock(&lock);
+  json_decref(requests);
+  json_decref(events);
+  json_decref(completions);
+  requests = json_array();
+  events = json_array();
+  completions = json_array();
+  acked = -1;
+  stuck = poll_status = polls = 0;
+  descriptor = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  handle_number += 1;
+  process = getpid();
+  pthread_mutex_unlock(&lock);
+  return current();
+}
+
+void holdfast_close(holdfast *self) {
+  pthread_mutex_lock(&lock);
+  if (check(self) == HOLDFAST_OK) {
+    raise_descriptor();
+    close(descriptor);
+    descriptor = -1;
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+static void add(json_t **to, const char *text) {
+  pthread_mutex_lock(&lock);
+  json_array_append_new(*to, json_loads(text, JSON_ALLOW_NUL, NULL));
+  raise_descriptor();
+  pthread_mutex_unlock(&lock);
+}
+
+void fake_request(const char *text) { add(&requests, text); }
+/* An event with "durable":true returns in every poll until it is acknowledged. */
+void fake_event(const char *text) { add(&events, text); }
+
+void fake_set(int new_stuck, int new_poll_status) {
+  pthread_mutex_lock(&lock);
+  stuck = new_stuck;
+  poll_status = new_poll_status;
+  raise_descriptor();
+  pthread_mutex_unlock(&lock);
+}
+
+int fake_polls(void) {
+  pthread_mutex_lock(&lock);
+  int count = polls;
+  pthread_mutex_unlock(&lock);
+  return count;
+}
+
+int64_t fake_acked(void) {
+  pthread_mutex_lock(&lock);
+  int64_t seq = acked;
+  pthread_mutex_unlock(&lock);
+  return seq;
+}
+
+/* What holdfast_complete() was told next, or NULL when nothing came within `timeout_ms`. */
+char *fake_completion(int timeout_ms) {
+  struct timespec limit;
+  clock_gettime(CLOCK_REALTIME, &limit);
+  limit.tv_sec += timeout_ms / 1000;
+  limit.tv_nsec += (timeout_ms % 1000) * 1000000L;
+  limit.tv_sec += limit.tv_nsec / 1000000000L;
+  limit.tv_nsec %= 1000000000L;
+  pthread_mutex_lock(&lock);
+  while (json_array_size(completions) == 0 && pthread_cond_timedwait(&told, &lock, &limit) == 0)
+    ;
+  char *text = NULL;
+  if (json_array_size(completions) > 0) {
+    text = json_dumps(json_array_get(completions, 0), JSON_COMPACT);
+    json_array_remove(completions, 0);
+  }
+  pthread_mutex_unlock(&lock);
+  return text;
+}
+
+/* ---- for the driver ---- */
+
+const char *holdfast_version(void) { return "0.0.0-fake"; }
+
+void holdfast_free(void *reply) { free(reply); }
+
+int32_t holdfast_wake_fd(holdfast *self) {
+  pthread_mutex_lock(&lock);
+  int number = check(self) == HOLDFAST_OK ? descriptor : -1;
+  pthread_mutex_unlock(&lock);
+  return number;
+}
+
+int32_t holdfast_wait(holdfast *self, int32_t timeout_ms) {
+  (void)timeout_ms; /* the driver only asks whether the handle is open */
+  pthread_mutex_lock(&lock);
+  int32_t status = check(self);
+  pthread_mutex_unlock(&lock);
+  return status;
+}
+
+static void acknowledge(json_int_t seq) {
+  acked = seq;
+  for (size_t i = json_array_size(events); i-- > 0;) {
+    const json_t *event = json_array_get(events, i);
+    if (json_integer_value(json_object_get(event, "seq")) <= seq)
+      json_array_remove(events, i);
+  }
+}
+
+int32_t holdfast_poll(holdfast *self, const char *request, char **reply) {
+  *reply = NULL;
+  pthread_mutex_lock(&lock);
+  int32_t status = check(self);
+  if (status == HOLDFAST_OK) {
+    polls += 1;
+    status = poll_status;
+  }
+  if (status == HOLDFAST_OK) {
+    uint64_t count;
+    ssize_t done = stuck ? 0 : read(descriptor, &count, sizeof count);
+    (void)done;
+    json_t *order = json_loads(*request == 0 ? "{}" : request, 0, NULL);
+    json_t *ack = json_object_get(order, "ack");
+    if (ack != NULL)
+      acknowledge(json_integer_value(ack));
+    json_decref(order);
+    json_t *answer =
+        json_pack("{s:O,s:O,s:n}", "requests", requests, "events", events, "wake_in_ms");
+    *reply = json_dumps(answer, JSON_COMPACT);
+    json_decref(answer);
+    json_array_clear(requests);
+    for (size_t i = json_array_size(events); i-- > 0;)
+      if (!json_is_true(json_object_get(json_array_get(events, i), "durable")))
+        json_array_remove(events, i);
+  }
+  pthread_mutex_unlock(&lock);
+  return status;
+}
+
+/* As strict as the real one: text that is not JSON, or holds a NUL, is refused. */
+int32_t holdfast_complete(holdfast *self, const char *request, char **reply) {
+  if (reply != NULL)
+    *reply = NULL;
+  json_t *answer = json_loads(request, JSON_REJECT_DUPLICATES, NULL);
+  pthread_mutex_lock(&lock);
+  int32_t status = check(self);
+  if (status == HOLDFAST_OK && answer == NULL)
+    status = HOLDFAST_INVALID;
+  if (status == HOLDFAST_OK)
+    json_array_append(completions, answer);
+  json_decref(answer);
+  pthread_cond_broadcast(&told);
+  pthread_mutex_unlock(&lock);
+  return status;
+}

@@ -1,0 +1,489 @@
+"""The HTTP driver against a fake core: what it sends, what it tells the core, and how it ends."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import CLOSED, FORKED, INVALID, NOT_FOUND, OK, STATE, Core, Driver, Server
+
+# What is sent ---------------------------------------------------------------------------------------
+
+
+def test_request_is_sent_as_given(core: Core, driver: Driver, server: Server) -> None:
+    # Given a request with headers and a body
+    answer = core.fetch(
+        server.url + "/rest/v1/activities?on_conflict=id", method="POST",
+        headers={"Authorization": "Bearer a.b.c", "Content-Type": "application/json", "X-Empty": ""},
+        body='[{"note":"Blåbær på øya"}]',
+    )
+    # Then the server got exactly that, once
+    assert answer["status"] == 200
+    [request] = server.received
+    head, _, body = request.partition(b"\r\n\r\n")
+    lines = head.decode().split("\r\n")
+    assert lines[0] == "POST /rest/v1/activities?on_conflict=id HTTP/1.1"
+    assert "Authorization: Bearer a.b.c" in lines
+    assert "Content-Type: application/json" in lines
+    assert "X-Empty:" in lines
+    assert any(line.startswith("User-Agent: holdfast/") for line in lines)
+    assert not any(line.lower().startswith("expect") for line in lines)
+    assert json.loads(body) == [{"note": "Blåbær på øya"}]
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"])
+def test_every_method_works_without_a_body(
+    core: Core, driver: Driver, server: Server, method: str
+) -> None:
+    server.handler = lambda link, request: Server.answer(link, b"" if method == "HEAD" else b"[]")
+    answer = core.fetch(server.url + "/x", method=method)
+    assert answer["status"] == 200
+    head = server.received[0].decode()
+    assert head.startswith(f"{method} /x HTTP/1.1\r\n")
+    assert "content-type" not in head.lower()
+
+
+def test_header_with_a_line_end_is_not_sent(core: Core, driver: Driver, server: Server) -> None:
+    answer = core.fetch(server.url, headers={"apikey": "x\r\nHost: elsewhere"})
+    assert answer == {"id": 1, "error": "refused"}
+    assert server.received == []
+
+
+def test_several_requests_are_under_way_at_once(core: Core, driver: Driver, server: Server) -> None:
+    # Given a server that answers nobody before all three have arrived
+    together = threading.Barrier(3, timeout=5)
+
+    def handler(link: socket.socket, request: bytes) -> None:
+        together.wait()
+        Server.answer(link, b"[]")
+
+    server.handler = handler
+    numbers = {core.request(server.url) for _ in range(3)}
+    answers = [core.completion() for _ in range(3)]
+    assert {a["id"] for a in answers if a is not None and a["status"] == 200} == numbers
+
+
+def test_request_is_not_repeated_when_a_reused_connection_breaks(
+    core: Core, driver: Driver, server: Server
+) -> None:
+    """QUE-2: a response lost after the server committed is the core's to handle, not libcurl's."""
+
+    def handler(link: socket.socket, request: bytes) -> None:
+        if len(server.received) == 1:
+            Server.answer(link, b"[]")
+        else:
+            link.shutdown(socket.SHUT_RDWR)
+
+    server.handler = handler
+    assert core.fetch(server.url, method="POST", body="[]")["status"] == 200
+    answer = core.fetch(server.url, method="POST", body="[1]")
+    assert answer["error"] == "offline"
+    time.sleep(0.2)
+    assert len(server.received) == 2
+
+
+# What the core is told ------------------------------------------------------------------------------
+
+
+def test_response_headers_are_lower_case_and_joined(
+    core: Core, driver: Driver, server: Server
+) -> None:
+    server.always(b"[]", "206 Partial", "Vary: Origin\r\nVARY: Accept\r\nContent-Range: 0-1/*\r\n"
+                  "X-Latin: bl\xe5\r\n")
+    answer = core.fetch(server.url)
+    assert answer["status"] == 206
+    assert answer["headers"]["vary"] == "Origin, Accept"
+    assert answer["headers"]["content-range"] == "0-1/*"
+    assert "x-latin" not in answer["headers"]
+    assert answer["body"] == "[]"
+
+
+def test_redirect_is_answered_not_followed(core: Core, driver: Driver, server: Server) -> None:
+    server.always(b"", "302 Found", f"Location: {server.url}/elsewhere\r\n")
+    answer = core.fetch(server.url)
+    assert answer["status"] == 302
+    assert answer["headers"]["location"].endswith("/elsewhere")
+    assert len(server.received) == 1
+
+
+@pytest.mark.parametrize("body", [b"\xff\xfe", b"bl\xe5b\xe6r", b"a\0b", b"\xed\xa0\x80"])
+def test_body_that_is_not_text_becomes_null(
+    core: Core, driver: Driver, server: Server, body: bytes
+) -> None:
+    server.always(body)
+    answer = core.fetch(server.url)
+    assert answer["status"] == 200
+    assert answer["body"] is None
+
+
+def test_body_in_utf8_arrives_unchanged(core: Core, driver: Driver, server: Server) -> None:
+    text = 'æøå "\\ \n \x01 😀'
+    server.always(text.encode())
+    assert core.fetch(server.url)["body"] == text
+
+
+def test_big_body_arrives(core: Core, driver: Driver, server: Server) -> None:
+    server.always(b"x" * 20_000_000)
+    assert core.fetch(server.url)["body"] == "x" * 20_000_000
+
+
+def test_body_over_the_limit_is_refused(core: Core, server: Server) -> None:
+    driver = Driver(core.library, core.handle, body_limit=1000)
+    server.always(b"x" * 1000)
+    assert len(core.fetch(server.url)["body"]) == 1000
+    server.always(b"x" * 1001)
+    assert core.fetch(server.url)["error"] == "refused"
+    driver.stop()
+
+
+def test_nobody_listens(core: Core, driver: Driver) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    assert core.fetch(f"http://127.0.0.1:{port}")["error"] == "refused"
+
+
+def test_name_does_not_exist(core: Core, driver: Driver) -> None:
+    assert core.fetch("http://holdfast-test.invalid", timeout_ms=20000)["error"] == "dns"
+
+
+def test_no_answer_in_time(core: Core, driver: Driver, server: Server) -> None:
+    server.handler = lambda link, request: time.sleep(3)
+    began = time.monotonic()
+    assert core.fetch(server.url, timeout_ms=300)["error"] == "timeout"
+    assert 0.25 < time.monotonic() - began < 2
+
+
+@pytest.mark.parametrize("written", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"])
+def test_connection_breaks(core: Core, driver: Driver, server: Server, written: bytes) -> None:
+    def handler(link: socket.socket, request: bytes) -> None:
+        link.sendall(written)
+        link.shutdown(socket.SHUT_RDWR)
+
+    server.handler = handler
+    assert core.fetch(server.url)["error"] == "offline"
+
+
+@pytest.mark.parametrize("url", ["file:///etc/hostname", "ftp://127.0.0.1/", "nonsense://x", ""])
+def test_only_http_and_https(core: Core, driver: Driver, url: str) -> None:
+    assert core.fetch(url)["error"] == "refused"
+
+
+def test_answer_that_is_not_http(core: Core, driver: Driver, server: Server) -> None:
+    server.handler = lambda link, request: link.sendall(b"SSH-2.0-OpenSSH\r\n\r\n")
+    assert core.fetch(server.url)["error"] == "refused"
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A self-signed certificate for localhost, with its key, in one file."""
+    folder = tmp_path_factory.mktemp("tls")
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+         "-nodes", "-keyout", folder / "key", "-out", folder / "crt", "-days", "2",
+         "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"],
+        check=True, capture_output=True,
+    )
+    both = folder / "both.pem"
+    both.write_bytes((folder / "key").read_bytes() + (folder / "crt").read_bytes())
+    return both
+
+
+def serve_tls(certificate: Path) -> int:
+    """A server that says [] over TLS on loopback; its port."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def accept() -> None:
+        while True:
+            link, _ = listener.accept()
+            try:
+                with context.wrap_socket(link, server_side=True) as secure:
+                    secure.recv(65536)
+                    secure.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]")
+            except OSError:
+                pass
+
+    threading.Thread(target=accept, daemon=True).start()
+    return int(listener.getsockname()[1])
+
+
+def test_certificate_that_nobody_vouches_for(
+    core: Core, driver: Driver, certificate: Path
+) -> None:
+    answer = core.fetch(f"https://localhost:{serve_tls(certificate)}/")
+    assert answer["error"] == "tls"
+
+
+def test_certificate_of_the_hosts_own_authority(core: Core, certificate: Path) -> None:
+    driver = Driver(core.library, core.handle, ca_file=str(certificate))
+    port = serve_tls(certificate)
+    assert core.fetch(f"https://localhost:{port}/")["status"] == 200
+    # The name must fit as well.
+    assert core.fetch(f"https://127.0.0.1:{port}/")["error"] == "tls"
+    driver.stop()
+
+
+def test_tls_to_a_plain_server(core: Core, driver: Driver, server: Server) -> None:
+    # It waits for the end of a head that never comes.
+    assert core.fetch(server.url.replace("http:", "https:"), timeout_ms=500)["error"] == "timeout"
+
+
+def test_proxy(core: Core, server: Server) -> None:
+    driver = Driver(core.library, core.handle, proxy=server.url)
+    server.always(b'"through"')
+    assert core.fetch("http://holdfast-test.invalid/path")["body"] == '"through"'
+    assert server.received[0].startswith(b"GET http://holdfast-test.invalid/path HTTP/1.1\r\n")
+    driver.stop()
+
+
+# Events ---------------------------------------------------------------------------------------------
+
+
+def test_one_time_event_arrives_once(core: Core, driver: Driver) -> None:
+    core.event(seq=1, type="decision", decision={"screen": "home"})
+    assert driver.next() == {"seq": 1, "type": "decision", "decision": {"screen": "home"}}
+    assert driver.next(100) == NOT_FOUND
+
+
+def test_durable_event_arrives_once_per_driver_until_acknowledged(core: Core) -> None:
+    # Given an event that returns in each poll
+    driver = Driver(core.library, core.handle)
+    core.event(seq=7, type="sync_completed", durable=True)
+    assert driver.next()["seq"] == 7  # type: ignore[index]
+    # When polls follow
+    core.event(seq=8, type="decision")
+    assert driver.next()["seq"] == 8  # type: ignore[index]
+    assert driver.next(100) == NOT_FOUND
+    driver.stop()
+    # Then the next driver hands it out again, until it is acknowledged
+    driver = Driver(core.library, core.handle)
+    assert driver.next()["seq"] == 7  # type: ignore[index]
+    assert driver.ack(7) == OK
+    deadline = time.monotonic() + 5
+    while core.library.fake_acked() != 7 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    driver.stop()
+    driver = Driver(core.library, core.handle)
+    assert driver.next(200) == NOT_FOUND
+    driver.stop()
+
+
+def test_event_of_a_lower_seq_is_new_too(core: Core, driver: Driver) -> None:
+    """Another process on the same folder may store an event whose number was taken earlier."""
+    core.event(seq=9, type="item_parked", durable=True)
+    assert driver.next()["seq"] == 9  # type: ignore[index]
+    core.event(seq=4, type="item_parked", durable=True)
+    assert driver.next()["seq"] == 4  # type: ignore[index]
+    assert driver.next(100) == NOT_FOUND
+
+
+def test_progress_nobody_took_is_replaced(core: Core, driver: Driver) -> None:
+    for seq in range(1, 6):
+        core.event(seq=seq, type="sync_progress", sent=seq)
+        core.event(seq=seq + 100, type="decision")
+    core.fetch("nonsense://to-be-sure-that-all-are-polled")
+    taken = [driver.next(100) for _ in range(6)]
+    progress = [e for e in taken if isinstance(e, dict) and e["type"] == "sync_progress"]
+    assert [e["seq"] for e in progress] == [5]
+    assert driver.next(0) == NOT_FOUND
+
+
+def test_acknowledgement_just_before_the_stop_is_handed_on(core: Core) -> None:
+    driver = Driver(core.library, core.handle)
+    core.event(seq=3, type="sync_completed", durable=True)
+    assert driver.next()["seq"] == 3  # type: ignore[index]
+    driver.ack(3)
+    driver.stop()
+    assert core.library.fake_acked() == 3
+
+
+def test_ack_out_of_range(driver: Driver) -> None:
+    assert driver.ack(-1) == INVALID
+    assert driver.ack(2**53 + 1) == INVALID
+
+
+def test_next_waits_for_an_event(core: Core, driver: Driver) -> None:
+    threading.Timer(0.3, lambda: core.event(seq=1, type="decision")).start()
+    began = time.monotonic()
+    assert driver.next(-1)["seq"] == 1  # type: ignore[index]
+    assert time.monotonic() - began > 0.2
+
+
+# The end --------------------------------------------------------------------------------------------
+
+
+def hanging(server: Server) -> threading.Event:
+    """Makes the server answer nobody until the event is set."""
+    release = threading.Event()
+    server.handler = lambda link, request: release.wait(10) and None
+    return release
+
+
+def test_stop_completes_what_is_under_way_with_cancelled(core: Core, server: Server) -> None:
+    release = hanging(server)
+    driver = Driver(core.library, core.handle)
+    numbers = {core.request(server.url, timeout_ms=60000) for _ in range(3)}
+    while len(server.received) < 3:
+        time.sleep(0.01)
+    began = time.monotonic()
+    driver.stop()
+    assert time.monotonic() - began < 1
+    answers = [core.completion(1000) for _ in range(3)]
+    assert {a["id"] for a in answers if a is not None and a["error"] == "cancelled"} == numbers
+    release.set()
+
+
+def test_handle_closed_while_requests_are_under_way(core: Core, server: Server) -> None:
+    release = hanging(server)
+    driver = Driver(core.library, core.handle)
+    core.request(server.url, timeout_ms=60000)
+    while not server.received:
+        time.sleep(0.01)
+    core.close()
+    began = time.monotonic()
+    assert driver.next(-1) == CLOSED
+    driver.stop()
+    assert time.monotonic() - began < 1
+    assert core.completion(100) is None
+    release.set()
+
+
+def test_events_before_the_close_can_still_be_taken(core: Core, driver: Driver) -> None:
+    core.event(seq=1, type="session_ended", durable=True)
+    core.fetch("nonsense://to-be-sure-that-it-is-polled")
+    core.close()
+    assert driver.next()["seq"] == 1  # type: ignore[index]
+    assert driver.next() == CLOSED
+
+
+def test_stop_wakes_who_waits_for_an_event(core: Core) -> None:
+    driver = Driver(core.library, core.handle)
+    results: list[Any] = []
+    waiting = threading.Thread(target=lambda: results.append(driver.next(-1)))
+    waiting.start()
+    time.sleep(0.1)
+    driver.stop()
+    waiting.join(5)
+    assert results == [CLOSED]
+
+
+def test_stop_from_several_threads_at_once(core: Core, server: Server) -> None:
+    hanging(server)
+    for _ in range(20):
+        driver = Driver(core.library, core.handle)
+        core.request(server.url)
+        threads = [threading.Thread(target=driver.stop) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(5)
+            assert not thread.is_alive()
+        assert driver.next(0) == CLOSED
+
+
+@pytest.mark.parametrize("token", [None, 0, 1, 12345, 2**63 + 7])
+def test_garbage_driver(library: ctypes.CDLL, token: int | None) -> None:
+    event = ctypes.c_void_p()
+    library.holdfast_http_stop(token)
+    assert library.holdfast_http_next(token, 0, ctypes.byref(event)) == CLOSED
+    assert library.holdfast_http_ack(token, 1) == CLOSED
+
+
+@pytest.mark.parametrize("handle", [None, 1, 4711])
+def test_garbage_handle(library: ctypes.CDLL, handle: int | None) -> None:
+    driver = Driver(library, handle)
+    assert driver.status == CLOSED
+    assert driver.token is None
+
+
+def test_null_places(core: Core, driver: Driver) -> None:
+    assert core.library.holdfast_http_start(core.handle, None, None) == INVALID
+    assert core.library.holdfast_http_next(driver.token, 0, None) == INVALID
+    core.library.holdfast_http_free(None)
+
+
+def test_one_driver_per_handle(core: Core, driver: Driver) -> None:
+    second = Driver(core.library, core.handle)
+    assert second.status == STATE
+    driver.stop()
+    third = Driver(core.library, core.handle)
+    assert third.status == OK
+    third.stop()
+
+
+@pytest.mark.parametrize("options", [
+    "[]", "7", "nonsense", '{"conections":2}', '{"connections":0}', '{"connections":"2"}',
+    '{"connections":65}', '{"body_limit":0}', '{"body_limit":1.5}', '{"ca_file":7}',
+    '{"user_agent":null}', '{"proxy":"a","proxy":"b"}', '{"ca_path":"a\\u0000b"}',
+])
+def test_bad_options(core: Core, options: str) -> None:
+    token = ctypes.c_void_p()
+    status = core.library.holdfast_http_start(core.handle, options.encode(), ctypes.byref(token))
+    assert status == INVALID
+    assert token.value is None
+
+
+def test_empty_options_are_the_defaults(core: Core) -> None:
+    for options in (None, b"", b"{}", b'{"proxy":null,"ca_file":null}'):
+        token = ctypes.c_void_p()
+        start = core.library.holdfast_http_start
+        assert start(core.handle, options, ctypes.byref(token)) == OK
+        core.library.holdfast_http_stop(token)
+
+
+def test_child_process_is_told_forked(core: Core, driver: Driver, server: Server) -> None:
+    """ABI-2: after fork the child gets a clear answer, and the parent's driver goes on."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(5)
+        event = ctypes.c_void_p()
+        answers = [
+            core.library.holdfast_http_next(driver.token, -1, ctypes.byref(event)),
+            core.library.holdfast_http_ack(driver.token, 1),
+        ]
+        core.library.holdfast_http_stop(driver.token)
+        answers.append(core.library.holdfast_http_ack(driver.token, 1))
+        os._exit(0 if answers == [FORKED, FORKED, FORKED] else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert core.fetch(server.url)["status"] == 200
+
+
+# Calm -----------------------------------------------------------------------------------------------
+
+
+def test_does_not_spin_when_the_handle_stays_readable(core: Core, driver: Driver) -> None:
+    core.library.fake_set(1, 0)
+    core.event(seq=1, type="sync_completed", durable=True)
+    before = core.library.fake_polls()
+    time.sleep(1)
+    assert core.library.fake_polls() - before < 30
+
+
+def test_does_not_spin_when_polls_fail(core: Core, driver: Driver) -> None:
+    core.library.fake_set(1, 6)
+    driver.ack(1)
+    before = core.library.fake_polls()
+    time.sleep(1)
+    assert core.library.fake_polls() - before < 10
+    core.library.fake_set(0, 0)
+    core.event(seq=2, type="decision")
+    assert driver.next()["seq"] == 2  # type: ignore[index]
+
+
+def test_sleeps_when_there_is_nothing_to_do(core: Core, driver: Driver) -> None:
+    time.sleep(0.2)
+    before = core.library.fake_polls()
+    time.sleep(1)
+    assert core.library.fake_polls() == before
