@@ -9,7 +9,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import hypothesis
 import pytest
+
+# No deadline: the machine may be busy. No database: nothing is written beside the tests.
+hypothesis.settings.register_profile("backend", deadline=None, database=None)
+hypothesis.settings.load_profile("backend")
 
 HERE = pathlib.Path(__file__).resolve().parent
 BACKEND = HERE.parent.parent / "examples" / "backend"

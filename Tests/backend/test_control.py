@@ -9,9 +9,9 @@ import uuid
 
 import httpx
 import pytest
-from local_supabase import ControlError, LocalSupabase, demo
 
 from conftest import Person, activity, member
+from local_supabase import ControlError, LocalSupabase, demo
 
 
 def refresh(backend: LocalSupabase, token: str) -> httpx.Response:
@@ -107,6 +107,8 @@ def test_apikey_is_required_as_at_the_gateway(backend: LocalSupabase, mentor: Pe
     url = f"{backend.rest_url}/activities"
     bearer = {"Authorization": f"Bearer {mentor.token}"}
     assert httpx.get(url, headers=bearer).status_code == 401
+    answer = httpx.get(url, headers={**bearer, "apikey": mentor.token})
+    assert (answer.status_code, answer.json()["message"]) == (401, "Invalid API key")
     backend.control.set(require_apikey=False)
     assert httpx.get(url, headers=bearer).status_code == 200
 
@@ -242,6 +244,26 @@ def test_the_demo(backend: LocalSupabase) -> None:
     assert roles["solo@example.org"] == ["peer_mentor"]
     assert "org_admin" in roles["admin@example.org"]
     assert roles["nobody@example.org"] == []
+
+
+def test_serialization_failures_are_repeated(backend: LocalSupabase, mentor: Person) -> None:
+    """Given a function that raises 40001 every time, then no answer comes until it stops doing so."""
+    backend.control.sql(
+        "create function public.clash() returns int language plpgsql as "
+        "$$ begin raise serialization_failure; end $$; "
+        "grant execute on function public.clash to authenticated"
+    )
+    backend.control.reload_schema()
+    try:
+        with pytest.raises(httpx.ReadTimeout):
+            mentor.rest.post("/rpc/clash", json={}, timeout=0.5)
+        backend.control.sql(
+            "create or replace function public.clash() returns int language sql as 'select 7'"
+        )
+        assert mentor.rest.post("/rpc/clash", json={}).json() == 7
+    finally:
+        backend.control.sql("drop function public.clash")
+        backend.control.reload_schema()
 
 
 # The database goes away ---------------------------------------------------------------------------

@@ -13,9 +13,9 @@ from typing import Any
 
 import httpx
 import pytest
-from local_supabase import ControlError, LocalSupabase
 
 from conftest import Person, activity
+from local_supabase import ControlError, LocalSupabase
 
 TABLE = "/rest/v1/activities"
 
@@ -25,7 +25,8 @@ def raw_post(backend: LocalSupabase, person: Person, row: dict[str, Any]) -> tup
     address = urllib.parse.urlsplit(backend.url)
     body = json.dumps(row).encode()
     head = (
-        f"POST {TABLE} HTTP/1.1\r\nHost: x\r\napikey: k\r\nAuthorization: Bearer {person.token}\r\n"
+        f"POST {TABLE} HTTP/1.1\r\nHost: x\r\napikey: {backend.anon_key}\r\n"
+        f"Authorization: Bearer {person.token}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     with socket.create_connection((address.hostname, address.port), timeout=10) as link:
@@ -128,7 +129,7 @@ def test_skip_times_and_hits(backend: LocalSupabase, mentor: Person) -> None:
 def test_faults_meet_the_auth_service_too(backend: LocalSupabase) -> None:
     backend.control.respond("/auth/v1/token", 500, query="grant_type=refresh_token")
     answer = httpx.post(
-        f"{backend.auth_url}/token?grant_type=refresh_token", json={}, headers={"apikey": "k"}
+        f"{backend.auth_url}/token?grant_type=refresh_token", json={}, headers={"apikey": backend.anon_key}
     )
     assert answer.status_code == 500
 
@@ -139,11 +140,11 @@ def test_a_dropped_refresh_still_rotated(backend: LocalSupabase, mentor: Person)
     url = f"{backend.auth_url}/token?grant_type=refresh_token"
     sent = {"refresh_token": mentor.session["refresh_token"]}
     with pytest.raises((httpx.ReadError, httpx.RemoteProtocolError)):
-        httpx.post(url, json=sent, headers={"apikey": "k"})
+        httpx.post(url, json=sent, headers={"apikey": backend.anon_key})
     lost = backend.control.sql(
         "select token from auth.refresh_tokens where user_id = %s and not revoked", mentor.id
     )
-    answer = httpx.post(url, json=sent, headers={"apikey": "k"}).json()
+    answer = httpx.post(url, json=sent, headers={"apikey": backend.anon_key}).json()
     assert [row["token"] for row in lost] == [answer["refresh_token"]]
 
 

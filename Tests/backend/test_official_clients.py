@@ -8,13 +8,13 @@ from typing import Any
 
 import httpx
 import pytest
-from local_supabase import LocalSupabase, demo
 from postgrest import SyncPostgrestClient
 from postgrest.exceptions import APIError
 from supabase_auth import SyncGoTrueClient, SyncMemoryStorage
 from supabase_auth.errors import AuthApiError
 
 from conftest import Person, activity, member
+from local_supabase import LocalSupabase, demo
 
 
 def auth_client(backend: LocalSupabase, **options: Any) -> SyncGoTrueClient:

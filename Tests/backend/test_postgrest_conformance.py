@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+
 from local_supabase import LocalSupabase
 
 HERE = pathlib.Path(__file__).resolve().parent

@@ -13,9 +13,18 @@ alter role authenticated set statement_timeout = '8s';
 
 create schema auth;
 grant usage on schema auth, public to anon, authenticated, service_role;
-alter default privileges in schema public grant all on tables to anon, authenticated, service_role;
-alter default privileges in schema public grant all on functions to anon, authenticated, service_role;
-alter default privileges in schema public grant all on sequences to anon, authenticated, service_role;
+
+-- Who loads the schema: in a Supabase project the role `postgres`, which is no superuser there.
+create role project_owner nologin;
+grant create on database postgres to project_owner;
+grant all on schema public to project_owner with grant option;
+grant usage on schema auth to project_owner;
+alter default privileges for role project_owner, postgres in schema public
+  grant all on tables to anon, authenticated, service_role;
+alter default privileges for role project_owner, postgres in schema public
+  grant all on functions to anon, authenticated, service_role;
+alter default privileges for role project_owner, postgres in schema public
+  grant all on sequences to anon, authenticated, service_role;
 
 create function auth.jwt() returns jsonb language sql stable as $$
   select nullif(current_setting('request.jwt.claims', true), '')::jsonb
@@ -44,6 +53,8 @@ create table auth.users (
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now()
 );
+
+grant references on auth.users to project_owner;
 
 create table auth.identities (
   id uuid primary key default gen_random_uuid(),

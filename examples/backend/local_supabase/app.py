@@ -11,7 +11,7 @@ import struct
 import time
 from typing import Any
 
-from . import control_api, rest
+from . import control_api, jwt, rest
 from .faults import Fault
 from .messages import Reply, Request
 from .server_state import State
@@ -22,13 +22,18 @@ _CORS = {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Expose-Headers": "Content-Range, X-Total-Count, Link, X-Supabase-Api-Version",
 }
-_NO_KEY = Reply(
-    401,
-    json.dumps({
-        "message": "No API key found in request",
-        "hint": "No `apikey` request header or url param was found.",
-    }).encode(),
-    {"Content-Type": "application/json"},
+
+
+def _refused(message: str, hint: str) -> Reply:
+    body = json.dumps({"message": message, "hint": hint}).encode()
+    return Reply(401, body, {"Content-Type": "application/json"})
+
+
+_NO_KEY = _refused(
+    "No API key found in request", "No `apikey` request header or url param was found."
+)
+_BAD_KEY = _refused(
+    "Invalid API key", "Double check your Supabase `anon` or `service_role` API key."
 )
 
 
@@ -95,8 +100,10 @@ class App:
                     "Access-Control-Allow-Headers": "*",
                 })
             is_public = prefix == "/auth/v1" and request.path.endswith(("/authorize", "/health"))
-            if config.require_apikey and not is_public and not _has_key(request):
-                return _NO_KEY
+            if config.require_apikey and not is_public:
+                refusal = _check_key(request, config.jwt_secret)
+                if refusal is not None:
+                    return refusal
             path = request.path.removeprefix(prefix)
             if prefix == "/rest/v1":
                 return await rest.handle(request, path, config, state.database)
@@ -118,8 +125,16 @@ class App:
         await send({"type": "http.response.body", "body": reply.body})
 
 
-def _has_key(request: Request) -> bool:
-    return request.header("apikey") is not None or "apikey" in request.parameters()
+def _check_key(request: Request, secret: str) -> Reply | None:
+    """The gateway's refusal of a missing or foreign key. A user's access token is no key."""
+    key = request.header("apikey") or request.parameters().get("apikey")
+    if key is None:
+        return _NO_KEY
+    try:
+        claims = jwt.verify(key, secret)
+    except jwt.BadToken:
+        return _BAD_KEY
+    return None if claims.get("role") in {"anon", "service_role"} else _BAD_KEY
 
 
 async def _read_request(scope: Any, receive: Any) -> Request:

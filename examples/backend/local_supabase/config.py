@@ -34,7 +34,7 @@ class Config:
     statement_timeout_ms: int | None = None
     #: Seconds added to the `Date` header, and only to it.
     date_offset_s: float = 0.0
-    #: Refuse requests without an `apikey` header, as Supabase's gateway does.
+    #: Refuse requests without one of the two API keys, as Supabase's gateway does.
     require_apikey: bool = True
     #: E-mail of the person who sits in front of the simulated BankID or Vipps; None shows a page.
     provider_user: str | None = None

@@ -14,12 +14,15 @@ import time
 
 
 def alive(pid: int) -> bool:
-    """Whether a process with this id exists."""
+    """Whether a process with this id runs. One that only waits to be reaped does not."""
     try:
         os.kill(pid, 0)
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
+            return stat.read().rpartition(") ")[2][:1] != "Z"
     except ProcessLookupError:
         return False
-    return True
+    except OSError:  # no /proc here
+        return True
 
 
 def stop_postgres(pid: int) -> None:

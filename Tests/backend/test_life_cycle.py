@@ -1,0 +1,155 @@
+"""Starting and stopping: parallel, kept data, and nothing left behind however the owner dies."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+
+import httpx
+import psycopg
+import pytest
+
+from conftest import BACKEND, Person, activity
+from local_supabase import LocalSupabase, StartFailed, demo
+
+OWNER = """
+import sys, time
+from local_supabase import LocalSupabase
+backend = LocalSupabase().start()
+print(backend.pid, backend.control.sql("show data_directory")[0]["data_directory"], flush=True)
+time.sleep(600)
+"""
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    state = pathlib.Path(f"/proc/{pid}/stat")
+    return not state.exists() or state.read_text().rsplit(") ", 1)[1][0] != "Z"
+
+
+def within(seconds: float, condition: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.05)
+    return condition()
+
+
+def postmaster(data: str) -> int:
+    return int(pathlib.Path(data, "postmaster.pid").read_text().split("\n")[0])
+
+
+@pytest.mark.parametrize("victims", ["owner", "server", "owner and server"])
+def test_kill_leaves_no_orphans(victims: str) -> None:
+    """Given SIGKILL to the test process, the server or both at once, then PostgreSQL and its folder go."""
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(BACKEND)},
+    )
+    try:
+        assert owner.stdout is not None
+        server_text, data = owner.stdout.readline().split()
+        server, database = int(server_text), postmaster(data)
+        assert alive(server)
+        assert alive(database)
+        if "owner" in victims:
+            owner.kill()
+        if "server" in victims:
+            os.kill(server, signal.SIGKILL)
+        assert within(15, lambda: not alive(server)), "server"
+        assert within(15, lambda: not alive(database)), "PostgreSQL"
+        assert within(15, lambda: not pathlib.Path(data).exists()), "its folder"
+    finally:
+        owner.kill()
+        owner.wait()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_command_line_and_signals(number: int) -> None:
+    """Given a server started by hand, then one JSON line says where it is, and a signal ends everything."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "local_supabase", "--demo"], stdout=subprocess.PIPE,
+        stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(BACKEND)},
+    )
+    try:
+        assert process.stdout is not None
+        ready = json.loads(process.stdout.readline())
+        assert set(ready) == {"url", "anon_key", "service_key", "jwt_secret", "dsn", "pid"}
+        assert httpx.get(f"{ready['url']}/auth/v1/health").status_code == 200
+        with psycopg.connect(ready["dsn"]) as connection:
+            row = connection.execute("show data_directory").fetchone()
+        assert row is not None
+        database = postmaster(row[0])
+        process.send_signal(number)
+        process.wait(15)
+        assert not alive(database)
+        assert not pathlib.Path(row[0]).exists()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_the_keys_are_what_they_say(backend: LocalSupabase) -> None:
+    service = {"apikey": backend.anon_key, "Authorization": f"Bearer {backend.service_key}"}
+    answer = httpx.get(f"{backend.rest_url}/organizations", headers=service)
+    assert answer.status_code == 200
+    assert len(answer.json()) >= len(demo.ORGANIZATIONS), "row-level security is bypassed"
+
+
+def test_parallel_starts() -> None:
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        running = list(pool.map(lambda _: LocalSupabase().start(), range(3)))
+    try:
+        assert len({backend.url for backend in running}) == 3
+        for backend in running:
+            assert httpx.get(f"{backend.auth_url}/health").status_code == 200
+    finally:
+        for backend in running:
+            backend.stop()
+
+
+def test_kept_data() -> None:
+    """Given a data folder, when a server is started again on it, then users, sessions and rows are there.
+
+    Not pytest's own folder: under root, PostgreSQL runs as another user, who could not reach it.
+    """
+    folder = pathlib.Path(tempfile.gettempdir(), f"kept-{os.getpid()}")
+    try:
+        with LocalSupabase(demo=True, data_dir=folder) as first:
+            person = Person(first, "solo@example.org")
+            assert person.insert(activity(demo.ORG_3)).status_code == 201
+        with LocalSupabase(demo=True, data_dir=folder) as second:
+            again = httpx.post(
+                f"{second.auth_url}/token?grant_type=refresh_token", headers={"apikey": second.anon_key},
+                json={"refresh_token": person.session["refresh_token"]},
+            )
+            assert again.status_code == 200
+            assert len(Person(second, "solo@example.org").activities()) == 1
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_a_broken_schema_is_told(tmp_path: pathlib.Path) -> None:
+    broken = tmp_path / "broken.sql"
+    broken.write_text("create tabel x();", "utf-8")
+    with pytest.raises(StartFailed, match="tabel"):
+        LocalSupabase(schema=broken).start()
+
+
+def test_stopping_twice_is_fine() -> None:
+    backend = LocalSupabase().start()
+    backend.stop()
+    backend.stop()

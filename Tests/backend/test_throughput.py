@@ -1,0 +1,25 @@
+"""The backend is quick enough for tests with a hundred thousand rows."""
+
+from __future__ import annotations
+
+import time
+
+from conftest import Person, activity
+from local_supabase import LocalSupabase
+
+REQUESTS, ROWS = 200, 500
+LIMIT_S = 60
+
+
+def test_a_hundred_thousand_rows(backend: LocalSupabase, org: str, mentor: Person) -> None:
+    batches = [
+        sorted((activity(org) for _ in range(ROWS)), key=lambda row: str(row["id"]))
+        for _ in range(REQUESTS)
+    ]
+    started = time.monotonic()
+    for batch in batches:
+        answer = mentor.insert(batch, prefer="resolution=ignore-duplicates,return=representation")
+        assert len(answer.json()) == ROWS
+    assert time.monotonic() - started < LIMIT_S
+    count = backend.control.sql("select count(*) from activities where org_id = %s", org)
+    assert count == [{"count": REQUESTS * ROWS}]
