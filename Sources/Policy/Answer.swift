@@ -3,7 +3,8 @@ public struct Answer: Equatable, Sendable {
   /// The HTTP status; 0 when there was no answer at all (offline, time-out, TLS, DNS).
   public var status: Int
   /// The string that the body names as `code` (data and new auth format) or `error_code` (old auth
-  /// format, where `code` is a number). Nil when there is none, or the body is not the server's JSON.
+  /// format, where `code` is a number). Nil when there is none, or the body is not the server's
+  /// JSON.
   public var code: String?
   /// The body's `error`: OAuth-style answers of the auth service have no code.
   public var oauthError: String?
@@ -32,8 +33,8 @@ public struct Answer: Equatable, Sendable {
 
   var isSuccess: Bool { status >= 200 && status < 300 }
 
-  /// A refusal for a reason that may pass, whatever its body says: no answer, a redirect of a portal,
-  /// a time-out, a conflict between requests, a rate limit, a fault of the server's.
+  /// A refusal for a reason that may pass, whatever its body says: no answer, a redirect of a
+  /// portal, a time-out, a conflict between requests, a rate limit, a fault of the server's.
   var isPassing: Bool {
     switch status {
     case 408, 409, 425, 429: true
@@ -41,8 +42,8 @@ public struct Answer: Equatable, Sendable {
     }
   }
 
-  /// The code of a body that is the server's; empty counts as none, for that is what the data service
-  /// sends with 400 when its database has just stopped.
+  /// The code of a body that is the server's; empty counts as none, for that is what the data
+  /// service sends with 400 when its database has just stopped.
   var knownCode: String? {
     guard isServerJSON, let code, !code.isEmpty else { return nil }
     return code

@@ -63,11 +63,11 @@ public enum RevokeVerdict: Equatable, Sendable {
   case transient
 }
 
-/// What the auth service's answers mean. Sources: wire.md, A3 to A7 and the closed terminal list;
-/// measured on v2.196.0.
+/// What the auth service's answers mean. Sources: supabase/auth `internal/api/token_refresh.go`,
+/// `internal/api/auth.go`, `internal/tokens/service.go`; measured on v2.196.0.
 ///
-/// The code decides. Statuses of the same error have changed between versions; they count where there
-/// is no code, and where they say that any refusal is passing.
+/// The code decides. Statuses of the same error have changed between versions; they count where
+/// there is no code, and where they say that any refusal is passing.
 public enum AuthClassification {
   /// `POST /token?grant_type=refresh_token`.
   public static func refresh(_ answer: Answer) -> RefreshVerdict {
@@ -85,8 +85,8 @@ public enum AuthClassification {
     }
   }
 
-  /// `GET /user`. A success does not prove that the next refresh will succeed: the server checks the
-  /// session's limits at refresh alone.
+  /// `GET /user`. A success does not prove that the next refresh will succeed: the server checks
+  /// the session's limits at refresh alone.
   public static func user(_ answer: Answer) -> UserVerdict {
     if answer.isSuccess { return answer.isServerJSON ? .valid : .transient }
     guard let code = answer.knownCode, !answer.isPassing else { return .transient }
@@ -122,8 +122,8 @@ public enum AuthClassification {
     }
   }
 
-  /// OAuth-style refusals and those of servers before v2.164.0. A body that names nothing is no proof
-  /// of anything: gateways speak JSON too.
+  /// OAuth-style refusals and those of servers before v2.164.0. A body that names nothing is no
+  /// proof of anything: gateways speak JSON too.
   private static func withoutCode(_ answer: Answer) -> RefreshVerdict {
     guard let error = answer.oauthError, !error.isEmpty else { return .transient }
     guard error == "invalid_grant" else { return .unknownRejection }

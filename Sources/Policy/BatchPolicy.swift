@@ -1,6 +1,6 @@
 /// How many items go into one request.
 public enum BatchPolicy {
-  /// No published limit of the server's exists (wire.md D7); these keep a batch well under what was
+  /// The hosted server publishes no limit; these keep a batch well under what was
   /// measured to work, and its loss cheap.
   public static let mostItems = 500
   public static let mostBytes = 1_000_000
@@ -23,8 +23,8 @@ public enum BatchPolicy {
 /// The way through one batch: which of its items to send next, and which were found at fault.
 ///
 /// A refused batch is halved until the items at fault are alone. For k of them in a batch of n that
-/// takes at most 2·k·⌈log2 n⌉ requests beside the first (QUE-3). Nothing is concluded about items that
-/// were not sent: two that cannot go together may go apart.
+/// takes at most 2·k·⌈log2 n⌉ requests beside the first (QUE-3). Nothing is concluded about items
+/// that were not sent: two that cannot go together may go apart.
 public struct BatchPlan: Equatable, Sendable {
   /// The parts still to be sent; the next one is last.
   private var open: [Range<Int>]
@@ -46,8 +46,8 @@ public struct BatchPlan: Equatable, Sendable {
     _ = open.popLast()
   }
 
-  /// The server refused the part because of some of its items. Returns the item at fault when it was
-  /// alone; the plan goes on without it.
+  /// The server refused the part because of some of its items. Returns the item at fault when it
+  /// was alone; the plan goes on without it.
   public mutating func refused() -> Int? {
     guard let part = open.popLast() else { return nil }
     guard part.count > 1 else { return part.lowerBound }

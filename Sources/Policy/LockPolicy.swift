@@ -11,8 +11,8 @@ enum LockPolicy {
     return nil
   }
 
-  /// An expired access token asks for the user at a cold start alone (RES-2). In a running process it
-  /// is refreshed silently, and so it is where no biometrics could be asked for.
+  /// An expired access token asks for the user at a cold start alone (RES-2). In a running process
+  /// it is refreshed silently, and so it is where no biometrics could be asked for.
   private static func expiryLocks(_ s: Situation) -> Bool {
     guard s.token == .expired && s.occasion == .resume else { return false }
     switch s.presence {
@@ -57,8 +57,8 @@ enum LockPolicy {
     }
   }
 
-  /// Why no prompt can open the session. A sealed session without a biometric wrap has lost the only
-  /// key that opened it (SES-9).
+  /// Why no prompt can open the session. A sealed session without a biometric wrap has lost the
+  /// only key that opened it (SES-9).
   private static func impossible(_ s: Situation) -> Reason? {
     switch s.presence {
     case .available: nil

@@ -4,7 +4,8 @@ public enum RetryAfter {
   public static let mostMS: Int64 = 86_400_000
 
   /// The milliseconds to wait, 0 to 24 h; nil when `value` is neither. A date is held against
-  /// `serverNowMS`, the server's time (its `Date` header), so that the device's clock does not matter.
+  /// `serverNowMS`, the server's time (its `Date` header), so that the device's clock does not
+  /// matter.
   public static func parse(_ value: String, serverNowMS: Int64) -> Int64? {
     if let seconds = seconds(value) { return min(seconds, mostMS / 1_000) * 1_000 }
     guard let date = HTTPDate.parse(value) else { return nil }

@@ -5,8 +5,8 @@
 public enum RoutePolicy {
   /// Whether a role with these `screens` may open `route`.
   ///
-  /// A screen is a path, `*` for every route, or a path and `/*` for everything below it (and not the
-  /// path itself). Query and fragment do not count, nor does one slash at the end.
+  /// A screen is a path, `*` for every route, or a path and `/*` for everything below it (and not
+  /// the path itself). Query and fragment do not count, nor does one slash at the end.
   public static func allows(_ route: String, screens: [String]) -> Bool {
     if screens.contains(where: { $0.utf8.elementsEqual("*".utf8) }) { return true }
     guard let path = Route.segments(route) else { return false }

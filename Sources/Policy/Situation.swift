@@ -1,7 +1,7 @@
 /// One case of everything that a decision about the session depends on.
 ///
-/// Every axis is a closed list, so that the whole product can be tested. Measuring (which clock, which
-/// row, which key) is the engine's work; judging is this module's.
+/// Every axis is a closed list, so that the whole product can be tested. Measuring (which clock,
+/// which row, which key) is the engine's work; judging is this module's.
 public struct Situation: Equatable, Sendable {
   /// What asks for a decision.
   public enum Occasion: CaseIterable, Sendable {

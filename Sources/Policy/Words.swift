@@ -10,8 +10,8 @@ public enum Language: String, CaseIterable, Sendable {
 
 /// What is said to people: short, calm, without the words of our trade (LAB-1).
 ///
-/// Every language has a file of its own, a switch over all of `Word`: a code without a text in one of
-/// them does not compile.
+/// Every language has a file of its own, a switch over all of `Word`: a code without a text in one
+/// of them does not compile.
 public enum Words {
   /// The text of `word`. Where it speaks of an organisation (ORG-2: which, and why), it names
   /// `organisation`, or says "the organisation" when there is no name at hand.

@@ -2,8 +2,8 @@ import Policy
 
 /// The whole product of the axes of `Situation`, each cell with what `SessionPolicy` says of it.
 ///
-/// A cell's number is a mixed-radix number; the last three axes (membership, freshness, network) run
-/// fastest, so that a block of `Product.places` cells differs in them alone.
+/// A cell's number is a mixed-radix number; the last three axes (membership, freshness, network)
+/// run fastest, so that a block of `Product.places` cells differs in them alone.
 struct Product {
   static let shared = Product()
   /// Combinations of the three axes that only the place depends on.
@@ -32,23 +32,28 @@ struct Product {
     self.codes = codes
   }
 
-  /// Visit every combination of the eleven slower axes, in the order of the cells' numbers. `cell` is
-  /// the one-hot mask of the combination (see `Axis`).
+  /// Visit every combination of the eleven slower axes, in the order of the cells' numbers. `cell`
+  /// is the one-hot mask of the combination (see `Axis`).
   static func forEachBlock(_ body: (_ situation: inout Situation, _ cell: UInt64) -> Void) {
-    var digits = [Int](repeating: 0, count: Axis.slow.count)
+    let axes = Axis.slow
+    var digits = [Int](repeating: 0, count: axes.count)
+    var situation = Situation.plain
+    var cell: UInt64 = 0
+    for axis in axes {
+      axis.set(&situation, 0)
+      cell |= axis.bit(0)
+    }
     while true {
-      var situation = Situation.plain
-      var cell: UInt64 = 0
-      for (axis, digit) in zip(Axis.slow, digits) {
-        axis.set(&situation, digit)
-        cell |= axis.bit(digit)
-      }
       body(&situation, cell)
-      var position = digits.count - 1
+      // Count on: only the axes whose digit changes are set again.
+      var position = axes.count - 1
       while position >= 0 {
-        digits[position] += 1
-        if digits[position] < Axis.slow[position].values.count { break }
-        digits[position] = 0
+        let axis = axes[position]
+        cell &= ~axis.bit(digits[position])
+        digits[position] = (digits[position] + 1) % axis.values.count
+        axis.set(&situation, digits[position])
+        cell |= axis.bit(digits[position])
+        if digits[position] != 0 { break }
         position -= 1
       }
       if position < 0 { return }
@@ -132,8 +137,8 @@ extension Situation {
 extension Verdict {
   /// The verdict in sixteen bits: screen and reason, then the eight flags.
   var code: UInt16 {
-    // Cases without payload are numbered in their order; `allCases.firstIndex` would take most of the
-    // time of the sweep.
+    // Cases without payload are numbered in their order; `allCases.firstIndex` would take most of
+    // the time of the sweep.
     let screen = UInt16(unsafeBitCast(self.screen, to: UInt8.self))
     let reason = UInt16(unsafeBitCast(self.reason, to: UInt8.self))
     var flags: UInt16 = 0

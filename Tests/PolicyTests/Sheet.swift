@@ -1,10 +1,10 @@
 @testable import Policy
 
-/// The rules, said a second time: as sheets of conditions on the axes instead of as code, and from the
-/// other end. A sheet lists when a session is *not* locked; the code, when it is.
+/// The rules, said a second time: as sheets of conditions on the axes instead of as code, and from
+/// the other end. A sheet lists when a session is *not* locked; the code, when it is.
 ///
-/// A row is `conditions -> outcome`; a condition is `axis=value|value` or `axis!=value|value`, all must
-/// hold, and the first row that fits counts.
+/// A row is `conditions -> outcome`; a condition is `axis=value|value` or `axis!=value|value`, all
+/// must hold, and the first row that fits counts.
 struct Sheet: Sendable {
   struct Row: Sendable {
     /// The values that fit, one bit each (see `Axis`): a cell fits when all its bits are in here.
@@ -22,9 +22,14 @@ struct Sheet: Sendable {
     }
   }
 
+  /// The number of the first row that fits `cell`.
+  func row(_ cell: UInt64) -> Int? {
+    rows.firstIndex { cell & ~$0.cube == 0 }
+  }
+
   /// The outcome of the first row that fits `cell`.
   func outcome(_ cell: UInt64) -> String? {
-    rows.first { cell & ~$0.cube == 0 }?.outcome
+    row(cell).map { rows[$0].outcome }
   }
 
   /// Whether any of the cubes holds `cell`.
@@ -60,6 +65,8 @@ struct Sheet: Sendable {
   static let active: UInt64 = 1 << 62
   static let unlocked: UInt64 = 1 << 63
 
+  private static let calm = "record=open locked=no absence=brief window=inside"
+
   /// Before the place: a verdict, or `place active` / `place unlocked`.
   static let gate = Sheet(
     """
@@ -75,11 +82,11 @@ struct Sheet: Sendable {
     window=pastLimit -> sign_in session_ended
     # Not locked: readable, not asked to lock, here all the time, inside the window, and neither the
     # clock nor the access token gives cause to ask who it is.
-    record=open locked=no absence=brief window=inside presence=available clock=steady token=valid -> place active
-    record=open locked=no absence=brief window=inside presence=available clock=steady occasion!=resume -> place active
-    record=open locked=no absence=brief window=inside presence=required token=valid -> place active
-    record=open locked=no absence=brief window=inside presence=required occasion!=resume -> place active
-    record=open locked=no absence=brief window=inside presence=unenrolled|off -> place active
+    \(calm) presence=available clock=steady token=valid -> place active
+    \(calm) presence=available clock=steady occasion!=resume -> place active
+    \(calm) presence=required token=valid -> place active
+    \(calm) presence=required occasion!=resume -> place active
+    \(calm) presence=unenrolled|off -> place active
     # Locked, and the key store gave the key.
     occasion=unlock outcome=success presence=available -> place unlocked
     # Locked, and the prompt ended otherwise.

@@ -1,0 +1,311 @@
+import Policy
+import Testing
+
+/// The acceptance criteria that a decision alone can fulfil, by their names.
+@Suite struct SessionScenarioTests {
+  private func decide(_ change: (inout Situation) -> Void) -> Verdict {
+    SessionPolicy.decide(.with(change))
+  }
+
+  @Test("RES-1: given an active session inside its window, when the app starts, then home at once")
+  func activeSessionGoesHome() {
+    for freshness in Situation.Freshness.allCases where freshness != .unreachable {
+      let verdict = decide { $0.freshness = freshness }
+      #expect(verdict.screen == .home)
+      #expect(verdict.reason == .active)
+      #expect(!verdict.stale)
+    }
+  }
+
+  @Test("RES-2: given an expired access token, when the app starts, then unlock")
+  func expiredTokenAsksForBiometrics() {
+    #expect(
+      decide { $0.token = .expired } == Verdict(.unlock, .sessionExpired, lock: true))
+    #expect(
+      decide {
+        $0.token = .expired
+        $0.record = .sealed
+      } == Verdict(.unlock, .sessionExpired))
+  }
+
+  @Test("RES-2: given no biometrics, when the app starts, then expiry alone does not lock")
+  func expiryWithoutBiometrics() {
+    for presence in [Situation.Presence.off, .unenrolled] {
+      let verdict = decide {
+        $0.token = .expired
+        $0.presence = presence
+      }
+      #expect(verdict.screen == .home)
+      #expect(verdict.owesValidation)
+    }
+    #expect(
+      decide {
+        $0.token = .expired
+        $0.presence = .required
+      } == Verdict(.signIn, .biometricNotEnrolled))
+  }
+
+  @Test("RES-3: given RES-2 online, when biometrics succeed, then a refresh comes before home")
+  func unlockRefreshesFirst() {
+    let unlocked = Situation.with {
+      $0.occasion = .unlock
+      $0.outcome = .success
+      $0.record = .sealed
+      $0.token = .expired
+    }
+    let first = SessionPolicy.decide(unlocked)
+    #expect(first.screen == .wait)
+    #expect(first.owesValidation)
+
+    let refreshed = decide {
+      $0.occasion = .navigate
+      $0.freshness = .confirmed
+    }
+    #expect(refreshed == Verdict(.home, .active))
+
+    var timedOut = unlocked
+    timedOut.freshness = .unreachable
+    #expect(
+      SessionPolicy.decide(timedOut)
+        == Verdict(.home, .unlocked, stale: true, owesValidation: true))
+  }
+
+  @Test("RES-5: given a missing or damaged session, when the app starts, then sign-in")
+  func damagedSession() {
+    #expect(decide { $0.record = .missing } == Verdict(.signIn, .sessionMissing))
+    #expect(decide { $0.record = .corrupt } == Verdict(.signIn, .sessionCorrupt, forget: true))
+  }
+
+  @Test(
+    "RES-6: given a prompt that fails, then sign-in, each cause with its own reason",
+    arguments: [
+      (Situation.Outcome.failed, Reason.biometricFailed),
+      (.cancelled, .biometricCancelled), (.lockout, .biometricLockout),
+      (.lockoutPermanent, .biometricLockoutPermanent), (.notEnrolled, .biometricNotEnrolled),
+      (.unavailable, .biometricUnavailable), (.invalidated, .keyLost),
+    ])
+  func failedPrompt(outcome: Situation.Outcome, reason: Reason) {
+    let verdict = decide {
+      $0.occasion = .unlock
+      $0.record = .sealed
+      $0.outcome = outcome
+    }
+    #expect(verdict == Verdict(.signIn, reason))
+  }
+
+  @Test("RES-7: given a key store that is locked or silent, then wait, and nothing is cleared")
+  func silentKeyStore() {
+    for record in Situation.Record.allCases {
+      let locked = decide {
+        $0.keys = .locked
+        $0.record = record
+      }
+      #expect(locked == Verdict(.wait, .keystoreLocked))
+      let failed = decide {
+        $0.keys = .failed
+        $0.record = record
+      }
+      #expect(failed == Verdict(.wait, .keystoreFailed))
+    }
+  }
+
+  @Test("KEEP-2: given a valid session, when locked before, then biometrics; else silently")
+  func closedAndOpened() {
+    #expect(decide { _ in }.screen == .home)
+    #expect(
+      decide {
+        $0.record = .sealed
+        $0.lockedByUser = true
+      } == Verdict(.unlock, .userLocked))
+  }
+
+  @Test("KEEP-3: given a session that ended or passed its limit, then sign-in with session_ended")
+  func endedSession() {
+    for occasion in Situation.Occasion.allCases {
+      let ended = decide {
+        $0.occasion = occasion
+        $0.record = .ended
+      }
+      #expect(ended == Verdict(.signIn, .sessionEnded))
+      for outcome in Situation.Outcome.allCases {
+        let past = decide {
+          $0.occasion = occasion
+          $0.window = .pastLimit
+          $0.outcome = outcome
+        }
+        #expect(past == Verdict(.signIn, .sessionEnded))
+      }
+    }
+  }
+
+  @Test("KEEP-6: given a long absence, when the app returns in any way, then unlock")
+  func longAbsence() {
+    for occasion in Situation.Occasion.allCases {
+      let verdict = decide {
+        $0.occasion = occasion
+        $0.absence = .long
+      }
+      #expect(verdict == Verdict(.unlock, .backgroundTimeout, lock: true))
+    }
+  }
+
+  @Test("KEEP-7: given the server's proof of the end, then it wins over every lock")
+  func endWinsOverLock() {
+    let verdict = decide {
+      $0.record = .ended
+      $0.lockedByUser = true
+      $0.absence = .long
+      $0.denied = true
+    }
+    #expect(verdict == Verdict(.signIn, .sessionEnded))
+  }
+
+  @Test("ORG-1: given a choice, when biometrics succeed, then straight home")
+  func rememberedChoice() {
+    let verdict = decide {
+      $0.occasion = .unlock
+      $0.outcome = .success
+      $0.record = .sealed
+    }
+    #expect(verdict == Verdict(.home, .unlocked, owesValidation: true, asksGuard: true))
+  }
+
+  @Test("ORG-2: given a revoked membership or a disabled organisation, then a choice that says why")
+  func lostAccess() {
+    let confirmed = Situation.Freshness.confirmed
+    #expect(
+      decide {
+        $0.membership = .revoked
+        $0.freshness = confirmed
+      } == Verdict(.selectOrg, .membershipRevoked))
+    #expect(
+      decide {
+        $0.membership = .disabled
+        $0.freshness = confirmed
+      } == Verdict(.selectOrg, .orgDisabled))
+    #expect(
+      decide {
+        $0.membership = .unknownRole
+        $0.freshness = confirmed
+      } == Verdict(.selectOrg, .roleUnknown))
+  }
+
+  @Test("ORG-3: given no network and cached memberships, then home with both banners")
+  func offlineStart() {
+    for freshness in [Situation.Freshness.cached, .pending, .unreachable] {
+      for occasion in Situation.Occasion.allCases {
+        let verdict = decide {
+          $0.network = .offline
+          $0.freshness = freshness
+          $0.occasion = occasion
+        }
+        #expect(
+          verdict == Verdict(.home, .active, stale: true, offline: true, owesValidation: true))
+      }
+    }
+  }
+
+  @Test("ORG-6: given no choice yet, then one is chosen, several are offered, none is said")
+  func firstChoice() {
+    let one = decide { $0.membership = .single }
+    #expect(one.screen == .home)
+    #expect(one.chooseOnly)
+    #expect(one.reason == .chosen)
+    #expect(decide { $0.membership = .unchosen }.reason == .firstChoice)
+    #expect(decide { $0.membership = .noneAtAll }.reason == .noMembership)
+    let unasked = decide { $0.membership = .unasked }
+    #expect(
+      unasked == Verdict(.wait, .guardPending, owesValidation: true, asksGuard: true))
+  }
+
+  @Test("ORG-7: given a guard in flight, when the host navigates, then wait, then the cache")
+  func guardInFlight() {
+    let waiting = decide {
+      $0.occasion = .navigate
+      $0.freshness = .pending
+    }
+    #expect(waiting.screen == .wait)
+    #expect(waiting.reason == .guardPending)
+    let timedOut = decide {
+      $0.occasion = .navigate
+      $0.freshness = .unreachable
+    }
+    #expect(timedOut == Verdict(.home, .active, stale: true, owesValidation: true))
+  }
+
+  @Test("OFF-2, OFF-5: given no network, when biometrics succeed, then home with validation owed")
+  func offlineUnlock() {
+    let verdict = decide {
+      $0.occasion = .unlock
+      $0.outcome = .success
+      $0.record = .sealed
+      $0.token = .expired
+      $0.network = .offline
+    }
+    #expect(verdict.screen == .home)
+    #expect(verdict.owesValidation)
+    #expect(verdict.offline)
+  }
+
+  @Test("SES-7: given a clock moved back, then biometrics, or nothing where there are none")
+  func clockMovedBack() {
+    #expect(decide { $0.clock = .movedBack } == Verdict(.unlock, .clockMovedBack, lock: true))
+    for presence in [Situation.Presence.off, .unenrolled, .required] {
+      let verdict = decide {
+        $0.clock = .movedBack
+        $0.presence = presence
+      }
+      #expect(verdict.screen == .home)
+    }
+  }
+
+  @Test("SES-9: given an invalidated biometric key, then sign-in with key_lost, and no quarantine")
+  func invalidatedKey() {
+    let invalidated = decide {
+      $0.occasion = .unlock
+      $0.record = .sealed
+      $0.outcome = .invalidated
+    }
+    #expect(invalidated == Verdict(.signIn, .keyLost))
+    for presence in [Situation.Presence.off, .unenrolled, .required] {
+      let gone = decide {
+        $0.record = .sealed
+        $0.presence = presence
+      }
+      #expect(gone == Verdict(.signIn, .keyLost))
+    }
+  }
+
+  @Test("SES-10: given a claim of success without the key, then it stays locked")
+  func claimWithoutKey() {
+    let withheld = decide {
+      $0.occasion = .unlock
+      $0.record = .sealed
+      $0.outcome = .withheld
+    }
+    #expect(withheld == Verdict(.unlock, .biometricWithheld))
+    let noWrap = decide {
+      $0.occasion = .unlock
+      $0.record = .sealed
+      $0.outcome = .success
+      $0.presence = .required
+    }
+    #expect(noWrap == Verdict(.signIn, .keyLost))
+  }
+
+  @Test("SES-11: given files without their device key, then sign-in, and the files are set aside")
+  func restoredElsewhere() {
+    for record in Situation.Record.allCases {
+      let verdict = decide {
+        $0.keys = .lost
+        $0.record = record
+      }
+      #expect(verdict == Verdict(.signIn, .keyLost, quarantine: true))
+    }
+  }
+
+  @Test("Given refusals on no list, again and again, then sign-in, and the data is kept")
+  func denied() {
+    #expect(decide { $0.denied = true } == Verdict(.signIn, .denied))
+  }
+}
