@@ -1,0 +1,38 @@
+"""Resumes a phone's app, does one operation, and dies at the n-th change of a file within it.
+
+die_during.py SPEC OPERATION REQUEST N   (LD_PRELOAD names the killer). Prints the number of changes
+when it lived to the end. N may also be "load biometric" or the like: a call of the key store.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import sys
+
+from support.phone import Phone
+
+
+def main() -> None:
+    spec, operation, request, point = sys.argv[1:5]
+    phone = Phone.from_spec(spec)
+    app = phone.start(online=False)
+    assert app.screen["screen"] == "home", app.screen
+    killer = ctypes.CDLL(None)
+    if point.isdigit():
+        killer.killer_arm(ctypes.c_long(int(point)))
+    else:
+
+        def watch(call: str, name: str) -> None:
+            if point == f"{call} {name}":
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        phone.keychain.watch = watch
+    getattr(app, operation)(json.loads(request))
+    print(killer.killer_disarm(), flush=True)
+    os._exit(0)
+
+
+main()

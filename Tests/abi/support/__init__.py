@@ -1,0 +1,1 @@
+"""A phone, its app, its user and its network, for tests through the public C API."""

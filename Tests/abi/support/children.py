@@ -1,0 +1,71 @@
+"""Child processes: for what may kill a process, and for processes that are killed on purpose."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from .paths import ROOT
+
+SCRIPTS = Path(__file__).resolve().parent.parent / "children"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a child ended."""
+
+    status: int
+    output: str
+    errors: str
+
+    @property
+    def killed(self) -> bool:
+        """Whether SIGKILL ended it: the point where it was to die was reached."""
+        return self.status == -signal.SIGKILL
+
+    @property
+    def crashed(self) -> bool:
+        """Whether any other signal ended it."""
+        return self.status < 0 and not self.killed
+
+    def check(self) -> Ended:
+        """It must have ended well."""
+        assert self.status == 0, (
+            f"status {self.status}\n{self.output[-4000:]}\n{self.errors[-8000:]}"
+        )
+        return self
+
+
+def command(script: str, *arguments: str) -> list[str]:
+    """The command line of a script in children/."""
+    return [sys.executable, "-X", "faulthandler", str(SCRIPTS / script), *arguments]
+
+
+def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Ours, with the places of the packages that a child imports."""
+    here = SCRIPTS.parent
+    paths = [here, ROOT / "bindings" / "python" / "src", ROOT / "examples" / "backend"]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), **(more or {})}
+
+
+def run(
+    script: str, *arguments: str, timeout_s: float = 120, env: Mapping[str, str] | None = None
+) -> Ended:
+    """Run a script of children/ to its end; AssertionError when it hangs."""
+    try:
+        done = subprocess.run(
+            command(script, *arguments),
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            env=environment(env),
+            errors="replace",
+        )
+    except subprocess.TimeoutExpired as error:
+        raise AssertionError(f"{script} hangs\n{error.stdout!r}\n{error.stderr!r}") from error
+    return Ended(done.returncode, done.stdout, done.stderr)

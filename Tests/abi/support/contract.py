@@ -1,0 +1,84 @@
+"""holdfast.schema.json as a judge of every reply, event, error and accepted request."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections import Counter
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+from .paths import SCHEMA
+
+DOCUMENT: dict[str, Any] = json.loads(SCHEMA.read_text(encoding="utf-8"))
+OPERATIONS: dict[str, dict[str, Any]] = DOCUMENT["x-operations"]
+
+#: What was judged in this run: ("reply", operation), ("error", code), ("event", type).
+judged: Counter[tuple[str, str]] = Counter()
+
+
+@functools.cache
+def _validator(reference: str) -> Draft202012Validator:
+    return Draft202012Validator({"$ref": reference, "$defs": DOCUMENT["$defs"]})
+
+
+class ContractError(AssertionError):
+    """Something does not fit the published schema."""
+
+
+def _judge(reference: str, value: object, what: str) -> None:
+    faults = sorted(_validator(reference).iter_errors(value), key=lambda e: list(map(str, e.path)))
+    if not faults:
+        return
+    lines = [f"/{'/'.join(map(str, fault.absolute_path))}: {fault.message}" for fault in faults]
+    shown = json.dumps(value, ensure_ascii=False)[:2000]
+    raise ContractError("\n".join([f"{what} breaks {reference}", *lines, shown]))
+
+
+def judge_reply(operation: str, status: int, reply: dict[str, Any] | None) -> None:
+    """A success must have the operation's shape, everything else the shape of an error."""
+    if status == 11 and reply is None:
+        return
+    if status == 0:
+        _judge(OPERATIONS[operation]["reply"]["$ref"], reply, f"the reply of {operation}")
+        judged["reply", operation] += 1
+        for event in (reply or {}).get("events", []) if operation == "poll" else []:
+            judge_event(event)
+        return
+    _judge("#/$defs/ErrorReply", reply, f"the error of {operation} (status {status})")
+    judged["error", (reply or {})["error"]["code"]] += 1
+
+
+def judge_event(event: dict[str, Any]) -> None:
+    """An event, against the shape of its own type: the message then says what is wrong with it."""
+    for choice in DOCUMENT["$defs"]["Event"]["oneOf"]:
+        name = choice["$ref"].rsplit("/", 1)[1]
+        if DOCUMENT["$defs"][name]["properties"]["type"]["const"] == event.get("type"):
+            _judge(choice["$ref"], event, "an event")
+            judged["event", event["type"]] += 1
+            return
+    raise ContractError(f"no event of the schema has the type of {event}")
+
+
+def judge_accepted_request(operation: str, request: dict[str, Any]) -> None:
+    """What the library accepts must be what the schema describes."""
+    _judge(OPERATIONS[operation]["request"]["$ref"], request, f"the accepted {operation}")
+
+
+def property_names() -> list[str]:
+    """Every field name of the schema, for fuzzing."""
+    names: set[str] = set()
+
+    def walk(value: object) -> None:
+        if isinstance(value, dict):
+            if isinstance(value.get("properties"), dict):
+                names.update(value["properties"])
+            for inner in value.values():
+                walk(inner)
+        elif isinstance(value, list):
+            for inner in value:
+                walk(inner)
+
+    walk(DOCUMENT)
+    return sorted(names)

@@ -1,0 +1,113 @@
+"""A key store that behaves like a phone's keychain, and can be told to fail."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable
+from pathlib import Path
+
+from holdfast.keystore import (
+    KEY_FAILED,
+    KEY_INVALIDATED,
+    KEY_LOCKED,
+    KEY_NOT_ENROLLED,
+    KEY_OK,
+    PROTECT_BIOMETRIC,
+    KeyStoreAnswer,
+)
+
+
+class KeyChain:
+    """Keys survive the app and its process. "biometric" is released to a finger, once per touch."""
+
+    def __init__(self, path: Path) -> None:
+        #: Stands for the secure element: outside the app's folder, read anew with every call.
+        self.path = path
+        #: Whether the device was unlocked since it started: before that no key is readable.
+        self.unlocked_since_boot = True
+        self.enrolled = True
+        #: How often each of ("load", "device"), ... was asked.
+        self.calls: Counter[tuple[str, str]] = Counter()
+        #: Called at the beginning of every call, with ("load", "device") or the like.
+        self.watch: Callable[[str, str], None] = lambda _call, _name: None
+        self._touches = 0
+        self._script: dict[tuple[str, str], deque[int]] = defaultdict(deque)
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._write({})
+
+    # What the test does -----------------------------------------------------------------------
+
+    def names(self) -> set[str]:
+        """The names of the keys that are there."""
+        return {name for name, entry in self._read().items() if not entry.get("gone")}
+
+    def present_finger(self) -> None:
+        """The user touches the sensor: the next load of the biometric key succeeds."""
+        self._touches = 1
+
+    def change_enrolment(self) -> None:
+        """A finger was added: keys behind biometrics are gone for good."""
+        entries = self._read()
+        for name, entry in entries.items():
+            if entry["protection"] == PROTECT_BIOMETRIC:
+                entries[name] = {"key": "", "protection": PROTECT_BIOMETRIC, "gone": True}
+        self._write(entries)
+
+    def replace(self, name: str, key: bytes) -> None:
+        """Another key in the place of this one."""
+        entries = self._read()
+        entries[name]["key"] = key.hex()
+        self._write(entries)
+
+    def answer(self, call: str, name: str, *answers: int) -> None:
+        """Answers to give to the next calls, instead of doing what is asked (KEY_OK: do it)."""
+        self._script[call, name].extend(answers)
+
+    # What the library asks --------------------------------------------------------------------
+
+    def load(self, name: str) -> bytes | None:
+        self._begin("load", name)
+        entry = self._read().get(name)
+        if not self.unlocked_since_boot:
+            raise KeyStoreAnswer(KEY_LOCKED)
+        if entry is None:
+            return None
+        if entry.get("gone"):
+            raise KeyStoreAnswer(KEY_INVALIDATED)
+        if entry["protection"] == PROTECT_BIOMETRIC:
+            if not self.enrolled:
+                raise KeyStoreAnswer(KEY_NOT_ENROLLED)
+            if self._touches == 0:
+                raise KeyStoreAnswer(KEY_FAILED)
+            self._touches -= 1
+        return bytes.fromhex(str(entry["key"]))
+
+    def save(self, name: str, key: bytes, protection: int) -> None:
+        self._begin("save", name)
+        if not self.unlocked_since_boot:
+            raise KeyStoreAnswer(KEY_LOCKED)
+        if protection == PROTECT_BIOMETRIC and not self.enrolled:
+            raise KeyStoreAnswer(KEY_NOT_ENROLLED)
+        self._write({**self._read(), name: {"key": key.hex(), "protection": protection}})
+
+    def erase(self, name: str) -> None:
+        self._begin("erase", name)
+        self._write({n: entry for n, entry in self._read().items() if n != name})
+
+    def _begin(self, call: str, name: str) -> None:
+        self.calls[call, name] += 1
+        self.watch(call, name)
+        script = self._script[call, name]
+        if script and (answer := script.popleft()) != KEY_OK:
+            raise KeyStoreAnswer(answer)
+
+    def _read(self) -> dict[str, dict[str, object]]:
+        entries: dict[str, dict[str, object]] = json.loads(self.path.read_text(encoding="ascii"))
+        return entries
+
+    def _write(self, entries: dict[str, dict[str, object]]) -> None:
+        fresh = self.path.with_suffix(".new")
+        fresh.write_text(json.dumps(entries), encoding="ascii")
+        fresh.replace(self.path)

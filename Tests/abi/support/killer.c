@@ -1,0 +1,71 @@
+/* LD_PRELOAD: ends the process by SIGKILL before its n-th call that changes a file.
+ *
+ * killer_arm(n) starts the count (0: only count), killer_disarm() ends it and tells how many there were. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+static volatile long armed = -1;
+static volatile long count = 0;
+
+void killer_arm(long n);
+long killer_disarm(void);
+
+void killer_arm(long n) {
+  count = 0;
+  armed = n;
+}
+
+long killer_disarm(void) {
+  armed = -1;
+  return count;
+}
+
+static void point(void) {
+  if (armed < 0) return;
+  count = count + 1;
+  if (count == armed) kill(getpid(), SIGKILL);
+}
+
+#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+ssize_t write(int descriptor, const void *data, size_t size) {
+  point();
+  return NEXT(write)(descriptor, data, size);
+}
+ssize_t pwrite(int descriptor, const void *data, size_t size, off_t offset) {
+  point();
+  return NEXT(pwrite)(descriptor, data, size, offset);
+}
+ssize_t pwrite64(int descriptor, const void *data, size_t size, off64_t offset) {
+  point();
+  return NEXT(pwrite64)(descriptor, data, size, offset);
+}
+int fsync(int descriptor) {
+  point();
+  return NEXT(fsync)(descriptor);
+}
+int fdatasync(int descriptor) {
+  point();
+  return NEXT(fdatasync)(descriptor);
+}
+int ftruncate(int descriptor, off_t length) {
+  point();
+  return NEXT(ftruncate)(descriptor, length);
+}
+int ftruncate64(int descriptor, off64_t length) {
+  point();
+  return NEXT(ftruncate64)(descriptor, length);
+}
+int unlink(const char *path) {
+  point();
+  return NEXT(unlink)(path);
+}
+int rename(const char *from, const char *to);
+int rename(const char *from, const char *to) {
+  point();
+  return NEXT(rename)(from, to);
+}

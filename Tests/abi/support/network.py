@@ -1,0 +1,84 @@
+"""The phone's network: real HTTP to the backend, with losses and alterations on demand."""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast import HttpTransport
+from holdfast.runner import Answer
+from holdfast.types import HttpRequest, TransportError
+
+
+@dataclass
+class Network:
+    """Passes requests on, unless told otherwise, and remembers them.
+
+    `ahead_ms` says how far the phone's (manual) clock is ahead of the real one: the server's time
+    in its answers is moved along, as if the whole world had aged by as much.
+    """
+
+    ahead_ms: Callable[[], int] = lambda: 0
+    up: bool = True
+    #: What to say of every request while the network is down.
+    failure: TransportError = "offline"
+    sent: list[HttpRequest] = field(default_factory=list)
+    #: Changes an answer: (request, answer) -> answer. Applied to those that arrive.
+    alter: list[Callable[[HttpRequest, Answer], Answer]] = field(default_factory=list)
+    #: Purposes whose answer is lost after the server has handled the request, and how often.
+    lose: dict[str, int] = field(default_factory=dict)
+    _http: HttpTransport = field(default_factory=HttpTransport)
+
+    def __call__(self, request: HttpRequest) -> Answer:
+        self.sent.append(request)
+        if not self.up:
+            return {"error": self.failure}
+        answer = self._moved(self._http(request))
+        if self.lose.get(request["purpose"], 0) > 0:
+            self.lose[request["purpose"]] -= 1
+            return {"error": "timeout"}
+        for change in self.alter:
+            answer = change(request, answer)
+        return answer
+
+    def purposes(self) -> list[str]:
+        """What the requests were for, in order."""
+        return [request["purpose"] for request in self.sent]
+
+    def count(self, purpose: str) -> int:
+        """How many requests there were for this."""
+        return self.purposes().count(purpose)
+
+    def forget(self) -> None:
+        """Start counting anew."""
+        self.sent.clear()
+
+    def _moved(self, answer: Answer) -> Answer:
+        ahead_s = self.ahead_ms() / 1000
+        if "status" not in answer or abs(ahead_s) < 1:
+            return answer
+        headers = dict(answer["headers"])
+        if "date" in headers:
+            moment = email.utils.parsedate_to_datetime(headers["date"]).timestamp() + ahead_s
+            headers["date"] = email.utils.formatdate(moment, usegmt=True)
+        return {**answer, "headers": headers, "body": moved_session(answer["body"], ahead_s)}
+
+
+def moved_session(body: str | None, ahead_s: float) -> str | None:
+    """A token reply whose expiry is moved along; other bodies as they are."""
+    if body is None or '"expires_at"' not in body:
+        return body
+    value: Any = json.loads(body)
+    if not isinstance(value, dict) or "access_token" not in value:
+        return body
+    value["expires_at"] = int(value["expires_at"] + ahead_s)
+    return json.dumps(value)
+
+
+def real_now_ms() -> int:
+    """The real clock."""
+    return int(time.time() * 1000)

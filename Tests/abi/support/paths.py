@@ -1,0 +1,26 @@
+"""Where things are in the source tree."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+HEADER = ROOT / "include" / "holdfast.h"
+SCHEMA = ROOT / "include" / "holdfast.schema.json"
+
+#: Both builds of the library; HOLDFAST_FLAVOUR narrows a run to one of them.
+FLAVOURS = {
+    "embedded": ROOT / "build" / "lib" / "libholdfast.so",
+    "runtime": ROOT / "build" / "lib-runtime" / "libholdfast.so",
+}
+
+
+def chosen_flavours() -> list[str]:
+    """The flavours to test in this run."""
+    chosen = os.environ.get("HOLDFAST_FLAVOUR")
+    if chosen is None:
+        return list(FLAVOURS)
+    if chosen not in FLAVOURS:
+        raise ValueError(f"HOLDFAST_FLAVOUR must be one of {', '.join(FLAVOURS)}")
+    return [chosen]

@@ -1,0 +1,280 @@
+"""A phone with its app: the device survives the app, and time on it moves when the test says so."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from holdfast import Holdfast, Library, Runner
+from holdfast.keystore import KeyStore
+from holdfast.types import Decision, Event
+
+from . import contract
+from .keychain import KeyChain
+from .network import Network, moved_session, real_now_ms
+from .town import Backend, Organisation, Person, Reached, Town
+
+#: Where each role of the example backend lives, and what it may open.
+ROUTES = {
+    "peer_mentor": {"home": "/mentor", "screens": ["/mentor", "/activities", "/contacts/*"]},
+    "coordinator": {
+        "home": "/coordinator",
+        "screens": ["/coordinator", "/contacts/*", "/reports/*"],
+    },
+    "org_admin": {"home": "/admin", "screens": ["*"]},
+}
+METHODS = [
+    {"id": "bankid", "provider": "bankid", "flow": "pkce", "label": "BankID"},
+    {"id": "vipps", "provider": "vipps", "flow": "pkce", "label": "Vipps"},
+    {"id": "email", "provider": "email", "flow": "password", "label": "E-post"},
+]
+POLICY = {
+    "session_window_s": 43200,
+    "background_timeout_s": 300,
+    "offline_limit_s": 1209600,
+    "guard_timeout_ms": 2500,
+    "refresh_margin_s": 90,
+    "biometric": "required",
+}
+#: The life of an access token on the backend.
+TOKEN_S = 3600
+
+
+class App(Holdfast):
+    """An open Holdfast whose every reply and event is judged by the schema (ABI-5)."""
+
+    def __init__(self, phone: Phone, config: dict[str, Any]) -> None:
+        self.phone = phone
+        #: Every event seen so far.
+        self.events: list[Event] = []
+        #: What the app shows now.
+        self.shown: Decision | None = None
+        self._asked: Mapping[str, Any] | None = config
+        super().__init__(cast(Any, config), phone.key_store, library=phone.library)
+        self.runner = Runner(self, self._on_event, phone.network)
+
+    def _call(self, name: str, request: Mapping[str, Any] | None) -> object:
+        self._asked = request
+        return super()._call(name, request)
+
+    def _decode(self, name: str, status: int, reply: bytes | None) -> dict[str, Any]:
+        contract.judge_reply(name, status, None if reply is None else json.loads(reply))
+        if status == 0:
+            contract.judge_accepted_request(name, dict(self._asked or {}))
+        value = super()._decode(name, status, reply)
+        decision = value.get("decision", value)
+        if "screen" in decision and name != "route_check":
+            self.shown = cast(Decision, decision)
+        return value
+
+    def _on_event(self, event: Event) -> None:
+        self.events.append(event)
+        if event["type"] == "decision":
+            self.shown = event["decision"]
+
+    # The host's loop --------------------------------------------------------------------------
+
+    def settle(self) -> list[Event]:
+        """Poll, send and complete until there is nothing left to do now; the events of it."""
+        before = len(self.events)
+        self.runner.run_until_idle()
+        return self.events[before:]
+
+    def settle_until(self, wanted: str, within_s: float = 600) -> list[Event]:
+        """Settle, and let time pass as `wake_in_ms` says, until an event of this type was seen."""
+        before = len(self.events)
+        for _ in range(200):
+            step = self.runner.step()
+            if any(event["type"] == wanted for event in self.events[before:]):
+                self.settle()
+                return self.events[before:]
+            if step.idle:
+                assert step.wake_in_ms is not None, f"nothing to wait for, and no {wanted}"
+                within_s -= step.wake_in_ms / 1000
+                assert within_s >= 0, f"no {wanted} in time"
+                self.phone.pass_time(max(step.wake_in_ms, 1) / 1000)
+        raise AssertionError(f"no {wanted} after 200 rounds")
+
+    def of_type(self, kind: str) -> list[dict[str, Any]]:
+        """The events of this type seen so far."""
+        return [cast(dict[str, Any], event) for event in self.events if event["type"] == kind]
+
+    @property
+    def screen(self) -> Decision:
+        """What the app shows now."""
+        assert self.shown is not None, "nothing was decided yet"
+        return self.shown
+
+    # What users do ----------------------------------------------------------------------------
+
+    def sign_in(self, person: Person, org: Organisation | None = None) -> Decision:
+        """Sign in with a session that the host obtained, choose `org` if asked, and settle."""
+        session = self.phone.town.session(person)
+        text = moved_session(json.dumps(session), self.phone.ahead_ms() / 1000)
+        self.session_start({"session": json.loads(text or "")})
+        self.settle()
+        if org is not None:
+            self.org_select({"org_id": org.id})
+            self.settle()
+        return self.screen
+
+    def touch(self) -> Decision:
+        """The biometric prompt is answered with the right finger."""
+        self.phone.keychain.present_finger()
+        return self.session_unlock({"outcome": "success"})
+
+    def register(self, minutes: int = 30, **more: Any) -> str:  # noqa: ANN401
+        """Register an activity that happened now; its id."""
+        payload = {"type": "visit", "minutes": minutes, **more}
+        occurred = self.phone.now_ms
+        added = self.queue_add({"kind": "activity", "payload": payload, "occurred_at_ms": occurred})
+        return added["id"]
+
+    def go_offline(self) -> None:
+        """The network is gone, and the host says so."""
+        self.phone.network.up = False
+        self.network_set({"online": False})
+
+    def go_online(self) -> None:
+        """The network is back, and the host says so."""
+        self.phone.network.up = True
+        self.network_set({"online": True})
+
+
+class Phone:
+    """The device: files, keychain, clocks and network. At most one of its apps is open."""
+
+    def __init__(
+        self,
+        folder: Path,
+        library: Library,
+        backend: Backend,
+        *,
+        clock: str = "manual",
+        policy: Mapping[str, Any] | None = None,
+        **config: Any,  # noqa: ANN401
+    ) -> None:
+        self.folder = folder
+        self.library = library
+        self.backend = backend
+        self.town = Town(backend)
+        self.keychain = KeyChain(folder.with_suffix(".keychain"))
+        self.manual = clock == "manual"
+        self.now_ms = real_now_ms()
+        self.monotonic_ms = 7_200_000
+        self.boot_id = str(uuid.uuid4())
+        self.network = Network(ahead_ms=self.ahead_ms)
+        self.app: App | None = None
+        self.config: dict[str, Any] = {
+            "data_dir": str(folder),
+            "backend": {"url": backend.url, "api_key": backend.anon_key},
+            "auth_methods": METHODS,
+            "redirect_url": "app.example://signed-in",
+            "routes": ROUTES,
+            "policy": {**POLICY, **(policy or {})},
+            "locale": "nb",
+            "clock": clock,
+            **config,
+        }
+
+    def spec(self) -> str:
+        """This phone in words, for a child process that goes on with it (see `from_spec`)."""
+        return json.dumps(
+            {
+                "folder": str(self.folder),
+                "library": str(self.library.path),
+                "backend": [self.backend.url, self.backend.anon_key],
+                "now_ms": self.now_ms,
+                "monotonic_ms": self.monotonic_ms,
+                "boot_id": self.boot_id,
+                "config": self.config,
+            }
+        )
+
+    @classmethod
+    def from_spec(cls, text: str) -> Phone:
+        """The same phone, in a child process."""
+        spec = json.loads(text)
+        folder = Path(spec["folder"])
+        phone = cls(folder, Library(spec["library"]), Reached(*spec["backend"]))
+        phone.config = spec["config"]
+        phone.manual = phone.config["clock"] == "manual"
+        phone.now_ms, phone.monotonic_ms = spec["now_ms"], spec["monotonic_ms"]
+        phone.boot_id = spec["boot_id"]
+        return phone
+
+    def twin(self, folder: Path) -> Phone:
+        """A copy of the phone with everything on it, as it is now (its app must be closed)."""
+        assert self.app is None
+        shutil.copytree(self.folder, folder)
+        made = Phone.from_spec(json.dumps({**json.loads(self.spec()), "folder": str(folder)}))
+        made.config = {**self.config, "data_dir": str(folder)}
+        made.library = self.library
+        shutil.copy(self.keychain.path, made.keychain.path)
+        return made
+
+    @property
+    def key_store(self) -> KeyStore:
+        """What the library is given."""
+        return self.keychain
+
+    def ahead_ms(self) -> int:
+        """How far the phone's clock is ahead of the real one."""
+        return self.now_ms - real_now_ms() if self.manual else 0
+
+    # The app ------------------------------------------------------------------------------------
+
+    def open(self) -> App:
+        """Start the app (nothing is resumed yet). One that is open is closed first."""
+        self.close()
+        self.app = App(self, self.config)
+        self._set_clock()
+        return self.app
+
+    def close(self) -> None:
+        """The app ends."""
+        if self.app is not None:
+            self.app.close()
+            self.app = None
+
+    def start(self, *, online: bool = True) -> App:
+        """Start the app and resume, as a cold start does; the decision is in `app.screen`."""
+        app = self.open()
+        if not online:
+            app.go_offline()
+        app.session_resume()
+        return app
+
+    # Time ---------------------------------------------------------------------------------------
+
+    def pass_time(self, seconds: float) -> None:
+        """Both clocks go on."""
+        self.now_ms += int(seconds * 1000)
+        self.monotonic_ms += int(seconds * 1000)
+        self._set_clock()
+
+    def set_wall_clock(self, by_seconds: float) -> None:
+        """Somebody changes the date and time; the monotonic clock does not notice."""
+        self.now_ms += int(by_seconds * 1000)
+        self._set_clock()
+
+    def reboot(self, off_for_s: float = 60) -> None:
+        """The phone is switched off and on: the app is gone, the monotonic clock starts anew."""
+        self.close()
+        self.now_ms += int(off_for_s * 1000)
+        self.monotonic_ms = 30_000
+        self.boot_id = str(uuid.uuid4())
+
+    def _set_clock(self) -> None:
+        if self.app is not None and self.manual:
+            self.app.clock_set(
+                {
+                    "now_ms": self.now_ms,
+                    "monotonic_ms": self.monotonic_ms,
+                    "boot_id": self.boot_id,
+                }
+            )

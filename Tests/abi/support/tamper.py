@@ -1,0 +1,31 @@
+"""Damages what is stored, as a worn flash chip, a careless restore or a curious person would."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from pathlib import Path
+
+TOKENS = "tokens"
+
+
+def read(folder: Path, column: str = TOKENS) -> bytes | None:
+    """A column of the session row."""
+    with contextlib.closing(sqlite3.connect(folder / "holdfast.db")) as database:
+        value = database.execute(f"SELECT {column} FROM session").fetchone()[0]
+    assert value is None or isinstance(value, bytes)
+    return value
+
+
+def write(folder: Path, value: bytes | None, column: str = TOKENS) -> None:
+    """Another value in a column of the session row."""
+    with contextlib.closing(sqlite3.connect(folder / "holdfast.db")) as database, database:
+        changed = database.execute(f"UPDATE session SET {column} = ?", (value,)).rowcount
+        assert changed == 1
+
+
+def stored(folder: Path, column: str = TOKENS) -> bytes:
+    """A column that must be there: without it there would be nothing to damage."""
+    value = read(folder, column)
+    assert value is not None, f"nothing is stored as {column}"
+    return value

@@ -1,0 +1,112 @@
+"""People and organisations on the backend, new ones for every test."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import urllib.parse
+import uuid
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from local_supabase import Control
+
+PASSWORD = "correct-horse-battery"
+
+
+@dataclass(frozen=True)
+class Organisation:
+    """An organisation as the backend knows it."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Person:
+    """A user who can sign in with a password."""
+
+    id: str
+    email: str
+
+
+class Backend(Protocol):
+    """A running backend: what `LocalSupabase` is, and what a child process knows of it."""
+
+    url: str
+    anon_key: str
+
+    @property
+    def control(self) -> Control:
+        """The client of its test tool."""
+
+
+@dataclass(frozen=True)
+class Reached:
+    """A backend that another process has started."""
+
+    url: str
+    anon_key: str
+
+    @property
+    def control(self) -> Control:
+        """The client of its test tool."""
+        return Control(self.url)
+
+
+class Town:
+    """Makes users, organisations, memberships and contacts; tests share none of them."""
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+        self.control = backend.control
+
+    def organisation(self, name: str = "Mentorforeningen", contacts: int = 0) -> Organisation:
+        """A new active organisation; its name is unique, so that a scan for it means something."""
+        unique = f"{name} {uuid.uuid4().hex[:12]}"
+        made = Organisation(self.control.add_org(unique), unique)
+        if contacts:
+            self.control.seed_contacts(made.id, contacts)
+        return made
+
+    def person(self, *orgs: Organisation, role: str = "peer_mentor") -> Person:
+        """A new user, a member of these organisations."""
+        email = f"p-{uuid.uuid4().hex}@example.org"
+        made = Person(self.control.add_user(email, PASSWORD), email)
+        for org in orgs:
+            self.control.set_membership(made.id, org.id, role=role)
+        return made
+
+    def contact(self, org: Organisation, name: str, **columns: str) -> str:
+        """A contact with this name; its id."""
+        values = {"org_id": org.id, "name": name, **columns}
+        marks = ", ".join(["%s"] * len(values))
+        query = f"insert into contacts ({', '.join(values)}) values ({marks}) returning id"
+        return str(self.control.sql(query, *values.values())[0]["id"])
+
+    def session(self, person: Person) -> dict[str, Any]:
+        """A sign-in beside the app: the token reply exactly as the server sent it."""
+        address = urllib.parse.urlsplit(self.backend.url)
+        link = http.client.HTTPConnection(address.hostname or "", address.port, timeout=30)
+        try:
+            link.request(
+                "POST",
+                "/auth/v1/token?grant_type=password",
+                json.dumps({"email": person.email, "password": PASSWORD}),
+                {"apikey": self.backend.anon_key, "Content-Type": "application/json"},
+            )
+            answer = link.getresponse()
+            value: dict[str, Any] = json.loads(answer.read())
+        finally:
+            link.close()
+        assert answer.status == 200, value
+        return value
+
+    def activities(self, person: Person) -> list[dict[str, Any]]:
+        """What the server has stored of this user's, in the order in which it happened."""
+        query = "select * from activities where user_id = %s order by occurred_at, id"
+        return self.control.sql(query, person.id)
+
+    def refreshes(self) -> int:
+        """How often a refresh was asked for in this test."""
+        return self.control.count("/auth/v1/token", "POST", "grant_type=refresh_token")
