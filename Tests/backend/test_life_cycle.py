@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import httpx
 import psycopg
@@ -24,7 +24,7 @@ from local_supabase import LocalSupabase, StartFailed, demo
 OWNER = """
 import sys, time
 from local_supabase import LocalSupabase
-backend = LocalSupabase().start()
+backend = LocalSupabase(data_dir=sys.argv[1] or None).start()
 print(backend.pid, backend.control.sql("show data_directory")[0]["data_directory"], flush=True)
 time.sleep(600)
 """
@@ -52,11 +52,35 @@ def postmaster(data: str) -> int:
     return int(pathlib.Path(data, "postmaster.pid").read_text().split("\n")[0])
 
 
+@pytest.fixture
+def kept() -> Iterator[pathlib.Path]:
+    """A folder to keep data in.
+
+    Not pytest's own: under root, PostgreSQL runs as another user, who could not reach it.
+    """
+    folder = pathlib.Path(tempfile.gettempdir(), f"kept-{os.getpid()}")
+    yield folder
+    shutil.rmtree(folder)
+
+
 @pytest.mark.parametrize("victims", ["owner", "server", "owner and server"])
 def test_kill_leaves_no_orphans(victims: str) -> None:
     """Given SIGKILL to the test process, the server or both at once, then PostgreSQL and its folder go."""
+    data = kill_and_wait(victims, "")
+    assert within(15, lambda: not data.exists()), "its folder"
+
+
+def test_kill_keeps_named_data(kept: pathlib.Path) -> None:
+    """Given a named data folder, when all is killed, then the guard ends PostgreSQL; the data stay."""
+    data = kill_and_wait("owner and server", str(kept))
+    assert (data / "PG_VERSION").exists()
+    assert not (data / "postmaster.pid").exists(), "an orderly shutdown"
+
+
+def kill_and_wait(victims: str, folder: str) -> pathlib.Path:
+    """Start an owner of a server, kill the victims, wait until nothing runs; the data directory."""
     owner = subprocess.Popen(
-        [sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True,
+        [sys.executable, "-c", OWNER, folder], stdout=subprocess.PIPE, text=True,
         env={**os.environ, "PYTHONPATH": str(BACKEND)},
     )
     try:
@@ -71,7 +95,7 @@ def test_kill_leaves_no_orphans(victims: str) -> None:
             os.kill(server, signal.SIGKILL)
         assert within(15, lambda: not alive(server)), "server"
         assert within(15, lambda: not alive(database)), "PostgreSQL"
-        assert within(15, lambda: not pathlib.Path(data).exists()), "its folder"
+        return pathlib.Path(data)
     finally:
         owner.kill()
         owner.wait()
@@ -121,25 +145,18 @@ def test_parallel_starts() -> None:
             backend.stop()
 
 
-def test_kept_data() -> None:
-    """Given a data folder, when a server is started again on it, then users, sessions and rows are there.
-
-    Not pytest's own folder: under root, PostgreSQL runs as another user, who could not reach it.
-    """
-    folder = pathlib.Path(tempfile.gettempdir(), f"kept-{os.getpid()}")
-    try:
-        with LocalSupabase(demo=True, data_dir=folder) as first:
-            person = Person(first, "solo@example.org")
-            assert person.insert(activity(demo.ORG_3)).status_code == 201
-        with LocalSupabase(demo=True, data_dir=folder) as second:
-            again = httpx.post(
-                f"{second.auth_url}/token?grant_type=refresh_token", headers={"apikey": second.anon_key},
-                json={"refresh_token": person.session["refresh_token"]},
-            )
-            assert again.status_code == 200
-            assert len(Person(second, "solo@example.org").activities()) == 1
-    finally:
-        shutil.rmtree(folder)
+def test_kept_data(kept: pathlib.Path) -> None:
+    """Given a data folder, when a server is started again on it, then users, sessions and rows are there."""
+    with LocalSupabase(demo=True, data_dir=kept) as first:
+        person = Person(first, "solo@example.org")
+        assert person.insert(activity(demo.ORG_3)).status_code == 201
+    with LocalSupabase(demo=True, data_dir=kept) as second:
+        again = httpx.post(
+            f"{second.auth_url}/token?grant_type=refresh_token", headers={"apikey": second.anon_key},
+            json={"refresh_token": person.session["refresh_token"]},
+        )
+        assert again.status_code == 200
+        assert len(Person(second, "solo@example.org").activities()) == 1
 
 
 def test_a_broken_schema_is_told(tmp_path: pathlib.Path) -> None:
