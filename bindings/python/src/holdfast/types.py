@@ -49,6 +49,7 @@ __all__ = [
     "Integer",
     "Item",
     "ItemParkedEvent",
+    "ItemReason",
     "ItemState",
     "Membership",
     "MembershipStatus",
@@ -251,7 +252,7 @@ class AuthMethodConfig(TypedDict):
 
 class RoleRoutes(TypedDict):
     home: Route
-    screens: list[str]
+    screens: NotRequired[list[str]]
 
 
 class Policy(TypedDict):
@@ -390,6 +391,15 @@ Payload: TypeAlias = dict[str, Any]
 """Column names and values, as configured for the kind."""
 
 
+class ItemReason(TypedDict):
+    """Why an item waits or was parked; `sqlstate` and `message` are the server's own, where it gave them."""
+
+    code: Code
+    text: str
+    sqlstate: str | None
+    message: str | None
+
+
 class Item(TypedDict):
     id: Uuid
     seq: Count
@@ -401,7 +411,7 @@ class Item(TypedDict):
     attempts: Count
     created_ms: Instant
     occurred_at_ms: Instant | None
-    reason: Message | None
+    reason: ItemReason | None
     field: str | None
     not_before_ms: Instant | None
 
@@ -412,7 +422,7 @@ class ExportedItem(TypedDict):
     kind: str
     payload: Payload
     id: Uuid
-    depends_on: list[Uuid]
+    depends_on: NotRequired[list[Uuid]]
     occurred_at_ms: NotRequired[Instant]
     org_id: Uuid
     state: ItemState
@@ -479,7 +489,8 @@ class SyncProgressEvent(TypedDict):
     seq: Count
     type: Literal["sync_progress"]
     sent: Count
-    remaining: Count
+    parked: Count
+    counts: Counts
 
 
 class SyncCompletedEvent(TypedDict):
@@ -488,14 +499,14 @@ class SyncCompletedEvent(TypedDict):
     sent: Count
     parked: Count
     waiting: Count
-    at_ms: Instant
+    duration_ms: Count
+    message: Message
 
 
 class ItemParkedEvent(TypedDict):
     seq: Count
     type: Literal["item_parked"]
     id: Uuid
-    kind: str
     reason: Message
     field: str | None
 
@@ -503,16 +514,13 @@ class ItemParkedEvent(TypedDict):
 class SessionEndedEvent(TypedDict):
     seq: Count
     type: Literal["session_ended"]
-    message: Message
+    reason: Code
 
 
 class OrgAccessChangedEvent(TypedDict):
     seq: Count
     type: Literal["org_access_changed"]
-    org_id: Uuid
-    name: str
-    status: MembershipStatus
-    message: Message
+    reason: Literal["membership_revoked", "org_disabled", "role_unknown"]
 
 
 class StorageRecoveredEvent(TypedDict):
