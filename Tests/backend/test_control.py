@@ -154,6 +154,8 @@ def test_request_log(backend: LocalSupabase, org: str, mentor: Person) -> None:
 def test_the_log_holds_no_secret(backend: LocalSupabase, mentor: Person) -> None:
     mentor.rest.get("/activities")
     refresh(backend, mentor.session["refresh_token"])
+    mentor.rest.get("/contacts", params={"select": "id", "apikey": backend.anon_key, "limit": "1"})
+    assert backend.control.requests()[-1]["query"] == "select=id&apikey=(present)&limit=1"
     text = str(backend.control.requests())
     for secret in (mentor.token, mentor.session["refresh_token"], backend.anon_key, demo.PASSWORD):
         assert secret not in text

@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local_supabase import jwt, payload, query
-from local_supabase.query import Column, Condition, Embed, Field, Group
+from local_supabase.query_reader import list_items
+from local_supabase.query_tree import Column, Condition, Embed, Field, Group, Query
 from local_supabase.rest_errors import RestError
 from local_supabase.sql import array_literal
 
 
-def parsed(text: str) -> query.Query:
+def parsed(text: str) -> Query:
     return query.parse(query.pairs(text))
 
 
@@ -79,7 +80,7 @@ def test_any_query_is_read_or_refused(text: str) -> None:
 def test_quoted_lists_survive(items: list[str]) -> None:
     quoted = ",".join('"' + i.replace("\\", "\\\\").replace('"', '\\"') + '"' for i in items)
     expected = [] if items == [""] else items
-    assert query.list_items(f"({quoted})") == expected
+    assert list_items(f"({quoted})") == expected
 
 
 def test_array_literals_escape() -> None:

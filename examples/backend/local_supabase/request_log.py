@@ -5,12 +5,14 @@ from __future__ import annotations
 import collections
 import dataclasses
 import json
+import re
 import time
 from typing import Any
 
 from .messages import Reply, Request
 
 _SECRET_HEADERS = {"authorization", "apikey", "cookie"}
+_SECRET_PARAMETERS = re.compile(r"((?:^|&)apikey=)[^&]*")
 _CAPACITY = 20_000
 
 
@@ -44,7 +46,8 @@ class RequestLog:
     def begin(self, request: Request) -> Entry:
         """Note a request as it arrives."""
         entry = Entry(
-            number=self._next, method=request.method, path=request.path, query=request.query,
+            number=self._next, method=request.method, path=request.path,
+            query=_SECRET_PARAMETERS.sub(r"\1(present)", request.query),
             headers={
                 k: "(present)" if k in _SECRET_HEADERS else v for k, v in request.headers
             },

@@ -15,7 +15,7 @@ from . import prefer, query, rest_auth, rest_errors, rest_write, rpc
 from .config import Config
 from .database import Database
 from .messages import Reply, Request
-from .query import Query
+from .query_tree import Query
 from .rest_context import (
     Context,
     Cursor,

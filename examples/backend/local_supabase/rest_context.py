@@ -17,7 +17,7 @@ from .config import Config
 from .database import Database
 from .messages import Reply, Request
 from .prefer import Preferences
-from .query import Query
+from .query_tree import Query
 from .rest_auth import Caller
 from .rest_errors import RestError
 from .sql import Builder

@@ -7,9 +7,9 @@ import json
 import urllib.parse
 from typing import Any
 
-from . import payload, query
+from . import payload
 from .messages import Reply
-from .query import Condition, Query
+from .query_tree import Condition, Field, Level, Query
 from .rest_context import OBJECT_TYPE, Context, Cursor, content_range, one, represent
 from .rest_errors import RestError
 from .schema_cache import Table
@@ -119,7 +119,7 @@ async def change(context: Context, table: Table, asked: Query) -> Reply:
         statement = builder.update(table, sent.names, rows, level)
     else:
         statement = builder.delete(table, level)
-    asked.levels[()] = query.Level(order=level.order)
+    asked.levels[()] = Level(order=level.order)
     async with context.transaction(read_only=False) as cursor:
         count, body, _, _ = await _write(context, cursor, builder, table, asked, statement, False)
         if preferences.max_affected is not None and count > preferences.max_affected:
@@ -153,7 +153,7 @@ async def _write(
     new = f"(SELECT count(*) FROM {WRITTEN} WHERE _new)" if merging else "0"
     if context.preferences.returning == "representation":
         rows = builder.read(table.name, asked, WRITTEN) if names else f"SELECT * FROM {WRITTEN}"
-        if merging and any(isinstance(i, query.Field) and i.column.name == "*" for i in asked.select):
+        if merging and any(isinstance(i, Field) and i.column.name == "*" for i in asked.select):
             columns = ", ".join(ident(n) for n in names)
             rows = builder.read(table.name, asked, f"(SELECT {columns} FROM {WRITTEN})")
     else:

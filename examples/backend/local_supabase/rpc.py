@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import payload, query
 from .messages import Reply
-from .query import Column, Field
+from .query_tree import Column, Field, Query
 from .rest_context import (
     OBJECT_TYPE,
     Context,
@@ -63,7 +63,7 @@ async def call(context: Context, name: str) -> Reply:
     return represent(context, status, count, body, headers)
 
 
-def _rows(builder: Builder, function: Function, source: str, asked: query.Query) -> str:
+def _rows(builder: Builder, function: Function, source: str, asked: Query) -> str:
     """SELECT over the function's rows, as if it were a table of its own name."""
     if function.shape == "row":
         return builder.read(function.name, asked, f"(SELECT {ident(function.name)}.* FROM {source})")

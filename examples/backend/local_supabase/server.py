@@ -119,7 +119,7 @@ async def _run(state: State, port: int, end_with_stdin: bool) -> None:
     listener.bind(("127.0.0.1", port))
     settings = uvicorn.Config(
         App(state), http=Protocol, ws="none", lifespan="off", log_level="error", date_header=False,
-        server_header=False, timeout_graceful_shutdown=1,
+        server_header=False, timeout_graceful_shutdown=1, timeout_keep_alive=75,
     )
     server = Server(settings)
     for number in (signal.SIGTERM, signal.SIGINT):

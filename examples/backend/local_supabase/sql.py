@@ -8,7 +8,8 @@ import psycopg
 from psycopg.adapt import Buffer, Dumper
 from psycopg.pq import Format
 
-from .query import OPERATORS, Column, Condition, Embed, Field, Group, Level, Order, Query, list_items
+from .query_reader import list_items
+from .query_tree import OPERATORS, Column, Condition, Embed, Field, Group, Level, Order, Query
 from .rest_errors import RestError
 from .schema_cache import SCHEMA, Relation, SchemaCache, Table
 
