@@ -53,7 +53,7 @@ public final class Database {
   }
 
   public let path: String
-  private let connection: OpaquePointer
+  private var connection: OpaquePointer?
   private var statements: [UInt: OpaquePointer] = [:]
   private var depth = 0
 
@@ -88,9 +88,14 @@ public final class Database {
     }
   }
 
-  deinit {
+  deinit { close() }
+
+  /// Let go of the file; every later call fails.
+  public func close() {
     for statement in statements.values { sqlite3_finalize(statement) }
+    statements = [:]
     sqlite3_close_v2(connection)
+    connection = nil
   }
 
   private func configure(_ durability: Durability) throws(Failure) {
@@ -123,6 +128,7 @@ public final class Database {
   }
 
   private func prepared(_ sql: StaticString) throws(Failure) -> OpaquePointer {
+    guard let connection else { throw Failure(.storageFailed, "the data file is closed") }
     let key = UInt(bitPattern: sql.utf8Start)
     if let found = statements[key] { return found }
     var made: OpaquePointer?

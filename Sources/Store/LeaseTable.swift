@@ -6,21 +6,29 @@ public struct LeaseTable {
 
   public init(_ database: Database) { self.database = database }
 
-  /// Take it, renew it, or take over an expired one; false: another holds it.
-  public func take(
-    _ name: String, holder: [UInt8], until expiresMS: Int64, now: Int64
-  ) throws(Failure) -> Bool {
+  /// Take or renew it. The caller has seen, in the same transaction, that no other holds it.
+  public func take(_ name: String, holder: [UInt8], until expiresMS: Int64) throws(Failure) {
     try database.run(
       """
       INSERT INTO lease(name, holder, expires_ms) VALUES (?1, ?2, ?3)
       ON CONFLICT(name) DO UPDATE SET holder = ?2, expires_ms = ?3
-        WHERE holder = ?2 OR expires_ms <= ?4 OR expires_ms > ?4 + 3600000
-      """, .text(name), .blob(holder), .int(expiresMS), .int(now)) == 1
+      """, .text(name), .blob(holder), .int(expiresMS))
   }
 
   public func release(_ name: String, holder: [UInt8]) throws(Failure) {
     try database.run(
       "DELETE FROM lease WHERE name = ?1 AND holder = ?2", .text(name), .blob(holder))
+  }
+
+  /// Another's lease that has not run out; one that ends absurdly late was written under a wrong
+  /// clock and counts as run out.
+  public func holder(_ name: String, notBy holder: [UInt8], now: Int64) throws(Failure) -> [UInt8]? {
+    try database.first(
+      """
+      SELECT holder FROM lease
+      WHERE name = ?1 AND holder <> ?2 AND expires_ms > ?3 AND expires_ms <= ?3 + 3600000
+      """, .text(name), .blob(holder), .int(now)
+    ) { (row) throws(Failure) in row.blob(0) }
   }
 
   /// When another's lease runs out; nil: it is free or ours.

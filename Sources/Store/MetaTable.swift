@@ -14,6 +14,8 @@ public struct MetaTable {
     case cohort = "cohort"
     /// When the last drain was completed.
     case lastDrain = "last_drain_ms"
+    /// The key store has not yet confirmed that the biometric key is erased.
+    case eraseOwed = "erase_owed"
   }
 
   let database: Database

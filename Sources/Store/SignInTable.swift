@@ -56,6 +56,12 @@ public struct RevocationTable {
     ) { (row) throws(Failure) in Job(id: row.int(0), sealed: row.blob(1), attempts: row.int(2)) }
   }
 
+  public func find(_ id: Int64) throws(Failure) -> Job? {
+    try database.first("SELECT id, sealed, attempts FROM revocation WHERE id = ?", .int(id)) {
+      (row) throws(Failure) in Job(id: row.int(0), sealed: row.blob(1), attempts: row.int(2))
+    }
+  }
+
   /// When the next one is due; nil: there is none.
   public func nextMS() throws(Failure) -> Int64? {
     try database.first("SELECT min(max(not_before_ms, lease_ms)) FROM revocation") {

@@ -66,10 +66,26 @@ public final class Key {
   }
 
   public enum Purpose: UInt64, Sendable {
+    /// Tags that find rows.
     case lookup = 1
+    /// Events, by whoever uses the device.
     case notices = 2
+    /// Verifiers of sign-ins under way.
     case signIns = 3
+    /// Sessions that are still to be revoked.
     case revocations = 4
+    /// The parent of every user's queue key.
+    case queues = 5
+  }
+
+  /// A key for one value of many, such as a user: keyed BLAKE2b with 256 bits.
+  public func derived(for value: [UInt8]) throws(Failure) -> Key {
+    let result = try SecretBytes(count: Key.size, room: .guarded)
+    let done = crypto_generichash(
+      result.start.assumingMemoryBound(to: UInt8.self), Key.size, value, UInt64(value.count),
+      secret.start.assumingMemoryBound(to: UInt8.self), Key.size)
+    guard done == 0 else { throw .defect("a key could not be derived") }
+    return Key(fresh: result)
   }
 
   // MARK: Sealing

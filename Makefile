@@ -1,0 +1,141 @@
+# Holdfast. `make demo` shows it at work, `make test` runs every test; both install what is missing.
+#
+#   make lib      build/lib/libholdfast.so (Embedded Swift), build/lib-runtime/libholdfast.so (ordinary
+#                 Swift), build/lib/libholdfast_http.so, build/include/
+#   make bench    cold start, enqueue and drain against a C floor
+#   make install  header, libraries, pkg-config and CMake files below PREFIX (DESTDIR is honoured)
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := lib
+
+VERSION := 0.1.0
+PREFIX ?= /usr/local
+SWIFT ?= swift
+SWIFT_BIN := $(dir $(shell command -v $(SWIFT)))
+TOOLCHAIN := $(abspath $(SWIFT_BIN)/..)
+CLANG := $(SWIFT_BIN)clang
+TRIPLE := $(shell uname -m)-unknown-linux-gnu
+UNICODE := $(TOOLCHAIN)/lib/swift/embedded/$(TRIPLE)/libswiftUnicodeDataTables.a
+PYTHON := .venv/bin/python
+
+SOURCES := Package.swift $(shell find Sources -name '*.swift' -o -name '*.c' -o -name '*.h' -o -name '*.modulemap') \
+  include/holdfast.h include/module.modulemap
+HTTP_SOURCES := $(wildcard Sources/HoldfastHTTP/*.c)
+LIBRARIES := -lsqlite3 -lsodium -ljansson
+# Exported: the header's functions alone. Unloading is impossible (handles and allocator hooks outlive
+# it), and every free() zeroes first.
+LINK := -Wl,--version-script=.build/holdfast.map,--gc-sections,-z,nodelete,-z,defs,-z,relro,-z,now \
+  -Wl,--wrap=free -Wl,-soname,libholdfast.so
+LINK_SWIFTC := $(foreach flag,--version-script=.build/holdfast.map --gc-sections -z nodelete -z relro -z now --wrap=free \
+  -soname libholdfast.so,-Xlinker $(flag))
+
+.PHONY: lib deps demo test bench format lint install clean test-swift test-python
+
+lib: build/lib/libholdfast.so build/lib-runtime/libholdfast.so build/lib/libholdfast_http.so build/include/holdfast.h
+
+# ---- what is needed ----
+
+APT := libsqlite3-dev libsodium-dev libjansson-dev libcurl4-openssl-dev postgresql python3-venv binutils pkg-config curl ca-certificates
+REQUIREMENTS := $(wildcard examples/backend/requirements.txt Tests/*/requirements.txt bindings/python/requirements*.txt)
+
+deps: .build/deps.stamp .venv/stamp
+
+.build/deps.stamp: Makefile
+	@mkdir -p .build
+	@missing=""; for package in $(APT); do \
+	  dpkg-query -W -f='$${Status}' $$package 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$package"; done; \
+	if [ -n "$$missing" ]; then \
+	  echo "installing:$$missing"; \
+	  sudo=""; [ "$$(id -u)" = 0 ] || sudo=sudo; \
+	  $$sudo apt-get update -qq > .build/apt.log 2>&1 || { cat .build/apt.log; exit 1; }; \
+	  $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >> .build/apt.log 2>&1 \
+	    || { tail -20 .build/apt.log; exit 1; }; fi
+	@command -v $(SWIFT) > /dev/null || { echo "Swift 6.3 is needed: https://www.swift.org/install"; exit 1; }
+	@touch $@
+
+.venv/stamp: $(REQUIREMENTS) .build/deps.stamp
+	@[ -x .venv/bin/python ] || python3 -m venv .venv
+	@.venv/bin/python -m pip install -q --disable-pip-version-check $(foreach file,$(REQUIREMENTS),-r $(file))
+	@touch $@
+
+# ---- the libraries ----
+
+.build/holdfast.map: Makefile
+	@mkdir -p .build
+	@echo 'HOLDFAST_1 { global: holdfast_*; local: *; };' > $@
+
+.build-embedded/release/libHoldfastStatic.a: $(SOURCES) | .build/deps.stamp
+	@$(SWIFT) build -c release --traits Embedded --scratch-path .build-embedded --product HoldfastStatic
+
+build/lib/libholdfast.so: .build-embedded/release/libHoldfastStatic.a .build/holdfast.map
+	@mkdir -p build/lib
+	@$(CLANG) -shared -fuse-ld=lld -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(UNICODE) $(LINK) $(LIBRARIES) -lm
+	@strip $@
+
+.build-runtime/release/libHoldfastStatic.a: $(SOURCES) | .build/deps.stamp
+	@$(SWIFT) build -c release --scratch-path .build-runtime --product HoldfastStatic
+
+build/lib-runtime/libholdfast.so: .build-runtime/release/libHoldfastStatic.a .build/holdfast.map
+	@mkdir -p build/lib-runtime
+	@$(SWIFT_BIN)swiftc -emit-library -static-stdlib -o $@ -Xlinker --whole-archive -Xlinker $< -Xlinker --no-whole-archive \
+	  $(LINK_SWIFTC) $(LIBRARIES)
+	@strip $@
+
+build/lib/libholdfast_http.so: $(HTTP_SOURCES) $(wildcard Sources/HoldfastHTTP/*.h Sources/HoldfastHTTP/include/*.h) build/lib/libholdfast.so
+	@$(CLANG) -shared -fPIC -O2 -fvisibility=hidden -Wall -Wextra -Werror -pthread -Iinclude -ISources/HoldfastHTTP/include \
+	  -o $@ $(HTTP_SOURCES) -Wl,-z,relro,-z,now,-soname,libholdfast_http.so -Lbuild/lib -lholdfast -lcurl -ljansson -Wl,-rpath,'$$ORIGIN'
+	@strip $@
+
+build/include/holdfast.h: include/holdfast.h include/holdfast.schema.json include/module.modulemap \
+    $(wildcard Sources/HoldfastHTTP/include/*.h)
+	@mkdir -p build/include
+	@cp include/holdfast.h include/holdfast.schema.json include/module.modulemap $(wildcard Sources/HoldfastHTTP/include/*.h) build/include/
+
+# ---- the tour ----
+
+build/bin/holdfast-tour: $(wildcard examples/c/*.c examples/c/*.h) lib
+	@mkdir -p build/bin
+	@$(CLANG) -std=c11 -O1 -g -Wall -Wextra -Werror -Iinclude -ISources/HoldfastHTTP/include -o $@ $(wildcard examples/c/*.c) \
+	  -Lbuild/lib -lholdfast -lholdfast_http -ljansson -lcurl -pthread -Wl,-rpath,'$$ORIGIN/../lib'
+
+demo: deps lib build/bin/holdfast-tour
+	@examples/c/demo.sh
+
+# ---- tests ----
+
+test: deps lib build/bin/holdfast-tour
+	@$(MAKE) --no-print-directory test-swift
+	@$(MAKE) --no-print-directory test-python
+
+test-swift:
+	@$(SWIFT) test --scratch-path .build-test
+
+test-python:
+	@$(PYTHON) -m pytest -q Tests bindings
+
+bench: deps lib
+	@$(PYTHON) Tests/benchmarks/bench.py
+
+# ---- house ----
+
+format:
+	@$(SWIFT) format -i -r Sources Tests Package.swift
+	@! command -v clang-format > /dev/null || clang-format -i $$(git ls-files '*.c' '*.h')
+
+lint: deps
+	@$(SWIFT) format lint -s -r Sources Tests Package.swift
+	@.venv/bin/ruff check bindings Tests examples
+	@.venv/bin/mypy --strict bindings/python/src
+
+install: lib
+	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/share/holdfast
+	install -m 644 build/include/*.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 build/include/holdfast.schema.json $(DESTDIR)$(PREFIX)/share/holdfast
+	install -m 755 build/lib/libholdfast.so build/lib/libholdfast_http.so $(DESTDIR)$(PREFIX)/lib
+	printf 'prefix=%s\nlibdir=$${prefix}/lib\nincludedir=$${prefix}/include\n\nName: holdfast\nDescription: Sessions, tenants, an offline queue and an encrypted cache for apps on Supabase\nVersion: %s\nRequires.private: sqlite3 libsodium jansson\nLibs: -L$${libdir} -lholdfast\nCflags: -I$${includedir}\n' \
+	  '$(PREFIX)' '$(VERSION)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/holdfast.pc
+
+clean:
+	rm -rf build .build .build-*

@@ -1,0 +1,122 @@
+public import Base
+public import Policy
+public import Supabase
+
+/// What a role may open.
+public struct RoleRoutes {
+  public var role: String
+  public var home: String
+  public var screens: [String]
+}
+
+/// The bounds that an organisation sets, in milliseconds.
+public struct Limits {
+  public enum Biometric: String, CaseIterable, Sendable { case required, preferred, off }
+
+  public var sessionWindowMS: Int64 = 43_200_000
+  public var backgroundTimeoutMS: Int64 = 300_000
+  public var offlineLimitMS: Int64 = 1_209_600_000
+  public var guardTimeoutMS: Int64 = 2500
+  public var refreshMarginMS: Int64 = 90_000
+  public var biometric: Biometric = .required
+}
+
+/// The config of `holdfast_open`, read strictly.
+public struct Configuration {
+  public var dataFolder: String
+  public var backend: Backend
+  public var methods: [AuthMethod]
+  public var redirectURL: String
+  public var routes: [RoleRoutes]
+  public var limits: Limits
+  public var language: Language
+  public var clock: Clock.Kind
+
+  public enum KeyStoreKind: String, CaseIterable, Sendable { case file }
+
+  public static func read(_ config: JSON) throws(Failure) -> Configuration {
+    let fields = try Fields(
+      config,
+      known: [
+        "data_dir", "backend", "auth_methods", "redirect_url", "routes", "policy", "locale",
+        "keystore", "clock",
+      ])
+    if let keyStore = try fields.fields(ifPresent: "keystore", known: ["kind"]) {
+      _ = try keyStore.choice("kind", KeyStoreKind.self)
+    }
+    let folder = try fields.string("data_dir")
+    if folder.utf8.contains(0) { throw fields.invalid("data_dir", "a path is expected") }
+    _ = try fields.required("backend")
+    return Configuration(
+      dataFolder: folder,
+      backend: try Backend.read(
+        try fields.fields(
+          "backend", known: ["url", "api_key", "queue", "memberships", "contacts", "summary"])),
+      methods: try AuthMethod.readAll(fields),
+      redirectURL: try fields.string(ifPresent: "redirect_url") ?? "holdfast://signed-in",
+      routes: try readRoutes(fields),
+      limits: try readLimits(fields),
+      language: try fields.choice(ifPresent: "locale", Language.self) ?? .nb,
+      clock: try fields.choice(ifPresent: "clock", Clock.Kind.self) ?? .system)
+  }
+
+  private static func readLimits(_ config: Fields) throws(Failure) -> Limits {
+    var limits = Limits()
+    let known = [
+      "session_window_s", "background_timeout_s", "offline_limit_s", "guard_timeout_ms",
+      "refresh_margin_s", "biometric",
+    ]
+    guard let fields = try config.fields(ifPresent: "policy", known: known) else { return limits }
+    let seconds: ClosedRange<Int64> = 0...315_360_000
+    if let value = try fields.integer(ifPresent: "session_window_s", in: seconds) {
+      limits.sessionWindowMS = value * 1000
+    }
+    if let value = try fields.integer(ifPresent: "background_timeout_s", in: seconds) {
+      limits.backgroundTimeoutMS = value * 1000
+    }
+    if let value = try fields.integer(ifPresent: "offline_limit_s", in: seconds) {
+      limits.offlineLimitMS = value * 1000
+    }
+    if let value = try fields.integer(ifPresent: "guard_timeout_ms", in: 0...60_000) {
+      limits.guardTimeoutMS = value
+    }
+    if let value = try fields.integer(ifPresent: "refresh_margin_s", in: 0...86_400) {
+      limits.refreshMarginMS = value * 1000
+    }
+    if let value = try fields.choice(ifPresent: "biometric", Limits.Biometric.self) {
+      limits.biometric = value
+    }
+    return limits
+  }
+
+  private static func readRoutes(_ config: Fields) throws(Failure) -> [RoleRoutes] {
+    guard let value = config.optional("routes") else { return defaultRoutes }
+    guard value.kind == .object, value.count > 0 else {
+      throw config.wrongType("routes", "an object of roles")
+    }
+    var result: [RoleRoutes] = []
+    for (role, entry) in value.members {
+      let at = config.pointer("routes") + "/" + JSONPointer.escape(role)
+      let fields = try Fields(entry, at: at, known: ["home", "screens"])
+      let home = try fields.string("home")
+      let screens = try fields.strings(ifPresent: "screens") ?? ["*"]
+      guard screens.contains(where: { RoutePolicy.allows(home, screens: [$0]) }) else {
+        throw fields.invalid("home", "the home route is not among the screens")
+      }
+      result.append(RoleRoutes(role: role, home: home, screens: screens))
+    }
+    return result
+  }
+
+  private static var defaultRoutes: [RoleRoutes] {
+    [
+      RoleRoutes(
+        role: "peer_mentor", home: "/mentor",
+        screens: ["/mentor", "/mentor/*", "/contacts", "/contacts/*", "/activities", "/activities/*"]),
+      RoleRoutes(role: "coordinator", home: "/coordinator", screens: ["*"]),
+      RoleRoutes(role: "org_admin", home: "/admin", screens: ["*"]),
+    ]
+  }
+
+  public func routes(for role: String) -> RoleRoutes? { routes.first { $0.role == role } }
+}

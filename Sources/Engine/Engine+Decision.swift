@@ -1,0 +1,319 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Vault
+
+/// What the host was last told to show.
+struct Shown {
+  /// What identifies it: screen, route, organisation and banners.
+  var mark = ""
+  /// A `wait` was told: an event must follow.
+  var awaits = false
+}
+
+/// The membership check of this process.
+struct GuardState {
+  /// The server is to be asked, or being asked.
+  var wanted = false
+  /// Since when somebody waits for it, by the monotonic clock.
+  var sinceMS: Int64 = 0
+  /// It answered in this process.
+  var confirmed = false
+  /// The last try failed; the next one follows by back-off.
+  var failed = false
+}
+
+extension Engine {
+  /// How far behind an earlier reading the device's clock may be before it counts as moved back.
+  private static var clockToleranceMS: Int64 { 60_000 }
+  /// Online rejections with unknown codes in a row, after which the sign-in is shown.
+  private static var deniedAfter: Int64 { 3 }
+
+  /// Ask the server for the memberships; `anew` restarts the time-out.
+  func askGuard(_ now: Instant, anew: Bool) {
+    if anew {
+      guarding = GuardState()
+    }
+    if !guarding.wanted { guarding.sinceMS = now.monotonicMS }
+    guarding.wanted = true
+    guarding.failed = false
+  }
+
+  // MARK: Measuring
+
+  /// Measure everything that a decision depends on.
+  func measure(
+    _ occasion: Situation.Occasion, outcome: Situation.Outcome = .none
+  ) throws(Failure) -> (situation: Situation, row: SessionRow) {
+    let now = clock.now()
+    let keys = try ring.state(for: main)
+    let row = try sessions.read()
+    let record = keys == .ready ? try synchronize(row) : .missing
+    let running = occasion == .navigate
+    let newest = max(
+      row.seenWallMS, row.authenticatedMS, row.validatedMS, row.backgroundWallMS ?? 0)
+    let movedBack = !running && now.wallMS < newest - Engine.clockToleranceMS
+    let situation = Situation(
+      occasion: occasion, keys: keys, record: record, clock: movedBack ? .movedBack : .steady,
+      token: try isExpired(row, now) ? .expired : .valid,
+      window: window(row, now, running: running), absence: absence(row, now),
+      network: online ? .online : .offline, presence: presence(row), outcome: outcome,
+      membership: membership(), freshness: freshness(now), lockedByUser: row.locked,
+      denied: row.rejections >= Engine.deniedAfter)
+    return (situation, row)
+  }
+
+  /// Whether the access token has ended, in server time; by the monotonic clock if it came in this
+  /// process.
+  func isExpired(_ row: SessionRow, _ now: Instant, margin: Int64 = 0) throws(Failure) -> Bool {
+    if let tokenEnds, tokenEnds.generation <= row.generation, open != nil,
+      tokenEnds.bootID == now.bootID
+    {
+      return now.monotonicMS >= tokenEnds.monotonicMS - margin
+    }
+    return try serverMS(now) >= row.expiresMS - margin
+  }
+
+  private func window(_ row: SessionRow, _ now: Instant, running: Bool) -> Situation.Window {
+    if now.wallMS - row.validatedMS > configuration.limits.offlineLimitMS { return .pastLimit }
+    // Somebody who works is not interrupted; the window counts when he comes back.
+    if running { return .inside }
+    return now.wallMS - row.authenticatedMS > configuration.limits.sessionWindowMS
+      ? .outside : .inside
+  }
+
+  /// Time in the background: by the monotonic clock within a boot, else by the device's clock.
+  private func absence(_ row: SessionRow, _ now: Instant) -> Situation.Absence {
+    guard let since = row.backgroundWallMS else { return .brief }
+    var away = now.wallMS - since
+    if row.backgroundBoot == now.bootID, let monotonic = row.backgroundMonotonicMS {
+      away = now.monotonicMS - monotonic
+    }
+    return away > configuration.limits.backgroundTimeoutMS ? .long : .brief
+  }
+
+  private func presence(_ row: SessionRow) -> Situation.Presence {
+    switch configuration.limits.biometric {
+    case .off: return .off
+    case .required: return row.wrapBiometric == nil ? .required : .available
+    case .preferred: return row.wrapBiometric == nil ? .unenrolled : .available
+    }
+  }
+
+  private func membership() -> Situation.Membership {
+    guard let open, let list = open.memberships else { return .unasked }
+    if open.choice != nil {
+      guard let chosen = open.chosen, chosen.active else { return .revoked }
+      if !chosen.orgActive { return .disabled }
+      return configuration.routes(for: chosen.role) == nil ? .unknownRole : .active
+    }
+    if list.isEmpty { return .noneAtAll }
+    let usable = list.filter { $0.active && $0.orgActive }
+    if usable.count == 1, configuration.routes(for: usable[0].role) != nil { return .single }
+    return usable.isEmpty && !list.contains(where: { $0.active }) ? .noneAtAll : .unchosen
+  }
+
+  private func freshness(_ now: Instant) -> Situation.Freshness {
+    if guarding.confirmed { return .confirmed }
+    guard guarding.wanted else { return .cached }
+    guard online, !guarding.failed,
+      now.monotonicMS - guarding.sinceMS < configuration.limits.guardTimeoutMS
+    else { return .unreachable }
+    return .pending
+  }
+
+  /// Whether data may be shown and changed: the session is open and no lock is due.
+  func canUse(_ situation: Situation) -> Bool {
+    guard situation.record == .open else { return false }
+    let screen = SessionPolicy.decide(situation).screen
+    return screen == .home || screen == .selectOrg || (screen == .wait && situation.keys == .ready)
+  }
+
+  /// The open session, or the failure that a data call answers with.
+  func requireSession() throws(Failure) -> OpenSession {
+    let situation = try measure(.navigate).situation
+    _ = try keys()
+    switch situation.record {
+    case .missing, .ended, .corrupt: throw Failure(.sessionNone, "nobody is signed in")
+    case .sealed: throw Failure(.sessionLocked, "the session is locked")
+    case .open: break
+    }
+    guard canUse(situation), let open else {
+      throw Failure(.sessionLocked, "the session is locked")
+    }
+    return open
+  }
+
+  /// The open session and its chosen, usable organisation.
+  func requireOrganisation() throws(Failure) -> (session: OpenSession, org: Membership) {
+    let session = try requireSession()
+    guard session.choice != nil else {
+      throw Failure(.orgNone, "no organisation is chosen")
+    }
+    guard let chosen = session.chosen, chosen.active else {
+      throw Failure(.orgRevoked, "the membership has ended")
+    }
+    guard chosen.orgActive else { throw Failure(.orgDisabled, "the organisation is disabled") }
+    return (session, chosen)
+  }
+
+  // MARK: Deciding
+
+  func decide(_ occasion: Situation.Occasion) throws(Failure) -> JSON {
+    try present(try measure(occasion).situation)
+  }
+
+  /// Judge a situation, carry out what the verdict asks for, and render the decision.
+  func present(_ situation: Situation) throws(Failure) -> JSON {
+    var verdict = SessionPolicy.decide(situation)
+    try carryOut(&verdict)
+    let decision = try render(verdict)
+    shown.mark = mark(of: decision)
+    shown.awaits = verdict.screen == .wait
+    return decision
+  }
+
+  private func carryOut(_ verdict: inout Verdict) throws(Failure) {
+    if verdict.quarantine { try quarantine() }
+    if verdict.forget { try clearSession(ended: nil) }
+    if verdict.lock { try lock(try sessions.read(), byUser: false) }
+    if verdict.chooseOnly, let open,
+      let only = open.memberships?.first(where: { $0.active && $0.orgActive })
+    {
+      _ = try choose(only.orgID, open)
+    }
+  }
+
+  /// The device key is gone: the files can't be read here. They are kept, under another name.
+  private func quarantine() throws(Failure) {
+    let folder = configuration.dataFolder
+    let now = clock.now()
+    forgetSession()
+    cacheFile = nil
+    flights = []
+    main.close()
+    _ = try Files.setAside(Files.mainPath(in: folder), "keyless", at: now.wallMS)
+    _ = try Files.setAside(Files.cachePath(in: folder), "keyless", at: now.wallMS)
+    main = try Files.openMain(in: folder)
+    ring.forget()
+  }
+
+  /// Wipe the session row; the queue stays. `ended`: what the user is told at the next start.
+  func clearSession(ended: String?) throws(Failure) {
+    let row = try sessions.read()
+    _ = try swapSession(expecting: row.generation) { (row) throws(Failure) in
+      var empty = SessionRow()
+      empty.generation = row.generation
+      empty.seenWallMS = row.seenWallMS
+      empty.ended = ended
+      row = empty
+    }
+    forgetSession()
+    dropCache()
+  }
+
+  /// An event follows when what the host shows is no longer what it should show.
+  func noticeChange() throws(Failure) {
+    guard !shown.mark.isEmpty else { return }
+    var situation = try measure(.navigate).situation
+    // Whoever waits for the guard is told when it has answered; whoever works goes on meanwhile.
+    if !shown.awaits { situation.occasion = .foreground }
+    var verdict = SessionPolicy.decide(situation)
+    if verdict.screen == .wait, shown.awaits { return }
+    let before = shown
+    try carryOut(&verdict)
+    let decision = try render(verdict)
+    let now = mark(of: decision)
+    guard before.awaits || now != before.mark else { return }
+    shown.mark = now
+    shown.awaits = verdict.screen == .wait
+    try events.tell(["type": "decision", "decision": decision], meta)
+  }
+
+  // MARK: Rendering
+
+  private func mark(of decision: JSON) -> String {
+    var parts: [String] = []
+    parts.append(decision["screen"]?.string ?? "")
+    parts.append(decision["route"]?.string ?? "")
+    parts.append(decision["org"]?["id"]?.string ?? "")
+    for banner in decision["banners"]?.elements ?? [] {
+      parts.append(banner["code"]?.string ?? "")
+    }
+    return parts.joined(separator: "|")
+  }
+
+  func render(_ verdict: Verdict) throws(Failure) -> JSON {
+    let now = clock.now()
+    let chosen = verdict.screen == .home ? open?.chosen : nil
+    var deadline: Int64?
+    if verdict.screen == .wait {
+      let left = guarding.sinceMS + configuration.limits.guardTimeoutMS - now.monotonicMS
+      deadline = now.wallMS + max(0, left)
+    }
+    return [
+      "screen": .string(verdict.screen.rawValue),
+      "reason": .string(verdict.reason.rawValue),
+      "route": JSON(chosen.flatMap { configuration.routes(for: $0.role)?.home }),
+      "org": chosen.map {
+        ["id": .string($0.orgID.text), "name": .string($0.name), "role": .string($0.role)]
+      } ?? .null,
+      "message": message(for: verdict.reason),
+      "methods": verdict.screen == .signIn ? methods() : [],
+      "orgs": verdict.screen == .selectOrg ? organisations() : [],
+      "banners": try banners(stale: verdict.stale, offline: verdict.offline),
+      "deadline_ms": JSON(deadline),
+    ]
+  }
+
+  func methods() -> JSON {
+    .array(
+      configuration.methods.map {
+        [
+          "id": .string($0.id), "label": .string($0.label), "flow": .string($0.flow.rawValue),
+        ]
+      })
+  }
+
+  func organisations() -> JSON {
+    .array((open?.memberships ?? []).map { organisation($0) })
+  }
+
+  func organisation(_ it: Membership) -> JSON {
+    [
+      "org_id": .string(it.orgID.text), "name": .string(it.name), "role": .string(it.role),
+      "status": it.active ? (it.orgActive ? "active" : "disabled") : "revoked",
+      "current": .bool(it.orgID == open?.choice),
+    ]
+  }
+
+  func banners(stale: Bool, offline: Bool) throws(Failure) -> JSON {
+    var list: [JSON] = []
+    let row = try sessions.read()
+    if offline { list.append(banner(.offline, asOf: nil)) }
+    if stale { list.append(banner(.staleData, asOf: row.membershipsMS)) }
+    return .array(list)
+  }
+
+  func banner(_ it: Banner, asOf: Int64?) -> JSON {
+    [
+      "code": .string(it.rawValue), "tone": .string(it.tone.rawValue),
+      "text": .string(Words.text(it.word, configuration.language)), "as_of_ms": JSON(asOf),
+    ]
+  }
+
+  func message(for reason: Reason) -> JSON {
+    guard let word = reason.word else { return .null }
+    return [
+      "code": .string(reason.rawValue),
+      "text": .string(
+        Words.text(word, configuration.language, organisation: open?.chosen?.name)),
+    ]
+  }
+
+  func words(_ code: String) -> JSON {
+    guard let word = Word(rawValue: code) else { return .string("") }
+    return .string(Words.text(word, configuration.language))
+  }
+}

@@ -1,0 +1,287 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Vault
+
+/// Services that back off each for themselves.
+enum Service: String {
+  case auth, rest
+}
+
+/// A request that the host was given and that has no answer yet.
+struct Flight {
+  enum Content {
+    case refresh
+    case validate
+    case guardian
+    case signIn(Exchange)
+    case revoke(job: Int64, refreshing: Bool)
+    case upload(UploadBatch)
+    case readBack(UploadBatch)
+    case contacts(ContactsPull)
+    case summary(org: UUID)
+    case live(LiveRequest)
+  }
+
+  let id: Int64
+  let purpose: Purpose
+  let content: Content
+  /// The session's generation when it was sent.
+  let generation: Int64
+  /// When it counts as timed out, by the monotonic clock.
+  let deadlineMS: Int64
+}
+
+extension Engine {
+  /// What a request may take beyond its time-out before its answer is ignored.
+  private static var graceMS: Int64 { 5000 }
+
+  public func poll(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(request, known: ["ack"])
+    if let ack = try fields.integer(ifPresent: "ack", in: 0...Fields.safe.upperBound) {
+      try notices.acknowledge(upTo: ack, for: try sessions.read().owner)
+    }
+    let now = clock.now()
+    if try meta.int(.eraseOwed) == 1 { try eraseBiometricKey() }
+    try expireFlights(now)
+    try noticeChange()
+    var requests: [JSON] = []
+    while let job = try nextJob(now) {
+      guard let request = try launch(job, now) else { continue }
+      requests.append(request)
+    }
+    return [
+      "requests": .array(requests), "events": .array(try takeEvents()),
+      "wake_in_ms": JSON(try wakeIn(now)),
+    ]
+  }
+
+  /// Whether `poll` would have something.
+  public func hasWork() throws(Failure) -> Bool {
+    let now = clock.now()
+    if try hasEvents() { return true }
+    if flights.contains(where: { $0.deadlineMS <= now.monotonicMS }) { return true }
+    if try nextJob(now) != nil { return true }
+    return shown.awaits && freshness(now) == .unreachable
+  }
+
+  /// `wake_in_ms`, for a thread that waits.
+  public func dueIn() throws(Failure) -> Int64? { try wakeIn(clock.now()) }
+
+  // MARK: Jobs
+
+  /// What is to be sent next.
+  enum Job {
+    case refresh(OpenSession)
+    case validate(OpenSession)
+    case guardian(OpenSession)
+    case signIn(Exchange)
+    case revoke(RevocationTable.Job)
+    case upload(OpenSession)
+    case readBack(OpenSession, UploadBatch)
+    case contacts(OpenSession, ContactsPull)
+    case summary(OpenSession, UUID)
+    case live(OpenSession, LiveRequest)
+  }
+
+  func isFlying(_ purpose: Purpose) -> Bool {
+    flights.contains { $0.purpose == purpose }
+  }
+
+  /// The most urgent request that can be sent now, or nil. Reads only; what it names is made due
+  /// or not by the files and the clock alone.
+  func nextJob(_ now: Instant) throws(Failure) -> Job? {
+    guard online, ring.keys != nil else { return nil }
+    let mayAuth = try backoffs.read(Service.auth.rawValue).notBeforeMS <= now.wallMS
+    if mayAuth, let exchange, !isFlying(.signIn) { return .signIn(exchange) }
+    if mayAuth, !isFlying(.revoke), let job = try revocations.due(now: now.wallMS) {
+      return .revoke(job)
+    }
+    let (situation, row) = try measure(.navigate)
+    guard canUse(situation), let open else { return nil }
+    if try needsRefresh(open, row, now) {
+      guard mayAuth, !isFlying(.refresh), try mayRefresh(now) else { return nil }
+      return .refresh(open)
+    }
+    if try isExpired(row, now) { return nil }
+    if mayAuth, owesValidation, !isFlying(.validate) { return .validate(open) }
+    let mayRest = try backoffs.read(Service.rest.rawValue).notBeforeMS <= now.wallMS
+    guard mayRest else { return nil }
+    if guarding.wanted, !isFlying(.guard_) { return .guardian(open) }
+    if let live = liveRequests.first(where: { !$0.sent }) { return .live(open, live) }
+    if !isFlying(.upload) {
+      if let batch = readBack.first { return .readBack(open, batch) }
+      try reclaimLeases(at: now)
+      try queue.promote(of: open.owner, now: now.wallMS)
+      if try queue.has(.pending, of: open.owner) { return .upload(open) }
+    }
+    return try nextPull(open, now)
+  }
+
+  /// Turn a job into a request in flight; nil when it has become needless meanwhile.
+  private func launch(_ job: Job, _ now: Instant) throws(Failure) -> JSON? {
+    let backend = configuration.backend
+    switch job {
+    case .refresh(let open):
+      guard try beginRefresh(open, now) else { return nil }
+      return try fly(
+        AuthRequests.refresh(backend, token: open.refreshToken), .refresh, open.generation, now)
+    case .validate(let open):
+      return try fly(
+        AuthRequests.user(backend, bearer: open.accessToken), .validate, open.generation, now)
+    case .guardian(let open):
+      return try fly(
+        RestRequests.memberships(backend, bearer: open.accessToken), .guardian, open.generation,
+        now)
+    case .signIn(let exchange):
+      return try fly(
+        try exchange.request(backend), .signIn(exchange), try sessions.read().generation, now)
+    case .revoke(let job): return try launchRevocation(job, now)
+    case .upload(let open): return try launchUpload(open, now)
+    case .readBack(let open, let batch):
+      readBack.removeFirst()
+      return try fly(
+        RestRequests.readBack(
+          backend, kind: batch.kind, ids: batch.items.map { $0.id }, bearer: open.accessToken),
+        .readBack(batch), open.generation, now)
+    case .contacts(let open, let pull):
+      return try fly(
+        try pull.request(backend, open.accessToken), .contacts(pull), open.generation, now)
+    case .summary(let open, let org):
+      return try fly(
+        RestRequests.summary(backend, org: org, bearer: open.accessToken), .summary(org: org),
+        open.generation, now)
+    case .live(let open, let live):
+      markSent(live)
+      return try fly(
+        RestRequests.contactLive(
+          backend, id: live.contact, columns: backend.contactColumns + backend.withheld,
+          bearer: open.accessToken),
+        .live(live), open.generation, now)
+    }
+  }
+
+  func fly(
+    _ request: Request, _ content: Flight.Content, _ generation: Int64, _ now: Instant
+  ) throws(Failure) -> JSON {
+    lastFlight += 1
+    let rendered = try request.rendered(id: lastFlight)
+    flights.append(
+      Flight(
+        id: lastFlight, purpose: request.purpose, content: content, generation: generation,
+        deadlineMS: now.monotonicMS + request.timeoutMS + Engine.graceMS))
+    Log.line(.debug, "request \(lastFlight): \(request.purpose.rawValue)")
+    return rendered
+  }
+
+  // MARK: Answers
+
+  public func complete(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(request, known: ["id", "status", "headers", "body", "error"])
+    let id = try fields.integer("id", in: 0...Fields.safe.upperBound)
+    let now = clock.now()
+    let reply = try Reply.read(fields, nowMS: try serverMS(now))
+    try expireFlights(now)
+    guard let index = flights.firstIndex(where: { $0.id == id }) else { return ["accepted": false] }
+    if reply.status != 0 { try learnServerTime(reply.dateMS, now) }
+    // Out of the list only when it is dealt with: after a failure of storage the answer may come
+    // again.
+    let flight = flights[index]
+    try handle(flight, reply, now)
+    flights.removeAll { $0.id == id }
+    try noticeChange()
+    return ["accepted": true]
+  }
+
+  private func expireFlights(_ now: Instant) throws(Failure) {
+    let late = flights.filter { $0.deadlineMS <= now.monotonicMS }
+    for flight in late {
+      try handle(flight, Reply.timedOut, now)
+      flights.removeAll { $0.id == flight.id }
+    }
+  }
+
+  private func handle(_ flight: Flight, _ reply: Reply, _ now: Instant) throws(Failure) {
+    let row = try sessions.read()
+    _ = try synchronize(row)
+    let isCurrent = row.generation == flight.generation
+    Log.line(.debug, "answer \(flight.id): \(flight.purpose.rawValue), status \(reply.status)")
+    switch flight.content {
+    case .refresh: try refreshed(flight, reply, now)
+    case .validate: if isCurrent { try validated(reply, now) }
+    case .guardian: if isCurrent { try guarded(reply, now) }
+    case .signIn(let exchange): try signedIn(exchange, flight, reply, now)
+    case .revoke(let job, let refreshing): try revoked(job, refreshing, reply, now)
+    case .upload(let batch): try uploaded(batch, isCurrent, reply, now)
+    case .readBack(let batch): try confirmed(batch, isCurrent, reply, now)
+    case .contacts(let pull): if isCurrent { try pulled(pull, reply, now) }
+    case .summary(let org): if isCurrent { try summarised(org, reply, now) }
+    case .live(let live): if isCurrent { try fetched(live, reply, now) }
+    }
+  }
+
+  // MARK: Back-off
+
+  /// The next try of a service: full jitter, with the server's `Retry-After` as a floor.
+  func backOff(_ service: Service, _ reply: Reply, _ now: Instant) throws(Failure) {
+    let attempts = try backoffs.read(service.rawValue).attempts + 1
+    let delay = Backoff.delayMS(
+      attempt: Int(attempts), random: Random.word(), floorMS: reply.retryAfterMS ?? 0)
+    try backoffs.set(service.rawValue, attempts: attempts, notBeforeMS: now.wallMS + delay)
+  }
+
+  func succeed(_ service: Service) throws(Failure) {
+    if try backoffs.read(service.rawValue).attempts > 0 { try backoffs.clear(service.rawValue) }
+  }
+
+  // MARK: When to come back
+
+  /// Derived from what is stored and under way, so that a lost wake-up is impossible.
+  func wakeIn(_ now: Instant) throws(Failure) -> Int64? {
+    if try hasWork() { return 0 }
+    var best: Int64?
+    func consider(_ milliseconds: Int64) {
+      best = min(best ?? Int64.max, max(1, milliseconds))
+    }
+    for flight in flights { consider(flight.deadlineMS - now.monotonicMS) }
+    if shown.awaits, guarding.wanted, online {
+      consider(guarding.sinceMS + configuration.limits.guardTimeoutMS - now.monotonicMS)
+    }
+    guard online, ring.keys != nil else { return best }
+    for service in [Service.auth, Service.rest] {
+      let notBefore = try backoffs.read(service.rawValue).notBeforeMS
+      if notBefore > now.wallMS { consider(notBefore - now.wallMS) }
+    }
+    if let due = try revocations.nextMS(), due > now.wallMS { consider(due - now.wallMS) }
+    guard let open else { return best }
+    if let until = try leases.heldUntil(
+      Engine.refreshLease, notBy: holder.bytes, now: now.wallMS)
+    {
+      // The other process may be done, or dead, much earlier.
+      consider(min(until - now.wallMS, 1000))
+    }
+    let row = try sessions.read()
+    consider(row.expiresMS - refreshMargin(open) - (try serverMS(now)))
+    if let due = try queue.nextMS(of: open.owner) { consider(due - now.wallMS) }
+    for lease in try queue.leases() where lease.holder != holder.bytes {
+      consider(min(lease.untilMS - now.wallMS, 5000))
+    }
+    if let due = try nextPullMS(open, now) { consider(due) }
+    return best
+  }
+
+  public func setNetwork(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(request, known: ["online"])
+    let isOnline = try fields.bool("online")
+    let came = isOnline && !online
+    online = isOnline
+    if came, ring.keys != nil, open != nil {
+      owesValidation = true
+      owesPull = true
+      askGuard(clock.now(), anew: true)
+    }
+    try noticeChange()
+    return [:]
+  }
+}

@@ -1,0 +1,413 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Vault
+
+extension Engine {
+  func itemTag(_ id: UUID, _ owner: [UInt8], _ keys: KeyRing.Keys) -> [UInt8] {
+    keys.lookup.tag("item", owner, id.bytes)
+  }
+
+  // MARK: Adding
+
+  public func queueAdd(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(
+      request, known: ["kind", "payload", "id", "depends_on", "occurred_at_ms"])
+    let (open, org) = try requireOrganisation()
+    let now = clock.now()
+    let kindName = try fields.string("kind", maximum: 64)
+    guard let kind = configuration.backend.kind(kindName) else {
+      let near = Suggestion.nearest(to: kindName, among: configuration.backend.kinds.map { $0.name })
+      throw Failure(
+        .queueUnknownKind,
+        near.map { "no such kind; did you mean \"\($0)\"?" } ?? "no such kind", field: "/kind")
+    }
+    var id = Random.uuid(at: now.wallMS)
+    if fields.optional("id") != nil {
+      guard let given = fields.optional("id")?.string.flatMap({ UUID($0) }) else {
+        throw Failure(.queueInvalidID, "a UUID is expected", field: "/id")
+      }
+      id = given
+    }
+    let item = QueueItem(
+      id: id, kind: kindName, org: org.orgID,
+      payload: try readPayload(fields, kind, id, org.orgID, open),
+      dependsOn: try readDependencies(fields, id),
+      occurredAtMS: try fields.integer(
+        ifPresent: "occurred_at_ms", in: 0...Fields.safe.upperBound))
+    return try insert(item.withTime(kind), kind, open, now)
+  }
+
+  private func insert(
+    _ item: QueueItem, _ kind: QueueKind, _ open: OpenSession, _ now: Instant
+  ) throws(Failure) -> JSON {
+    let keys = try keys()
+    let tag = itemTag(item.id, open.owner, keys)
+    let text = try item.json.text()
+    guard text.count <= QueueItem.maximumSize else {
+      throw Failure(
+        .queueItemTooLarge, "an item has at most \(QueueItem.maximumSize) bytes", field: "/payload",
+        detail: ["size": .int(text.count)])
+    }
+    let body = try open.queueKey.seal(text.bytes, QueueItem.context(tag, open.owner, "body"))
+    return try main.transaction { () throws(Failure) in
+      if let existing = try queue.find(tag) {
+        guard let known = try readItem(existing, open.queueKey), known.json == item.json else {
+          throw Failure(.queueIDTaken, "this id is queued with other content", field: "/id")
+        }
+        return ["id": .string(item.id.text), "state": .string(existing.state.word)]
+      }
+      var row = QueueRow()
+      row.item = tag
+      row.owner = open.owner
+      row.org = orgTag(item.org, keys)
+      row.shape = shape(item, kind, keys)
+      row.createdMS = now.wallMS
+      row.size = Int64(text.count)
+      row.body = body
+      if try linkParents(of: item, kind, tag, open.owner, keys) {
+        row.state = .waiting
+        row.hold = .dependency
+      }
+      _ = try queue.insert(row)
+      if try queue.drain(of: open.owner) == nil {
+        try queue.countInDrain(of: open.owner, sent: 0, parked: 0, now: now.wallMS)
+      }
+      return ["id": .string(item.id.text), "state": .string(row.state.word)]
+    }
+  }
+
+  /// Items of one shape travel together: organisation, kind and columns.
+  private func shape(_ item: QueueItem, _ kind: QueueKind, _ keys: KeyRing.Keys) -> [UInt8] {
+    keys.lookup.tag(
+      "shape", item.org.bytes, Array(item.kind.utf8),
+      Array(item.columns(kind).joined(separator: ",").utf8))
+  }
+
+  /// Link the item to parents that are still queued: those it names, and those its columns refer to.
+  /// True when there are any.
+  func linkParents(
+    of item: QueueItem, _ kind: QueueKind, _ tag: [UInt8], _ owner: [UInt8],
+    _ keys: KeyRing.Keys
+  ) throws(Failure) -> Bool {
+    var parents = item.dependsOn
+    for column in kind.references {
+      if let id = item.payload[column]?.string.flatMap({ UUID($0) }) { parents.append(id) }
+    }
+    var linked = false
+    for parent in parents where parent != item.id {
+      let parentTag = itemTag(parent, owner, keys)
+      guard try queue.find(parentTag) != nil else { continue }
+      try queue.addDependency(tag, on: parentTag)
+      linked = true
+    }
+    return linked
+  }
+
+  private func readDependencies(_ fields: Fields, _ id: UUID) throws(Failure) -> [UUID] {
+    var result: [UUID] = []
+    for (index, text) in (try fields.strings(ifPresent: "depends_on") ?? []).enumerated() {
+      guard let parent = UUID(text), parent != id else {
+        throw Failure(
+          .queueUnknownDependency, "the id of another item is expected",
+          field: "/depends_on/\(index)")
+      }
+      result.append(parent)
+    }
+    return result
+  }
+
+  /// The payload, checked: known columns, and nobody else's organisation or name.
+  private func readPayload(
+    _ fields: Fields, _ kind: QueueKind, _ id: UUID, _ org: UUID, _ open: OpenSession
+  ) throws(Failure) -> JSON {
+    let payload = try fields.required("payload")
+    guard payload.kind == .object else {
+      throw Failure(.queueInvalidPayload, "an object is expected", field: "/payload")
+    }
+    let result = JSON.object()
+    for (name, value) in payload.members {
+      let field = "/payload/" + JSONPointer.escape(name)
+      let fixed: UUID? =
+        name == "id" ? id : name == "org_id" ? org : name == "user_id" ? open.userID : nil
+      if let fixed {
+        guard value.string.flatMap({ UUID($0) }) == fixed else {
+          throw Failure(
+            .queueInvalidPayload, "this is set by the session and can't differ", field: field)
+        }
+        continue
+      }
+      guard kind.columns.contains(name) else {
+        let near = Suggestion.nearest(to: name, among: kind.columns)
+        throw Failure(
+          .queueUnknownColumn,
+          near.map { "no such column; did you mean \"\($0)\"?" } ?? "no such column",
+          field: field)
+      }
+      try checkNumbers(value, field)
+      result.set(name, value)
+    }
+    return result
+  }
+
+  private func checkNumbers(_ value: JSON, _ field: String) throws(Failure) {
+    if let number = value.int, !Fields.safe.contains(number) {
+      throw Failure(.queueInvalidPayload, "an integer beyond 2^53 is not exact", field: field)
+    }
+    for (index, element) in value.elements.enumerated() {
+      try checkNumbers(element, "\(field)/\(index)")
+    }
+    for (key, element) in value.members {
+      try checkNumbers(element, field + "/" + JSONPointer.escape(key))
+    }
+  }
+
+  // MARK: Reading
+
+  func readItem(_ row: QueueRow, _ key: Key) throws(Failure) -> QueueItem? {
+    try key.openJSON(row.body, QueueItem.context(row.item, row.owner, "body"))
+      .flatMap { QueueItem($0) }
+  }
+
+  func countsJSON(_ counts: QueueCounts) -> JSON {
+    [
+      "pending": .int(counts.pending), "sending": .int(counts.sending),
+      "waiting": .int(counts.waiting), "parked": .int(counts.parked),
+    ]
+  }
+
+  private func state(_ fields: Fields) throws(Failure) -> ItemState? {
+    guard let word = try fields.string(ifPresent: "state", maximum: 16) else { return nil }
+    guard let state = ItemState(word: word) else {
+      throw fields.invalid("state", "pending, sending, waiting or parked is expected")
+    }
+    return state
+  }
+
+  public func queueList(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(request, known: ["state", "after", "limit"])
+    let open = try requireSession()
+    let limit = try fields.integer(ifPresent: "limit", in: 1...500) ?? 100
+    let rows = try queue.page(
+      of: open.owner, state: try state(fields),
+      after: try fields.integer(ifPresent: "after", in: 0...Fields.safe.upperBound) ?? 0,
+      limit: Int(limit))
+    var items: [JSON] = []
+    for row in rows { items.append(try describe(row, open)) }
+    return [
+      "items": .array(items),
+      "next": JSON(rows.count == Int(limit) ? rows.last?.sequence : nil),
+      "counts": countsJSON(try queue.counts(of: open.owner)),
+    ]
+  }
+
+  /// An item as the host sees it.
+  private func describe(_ row: QueueRow, _ open: OpenSession) throws(Failure) -> JSON {
+    guard let item = try readItem(row, open.queueKey) else {
+      throw Failure(.storageDamaged, "an item does not open")
+    }
+    let verdict = try row.verdict.flatMap { (sealed) throws(Failure) in
+      try open.queueKey.openJSON(sealed, QueueItem.context(row.item, row.owner, "verdict"))
+    }
+    var reason: JSON = .null
+    if let verdict, let code = verdict["code"]?.string {
+      reason = [
+        "code": .string(code), "text": words(code),
+        "sqlstate": verdict["sqlstate"] ?? .null, "message": verdict["message"] ?? .null,
+      ]
+    } else if let code = try waitingCode(row) {
+      reason = ["code": .string(code), "text": words(code), "sqlstate": .null, "message": .null]
+    }
+    return [
+      "id": .string(item.id.text), "seq": .int(row.sequence), "kind": .string(item.kind),
+      "state": .string(row.state.word), "payload": item.payload,
+      "org_id": .string(item.org.text),
+      "depends_on": .array(item.dependsOn.map { .string($0.text) }),
+      "attempts": .int(row.attempts), "created_ms": .int(row.createdMS),
+      "occurred_at_ms": JSON(item.occurredAtMS), "reason": reason,
+      "field": verdict?["field"] ?? .null,
+      "not_before_ms": row.hold == .time ? .int(row.notBeforeMS) : .null,
+    ]
+  }
+
+  private func waitingCode(_ row: QueueRow) throws(Failure) -> String? {
+    guard row.state == .waiting else { return nil }
+    switch row.hold {
+    case .none: return nil
+    case .time: return Word.waitingTime.rawValue
+    case .organisation: return Word.waitingOrganisation.rawValue
+    case .dependency:
+      let parents = try queue.dependencies(of: row.item)
+      return parents.contains { $0.state == .parked }
+        ? Word.dependencyParked.rawValue : Word.dependencyWaiting.rawValue
+    }
+  }
+
+  private func find(_ fields: Fields, _ open: OpenSession) throws(Failure) -> QueueRow {
+    let id = try fields.uuid("id")
+    guard let row = try queue.find(itemTag(id, open.owner, try keys())) else {
+      throw Failure(.queueNotFound, "no such item; what is stored is no longer queued", field: "/id")
+    }
+    return row
+  }
+
+  public func queueGet(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(request, known: ["id"])
+    let open = try requireSession()
+    return ["item": try describe(try find(fields, open), open)]
+  }
+
+  // MARK: The user's control
+
+  /// An item that is not in a request just now.
+  private func findIdle(_ fields: Fields, _ open: OpenSession) throws(Failure) -> QueueRow {
+    let row = try find(fields, open)
+    guard row.state != .sending else {
+      throw Failure(.queueInFlight, "the item is being sent; try again in a moment", field: "/id")
+    }
+    return row
+  }
+
+  public func queueEdit(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(request, known: ["id", "payload"])
+    let open = try requireSession()
+    let keys = try keys()
+    return try main.transaction { () throws(Failure) in
+      let row = try findIdle(fields, open)
+      guard var item = try readItem(row, open.queueKey),
+        let kind = configuration.backend.kind(item.kind)
+      else { throw Failure(.storageDamaged, "an item does not open") }
+      item.payload = try readPayload(fields, kind, item.id, item.org, open)
+      item = item.withTime(kind)
+      let text = try item.json.text()
+      guard text.count <= QueueItem.maximumSize else {
+        throw Failure(
+          .queueItemTooLarge, "an item has at most \(QueueItem.maximumSize) bytes",
+          field: "/payload", detail: ["size": .int(text.count)])
+      }
+      try queue.replace(
+        row.item, shape: shape(item, kind, keys),
+        body: try open.queueKey.seal(text.bytes, QueueItem.context(row.item, row.owner, "body")),
+        size: Int64(text.count))
+      if try linkParents(of: item, kind, row.item, open.owner, keys) {
+        try queue.settle(row.sequence, .waiting, hold: .dependency)
+      }
+      let state = try queue.find(row.item)?.state ?? .pending
+      return ["id": .string(item.id.text), "state": .string(state.word)]
+    }
+  }
+
+  public func queueCancel(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(request, known: ["id"])
+    let open = try requireSession()
+    return try main.transaction { () throws(Failure) in
+      let row = try findIdle(fields, open)
+      try queue.remove(row.item)
+      let released = try queue.releaseDependents(of: row.item)
+      try endDrainIfDone(open.owner, clock.now())
+      return ["id": .string(try fields.uuid("id").text), "released": .int(released)]
+    }
+  }
+
+  public func queueRetry(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(request, known: ["id"])
+    let open = try requireSession()
+    return try main.transaction { () throws(Failure) in
+      var item: [UInt8]?
+      if fields.optional("id") != nil { item = try findIdle(fields, open).item }
+      let retried = try queue.retry(item, of: open.owner)
+      return ["retried": .int(retried)]
+    }
+  }
+
+  public func queueExport(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(request, known: ["state"])
+    let open = try requireSession()
+    let state = try state(fields)
+    let items = JSON.array([])
+    var after: Int64 = 0
+    while true {
+      let rows = try queue.page(of: open.owner, state: state, after: after, limit: 500)
+      for row in rows {
+        guard let item = try readItem(row, open.queueKey) else { continue }
+        let entry: JSON = [
+          "id": .string(item.id.text), "kind": .string(item.kind), "payload": item.payload,
+          "org_id": .string(item.org.text), "state": .string(row.state.word),
+        ]
+        if !item.dependsOn.isEmpty {
+          entry.set("depends_on", .array(item.dependsOn.map { .string($0.text) }))
+        }
+        if let occurred = item.occurredAtMS { entry.set("occurred_at_ms", .int(occurred)) }
+        items.append(entry)
+      }
+      guard rows.count == 500, let last = rows.last else { break }
+      after = last.sequence
+    }
+    return ["items": items]
+  }
+
+  // MARK: Why is nothing sent?
+
+  public func queueExplain(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(request, known: ["id"])
+    let (situation, row) = try measure(.navigate)
+    let now = clock.now()
+    var reasons: [JSON] = []
+    func add(_ code: Word, _ count: Int64, until: Int64? = nil) {
+      reasons.append([
+        "code": .string(code.rawValue), "text": words(code.rawValue), "count": .int(count),
+        "until_ms": JSON(until),
+      ])
+    }
+    guard let owner = row.owner, situation.keys == .ready else {
+      add(.signedOut, try queue.countOfOthers(than: nil))
+      return ["reasons": .array(reasons), "counts": countsJSON(QueueCounts())]
+    }
+    let counts = try queue.counts(of: owner)
+    if fields.optional("id") != nil { _ = try find(fields, try requireSession()) }
+    if counts.total == 0 { add(.nothingQueued, 0) }
+    if counts.sending > 0 { add(.sending, counts.sending) }
+    let ready = counts.pending
+    if ready > 0 {
+      let rest = try backoffs.read(Service.rest.rawValue).notBeforeMS
+      let auth = try backoffs.read(Service.auth.rawValue).notBeforeMS
+      let expired = try isExpired(row, now)
+      if !canUse(situation) {
+        add(.locked, ready)
+      } else if !online {
+        add(.offline, ready)
+      } else if expired || tokenRefused {
+        add(.token, ready, until: auth > now.wallMS ? auth : nil)
+      } else if rest > now.wallMS {
+        add(.backOff, ready, until: rest)
+      } else {
+        add(.ready, ready)
+      }
+    }
+    for (hold, count, until) in try queue.holds(of: owner) {
+      switch hold {
+      case .dependency: add(.dependency, count)
+      case .time: add(.backOff, count, until: until)
+      case .organisation: add(.organisation, count)
+      case .none: break
+      }
+    }
+    if counts.parked > 0 { add(.parked, counts.parked) }
+    let others = try queue.countOfOthers(than: owner)
+    if others > 0 { add(.otherUser, others) }
+    return ["reasons": .array(reasons), "counts": countsJSON(counts)]
+  }
+}
+
+extension QueueItem {
+  /// The time of the visit, in the table's own column, where the payload does not say it.
+  fileprivate func withTime(_ kind: QueueKind) -> QueueItem {
+    guard let occurredAtMS, kind.columns.contains("occurred_at"), payload["occurred_at"] == nil
+    else { return self }
+    var result = self
+    result.payload = payload.shallowCopy
+    result.payload.set("occurred_at", .string(ISO8601.format(ms: occurredAtMS)))
+    return result
+  }
+}

@@ -1,0 +1,211 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Vault
+
+/// What is exchanged for a session, in memory only: it is used once and soon.
+final class Exchange {
+  enum Proof {
+    case pkce(code: SecretBytes, verifier: SecretBytes)
+    case idToken(provider: String, token: JSON, nonce: JSON)
+    case password(email: JSON, password: JSON)
+  }
+
+  let proof: Proof
+  /// How often the server could not be reached with it.
+  var failures = 0
+
+  init(_ proof: Proof) { self.proof = proof }
+
+  func request(_ backend: Backend) throws(Failure) -> Request {
+    switch proof {
+    case .pkce(let code, let verifier):
+      return try AuthRequests.pkce(backend, code: code, verifier: verifier)
+    case .idToken(let provider, let token, let nonce):
+      return try AuthRequests.idToken(backend, provider: provider, idToken: token, nonce: nonce)
+    case .password(let email, let password):
+      return try AuthRequests.password(backend, email: email, password: password)
+    }
+  }
+}
+
+extension Engine {
+  /// How long a sign-in may stay open in the browser here. The server's own limit (300 s at least) is
+  /// usually shorter, and its answer is told apart.
+  private static var signInLifetimeMS: Int64 { 900_000 }
+  /// Unreachable this often, the sign-in is given up.
+  private static var exchangeTries: Int { 3 }
+
+  private static func signInContext(_ state: [UInt8]) -> SealContext {
+    SealContext(table: "sign_in", row: state, column: "sealed")
+  }
+
+  private func method(_ fields: Fields, flow: AuthMethod.Flow) throws(Failure) -> AuthMethod? {
+    guard let id = try fields.string(ifPresent: "method") else {
+      return configuration.methods.first { $0.flow == flow }
+    }
+    guard let found = configuration.methods.first(where: { $0.id == id && $0.flow == flow }) else {
+      throw Failure(.signInUnknownMethod, "no such method", field: fields.pointer("method"))
+    }
+    return found
+  }
+
+  public func signInBegin(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(request, known: ["method"])
+    let id = try fields.string("method")
+    guard let method = configuration.methods.first(where: { $0.id == id }) else {
+      let near = Suggestion.nearest(to: id, among: configuration.methods.map { $0.id })
+      throw Failure(
+        .signInUnknownMethod, near.map { "no such method; did you mean \"\($0)\"?" }
+          ?? "no such method", field: "/method")
+    }
+    switch method.flow {
+    case .password: return ["needs": ["email", "password"]]
+    case .idToken:
+      return ["needs": ["id_token", "nonce"], "nonce": .string(Digest.base64URL(Random.bytes(32)))]
+    case .pkce: return try beginPKCE(method)
+    }
+  }
+
+  /// PKCE (RFC 7636): the verifier stays here, sealed; the browser sees its digest.
+  private func beginPKCE(_ method: AuthMethod) throws(Failure) -> JSON {
+    let keys = try keys()
+    let now = clock.now()
+    let state = Digest.base64URL(Random.bytes(32))
+    let verifier = JSON.string(Digest.base64URL(Random.bytes(32)))
+    let challenge = verifier.withUTF8 { Digest.base64URL(Digest.sha256($0)) } ?? ""
+    let tag = keys.lookup.tag("state", Array(state.utf8))
+    let sealed = try keys.signIns.seal(
+      ["verifier": verifier, "provider": .string(method.provider)], Engine.signInContext(tag))
+    try main.transaction { () throws(Failure) in
+      try signIns.removeOlder(than: now.wallMS - Engine.signInLifetimeMS)
+      try signIns.add(state: tag, sealed: sealed, now: now.wallMS)
+    }
+    return [
+      "url": .string(
+        AuthRequests.authorizeURL(
+          configuration.backend, provider: method.provider,
+          redirectURL: configuration.redirectURL, challenge: challenge, state: state)),
+      "state": .string(state),
+    ]
+  }
+
+  public func signInComplete(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(
+      request, known: ["callback_url", "id_token", "nonce", "email", "password", "method"])
+    _ = try keys()
+    if fields.optional("callback_url") != nil { return try completeInBrowser(fields) }
+    if fields.optional("id_token") != nil {
+      _ = try fields.string("id_token", maximum: 16_384)
+      _ = try fields.string("nonce")
+      guard let method = try method(fields, flow: .idToken) else {
+        throw Failure(.signInUnknownMethod, "no method with this flow", field: "/id_token")
+      }
+      return try begin(
+        .idToken(
+          provider: method.provider, token: try fields.required("id_token"),
+          nonce: try fields.required("nonce")))
+    }
+    _ = try fields.string("email")
+    guard try fields.required("password").kind == .string else {
+      throw fields.wrongType("password", "a string")
+    }
+    if fields.optional("method") != nil { _ = try method(fields, flow: .password) }
+    return try begin(
+      .password(email: try fields.required("email"), password: try fields.required("password")))
+  }
+
+  private func completeInBrowser(_ fields: Fields) throws(Failure) -> JSON {
+    let callback = Callback.read(
+      try fields.string("callback_url", maximum: 8192), redirectURL: configuration.redirectURL)
+    switch callback {
+    case .foreign:
+      throw Failure(
+        .signInForeignCallback, "this is not the redirect_url of this app", field: "/callback_url")
+    case .code(let code, let state):
+      let verifier = try verifier(for: state)
+      return try begin(.pkce(code: code, verifier: verifier))
+    case .refused(let error, let code, _, let state):
+      // Somebody who does not know the state cannot end a sign-in either.
+      _ = try verifier(for: state)
+      if code == "flow_state_expired" { return try showSignIn(.signInExpired) }
+      return try showSignIn(error == "access_denied" ? .signInCancelled : .signInFailed)
+    }
+  }
+
+  /// The sealed verifier of a state: it can be had once.
+  private func verifier(for state: String?) throws(Failure) -> SecretBytes {
+    let keys = try keys()
+    let now = clock.now()
+    let tag = keys.lookup.tag("state", Array((state ?? "").utf8))
+    return try main.transaction { () throws(Failure) in
+      guard let found = try signIns.find(state: tag), try signIns.remove(state: tag) else {
+        throw Failure(
+          .signInStateMismatch, "no sign-in with this state is under way", field: "/callback_url")
+      }
+      guard abs(now.wallMS - found.createdMS) <= Engine.signInLifetimeMS else {
+        throw Failure(.signInExpired, "the sign-in took too long", field: "/callback_url")
+      }
+      guard let json = try keys.signIns.openJSON(found.sealed, Engine.signInContext(tag)),
+        let verifier = try json["verifier"].map({ (value) throws(Failure) in
+          try SecretBytes.text(of: value)
+        }) ?? nil
+      else { throw Failure(.storageDamaged, "the sign-in's record does not open") }
+      return verifier
+    }
+  }
+
+  private func begin(_ proof: Exchange.Proof) throws(Failure) -> JSON {
+    exchange = Exchange(proof)
+    // A new sign-in is the user's own wish: it does not wait for the last one's back-off, unless the
+    // server asked for it.
+    return try showWaiting()
+  }
+
+  private func showWaiting() throws(Failure) -> JSON {
+    let decision = try render(Verdict(.wait, .signingIn))
+    shown.mark = "wait"
+    shown.awaits = true
+    return decision
+  }
+
+  private func showSignIn(_ reason: Reason) throws(Failure) -> JSON {
+    let decision = try render(Verdict(.signIn, reason))
+    shown.mark = "sign_in|||"
+    shown.awaits = false
+    return decision
+  }
+
+  /// The answer to the exchange. It counts only for the session that it was begun over.
+  func signedIn(
+    _ exchange: Exchange, _ flight: Flight, _ reply: Reply, _ now: Instant
+  ) throws(Failure) {
+    guard self.exchange === exchange else { return }
+    switch AuthClassification.signIn(reply.answer) {
+    case .success:
+      self.exchange = nil
+      guard let tokens = readTokens(reply) else { return try tellSignIn(.signInFailed) }
+      guard try adopt(tokens, expecting: flight.generation) else {
+        return try tellSignIn(.signInFailed)
+      }
+      shown.awaits = true
+    case .expired, .notFound:
+      self.exchange = nil
+      try tellSignIn(.signInExpired)
+    case .rejected:
+      self.exchange = nil
+      try tellSignIn(.signInFailed)
+    case .transient:
+      exchange.failures += 1
+      try backOff(.auth, reply, now)
+      guard exchange.failures >= Engine.exchangeTries else { return }
+      self.exchange = nil
+      try tellSignIn(.serverUnreachable)
+    }
+  }
+
+  private func tellSignIn(_ reason: Reason) throws(Failure) {
+    try events.tell(["type": "decision", "decision": try showSignIn(reason)], meta)
+  }
+}

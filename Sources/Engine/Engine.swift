@@ -1,0 +1,131 @@
+public import Base
+import Policy
+import Store
+import Supabase
+public import Vault
+
+/// The state machine: one per handle, called by one thread at a time.
+///
+/// What must last is in the files, and is read anew by every call, since other processes write there
+/// too. In memory is only what may be forgotten: which requests are under way, and what was shown.
+public final class Engine {
+  let configuration: Configuration
+  let clock: Clock
+  let ring: KeyRing
+  let holder: Holder
+  var main: Database
+  var cacheFile: CacheFile?
+
+  /// The readable session, or nil. Mirrors the row of its generation.
+  var open: OpenSession?
+  /// Until the host says otherwise.
+  var online = true
+  var flights: [Flight] = []
+  var lastFlight: Int64 = 0
+  var guarding = GuardState()
+  /// The server has not confirmed this session since the process started, or came back online.
+  var owesValidation = false
+  /// The server refused the access token: refresh, whatever the clock says.
+  var tokenRefused = false
+  /// When the access token ends by the monotonic clock, if it came in this process.
+  var tokenEnds: (generation: Int64, monotonicMS: Int64, bootID: String)?
+  var exchange: Exchange?
+  var readBack: [UploadBatch] = []
+  var pulls = PullState()
+  /// When the contacts were last read to the end, by the monotonic clock.
+  var lastPullMS: Int64?
+  var liveRequests: [LiveRequest] = []
+  var lastLive: Int64 = 0
+  var stale = false
+  var events = EventQueue()
+  var shown = Shown()
+  var contactIndex: ContactIndex?
+  /// Damaged files were set aside when the folder was opened.
+  public internal(set) var recovered = false
+
+  /// Opens the files. `keyStore` nil: the built-in file store.
+  public init(_ configuration: Configuration, keyStore: (any KeyStore)?) throws(Failure) {
+    try Vault.start()
+    self.configuration = configuration
+    clock = Clock(configuration.clock)
+    try Files.makeFolder(configuration.dataFolder)
+    ring = KeyRing(keyStore ?? FileKeyStore(folder: configuration.dataFolder + "/keys"))
+    holder = Holder(bootID: clock.now().bootID, nonce: Random.word())
+    main = try Files.openMain(in: configuration.dataFolder)
+    try reclaimLeases(at: clock.now())
+  }
+
+  /// Gives back what this handle held. Called once, before the handle is dropped.
+  public func close() {
+    _ = try? queue.reclaim(from: holder.bytes)
+    _ = try? leases.release(Engine.refreshLease, holder: holder.bytes)
+    open = nil
+    contactIndex = nil
+    ring.forget()
+  }
+
+  // MARK: Tables
+
+  var sessions: SessionTable { SessionTable(main) }
+  var meta: MetaTable { MetaTable(main) }
+  var queue: QueueTable { QueueTable(main) }
+  var notices: NoticeTable { NoticeTable(main) }
+  var leases: LeaseTable { LeaseTable(main) }
+  var backoffs: BackoffTable { BackoffTable(main) }
+  var signIns: SignInTable { SignInTable(main) }
+  var revocations: RevocationTable { RevocationTable(main) }
+
+  // MARK: Time
+
+  /// The server's time, as learned from its `Date` headers.
+  func serverMS(_ now: Instant) throws(Failure) -> Int64 {
+    now.wallMS + (try meta.int(.clockOffset) ?? 0)
+  }
+
+  func learnServerTime(_ dateMS: Int64?, _ now: Instant) throws(Failure) {
+    guard let dateMS else { return }
+    // The header counts whole seconds: the middle of the second is the best guess.
+    let offset = dateMS + 500 - now.wallMS
+    let known = try meta.int(.clockOffset)
+    if abs(offset - (known ?? 0)) > 2000 || known == nil {
+      try meta.set(.clockOffset, .int(offset))
+    }
+  }
+
+  public func setClock(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(request, known: ["now_ms", "monotonic_ms", "boot_id"])
+    guard clock.isManual else {
+      throw Failure(.clockNotManual, "the handle was not opened with \"clock\":\"manual\"")
+    }
+    let before = clock.now()
+    let wall = try fields.integer("now_ms", in: 0...Fields.safe.upperBound)
+    let passed = max(0, wall - before.wallMS)
+    clock.set(
+      Instant(
+        wallMS: wall,
+        monotonicMS: try fields.integer(
+          ifPresent: "monotonic_ms", in: 0...Fields.safe.upperBound) ?? before.monotonicMS + passed,
+        bootID: try fields.string(ifPresent: "boot_id", maximum: 64) ?? before.bootID))
+    return [:]
+  }
+
+  // MARK: Keys
+
+  /// The keys, or the failure that a data call answers with.
+  func keys() throws(Failure) -> KeyRing.Keys {
+    switch try ring.state(for: main) {
+    case .ready:
+      guard let keys = ring.keys else { throw .defect("the key ring is empty") }
+      return keys
+    case .locked: throw Failure(.keyStoreLocked, "the device was not unlocked yet")
+    case .failed: throw Failure(.keyStoreFailed, "the key store did not answer")
+    case .lost: throw Failure(.keyStoreKeyLost, "the device key is gone; sign in again")
+    }
+  }
+
+  func userTag(_ user: UUID, _ keys: KeyRing.Keys) -> [UInt8] {
+    keys.lookup.tag("user", user.bytes)
+  }
+
+  func orgTag(_ org: UUID, _ keys: KeyRing.Keys) -> [UInt8] { keys.lookup.tag("org", org.bytes) }
+}

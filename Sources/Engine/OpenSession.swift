@@ -1,0 +1,78 @@
+import Base
+import Supabase
+import Vault
+
+/// A session that can be read: in memory only while it may be used.
+final class OpenSession {
+  /// The generation of the row that this mirrors.
+  let generation: Int64
+  let owner: [UInt8]
+  let userID: UUID
+  let vault: Key
+  /// Seals what this user registers; it outlives the session.
+  let queueKey: Key
+  let accessToken: SecretBytes
+  let refreshToken: SecretBytes
+  /// How long the access token lives.
+  let lifetimeMS: Int64
+  /// The chosen organisation.
+  let choice: UUID?
+  /// nil: never listed by the server.
+  let memberships: [Membership]?
+
+  init(
+    generation: Int64, owner: [UInt8], tokens: Tokens, vault: Key, queueKey: Key, choice: UUID?,
+    memberships: [Membership]?
+  ) {
+    self.generation = generation
+    self.owner = owner
+    self.vault = vault
+    self.queueKey = queueKey
+    self.choice = choice
+    self.memberships = memberships
+    userID = tokens.userID
+    accessToken = tokens.accessToken
+    refreshToken = tokens.refreshToken
+    lifetimeMS = tokens.lifetimeMS
+  }
+
+  var chosen: Membership? {
+    guard let choice else { return nil }
+    return memberships?.first { $0.orgID == choice }
+  }
+}
+
+/// The tokens as they are sealed.
+struct Tokens {
+  var accessToken: SecretBytes
+  var refreshToken: SecretBytes
+  var userID: UUID
+  var lifetimeMS: Int64
+
+  init(_ reply: TokenReply) {
+    accessToken = reply.accessToken
+    refreshToken = reply.refreshToken
+    userID = reply.userID
+    lifetimeMS = reply.expiresInS * 1000
+  }
+
+  var json: JSON {
+    [
+      "access_token": accessToken.json, "refresh_token": refreshToken.json,
+      "user_id": .string(userID.text), "lifetime_ms": .int(lifetimeMS),
+    ]
+  }
+
+  init?(_ json: JSON) throws(Failure) {
+    guard let access = json["access_token"], let refresh = json["refresh_token"],
+      let accessToken = try SecretBytes.text(of: access),
+      let refreshToken = try SecretBytes.text(of: refresh),
+      let userID = json["user_id"]?.string.flatMap({ UUID($0) }),
+      let lifetime = json["lifetime_ms"]?.int
+    else { return nil }
+    self.accessToken = accessToken
+    self.refreshToken = refreshToken
+    self.userID = userID
+    lifetimeMS = lifetime
+  }
+}

@@ -1,0 +1,70 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Vault
+
+/// A queued item, as it is sealed.
+struct QueueItem {
+  var id: UUID
+  var kind: String
+  var org: UUID
+  var payload: JSON
+  var dependsOn: [UUID]
+  var occurredAtMS: Int64?
+
+  /// Larger ones are refused at the door.
+  static var maximumSize: Int { 262_144 }
+
+  var json: JSON {
+    [
+      "id": .string(id.text), "kind": .string(kind), "org_id": .string(org.text),
+      "payload": payload, "depends_on": .array(dependsOn.map { .string($0.text) }),
+      "occurred_at_ms": JSON(occurredAtMS),
+    ]
+  }
+
+  init(
+    id: UUID, kind: String, org: UUID, payload: JSON, dependsOn: [UUID], occurredAtMS: Int64?
+  ) {
+    self.id = id
+    self.kind = kind
+    self.org = org
+    self.payload = payload
+    self.dependsOn = dependsOn
+    self.occurredAtMS = occurredAtMS
+  }
+
+  init?(_ json: JSON) {
+    guard let id = json["id"]?.string.flatMap({ UUID($0) }), let kind = json["kind"]?.string,
+      let org = json["org_id"]?.string.flatMap({ UUID($0) }), let payload = json["payload"]
+    else { return nil }
+    self.id = id
+    self.kind = kind
+    self.org = org
+    self.payload = payload
+    dependsOn = (json["depends_on"]?.elements ?? []).compactMap { $0.string.flatMap { UUID($0) } }
+    occurredAtMS = json["occurred_at_ms"]?.int
+  }
+
+  /// The payload as the host sees and sends it, with the time where the table has a column for it.
+  func row(_ kind: QueueKind, user: UUID) -> JSON {
+    let row = payload.shallowCopy
+    row.set("id", .string(id.text))
+    row.set("org_id", .string(org.text))
+    if kind.hasUser { row.set("user_id", .string(user.text)) }
+    return row
+  }
+
+  /// The columns that the row has, in a stable order.
+  func columns(_ kind: QueueKind) -> [String] {
+    var result = ["id", "org_id"]
+    if kind.hasUser { result.append("user_id") }
+    result += payload.members.map { $0.key }.sorted()
+    return result
+  }
+
+  static func context(_ item: [UInt8], _ owner: [UInt8], _ column: String) -> SealContext {
+    SealContext(table: "queue", row: item, owner: owner, column: column)
+  }
+}

@@ -1,0 +1,82 @@
+import Base
+import CPlatform
+import Engine
+
+typealias Text = UnsafePointer<CChar>
+typealias Reply = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+
+/// The way in and out: handles, JSON, status codes. No decision is made here.
+enum Boundary {
+  /// One call: enter the handle, read the request, run, write the reply.
+  static func call(
+    _ handle: OpaquePointer?, _ request: Text?, _ reply: Reply?,
+    _ body: (Engine, JSON) throws(Failure) -> JSON
+  ) -> Int32 {
+    reply?.pointee = nil
+    let value = UInt(bitPattern: handle)
+    var object: UnsafeMutableRawPointer?
+    let entry = platform_handle_enter(value, true, &object)
+    guard entry == PLATFORM_ENTERED, let object else { return refuse(entry, reply) }
+    let status: Int32
+    do throws(Failure) {
+      let engine = Unmanaged<Engine>.fromOpaque(object).takeUnretainedValue()
+      status = run(engine, request, reply, body)
+      platform_handle_signal(value, (try? engine.hasWork()) ?? false)
+    }
+    release(platform_handle_leave(value, true))
+    return status
+  }
+
+  private static func run(
+    _ engine: Engine, _ request: Text?, _ reply: Reply?,
+    _ body: (Engine, JSON) throws(Failure) -> JSON
+  ) -> Int32 {
+    do throws(Failure) {
+      return try answer(try body(engine, try read(request)), .ok, reply)
+    } catch {
+      return fail(error, reply)
+    }
+  }
+
+  /// A request; NULL and "" mean an empty object.
+  static func read(_ request: Text?) throws(Failure) -> JSON {
+    guard let request, request.pointee != 0 else { return [:] }
+    var count = 0
+    while request[count] != 0 { count += 1 }
+    return try JSON.parse(UnsafeRawBufferPointer(start: request, count: count))
+  }
+
+  static func answer(_ json: JSON, _ status: Status, _ reply: Reply?) throws(Failure) -> Int32 {
+    guard let reply else { return status.rawValue }
+    let text = try json.text()
+    guard let start = text.bytes.baseAddress,
+      let copy = platform_reply(start.assumingMemoryBound(to: CChar.self), text.count)
+    else { throw Failure(.memoryExhausted, "no memory for the reply") }
+    reply.pointee = copy
+    return status.rawValue
+  }
+
+  static func fail(_ failure: Failure, _ reply: Reply?) -> Int32 {
+    Log.line(.info, "refused: \(failure.code.rawValue)")
+    let status = failure.code.status
+    return (try? answer(failure.reply, status, reply)) ?? Status.noMemory.rawValue
+  }
+
+  private static func refuse(_ entry: platform_entry, _ reply: Reply?) -> Int32 {
+    switch entry {
+    case PLATFORM_FORKED:
+      return fail(Failure(.handleForked, "the handle belongs to the parent process"), reply)
+    case PLATFORM_REENTERED:
+      return fail(Failure(.handleReentered, "a callback must not call the library"), reply)
+    default: return fail(Failure(.handleClosed, "the handle is closed"), reply)
+    }
+  }
+
+  /// The last user of a closed handle lets its engine go.
+  static func release(_ object: UnsafeMutableRawPointer?) {
+    guard let object else { return }
+    let engine = Unmanaged<Engine>.fromOpaque(object)
+    engine.takeUnretainedValue().close()
+    engine.release()
+  }
+}

@@ -1,0 +1,117 @@
+import Base
+import CHoldfast
+import CPlatform
+import Engine
+import Vault
+
+@c @implementation
+public func holdfast_version() -> UnsafePointer<CChar>? {
+  let version: StaticString = "0.1.0"
+  return UnsafeRawPointer(version.utf8Start).assumingMemoryBound(to: CChar.self)
+}
+
+@c @implementation
+public func holdfast_open(
+  _ config: UnsafePointer<CChar>?, _ keystore: UnsafePointer<holdfast_keystore>?,
+  _ self: UnsafeMutablePointer<OpaquePointer?>?,
+  _ reply: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> Int32 {
+  reply?.pointee = nil
+  self?.pointee = nil
+  platform_install_zeroing_allocator()
+  do throws(Failure) {
+    guard let self else {
+      throw Failure(.requestMissingField, "there is nowhere to put the handle", field: "/self")
+    }
+    let engine = try Engine(
+      try Configuration.read(try Boundary.read(config)), keyStore: try keyStore(keystore))
+    let object = Unmanaged.passRetained(engine).toOpaque()
+    let handle = platform_handle_new(object)
+    guard handle != 0 else {
+      Boundary.release(object)
+      throw Failure(.handleTooMany, "too many handles or descriptors are open")
+    }
+    let version = holdfast_version().map { String(cString: $0) }
+    let status: Int32
+    do throws(Failure) {
+      status = try Boundary.answer(
+        ["version": JSON(version), "recovered": .bool(engine.recovered)], .ok, reply)
+    } catch {
+      Boundary.release(platform_handle_close(handle))
+      throw error
+    }
+    platform_handle_signal(handle, (try? engine.hasWork()) ?? false)
+    self.pointee = OpaquePointer(bitPattern: handle)
+    return status
+  } catch {
+    return Boundary.fail(error, reply)
+  }
+}
+
+private func keyStore(
+  _ given: UnsafePointer<holdfast_keystore>?
+) throws(Failure) -> (any KeyStore)? {
+  guard let given else { return nil }
+  // Only `size` may be read before it is known how much there is.
+  let size = UnsafeRawPointer(given).load(as: Int.self)
+  guard size >= MemoryLayout<holdfast_keystore>.size else {
+    throw Failure(
+      .requestInvalidValue, "size is not sizeof(holdfast_keystore)", field: "/keystore/size")
+  }
+  let it = given.pointee
+  guard let load = it.load, let save = it.save, let erase = it.erase else {
+    throw Failure(
+      .requestMissingField, "load, save and erase are required", field: "/keystore")
+  }
+  return HostKeyStore(context: it.context, load: load, save: save, erase: erase)
+}
+
+@c @implementation
+public func holdfast_close(_ self: OpaquePointer?) {
+  Boundary.release(platform_handle_close(UInt(bitPattern: self)))
+}
+
+@c @implementation
+public func holdfast_free(_ reply: UnsafeMutableRawPointer?) { platform_reply_free(reply) }
+
+@c @implementation
+public func holdfast_live() -> Int64 { platform_live() }
+
+@c @implementation
+public func holdfast_log(
+  _ level: Int32, _ fn: holdfast_log_fn?, _ context: UnsafeMutableRawPointer?
+) {
+  platform_log_set(level, fn, context)
+}
+
+@c @implementation
+public func holdfast_wait(_ self: OpaquePointer?, _ timeout_ms: Int32) -> Int32 {
+  let handle = UInt(bitPattern: self)
+  let start = platform_monotonic_ms()
+  while true {
+    var due: Int64?
+    let status = Boundary.call(self, nil, nil) { (engine, _) throws(Failure) in
+      due = try engine.dueIn()
+      return [:]
+    }
+    guard status == Status.ok.rawValue else { return status }
+    if due == 0 { return status }
+    let passed = platform_monotonic_ms() - start
+    let left = timeout_ms < 0 ? Int64(Int32.max) : Int64(timeout_ms) - passed
+    if left <= 0 { return status }
+    var object: UnsafeMutableRawPointer?
+    guard platform_handle_enter(handle, false, &object) == PLATFORM_ENTERED else {
+      return Status.closed.rawValue
+    }
+    // Not below 10 ms: a manual clock stands still.
+    let pause = Int32(clamping: min(left, max(10, due ?? Int64.max)))
+    let woken = platform_handle_wait(handle, pause)
+    Boundary.release(platform_handle_leave(handle, false))
+    if woken == PLATFORM_CLOSED { return Status.closed.rawValue }
+  }
+}
+
+@c @implementation
+public func holdfast_wake_fd(_ self: OpaquePointer?) -> Int32 {
+  platform_handle_descriptor(UInt(bitPattern: self))
+}
