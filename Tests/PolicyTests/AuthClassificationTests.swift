@@ -1,0 +1,133 @@
+import Policy
+import Testing
+
+/// Answers of the auth service as measured on v2.196.0, and what is not the service's at all.
+@Suite struct AuthClassificationTests {
+  private func json(_ status: Int, _ code: String?, error: String? = nil) -> Answer {
+    Answer(status: status, code: code, oauthError: error, isServerJSON: true)
+  }
+
+  @Test(
+    "SES-2: refresh ends the session for the codes of the closed list",
+    arguments: [
+      ("refresh_token_not_found", RefreshVerdict.terminal(.notFound)),
+      ("refresh_token_already_used", .alreadyUsed),
+      ("session_not_found", .terminal(.sessionNotFound)),
+      ("session_expired", .terminal(.sessionExpired)),
+      ("user_banned", .terminal(.banned)), ("validation_failed", .corrupt),
+    ])
+  func refreshTerminal(code: String, verdict: RefreshVerdict) {
+    #expect(AuthClassification.refresh(json(400, code)) == verdict)
+    // Statuses of the same error have changed between versions.
+    #expect(AuthClassification.refresh(json(403, code)) == verdict)
+    // A code that was not read from the server's JSON proves nothing, nor does a fault of its.
+    #expect(AuthClassification.refresh(Answer(status: 400, code: code)) == .transient)
+    #expect(AuthClassification.refresh(json(500, code)) == .transient)
+    #expect(AuthClassification.refresh(json(429, code)) == .transient)
+  }
+
+  @Test(
+    "SES-1: refresh keeps the session for all that may pass",
+    arguments: [
+      Answer.none, Answer(status: 200), Answer(status: 302), Answer(status: 400),
+      Answer(status: 403), Answer(status: 404), Answer(status: 408), Answer(status: 502),
+      Answer(status: 503, retryAfterMS: 5_000), Answer(status: 522),
+      Answer(status: 409, code: "conflict", isServerJSON: true),
+      Answer(status: 422, code: "hook_timeout", isServerJSON: true),
+      Answer(status: 422, code: "hook_timeout_after_retry", isServerJSON: true),
+      Answer(status: 429, code: "over_request_rate_limit", isServerJSON: true),
+      Answer(status: 500, code: "unexpected_failure", isServerJSON: true),
+      Answer(status: 504, code: "request_timeout", isServerJSON: true),
+      Answer(status: 401, isServerJSON: true), Answer(status: 400, code: "", isServerJSON: true),
+    ])
+  func refreshTransient(answer: Answer) {
+    #expect(AuthClassification.refresh(answer) == .transient)
+    #expect(AuthClassification.user(answer) == .transient)
+    #expect(AuthClassification.revoke(answer) == .transient)
+  }
+
+  @Test("Refresh counts refusals that are on no list")
+  func refreshUnknown() {
+    for code in ["bad_json", "unknown", "captcha_failed", "user_not_found", "bad_jwt"] {
+      #expect(AuthClassification.refresh(json(400, code)) == .unknownRejection)
+    }
+    #expect(
+      AuthClassification.refresh(json(400, nil, error: "invalid_client")) == .unknownRejection)
+  }
+
+  @Test("Refresh reads the answers of servers before v2.164.0")
+  func refreshOldServers() {
+    var answer = json(400, nil, error: "invalid_grant")
+    #expect(AuthClassification.refresh(answer) == .terminal(.invalidGrant))
+    answer.description = "Invalid Refresh Token: Already Used"
+    #expect(AuthClassification.refresh(answer) == .alreadyUsed)
+    answer.description = "Invalid Refresh Token: Refresh Token Not Found"
+    #expect(AuthClassification.refresh(answer) == .terminal(.invalidGrant))
+    answer.isServerJSON = false
+    #expect(AuthClassification.refresh(answer) == .transient)
+  }
+
+  @Test("Refresh succeeds with a JSON body alone")
+  func refreshSuccess() {
+    #expect(AuthClassification.refresh(json(200, nil)) == .success)
+    #expect(AuthClassification.refresh(Answer(status: 200)) == .transient)
+  }
+
+  @Test(
+    "KEEP-7: GET /user ends the session for the codes of the closed list",
+    arguments: [
+      (403, "session_not_found", UserVerdict.terminal(.sessionNotFound)),
+      (403, "user_not_found", .terminal(.userNotFound)), (403, "user_banned", .terminal(.banned)),
+      (403, "bad_jwt", .badJWT), (400, "bad_jwt", .badJWT),
+      (401, "no_authorization", .unknownRejection), (400, "validation_failed", .unknownRejection),
+      (403, "session_expired", .unknownRejection), (500, "user_banned", .transient),
+    ])
+  func user(status: Int, code: String, verdict: UserVerdict) {
+    #expect(AuthClassification.user(json(status, code)) == verdict)
+    #expect(AuthClassification.user(Answer(status: status, code: code)) == .transient)
+  }
+
+  @Test("GET /user confirms with a JSON body alone: a portal's page is no user")
+  func userValid() {
+    #expect(AuthClassification.user(json(200, nil)) == .valid)
+    #expect(AuthClassification.user(Answer(status: 200)) == .transient)
+  }
+
+  @Test(
+    "SES-13: a sign-in that the server forgot, refused, or could not answer",
+    arguments: [
+      (422, "flow_state_expired", SignInVerdict.expired),
+      (404, "flow_state_not_found", .notFound),
+      (400, "bad_code_verifier", .rejected("bad_code_verifier")),
+      (400, "invalid_credentials", .rejected("invalid_credentials")),
+      (400, "user_banned", .rejected("user_banned")),
+      (429, "over_request_rate_limit", .transient), (422, "hook_timeout", .transient),
+      (500, "unexpected_failure", .transient),
+    ])
+  func signIn(status: Int, code: String, verdict: SignInVerdict) {
+    #expect(AuthClassification.signIn(json(status, code)) == verdict)
+  }
+
+  @Test("A sign-in refused in OAuth's style, or by nobody in particular")
+  func signInOAuth() {
+    #expect(
+      AuthClassification.signIn(json(400, nil, error: "invalid nonce"))
+        == .rejected("invalid nonce"))
+    #expect(AuthClassification.signIn(json(401, nil)) == .rejected("unknown"))
+    #expect(AuthClassification.signIn(Answer(status: 403)) == .transient)
+    #expect(AuthClassification.signIn(json(200, nil)) == .success)
+    #expect(AuthClassification.signIn(Answer(status: 200)) == .transient)
+  }
+
+  @Test("SES-8: a logout is done when the session is no more, by this or before")
+  func revoke() {
+    #expect(AuthClassification.revoke(Answer(status: 204)) == .done)
+    #expect(AuthClassification.revoke(Answer(status: 200)) == .transient)
+    #expect(AuthClassification.revoke(json(200, nil)) == .transient)
+    #expect(AuthClassification.revoke(json(403, "session_not_found")) == .done)
+    #expect(AuthClassification.revoke(json(403, "user_not_found")) == .done)
+    #expect(AuthClassification.revoke(json(403, "bad_jwt")) == .needsToken)
+    #expect(AuthClassification.revoke(json(401, "no_authorization")) == .needsToken)
+    #expect(AuthClassification.revoke(json(500, "unexpected_failure")) == .transient)
+  }
+}

@@ -1,0 +1,56 @@
+import Policy
+import Testing
+
+@Suite struct BackoffTests {
+  @Test("QUE-7: delays lie between 2 s and the step's end, and reach both")
+  func bounds() {
+    for attempt in 1...40 {
+      let longest = Backoff.longestMS(attempt: attempt)
+      #expect(Backoff.delayMS(attempt: attempt, random: 0) == 2_000)
+      #expect(Backoff.delayMS(attempt: attempt, random: .max) == longest)
+      #expect(longest == min(2_000 << Int64(min(attempt, 20)), 300_000))
+    }
+  }
+
+  @Test("Jitter is spread evenly over the step")
+  func spread() {
+    var counts = [Int](repeating: 0, count: 10)
+    var generator = Random(seed: 7)
+    for _ in 0..<10_000 {
+      let delay = Backoff.delayMS(attempt: 3, random: generator.next())
+      counts[Int((delay - 2_000) * 10 / 14_001)] += 1
+    }
+    for count in counts { #expect((800...1_200).contains(count)) }
+  }
+
+  @Test("Attempts of any number make a delay")
+  func extremes() {
+    for attempt in [Int.min, -1, 0, 1, 63, 64, Int.max] {
+      let delay = Backoff.delayMS(attempt: attempt, random: .max, floorMS: .min)
+      #expect((2_000...300_000).contains(delay))
+    }
+  }
+
+  @Test("SES-6: what the server asks for is a floor, up to 24 h")
+  func floor() {
+    #expect(Backoff.delayMS(attempt: 1, random: 0, floorMS: 60_000) == 60_000)
+    #expect(Backoff.delayMS(attempt: 9, random: .max, floorMS: 60_000) == 300_000)
+    #expect(Backoff.delayMS(attempt: 1, random: 0, floorMS: 1) == 2_000)
+    #expect(Backoff.delayMS(attempt: 1, random: 0, floorMS: .max) == 86_400_000)
+  }
+}
+
+/// A small generator whose numbers are the same in every run (SplitMix64).
+struct Random: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+    return z ^ (z >> 31)
+  }
+}

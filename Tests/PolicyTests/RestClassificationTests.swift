@@ -1,0 +1,141 @@
+import Policy
+import Testing
+
+/// Answers of the data service as measured on 12.2.12, 13.0.8 and 14.17, and gateways' answers.
+@Suite struct RestClassificationTests {
+  private func verdict(_ status: Int, _ code: String?) -> RestVerdict {
+    RestClassification.rest(Answer(status: status, code: code, isServerJSON: true))
+  }
+
+  @Test("Success is read from the body; a portal's page is none")
+  func success() {
+    for status in [200, 201, 206] { #expect(verdict(status, nil) == .answered) }
+    #expect(RestClassification.rest(Answer(status: 204)) == .answered)
+    #expect(RestClassification.rest(Answer(status: 200)) == .transient)
+    #expect(RestClassification.rest(Answer(status: 201)) == .transient)
+  }
+
+  @Test(
+    "QUE-3: what is one item's fault, and which",
+    arguments: [
+      (400, "23514", ItemFault.serverRule), (400, "23502", .missingValue),
+      (400, "22P02", .invalidValue), (400, "22003", .invalidValue), (400, "22007", .invalidValue),
+      (400, "22008", .invalidValue), (400, "22P05", .invalidValue), (400, "22021", .invalidValue),
+      (400, "22023", .invalidValue), (400, "22001", .tooLong), (400, "P0001", .serverRule),
+      (400, "23P01", .serverRule), (400, "44000", .serverRule), (400, "23000", .rejected),
+      (500, "21000", .duplicate), (400, "PGRST102", .rejected), (409, "PT409", .serverRule),
+      (400, "PT400", .serverRule),
+    ])
+  func itemFault(status: Int, code: String, fault: ItemFault) {
+    #expect(verdict(status, code) == .itemFault(fault))
+    #expect(verdict(status, code).concernsItems)
+  }
+
+  @Test(
+    "What is decided by more than the code's class",
+    arguments: [
+      (409, "23505", RestVerdict.duplicateKey), (409, "23503", .missingParent),
+      (403, "42501", .denied), (401, "42501", .needsToken), (403, "PT403", .denied),
+      (401, "PT401", .needsToken), (401, "PGRST301", .needsToken),
+      (401, "PGRST302", .needsToken), (401, "PGRST303", .needsToken), (401, "22023", .needsToken),
+      (500, "57014", .statementTimeout), (416, "PGRST103", .endOfData),
+      (413, "PT413", .tooLarge),
+    ])
+  func special(status: Int, code: String, expected: RestVerdict) {
+    #expect(verdict(status, code) == expected)
+  }
+
+  @Test("A role that the database does not know is the token's fault, also with 400 (12.2)")
+  func unknownRole() {
+    var answer = Answer(status: 400, code: "22023", isServerJSON: true)
+    answer.description = "role \"nobody\" does not exist"
+    #expect(RestClassification.rest(answer) == .needsToken)
+    answer.description = "invalid value for parameter"
+    #expect(RestClassification.rest(answer) == .itemFault(.invalidValue))
+  }
+
+  @Test(
+    "What the server does not know yet pauses, and parks nothing",
+    arguments: [
+      (404, "42P01"), (404, "PGRST205"), (404, "PGRST202"), (400, "PGRST204"), (400, "42703"),
+      (404, "42883"), (400, "42P10"), (406, "PGRST106"), (404, "PGRST125"), (400, "PGRST200"),
+    ])
+  func schemaNotReady(status: Int, code: String) {
+    #expect(verdict(status, code) == .schemaNotReady)
+  }
+
+  @Test(
+    "What time does not mend, and is not an item's fault",
+    arguments: [
+      (500, "42P17"), (500, "P0002"), (500, "PGRST300"), (405, "25006"), (405, "PGRST101"),
+      (400, "PGRST122"), (406, "PGRST116"), (406, "PGRST107"), (400, "PGRST100"), (500, "0A000"),
+    ])
+  func serverBug(status: Int, code: String) {
+    #expect(verdict(status, code) == .serverBug)
+    #expect(!verdict(status, code).concernsItems)
+  }
+
+  @Test(
+    "QUE-7: what may pass",
+    arguments: [
+      (500, "40001"), (500, "40P01"), (503, "53300"), (503, "53100"), (503, "57P01"),
+      (503, "08006"), (503, "PGRST000"), (503, "PGRST001"), (503, "PGRST002"), (504, "PGRST003"),
+      (429, "PT429"), (503, "PT503"), (429, "over_request_rate_limit"), (503, "something"),
+    ])
+  func transient(status: Int, code: String) {
+    #expect(verdict(status, code) == .transient)
+  }
+
+  @Test(
+    "What may pass, and is counted",
+    arguments: [
+      (500, "53400"), (500, "54000"), (500, "55P03"), (500, "57000"), (500, "58030"),
+      (500, "XX000"), (418, "X1"), (400, "99999"), (400, "whatever"), (404, "PGRST999"),
+    ])
+  func unknown(status: Int, code: String) {
+    #expect(verdict(status, code) == .unknownRejection)
+    #expect(!verdict(status, code).concernsItems)
+  }
+
+  @Test("QUE-20: a 400 with an empty code, or none, is nobody's fault")
+  func emptyCode() {
+    #expect(verdict(400, "") == .transient)
+    #expect(verdict(400, nil) == .transient)
+    #expect(RestClassification.rest(Answer(status: 400, code: "23514")) == .transient)
+  }
+
+  @Test("Without the service's JSON the status decides")
+  func byStatus() {
+    let expected: [(Int, RestVerdict)] = [
+      (0, .transient), (302, .transient), (401, .needsToken), (403, .transient),
+      (404, .transient), (408, .transient), (413, .tooLarge), (416, .endOfData),
+      (429, .transient), (500, .transient), (502, .transient), (503, .transient),
+      (504, .transient), (522, .transient),
+    ]
+    for (status, verdict) in expected {
+      #expect(RestClassification.rest(Answer(status: status)) == verdict, "\(status)")
+    }
+  }
+
+  @Test("No five characters make a verdict that parks, unless their class is known")
+  func onlyKnownClassesPark() {
+    let known = ["21", "22", "23", "44", "P0", "PT"]
+    let letters = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    for first in letters {
+      for second in letters {
+        let name = String([first, second])
+        let verdict = verdict(400, name + "0ZZ")
+        if case .itemFault = verdict { #expect(known.contains(name), "\(name)") }
+      }
+    }
+  }
+
+  @Test("Size and items are two different reasons to send less")
+  func sending() {
+    #expect(RestVerdict.tooLarge.concernsSize)
+    #expect(RestVerdict.statementTimeout.concernsSize)
+    #expect(!RestVerdict.denied.concernsSize)
+    #expect(RestVerdict.denied.concernsItems)
+    #expect(!RestVerdict.transient.concernsItems && !RestVerdict.transient.concernsSize)
+  }
+}
