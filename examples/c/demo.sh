@@ -1,0 +1,8 @@
+#!/bin/sh
+# The tour against a fresh local backend; the exit status is the tour's.
+# Usage: demo.sh [PATH_OF_holdfast-tour [ARGUMENTS...]]; PYTHON names the interpreter.
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+python=${PYTHON:-$root/.venv/bin/python}
+[ -x "$python" ] || python=python3
+PYTHONPATH=$root/examples/backend exec "$python" "$here/demo.py" "$@"

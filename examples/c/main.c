@@ -1,0 +1,79 @@
+/* holdfast-tour: see README.md. */
+#define _GNU_SOURCE
+#include "tour.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void usage(FILE *out) {
+  fputs("The tour:  holdfast-tour --backend URL --key ANON_KEY [--dsn DSN] [--keep]\n"
+        "           against a running local backend with its demo data; demo.sh does both\n"
+        "The shell: holdfast-tour --shell --data DIR --backend URL --key ANON_KEY\n"
+        "           every operation as a command; type help\n",
+        out);
+}
+
+int main(int count, char **arguments) {
+  enum { ACT = 256, PERSON, DATA, KEYS, READER, BACKEND, KEY, DSN, KEEP, SHELL, HELP };
+  static const struct option options[] = {
+      {"act", required_argument, NULL, ACT},       {"person", required_argument, NULL, PERSON},
+      {"data", required_argument, NULL, DATA},     {"keys", required_argument, NULL, KEYS},
+      {"reader", required_argument, NULL, READER}, {"backend", required_argument, NULL, BACKEND},
+      {"key", required_argument, NULL, KEY},       {"dsn", required_argument, NULL, DSN},
+      {"keep", no_argument, NULL, KEEP},           {"shell", no_argument, NULL, SHELL},
+      {"help", no_argument, NULL, HELP},           {NULL, 0, NULL, 0},
+  };
+  setting where = {0};
+  int act = 0;
+  bool keep = false, shell = false;
+  for (int option; (option = getopt_long(count, arguments, "", options, NULL)) != -1;) {
+    switch (option) {
+    case ACT:
+      act = atoi(optarg);
+      break;
+    case PERSON:
+      person_join(atoi(optarg));
+      break;
+    case DATA:
+      where.data_dir = optarg;
+      break;
+    case KEYS:
+      where.key_dir = optarg;
+      break;
+    case READER:
+      where.reader_socket = optarg;
+      break;
+    case BACKEND:
+      where.backend = optarg;
+      break;
+    case KEY:
+      where.api_key = optarg;
+      break;
+    case DSN:
+      where.dsn = *optarg == 0 ? NULL : optarg;
+      break;
+    case KEEP:
+      keep = true;
+      break;
+    case SHELL:
+      shell = true;
+      break;
+    case HELP:
+      usage(stdout);
+      return 0;
+    default:
+      usage(stderr);
+      return 2;
+    }
+  }
+  if (where.backend == NULL || where.api_key == NULL || optind != count ||
+      (shell && where.data_dir == NULL) || act < 0 || act > ACT_COUNT) {
+    usage(stderr);
+    return 2;
+  }
+  if (shell)
+    return shell_run(&where);
+  return act > 0 ? act_play(act, &where) : tour_run("/proc/self/exe", where, keep);
+}

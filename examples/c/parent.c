@@ -1,0 +1,246 @@
+/* The tour itself: plays the acts, each in a process of its own, is the person in between, and
+ * looks at the end whether all of it was true. */
+#define _GNU_SOURCE
+#include "tour.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PATH_ROOM = 4096, ACT_SECONDS = 180, POCKET_SECONDS = 3, TOKEN_SECONDS = 6 };
+
+/* ---- an act, in a process of its own ---- */
+
+static pid_t start_act(const char *program, int number, const setting *where, int descriptor) {
+  char act[8], channel[12];
+  snprintf(act, sizeof act, "%d", number);
+  snprintf(channel, sizeof channel, "%d", descriptor);
+  fflush(stdout);
+  pid_t child = fork();
+  if (child == 0) {
+    fcntl(descriptor, F_SETFD, 0); /* this one goes along; the reader's glass does not */
+    execl(program, program, "--act", act, "--person", channel, "--data", where->data_dir, "--keys",
+          where->key_dir, "--reader", where->reader_socket, "--backend", where->backend, "--key",
+          where->api_key, "--dsn", where->dsn == NULL ? "" : where->dsn, (char *)NULL);
+    _exit(127);
+  }
+  return child;
+}
+
+static bool perform(const char *program, int number, const setting *where, const reader *finger,
+                    ledger *ledger) {
+  stage_act(number, act_titles[number - 1]);
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return check(false, "no sockets: %s", strerror(errno));
+  pid_t child = start_act(program, number, where, ends[1]);
+  close(ends[1]);
+  performance seen = person_watch(ends[0], finger, ledger, ACT_SECONDS);
+  close(ends[0]);
+  if (!seen.ended)
+    kill(child, SIGKILL); /* our own child, and not waited for yet */
+  int status = 0;
+  waitpid(child, &status, 0);
+  bool fine = check(seen.ended, "the act came to its end");
+  if (act_ends_in_sigkill[number - 1])
+    fine &= check(seen.ended && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
+                  "its process died of signal 9, SIGKILL");
+  else
+    fine &= check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "its process ended by itself");
+  return fine && seen.crosses == 0;
+}
+
+/* ---- what is on the server ---- */
+
+static void seed_earlier_activities(const setting *where) {
+  json_decref(
+      control(where, "POST", "/sql",
+              json_pack("{s:s}", "query",
+                        "insert into public.activities (org_id, user_id, type, occurred_at,"
+                        " minutes, note) select o.id, u.id, 'samtale', now(), m, 'fra før'"
+                        " from public.organizations o, auth.users u, (values (30), (45)) v(m)"
+                        " where o.name = 'Mentorforeningen Nordlys'"
+                        " and u.email = 'mentor@example.org'")));
+}
+
+static void set_token_lifetime(const setting *where, int seconds) {
+  json_decref(control(where, "PATCH", "/config", json_pack("{s:i}", "jwt_lifetime", seconds)));
+}
+
+static bool check_server(const setting *where, const ledger *ledger) {
+  stage_act(ACT_COUNT + 1, "What is on the server");
+  bool fine = check(ledger->count == 7, "the library said “stored” %zu times", ledger->count);
+  for (size_t i = 0; i < ledger->count; i++) {
+    char *sql = NULL;
+    if (asprintf(&sql,
+                 "select (select count(*) from public.activities where id = '%s') || ' ' ||"
+                 " (select count(*) from public.activities where note = '%s')",
+                 ledger->ids[i], ledger->notes[i]) < 0)
+      abort();
+    char *counts = query_value(where, sql);
+    fine &= check(strcmp(counts, "1 1") == 0, "%s once  %s", ledger->ids[i], ledger->notes[i]);
+    free(counts);
+    free(sql);
+  }
+  char *all = query_value(where, "select count(*) from public.activities where note like 'Tur: %'");
+  fine &= check((size_t)atoi(all) == ledger->count, "and no other: %s rows in all", all);
+  free(all);
+  char *chain =
+      query_value(where, "select count(*) from public.activities a join public.activities b"
+                         " on b.id = a.follows where a.note like 'Tur: %'");
+  fine &= check(strcmp(chain, "1") == 0, "the one that follows another still does");
+  free(chain);
+  return fine;
+}
+
+/* ---- what is on the disk ---- */
+
+static void add_column(needles *all, const setting *where, const char *what, const char *sql) {
+  json_t *rows = control(where, "POST", "/sql", json_pack("{s:s}", "query", sql));
+  for (size_t i = 0; i < json_array_size(rows); i++)
+    needles_add_text(all, what, text_at(json_array_get(rows, i), "v"));
+  json_decref(rows);
+}
+
+static void add_key_file(needles *all, const setting *where) {
+  char path[PATH_ROOM];
+  unsigned char key[64];
+  snprintf(path, sizeof path, "%s/device", where->key_dir);
+  FILE *file = fopen(path, "re");
+  size_t length = file == NULL ? 0 : fread(key, 1, sizeof key, file);
+  if (file != NULL)
+    fclose(file);
+  if (length > 0)
+    needles_add_bytes(all, "the device key", key, length);
+}
+
+static needles secrets_of(const setting *where, const ledger *ledger) {
+  needles all = {0};
+  needles_add_text(&all, "a JSON web token", "eyJhbGci");
+  needles_add_text(&all, "the user's e-mail address", "mentor@example.org");
+  add_column(&all, where, "a refresh token", "select token as v from auth.refresh_tokens");
+  add_column(&all, where, "an organisation's id", "select id::text as v from public.organizations");
+  add_column(&all, where, "an organisation's name", "select name as v from public.organizations");
+  add_column(&all, where, "a contact's name", "select name as v from public.contacts");
+  add_column(&all, where, "a contact's id", "select id::text as v from public.contacts");
+  add_column(&all, where, "a user's id", "select id::text as v from auth.users");
+  needles_add_text(&all, "the role", "peer_mentor");
+  for (size_t i = 0; i < ledger->count; i++)
+    needles_add_text(&all, "a note", ledger->notes[i]);
+  add_key_file(&all, where);
+  return all;
+}
+
+/* A search that finds nothing proves nothing unless it can find. */
+static bool check_search(const setting *where, const needles *secrets) {
+  needles control_string = {0};
+  needles_add_bytes(&control_string, "the header of SQLite", "SQLite format 3", 15);
+  search_result result = leaks_search(where->data_dir, &control_string, false);
+  needles_free(&control_string);
+  bool fine =
+      check(result.hits >= 1, "the search can find: SQLite's header in %d files", result.hits);
+
+  char folder[PATH_ROOM], path[PATH_ROOM + 16];
+  snprintf(folder, sizeof folder, "%s.decoy", where->data_dir);
+  snprintf(path, sizeof path, "%s/decoy", folder);
+  mkdir(folder, 0700);
+  FILE *decoy = fopen(path, "we");
+  for (size_t i = 0; decoy != NULL && i < secrets->count; i++) {
+    fwrite(secrets->items[i].bytes, 1, secrets->items[i].length, decoy);
+    fputc('|', decoy);
+  }
+  if (decoy != NULL)
+    fclose(decoy);
+  result = leaks_search(folder, secrets, false);
+  unlink(path);
+  rmdir(folder);
+  fine &=
+      check(result.hits == (int)secrets->count,
+            "and in a file that holds all %zu secrets it finds %d", secrets->count, result.hits);
+  return fine;
+}
+
+static bool check_disk(const setting *where, const ledger *ledger, const char *when) {
+  needles secrets = secrets_of(where, ledger);
+  search_result result = leaks_search(where->data_dir, &secrets, true);
+  bool fine = check(result.hits == 0 && result.files > 0 && secrets.count > 100,
+                    "%s: none of %zu secrets in clear in %d files, %zu kB", when, secrets.count,
+                    result.files, result.bytes / 1024);
+  needles_free(&secrets);
+  return fine;
+}
+
+static bool check_thief(const setting *where, const ledger *ledger) {
+  stage_act(ACT_COUNT + 2, "What is on the disk");
+  show_files(where->data_dir);
+  needles secrets = secrets_of(where, ledger);
+  bool fine = check_search(where, &secrets);
+  needles_free(&secrets);
+  return check_disk(where, ledger, "at the end") && fine;
+}
+
+/* ---- the tour ---- */
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {
+  (void)status;
+  (void)kind;
+  (void)place;
+  return remove(path);
+}
+
+static bool play_all(const char *program, const setting *where, const reader *finger) {
+  ledger ledger = {0};
+  bool fine = true;
+  seed_earlier_activities(where);
+  set_token_lifetime(where, TOKEN_SECONDS);
+  for (int number = 1; number <= ACT_COUNT; number++) {
+    if (number == 2) {
+      say("%d seconds pass.", POCKET_SECONDS);
+      sleep(POCKET_SECONDS);
+    }
+    if (number == 3)
+      set_token_lifetime(where, 3600);
+    fine = perform(program, number, where, finger, &ledger) && fine;
+    fine = check_disk(where, &ledger, "a thief takes the folder now") && fine;
+  }
+  fine = check_server(where, &ledger) && fine;
+  fine = check_thief(where, &ledger) && fine;
+  ledger_free(&ledger);
+  return fine;
+}
+
+int tour_run(const char *program, setting where, bool keep) {
+  char folder[] = "/tmp/holdfast-tour-XXXXXX";
+  char data[64], keys[64], socket_path[64];
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  if (mkdtemp(folder) == NULL)
+    return 1;
+  snprintf(data, sizeof data, "%s/data", folder);
+  snprintf(keys, sizeof keys, "%s/keychain", folder);
+  snprintf(socket_path, sizeof socket_path, "%s/reader", folder);
+  where.data_dir = data;
+  where.key_dir = keys;
+  where.reader_socket = socket_path;
+  stage_title("Holdfast %s, a tour", holdfast_version());
+  note("the app's folder    %s", data);
+  note("the key chain       %s", keys);
+  note("the backend         %s", where.backend);
+
+  reader finger = {0};
+  bool fine = reader_start(socket_path, NULL, &finger) && play_all(program, &where, &finger);
+  reader_stop(&finger);
+  if (!keep)
+    nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+  fine = fine && checks_failed() == 0;
+  stage_title(fine ? "All of it was true." : "Not all of it was true: see the crosses above.");
+  return fine ? 0 : 1;
+}
