@@ -36,6 +36,17 @@ public final class SecretBytes {
     if let source = bytes.baseAddress { start.copyMemory(from: source, byteCount: bytes.count) }
   }
 
+  /// What `write` puts into `capacity` bytes of room; it answers how many it used.
+  public static func written(
+    capacity: Int, room: Room = .guarded, by write: (UnsafeMutableRawBufferPointer) -> Int
+  ) throws(Failure) -> SecretBytes {
+    let scratch = try SecretBytes(count: capacity, room: .heap)
+    defer { withExtendedLifetime(scratch) {} }
+    let used = min(max(write(scratch.mutableBytes), 0), capacity)
+    return try SecretBytes(
+      copying: UnsafeRawBufferPointer(rebasing: scratch.bytes[..<used]), room: room)
+  }
+
   deinit {
     switch room {
     case .guarded: sodium_free(start)

@@ -1,0 +1,55 @@
+public import Base
+
+/// A way to sign in.
+public struct AuthMethod {
+  public enum Flow: String, CaseIterable, Sendable {
+    /// In a browser, back by a redirect.
+    case pkce
+    /// An identity token that the provider's own software gave the host.
+    case idToken = "id_token"
+    case password
+  }
+
+  public var id: String
+  /// The auth service's name of it.
+  public var provider: String
+  public var label: String
+  public var flow: Flow
+
+  static var standard: [AuthMethod] {
+    [
+      AuthMethod(id: "bankid", provider: "bankid", label: "BankID", flow: .pkce),
+      AuthMethod(id: "vipps", provider: "vipps", label: "Vipps", flow: .pkce),
+    ]
+  }
+
+  /// The member `auth_methods` of the config.
+  public static func readAll(_ config: Fields) throws(Failure) -> [AuthMethod] {
+    guard let list = try config.array(ifPresent: "auth_methods") else { return standard }
+    var result: [AuthMethod] = []
+    for (index, element) in list.enumerated() {
+      let fields = try Fields(
+        element, at: "\(config.pointer("auth_methods"))/\(index)",
+        known: ["id", "provider", "flow", "label"])
+      let method = try read(fields)
+      guard !result.contains(where: { $0.id == method.id }) else {
+        throw fields.invalid("id", "the same id twice")
+      }
+      result.append(method)
+    }
+    return result
+  }
+
+  private static func read(_ fields: Fields) throws(Failure) -> AuthMethod {
+    let id = try fields.string("id", maximum: 64)
+    let known = standard.first { $0.id == id }
+    let provider = try fields.string(ifPresent: "provider", maximum: 128) ?? id
+    guard VisibleASCII.fills(provider.utf8) else {
+      throw fields.invalid("provider", "only visible ASCII characters are expected")
+    }
+    return AuthMethod(
+      id: id, provider: provider,
+      label: try fields.string(ifPresent: "label", maximum: 200) ?? known?.label ?? id,
+      flow: try fields.choice("flow", Flow.self))
+  }
+}

@@ -1,0 +1,98 @@
+public import Base
+public import Vault
+
+/// Requests to the auth service. Source: supabase/auth `openapi.yaml`.
+public enum AuthRequests {
+  private static var timeoutMS: Int64 { 15_000 }
+
+  public static func refresh(_ backend: Backend, token: SecretBytes) throws(Failure) -> Request {
+    try grant(backend, "refresh_token", .refresh, ["refresh_token": token.json])
+  }
+
+  public static func user(_ backend: Backend, bearer: SecretBytes) throws(Failure) -> Request {
+    Request(
+      .validate, "GET", backend.auth("user"), headers: headers(backend), bearer: bearer,
+      timeoutMS: timeoutMS)
+  }
+
+  /// `global` ends every session of the user's, else this one alone.
+  public static func logout(
+    _ backend: Backend, bearer: SecretBytes, global: Bool
+  ) throws(Failure) -> Request {
+    Request(
+      .revoke, "POST", backend.auth("logout?scope=") + (global ? "global" : "local"),
+      headers: headers(backend), bearer: bearer, timeoutMS: timeoutMS)
+  }
+
+  public static func password(
+    _ backend: Backend, email: JSON, password: JSON
+  ) throws(Failure) -> Request {
+    try grant(backend, "password", .signIn, ["email": email, "password": password])
+  }
+
+  public static func pkce(
+    _ backend: Backend, code: SecretBytes, verifier: SecretBytes
+  ) throws(Failure) -> Request {
+    try grant(
+      backend, "pkce", .signIn, ["auth_code": code.json, "code_verifier": verifier.json])
+  }
+
+  /// `nonce` is the raw one; the identity token holds its SHA-256 in hex.
+  public static func idToken(
+    _ backend: Backend, provider: String, idToken: JSON, nonce: JSON
+  ) throws(Failure) -> Request {
+    try grant(
+      backend, "id_token", .signIn,
+      ["provider": .string(provider), "id_token": idToken, "nonce": nonce])
+  }
+
+  /// The page that a browser opens. The state travels in the query of the redirect, which the
+  /// service keeps; so the server's allow list has to name the redirect with any query behind it,
+  /// such as `app.example://signed-in**`.
+  public static func authorizeURL(
+    _ backend: Backend, provider: String, redirectURL: String, challenge: String, state: String
+  ) -> String {
+    backend.auth("authorize?provider=") + Percent.encode(provider)
+      + "&redirect_to=" + Percent.encode(adding(state: state, to: redirectURL))
+      + "&code_challenge=" + Percent.encode(challenge) + "&code_challenge_method=s256"
+  }
+
+  private static func adding(state: String, to redirectURL: String) -> String {
+    let bytes = Array(redirectURL.utf8)
+    let end = bytes.firstIndex(of: UInt8(ascii: "#")) ?? bytes.count
+    let base = bytes[..<end]
+    let mark = base.contains(UInt8(ascii: "?")) ? "&" : "?"
+    return String(decoding: base, as: UTF8.self) + mark + "state=" + Percent.encode(state)
+  }
+
+  private static func grant(
+    _ backend: Backend, _ type: String, _ purpose: Purpose, _ body: JSON
+  ) throws(Failure) -> Request {
+    for (_, value) in body.members where value.kind != .string {
+      throw .defect("a credential is no text")
+    }
+    return Request(
+      purpose, "POST", backend.auth("token?grant_type=") + type, headers: headers(backend),
+      body: body, timeoutMS: timeoutMS)
+  }
+
+  /// The version selects the error bodies with a string `code`; without it, errors of hooks come in
+  /// a third shape.
+  private static func headers(_ backend: Backend) -> [(name: String, value: String)] {
+    backend.headers + [(name: "X-Supabase-Api-Version", value: "2024-01-01")]
+  }
+}
+
+extension Backend {
+  func auth(_ path: String) -> String { url + "/auth/v1/" + path }
+
+  func rest(_ path: String) -> String { url + "/rest/v1/" + path }
+
+  /// What every request has.
+  var headers: [(name: String, value: String)] {
+    [
+      (name: "apikey", value: apiKey), (name: "Accept", value: "application/json"),
+      (name: "X-Client-Info", value: "holdfast/" + Version.text.description),
+    ]
+  }
+}

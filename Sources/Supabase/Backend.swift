@@ -1,0 +1,112 @@
+public import Base
+
+/// The server: where it is, and what its tables, columns and functions are called.
+public struct Backend {
+  /// Without a slash at the end.
+  public var url: String
+  /// The project's public key. It says which project, not who asks: never sent as `Authorization`.
+  public var apiKey: String
+  public var kinds: [QueueKind]
+  public var membershipsTable: String
+  public var contactsTable: String
+  /// What is cached of a contact, `id` and `org_id` among it.
+  public var contactColumns: [String]
+  /// What is never cached.
+  public var withheld: [String]
+  public var summaryFunction: String
+
+  public func kind(_ name: String) -> QueueKind? { kinds.first { $0.name == name } }
+
+  /// The `backend` object of the config.
+  public static func read(_ fields: Fields) throws(Failure) -> Backend {
+    let memberships = try fields.fields(ifPresent: "memberships", known: ["table"])
+    let contacts = try fields.fields(
+      ifPresent: "contacts", known: ["table", "columns", "withheld"])
+    let summary = try fields.fields(ifPresent: "summary", known: ["function"])
+    let columns = try readColumns(contacts)
+    return Backend(
+      url: try readURL(fields),
+      apiKey: try readKey(fields),
+      kinds: try QueueKind.readAll(fields),
+      membershipsTable: try Identifier.read("table", in: memberships, default: "memberships"),
+      contactsTable: try Identifier.read("table", in: contacts, default: "contacts"),
+      contactColumns: columns.cached,
+      withheld: columns.withheld,
+      summaryFunction: try Identifier.read("function", in: summary, default: "activity_summary"))
+  }
+
+  /// Scheme, host, perhaps a port and a path: requests put the rest behind it.
+  private static func readURL(_ fields: Fields) throws(Failure) -> String {
+    var url = try fields.string("url", maximum: 2048)
+    let isPlain = url.withUTF8 { text in
+      guard let parts = URLParts(UnsafeRawBufferPointer(text)), let authority = parts.authority,
+        VisibleASCII.fills(text), parts.query == nil, parts.fragment == nil,
+        parts.scheme.elementsEqual("https".utf8) || parts.scheme.elementsEqual("http".utf8)
+      else { return false }
+      return isHostAndPort(authority)
+        && !parts.path.contains(UInt8(ascii: "\"")) && !parts.path.contains(UInt8(ascii: "<"))
+    }
+    guard isPlain else {
+      throw fields.invalid(
+        "url", "http(s)://host is expected, without user, query or fragment")
+    }
+    while url.utf8.last == UInt8(ascii: "/") { url.removeLast() }
+    return url
+  }
+
+  private static func isHostAndPort(_ authority: URLParts.Part) -> Bool {
+    var host = authority
+    if let colon = authority.lastIndex(of: UInt8(ascii: ":")), host.last != UInt8(ascii: "]") {
+      let port = authority[(colon + 1)...]
+      guard !port.isEmpty, port.count <= 5,
+        port.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") })
+      else { return false }
+      host = authority[..<colon]
+    }
+    let isBracketed = host.first == UInt8(ascii: "[") && host.last == UInt8(ascii: "]")
+    if isBracketed { host = host.dropFirst().dropLast() }
+    return !host.isEmpty
+      && host.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
+          UInt8(ascii: "_"):
+          return true
+        case UInt8(ascii: ":"): return isBracketed
+        default: return false
+        }
+      }
+  }
+
+  private static func readKey(_ fields: Fields) throws(Failure) -> String {
+    let key = try fields.string("api_key")
+    guard VisibleASCII.fills(key.utf8) else {
+      throw fields.invalid("api_key", "only visible ASCII characters are expected")
+    }
+    return key
+  }
+
+  private static func readColumns(
+    _ contacts: Fields?
+  ) throws(Failure) -> (cached: [String], withheld: [String]) {
+    var cached = ["id", "org_id", "name", "municipality", "relation"]
+    var withheld = ["phone", "address", "national_id"]
+    guard let contacts else { return (cached, withheld) }
+    if let listed = try Identifier.readAll("withheld", in: contacts) { withheld = listed }
+    if let listed = try Identifier.readAll("columns", in: contacts) {
+      guard listed.contains("name") else {
+        throw contacts.invalid("columns", "\"name\" is expected among them: it is searched")
+      }
+      let implied = ["id", "org_id"].filter { !listed.contains($0) }
+      cached = implied + listed
+    }
+    for column in withheld {
+      guard let index = cached.firstIndex(of: column) else { continue }
+      throw Failure(
+        .requestInvalidValue, "\"\(column)\" is withheld and cannot be cached as well",
+        field: contacts.pointer(contacts.optional("columns") == nil ? "withheld" : "columns"),
+        detail: ["index": .int(index)])
+    }
+    return (cached, withheld)
+  }
+}

@@ -1,0 +1,75 @@
+public import Base
+public import Vault
+
+/// What the browser brought back from a sign-in.
+public enum Callback {
+  case code(SecretBytes, state: String?)
+  /// `error` is OAuth's word, such as `access_denied`; the rest is for developers.
+  case refused(error: String, code: String?, description: String?, state: String?)
+  /// Not the redirect that was asked for, or nothing of a sign-in in it.
+  case foreign
+
+  /// The auth service puts the code into the query, and what went wrong into the fragment or both.
+  public static func read(_ url: JSON, redirectURL: String) throws(Failure) -> Callback {
+    guard let text = try SecretBytes.text(of: url) else { return .foreign }
+    return try read(text, redirectURL: redirectURL)
+  }
+
+  public static func read(_ url: String, redirectURL: String) throws(Failure) -> Callback {
+    try read(.string(url), redirectURL: redirectURL)
+  }
+
+  private static func read(_ url: SecretBytes, redirectURL: String) throws(Failure) -> Callback {
+    defer { withExtendedLifetime(url) {} }
+    var redirectURL = redirectURL
+    guard let parts = URLParts(url.bytes),
+      redirectURL.withUTF8({ text in
+        URLParts(UnsafeRawBufferPointer(text)).map { parts.isSamePlace(as: $0) } ?? false
+      })
+    else { return .foreign }
+    let query = try Parameters(parts.query)
+    let fragment = try Parameters(parts.fragment)
+    let state = (query.state ?? fragment.state).map { text(of: $0) }
+    if let error = query.error ?? fragment.error {
+      return .refused(
+        error: text(of: error),
+        code: (query.errorCode ?? fragment.errorCode).map { text(of: $0) },
+        description: (query.description ?? fragment.description).map { text(of: $0) },
+        state: state)
+    }
+    guard let code = query.code ?? fragment.code, code.count <= 1024,
+      VisibleASCII.fills(code.bytes)
+    else { return .foreign }
+    return .code(code, state: state)
+  }
+
+  private static func text(of bytes: SecretBytes) -> String {
+    String(decoding: bytes.bytes, as: UTF8.self)
+  }
+
+  /// The parameters that matter. Of several of one name the last counts: the service adds its own
+  /// behind those of the redirect.
+  private struct Parameters {
+    var code: SecretBytes?
+    var state: SecretBytes?
+    var error: SecretBytes?
+    var errorCode: SecretBytes?
+    var description: SecretBytes?
+
+    init(_ part: URLParts.Part?) throws(Failure) {
+      guard let part else { return }
+      for pair in part.split(separator: UInt8(ascii: "&")) {
+        let equals = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
+        let value = equals < pair.endIndex ? pair[(equals + 1)...] : pair[equals...]
+        switch Callback.text(of: try Percent.decode(pair[..<equals])) {
+        case "code": code = try Percent.decode(value)
+        case "state": state = try Percent.decode(value)
+        case "error": error = try Percent.decode(value)
+        case "error_code": errorCode = try Percent.decode(value)
+        case "error_description": description = try Percent.decode(value)
+        default: break
+        }
+      }
+    }
+  }
+}

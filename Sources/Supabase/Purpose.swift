@@ -1,0 +1,12 @@
+/// What a request is for: the host sees it, and may weigh by it what to send first.
+public enum Purpose: String, CaseIterable, Sendable {
+  case refresh
+  case validate
+  case guard_ = "guard"
+  case upload
+  case pull
+  case summary
+  case revoke
+  case live
+  case signIn = "sign_in"
+}

@@ -1,0 +1,82 @@
+public import Base
+
+/// How rows of a kind reach the server.
+public enum Upload: String, CaseIterable, Sendable {
+  /// Into the table; rows that are there already are skipped.
+  case table
+  /// Through a function that answers for each row by itself.
+  case rpc
+}
+
+/// A kind of thing that users register: where it is stored and what it may hold.
+public struct QueueKind {
+  public var name: String
+  public var table: String
+  /// The columns that a host may set. `id`, `org_id` and, with `hasUser`, `user_id` come besides.
+  public var columns: [String]
+  public var upload: Upload
+  /// Empty when `upload` is `table` and there is none.
+  public var function: String
+  /// The columns whose values may be ids of other queued rows.
+  public var references: [String]
+  /// Whether the rows name the user who registered them.
+  public var hasUser: Bool
+
+  /// The kinds of the example backend.
+  static var standard: [QueueKind] {
+    [
+      QueueKind(
+        name: "activity", table: "activities",
+        columns: ["type", "minutes", "occurred_at", "contact_id", "follows", "note"],
+        upload: .table, function: "submit_activities", references: ["contact_id", "follows"],
+        hasUser: true),
+      QueueKind(
+        name: "contact", table: "contacts",
+        columns: ["name", "municipality", "relation", "phone", "address", "national_id"],
+        upload: .table, function: "", references: [], hasUser: false),
+    ]
+  }
+
+  /// The member `queue`: when it is there, its kinds are all there are.
+  static func readAll(_ backend: Fields) throws(Failure) -> [QueueKind] {
+    guard let queue = backend.optional("queue") else { return standard }
+    guard queue.kind == .object else { throw backend.wrongType("queue", "an object of kinds") }
+    var result: [QueueKind] = []
+    for (name, value) in queue.members {
+      let path = backend.pointer("queue") + "/" + JSONPointer.escape(name)
+      guard Identifier.isValid(name.utf8) else { throw Identifier.refusal(path) }
+      let fields = try Fields(value, at: path, known: ["table", "columns", "upload", "function"])
+      result.append(try read(name, fields))
+    }
+    return result
+  }
+
+  /// What a kind does not say, it has from the standard kind of its name.
+  private static func read(_ name: String, _ fields: Fields) throws(Failure) -> QueueKind {
+    let known = standard.first { $0.name == name }
+    _ = try fields.required("table")
+    let table = try Identifier.read("table", in: fields, default: "")
+    let listed = try Identifier.readAll("columns", in: fields)
+    guard let all = listed ?? known?.columns else {
+      throw Failure(
+        .requestMissingField, "this field is required", field: fields.pointer("columns"))
+    }
+    let columns = all.filter { $0 != "id" && $0 != "org_id" && $0 != "user_id" }
+    guard !columns.isEmpty else { throw fields.invalid("columns", "at least one is expected") }
+    let upload = try fields.choice(ifPresent: "upload", Upload.self) ?? .table
+    let function = try Identifier.read("function", in: fields, default: known?.function ?? "")
+    guard upload == .table || !function.isEmpty else {
+      throw Failure(
+        .requestMissingField, "upload by rpc needs a function", field: fields.pointer("function"))
+    }
+    let references = known?.references ?? columns.filter { endsWithID($0) }
+    return QueueKind(
+      name: name, table: table, columns: columns, upload: upload, function: function,
+      references: references.filter { columns.contains($0) },
+      hasUser: all.contains("user_id") || known?.hasUser ?? false)
+  }
+
+  private static func endsWithID(_ column: String) -> Bool {
+    column.utf8.suffix(3).elementsEqual("_id".utf8)
+  }
+}

@@ -1,0 +1,96 @@
+public import Base
+public import Policy
+
+/// Why there was no answer; the host says so.
+public enum TransportError: String, CaseIterable, Sendable {
+  case offline, timeout, tls, dns, refused, cancelled
+}
+
+/// The answer to a request, read tolerantly: what is not understood is absent.
+public struct Reply {
+  /// 0: there was no answer.
+  public var status: Int
+  public var transportError: TransportError?
+  /// nil when the body is no JSON object or array.
+  public var body: JSON?
+  /// The header `Date`: the server's clock.
+  public var dateMS: Int64?
+  /// How long the server asks to be left alone, at least.
+  public var retryAfterMS: Int64?
+
+  /// What stands for an answer that did not come in time.
+  public static var timedOut: Reply { Reply(status: 0, transportError: .timeout) }
+
+  /// The request of `holdfast_complete`: `status`, `headers`, `body`, or `error`. `nowMS` is the
+  /// server's time as far as it is known; it counts where the answer has no date.
+  public static func read(_ fields: Fields, nowMS: Int64) throws(Failure) -> Reply {
+    if let error = try fields.choice(ifPresent: "error", TransportError.self) {
+      for name in ["status", "headers", "body"] where fields.optional(name) != nil {
+        throw fields.invalid(name, "not together with \"error\"")
+      }
+      return Reply(status: 0, transportError: error)
+    }
+    var reply = Reply(status: Int(try fields.integer("status", in: 100...599)))
+    if let body = fields.optional("body") {
+      guard let parsed = body.withUTF8({ parse($0) }) else {
+        throw fields.wrongType("body", "a string")
+      }
+      reply.body = parsed
+    }
+    let headers = try Headers(fields)
+    reply.dateMS = headers.value("date").flatMap { HTTPDate.parse($0) }
+    reply.retryAfterMS = headers.value("retry-after").flatMap {
+      RetryAfter.parse($0, serverNowMS: reply.dateMS ?? nowMS)
+    }
+    return reply
+  }
+
+  /// As Policy judges it.
+  public var answer: Answer {
+    let error = ServerError.read(body)
+    return Answer(
+      status: status, code: error.code, oauthError: body?["error"]?.string,
+      description: error.message, isServerJSON: body != nil, retryAfterMS: retryAfterMS)
+  }
+
+  private static func parse(_ text: UnsafeRawBufferPointer) -> JSON? {
+    var text = text
+    if text.count >= 3, text[0] == 0xEF, text[1] == 0xBB, text[2] == 0xBF {
+      text = UnsafeRawBufferPointer(rebasing: text[3...])
+    }
+    return try? JSON.parse(text, .tolerant)
+  }
+}
+
+/// Header names are compared without case.
+private struct Headers {
+  private let all: [(name: String, value: String)]
+
+  init(_ fields: Fields) throws(Failure) {
+    guard let headers = fields.optional("headers") else {
+      all = []
+      return
+    }
+    guard headers.kind == .object else { throw fields.wrongType("headers", "an object") }
+    var read: [(name: String, value: String)] = []
+    for (name, value) in headers.members {
+      guard let text = value.string else {
+        throw Failure(
+          .requestWrongType, "a string is expected",
+          field: fields.pointer("headers") + "/" + JSONPointer.escape(name))
+      }
+      read.append((name: name, value: text))
+    }
+    all = read
+  }
+
+  /// `name` is given in lower case.
+  func value(_ name: String) -> String? {
+    all.first { header in
+      header.name.utf8.elementsEqual(name.utf8) { given, wanted in
+        given == wanted
+          || given >= UInt8(ascii: "A") && given <= UInt8(ascii: "Z") && given | 0x20 == wanted
+      }
+    }?.value
+  }
+}

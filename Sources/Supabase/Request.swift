@@ -1,0 +1,85 @@
+public import Base
+public import Vault
+
+/// An HTTP request as a value. The host sends it.
+public struct Request {
+  public var purpose: Purpose
+  public var method: String
+  public var url: String
+  public var headers: [(name: String, value: String)]
+  /// The user's access token; the only thing that is ever sent as `Authorization`.
+  public var bearer: SecretBytes?
+  public var body: JSON?
+  public var timeoutMS: Int64
+
+  init(
+    _ purpose: Purpose, _ method: String, _ url: String,
+    headers: [(name: String, value: String)], bearer: SecretBytes? = nil, body: JSON? = nil,
+    timeoutMS: Int64
+  ) {
+    self.purpose = purpose
+    self.method = method
+    self.url = url
+    self.headers = headers
+    self.bearer = bearer
+    self.body = body
+    self.timeoutMS = timeoutMS
+  }
+
+  /// What `holdfast_poll` hands out. The token passes from zeroed memory to zeroed memory.
+  public func rendered(id: Int64) throws(Failure) -> JSON {
+    let fields: JSON = [:]
+    for header in headers { fields.set(header.name, .string(header.value)) }
+    if let bearer { fields.set("Authorization", try Request.authorization(bearer)) }
+    var text = JSON.null
+    if let body {
+      fields.set("Content-Type", "application/json")
+      text = try Request.text(of: body)
+    }
+    return [
+      "id": .int(id), "purpose": .string(purpose.rawValue), "method": .string(method),
+      "url": .string(url), "headers": fields, "body": text, "timeout_ms": .int(timeoutMS),
+    ]
+  }
+
+  private static func authorization(_ token: SecretBytes) throws(Failure) -> JSON {
+    guard VisibleASCII.fills(token.bytes) else {
+      throw .defect("an access token is no header value")
+    }
+    let scheme: StaticString = "Bearer "
+    let length = scheme.utf8CodeUnitCount
+    let value = try SecretBytes.written(capacity: length + token.count, room: .heap) { room in
+      scheme.withUTF8Buffer { room.copyBytes(from: $0) }
+      UnsafeMutableRawBufferPointer(rebasing: room[length...]).copyMemory(from: token.bytes)
+      return room.count
+    }
+    return try present(value.json)
+  }
+
+  private static func text(of body: JSON) throws(Failure) -> JSON {
+    let text = try body.text()
+    defer { withExtendedLifetime(text) {} }
+    return try present(.string(text.bytes))
+  }
+
+  /// jansson answers null when there is no memory.
+  private static func present(_ value: JSON) throws(Failure) -> JSON {
+    guard !value.isNull else { throw Failure(.memoryExhausted, "no memory for a request") }
+    return value
+  }
+}
+
+/// The characters that a header value, a URL or a token may have: no space, no control, ASCII.
+enum VisibleASCII {
+  static func contains(_ byte: UInt8) -> Bool { byte > 0x20 && byte < 0x7F }
+
+  /// Whether there is at least one byte, and every one is such.
+  static func fills(_ bytes: some Sequence<UInt8>) -> Bool {
+    var isEmpty = true
+    for byte in bytes {
+      guard contains(byte) else { return false }
+      isEmpty = false
+    }
+    return !isEmpty
+  }
+}

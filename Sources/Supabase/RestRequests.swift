@@ -1,0 +1,115 @@
+public import Base
+public import Vault
+
+/// Requests to the data service. Source: PostgREST `docs/references/api`, measured on 12 to 14.
+public enum RestRequests {
+  private static var guardTimeoutMS: Int64 { 10_000 }
+  private static var uploadTimeoutMS: Int64 { 60_000 }
+  private static var readTimeoutMS: Int64 { 30_000 }
+
+  /// The user's memberships with their organisations. `user` keeps others' out where a policy shows
+  /// them, to coordinators for example.
+  public static func memberships(
+    _ backend: Backend, user: UUID? = nil, bearer: SecretBytes
+  ) -> Request {
+    var url = backend.rest(backend.membershipsTable)
+    url += "?select=org_id,role,status,updated_at,organizations(id,name,status)"
+    if let user { url += "&user_id=eq." + user.text }
+    return read(backend, .guard_, url + "&order=org_id.asc", bearer, timeoutMS: guardTimeoutMS)
+  }
+
+  /// Store rows. Those of a table come back as ids of the ones that were new; a function answers for
+  /// each (`UploadReply`).
+  ///
+  /// `columns` are all that any row has. The rows should be sorted by id: two uploads of the same
+  /// rows in opposite order deadlock.
+  public static func upload(
+    _ backend: Backend, kind: QueueKind, columns: [String], rows: [JSON], bearer: SecretBytes
+  ) -> Request {
+    var headers = backend.headers
+    var url: String
+    let body: JSON
+    switch kind.upload {
+    case .table:
+      url = backend.rest(kind.table) + "?columns=" + list(columns)
+      url += "&on_conflict=id&select=id"
+      body = .array(rows)
+      headers.append(
+        (
+          name: "Prefer",
+          value: "resolution=ignore-duplicates,return=representation,missing=default"
+        ))
+    case .rpc:
+      url = backend.rest("rpc/") + kind.function
+      body = ["items": .array(rows)]
+    }
+    return Request(
+      .upload, "POST", url, headers: headers, bearer: bearer, body: body,
+      timeoutMS: uploadTimeoutMS)
+  }
+
+  /// Which of these rows are stored. At most 150 ids keep the URL below 8 kB.
+  public static func readBack(
+    _ backend: Backend, kind: QueueKind, ids: [UUID], bearer: SecretBytes
+  ) -> Request {
+    let among = ids.map { $0.text }.joined(separator: ",")
+    let url = backend.rest(kind.table) + "?id=in.(" + among + ")&select=id"
+    return read(backend, .upload, url, bearer)
+  }
+
+  /// The page of contacts behind a cursor, in the order of change, tombstones among them.
+  public static func contactsPage(
+    _ backend: Backend, org: UUID, after: Cursor?, limit: Int, bearer: SecretBytes
+  ) -> Request {
+    var columns = backend.contactColumns
+    for column in ["updated_at", "deleted_at"] where !columns.contains(column) {
+      columns.append(column)
+    }
+    var url = backend.rest(backend.contactsTable) + "?select=" + list(columns)
+    url += "&org_id=eq." + org.text
+    if let after {
+      let moment = Percent.encode("\"" + after.updatedAt + "\"")
+      // Redundant, but it turns two index scans into one.
+      url += "&updated_at=gte." + Percent.encode(after.updatedAt)
+      url += "&or=(updated_at.gt." + moment + ",and(updated_at.eq." + moment
+      url += ",id.gt." + after.id.text + "))"
+    }
+    return read(backend, .pull, url + "&order=updated_at.asc,id.asc&limit=\(limit)", bearer)
+  }
+
+  /// The ids of the contacts that are there, to find those that are gone without a tombstone.
+  public static func contactIDs(
+    _ backend: Backend, org: UUID, after: UUID?, limit: Int, bearer: SecretBytes
+  ) -> Request {
+    var url = backend.rest(backend.contactsTable) + "?select=id&org_id=eq." + org.text
+    url += "&deleted_at=is.null"
+    if let after { url += "&id=gt." + after.text }
+    return read(backend, .pull, url + "&order=id.asc&limit=\(limit)", bearer)
+  }
+
+  /// One contact, with columns that are never cached.
+  public static func contactLive(
+    _ backend: Backend, id: UUID, columns: [String], bearer: SecretBytes
+  ) -> Request {
+    let url = backend.rest(backend.contactsTable) + "?select=" + list(columns)
+    return read(backend, .live, url + "&id=eq." + id.text, bearer)
+  }
+
+  public static func summary(_ backend: Backend, org: UUID, bearer: SecretBytes) -> Request {
+    Request(
+      .summary, "POST", backend.rest("rpc/") + backend.summaryFunction, headers: backend.headers,
+      bearer: bearer, body: ["org": .string(org.text)], timeoutMS: readTimeoutMS)
+  }
+
+  private static func read(
+    _ backend: Backend, _ purpose: Purpose, _ url: String, _ bearer: SecretBytes,
+    timeoutMS: Int64 = readTimeoutMS
+  ) -> Request {
+    Request(
+      purpose, "GET", url, headers: backend.headers, bearer: bearer, timeoutMS: timeoutMS)
+  }
+
+  private static func list(_ names: [String]) -> String {
+    names.map { Percent.encode($0) }.joined(separator: ",")
+  }
+}

@@ -1,0 +1,72 @@
+public import Base
+
+/// The body of a refusal, in any of the forms that the services use.
+///
+/// The texts are for developers: they can name hosts, database users and what users wrote.
+public struct ServerError: Equatable, Sendable {
+  /// `code`, or the auth service's older `error_code`; a number is no code.
+  public var code: String?
+  public var message: String?
+  public var details: String?
+  public var hint: String?
+  /// The column that the refusal is about, as far as the texts tell.
+  public var column: String?
+
+  public static func read(_ body: JSON?) -> ServerError {
+    guard let body, body.kind == .object else { return ServerError() }
+    var error = ServerError()
+    error.code = body["code"]?.string ?? body["error_code"]?.string
+    error.message =
+      body["msg"]?.string ?? body["message"]?.string ?? body["error_description"]?.string
+    error.details = body["details"]?.string
+    error.hint = body["hint"]?.string
+    error.column = column(error.code, error.message, error.details)
+    return error
+  }
+
+  /// Best effort; the sources are PostgreSQL's message texts, in English.
+  static func column(_ code: String?, _ message: String?, _ details: String?) -> String? {
+    let message = Array((message ?? "").utf8)
+    switch code {
+    case "23502", "42703": return name(after: "column \"", in: message)
+    case "23514": return checked(message)
+    case "23503", "23505": return name(after: "Key (", in: Array((details ?? "").utf8))
+    case "PGRST204": return name(after: "Could not find the '", in: message)
+    default: return nil
+    }
+  }
+
+  /// PostgreSQL names the check of a column `<table>_<column>_check`, with a number from the second
+  /// one on.
+  private static func checked(_ message: [UInt8]) -> String? {
+    guard let table = name(after: "relation \"", in: message),
+      let constraint = name(after: "constraint \"", in: message)
+    else { return nil }
+    let rest = Array(constraint.utf8)
+    let prefix = Array(table.utf8) + [UInt8(ascii: "_")]
+    guard rest.starts(with: prefix) else { return nil }
+    var column = rest[prefix.count...]
+    while let last = column.last, last >= UInt8(ascii: "0"), last <= UInt8(ascii: "9") {
+      column.removeLast()
+    }
+    guard column.count > 6, column.suffix(6).elementsEqual("_check".utf8) else { return nil }
+    return identifier(column.dropLast(6))
+  }
+
+  /// The identifier that follows `words`.
+  private static func name(after words: StaticString, in text: [UInt8]) -> String? {
+    words.withUTF8Buffer { words in
+      guard text.count > words.count else { return nil }
+      for start in 0..<(text.count - words.count)
+      where text[start..<(start + words.count)].elementsEqual(words) {
+        let rest = text[(start + words.count)...]
+        return identifier(rest.prefix { Identifier.isPart($0) })
+      }
+      return nil
+    }
+  }
+
+  private static func identifier(_ bytes: ArraySlice<UInt8>) -> String? {
+    Identifier.isValid(bytes) ? String(decoding: bytes, as: UTF8.self) : nil
+  }
+}

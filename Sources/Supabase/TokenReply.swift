@@ -1,0 +1,81 @@
+public import Base
+public import Vault
+
+/// A session as the auth service sends it: the answer to every grant.
+public struct TokenReply {
+  public var accessToken: SecretBytes
+  public var refreshToken: SecretBytes
+  /// 0 to ten years.
+  public var expiresInS: Int64
+  /// In server time, until the year 9999. Servers of before 2023 do not send it.
+  public var expiresAtS: Int64?
+  public var userID: UUID
+  /// From the access token, unverified.
+  public var sessionID: UUID?
+
+  /// Read tolerantly: unknown members do not matter, numbers may have a fraction. Throws
+  /// `session.invalid` with the member that is missing or garbled; `path` is where `json` stands.
+  public static func read(_ json: JSON, at path: String = "") throws(Failure) -> TokenReply {
+    guard json.kind == .object else { throw invalid(path, "an object is expected") }
+    let access = try token("access_token", in: json, path)
+    let refresh = try token("refresh_token", in: json, path)
+    guard let lifetime = whole(json["expires_in"], in: 0...315_360_000) else {
+      throw invalid(path + "/expires_in", "a number of seconds is expected")
+    }
+    guard let user = json["user"], user.kind == .object else {
+      throw invalid(path + "/user", "an object is expected")
+    }
+    guard let userID = user["id"]?.string.flatMap({ UUID($0) }) else {
+      throw invalid(path + "/user/id", "a UUID is expected")
+    }
+    let claims = try claims(of: access, user: userID, path + "/access_token")
+    return TokenReply(
+      accessToken: access, refreshToken: refresh, expiresInS: lifetime,
+      expiresAtS: whole(json["expires_at"], in: instants), userID: userID,
+      sessionID: claims["session_id"]?.string.flatMap { UUID($0) })
+  }
+
+  /// Until the end of the year 9999.
+  private static var instants: ClosedRange<Int64> { 0...253_402_300_799 }
+  private static var longestToken: Int { 16_384 }
+
+  /// A token goes into a header or a JSON text: what does not fit there is none.
+  private static func token(
+    _ name: String, in json: JSON, _ path: String
+  ) throws(Failure) -> SecretBytes {
+    guard let value = json[name], let token = try SecretBytes.text(of: value) else {
+      throw invalid(path + "/" + name, "a string is expected")
+    }
+    guard token.count <= longestToken, VisibleASCII.fills(token.bytes) else {
+      throw invalid(path + "/" + name, "visible ASCII characters are expected")
+    }
+    return token
+  }
+
+  private static func claims(
+    of token: SecretBytes, user: UUID, _ field: String
+  ) throws(Failure) -> JSON {
+    guard let claims = try JWT.claims(of: token) else {
+      throw invalid(field, "a JSON Web Token is expected")
+    }
+    guard claims["sub"]?.string.flatMap({ UUID($0) }) == user else {
+      throw invalid(field, "the token is not this user's")
+    }
+    guard whole(claims["exp"], in: instants) != nil else {
+      throw invalid(field, "the token does not say when it ends")
+    }
+    return claims
+  }
+
+  /// A number, its fraction cut off; nil for anything else and outside `range`.
+  private static func whole(_ value: JSON?, in range: ClosedRange<Int64>) -> Int64? {
+    guard let number = value?.number, let whole = Int64(exactly: number.rounded(.towardZero)),
+      range.contains(whole)
+    else { return nil }
+    return whole
+  }
+
+  private static func invalid(_ field: String, _ message: String) -> Failure {
+    Failure(.sessionInvalid, message, field: field)
+  }
+}

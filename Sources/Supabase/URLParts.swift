@@ -1,0 +1,78 @@
+/// The parts of a URL (RFC 3986, appendix B), as slices of its text.
+struct URLParts {
+  typealias Part = Slice<UnsafeRawBufferPointer>
+
+  let scheme: Part
+  /// nil when no `//` follows the scheme.
+  let authority: Part?
+  let path: Part
+  let query: Part?
+  let fragment: Part?
+
+  /// nil when there is no scheme, or something that no URL holds: spaces and control characters.
+  init?(_ text: UnsafeRawBufferPointer) {
+    for byte in text where byte <= 0x20 || byte == 0x7F || byte == UInt8(ascii: "\\") {
+      return nil
+    }
+    var rest = text[...]
+    fragment = URLParts.cut(&rest, at: UInt8(ascii: "#"))
+    query = URLParts.cut(&rest, at: UInt8(ascii: "?"))
+    guard let colon = rest.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+    scheme = rest[..<colon]
+    guard URLParts.isScheme(scheme) else { return nil }
+    rest = rest[(colon + 1)...]
+    guard rest.count >= 2, rest[rest.startIndex] == UInt8(ascii: "/"),
+      rest[rest.startIndex + 1] == UInt8(ascii: "/")
+    else {
+      authority = nil
+      path = rest
+      return
+    }
+    rest = rest[(rest.startIndex + 2)...]
+    let slash = rest.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
+    authority = rest[..<slash]
+    path = rest[slash...]
+  }
+
+  /// Whether both name the same place; query and fragment do not count.
+  func isSamePlace(as other: URLParts) -> Bool {
+    guard URLParts.equalIgnoringCase(scheme, other.scheme) else { return false }
+    switch (authority, other.authority) {
+    case (nil, nil): return path.elementsEqual(other.path)
+    case (let ours?, let theirs?):
+      return URLParts.equalIgnoringCase(ours, theirs)
+        && (path.elementsEqual(other.path) || isRoot && other.isRoot)
+    default: return false
+    }
+  }
+
+  /// Browsers write an empty path after an authority as `/`.
+  private var isRoot: Bool { path.isEmpty || path.elementsEqual(CollectionOfOne(UInt8(ascii: "/"))) }
+
+  /// Takes what follows the first `mark` off the end of `rest`, with the mark.
+  private static func cut(_ rest: inout Part, at mark: UInt8) -> Part? {
+    guard let at = rest.firstIndex(of: mark) else { return nil }
+    let tail = rest[(at + 1)...]
+    rest = rest[..<at]
+    return tail
+  }
+
+  /// A letter, then letters, digits, `+-.`; apps use `_` as well, against the RFC.
+  private static func isScheme(_ part: Part) -> Bool {
+    guard let first = part.first, isLetter(first) else { return false }
+    return part.allSatisfy { byte in
+      isLetter(byte) || byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9")
+        || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
+        || byte == UInt8(ascii: "_")
+    }
+  }
+
+  private static func isLetter(_ byte: UInt8) -> Bool {
+    let lowered = byte | 0x20
+    return lowered >= UInt8(ascii: "a") && lowered <= UInt8(ascii: "z")
+  }
+
+  private static func equalIgnoringCase(_ left: Part, _ right: Part) -> Bool {
+    left.elementsEqual(right) { a, b in a == b || isLetter(a) && a | 0x20 == b | 0x20 }
+  }
+}

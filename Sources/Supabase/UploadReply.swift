@@ -1,0 +1,62 @@
+public import Base
+
+/// What the upload function says of one row.
+public struct RowVerdict: Equatable, Sendable {
+  public enum Status: String, CaseIterable, Sendable {
+    case stored
+    /// Stored before, by the same user.
+    case duplicate
+    /// The id exists and is not the user's, or not visible.
+    case conflict
+    case rejected
+  }
+
+  public var id: UUID
+  public var status: Status
+  public var sqlstate: String?
+  /// For developers.
+  public var message: String?
+  public var column: String?
+}
+
+/// The answers to `RestRequests.upload` and `RestRequests.readBack`.
+public enum UploadReply {
+  /// The ids that a table named: newly stored ones, or those that are there. nil when the answer is
+  /// not an array of such rows.
+  public static func storedIDs(_ body: JSON?) -> [UUID]? { Rows.ids(body) }
+
+  /// What a function said; nil when the answer is not an array of such rows. Rows without an id
+  /// answer for nothing that was sent.
+  public static func rows(_ body: JSON?) -> [RowVerdict]? {
+    guard let body, body.kind == .array else { return nil }
+    var result: [RowVerdict] = []
+    for row in body.elements {
+      guard row.kind == .object,
+        let status = row["status"]?.string.flatMap({ RowVerdict.Status(rawValue: $0) })
+      else { return nil }
+      guard let id = row["id"]?.string.flatMap({ UUID($0) }) else { continue }
+      let sqlstate = row["sqlstate"]?.string
+      let message = row["message"]?.string
+      result.append(
+        RowVerdict(
+          id: id, status: status, sqlstate: sqlstate, message: message,
+          column: row["column"]?.string.flatMap { Identifier.isValid($0.utf8) ? $0 : nil }
+            ?? ServerError.column(sqlstate, message, nil)))
+    }
+    return result
+  }
+}
+
+/// Arrays of objects with an `id`.
+enum Rows {
+  static func ids(_ body: JSON?) -> [UUID]? {
+    guard let body, body.kind == .array else { return nil }
+    var result: [UUID] = []
+    result.reserveCapacity(body.count)
+    for row in body.elements {
+      guard let id = row["id"]?.string.flatMap({ UUID($0) }) else { return nil }
+      result.append(id)
+    }
+    return result
+  }
+}
