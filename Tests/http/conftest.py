@@ -1,104 +1,14 @@
-"""The driver, built together with a fake core, and a small HTTP server whose answers a test writes."""
+"""The driver, built together with the fake core, and what a test needs around it."""
 
 from __future__ import annotations
 
 import ctypes
-import json
 import os
-import pathlib
-import socket
 import subprocess
-import threading
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-SOURCES = ROOT / "Sources" / "HoldfastHTTP"
-
-OK, INVALID, STATE, NOT_FOUND, CLOSED, FORKED = 0, 1, 2, 3, 9, 10
-
-
-def declare(library: ctypes.CDLL) -> None:
-    """Types of the driver's functions."""
-    pointer, text = ctypes.c_void_p, ctypes.c_char_p
-    library.holdfast_http_start.argtypes = [pointer, text, ctypes.POINTER(pointer)]
-    library.holdfast_http_stop.argtypes = [pointer]
-    library.holdfast_http_stop.restype = None
-    library.holdfast_http_next.argtypes = [pointer, ctypes.c_int32, ctypes.POINTER(pointer)]
-    library.holdfast_http_ack.argtypes = [pointer, ctypes.c_int64]
-    library.holdfast_http_free.argtypes = [pointer]
-    library.holdfast_http_free.restype = None
-
-
-class Driver:
-    """A running driver."""
-
-    def __init__(self, library: ctypes.CDLL, handle: int | None, **options: Any) -> None:
-        self.library = library
-        self._token = ctypes.c_void_p()
-        text = json.dumps(options).encode() if options else None
-        self.status = library.holdfast_http_start(handle, text, ctypes.byref(self._token))
-
-    @property
-    def token(self) -> int | None:
-        return self._token.value
-
-    def stop(self) -> None:
-        self.library.holdfast_http_stop(self.token)
-
-    def next(self, timeout_ms: int = 5000) -> dict[str, Any] | int:
-        """The next event, or the status when there is none."""
-        event = ctypes.c_void_p()
-        status = self.library.holdfast_http_next(self.token, timeout_ms, ctypes.byref(event))
-        if status != OK:
-            assert event.value is None
-            return int(status)
-        assert event.value is not None
-        value = json.loads(ctypes.string_at(event.value))
-        self.library.holdfast_http_free(event)
-        return dict(value)
-
-    def ack(self, seq: int) -> int:
-        return int(self.library.holdfast_http_ack(self.token, seq))
-
-
-class Core:
-    """The fake core behind the driver, from the test's side."""
-
-    def __init__(self, library: ctypes.CDLL) -> None:
-        self.library = library
-        self.handle: int = library.fake_open()
-        self._id = 0
-
-    def request(self, url: str, **fields: Any) -> int:
-        """Hand out a request; its id."""
-        self._id += 1
-        request = {
-            "id": self._id, "purpose": "pull", "method": "GET", "url": url, "headers": {},
-            "body": None, "timeout_ms": 5000,
-        } | fields
-        self.library.fake_request(json.dumps(request).encode())
-        return self._id
-
-    def event(self, **event: Any) -> None:
-        self.library.fake_event(json.dumps(event).encode())
-
-    def completion(self, timeout_ms: int = 10000) -> dict[str, Any] | None:
-        """What the core was told next."""
-        text = self.library.fake_completion(timeout_ms)
-        return None if text is None else dict(json.loads(text))
-
-    def fetch(self, url: str, **fields: Any) -> dict[str, Any]:
-        """Hand out one request and wait for its completion."""
-        number = self.request(url, **fields)
-        answer = self.completion()
-        assert answer is not None and answer["id"] == number
-        return answer
-
-    def close(self) -> None:
-        self.library.holdfast_close(self.handle)
+from driver_stand import OK, ROOT, SOURCES, Core, Driver, Server, declare
 
 
 @pytest.fixture(scope="session")
@@ -136,69 +46,6 @@ def driver(core: Core) -> Iterator[Driver]:
     assert started.status == OK
     yield started
     started.stop()
-
-
-Handler = Callable[[socket.socket, bytes], None]
-
-
-class Server:
-    """Answers every request on a loopback port with what `handler` writes to the connection."""
-
-    def __init__(self) -> None:
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
-        self.received: list[bytes] = []
-        self.handler: Handler = lambda link, request: self.answer(link, b"{}")
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                link, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(link,), daemon=True).start()
-
-    def _serve(self, link: socket.socket) -> None:
-        try:
-            while request := self._read(link):
-                self.received.append(request)
-                self.handler(link, request)
-        except OSError:
-            pass
-        finally:
-            link.close()
-
-    @staticmethod
-    def _read(link: socket.socket) -> bytes:
-        data = b""
-        while b"\r\n\r\n" not in data:
-            part = link.recv(65536)
-            if not part:
-                return b""
-            data += part
-        head, _, body = data.partition(b"\r\n\r\n")
-        length = 0
-        for line in head.split(b"\r\n")[1:]:
-            name, _, value = line.partition(b":")
-            if name.lower() == b"content-length":
-                length = int(value)
-        while len(body) < length:
-            body += link.recv(65536)
-        return head + b"\r\n\r\n" + body
-
-    @staticmethod
-    def answer(
-        link: socket.socket, body: bytes, status: str = "200 OK", headers: str = ""
-    ) -> None:
-        head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n{headers}\r\n"
-        link.sendall(head.encode("latin-1") + body)
-
-    def always(self, body: bytes, status: str = "200 OK", headers: str = "") -> None:
-        self.handler = lambda link, request: self.answer(link, body, status, headers)
-
-    def close(self) -> None:
-        self.listener.close()
 
 
 @pytest.fixture

@@ -15,7 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import CLOSED, FORKED, INVALID, NOT_FOUND, OK, STATE, Core, Driver, Server
+from driver_stand import (
+    CLOSED,
+    FORKED,
+    INVALID,
+    NOT_FOUND,
+    OK,
+    STATE,
+    Core,
+    Driver,
+    Server,
+)
 
 # What is sent ---------------------------------------------------------------------------------------
 
