@@ -262,6 +262,9 @@ def test_rpc(table: SyncPostgrestClient, org: str) -> None:
     assert [row["status"] for row in answer.data] == ["stored", "rejected"]
     summary = table.rpc("activity_summary", {"org": org}, get=True).execute().data
     assert (summary["activities"], summary["minutes"]) == (1, 30)
+    counted = table.rpc("submit_activities", {"items": [good, bad]}, count="exact")
+    refused = counted.select("id,sqlstate").eq("status", "rejected").limit(1).execute()
+    assert (refused.data, refused.count) == ([{"id": bad["id"], "sqlstate": "23514"}], 1)
     with pytest.raises(APIError) as caught:
         table.rpc("nope", {}).execute()
     assert caught.value.code == "PGRST202"

@@ -38,7 +38,7 @@ _BAD_KEY = _refused(
 
 
 class App:
-    """One per server. Starlette's routing would parse more than it may: the services read bodies raw."""
+    """One per server. Plain ASGI, since the services read paths and bodies as they came."""
 
     def __init__(self, state: State) -> None:
         self.state = state

@@ -123,7 +123,7 @@ async def _read(context: Context, table: Table, asked: Query) -> Reply:
     builder = Builder(context.database.cache)
     text = builder.read(table.name, asked)
     async with context.transaction(read_only=True) as cursor:
-        count, body = await fetch_rows(cursor, builder, f"WITH source AS ({text})", "source")
+        count, body, _ = await fetch_rows(cursor, builder, f"WITH source AS ({text})", "source")
         total = await _total(context, cursor, table, asked, count)
     applied = context.preferences.applied("count", "handling", "timezone")
     status = page_status(count, asked.top.offset, total, applied)

@@ -114,13 +114,15 @@ async def one(cursor: Cursor) -> tuple[Any, ...]:
 
 
 async def fetch_rows(
-    cursor: Cursor, builder: Builder, prefix: str, source: str, value: str = "_"
-) -> tuple[int, bytes]:
-    """Run `prefix SELECT … FROM source` and return how many rows it had and their JSON array."""
-    text = f"{prefix} SELECT count(*), coalesce(json_agg({value}), '[]')::text FROM {source} AS _"
+    cursor: Cursor, builder: Builder, prefix: str, source: str, value: str = "_", total: str = "NULL"
+) -> tuple[int, bytes, int | None]:
+    """Run `prefix SELECT … FROM source`: how many rows it had, their JSON array, and `total`."""
+    text = (
+        f"{prefix} SELECT count(*), coalesce(json_agg({value}), '[]')::text, {total} FROM {source} AS _"
+    )
     await cursor.execute(text.encode(), builder.parameters)
-    count, body = await one(cursor)
-    return int(count), body.encode()
+    count, body, all_rows = await one(cursor)
+    return int(count), body.encode(), all_rows
 
 
 def represent(

@@ -11,13 +11,12 @@ from .rest_context import (
     apply_range,
     content_range,
     fetch_rows,
-    one,
     page_status,
     represent,
 )
 from .rest_errors import RestError
 from .schema_cache import SCHEMA, Function
-from .sql import Builder, RawJson, ident, table_name
+from .sql import Builder, RawJson, ident, limit_clause, table_name
 
 _RESULT = "pgrst_scalar"
 
@@ -46,15 +45,13 @@ async def call(context: Context, name: str) -> Reply:
         is_row = function.shape == "row"
         if not is_row:
             asked.select = (Field(Column(_RESULT)),)
-        text = _rows(builder, function, source, asked)
-        value = "_" if is_row else f"_.{ident(_RESULT)}"
-        count, body = await fetch_rows(cursor, builder, f"WITH source AS ({text})", "source", value)
-        total = None
-        if context.preferences.count is not None:
-            asked.top.limit, asked.top.offset = None, 0
-            await cursor.execute(f"SELECT count(*) FROM {source}".encode(), builder.parameters)
-            total = int((await one(cursor))[0])
-    offset = query.parse(items).top.offset
+        limit, offset, asked.top.limit, asked.top.offset = asked.top.limit, asked.top.offset, None, 0
+        page = f"SELECT * FROM every{limit_clause(limit, offset)}"
+        prefix = f"WITH every AS ({_rows(builder, function, source, asked)}), source AS ({page})"
+        count, body, total = await fetch_rows(
+            cursor, builder, prefix, "source", "_" if is_row else f"_.{ident(_RESULT)}",
+            "(SELECT count(*) FROM every)" if context.preferences.count else "NULL",
+        )
     applied = context.preferences.applied("count", "handling", "timezone")
     headers = {"Content-Range": content_range(count, offset, total), **applied}
     status = page_status(count, offset, total, applied)

@@ -77,8 +77,7 @@ async def serve(
                     await control_api.seed_demo(connection)
             postgres.mark_loaded()
             state = State(
-                config, postgres, database, Auth(config, database), Faults(), RequestLog(), schema,
-                with_auth,
+                config, postgres, database, Auth(config, database), Faults(), RequestLog(), with_auth
             )
             listening = asyncio.create_task(_listen(postgres, database))
             await _run(state, port, end_with_stdin)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import pathlib
 
 from .auth import Auth
 from .config import Config
@@ -23,5 +22,4 @@ class State:
     auth: Auth
     faults: Faults
     log: RequestLog
-    schema: pathlib.Path
     has_auth: bool
