@@ -1,0 +1,121 @@
+"""The C host's shell, the driver and the real core against the local backend."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from driver_stand import ROOT
+
+sys.path.insert(0, str(ROOT / "examples" / "backend"))
+from local_supabase.launcher import LocalSupabase
+
+SHELL = ROOT / "build" / "bin" / "holdfast-tour"
+
+pytestmark = pytest.mark.skipif(not SHELL.exists(), reason="build/bin/holdfast-tour is not built")
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[LocalSupabase]:
+    with LocalSupabase(demo=True) as started:
+        yield started
+
+
+class Shell:
+    """A phone: a folder, and a process for each start of the app."""
+
+    def __init__(self, folder: Path, backend: LocalSupabase) -> None:
+        self.command = [
+            SHELL, "--shell", "--data", folder / "data", "--backend", backend.url,
+            "--key", backend.anon_key,
+        ]
+
+    def run(self, *lines: str, returncode: int = 0) -> list[tuple[str, Any]]:
+        """What the shell printed for these commands: the first word, and the rest as JSON or text."""
+        environment = os.environ.copy()
+        if library := os.environ.get("HOLDFAST_LIBRARY"):
+            environment["LD_LIBRARY_PATH"] = str(Path(library).parent)
+        done = subprocess.run(
+            self.command, input="\n".join(lines) + "\n", capture_output=True, text=True, timeout=60,
+            env=environment, check=False,
+        )
+        assert done.returncode == returncode, done.stderr
+        printed = []
+        for line in done.stdout.splitlines():
+            word, _, rest = line.partition(" ")
+            printed.append((word, json.loads(rest) if rest.startswith("{") else rest))
+        return printed
+
+
+@pytest.fixture
+def shell(tmp_path: Path, backend: LocalSupabase) -> Shell:
+    return Shell(tmp_path, backend)
+
+
+def replies(printed: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    return [(word, rest) for word, rest in printed if word != "event"]
+
+
+SIGN_IN = [
+    'sign_in_begin {"method":"bankid"}', "browse solo@example.org", "wait decision", "sync_now",
+]
+
+
+def test_sign_in_register_and_upload(shell: Shell, backend: LocalSupabase) -> None:
+    """ORG-6, OFF-4: one membership is chosen for the user; what is registered arrives."""
+    note = "Skallet: én time på kjøkkenet"
+    payload = json.dumps({
+        "kind": "activity", "payload": {"type": "samtale", "minutes": 60, "note": note},
+        "occurred_at_ms": 1760000000000,
+    })
+    printed = shell.run("session_resume", *SIGN_IN, f"queue_add {payload}", "wait sync_completed 20",
+                        "session_status")
+    assert printed[0][1]["screen"] == "sign_in"
+    assert ("came", "sync_completed") in printed
+    assert printed[-1][1]["state"] == "active"
+    [completed] = [e for w, e in printed if w == "event" and e["type"] == "sync_completed"]
+    assert (completed["sent"], completed["parked"]) == (1, 0)
+    rows = backend.control.sql("select count(*) from activities where note = %s", note)
+    assert rows == [{"count": 1}]
+
+
+def test_events_not_acknowledged_come_again(shell: Shell) -> None:
+    shell.run("session_resume", *SIGN_IN,
+              'queue_add {"kind":"activity","payload":{"type":"a","minutes":1},"occurred_at_ms":1760000000000}',
+              "wait sync_completed 20")
+    again = shell.run("session_resume", "wait sync_completed 10")
+    [completed] = [e for w, e in again if w == "event" and e["type"] == "sync_completed"]
+    shell.run("session_resume", "wait sync_completed 10", f"ack {completed['seq']}")
+    quiet = shell.run("session_resume", "wait sync_completed 1")
+    assert quiet[-1] == ("late", "sync_completed")
+
+
+def test_finger_is_needed_and_counts_once(shell: Shell) -> None:
+    """SES-10: who merely claims that the finger was right stays locked."""
+    shell.run("session_resume", *SIGN_IN, "session_lock")
+    claim = 'session_unlock {"outcome":"success"}'
+    printed = replies(shell.run(
+        "session_resume", claim, "session_status", "finger", claim, "session_status", "session_lock",
+        claim, "session_status",
+    ))
+    states = [rest["state"] for _, rest in printed if "state" in rest]
+    assert states == ["locked", "active", "locked"]
+
+
+def test_shell_survives_nonsense(shell: Shell) -> None:
+    printed = replies(shell.run(
+        "nonsense", "queue_add nonsense", 'queue_add {"knid":"x"}', "wait decision 1", "", "# a remark",
+        "browse somebody@example.org",
+    ))
+    assert [word for word, _ in printed] == ["error", "INVALID", "INVALID", "late", "error"]
+
+
+def test_killed_shell_leaves_no_reader_behind(shell: Shell) -> None:
+    shell.run("session_resume", "kill", returncode=-9)
+    assert replies(shell.run("session_resume"))[0][1]["screen"] == "sign_in"
