@@ -1,6 +1,7 @@
 /* LD_PRELOAD: ends the process by SIGKILL before its n-th call that changes a file.
  *
- * killer_arm(n) starts the count (0: only count), killer_disarm() ends it and tells how many there were. */
+ * killer_arm(n) starts the count (0: only count), killer_disarm() ends it and tells how many there
+ * were. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
@@ -25,9 +26,11 @@ long killer_disarm(void) {
 }
 
 static void point(void) {
-  if (armed < 0) return;
+  if (armed < 0)
+    return;
   count = count + 1;
-  if (count == armed) kill(getpid(), SIGKILL);
+  if (count == armed)
+    kill(getpid(), SIGKILL);
 }
 
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))

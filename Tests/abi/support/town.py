@@ -41,7 +41,7 @@ class Backend(Protocol):
         """The client of its test tool."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Reached:
     """A backend that another process has started."""
 

@@ -536,7 +536,9 @@ class ContactEvent(TypedDict):
     seq: Count
     type: Literal["contact"]
     request: Count
+    id: Uuid
     contact: Contact | None
+    message: Message | None
 
 
 EventType: TypeAlias = Literal[

@@ -1,0 +1,51 @@
+"""Uses an open handle after fork(): fork.py SPEC."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from holdfast.library import OPERATIONS
+
+from support.phone import Phone
+
+FORKED = 10
+
+
+def in_child(phone: Phone, handle: int) -> int:
+    """What the child finds; 0 when all is as promised."""
+    library = phone.library
+    for name in OPERATIONS:
+        status, reply = library.call(name, handle, b"{}")
+        if status != FORKED or json.loads(reply or b"{}")["error"]["code"] != "handle.forked":
+            print(f"{name} answers {status} {reply!r}", flush=True)
+            return 1
+    if library.wait(handle, 0) != FORKED or library.wake_fd(handle) != -1:
+        print("wait or wake_fd", flush=True)
+        return 1
+    library.close(handle)
+    # A handle that the child opens itself is the child's.
+    own = phone.open()
+    if own.session_resume()["screen"] != "sign_in":
+        return 1
+    own.close()
+    return 0
+
+
+def main() -> None:
+    phone = Phone.from_spec(sys.argv[1])
+    app = phone.open()
+    before = app.session_resume()
+    child = os.fork()
+    if child == 0:
+        phone.app = None
+        os._exit(in_child(phone, app._handle))
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert app.session_resume() == before
+    app.close()
+    assert phone.library.live() == 0
+
+
+main()

@@ -1,0 +1,80 @@
+/* A host that keeps nothing: calls the library by name for its parent, and zeroes what passed
+ * through.
+ *
+ * host LIBRARY, and on standard input, per call: u32 size, then "name\0request". On standard
+ * output: i32 status, u32 size, reply. "live" answers with the count as its status; "exit" ends. */
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "holdfast.h"
+
+typedef int32_t operation(holdfast *, const char *, char **);
+
+static char buffer[1 << 24];
+static holdfast *handle;
+static void *library;
+
+static void wipe(void *data, size_t size) {
+  volatile char *place = data;
+  while (size-- > 0)
+    *place++ = 0;
+}
+
+static int transfer(int output, char *data, size_t size) {
+  while (size > 0) {
+    ssize_t done = output ? write(1, data, size) : read(0, data, size);
+    if (done <= 0)
+      return -1;
+    data += done;
+    size -= (size_t)done;
+  }
+  return 0;
+}
+
+static void *symbol(const char *name) {
+  char full[80];
+  snprintf(full, sizeof full, "holdfast_%s", name);
+  return dlsym(library, full);
+}
+
+int main(int count, char **arguments) {
+  uint32_t size;
+  library = count > 1 ? dlopen(arguments[1], RTLD_NOW) : NULL;
+  if (library == NULL)
+    return 2;
+  void (*release)(void *) = (void (*)(void *))symbol("free");
+  while (transfer(0, (char *)&size, sizeof size) == 0 && size < sizeof buffer - 1) {
+    char *reply = NULL;
+    int32_t status = HOLDFAST_INTERNAL;
+    if (transfer(0, buffer, size) != 0)
+      return 3;
+    buffer[size] = 0;
+    const char *name = buffer, *request = buffer + strlen(buffer) + 1;
+    if (strcmp(name, "exit") == 0)
+      return 0;
+    if (strcmp(name, "open") == 0) {
+      int32_t (*open)(const char *, const holdfast_keystore *, holdfast **, char **) =
+          (int32_t(*)(const char *, const holdfast_keystore *, holdfast **, char **))symbol(name);
+      status = open(request, NULL, &handle, &reply);
+    } else if (strcmp(name, "close") == 0) {
+      ((void (*)(holdfast *))symbol(name))(handle);
+      status = HOLDFAST_OK;
+    } else if (strcmp(name, "live") == 0) {
+      status = (int32_t)((int64_t(*)(void))symbol(name))();
+    } else if (symbol(name) != NULL) {
+      status = ((operation *)symbol(name))(handle, request, &reply);
+    }
+    wipe(buffer, size);
+    size = reply == NULL ? 0 : (uint32_t)strlen(reply);
+    if (transfer(1, (char *)&status, sizeof status) != 0)
+      return 4;
+    if (transfer(1, (char *)&size, sizeof size) != 0 || transfer(1, reply, size) != 0)
+      return 4;
+    release(reply);
+  }
+  return 0;
+}

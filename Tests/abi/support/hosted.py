@@ -1,0 +1,58 @@
+"""A library in a process of its own, behind a host that keeps nothing (host.c)."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from pathlib import Path
+
+from holdfast import Library
+from holdfast.keystore import KeyStoreStruct
+from holdfast.library import Answer
+
+
+class HostedLibrary(Library):
+    """Like `Library`, one handle at a time, with the built-in file key store."""
+
+    def __init__(self, program: Path, path: Path) -> None:  # the real one is not loaded here
+        self.path = path
+        self.process = subprocess.Popen(
+            [str(program), str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+
+    @property
+    def pid(self) -> int:
+        """The process whose memory can be looked at."""
+        return self.process.pid
+
+    def _ask(self, name: str, request: bytes) -> Answer:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        text = name.encode() + b"\0" + request
+        self.process.stdin.write(struct.pack("=I", len(text)) + text)
+        self.process.stdin.flush()
+        status, size = struct.unpack("=iI", self.process.stdout.read(8))
+        return status, self.process.stdout.read(size) if size else None
+
+    def open(self, config: bytes | None, keystore: KeyStoreStruct | None) -> tuple[int, Answer]:
+        assert keystore is None, "callbacks do not reach into another process"
+        answer = self._ask("open", config or b"")
+        return (1 if answer[0] == 0 else 0), answer
+
+    def call(self, name: str, handle: int | None, request: bytes | None) -> Answer:
+        return self._ask(name, request or b"")
+
+    def close(self, handle: int | None) -> None:
+        if self.process.poll() is None and handle:
+            self._ask("close", b"")
+
+    def live(self) -> int:
+        return self._ask("live", b"")[0]
+
+    def end(self) -> None:
+        """End the process."""
+        self.process.kill()
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream is not None:
+                stream.close()
+        self.process.wait()

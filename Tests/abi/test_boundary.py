@@ -1,0 +1,316 @@
+"""NULL, garbage, threads, forks, and the strictness of the door."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import pytest
+from holdfast import HoldfastError, Library
+from holdfast.library import OPERATIONS
+from holdfast.runner import Answer
+from holdfast.types import HttpRequest
+
+from conftest import MakePhone, MakeUser
+from support import children, contract
+from support.phone import Phone
+
+CLOSED, OK, INVALID = 9, 0, 1
+
+
+def error_of(reply: bytes | None) -> dict[str, Any]:
+    assert reply is not None
+    error: dict[str, Any] = json.loads(reply)["error"]
+    return error
+
+
+def test_ABI_2_null_and_garbage_handles_answer_closed(library: Library) -> None:
+    # Given no handle at all, or numbers that never were one
+    # When every operation is called with them
+    # Then each answers CLOSED with an error reply, and nothing is read through them
+    garbage = [None, 1, 8, 0xDEADBEEF, 0x7FFF_FFFF_FFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF, id(library)]
+    for handle in garbage:
+        for name in OPERATIONS:
+            status, reply = library.call(name, handle, b"{}")
+            assert status == CLOSED, (name, handle)
+            assert error_of(reply)["code"] == "handle.closed"
+            contract.judge_reply(name, status, json.loads(reply or b""))
+        assert library.wait(handle, 0) == CLOSED
+        assert library.wake_fd(handle) == -1
+        library.close(handle)
+    assert library.live() == 0
+
+
+def test_ABI_2_a_null_request_is_an_empty_one(phone: Phone) -> None:
+    app = phone.open()
+    for sent in (None, b"", b"{}", b" {} "):
+        status, reply = phone.library.call("session_resume", app._handle, sent)
+        assert status == OK, (sent, reply)
+        assert json.loads(reply or b"")["screen"] == "sign_in"
+
+
+def test_ABI_2_a_reply_that_is_not_wanted_is_not_made(phone: Phone) -> None:
+    app = phone.open()
+    live = phone.library.live()
+    for name in OPERATIONS:
+        phone.library.call_without_reply(name, app._handle, b"{}")
+        phone.library.call_without_reply(name, app._handle, None)
+        phone.library.call_without_reply(name, None, None)
+    assert phone.library.live() == live
+
+
+def test_ABI_2_null_in_open_and_free(library: Library, phone: Phone) -> None:
+    # Given no configuration, or nowhere to put the handle
+    # When the library is opened
+    # Then it refuses, and nothing is left behind
+    handle, (status, reply) = library.open(None, None)
+    assert (handle, status) == (0, INVALID)
+    assert error_of(reply)["code"].startswith(("request.", "config."))
+    config = json.dumps(phone.config).encode()
+    assert library._open(config, None, None, None) == INVALID
+    assert library._open(None, None, None, None) == INVALID
+    library.free(None)
+    assert library.live() == 0
+
+
+def test_ABI_2_a_key_store_of_the_wrong_size_is_refused(library: Library, phone: Phone) -> None:
+    from holdfast.keystore import KeyStoreStruct, struct_for
+
+    config = json.dumps(phone.config).encode()
+    for size in (0, 8, 39):
+        struct = struct_for(phone.keychain)
+        struct.size = size
+        handle, (status, _) = library.open(config, struct)
+        assert (handle, status) == (0, INVALID), size
+    holes: KeyStoreStruct = struct_for(phone.keychain)
+    empty = KeyStoreStruct(holes.size, None)
+    handle, (status, _) = library.open(config, empty)
+    assert (handle, status) == (0, INVALID)
+
+
+def test_ABI_2_closing_twice_and_using_a_closed_handle(phone: Phone) -> None:
+    app = phone.open()
+    handle = app._handle
+    app.close()
+    app.close()
+    for name in OPERATIONS:
+        assert phone.library.call(name, handle, None)[0] == CLOSED
+    assert phone.library.wait(handle, -1) == CLOSED
+    again = phone.open()
+    assert again._handle != handle, "a closed handle must not come back to life"
+    assert phone.library.call("session_status", handle, None)[0] == CLOSED
+    phone.library.close(handle)
+    assert again.session_status()["state"] == "signed_out"
+
+
+def test_ABI_2_close_wakes_every_waiter(phone: Phone) -> None:
+    # Given four threads that wait for work without limit
+    # When another thread closes the handle
+    # Then all of them come back and say so
+    app = phone.start()
+    app.settle()
+    answers: list[bool] = []
+    threads = [threading.Thread(target=lambda: answers.append(app.wait(-1))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    phone.library.wait(app._handle, 100)
+    app.close()
+    for thread in threads:
+        thread.join(10)
+    assert answers == [False] * 4
+
+
+def test_ABI_2_many_threads_and_a_close_in_the_middle(sign_in: MakeUser) -> None:
+    # Given sixteen threads that read, write and poll through one handle
+    # When the handle is closed under them
+    # Then every call either did its work or answered CLOSED; what was acknowledged is there
+    user = sign_in(contacts=5)
+    app = user.app
+    app.go_offline()
+    added: list[str] = []
+    odd: list[object] = []
+    started = threading.Barrier(17)
+
+    def work(number: int) -> None:
+        started.wait()
+        try:
+            for turn in range(400):
+                if number % 4 == 0:
+                    added.append(app.register(minutes=1 + turn))
+                elif number % 4 == 1:
+                    app.queue_list({"limit": 3})
+                elif number % 4 == 2:
+                    app.contact_search({"query": "a"})
+                else:
+                    app.poll()
+        except HoldfastError as error:
+            if error.status != CLOSED:
+                odd.append(error)
+        except Exception as error:
+            odd.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    started.wait()
+    while len(added) < 20 and any(thread.is_alive() for thread in threads):
+        threads[0].join(0.01)
+    app.close()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
+    assert odd == []
+    assert len(added) >= 20
+    app = user.restart(online=False)
+    kept = {item["id"] for item in app.queue_export()["items"]}
+    assert set(added) <= kept
+
+
+def test_ABI_2_a_forked_child_is_told_so(phone: Phone) -> None:
+    # Given a handle that was opened before fork()
+    # When the child uses it
+    # Then every call answers FORKED, closing it there harms nobody, and the parent goes on
+    phone.open()
+    phone.close()
+    children.run("fork.py", phone.spec()).check()
+
+
+def test_ABI_2_a_call_from_a_key_store_callback_answers_busy(phone: Phone) -> None:
+    # Given a key store that calls the library
+    # When the library asks it for a key
+    # Then the call inside answers BUSY and the one outside is not harmed
+    app = phone.open()
+    inner: list[int] = []
+
+    def call_back(_call: str, _name: str) -> None:
+        inner.append(phone.library.call("session_status", app._handle, None)[0])
+
+    phone.keychain.watch = call_back
+    assert app.session_resume()["screen"] == "sign_in"
+    phone.keychain.watch = lambda _call, _name: None
+    assert inner
+    assert set(inner) == {8}
+
+
+def misspelt(name: str) -> str:
+    """A name with a slip of the finger."""
+    return name[:-1] + ("y" if name[-1] != "y" else "i") if len(name) > 3 else name + "x"
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_ABI_3_unknown_fields_are_refused_with_a_suggestion(
+    sign_in: MakeUser, operation: str
+) -> None:
+    # Given a user at home
+    # When a request has a field that the function does not know
+    # Then it is refused, the field is named, and the nearest known name is suggested
+    app = sign_in().app
+    generation = app.session_status()["generation"]
+    with pytest.raises(HoldfastError) as caught:
+        getattr(app, operation)({"unheard/of": 1})
+    assert caught.value.code == "request.unknown_field"
+    assert caught.value.field == "/unheard~1of"
+    reference = contract.OPERATIONS[operation]["request"]["$ref"].rsplit("/", 1)[1]
+    shape = contract.DOCUMENT["$defs"][reference]
+    for choice in shape.get("oneOf", [shape]):
+        for name in choice["properties"]:
+            slip = misspelt(name)
+            with pytest.raises(HoldfastError) as caught:
+                getattr(app, operation)({slip: 1})
+            assert caught.value.code == "request.unknown_field", (operation, slip)
+            assert caught.value.field == f"/{slip}"
+            assert f'"{name}"' in caught.value.message
+    assert app.session_status()["generation"] == generation
+
+
+@pytest.mark.parametrize(
+    ("path", "slip", "known"),
+    [
+        ((), "polisy", "policy"),
+        (("backend",), "api_kye", "api_key"),
+        (("policy",), "session_window", "session_window_s"),
+        (("auth_methods", 0), "providr", "provider"),
+        (("routes", "peer_mentor"), "screen", "screens"),
+    ],
+)
+def test_ABI_3_unknown_fields_of_the_config(
+    phone: Phone, path: tuple[str | int, ...], slip: str, known: str
+) -> None:
+    config = json.loads(json.dumps(phone.config))
+    place = config
+    for step in path:
+        place = place[step]
+    place[slip] = 1
+    handle, (status, reply) = phone.library.open(json.dumps(config).encode(), None)
+    assert (handle, status) == (0, INVALID)
+    error = error_of(reply)
+    assert error["field"] == "".join(f"/{step}" for step in (*path, slip))
+    assert f'"{known}"' in error["message"]
+    assert not phone.folder.exists(), "a refused config must not touch the disk"
+
+
+@pytest.mark.parametrize(
+    ("sent", "code", "field"),
+    [
+        (b'{"query":"\xff"}', "request.not_json", None),
+        (b'{"query":"a","query":"b"}', "request.duplicate_key", "/query"),
+        (b'{"query":' + b"[" * 65 + b"]" * 65 + b"}", "request.too_deep", None),
+        (b'{"query":1}', "request.wrong_type", "/query"),
+        (b'{"query":"a","limit":1.5}', "request.wrong_type", "/limit"),
+        (b'{"query":"a","limit":9007199254740993}', "request.invalid_value", "/limit"),
+        (b'{"query":"a","limit":1e400}', "request.not_json", None),
+        (b'{"query":"a"', "request.not_json", None),
+        (b'{"query":"a"} {}', "request.not_json", None),
+        (b"[]", "request.not_an_object", None),
+        (b"null", None, None),
+        (b"\xef\xbb\xbf{}", "request.not_json", None),
+    ],
+)
+def test_ABI_3_what_is_not_strict_json_is_refused(
+    sign_in: MakeUser, sent: bytes, code: str | None, field: str | None
+) -> None:
+    app = sign_in().app
+    status, reply = app.library.call("contact_search", app._handle, sent)
+    error = error_of(reply)
+    assert status == INVALID
+    assert code is None or error["code"] == code, error
+    assert field is None or error["field"] == field, error
+
+
+def enriched(_request: HttpRequest, answer: Answer) -> Answer:
+    """The same answer from a server of the future, that has more to say."""
+
+    def richer(value: object) -> object:
+        if isinstance(value, dict):
+            known = {name: richer(inner) for name, inner in value.items()}
+            return {"aaa_new": {"deep": [1, None]}, **known, "zzz_new": "ny"}
+        return [richer(inner) for inner in value] if isinstance(value, list) else value
+
+    if not answer.get("body"):
+        return answer
+    body = json.dumps(richer(json.loads(answer["body"])))
+    return {**answer, "body": body, "headers": {**answer["headers"], "x-new": "1"}}
+
+
+def test_ABI_3_unknown_fields_in_server_replies_are_ignored(
+    phones: MakePhone, sign_in: MakeUser
+) -> None:
+    # Given a server that adds fields to everything it answers
+    # When a user signs in, refreshes, reads contacts and sends work
+    # Then nothing is different
+    user = sign_in(contacts=4)
+    user.phone.network.alter.append(enriched)
+    user.phone.pass_time(3700)
+    app = user.restart()
+    assert app.screen["reason"] == "session_expired"
+    app.touch()
+    app.settle()
+    assert app.screen["screen"] == "home"
+    assert app.screen["banners"] == []
+    assert user.phone.network.count("refresh") == 1
+    app.register()
+    [done] = [e for e in app.settle_until("sync_completed") if e["type"] == "sync_completed"]
+    assert (done["sent"], done["parked"]) == (1, 0)
+    assert app.contact_search({"query": ""})["total"] == 4
+    assert app.org_list()["freshness"] == "confirmed"

@@ -1,0 +1,219 @@
+"""The published schema against the header, the core's lists, and what is really answered."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+import pytest
+from holdfast import HoldfastError
+from jsonschema import Draft202012Validator
+
+from conftest import MakePhone, MakeUser
+from support import contract
+from support.paths import HEADER, ROOT, SCHEMA
+from support.town import Town
+
+
+def listed(name: str) -> set[str]:
+    """An enumeration of the schema."""
+    return set(contract.DOCUMENT["$defs"][name]["enum"])
+
+
+def swift_cases(path: str, kind: str) -> set[str]:
+    """The raw values of a Swift enumeration."""
+    text = (ROOT / "Sources" / path).read_text(encoding="utf-8")
+    body = text.split(f"enum {kind}:", 1)[1].split("\n}", 1)[0]
+    found: set[str] = set()
+    for line in re.findall(r"^  case (.*)$", body, flags=re.M):
+        if line.startswith(".") or line.endswith(":"):
+            continue
+        for case in line.split(", "):
+            name, _, raw = case.partition(" = ")
+            found.add(raw.strip('"') or name)
+    return found
+
+
+def test_the_schema_is_a_schema() -> None:
+    Draft202012Validator.check_schema(contract.DOCUMENT)
+
+
+def test_every_reference_leads_somewhere() -> None:
+    names = re.findall(r'"#/\$defs/(\w+)"', SCHEMA.read_text(encoding="utf-8"))
+    assert set(names) == set(contract.DOCUMENT["$defs"]) - {"ErrorReply", "EventType"}
+
+
+def test_the_schema_s_error_codes_are_the_core_s() -> None:
+    assert listed("ErrorCode") == swift_cases("Base/ErrorCode.swift", "ErrorCode")
+
+
+def test_the_schema_s_reasons_screens_and_banners_are_the_core_s() -> None:
+    assert listed("DecisionReason") == swift_cases("Policy/Verdict.swift", "Reason")
+    assert listed("Screen") == swift_cases("Policy/Verdict.swift", "Screen")
+    assert listed("BannerCode") == swift_cases("Policy/Verdict.swift", "Banner")
+    assert listed("Tone") == swift_cases("Policy/Verdict.swift", "Tone")
+
+
+def test_every_function_of_the_header_is_in_the_map() -> None:
+    form = r"holdfast_(\w+)\(holdfast \*self, const char \*request,\s+char \*\*reply\);"
+    declared = set(re.findall(form, HEADER.read_text(encoding="utf-8")))
+    assert set(contract.OPERATIONS) == declared | {"open"}
+
+
+def test_the_schema_s_words_are_those_of_the_header() -> None:
+    text = re.sub(r"\n \* *", "", HEADER.read_text(encoding="utf-8"))
+    for name, pattern in {
+        "Screen": r'"screen":"([\w|]+)"',
+        "Outcome": r'"outcome":"([\w|]+)"',
+        "TransportError": r'"error":"([\w|]+)"',
+        "Purpose": r'"purpose":"([\w|]+)"',
+        "EventType": r'"type":"([\w|]+)"',
+        "ItemState": r'"kind","state":"([\w|]+)"',
+    }.items():
+        found = re.search(pattern, text)
+        assert found, name
+        assert set(found[1].split("|")) == listed(name), name
+
+
+def test_the_judge_refuses_what_does_not_fit() -> None:
+    with pytest.raises(contract.ContractError):
+        contract.judge_reply("queue_add", 0, {"id": "x", "state": "pending"})
+    with pytest.raises(contract.ContractError):
+        contract.judge_reply("network_set", 0, {"surplus": 1})
+    with pytest.raises(contract.ContractError):
+        contract.judge_reply("network_set", 1, {"error": {"code": "no.such"}})
+    with pytest.raises(contract.ContractError):
+        contract.judge_event({"seq": 1, "type": "unheard_of"})
+
+
+def test_ABI_5_every_operation_and_event_fits_the_schema(
+    sign_in: MakeUser, phones: MakePhone, town: Town
+) -> None:
+    # Given the judge that every reply of these tests goes before
+    # When a day of use calls every operation and meets every kind of event but storage_recovered
+    # Then each was answered well at least once, and each answer has its published shape
+    before = Counter(contract.judged)
+    user = sign_in(contacts=3)
+    app, org = user.app, user.org
+    second = town.organisation()
+    town.control.set_membership(user.person.id, second.id, role="peer_mentor")
+
+    app.session_background()
+    app.session_foreground()
+    app.settle()
+    app.org_list()
+    app.route_check({"route": "/contacts/1"})
+    app.route_check({"route": "/nowhere"})
+    found = app.contact_search({"query": "", "limit": 1})["contacts"]
+    app.contact_get({"id": found[0]["id"], "live": True})
+    app.settle()
+    app.summary_get()
+
+    app.go_offline()
+    kept = app.register()
+    edited = app.register()
+    app.queue_get({"id": kept})
+    app.queue_list({"state": "pending", "limit": 1})
+    app.queue_edit({"id": edited, "payload": {"type": "call", "minutes": 5}})
+    app.queue_explain()
+    app.queue_export()
+    app.queue_cancel({"id": edited})
+    app.go_online()
+    app.sync_now()
+    app.sync_status()
+    app.settle_until("sync_completed")
+
+    refused = app.register(minutes=100_000)
+    app.settle_until("item_parked")
+    app.queue_retry({"id": refused})
+    app.settle_until("item_parked")
+    app.queue_cancel({"id": refused})
+
+    town.control.set_membership(user.person.id, org.id, status="ended")
+    user.restart()
+    user.app.settle()
+    user.app.org_select({"org_id": second.id})
+    user.app.settle()
+    user.app.session_status()
+    user.app.session_lock()
+    user.app.touch()
+    user.app.settle()
+    town.control.revoke_sessions(user.person.id)
+    user.restart()
+    user.app.settle()
+    assert user.app.screen["screen"] == "sign_in"
+    user.app.sign_in_begin({"method": "bankid"})
+    user.app.sign_in_begin({"method": "email"})
+    user.app.sign_in_complete({"email": user.person.email, "password": "correct-horse-battery"})
+    user.app.settle()
+    user.app.session_logout()
+
+    seen = contract.judged - before
+    answered = {name for kind, name in seen if kind == "reply"}
+    assert set(contract.OPERATIONS) - answered == set()
+    events = {name for kind, name in seen if kind == "event"}
+    assert listed("EventType") - events == {"storage_recovered"}
+
+
+def test_ABI_5_errors_say_where_and_why(sign_in: MakeUser) -> None:
+    # Given a user at home
+    # When requests are wrong in ways that the header names
+    # Then each error has its code, its class and the field
+    app = sign_in().app
+    wrong: list[tuple[str, dict[str, Any], str, str | None, int]] = [
+        ("queue_add", {"kind": "nothing", "payload": {}}, "queue.unknown_kind", "/kind", 1),
+        (
+            "queue_add",
+            {"kind": "activity", "payload": {}, "id": "x"},
+            "queue.invalid_id",
+            "/id",
+            1,
+        ),
+        (
+            "queue_add",
+            {"kind": "activity", "payload": {"minuts": 1}},
+            "queue.unknown_column",
+            "/payload/minuts",
+            1,
+        ),
+        ("queue_add", {"kind": "activity", "payload": []}, "queue.invalid_payload", "/payload", 1),
+        (
+            "queue_add",
+            {"kind": "activity", "payload": {"note": "x" * 300_000}},
+            "queue.item_too_large",
+            None,
+            1,
+        ),
+        ("queue_add", {"payload": {}}, "request.missing_field", "/kind", 1),
+        ("queue_get", {"id": "01976b36-0000-7000-8000-000000000000"}, "queue.not_found", "/id", 3),
+        (
+            "contact_get",
+            {"id": "01976b36-0000-7000-8000-000000000000"},
+            "contact.not_found",
+            None,
+            3,
+        ),
+        (
+            "org_select",
+            {"org_id": "01976b36-0000-7000-8000-000000000000"},
+            "org.not_a_member",
+            "/org_id",
+            3,
+        ),
+        ("sign_in_begin", {"method": "fax"}, "sign_in.unknown_method", "/method", 1),
+        ("queue_list", {"limit": 0}, "request.invalid_value", "/limit", 1),
+        ("queue_list", {"limit": "many"}, "request.wrong_type", "/limit", 1),
+        ("session_unlock", {"outcome": "perhaps"}, "request.invalid_value", "/outcome", 1),
+        ("session_logout", {"discard": True}, "session.confirm_unsent", None, 4),
+    ]
+    app.go_offline()
+    app.register()
+    for operation, request, code, field, status in wrong:
+        with pytest.raises(HoldfastError) as caught:
+            getattr(app, operation)(request)
+        error = caught.value
+        assert (error.code, error.status) == (code, status), (operation, request, str(error))
+        if field is not None:
+            assert error.field == field, (operation, request)
+        assert error.message

@@ -1,0 +1,120 @@
+"""What the libraries export and the header declares."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from holdfast import Library
+
+from support.paths import FLAVOURS, HEADER
+
+#: The promise of the embedded build: 600 kB with the core, stripped.
+SIZE_LIMIT = 600_000
+
+C_STANDARDS = ["c89", "c99", "c11", "c17"]
+COMPILERS = {"gcc": "g++", "clang": "clang++"}
+
+
+def declared() -> set[str]:
+    """The functions that the header declares."""
+    text = re.sub(r"/\*.*?\*/", "", HEADER.read_text(encoding="utf-8"), flags=re.S)
+    return set(re.findall(r"\b(holdfast_\w+)\s*\((?!\s*\*)[^;{]*\)\s*;", text))
+
+
+def output(*command: str | Path) -> str:
+    """What a command prints."""
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_the_header_declares_what_it_documents() -> None:
+    names = declared()
+    assert {"holdfast_open", "holdfast_close", "holdfast_free", "holdfast_poll"} <= names
+    assert "holdfast_log_fn" not in names
+    assert len(names) >= 37
+
+
+def test_ABI_4_exported_symbols_are_those_of_the_header(library: Library) -> None:
+    # Given the built library
+    # When its dynamic symbols are listed
+    # Then they are exactly the functions of the header
+    lines = output("nm", "-D", "--defined-only", library.path).splitlines()
+    symbols = {line.split()[-1].split("@")[0] for line in lines if line.split()[-2] != "A"}
+    assert symbols == declared()
+
+
+def test_ABI_4_exported_symbols_carry_the_version(library: Library) -> None:
+    lines = output("nm", "-D", "--defined-only", library.path).splitlines()
+    versioned = [line.split()[-1] for line in lines if line.split()[-2] != "A"]
+    assert all(name.endswith("@@HOLDFAST_1") for name in versioned), versioned
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("standard", C_STANDARDS)
+def test_ABI_4_header_compiles_alone_as_c(tmp_path: Path, compiler: str, standard: str) -> None:
+    # Given nothing but the header
+    # When it is compiled strictly as C of each standard
+    # Then there is no warning
+    source = tmp_path / "alone.c"
+    source.write_text('#include "holdfast.h"\nint main(void) { return HOLDFAST_OK; }\n')
+    assert shutil.which(compiler), f"{compiler} is needed"
+    compile_strictly(compiler, standard, source)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS.values())
+@pytest.mark.parametrize("standard", ["c++17", "c++20"])
+def test_ABI_4_header_compiles_alone_as_cpp(tmp_path: Path, compiler: str, standard: str) -> None:
+    source = tmp_path / "alone.cpp"
+    source.write_text(
+        '#include "holdfast.h"\n#include "holdfast.h"\n'
+        "int main() { holdfast *self = nullptr; (void)self; return HOLDFAST_OK; }\n"
+    )
+    assert shutil.which(compiler), f"{compiler} is needed"
+    compile_strictly(compiler, standard, source)
+
+
+def compile_strictly(compiler: str, standard: str, source: Path) -> None:
+    """Compile without linking; any warning is an error."""
+    # C89 has no stdint.h of its own; the compilers bring one, and their headers may use long long.
+    flags = ["-Wall", "-Wextra", "-Werror", "-pedantic", f"-std={standard}", "-fsyntax-only"]
+    command = [compiler, *flags, "-I", str(HEADER.parent), str(source)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_ABI_4_every_function_can_be_taken_from_c(tmp_path: Path, library: Library) -> None:
+    # A C program that names every function links against the library and finds its version.
+    uses = "\n".join(f"  if ((void *)&{name} == 0) return 1;" for name in sorted(declared()))
+    source = tmp_path / "use.c"
+    source.write_text(
+        '#include "holdfast.h"\n#include <stdio.h>\n'
+        f"int main(void) {{\n{uses}\n  puts(holdfast_version());\n  return 0;\n}}\n"
+    )
+    program = tmp_path / "use"
+    flags = ["-I", str(HEADER.parent), "-o", str(program), str(source), str(library.path)]
+    output("gcc", *flags, f"-Wl,-rpath,{library.path.parent}")
+    assert output(program).strip() == library.version()
+
+
+def test_ABI_4_the_embedded_library_is_small(tmp_path: Path) -> None:
+    stripped = tmp_path / "stripped.so"
+    output("strip", "--strip-unneeded", "-o", stripped, FLAVOURS["embedded"])
+    assert stripped.stat().st_size <= SIZE_LIMIT
+
+
+def test_ABI_4_no_swift_runtime_and_no_cpp_beside_the_library(library: Library) -> None:
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", output("readelf", "-d", library.path))
+    assert needed, "readelf names no library at all"
+    foreign = [
+        name for name in needed if name.startswith(("libswift", "libstdc++", "libFoundation"))
+    ]
+    assert foreign == []
+    assert "not found" not in output("ldd", library.path)
+
+
+def test_the_version_is_that_of_the_soname_s_library(library: Library) -> None:
+    assert re.fullmatch(r"\d+\.\d+\.\d+", library.version())

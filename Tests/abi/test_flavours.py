@@ -1,0 +1,53 @@
+"""The two builds of the library are one library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast import Library
+from local_supabase import LocalSupabase
+
+from conftest import SETTINGS
+from support.paths import FLAVOURS
+from support.phone import Phone
+from support.town import Town
+
+
+def test_ABI_6_both_flavours_live_in_one_process_and_share_a_folder(
+    tmp_path: Path, server: LocalSupabase
+) -> None:
+    # Given both builds in one process, and a phone whose user signed in with the one
+    # When the app is updated to the other build, and back
+    # Then each goes on where the other stopped: session, choice, cache and queue
+    server.control.set(**SETTINGS)
+    embedded, runtime = (Library(path) for path in FLAVOURS.values())
+    assert embedded.version() == runtime.version()
+    town = Town(server)
+    org = town.organisation(contacts=3)
+    person = town.person(org)
+    phone = Phone(tmp_path / "phone", embedded, server)
+    phone.start().sign_in(person)
+    for library in (runtime, embedded, runtime):
+        registered = phone.start(online=False).register()
+        phone.close()
+        phone.library = library
+        app = phone.start(online=False)
+        assert app.screen["screen"] == "home"
+        assert app.contact_search({"query": ""})["total"] == 3
+        assert app.queue_get({"id": registered})["item"]["payload"]["minutes"] == 30
+    app.go_online()
+    app.settle_until("sync_completed")
+    phone.close()
+    assert len(town.activities(person)) == 3
+    assert (embedded.live(), runtime.live()) == (0, 0)
+
+
+def test_ABI_6_handles_of_one_build_are_garbage_to_the_other(
+    tmp_path: Path, server: LocalSupabase
+) -> None:
+    embedded, runtime = (Library(path) for path in FLAVOURS.values())
+    phone = Phone(tmp_path / "phone", embedded, server)
+    app = phone.open()
+    status, _ = runtime.call("session_status", app._handle ^ 0x5A5A0000, None)
+    assert status == 9
+    phone.close()

@@ -1,0 +1,361 @@
+"""The app without a network, and what happens when it is back. Every role is treated alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from conftest import MakeUser
+from support import children, scan
+from support.phone import TOKEN_S
+from support.town import Town
+
+Walk = Callable[[MakeUser, Town, str], None]
+
+
+def codes(banners: list[Any]) -> dict[str, str]:
+    """Code and tone of each banner."""
+    return {each["code"]: each["tone"] for each in banners}
+
+
+def work_offline(sign_in: MakeUser, town: Town, role: str) -> None:
+    # Given a user who is signed in, and a network that is lost
+    user = sign_in(role)
+    app = user.app
+    app.go_offline()
+    # When an activity is registered
+    added = app.queue_add(
+        {
+            "kind": "activity",
+            "payload": {"type": "samtale", "minutes": 45, "note": "på kaféen"},
+            "occurred_at_ms": user.phone.now_ms,
+        }
+    )
+    # Then it is accepted as always, and queued
+    assert added["state"] == "pending"
+    item = app.queue_get({"id": added["id"]})["item"]
+    assert item["payload"]["note"] == "på kaféen"
+    assert item["org_id"] == user.org.id
+    assert item["occurred_at_ms"] == user.phone.now_ms
+    assert [reason["code"] for reason in app.queue_explain()["reasons"]] == ["offline"]
+    app.settle()
+    assert town.activities(user.person) == []
+    # and it is there after a restart
+    app = user.restart(online=False)
+    assert [each["id"] for each in app.queue_list()["items"]] == [added["id"]]
+
+
+def open_offline(sign_in: MakeUser, town: Town, role: str) -> None:
+    # Given cached data and an expired token, offline
+    user = sign_in(role, contacts=6)
+    user.phone.pass_time(TOKEN_S + 60)
+    # When the app is opened and biometrics succeed
+    app = user.restart(online=False)
+    assert app.screen["screen"] == "unlock"
+    screen = app.touch()
+    # Then home is shown at once from cached data, and no request is made
+    assert (screen["screen"], screen["reason"]) == ("home", "unlocked")
+    assert screen["route"] == user.home
+    assert codes(list(screen["banners"]))["offline"] == "info"
+    assert app.contact_search({"query": ""})["total"] == 6
+    app.settle()
+    assert user.phone.network.sent == []
+    assert "validation" in app.session_status()["owed"]
+
+
+def read_live_offline(sign_in: MakeUser, town: Town, role: str) -> None:
+    # Given cached contacts, offline
+    user = sign_in(role, contacts=1)
+    app = user.app
+    [contact] = app.contact_search({"query": ""})["contacts"]
+    app.go_offline()
+    user.phone.network.forget()
+    # When a screen asks for live data
+    reply = app.contact_get({"id": contact["id"], "live": True})
+    # Then the cached data comes, with a calm indicator
+    assert reply["contact"]["name"] == contact["name"]
+    assert reply["request"] is None
+    assert codes(list(reply["banners"]))["offline"] == "info"
+    assert codes(list(app.contact_search({"query": ""})["banners"]))["offline"] == "info"
+    assert codes(list(app.summary_get()["banners"]))["offline"] == "info"
+    started = app.sync_now()
+    assert (started["started"], started["reason"]) == (False, "offline")
+    app.settle()
+    assert user.phone.network.sent == []
+
+
+def connectivity_returns(sign_in: MakeUser, town: Town, role: str) -> None:
+    # Given work that was registered offline
+    user = sign_in(role)
+    app = user.app
+    app.go_offline()
+    ids = [app.register(minutes=10 + number) for number in range(3)]
+    # When the network is back
+    app.go_online()
+    events = app.settle_until("sync_completed")
+    # Then it is sent by itself, and one event tells how much
+    done: list[Any] = [event for event in events if event["type"] == "sync_completed"]
+    assert [(event["sent"], event["parked"], event["waiting"]) for event in done] == [(3, 0, 0)]
+    assert {str(row["id"]) for row in town.activities(user.person)} == set(ids)
+    assert {str(row["org_id"]) for row in town.activities(user.person)} == {user.org.id}
+    assert app.queue_list()["items"] == []
+    app.settle()
+    user.restart().settle()
+    assert user.app.of_type("sync_completed") == []
+
+
+def validated_in_silence(sign_in: MakeUser, town: Town, role: str) -> None:
+    # Given biometrics that passed offline, on an expired token
+    user = sign_in(role)
+    user.phone.pass_time(TOKEN_S + 60)
+    app = user.restart(online=False)
+    app.touch()
+    app.settle()
+    loads = user.phone.keychain.calls["load", "biometric"]
+    # When the network is back
+    app.go_online()
+    app.settle()
+    # Then the session is refreshed and validated, with no prompt and no change of the screen
+    assert town.refreshes() == 1
+    status = app.session_status()
+    assert (status["state"], status["owed"], status["stale"]) == ("active", [], False)
+    assert user.phone.keychain.calls["load", "biometric"] == loads
+    shown = [event["decision"] for event in app.of_type("decision")]
+    assert {(decision["screen"], decision["route"]) for decision in shown} <= {("home", user.home)}
+    assert app.screen["banners"] == []
+
+
+def withheld_offline(sign_in: MakeUser, town: Town, role: str) -> None:
+    # Given a cached contact with details that are never cached
+    user = sign_in(role)
+    secret = {"phone": "+47 000 12 345", "address": "Prøveveien 17", "national_id": "00000012345"}
+    contact = town.contact(user.org, "Frøydis Prøvesen", municipality="Vadsø", **secret)
+    app = user.app
+    app.sync_now()
+    app.settle()
+    app.go_offline()
+    # When they are opened offline
+    reply = app.contact_get({"id": contact, "live": True})
+    # Then the message says that they need a connection, and names them; the cached rest is there
+    assert sorted(reply["withheld"]) == ["address", "national_id", "phone"]
+    assert reply["message"] is not None
+    assert reply["message"]["text"]
+    assert "encrypted_offline" in codes(list(reply["banners"]))
+    assert reply["contact"]["name"] == "Frøydis Prøvesen"
+    assert reply["contact"]["municipality"] == "Vadsø"
+    assert set(reply["contact"]) & set(secret) == set()
+    assert scan.scan_files(user.phone.folder, *secret.values()) == []
+    # and with a connection they come, as an event
+    app.go_online()
+    reply = app.contact_get({"id": contact, "live": True})
+    assert reply["request"] is not None
+    app.settle()
+    [event] = [e for e in app.of_type("contact") if e["request"] == reply["request"]]
+    assert {name: event["contact"][name] for name in secret} == secret
+    assert scan.scan_files(user.phone.folder, *secret.values()) == []
+
+
+def search_offline(sign_in: MakeUser, town: Town, role: str) -> None:
+    # Given cached contacts with the names that people here have
+    user = sign_in(role)
+    names = ["Åse Øvingsdal", "Bjørn Prøvé", "Cæcilie Testås", "Kåre Bjørnsen", "O'Brien, Pål"]
+    for name in names:
+        town.contact(user.org, name)
+    app = user.app
+    app.sync_now()
+    app.settle()
+    app.go_offline()
+    user.phone.pass_time(600)
+    hits = {
+        "åse": ["Åse Øvingsdal"],
+        "ASE": ["Åse Øvingsdal"],
+        "ovings": ["Åse Øvingsdal"],
+        "bjorn": ["Bjørn Prøvé", "Kåre Bjørnsen"],
+        "BJØRN": ["Bjørn Prøvé", "Kåre Bjørnsen"],
+        "prove": ["Bjørn Prøvé"],
+        "testa": ["Cæcilie Testås"],
+        "cæc": ["Cæcilie Testås"],
+        "caec": ["Cæcilie Testås"],
+        "o'b": ["O'Brien, Pål"],
+        "nsen": ["Kåre Bjørnsen"],
+        "": sorted(names),
+        "zzz": [],
+        "%": [],
+        "_": [],
+    }
+    # When they are searched
+    for query, expected in hits.items():
+        reply = app.contact_search({"query": query})
+        # Then any part of a name hits, case and diacritics folded, and the age is told
+        assert sorted(contact["name"] for contact in reply["contacts"]) == expected, query
+        assert reply["total"] == len(expected)
+        assert reply["as_of_ms"] is not None
+        assert 600_000 <= user.phone.now_ms - reply["as_of_ms"] < 660_000
+        assert codes(list(reply["banners"]))["offline"] == "info"
+    reply = app.contact_search({"query": "", "limit": 2})
+    assert (len(reply["contacts"]), reply["total"]) == (2, 5)
+
+
+def summary_offline(sign_in: MakeUser, town: Town, role: str) -> None:
+    # Given a summary from the server, and registrations since
+    user = sign_in(role)
+    app = user.app
+    app.register(minutes=60)
+    app.register(minutes=15)
+    app.settle_until("sync_completed")
+    app.sync_now()
+    app.settle()
+    app.go_offline()
+    app.register(minutes=20)
+    app.register(minutes=25)
+    user.phone.pass_time(300)
+    # When the summary is opened offline
+    reply = app.summary_get()
+    # Then it is the cached one with its age, and what is queued is counted apart
+    assert reply["summary"] is not None
+    assert (reply["summary"]["activities"], reply["summary"]["minutes"]) == (2, 75)
+    assert reply["queued"] == {"activities": 2, "minutes": 45}
+    assert reply["as_of_ms"] is not None
+    assert 300_000 <= user.phone.now_ms - reply["as_of_ms"] < 360_000
+    assert {"offline", "unsent_items"} <= set(codes(list(reply["banners"])))
+
+
+WALKS: dict[str, Walk] = {
+    "OFF_1": work_offline,
+    "OFF_2": open_offline,
+    "OFF_3": read_live_offline,
+    "OFF_4": connectivity_returns,
+    "OFF_5": validated_in_silence,
+    "OFF_6": withheld_offline,
+    "OFF_7": search_offline,
+    "OFF_8": summary_offline,
+}
+
+
+def test_OFF_1_an_activity_is_registered_offline(sign_in: MakeUser, town: Town) -> None:
+    work_offline(sign_in, town, "peer_mentor")
+
+
+def test_OFF_1_it_is_durable_before_the_call_returns(sign_in: MakeUser) -> None:
+    # Given an app that is killed in the very moment in which the last call returned
+    user = sign_in()
+    user.phone.close()
+    ended = children.run("register_and_die.py", user.phone.spec(), "5")
+    assert ended.killed, ended.errors
+    acknowledged = ended.output.split()
+    assert len(acknowledged) == 5
+    # When it starts again
+    app = user.restart(online=False)
+    # Then everything that was acknowledged is there, in order and whole
+    items = app.queue_list()["items"]
+    assert [item["id"] for item in items] == acknowledged
+    assert [item["payload"]["minutes"] for item in items] == [10, 11, 12, 13, 14]
+
+
+def test_OFF_2_the_app_opens_offline(sign_in: MakeUser, town: Town) -> None:
+    open_offline(sign_in, town, "peer_mentor")
+
+
+def test_OFF_3_live_data_offline(sign_in: MakeUser, town: Town) -> None:
+    read_live_offline(sign_in, town, "peer_mentor")
+
+
+def test_OFF_3_nothing_was_cached_yet(sign_in: MakeUser, town: Town) -> None:
+    # Given an organisation whose data was never read
+    user = sign_in()
+    second = town.organisation(contacts=3)
+    town.control.set_membership(user.person.id, second.id, role="peer_mentor")
+    app = user.restart()
+    app.settle()
+    app.go_offline()
+    app.org_select({"org_id": second.id})
+    # When its data is asked for offline
+    # Then a plain sentence says that there is nothing yet
+    for reply in (app.contact_search({"query": ""}), app.summary_get()):
+        assert "nothing_cached" in codes(list(reply["banners"]))
+        assert reply["as_of_ms"] is None
+    assert app.contact_search({"query": ""})["contacts"] == []
+    assert app.summary_get()["summary"] is None
+
+
+def test_OFF_4_queued_work_is_sent_by_itself(sign_in: MakeUser, town: Town) -> None:
+    connectivity_returns(sign_in, town, "peer_mentor")
+
+
+def test_OFF_4_also_if_the_app_was_killed_in_between(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in()
+    user.phone.close()
+    ended = children.run("register_and_die.py", user.phone.spec(), "4")
+    assert ended.killed, ended.errors
+    app = user.restart()
+    done: list[Any] = [
+        event for event in app.settle_until("sync_completed") if event["type"] == "sync_completed"
+    ]
+    assert [(event["sent"], event["parked"]) for event in done] == [(4, 0)]
+    assert {str(row["id"]) for row in town.activities(user.person)} == set(ended.output.split())
+
+
+def test_OFF_4_killed_before_the_event_was_seen(sign_in: MakeUser, town: Town) -> None:
+    # Given work that was sent, and an app that died before it had acknowledged the event
+    user = sign_in()
+    user.app.register()
+    for _ in range(20):
+        step = user.app.poll()
+        for request in step["requests"]:
+            answer: Any = {"id": request["id"], **user.phone.network(request)}
+            user.app.complete(answer)
+        if not step["requests"]:
+            break
+    assert len(town.activities(user.person)) == 1
+    # When it starts again
+    app = user.restart()
+    app.settle()
+    # Then the event comes, once
+    assert [event["sent"] for event in app.of_type("sync_completed")] == [1]
+    user.restart().settle()
+    assert user.app.of_type("sync_completed") == []
+
+
+def test_OFF_5_the_session_is_validated_in_silence(sign_in: MakeUser, town: Town) -> None:
+    validated_in_silence(sign_in, town, "peer_mentor")
+
+
+def test_OFF_5_a_valid_token_is_validated_without_a_refresh(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in(policy={"session_window_s": 100})
+    user.phone.pass_time(200)
+    app = user.restart(online=False)
+    app.touch()
+    app.go_online()
+    app.settle()
+    assert town.refreshes() == 0
+    assert user.phone.network.count("validate") == 1
+    assert app.session_status()["owed"] == []
+
+
+def test_OFF_6_withheld_details_need_a_connection(sign_in: MakeUser, town: Town) -> None:
+    withheld_offline(sign_in, town, "peer_mentor")
+
+
+def test_OFF_7_contacts_are_searched_in_the_cache(sign_in: MakeUser, town: Town) -> None:
+    search_offline(sign_in, town, "peer_mentor")
+
+
+def test_OFF_8_the_summary_and_what_is_queued_on_top(sign_in: MakeUser, town: Town) -> None:
+    summary_offline(sign_in, town, "peer_mentor")
+
+
+@pytest.mark.parametrize("scenario", WALKS)
+def test_OFF_9_the_same_for_an_administrator(sign_in: MakeUser, town: Town, scenario: str) -> None:
+    # Given an organisation administrator
+    # When OFF-1 to OFF-8 are walked through
+    # Then everything is the same, in the administrator's role and routes
+    WALKS[scenario](sign_in, town, "org_admin")
+
+
+def test_OFF_9_the_administrator_s_routes_hold_offline(sign_in: MakeUser) -> None:
+    user = sign_in("org_admin")
+    app = user.restart(online=False)
+    assert app.screen["route"] == "/admin"
+    assert app.route_check({"route": "/anything"}) == {"allow": True}

@@ -1,0 +1,291 @@
+"""Which organisation the user works in, and who says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from holdfast import HoldfastError
+
+from conftest import MakePhone, MakeUser, SignedIn
+from support.phone import ROUTES, TOKEN_S, App
+from support.town import Organisation, Town
+
+
+def banner(app: App, code: str) -> dict[str, Any]:
+    """The banner of this code that is shown now."""
+    found = [dict(each) for each in app.screen["banners"] if each["code"] == code]
+    assert len(found) == 1, app.screen["banners"]
+    return found[0]
+
+
+@pytest.fixture
+def member_of_two(phones: MakePhone, town: Town) -> tuple[SignedIn, Organisation]:
+    """Somebody who has chosen the first of two organisations."""
+    first, second = town.organisation("Nordlys"), town.organisation("Vestland")
+    person = town.person(first, second)
+    phone = phones()
+    app = phone.start()
+    app.sign_in(person, first)
+    assert app.screen["screen"] == "home"
+    return SignedIn(phone, app, person, first, "peer_mentor"), second
+
+
+def test_ORG_1_the_chosen_organisation_is_opened_again(
+    member_of_two: tuple[SignedIn, Organisation],
+) -> None:
+    # Given an organisation that was chosen earlier
+    user, _ = member_of_two
+    user.phone.pass_time(TOKEN_S + 60)
+    # When the app starts and biometrics resolve
+    app = user.restart()
+    assert app.screen["reason"] == "session_expired"
+    shown = [app.touch()]
+    app.settle()
+    shown += [event["decision"] for event in app.of_type("decision")]
+    # Then that organisation's home is shown, and no selection screen on the way
+    assert "select_org" not in {decision["screen"] for decision in shown}
+    assert app.screen["screen"] == "home"
+    assert app.screen["org"] == {"id": user.org.id, "name": user.org.name, "role": user.role}
+    current = [org for org in app.org_list()["orgs"] if org["current"]]
+    assert [org["org_id"] for org in current] == [user.org.id]
+
+
+@pytest.mark.parametrize("cause", ["membership_revoked", "org_disabled"])
+def test_ORG_2_access_that_ended_leads_to_the_selection(
+    member_of_two: tuple[SignedIn, Organisation], town: Town, cause: str
+) -> None:
+    # Given a chosen organisation whose membership was revoked, or that was disabled
+    user, second = member_of_two
+    if cause == "membership_revoked":
+        town.control.set_membership(user.person.id, user.org.id, status="ended")
+    else:
+        town.control.set_org(user.org.id, "disabled")
+    # When the app starts, online
+    app = user.restart()
+    app.settle()
+    # Then the selection says which organisation it was, and why
+    screen = app.screen
+    assert (screen["screen"], screen["reason"]) == ("select_org", cause)
+    assert screen["message"] is not None
+    assert screen["message"]["code"] == cause
+    assert user.org.name in screen["message"]["text"]
+    statuses = {org["org_id"]: org["status"] for org in screen["orgs"]}
+    ended = "revoked" if cause == "membership_revoked" else "disabled"
+    assert statuses == {user.org.id: ended, second.id: "active"}
+    assert [event["reason"] for event in app.of_type("org_access_changed")] == [cause]
+    # and the user is still signed in, and can go on in the other one
+    assert app.session_status()["state"] == "active"
+    with pytest.raises(HoldfastError) as caught:
+        app.org_select({"org_id": user.org.id})
+    assert caught.value.code == ("org.revoked" if cause == "membership_revoked" else "org.disabled")
+    assert app.org_select({"org_id": second.id})["screen"] == "home"
+
+
+def test_ORG_2_a_membership_that_is_gone_altogether(
+    member_of_two: tuple[SignedIn, Organisation], town: Town
+) -> None:
+    user, _ = member_of_two
+    town.control.sql("delete from memberships where org_id = %s", user.org.id)
+    app = user.restart()
+    app.settle()
+    assert (app.screen["screen"], app.screen["reason"]) == ("select_org", "membership_revoked")
+    assert app.screen["message"] is not None
+    assert user.org.name in app.screen["message"]["text"]
+
+
+def test_ORG_2_access_that_ends_while_the_app_is_used(
+    member_of_two: tuple[SignedIn, Organisation], town: Town
+) -> None:
+    user, _ = member_of_two
+    town.control.set_membership(user.person.id, user.org.id, status="ended")
+    user.app.session_background()
+    user.phone.pass_time(10)
+    user.app.session_foreground()
+    user.app.settle()
+    assert user.app.screen["reason"] == "membership_revoked"
+    with pytest.raises(HoldfastError) as caught:
+        user.app.register()
+    assert caught.value.code == "org.revoked"
+
+
+def test_ORG_3_offline_with_cached_memberships(sign_in: MakeUser) -> None:
+    # Given cached memberships, offline
+    user = sign_in(contacts=4)
+    confirmed = user.app.org_list()["as_of_ms"]
+    assert confirmed is not None
+    user.phone.pass_time(1200)
+    # When the app starts
+    app = user.restart(online=False)
+    # Then home is shown, with a banner that says as of when
+    assert (app.screen["screen"], app.screen["reason"]) == ("home", "active")
+    stale = banner(app, "stale_data")
+    assert (stale["tone"], stale["as_of_ms"]) == ("warning", confirmed)
+    assert stale["text"]
+    assert banner(app, "offline")["tone"] == "info"
+    assert app.org_list()["freshness"] == "cached"
+    # and the data is there
+    assert app.contact_search({"query": ""})["total"] == 4
+    # and both banners go when the server has answered
+    app.go_online()
+    app.settle()
+    assert app.screen["banners"] == []
+    assert app.org_list()["freshness"] == "confirmed"
+
+
+def test_ORG_3_a_host_that_does_not_know_it_is_offline(sign_in: MakeUser) -> None:
+    # The network fails, and nobody has told: after the failed guard the banner comes as an event.
+    user = sign_in()
+    user.phone.network.up = False
+    app = user.restart()
+    assert app.screen["screen"] == "home"
+    app.settle()
+    assert app.screen["screen"] == "home"
+    assert banner(app, "stale_data")["as_of_ms"] is not None
+
+
+def test_ORG_4_the_newest_choice_is_resumed(
+    member_of_two: tuple[SignedIn, Organisation],
+) -> None:
+    # Given a user who switched the organisation in the session
+    user, second = member_of_two
+    screen = user.app.org_select({"org_id": second.id})
+    assert (screen["screen"], screen["reason"]) == ("home", "switched")
+    assert screen["org"] is not None
+    assert screen["org"]["id"] == second.id
+    # When the app is closed, at once, and opened
+    app = user.restart()
+    # Then it resumes in the newest choice
+    assert app.screen["screen"] == "home"
+    assert app.screen["org"] == {"id": second.id, "name": second.name, "role": "peer_mentor"}
+
+
+def test_ORG_4_data_of_one_organisation_is_not_shown_in_the_other(
+    member_of_two: tuple[SignedIn, Organisation], town: Town
+) -> None:
+    user, second = member_of_two
+    town.contact(user.org, "Kari Første")
+    town.contact(second, "Ola Andre")
+    app = user.restart()
+    app.settle()
+    app.sync_now()
+    app.settle()
+    assert [c["name"] for c in app.contact_search({"query": ""})["contacts"]] == ["Kari Første"]
+    app.org_select({"org_id": second.id})
+    assert app.contact_search({"query": "Kari"})["contacts"] == []
+    app.settle()
+    assert [c["name"] for c in app.contact_search({"query": ""})["contacts"]] == ["Ola Andre"]
+
+
+def test_ORG_6_one_membership_is_chosen_for_the_user(phones: MakePhone, town: Town) -> None:
+    # Given no choice yet, and one membership
+    org = town.organisation()
+    person = town.person(org)
+    app = phones().start()
+    # When the sign-in completes
+    screen = app.session_start({"session": town.session(person)})
+    assert screen["screen"] in {"wait", "home"}
+    app.settle()
+    # Then it is chosen
+    assert (app.screen["screen"], app.screen["reason"]) == ("home", "chosen")
+    assert app.screen["org"] == {"id": org.id, "name": org.name, "role": "peer_mentor"}
+
+
+def test_ORG_6_several_memberships_are_offered(phones: MakePhone, town: Town) -> None:
+    orgs = [town.organisation(name) for name in ("Nordlys", "Vestland", "Ås")]
+    person = town.person(*orgs)
+    app = phones().start()
+    app.sign_in(person)
+    assert (app.screen["screen"], app.screen["reason"]) == ("select_org", "first_choice")
+    assert {(org["org_id"], org["name"], org["status"]) for org in app.screen["orgs"]} == {
+        (org.id, org.name, "active") for org in orgs
+    }
+    assert [org for org in app.screen["orgs"] if org["current"]] == []
+    screen = app.org_select({"org_id": orgs[1].id})
+    assert (screen["screen"], screen["reason"]) == ("home", "chosen")
+    assert screen["org"] is not None
+    assert screen["org"]["id"] == orgs[1].id
+
+
+def test_ORG_6_without_a_membership(phones: MakePhone, town: Town) -> None:
+    app = phones().start()
+    app.sign_in(town.person())
+    assert (app.screen["screen"], app.screen["reason"]) == ("select_org", "no_membership")
+    assert app.screen["orgs"] == []
+    assert app.screen["message"] is not None
+    with pytest.raises(HoldfastError) as caught:
+        app.register()
+    assert caught.value.code == "org.none"
+
+
+def test_ORG_7_navigation_waits_for_the_guard_and_then_takes_the_cached_answer(
+    sign_in: MakeUser,
+) -> None:
+    # Given a guard in flight
+    user = sign_in()
+    app = user.restart()
+    requests = app.poll()["requests"]
+    assert "guard" in [request["purpose"] for request in requests]
+    # When the host asks to navigate
+    answer: Any = app.route_check({"route": "/mentor"})
+    # Then it waits, at most for the guard's time-out
+    assert (answer["screen"], answer["reason"]) == ("wait", "guard_pending")
+    left = answer["deadline_ms"] - user.phone.now_ms
+    assert 0 < left <= 2500
+    # and then takes the cached answer, with the banner
+    user.phone.pass_time(2.6)
+    events = [event for event in app.poll()["events"] if event["type"] == "decision"]
+    assert events, "a wait was not followed by a decision"
+    assert app.route_check({"route": "/mentor"}) == {"allow": True}
+    assert events[-1]["type"] == "decision"
+    assert events[-1]["decision"]["screen"] == "home"
+    codes = [each["code"] for each in events[-1]["decision"]["banners"]]
+    assert codes == ["stale_data"]
+
+
+@pytest.mark.parametrize(
+    ("role", "route", "allowed"),
+    [
+        ("peer_mentor", "/mentor", True),
+        ("peer_mentor", "/activities", True),
+        ("peer_mentor", "/contacts/0f-1", True),
+        ("peer_mentor", "/contacts/0f-1/notes", True),
+        ("peer_mentor", "/admin", False),
+        ("peer_mentor", "/reports/2026", False),
+        ("peer_mentor", "/activities/1", False),
+        ("peer_mentor", "/contactsbook", False),
+        ("peer_mentor", "/mentor/../admin", False),
+        ("peer_mentor", "/contacts/../admin", False),
+        ("peer_mentor", "/Mentor", False),
+        ("coordinator", "/reports/2026", True),
+        ("coordinator", "/mentor", False),
+        ("org_admin", "/admin", True),
+        ("org_admin", "/anything/at/all", True),
+    ],
+)
+def test_ORG_8_a_deep_link_that_the_role_may_not_open(
+    sign_in: MakeUser, role: str, route: str, allowed: bool
+) -> None:
+    # Given a user of some role
+    app = sign_in(role).app
+    # When the route of a deep link is checked
+    answer: Any = app.route_check({"route": route})
+    # Then it is allowed, or redirected to the role's home, with a code
+    if allowed:
+        assert answer == {"allow": True}
+        return
+    assert (answer["screen"], answer["reason"]) == ("home", "route_forbidden")
+    assert answer["route"] == ROUTES[role]["home"]
+    assert answer["message"]["code"] == "route_forbidden"
+    # and the redirection is advice: nothing else has changed
+    assert app.route_check({"route": str(ROUTES[role]["home"])}) == {"allow": True}
+
+
+def test_ORG_8_a_deep_link_while_locked_or_signed_out(sign_in: MakeUser) -> None:
+    user = sign_in()
+    user.app.session_lock()
+    locked: Any = user.app.route_check({"route": "/mentor"})
+    assert locked["screen"] == "unlock"
+    user.app.session_logout()
+    out: Any = user.app.route_check({"route": "/mentor"})
+    assert out["screen"] == "sign_in"

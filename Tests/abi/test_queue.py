@@ -1,0 +1,116 @@
+"""Work on its way to the server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conftest import MakeUser, SignedIn
+from support.town import Town
+
+RPC = {
+    "queue": {
+        "activity": {
+            "table": "activities",
+            "columns": ["type", "minutes", "occurred_at", "contact_id", "follows", "note"],
+            "upload": "rpc",
+            "function": "submit_activities",
+        }
+    }
+}
+UPLOADS = {"table": "/rest/v1/activities", "rpc": "/rest/v1/rpc/submit_activities"}
+
+
+def user_of(sign_in: MakeUser, town: Town, upload: str) -> SignedIn:
+    """A user whose app uploads into the table, or through the function."""
+    if upload == "table":
+        return sign_in()
+    backend = {"url": town.backend.url, "api_key": town.backend.anon_key, **RPC}
+    return sign_in(backend=backend)
+
+
+@pytest.mark.parametrize("upload", UPLOADS)
+@pytest.mark.parametrize("count", [1, 40])
+def test_QUE_2_the_answer_to_a_batch_is_lost_after_the_commit(
+    sign_in: MakeUser, town: Town, upload: str, count: int
+) -> None:
+    # Given queued work
+    user = user_of(sign_in, town, upload)
+    app = user.app
+    app.go_offline()
+    ids = [app.register(minutes=1 + number) for number in range(count)]
+    # When the server stores a batch and its answer is lost
+    fault = town.control.drop_after(UPLOADS[upload], method="POST")
+    app.go_online()
+    events: list[Any] = app.settle_until("sync_completed")
+    # Then nothing is duplicated and nothing is reported lost
+    [rule] = [each for each in town.control.faults() if each["id"] == fault]
+    assert rule["hits"] == 1
+    stored = town.activities(user.person)
+    assert sorted(str(row["id"]) for row in stored) == sorted(ids)
+    assert sorted(row["minutes"] for row in stored) == list(range(1, count + 1))
+    done = [event for event in events if event["type"] == "sync_completed"]
+    assert [(event["sent"], event["parked"], event["waiting"]) for event in done] == [(count, 0, 0)]
+    assert app.of_type("item_parked") == []
+    assert app.queue_list()["counts"] == {"pending": 0, "sending": 0, "waiting": 0, "parked": 0}
+
+
+@pytest.mark.parametrize("upload", UPLOADS)
+def test_QUE_2_the_app_dies_between_the_commit_and_the_answer(
+    sign_in: MakeUser, town: Town, upload: str
+) -> None:
+    # Given a batch that the server has stored
+    user = user_of(sign_in, town, upload)
+    app = user.app
+    ids = [app.register(minutes=1 + number) for number in range(10)]
+    for _ in range(10):
+        requests = app.poll()["requests"]
+        uploads = [request for request in requests if request["purpose"] == "upload"]
+        for request in uploads:
+            assert user.phone.network(request)["status"] in {200, 201}
+        if uploads:
+            break
+    # When the app dies before it learns of it, and starts again
+    app = user.restart()
+    app.settle_until("sync_completed")
+    # Then the rows are there once, and the queue is empty
+    assert sorted(str(row["id"]) for row in town.activities(user.person)) == sorted(ids)
+    assert sum(event["sent"] for event in app.of_type("sync_completed")) == 10
+    assert app.queue_list()["items"] == []
+
+
+def test_QUE_2_the_answer_is_lost_again_and_again(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in()
+    town.control.drop_after("/rest/v1/activities", method="POST", times=4)
+    ids = [user.app.register(minutes=1 + number) for number in range(5)]
+    user.app.settle_until("sync_completed", within_s=7200)
+    assert sorted(str(row["id"]) for row in town.activities(user.person)) == sorted(ids)
+    assert user.app.queue_list()["items"] == []
+
+
+def test_QUE_2_the_payload_arrives_as_it_was_registered(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in()
+    contact = town.contact(user.org, "Kari Prøve")
+    item = user.app.queue_add(
+        {
+            "kind": "activity",
+            "payload": {
+                "type": "gåtur",
+                "minutes": 90,
+                "contact_id": contact,
+                "note": 'sitat: "æøå" \\ \n\t\U0001f9ad',
+            },
+            "occurred_at_ms": 1_795_000_000_123,
+        }
+    )
+    follow = user.app.register(follows=item["id"])
+    user.app.settle_until("sync_completed")
+    rows = {str(row["id"]): row for row in town.activities(user.person)}
+    stored = rows[item["id"]]
+    assert (stored["type"], stored["minutes"]) == ("gåtur", 90)
+    assert stored["note"] == 'sitat: "æøå" \\ \n\t\U0001f9ad'
+    assert str(stored["contact_id"]) == contact
+    assert str(stored["org_id"]) == user.org.id
+    assert str(stored["occurred_at"]).startswith("2026-11-18 11:06:40.123")
+    assert str(rows[follow]["follows"]) == item["id"]

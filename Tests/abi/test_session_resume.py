@@ -1,0 +1,369 @@
+"""Cold start: what is shown, from disk alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from holdfast import HoldfastError
+
+from conftest import MakePhone, MakeUser
+from support import tamper
+from support.network import real_now_ms
+from support.phone import ROUTES, TOKEN_S
+from support.town import Town
+
+ROLES = list(ROUTES)
+HALF_AN_HOUR = 1800
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_RES_1_active_session_resumes_home(sign_in: MakeUser, role: str) -> None:
+    # Given an active session inside the session window
+    user = sign_in(role)
+    user.phone.pass_time(HALF_AN_HOUR)
+    # When the app starts
+    app = user.restart()
+    # Then the role's home is shown at once: no prompt, and no request was needed first
+    assert (app.screen["screen"], app.screen["reason"]) == ("home", "active")
+    assert app.screen["route"] == ROUTES[role]["home"]
+    assert app.screen["org"] == {"id": user.org.id, "name": user.org.name, "role": role}
+    assert app.screen["banners"] == []
+    assert app.screen["deadline_ms"] is None
+    assert user.phone.network.sent == []
+    assert user.phone.keychain.calls["load", "biometric"] == 0
+    # and what the server says afterwards changes nothing on the screen
+    events = app.settle()
+    assert [event for event in events if event["type"] == "decision"] == []
+    assert "guard" in user.phone.network.purposes()
+    assert user.phone.network.count("refresh") == 0
+
+
+def test_RES_1_the_session_window_counts_from_the_last_proof_of_the_user(
+    sign_in: MakeUser,
+) -> None:
+    user = sign_in(policy={"session_window_s": 1000})
+    user.phone.pass_time(999)
+    assert user.restart().screen["reason"] == "active"
+    user.phone.pass_time(2)
+    app = user.restart()
+    assert (app.screen["screen"], app.screen["reason"]) == ("unlock", "session_window")
+    app.touch()
+    app.settle()
+    user.phone.pass_time(999)
+    assert user.restart().screen["reason"] == "active"
+
+
+def test_RES_2_expired_token_asks_for_biometrics(sign_in: MakeUser) -> None:
+    # Given an access token that has expired
+    user = sign_in(contacts=1)
+    user.phone.pass_time(TOKEN_S + 60)
+    # When the app starts
+    app = user.restart()
+    # Then the biometric prompt is asked for, and nothing of the organisation is told
+    assert (app.screen["screen"], app.screen["reason"]) == ("unlock", "session_expired")
+    assert (app.screen["route"], app.screen["org"]) == (None, None)
+    assert app.session_status()["state"] == "locked"
+    assert app.session_status()["user_id"] is None
+    # and until then nothing is sent and no data call answers
+    app.settle()
+    assert user.phone.network.sent == []
+    for call in (app.org_list, app.summary_get, app.queue_list):
+        with pytest.raises(HoldfastError) as caught:
+            call()
+        assert caught.value.code == "session.locked"
+
+
+def test_RES_2_a_token_that_is_still_good_for_a_second_is_good(sign_in: MakeUser) -> None:
+    user = sign_in()
+    user.phone.pass_time(TOKEN_S - 30)
+    assert user.restart().screen["reason"] == "active"
+
+
+@pytest.mark.parametrize("away_s", [60, 2 * TOKEN_S])
+def test_RES_4_the_same_rules_decide_after_a_device_restart(sign_in: MakeUser, away_s: int) -> None:
+    # Given two phones with the same session, one of which is restarted
+    kept = sign_in()
+    rebooted = sign_in()
+    kept.phone.pass_time(away_s)
+    rebooted.phone.reboot(off_for_s=away_s)
+    # When the app starts on both
+    # Then both decide alike: the monotonic clock that began anew changes nothing
+    first, second = kept.restart().screen, rebooted.restart().screen
+    assert (first["screen"], first["reason"]) == (second["screen"], second["reason"])
+    assert second["screen"] == ("home" if away_s < TOKEN_S else "unlock")
+    assert rebooted.phone.keychain.calls["load", "device"] >= 1
+
+
+def test_RES_4_time_in_the_background_counts_across_a_restart(sign_in: MakeUser) -> None:
+    user = sign_in()
+    user.app.session_background()
+    user.phone.reboot(off_for_s=299)
+    assert user.restart().screen["screen"] == "home"
+    user.app.session_background()
+    user.phone.reboot(off_for_s=301)
+    app = user.restart()
+    assert (app.screen["screen"], app.screen["reason"]) == ("unlock", "background_timeout")
+
+
+def flipped(stored: bytes, at: int) -> bytes:
+    """One bit of a byte turned."""
+    return stored[:at] + bytes([stored[at] ^ 1]) + stored[at + 1 :]
+
+
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "emptied": lambda stored: b"",
+    "one byte": lambda stored: stored[:1],
+    "truncated": lambda stored: stored[:-1],
+    "halved": lambda stored: stored[: len(stored) // 2],
+    "first bit": lambda stored: flipped(stored, 0),
+    "middle bit": lambda stored: flipped(stored, len(stored) // 2),
+    "last bit": lambda stored: flipped(stored, len(stored) - 1),
+    "longer": lambda stored: stored + b"\0",
+    "noise": lambda stored: bytes(len(stored)),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_RES_5_a_damaged_token_is_cleared_and_sign_in_offered(
+    sign_in: MakeUser, damage: str
+) -> None:
+    # Given a stored token that was truncated, bit-flipped or overwritten, and queued work
+    user = sign_in()
+    user.app.go_offline()
+    queued = user.app.register()
+    user.phone.close()
+    tamper.write(user.phone.folder, DAMAGE[damage](tamper.stored(user.phone.folder)))
+    # When the app starts
+    app = user.restart()
+    # Then the method selector is shown and the token is gone from the storage
+    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "session_corrupt")
+    assert {"bankid", "vipps"} <= {method["id"] for method in app.screen["methods"]}
+    assert app.screen["message"] is not None
+    user.phone.close()
+    assert tamper.read(user.phone.folder) is None
+    assert tamper.read(user.phone.folder, "wrap_device") is None
+    # and a start later there is simply no session
+    app = user.restart()
+    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "session_missing")
+    # and the queued work was not touched
+    app.go_offline()
+    user.phone.network.up = True
+    app.sign_in(user.person)
+    app.go_online()
+    app.settle_until("sync_completed")
+    assert [str(row["id"]) for row in user.phone.town.activities(user.person)] == [queued]
+
+
+def test_RES_5_a_token_sealed_with_another_key_is_refused(sign_in: MakeUser) -> None:
+    # Given a token that another phone has sealed
+    user, stranger = sign_in(), sign_in()
+    user.phone.close()
+    stranger.phone.close()
+    foreign = tamper.stored(stranger.phone.folder)
+    tamper.write(user.phone.folder, foreign)
+    # When the app starts
+    # Then it is no session
+    screen = user.restart().screen
+    assert (screen["screen"], screen["reason"]) == ("sign_in", "session_corrupt")
+
+
+def test_RES_5_no_token_at_all(phones: MakePhone, sign_in: MakeUser) -> None:
+    app = phones().start()
+    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "session_missing")
+    assert [method["id"] for method in app.screen["methods"]] == ["bankid", "vipps", "email"]
+    user = sign_in()
+    user.phone.close()
+    tamper.write(user.phone.folder, None)
+    screen = user.restart().screen
+    assert screen["screen"] == "sign_in"
+    assert screen["reason"] in {"session_missing", "session_corrupt"}
+
+
+def test_RES_7_a_device_that_was_not_unlocked_yet_waits(sign_in: MakeUser) -> None:
+    # Given a phone that was restarted and not unlocked yet
+    user = sign_in()
+    user.app.go_offline()
+    queued = user.app.register()
+    user.phone.reboot()
+    user.phone.keychain.unlocked_since_boot = False
+    # When the app starts (a push message may start it)
+    app = user.restart(online=False)
+    # Then it waits, and nothing is cleared
+    assert (app.screen["screen"], app.screen["reason"]) == ("wait", "keystore_locked")
+    assert app.screen["deadline_ms"] is not None
+    assert user.phone.keychain.names() == {"device", "biometric"}
+    assert tamper.stored(user.phone.folder)
+    # and the next attempt works
+    user.phone.keychain.unlocked_since_boot = True
+    screen = app.session_resume()
+    assert (screen["screen"], screen["reason"]) == ("home", "active")
+    assert app.queue_get({"id": queued})["item"]["state"] == "pending"
+
+
+def test_RES_7_the_wait_is_followed_by_a_decision(sign_in: MakeUser) -> None:
+    # Given an app that waits for the device to be unlocked
+    user = sign_in()
+    user.phone.reboot()
+    user.phone.keychain.unlocked_since_boot = False
+    app = user.restart()
+    deadline = app.screen["deadline_ms"]
+    assert deadline is not None
+    # When the user unlocks the device and the deadline passes
+    user.phone.keychain.unlocked_since_boot = True
+    user.phone.pass_time(max(0, deadline - user.phone.now_ms) / 1000 + 1)
+    # Then an event brings the decision
+    app.settle()
+    decisions = app.of_type("decision")
+    assert decisions, "a wait was not followed by a decision"
+    assert decisions[-1]["decision"]["screen"] == "home"
+
+
+def test_KEEP_2_closing_and_opening_resumes_silently(sign_in: MakeUser) -> None:
+    # Given a valid session
+    user = sign_in()
+    for _ in range(3):
+        # When the app is closed and opened
+        user.phone.pass_time(600)
+        app = user.restart()
+        # Then it resumes without asking
+        assert (app.screen["screen"], app.screen["reason"]) == ("home", "active")
+        assert user.phone.keychain.calls["load", "biometric"] == 0
+        app.settle()
+
+
+def test_KEEP_2_or_asks_for_biometrics_when_the_policy_says_so(sign_in: MakeUser) -> None:
+    user = sign_in(policy={"session_window_s": 0})
+    user.phone.pass_time(1)
+    app = user.restart()
+    assert (app.screen["screen"], app.screen["reason"]) == ("unlock", "session_window")
+    assert app.touch()["screen"] == "home"
+
+
+def test_KEEP_2_without_biometrics_an_expired_token_is_refreshed_silently(
+    sign_in: MakeUser,
+) -> None:
+    user = sign_in(policy={"biometric": "off"})
+    assert user.phone.keychain.names() == {"device"}
+    user.phone.pass_time(TOKEN_S + 60)
+    app = user.restart()
+    app.settle()
+    assert app.screen["screen"] == "home"
+    assert user.phone.network.count("refresh") == 1
+
+
+def test_KEEP_3_past_its_absolute_limit_the_session_has_ended(sign_in: MakeUser) -> None:
+    # Given a session that no server has confirmed for longer than the offline limit
+    user = sign_in(policy={"offline_limit_s": 86_400})
+    user.app.go_offline()
+    queued = user.app.register()
+    user.phone.pass_time(86_401)
+    # When the app starts
+    app = user.restart(online=False)
+    # Then it goes to the sign-in, with a clear message; the queued work is kept
+    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "session_ended")
+    message = app.screen["message"]
+    assert message is not None
+    assert message["code"] == "session_ended"
+    assert len(message["text"]) > 10
+    user.phone.network.up = True
+    app.network_set({"online": True})
+    app.sign_in(user.person)
+    app.settle()
+    assert [str(row["id"]) for row in user.phone.town.activities(user.person)] == [queued]
+
+
+def test_KEEP_3_the_limit_also_counts_when_the_app_comes_to_the_foreground(
+    sign_in: MakeUser,
+) -> None:
+    user = sign_in(policy={"offline_limit_s": 86_400, "background_timeout_s": 10**8})
+    user.app.session_background()
+    user.phone.pass_time(86_401)
+    screen = user.app.session_foreground()
+    assert (screen["screen"], screen["reason"]) == ("sign_in", "session_ended")
+
+
+def test_KEEP_3_a_session_that_the_server_ended_is_over_at_the_next_start(
+    sign_in: MakeUser, town: Town
+) -> None:
+    # Given a session that the server has ended
+    user = sign_in()
+    town.control.revoke_sessions(user.person.id)
+    # When the app starts and the server is asked
+    app = user.restart()
+    app.settle()
+    # Then the sign-in is shown, now and at the next start
+    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "session_ended")
+    assert app.screen["message"] is not None
+    screen = user.restart().screen
+    assert (screen["screen"], screen["reason"]) == ("sign_in", "session_ended")
+
+
+def test_KEEP_6_longer_in_the_background_than_allowed(sign_in: MakeUser) -> None:
+    # Given an app with data that was in the background longer than the time-out
+    user = sign_in(contacts=2)
+    app = user.app
+    [contact] = app.contact_search({"query": "", "limit": 1})["contacts"]
+    app.session_background()
+    user.phone.pass_time(301)
+    user.phone.network.forget()
+
+    def refused() -> list[str]:
+        codes = []
+        for name, request in [
+            ("contact_search", {"query": ""}),
+            ("contact_get", {"id": contact["id"]}),
+            ("summary_get", {}),
+            ("queue_list", {}),
+            ("queue_export", {}),
+            ("queue_add", {"kind": "activity", "payload": {"type": "visit", "minutes": 1}}),
+            ("org_list", {}),
+            ("org_select", {"org_id": user.org.id}),
+        ]:
+            with pytest.raises(HoldfastError) as caught:
+                getattr(app, name)(request)
+            codes.append(caught.value.code)
+        return codes
+
+    # When it returns, and even before it says that it returns
+    # Then no data call answers
+    assert refused() == ["session.locked"] * 8
+    screen = app.session_foreground()
+    assert (screen["screen"], screen["reason"]) == ("unlock", "background_timeout")
+    assert refused() == ["session.locked"] * 8
+    assert app.route_check({"route": "/mentor"})["screen"] == "unlock"  # type: ignore[typeddict-item]
+    # and nothing goes over the network
+    app.settle()
+    assert user.phone.network.sent == []
+    # until the user has shown a finger
+    assert app.touch()["screen"] == "home"
+    assert app.contact_search({"query": ""})["total"] == 2
+
+
+def test_KEEP_6_not_longer_than_allowed(sign_in: MakeUser) -> None:
+    user = sign_in()
+    for _ in range(3):
+        user.app.session_background()
+        user.phone.pass_time(300)
+        screen = user.app.session_foreground()
+        assert (screen["screen"], screen["reason"]) == ("home", "active")
+
+
+def test_KEEP_6_setting_the_clock_back_does_not_extend_the_time(sign_in: MakeUser) -> None:
+    user = sign_in()
+    user.app.session_background()
+    user.phone.pass_time(301)
+    user.phone.set_wall_clock(-3600)
+    assert user.app.session_foreground()["screen"] == "unlock"
+
+
+def test_RES_1_with_the_system_s_own_clock(sign_in: MakeUser) -> None:
+    # The same with a real clock: the manual one of the other tests hides nothing.
+    user = sign_in(clock="system")
+    before = real_now_ms()
+    app = user.restart()
+    assert app.screen["reason"] == "active"
+    status = app.session_status()
+    assert status["expires_ms"] is not None
+    assert abs(status["expires_ms"] - before - TOKEN_S * 1000) < 30_000
+    assert abs(status["clock_offset_ms"]) < 5_000

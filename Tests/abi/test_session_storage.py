@@ -1,0 +1,133 @@
+"""What anybody can read in the files: nothing."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+from conftest import MakePhone, MakeUser
+from support import scan, tamper
+from support.phone import TOKEN_S
+from support.town import Town
+
+
+def planted(folder: Path, secret: str) -> list[str]:
+    """What the scan says of a folder in which the secret is known to stand."""
+    folder.mkdir()
+    (folder / "file").write_bytes(b"x" * 5 + secret.encode() + b"y")
+    return scan.scan_files(folder, secret)
+
+
+def test_the_scan_finds_what_is_there(tmp_path: Path) -> None:
+    import base64
+
+    secret = "correct-horse-battery-staple"
+    assert planted(tmp_path / "raw", secret)
+    for number, form in enumerate(
+        [
+            secret.encode().hex().encode(),
+            secret.encode("utf-16-le"),
+            *(base64.b64encode(b"ab"[:n] + secret.encode() + b"tail") for n in range(3)),
+            *(base64.urlsafe_b64encode(b"ab"[:n] + secret.encode()) for n in range(3)),
+        ]
+    ):
+        assert scan.find(b"before" + form + b"after", secret), number
+    assert scan.find(json.dumps("Åse Øvingsdal").encode(), "Åse Øvingsdal")
+    assert scan.find(
+        bytes.fromhex("0f00000000004000800000000000abcd"), "0f000000-0000-4000-8000-00000000abcd"
+    )
+    assert not scan.find(b"correct-horse-batteri-staple", secret)
+
+
+def test_the_scan_finds_what_is_in_memory() -> None:
+    import os
+
+    secret = os.urandom(24)
+    assert scan.scan_memory(os.getpid(), secret)
+
+
+def test_KEEP_1_no_token_is_readable_in_any_file(phones: MakePhone, town: Town) -> None:
+    # Given a user who has just signed in
+    phone = phones()
+    org = town.organisation(contacts=5)
+    person = town.person(org)
+    session = town.session(person)
+    secrets = [
+        session["access_token"],
+        session["refresh_token"],
+        session["access_token"].split(".")[1],
+        session["access_token"].split(".")[2],
+        person.email,
+        person.id,
+    ]
+    app = phone.start()
+    # When the session is stored, used, put in the background, and the app is closed
+    app.session_start({"session": session})
+    assert scan.scan_files(phone.folder, *secrets) == []
+    app.settle()
+    app.register()
+    app.session_background()
+    assert scan.scan_files(phone.folder, *secrets) == []
+    app.session_lock()
+    phone.close()
+    # Then no byte of either token is readable in any file
+    assert scan.scan_files(phone.folder, *secrets) == []
+    assert tamper.stored(phone.folder), "the session was stored, or there was nothing to find"
+    assert scan.total_size(phone.folder) > 10_000
+
+
+def test_KEEP_1_nor_is_a_refreshed_one(sign_in: MakeUser) -> None:
+    user = sign_in()
+    replies: list[str] = []
+
+    def note(request: object, answer: dict[str, object]) -> dict[str, object]:
+        if "refresh_token" in str(answer.get("body")):
+            replies.append(str(answer["body"]))
+        return answer
+
+    user.phone.network.alter.append(note)
+    user.phone.pass_time(TOKEN_S + 60)
+    app = user.restart()
+    app.touch()
+    app.settle()
+    assert len(replies) == 1
+    session = json.loads(replies[0])
+    secrets = [session["access_token"], session["refresh_token"]]
+    assert scan.scan_files(user.phone.folder, *secrets) == []
+    user.phone.close()
+    assert scan.scan_files(user.phone.folder, *secrets) == []
+
+
+def test_KEEP_1_only_the_user_of_the_device_can_read_the_files(sign_in: MakeUser) -> None:
+    user = sign_in()
+    assert stat.S_IMODE(user.phone.folder.stat().st_mode) == 0o700
+    files = [path for path in user.phone.folder.rglob("*") if path.is_file()]
+    assert {path.name for path in files} >= {"holdfast.db", "cache.db"}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+
+
+def test_ORG_5_nothing_of_the_organisation_is_readable(sign_in: MakeUser) -> None:
+    # Given a chosen organisation, cached contacts and queued work
+    user = sign_in("org_admin", contacts=7)
+    user.app.go_offline()
+    item = user.app.register(note="en fortrolig samtale om noe viktig")
+    contacts = user.app.contact_search({"query": ""})["contacts"]
+    assert len(contacts) == 7
+    secrets = [
+        user.org.id,
+        user.org.name,
+        "org_admin",
+        user.person.id,
+        item,
+        "en fortrolig samtale om noe viktig",
+        *(contact["name"] for contact in contacts),
+        *(contact["id"] for contact in contacts),
+    ]
+    # When the files are examined, while the app runs and after
+    # Then no organisation id, name or role is readable, and nobody's name either
+    assert scan.scan_files(user.phone.folder, *secrets) == []
+    user.phone.close()
+    assert scan.scan_files(user.phone.folder, *secrets) == []
+    assert tamper.stored(user.phone.folder, "choice")
+    assert tamper.stored(user.phone.folder, "memberships")

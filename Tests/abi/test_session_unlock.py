@@ -1,0 +1,157 @@
+"""The biometric prompt and what follows it."""
+
+from __future__ import annotations
+
+import pytest
+from holdfast.keystore import (
+    KEY_INVALIDATED,
+    KEY_LOCKOUT,
+    KEY_LOCKOUT_PERMANENT,
+    KEY_NOT_ENROLLED,
+    KEY_UNAVAILABLE,
+)
+
+from conftest import MakeUser, SignedIn
+from support.phone import TOKEN_S
+
+OUTCOMES = {
+    "failed": "biometric_failed",
+    "cancelled": "biometric_cancelled",
+    "lockout": "biometric_lockout",
+    "lockout_permanent": "biometric_lockout_permanent",
+    "not_enrolled": "biometric_not_enrolled",
+    "unavailable": "biometric_unavailable",
+    "invalidated": "key_lost",
+}
+ANSWERS = {
+    KEY_LOCKOUT: "biometric_lockout",
+    KEY_LOCKOUT_PERMANENT: "biometric_lockout_permanent",
+    KEY_NOT_ENROLLED: "biometric_not_enrolled",
+    KEY_UNAVAILABLE: "biometric_unavailable",
+    KEY_INVALIDATED: "key_lost",
+}
+
+
+def expired(user: SignedIn, *, online: bool = True) -> SignedIn:
+    """The app started anew with an expired token: it shows the prompt."""
+    user.phone.pass_time(TOKEN_S + 60)
+    app = user.restart(online=online)
+    assert app.screen["reason"] == "session_expired"
+    return user
+
+
+def test_RES_3_biometrics_bring_a_new_session_and_home(sign_in: MakeUser) -> None:
+    # Given an expired access token, online
+    user = expired(sign_in())
+    app, town = user.app, user.phone.town
+    generation = app.session_status()["generation"]
+    town.control.clear_requests()
+    # When biometrics succeed
+    screen = app.touch()
+    assert screen["screen"] in {"wait", "home"}
+    assert (screen["deadline_ms"] is not None) == (screen["screen"] == "wait")
+    app.settle()
+    # Then home is shown after exactly one refresh
+    assert (app.screen["screen"], app.screen["route"]) == ("home", user.home)
+    assert app.screen["reason"] in {"unlocked", "active"}
+    assert town.refreshes() == 1
+    assert user.phone.keychain.calls["load", "biometric"] == 1
+    # and the new session is stored: the next start needs neither prompt nor refresh
+    status = app.session_status()
+    assert status["state"] == "active"
+    assert status["owed"] == []
+    assert status["generation"] > generation
+    app = user.restart()
+    assert (app.screen["screen"], app.screen["reason"]) == ("home", "active")
+    app.settle()
+    assert town.refreshes() == 1
+
+
+def test_RES_3_the_old_refresh_token_is_not_used_again(sign_in: MakeUser) -> None:
+    # Two refreshes in a row, far apart: each with the newest token, or the server would end it all.
+    user = sign_in()
+    user.phone.town.control.set(reuse_interval=0)
+    for _ in range(3):
+        expired(user)
+        user.app.touch()
+        user.app.settle()
+        assert user.app.screen["screen"] == "home"
+    assert user.phone.town.refreshes() == 3
+    assert len(user.phone.town.control.sessions(user.person.id)) == 1
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_RES_6_a_failed_prompt_leads_to_the_sign_in(sign_in: MakeUser, outcome: str) -> None:
+    # Given the biometric prompt
+    user = expired(sign_in())
+    # When it ends without success
+    screen = user.app.session_unlock({"outcome": outcome})  # type: ignore[typeddict-item]
+    # Then the sign-in offers BankID and Vipps, and the reason is the cause
+    assert (screen["screen"], screen["reason"]) == ("sign_in", OUTCOMES[outcome])
+    assert {"bankid", "vipps"} <= {method["id"] for method in screen["methods"]}
+    assert screen["message"] is not None
+    assert screen["message"]["text"]
+    assert user.phone.keychain.calls["load", "biometric"] == 0
+    assert user.app.session_status()["state"] == "locked"
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_RES_6_the_key_store_s_answer_counts_more_than_the_host_s_word(
+    sign_in: MakeUser, answer: int
+) -> None:
+    user = expired(sign_in())
+    user.phone.keychain.answer("load", "biometric", answer)
+    screen = user.app.touch()
+    assert (screen["screen"], screen["reason"]) == ("sign_in", ANSWERS[answer])
+    assert user.app.session_status()["state"] == "locked"
+
+
+def test_RES_6_each_cause_has_its_own_code_and_text(sign_in: MakeUser) -> None:
+    user = expired(sign_in())
+    messages = []
+    for outcome in OUTCOMES:
+        user.restart()
+        message = user.app.session_unlock({"outcome": outcome})["message"]  # type: ignore[typeddict-item]
+        assert message is not None
+        messages.append(message)
+    assert len({message["code"] for message in messages}) == len(OUTCOMES)
+    assert len({message["text"] for message in messages}) == len(OUTCOMES)
+
+
+@pytest.mark.parametrize("outcome", ["failed", "cancelled", "lockout", "unavailable"])
+def test_RES_6_after_a_passing_failure_a_second_try_works(sign_in: MakeUser, outcome: str) -> None:
+    user = expired(sign_in())
+    user.app.session_unlock({"outcome": outcome})  # type: ignore[typeddict-item]
+    app = user.restart()
+    assert app.screen["reason"] == "session_expired"
+    app.touch()
+    app.settle()
+    assert app.screen["screen"] == "home"
+
+
+def test_RES_6_without_enrolled_biometrics_a_required_prompt_is_a_sign_in(
+    sign_in: MakeUser,
+) -> None:
+    # Given a phone without any enrolled finger, and a policy that requires one
+    user = sign_in(policy={"biometric": "preferred"})
+    assert user.phone.keychain.names() == {"device", "biometric"}
+    user.phone.keychain.enrolled = False
+    expired(user)
+    # When the host says that the prompt succeeded
+    screen = user.app.touch()
+    # Then nothing opens
+    assert (screen["screen"], screen["reason"]) == ("sign_in", "biometric_not_enrolled")
+
+
+def test_RES_6_signing_in_after_a_failed_prompt_keeps_what_was_there(sign_in: MakeUser) -> None:
+    user = sign_in(contacts=2)
+    user.app.go_offline()
+    queued = user.app.register()
+    expired(user, online=False)
+    user.app.session_unlock({"outcome": "lockout_permanent"})
+    user.app.go_online()
+    user.app.sign_in(user.person)
+    assert user.app.screen["screen"] == "home"
+    user.app.settle()
+    assert [str(row["id"]) for row in user.phone.town.activities(user.person)] == [queued]
+    assert user.app.contact_search({"query": ""})["total"] == 2
