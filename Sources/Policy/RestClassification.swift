@@ -10,8 +10,9 @@ public enum ItemFault: String, CaseIterable, Sendable {
 
 /// What an answer of the data service means for what was sent.
 public enum RestVerdict: Equatable, Sendable {
-  /// Read the body. For an upload the ids in it are the proof, not the status: 201 is also the
-  /// answer to rows that were not stored.
+  /// Read the body (every request asks for one: without it, 201 looks like a portal's). For an
+  /// upload the ids in it are the proof, not the status: 201 is also the answer to rows that were
+  /// not stored.
   case answered
   /// A page was asked for beyond the end.
   case endOfData

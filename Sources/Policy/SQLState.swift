@@ -1,8 +1,8 @@
 /// What PostgreSQL's error codes mean for what was sent.
 ///
 /// Source: https://www.postgresql.org/docs/15/errcodes-appendix.html; the statuses are PostgREST's.
-/// Several say something else than their status does: 21000 is 500 and permanent, 42501 is 401 without a
-/// token and 403 with one, 57014 is 500 and asks for smaller batches.
+/// Several say something else than their status does: 21000 is 500 and permanent, 42501 is 401
+/// without a token and 403 with one, 57014 is 500 and asks for smaller batches.
 enum SQLState {
   /// The verdict; nil for a code that is not known here.
   static func verdict(_ code: String, _ answer: Answer) -> RestVerdict? {

@@ -46,6 +46,13 @@ public enum Reason: String, CaseIterable, Sendable {
   case routeForbidden = "route_forbidden"
   case serverUnreachable = "server_unreachable"
   case denied
+
+  /// The compiler's own look-up of so many cases keeps a lazily made table, which Embedded Swift
+  /// does not guard against two threads.
+  public init?(rawValue: String) {
+    guard let found = Self.allCases.first(where: { $0.rawValue == rawValue }) else { return nil }
+    self = found
+  }
 }
 
 /// How loud a banner is.

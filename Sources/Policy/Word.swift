@@ -85,4 +85,11 @@ public enum Word: String, CaseIterable, Sendable {
   case storageRecovered = "storage_recovered"
   case itemParked = "item_parked"
   case withheldOffline = "withheld_offline"
+
+  /// The compiler's own look-up of so many cases keeps a lazily made table, which Embedded Swift
+  /// does not guard against two threads.
+  public init?(rawValue: String) {
+    guard let found = Self.allCases.first(where: { $0.rawValue == rawValue }) else { return nil }
+    self = found
+  }
 }

@@ -9,8 +9,8 @@ import Testing
     var alone: [Int] = []
   }
 
-  /// Carries a plan out against a server that refuses parts with `bad` items, and parts of more than
-  /// `most` items for their weight.
+  /// Carries a plan out against a server that refuses parts with `bad` items, and parts of more
+  /// than `most` items for their weight.
   private func run(_ count: Int, bad: Set<Int>, most: Int = .max) -> Run {
     var plan = BatchPlan(count: count)
     var run = Run()

@@ -1,7 +1,7 @@
 import Policy
 
-/// A table of rules made from the code: every combination of some axes' values, combinations with the
-/// same outcome drawn together, values that make no difference left out.
+/// A table of rules made from the code: every combination of some axes' values, combinations with
+/// the same outcome drawn together, values that make no difference left out.
 struct DecisionTable {
   /// A column: an axis, or a part of its values.
   struct Column {

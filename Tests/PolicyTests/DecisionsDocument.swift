@@ -2,8 +2,9 @@ import Policy
 
 /// `docs/decisions.md`: the rules as tables, each made by asking the code.
 ///
-/// One table of everything would have thousands of rows, so there are five, and what each leaves out
-/// is held at a probe. That they say the same as the code, taken together, is tested cell by cell.
+/// One table of everything would have thousands of rows, so there are five, and what each leaves
+/// out is held at a probe. That they say the same as the code, taken together, is tested cell by
+/// cell.
 struct DecisionsDocument {
   let session = DecisionTable(
     "1. Is there a session?",
@@ -100,7 +101,7 @@ struct DecisionsDocument {
 
       Which screen is shown, why, and what is done about it. This page is made from the code \
       (`Sources/Policy/SessionPolicy.swift`) by `Tests/PolicyTests`, which also holds the code \
-      against it in all \(codes.count) situations; they have \(Set(codes).count) different answers. \
+      against it in all \(DecisionsDocument.grouped(codes.count)) situations; they have \(Set(codes).count) different answers. \
       To write it anew: `HOLDFAST_WRITE_DOCS=1 swift test --filter DecisionsDocumentTests`.
 
       A dot means that the value makes no difference. The columns are the axes of `Situation`.
@@ -111,8 +112,8 @@ struct DecisionsDocument {
       """
   }
 
-  /// The reasons that a decision can give, by screen. Others are the engine's, for what it was asked
-  /// to do (`signed_out`, `switched`, `route_forbidden`, the sign-in).
+  /// The reasons that a decision can give, by screen. Others are the engine's, for what it was
+  /// asked to do (`signed_out`, `switched`, `route_forbidden`, the sign-in).
   private var reasons: String {
     let verdicts = Set(Product.shared.codes).map { Verdict(code: $0) }
     let lines = Screen.allCases.map { screen in
@@ -133,6 +134,12 @@ struct DecisionsDocument {
       The engine adds what it was asked to do: \(others.joined(separator: ", ")).
 
       """
+  }
+
+  private static func grouped(_ number: Int) -> String {
+    number < 1_000
+      ? "\(number)"
+      : "\(grouped(number / 1_000)),\("\(number % 1_000 + 1_000)".dropFirst())"
   }
 
   static let diagram = """

@@ -92,8 +92,8 @@ import Testing
     #expect(allowed > 1_000)
   }
 
-  /// The most careless router: decodes until nothing changes, takes every kind of slash, and follows
-  /// every `..`.
+  /// The most careless router: decodes until nothing changes, takes every kind of slash, and
+  /// follows every `..`.
   private func resolved(_ route: String) -> [String] {
     var text = String(route.prefix { $0 != "?" && $0 != "#" })
     for _ in 0..<3 { text = text.removingPercentEncodingTolerantly }

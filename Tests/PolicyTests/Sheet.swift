@@ -1,4 +1,4 @@
-@testable import Policy
+import Policy
 
 /// The rules, said a second time: as sheets of conditions on the axes instead of as code, and from
 /// the other end. A sheet lists when a session is *not* locked; the code, when it is.

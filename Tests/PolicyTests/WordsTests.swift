@@ -113,6 +113,9 @@ import Testing
       #expect(word.rawValue.allSatisfy { $0.isASCII && ($0.isLowercase || $0 == "_") })
     }
     #expect(Set(Word.allCases.map(\.rawValue)).count == Word.allCases.count)
+    for word in Word.allCases { #expect(Word(rawValue: word.rawValue) == word) }
+    for reason in Reason.allCases { #expect(Reason(rawValue: reason.rawValue) == reason) }
+    #expect(Word(rawValue: "") == nil && Reason(rawValue: "Active") == nil)
   }
 
   private func words(_ text: String) -> [String] {
