@@ -33,6 +33,7 @@ public enum JSONPointer {
       case UInt8(ascii: ","):
         if let last = levels.indices.last {
           levels[last].index += 1
+          levels[last].key = []
           levels[last].expectsKey = !levels[last].isArray
         }
       case UInt8(ascii: "\""):

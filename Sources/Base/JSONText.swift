@@ -30,9 +30,40 @@ extension JSON {
   }
 
   /// The value as compact text. Throws `memory.exhausted`.
+  ///
+  /// Real numbers get the fewest digits with which all of them are read back as they are: jansson
+  /// before 2.15 writes 17, so that 0.1 would become 0.10000000000000001, and a server that keeps
+  /// decimals would keep that.
   public func text(_ order: Order = .given) throws(Failure) -> JSONText {
     var flags = JSON_COMPACT_FLAG | JSON_ENCODE_ANY_FLAG
     if order == .sorted { flags |= JSON_SORT_KEYS_FLAG }
+    if holdsReals {
+      for digits in 15...16 {
+        let text = try dumped(flags | digits << JSON_REAL_PRECISION_SHIFT)
+        if isRead(from: text) { return text }
+      }
+    }
+    return try dumped(flags)
+  }
+
+  private var holdsReals: Bool {
+    switch kind {
+    case .real: return true
+    case .array: return elements.contains { $0.holdsReals }
+    case .object: return members.contains { $0.value.holdsReals }
+    default: return false
+    }
+  }
+
+  private func isRead(from text: JSONText) -> Bool {
+    var problem = json_error_t()
+    guard let again = json_loadb(text.start, text.count, JSON_DECODE_ANY_FLAG, &problem) else {
+      return false
+    }
+    return JSON(owning: again) == self
+  }
+
+  private func dumped(_ flags: Int) throws(Failure) -> JSONText {
     let needed = json_dumpb(raw, nil, 0, flags)
     let start = UnsafeMutablePointer<CChar>.allocate(capacity: max(needed, 1))
     guard needed > 0, json_dumpb(raw, start, needed, flags) == needed else {
@@ -120,4 +151,6 @@ extension JSON {
 private var JSON_COMPACT_FLAG: Int { 0x20 }
 private var JSON_SORT_KEYS_FLAG: Int { 0x80 }
 private var JSON_ENCODE_ANY_FLAG: Int { 0x200 }
+private var JSON_REAL_PRECISION_SHIFT: Int { 11 }
 private var JSON_REJECT_DUPLICATES_FLAG: Int { 0x1 }
+private var JSON_DECODE_ANY_FLAG: Int { 0x4 }
