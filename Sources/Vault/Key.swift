@@ -122,7 +122,10 @@ public final class Key {
   }
 
   public func seal(_ value: JSON, _ context: SealContext) throws(Failure) -> [UInt8] {
-    try seal(try value.text().bytes, context)
+    // Held by name: the text would be zeroed as soon as its bytes had been asked for.
+    let text = try value.text()
+    defer { withExtendedLifetime(text) {} }
+    return try seal(text.bytes, context)
   }
 
   /// The value, or nil when it is not authentic: damaged, of another row, or sealed with
