@@ -1,0 +1,51 @@
+import Testing
+
+@testable import Base
+
+@Suite struct ClockTests {
+  @Test("The system's clocks run, and only forward where they promise it")
+  func system() {
+    let clock = Clock(.system)
+    let first = clock.now()
+    #expect(!clock.isManual)
+    #expect(first.wallMS > 1_700_000_000_000)
+    var last = first.monotonicMS
+    for _ in 0..<1_000 {
+      let now = clock.now().monotonicMS
+      #expect(now >= last)
+      last = now
+    }
+    clock.set(Instant(wallMS: 0, monotonicMS: 0, bootID: ""))
+    #expect(clock.now().wallMS >= first.wallMS)
+    #expect(clock.now().bootID == first.bootID)
+  }
+
+  @Test("A manual clock stands still until it is set")
+  func manual() {
+    let clock = Clock(.manual)
+    let start = clock.now()
+    #expect(clock.isManual)
+    #expect(clock.now().wallMS == start.wallMS && clock.now().monotonicMS == start.monotonicMS)
+    clock.set(Instant(wallMS: 5, monotonicMS: 7, bootID: "boot"))
+    let now = clock.now()
+    #expect(now.wallMS == 5 && now.monotonicMS == 7 && now.bootID == "boot")
+  }
+}
+
+@Suite struct HolderTests {
+  @Test("This process is alive; another boot's, a dead one's and garbage are not")
+  func life() {
+    let holder = Holder(bootID: "boot", nonce: 1)
+    #expect(Holder.isAlive(holder.bytes, bootID: "boot"))
+    #expect(!Holder.isAlive(holder.bytes, bootID: "another"))
+    #expect(Holder(bootID: "boot", nonce: 2).bytes != holder.bytes)
+    var reused = holder.bytes
+    reused[23] ^= 1
+    #expect(!Holder.isAlive(reused, bootID: "boot"), "the number was given to a later process")
+    for bytes in [[], [1], Array(repeating: 0xFF, count: 32), Array(repeating: 0, count: 32)]
+      as [[UInt8]]
+    {
+      #expect(!Holder.isAlive(bytes, bootID: "boot"))
+    }
+  }
+}

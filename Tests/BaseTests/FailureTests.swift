@@ -1,0 +1,43 @@
+import Testing
+
+@testable import Base
+
+@Suite struct FailureTests {
+  @Test("The error reply is what the header says")
+  func reply() throws {
+    let failure = Failure(
+      .queueItemTooLarge, "at most 256 kB", field: "/payload/note", detail: ["size": 300_000])
+    #expect(
+      try failure.reply.text().string
+        == #"{"error":{"code":"queue.item_too_large","message":"at most 256 kB","#
+        + #""field":"/payload/note","retryable":false,"detail":{"size":300000}}}"#)
+    #expect(
+      try Failure.defect("why").reply.text().string
+        == #"{"error":{"code":"internal.defect","message":"why","field":null,"retryable":false,"#
+        + #""detail":{}}}"#)
+  }
+
+  @Test("Codes are noun.reason in lower case, each once")
+  func codes() {
+    let codes = ErrorCode.allCases.map { $0.rawValue }
+    #expect(Set(codes).count == codes.count)
+    for code in codes {
+      let parts = code.split(separator: ".", omittingEmptySubsequences: false)
+      #expect(parts.count == 2)
+      for part in parts {
+        #expect(!part.isEmpty && part.allSatisfy { $0 == "_" || $0.isLowercase })
+      }
+    }
+  }
+
+  @Test("No failure is of the class OK, and a mistake of the host's never asks for a retry")
+  func classes() {
+    for code in ErrorCode.allCases {
+      #expect(code.status != .ok)
+      if code.status == .invalid { #expect(!code.retryable) }
+    }
+    #expect(ErrorCode.queueInFlight.retryable)
+    #expect(ErrorCode.storageBusy.status == .busy)
+    #expect(ErrorCode.storageFull.status == .full)
+  }
+}

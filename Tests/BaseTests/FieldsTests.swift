@@ -1,0 +1,139 @@
+import Testing
+
+@testable import Base
+
+@Suite struct FieldsTests {
+  private enum Color: String, CaseIterable { case red, green }
+
+  private let known = ["text", "count", "flag", "id", "list", "color", "inner"]
+
+  private func fields(_ text: String, at path: String = "") throws(Failure) -> Fields {
+    try Fields(try parse(text), at: path, known: known)
+  }
+
+  /// "code field" of what `read` throws.
+  private func refusal<Value>(
+    _ text: String, _ read: (Fields) throws(Failure) -> Value
+  ) -> String? {
+    failure { () throws(Failure) in try read(try fields(text)) }
+      .map { "\($0.code.rawValue) \($0.field ?? "-")" }
+  }
+
+  @Test("Every kind of value is read")
+  func values() throws {
+    let fields = try fields(
+      #"{"text":"å","count":-3,"flag":false,"id":"00000000-0000-4000-8000-00000000000F","#
+        + #""list":["a","b"],"color":"green","inner":{"text":"x"}}"#)
+    #expect(try fields.string("text") == "å")
+    #expect(try fields.integer("count") == -3)
+    #expect(try fields.bool("flag") == false)
+    #expect(try fields.uuid("id").text == "00000000-0000-4000-8000-00000000000f")
+    #expect(try fields.strings(ifPresent: "list") == ["a", "b"])
+    #expect(try fields.array(ifPresent: "list")?.count == 2)
+    #expect(try fields.choice("color", Color.self) == .green)
+    #expect(try fields.fields("inner", known: ["text"]).string("text") == "x")
+  }
+
+  @Test("What is absent and what is null is the same")
+  func absent() throws {
+    for text in [
+      "{}",
+      #"{"text":null,"count":null,"flag":null,"id":null,"list":null,"color":null,"inner":null}"#,
+    ] {
+      let fields = try fields(text)
+      #expect(try fields.string(ifPresent: "text") == nil)
+      #expect(try fields.integer(ifPresent: "count") == nil)
+      #expect(try fields.bool(ifPresent: "flag") == nil)
+      #expect(try fields.uuid(ifPresent: "id") == nil)
+      #expect(try fields.strings(ifPresent: "list") == nil)
+      #expect(try fields.choice(ifPresent: "color", Color.self) == nil)
+      #expect(try fields.fields(ifPresent: "inner", known: []) == nil)
+      #expect(
+        refusal(text) { (it) throws(Failure) in try it.string("text") }
+          == "request.missing_field /text")
+      #expect(
+        refusal(text) { (it) throws(Failure) in try it.fields("inner", known: []).path }
+          == "request.missing_field /inner")
+    }
+  }
+
+  @Test("A wrong type names the field")
+  func wrongTypes() {
+    func wrong<Value>(_ text: String, _ read: (Fields) throws(Failure) -> Value) -> Bool {
+      refusal(text, read)?.hasPrefix("request.wrong_type /") ?? false
+    }
+    #expect(wrong(#"{"text":1}"#) { (it) throws(Failure) in try it.string("text") })
+    #expect(wrong(#"{"count":"1"}"#) { (it) throws(Failure) in try it.integer("count") })
+    #expect(wrong(#"{"count":1.0}"#) { (it) throws(Failure) in try it.integer("count") })
+    #expect(wrong(#"{"flag":1}"#) { (it) throws(Failure) in try it.bool("flag") })
+    #expect(wrong(#"{"list":{}}"#) { (it) throws(Failure) in try it.strings(ifPresent: "list") })
+    #expect(
+      wrong(#"{"inner":[]}"#) { (it) throws(Failure) in try it.fields("inner", known: []).path })
+    #expect(
+      refusal(#"{"list":["a",2]}"#) { (it) throws(Failure) in try it.strings(ifPresent: "list") }
+        == "request.wrong_type /list/1")
+  }
+
+  @Test("An empty text, one that is too long, a number out of range and a bad UUID are invalid")
+  func invalid() {
+    #expect(
+      refusal(#"{"text":""}"#) { (it) throws(Failure) in try it.string("text") }
+        == "request.invalid_value /text")
+    #expect(
+      refusal(#"{"text":"øø"}"#) { (it) throws(Failure) in try it.string("text", maximum: 3) }
+        == "request.invalid_value /text")
+    #expect(
+      refusal(#"{"count":9007199254740993}"#) { (it) throws(Failure) in try it.integer("count") }
+        == "request.invalid_value /count")
+    #expect(
+      refusal(#"{"count":6}"#) { (it) throws(Failure) in try it.integer("count", in: 1...5) }
+        == "request.invalid_value /count")
+    #expect(
+      refusal(#"{"id":"not-a-uuid"}"#) { (it) throws(Failure) in try it.uuid("id") }
+        == "request.invalid_value /id")
+  }
+
+  @Test("The safe integers end at 2^53")
+  func safe() throws {
+    let edge = try fields(#"{"count":9007199254740992}"#)
+    #expect(try edge.integer("count") == 9_007_199_254_740_992)
+    #expect(try fields(#"{"count":-9007199254740992}"#).integer("count") == -9_007_199_254_740_992)
+  }
+
+  @Test("An unknown field is refused, with the nearest known name")
+  func unknown() {
+    let refused = failure { () throws(Failure) in try fields(#"{"text":"a","colour":"red"}"#) }
+    #expect(refused?.code == .requestUnknownField)
+    #expect(refused?.field == "/colour")
+    #expect(refused?.message == "unknown field; did you mean \"color\"?")
+    let strange = failure { () throws(Failure) in try fields(#"{"a/b":1}"#, at: "/inner") }
+    #expect(strange?.field == "/inner/a~1b")
+    #expect(strange?.message == "unknown field")
+  }
+
+  @Test("A word that is not on the list is refused, with the list and the nearest")
+  func choices() {
+    let refused = failure { () throws(Failure) in
+      try fields(#"{"color":"gren"}"#).choice("color", Color.self)
+    }
+    #expect(refused?.code == .requestInvalidValue)
+    #expect(refused?.field == "/color")
+    #expect(refused?.message == "one of red, green is expected; did you mean \"green\"?")
+  }
+
+  @Test("The request itself must be an object; so must a member, by another name")
+  func objects() {
+    #expect(failure { () throws(Failure) in try fields("[]") }?.code == .requestNotAnObject)
+    let inner = failure { () throws(Failure) in try fields("[]", at: "/inner") }
+    #expect(inner?.code == .requestWrongType)
+    #expect(inner?.field == "/inner")
+  }
+
+  @Test("Members of members are named from the root")
+  func paths() {
+    let refused = failure { () throws(Failure) in
+      try fields(#"{"inner":{"text":5}}"#).fields("inner", known: ["text"]).string("text")
+    }
+    #expect(refused?.field == "/inner/text")
+  }
+}

@@ -1,0 +1,79 @@
+import Testing
+
+@testable import Base
+
+@Suite struct JSONTests {
+  @Test("Every kind is told apart")
+  func kinds() throws {
+    let json = try parse(#"{"o":{},"a":[],"s":"","i":1,"r":1.0,"t":true,"f":false,"n":null}"#)
+    #expect(json.kind == .object)
+    #expect(
+      json.members.map { $0.value.kind } == [
+        .object, .array, .string, .integer, .real, .boolean, .boolean, .null,
+      ])
+    #expect(json["t"]?.bool == true)
+    #expect(json["f"]?.bool == false)
+    #expect(json["n"]?.isNull == true)
+    #expect(json["absent"] == nil)
+  }
+
+  @Test("A value asked for as another kind is nil, never converted")
+  func wrongKinds() {
+    let text: JSON = "7"
+    #expect(text.int == nil && text.number == nil && text.bool == nil)
+    let number: JSON = 7
+    #expect(number.string == nil && number.bool == nil && number.int == 7 && number.number == 7)
+    #expect(JSON.real(7).int == nil)
+    #expect(JSON.bool(true).int == nil)
+    #expect(number["a"] == nil && number.elements.isEmpty && number.members.isEmpty)
+    #expect(number.count == 0)
+    #expect(number.withUTF8 { $0.count } == nil)
+  }
+
+  @Test("Members keep their order, also under a key that is empty")
+  func members() throws {
+    let json: JSON = ["z": 1, "": 2, "a": 3, "ø/~": 4]
+    #expect(json.members.map { $0.key } == ["z", "", "a", "ø/~"])
+    #expect(json[""]?.int == 2)
+    #expect(try json.text().string == #"{"z":1,"":2,"a":3,"ø/~":4}"#)
+    #expect(try json.text(.sorted).string == #"{"":2,"a":3,"z":1,"ø/~":4}"#)
+  }
+
+  @Test("A shallow copy can be changed without the original")
+  func copies() throws {
+    let original: JSON = ["a": 1, "b": ["c": 2]]
+    let copy = original.shallowCopy
+    copy.set("a", 9)
+    copy.remove("b")
+    #expect(try original.text().string == #"{"a":1,"b":{"c":2}}"#)
+    #expect(try copy.text().string == #"{"a":9}"#)
+  }
+
+  @Test("Optional values become null")
+  func optionals() {
+    #expect(JSON(nil as String?).isNull && JSON(nil as Int64?).isNull)
+    #expect(JSON("x").string == "x" && JSON(5).int == 5)
+  }
+
+  @Test("Bytes that are not UTF-8 become null, not broken text")
+  func invalidBytes() {
+    let bytes: [UInt8] = [0xC3, 0x28]
+    #expect(bytes.withUnsafeBytes { JSON.string($0) }.isNull)
+    #expect([UInt8]().withUnsafeBytes { JSON.string($0) }.string == "")
+  }
+
+  @Test("Text made in Swift may hold a NUL and comes out whole")
+  func embeddedNul() throws {
+    let json = JSON.string("a\0b")
+    #expect(json.string == "a\0b")
+    #expect(json.withUTF8 { $0.count } == 3)
+    #expect(try JSON.array([json]).text().string == #"["a\u0000b"]"#)
+  }
+
+  @Test("Equality is by content; a whole and a real number differ")
+  func equality() throws {
+    #expect(try parse(#"{"a":1,"b":[true,null]}"#) == parse(#"{"b":[true,null],"a":1}"#))
+    #expect(try !(parse("[1]") == parse("[1.0]")))
+    #expect(try !(parse("[1,2]") == parse("[2,1]")))
+  }
+}

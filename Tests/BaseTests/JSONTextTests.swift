@@ -1,0 +1,168 @@
+import Testing
+
+@testable import Base
+
+@Suite struct JSONTextTests {
+  // MARK: Reading
+
+  @Test(
+    "What is no JSON, with the place where reading stopped",
+    arguments: [
+      ("", "request.not_json "), (" ", "request.not_json "), ("{", "request.not_json "),
+      ("nul", "request.not_json "), ("7", "request.not_json "), ("\"a\"", "request.not_json "),
+      ("{}}", "request.not_json "), ("{} {}", "request.not_json "),
+      ("{'a':1}", "request.not_json "),
+      (#"{"a":1,}"#, "request.not_json "), (#"{"a":[1,2,}]}"#, "request.not_json /a"),
+      (#"{"a":{"b":tru}}"#, "request.not_json /a/b"), (#"{"a":1 "b":2}"#, "request.not_json /a"),
+      (#"{"a":[{"b":1},{"c":01}]}"#, "request.not_json /a/1/c"), ("[1,2", "request.not_json /1"),
+      (#"{"a":NaN}"#, "request.not_json /a"), (#"{"a":"b"#, "request.not_json /a"),
+      (#"{"a/b~":x}"#, "request.not_json /a~1b~0"), ("{\"a\":\"\t\"}", "request.not_json /a"),
+      (#"{"a":"\x"}"#, "request.not_json /a"), ("// note\n{}", "request.not_json "),
+    ])
+  func refused(text: String, expected: String) {
+    #expect(refusal(text) == expected)
+  }
+
+  @Test(
+    "The same key twice",
+    arguments: [
+      (#"{"a":1,"a":1}"#, "/a"), (#"{"x":{"a":1,"b":2,"a":3}}"#, "/x/a"),
+      (#"{"list":[{},{"id":1,"id":2}]}"#, "/list/1/id"), (#"{"a":1,"\u0061":2}"#, "/u0061"),
+    ])
+  func duplicates(text: String, field: String) {
+    #expect(refusal(text) == "request.duplicate_key \(field)")
+  }
+
+  @Test("Of duplicate keys of a server's the last one counts")
+  func tolerantDuplicates() throws {
+    #expect(try parse(#"{"a":1,"b":0,"a":2}"#, .tolerant)["a"]?.int == 2)
+  }
+
+  @Test(
+    "NUL characters",
+    arguments: [#"{"note":"a\u0000b"}"#, #"{"a":[1,{"\u0000":1}]}"#, "{\"note\":\"a\0b\"}"])
+  func nul(text: String) {
+    for dialect in [JSON.Dialect.strict, .tolerant] {
+      #expect(failure { () throws(Failure) in try parse(text, dialect) }?.code == .requestNotJSON)
+    }
+  }
+
+  @Test(
+    "Lone surrogates",
+    arguments: [
+      #"["\ud800"]"#, #"["\udc00"]"#, #"["\ud800\ud800"]"#, #"["\ud83dx"]"#, #"["\ud83d"#,
+    ])
+  func surrogates(text: String) {
+    #expect(failure { () throws(Failure) in try parse(text) }?.code == .requestNotJSON)
+  }
+
+  @Test("A pair of surrogates is one character")
+  func pair() throws {
+    #expect(try parse(#"["\ud83d\ude00"]"#).elements.first?.string == "😀")
+  }
+
+  @Test(
+    "Bytes that are not UTF-8: cut short, overlong, a surrogate, beyond U+10FFFF, stray",
+    arguments: [
+      [0xC3], [0xC0, 0xAF], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0x80], [0xFF],
+      [0xE2, 0x82],
+    ] as [[UInt8]])
+  func invalidUTF8(bytes: [UInt8]) {
+    let text = Array(#"{"note":""#.utf8) + bytes + Array(#""}"#.utf8)
+    let refused = failure { () throws(Failure) in try parse(text) }
+    #expect(refused?.code == .requestNotJSON)
+    #expect(refused?.message == "not valid UTF-8")
+    #expect(refused?.field == "/note")
+  }
+
+  @Test("Sixty-four levels are read, sixty-five are not")
+  func depth() throws {
+    func nested(_ levels: Int) -> String {
+      String(repeating: "[", count: levels) + String(repeating: "]", count: levels)
+    }
+    #expect(try parse(nested(64)).kind == .array)
+    #expect(failure { () throws(Failure) in try parse(nested(65)) }?.code == .requestTooDeep)
+    let deep = String(repeating: #"{"a":"#, count: 100_000)
+    #expect(failure { () throws(Failure) in try parse(deep) }?.code == .requestTooDeep)
+  }
+
+  @Test("Brackets in strings are no levels, and closing ones do not buy more")
+  func depthOfStrings() throws {
+    let brackets = String(repeating: #"[{\""#, count: 100)
+    #expect(try parse("[\"\(brackets)\"]").count == 1)
+    let cheat = String(repeating: "]", count: 200) + String(repeating: "[", count: 200)
+    #expect(failure { () throws(Failure) in try parse(cheat) } != nil)
+  }
+
+  @Test("Whole numbers of 64 bits are exact, larger ones are refused, not rounded")
+  func integers() throws {
+    let json = try parse("[9223372036854775807,-9223372036854775808,-0,9007199254740993]")
+    #expect(json.elements.map { $0.int } == [.max, .min, 0, 9_007_199_254_740_993])
+    #expect(refusal(#"{"n":9223372036854775808}"#) == "request.not_json /n")
+    #expect(refusal(#"{"n":[1,-9223372036854775809]}"#) == "request.not_json /n/1")
+    #expect(refusal(#"{"n":1e999}"#) == "request.not_json /n")
+  }
+
+  @Test("White space around and between is fine, a byte order mark is not")
+  func space() throws {
+    #expect(try parse(" \r\n\t{ \"a\" : [ 1 , 2 ] } \n")["a"]?.count == 2)
+    #expect(refusal("\u{FEFF}{}") != nil)
+  }
+
+  @Test("No bytes of any kind make it do anything but answer")
+  func noise() {
+    var seed: UInt64 = 42
+    func next() -> UInt64 {
+      seed = seed &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      return seed >> 33
+    }
+    let alphabet = Array(#"{}[]":,\u0 1-.eE+tnfal"#.utf8) + [0, 0x80, 0xC3, 0xE2, 0xFF]
+    for _ in 0..<20_000 {
+      let bytes = (0..<Int(next() % 24)).map { _ in alphabet[Int(next()) % alphabet.count] }
+      if let json = try? parse(bytes, .tolerant) { #expect((try? json.text()) != nil) }
+    }
+  }
+
+  // MARK: Writing
+
+  @Test(
+    "Text comes out as it went in",
+    arguments: [
+      "{}", "[]", #"{"a":[1,-2,true,false,null,"x"]}"#, #"["\"\\\b\f\n\r\t\u0001/é😀"]"#,
+      #"{"æ":{"ø":"å"}}"#, "[9223372036854775807]",
+    ])
+  func roundTrip(text: String) throws {
+    #expect(try parse(text).text().string == text)
+  }
+
+  @Test(
+    "Real numbers keep their value and their looks",
+    arguments: [
+      ("[0.1]", "[0.1]"), ("[1.1,2.2,0.30000000000000004]", nil), ("[7.5]", "[7.5]"),
+      ("[7.0]", "[7.0]"), ("[1e22]", "[1e22]"), ("[-0.0]", "[-0.0]"),
+      ("[123456789.12345679]", "[123456789.12345679]"), ("[1.7976931348623157e308]", nil),
+      ("[5e-324]", nil), ("[2.5e-7,100.25]", "[2.5e-7,100.25]"),
+    ] as [(String, String?)])
+  func reals(text: String, expected: String?) throws {
+    let json = try parse(text)
+    let written = try json.text().string
+    #expect(try parse(written) == json)
+    if let expected { #expect(written == expected) }
+    #expect(try JSON.array([["deep": json]]).text().string == #"[{"deep":\#(written)}]"#)
+  }
+
+  @Test("A scalar can be written by itself")
+  func scalars() throws {
+    #expect(try JSON.string("x").text().string == "\"x\"")
+    #expect(try JSON.null.text().string == "null")
+    #expect(try JSON.real(0.1).text().string == "0.1")
+  }
+
+  @Test("Equal values give equal sorted text")
+  func sorted() throws {
+    let one = try parse(#"{"b":{"y":1,"x":2.5},"a":1}"#)
+    let two = try parse(#"{"a":1,"b":{"x":2.5,"y":1}}"#)
+    #expect(try one.text(.sorted).string == two.text(.sorted).string)
+    #expect(try one.text().string != two.text().string)
+  }
+}

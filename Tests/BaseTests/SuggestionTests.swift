@@ -1,0 +1,30 @@
+import Testing
+
+@testable import Base
+
+@Suite struct SuggestionTests {
+  private let words = ["callback_url", "id", "id_token", "nonce", "email", "password"]
+
+  @Test(
+    "The nearest word within a third of its length",
+    arguments: [
+      ("calback_url", "callback_url"), ("callbackUrl", "callback_url"), ("idtoken", "id_token"),
+      ("ID", nil), ("ix", "id"), ("nonse", "nonce"), ("e-mail", "email"), ("pasword", "password"),
+      ("completely_other", nil), ("", nil), ("password", "password"), ("pass", nil),
+    ] as [(String, String?)])
+  func nearest(text: String, expected: String?) {
+    #expect(Suggestion.nearest(to: text, among: words) == expected)
+  }
+
+  @Test("Of equally near words the first")
+  func ties() {
+    #expect(Suggestion.nearest(to: "cat", among: ["bat", "hat"]) == "bat")
+  }
+
+  @Test("No words, empty words and endless text are nothing special")
+  func edges() {
+    #expect(Suggestion.nearest(to: "a", among: []) == nil)
+    #expect(Suggestion.nearest(to: "abcd", among: [""]) == nil)
+    #expect(Suggestion.nearest(to: String(repeating: "x", count: 1_000_000), among: words) == nil)
+  }
+}
