@@ -47,7 +47,7 @@ struct URLParts {
   }
 
   /// Browsers write an empty path after an authority as `/`.
-  private var isRoot: Bool { path.isEmpty || path.elementsEqual(CollectionOfOne(UInt8(ascii: "/"))) }
+  private var isRoot: Bool { path.isEmpty || path.count == 1 && path.first == UInt8(ascii: "/") }
 
   /// Takes what follows the first `mark` off the end of `rest`, with the mark.
   private static func cut(_ rest: inout Part, at mark: UInt8) -> Part? {
