@@ -119,6 +119,7 @@ def test_ABI_5_every_operation_and_event_fits_the_schema(
     app.queue_explain()
     app.queue_export()
     app.queue_cancel({"id": edited})
+    app.register(note="of another shape: it takes a request of its own")
     app.go_online()
     app.sync_now()
     app.sync_status()

@@ -45,7 +45,7 @@ class FilePhone(Phone):
 def test_SES_12_no_token_stays_in_memory_after_lock_and_logout(
     hosted: HostedLibrary, tmp_path: Path, backend: LocalSupabase, town: Town
 ) -> None:
-    # Given a process in which a user is signed in: the tokens are in its memory, or nothing is shown
+    # Given a process in which a user is signed in: the tokens are in its memory
     org = town.organisation("Fortrolig forening", contacts=3)
     person = town.person(org)
     phone = FilePhone(tmp_path / "phone", hosted, backend)

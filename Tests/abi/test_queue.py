@@ -22,12 +22,9 @@ RPC = {
 UPLOADS = {"table": "/rest/v1/activities", "rpc": "/rest/v1/rpc/submit_activities"}
 
 
-def user_of(sign_in: MakeUser, town: Town, upload: str) -> SignedIn:
+def user_of(sign_in: MakeUser, upload: str) -> SignedIn:
     """A user whose app uploads into the table, or through the function."""
-    if upload == "table":
-        return sign_in()
-    backend = {"url": town.backend.url, "api_key": town.backend.anon_key, **RPC}
-    return sign_in(backend=backend)
+    return sign_in(tables=RPC if upload == "rpc" else None)
 
 
 @pytest.mark.parametrize("upload", UPLOADS)
@@ -36,7 +33,7 @@ def test_QUE_2_the_answer_to_a_batch_is_lost_after_the_commit(
     sign_in: MakeUser, town: Town, upload: str, count: int
 ) -> None:
     # Given queued work
-    user = user_of(sign_in, town, upload)
+    user = user_of(sign_in, upload)
     app = user.app
     app.go_offline()
     ids = [app.register(minutes=1 + number) for number in range(count)]
@@ -61,7 +58,7 @@ def test_QUE_2_the_app_dies_between_the_commit_and_the_answer(
     sign_in: MakeUser, town: Town, upload: str
 ) -> None:
     # Given a batch that the server has stored
-    user = user_of(sign_in, town, upload)
+    user = user_of(sign_in, upload)
     app = user.app
     ids = [app.register(minutes=1 + number) for number in range(10)]
     for _ in range(10):

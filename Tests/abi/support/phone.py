@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from holdfast import Holdfast, Library, Runner
+from holdfast.handle import encode
 from holdfast.keystore import KeyStore
 from holdfast.types import Decision, Event
 
@@ -53,19 +54,18 @@ class App(Holdfast):
         self.events: list[Event] = []
         #: What the app shows now.
         self.shown: Decision | None = None
-        self._asked: Mapping[str, Any] | None = config
         super().__init__(cast(Any, config), phone.key_store, library=phone.library)
+        contract.judge_reply("open", 0, cast(dict[str, Any], self.opened))
+        contract.judge_accepted_request("open", config)
         self.runner = Runner(self, self._on_event, phone.network)
 
     def _call(self, name: str, request: Mapping[str, Any] | None) -> object:
-        self._asked = request
-        return super()._call(name, request)
-
-    def _decode(self, name: str, status: int, reply: bytes | None) -> dict[str, Any]:
+        sent = None if request is None else encode(request)
+        status, reply = self.library.call(name, self._handle, sent)
         contract.judge_reply(name, status, None if reply is None else json.loads(reply))
         if status == 0:
-            contract.judge_accepted_request(name, dict(self._asked or {}))
-        value = super()._decode(name, status, reply)
+            contract.judge_accepted_request(name, dict(request or {}))
+        value = self._decode(name, status, reply)
         decision = value.get("decision", value)
         if "screen" in decision and name != "route_check":
             self.shown = cast(Decision, decision)
@@ -156,6 +156,7 @@ class Phone:
         *,
         clock: str = "manual",
         policy: Mapping[str, Any] | None = None,
+        tables: Mapping[str, Any] | None = None,
         **config: Any,  # noqa: ANN401
     ) -> None:
         self.folder = folder
@@ -171,7 +172,11 @@ class Phone:
         self.app: App | None = None
         self.config: dict[str, Any] = {
             "data_dir": str(folder),
-            "backend": {"url": backend.url, "api_key": backend.anon_key},
+            "backend": {
+                "url": backend.url,
+                "api_key": backend.anon_key,
+                **(tables or {}),
+            },
             "auth_methods": METHODS,
             "redirect_url": "app.example://signed-in",
             "routes": ROUTES,
