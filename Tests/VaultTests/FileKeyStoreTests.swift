@@ -1,0 +1,83 @@
+import Base
+import Glibc
+import Testing
+
+@testable import Vault
+
+@Suite struct FileKeyStoreTests {
+  private func refusal(_ body: () throws(KeyRefusal) -> Void) -> KeyRefusal? {
+    do throws(KeyRefusal) {
+      try body()
+      return nil
+    } catch { return error }
+  }
+
+  private func load(_ store: FileKeyStore, _ name: KeyName) -> KeyRefusal? {
+    refusal { () throws(KeyRefusal) in _ = try store.load(name) }
+  }
+
+  private func mode(_ path: String) -> UInt32 {
+    var status = stat()
+    return stat(path, &status) == 0 ? status.st_mode & 0o777 : 0
+  }
+
+  @Test("A key that was saved comes back, also to the next process, until it is erased")
+  func lifeOfAKey() throws {
+    try withFolder { folder in
+      let store = FileKeyStore(folder: folder + "/keys")
+      #expect(load(store, .device) == .notFound)
+      let key = try fixedKey()
+      try store.save(key, .device)
+      #expect(try store.load(.device).secret.equals(key.secret))
+      #expect(try FileKeyStore(folder: folder + "/keys").load(.device).secret.equals(key.secret))
+      #expect(load(store, .biometric) == .notFound)
+      let other = try Key.random()
+      try store.save(other, .device)
+      #expect(try store.load(.device).secret.equals(other.secret))
+      try store.erase(.device)
+      try store.erase(.device)
+      #expect(load(store, .device) == .notFound)
+    }
+  }
+
+  @Test("The file is 0600 and its folder 0700, whatever the umask")
+  func permissions() throws {
+    try withFolder { folder in
+      let before = umask(0)
+      defer { _ = umask(before) }
+      let store = FileKeyStore(folder: folder + "/keys")
+      try store.save(try fixedKey(), .device)
+      #expect(mode(folder + "/keys/device.key") == 0o600)
+      #expect(mode(folder + "/keys") == 0o700)
+      try store.save(try fixedKey(1), .device)
+      #expect(mode(folder + "/keys/device.key") == 0o600)
+    }
+  }
+
+  @Test("A file that is no key is a failure, not a missing key: nothing may be made in its place")
+  func garbage() throws {
+    try withFolder { folder in
+      let store = FileKeyStore(folder: folder + "/keys")
+      try store.save(try fixedKey(), .device)
+      for length in [0, 1, 31, 33, 64, 4_096] {
+        let file = try #require(fopen(folder + "/keys/device.key", "w"))
+        for _ in 0..<length { fputc(7, file) }
+        fclose(file)
+        #expect(load(store, .device) == .failed, "\(length) bytes")
+      }
+    }
+  }
+
+  @Test("A folder that cannot be is a failure")
+  func impossibleFolder() throws {
+    try Vault.start()
+    let key = try Key.random()
+    for folder in [
+      "/proc/holdfast/keys", "/dev/null/keys", "", String(repeating: "x", count: 5_000),
+    ] {
+      let store = FileKeyStore(folder: folder)
+      #expect(refusal { () throws(KeyRefusal) in try store.save(key, .device) } == .failed)
+      #expect(load(store, .device) != nil)
+    }
+  }
+}

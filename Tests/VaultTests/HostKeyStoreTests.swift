@@ -1,0 +1,113 @@
+import Base
+import Testing
+
+@testable import Vault
+
+/// A key store as a host might have written it.
+private final class Host {
+  var keys: [String: [UInt8]] = [:]
+  var protections: [String: Int32] = [:]
+  var answer: Int32 = 0
+  /// What `load` says of the length, when it lies.
+  var length: Int?
+
+  var store: HostKeyStore {
+    HostKeyStore(
+      context: Unmanaged.passUnretained(self).toOpaque(),
+      load: { context, name, key, capacity, length in
+        guard let host = Host.at(context), let name, let key, let length else { return 4 }
+        guard host.answer == 0 else { return host.answer }
+        guard let found = host.keys[String(cString: name)] else { return 1 }
+        for (index, byte) in found.prefix(capacity).enumerated() { key[index] = byte }
+        length.pointee = host.length ?? found.count
+        return 0
+      },
+      save: { context, name, key, length, protection in
+        guard let host = Host.at(context), let name, let key else { return 4 }
+        guard host.answer == 0 else { return host.answer }
+        host.keys[String(cString: name)] = Array(UnsafeBufferPointer(start: key, count: length))
+        host.protections[String(cString: name)] = protection
+        return 0
+      },
+      erase: { context, name in
+        guard let host = Host.at(context), let name else { return 4 }
+        guard host.answer == 0 else { return host.answer }
+        return host.keys.removeValue(forKey: String(cString: name)) == nil ? 1 : 0
+      })
+  }
+
+  static func at(_ context: UnsafeMutableRawPointer?) -> Host? {
+    context.map { Unmanaged<Host>.fromOpaque($0).takeUnretainedValue() }
+  }
+}
+
+@Suite struct HostKeyStoreTests {
+  private func refusal(_ body: () throws(KeyRefusal) -> Void) -> KeyRefusal? {
+    do throws(KeyRefusal) {
+      try body()
+      return nil
+    } catch { return error }
+  }
+
+  private func load(_ host: Host, _ name: KeyName = .device) -> KeyRefusal? {
+    refusal { () throws(KeyRefusal) in _ = try host.store.load(name) }
+  }
+
+  @Test("Keys pass by name, with the protection that each asks for")
+  func passing() throws {
+    let host = Host()
+    let key = try fixedKey()
+    try host.store.save(key, .device)
+    try host.store.save(try fixedKey(1), .biometric)
+    #expect(host.keys["device"] == Array(0..<32))
+    #expect(host.protections == ["device": 0, "biometric": 1])
+    #expect(try host.store.load(.device).secret.equals(key.secret))
+    try host.store.erase(.device)
+    #expect(load(host) == .notFound)
+    try host.store.erase(.device)
+  }
+
+  @Test(
+    "Every answer of the header's is told apart; one that it does not know is a failure",
+    arguments: [
+      (1, .notFound), (2, .locked), (3, .cancelled), (4, .failed), (5, .lockout),
+      (6, .lockoutPermanent), (7, .notEnrolled), (8, .invalidated), (9, .unavailable),
+      (10, .failed), (-1, .failed), (.max, .failed), (.min, .failed),
+    ] as [(Int32, KeyRefusal)])
+  func answers(answer: Int32, expected: KeyRefusal) throws {
+    let host = Host()
+    let key = try fixedKey()
+    host.answer = answer
+    #expect(load(host) == expected)
+    #expect(refusal { () throws(KeyRefusal) in try host.store.save(key, .device) } == expected)
+    let erasing = refusal { () throws(KeyRefusal) in try host.store.erase(.device) }
+    #expect(erasing == (expected == .notFound ? nil : expected))
+  }
+
+  @Test("A length that is not a key's is a failure", arguments: [0, 1, 31, 33, 64, -1, .max, .min])
+  func lengths(length: Int) throws {
+    try Vault.start()
+    let host = Host()
+    host.keys["device"] = Array(repeating: 7, count: 32)
+    #expect(load(host) == nil)
+    host.length = length
+    #expect(load(host) == .failed)
+  }
+
+  @Test("A stored key that is too long or too short is a failure", arguments: [0, 16, 31, 33, 64])
+  func otherKeys(count: Int) throws {
+    try Vault.start()
+    let host = Host()
+    host.keys["device"] = Array(repeating: 7, count: count)
+    #expect(load(host) == .failed)
+  }
+
+  @Test("OK without a length is a failure: nothing was written")
+  func silence() throws {
+    try Vault.start()
+    let store = HostKeyStore(
+      context: nil, load: { _, _, _, _, _ in 0 }, save: { _, _, _, _, _ in 0 },
+      erase: { _, _ in 0 })
+    #expect(refusal { () throws(KeyRefusal) in _ = try store.load(.device) } == .failed)
+  }
+}

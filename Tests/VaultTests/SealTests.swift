@@ -1,0 +1,122 @@
+import Base
+import Testing
+
+@testable import Vault
+
+@Suite struct SealTests {
+  private let context = SealContext(table: "session", row: [1, 2], owner: [0xAA], column: "tokens")
+
+  @Test(
+    "What was sealed opens again", arguments: [0, 1, 15, 62, 63, 64, 65, 127, 128, 1_000, 262_144])
+  func roundTrip(length: Int) throws {
+    let key = try fixedKey()
+    let plain = (0..<length).map { UInt8(truncatingIfNeeded: $0) }
+    let sealed = try seal(plain, with: key, context)
+    #expect(bytes(of: try key.open(sealed, context)) == plain)
+    #expect(bytes(of: try key.open(sealed, context, room: .guarded)) == plain)
+  }
+
+  @Test(
+    "Lengths are padded to 64 bytes, at least one of them padding",
+    arguments: [(0, 64), (1, 64), (63, 64), (64, 128), (127, 128), (128, 192), (1_000, 1_024)])
+  func padding(length: Int, padded: Int) throws {
+    let sealed = try seal(Array(repeating: 0x80, count: length), with: try fixedKey(), context)
+    #expect(sealed.count == 1 + 24 + padded + 16)
+    #expect(sealed[0] == 1)
+  }
+
+  @Test("A value that ends like padding stays whole")
+  func ambiguousEnds() throws {
+    let key = try fixedKey()
+    for plain in [[0x80], [0x80, 0, 0], [0, 0, 0], Array(repeating: 0, count: 64)] as [[UInt8]] {
+      #expect(bytes(of: try key.open(try seal(plain, with: key, context), context)) == plain)
+    }
+  }
+
+  @Test("Every bit counts")
+  func bitFlips() throws {
+    let key = try fixedKey()
+    let sealed = try seal(Array("hemmelig".utf8), with: key, context)
+    for index in sealed.indices {
+      for bit in 0..<8 {
+        var damaged = sealed
+        damaged[index] ^= 1 << UInt8(bit)
+        #expect(try key.open(damaged, context) == nil, "bit \(bit) of byte \(index)")
+      }
+    }
+  }
+
+  @Test("Cut short or longer, nothing opens")
+  func lengths() throws {
+    let key = try fixedKey()
+    let sealed = try seal(Array("hemmelig".utf8), with: key, context)
+    for count in 0..<sealed.count {
+      #expect(try key.open(Array(sealed[..<count]), context) == nil, "\(count) bytes")
+    }
+    #expect(try key.open(sealed + [0], context) == nil)
+  }
+
+  @Test("A value belongs to its table, row, owner, column and key")
+  func swaps() throws {
+    let key = try fixedKey()
+    let sealed = try seal(Array("hemmelig".utf8), with: key, context)
+    let others = [
+      SealContext(table: "sessions", row: [1, 2], owner: [0xAA], column: "tokens"),
+      SealContext(table: "session", row: [1, 3], owner: [0xAA], column: "tokens"),
+      SealContext(table: "session", row: [1], owner: [2, 0xAA], column: "tokens"),
+      SealContext(table: "session", row: [1, 2], owner: [], column: "tokens"),
+      SealContext(table: "session", row: [], owner: [1, 2, 0xAA], column: "tokens"),
+      SealContext(table: "session", row: [1, 2], owner: [0xAA], column: "choice"),
+      SealContext(table: "session", row: [1, 2], owner: [0xAA], column: ""),
+      SealContext(table: "", row: [], owner: [], column: ""),
+    ]
+    for other in others { #expect(try key.open(sealed, other) == nil) }
+    #expect(try fixedKey(1).open(sealed, context) == nil)
+  }
+
+  @Test("The same value is never sealed to the same bytes")
+  func nonces() throws {
+    let key = try fixedKey()
+    var seen = Set<[UInt8]>()
+    for _ in 0..<200 { seen.insert(Array(try seal([1], with: key, context)[1...24])) }
+    #expect(seen.count == 200)
+  }
+
+  @Test("The format is that of files already written: made by libsodium without this library")
+  func golden() throws {
+    let sealed = hex(
+      "016465666768696a6b6c6d6e6f707172737475767778797a7b07519892c51ff40287309d3fa66fbdc95bbb5271e4"
+        + "2ccab08c5564a72b5e7810ab06437e2cb6f7c7ea06651c545608516ee5d01f9fb234a6cf0f0b48fb88be6c8f"
+        + "ed7cd203eb324670b49be5c01decd9")
+    #expect(try fixedKey().openJSON(sealed, context).map { try $0.text().string } == #"{"a":1}"#)
+  }
+
+  @Test("JSON values pass whole; sealed bytes that are no JSON open to nothing")
+  func json() throws {
+    let key = try fixedKey()
+    let value: JSON = [
+      "navn": "Åse", "n": [1, .null, .real(0.1)],
+      "note": .string(String(repeating: "x", count: 5_000)),
+    ]
+    for _ in 0..<100 {
+      let opened = try #require(try key.openJSON(try key.seal(value, context), context))
+      #expect(opened == value)
+    }
+    #expect(try key.openJSON(try seal(Array("{".utf8), with: key, context), context) == nil)
+    #expect(try key.openJSON([], context) == nil)
+  }
+
+  @Test("A key wrapped by another comes back; garbage and other lengths do not become keys")
+  func wrapping() throws {
+    let outer = try Key.random()
+    let inner = try Key.random()
+    let wrapped = try outer.wrap(inner, context)
+    let unwrapped = try #require(try outer.unwrap(wrapped, context))
+    #expect(unwrapped.secret.equals(inner.secret))
+    #expect(try inner.unwrap(wrapped, context) == nil)
+    for length in [0, 16, 31, 33, 64] {
+      let other = try seal(Array(repeating: 7, count: length), with: outer, context)
+      #expect(try outer.unwrap(other, context) == nil, "\(length) bytes")
+    }
+  }
+}

@@ -1,0 +1,72 @@
+import Base
+import Testing
+
+@testable import Vault
+
+@Suite struct SecretBytesTests {
+  @Test("Bytes are copied, in either room", arguments: [SecretBytes.Room.guarded, .heap])
+  func copying(room: SecretBytes.Room) throws {
+    try Vault.start()
+    for count in [0, 1, 16, 4_095, 4_096, 4_097] {
+      let plain = (0..<count).map { UInt8(truncatingIfNeeded: $0) }
+      let copy = try plain.withUnsafeBytes { try SecretBytes(copying: $0, room: room) }
+      #expect(copy.count == count)
+      #expect(bytes(of: copy) == plain)
+    }
+  }
+
+  @Test("The text of a JSON string and back; other kinds have none")
+  func json() throws {
+    try Vault.start()
+    let text = try #require(try SecretBytes.text(of: "tøken"))
+    #expect(bytes(of: text) == Array("tøken".utf8))
+    #expect(text.json.string == "tøken")
+    #expect(try SecretBytes.text(of: "")?.count == 0)
+    for other in [7, nil, true, [:], []] as [JSON] {
+      #expect(try SecretBytes.text(of: other) == nil)
+    }
+  }
+
+  @Test("Equal is equal in every byte and in length")
+  func equality() throws {
+    try Vault.start()
+    let one = try secret([1, 2, 3])
+    #expect(one.equals(try secret([1, 2, 3])))
+    #expect(!one.equals(try secret([1, 2, 4])))
+    #expect(!one.equals(try secret([1, 2])))
+    #expect(try secret([]).equals(try secret([])))
+  }
+
+  @Test("A writer is believed only within the room it was given")
+  func writing() throws {
+    try Vault.start()
+    func written(_ answer: Int) throws -> [UInt8]? {
+      bytes(
+        of: try SecretBytes.written(capacity: 4) { room in
+          room.copyBytes(from: [1, 2, 3, 4] as [UInt8])
+          return answer
+        })
+    }
+    #expect(try written(3) == [1, 2, 3])
+    #expect(try written(0) == [])
+    #expect(try written(-1) == [])
+    #expect(try written(.max) == [1, 2, 3, 4])
+  }
+
+  @Test("Random bytes differ, and have their length")
+  func random() throws {
+    try Vault.start()
+    #expect(try SecretBytes.random(count: 32).count == 32)
+    #expect(Set((0..<100).map { _ in Random.word() }).count == 100)
+    #expect(Random.bytes(0).isEmpty && Random.bytes(33).count == 33)
+    #expect(Random.bytes(32) != Random.bytes(32))
+  }
+
+  @Test("Random UUIDs are of version 7 at their time")
+  func uuids() throws {
+    let id = Random.uuid(at: 0x017F_22E2_79B0)
+    #expect(id.text.hasPrefix("017f22e2-79b0-7"))
+    #expect(id != Random.uuid(at: 0x017F_22E2_79B0))
+    #expect(id.low >> 62 == 2)
+  }
+}
