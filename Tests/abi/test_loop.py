@@ -1,0 +1,139 @@
+"""The host's loop: waiting, waking, logging, and the runner's own thread."""
+
+from __future__ import annotations
+
+import select
+import threading
+import time
+from queue import Queue
+
+from holdfast import Runner
+from holdfast.types import Event
+
+from conftest import MakeUser
+from support import scan
+from support.phone import TOKEN_S
+from support.town import Town
+
+
+def readable(descriptor: int, within_s: float = 0) -> bool:
+    """Whether the descriptor can be read now, or soon."""
+    return bool(select.select([descriptor], [], [], within_s)[0])
+
+
+def test_the_descriptor_is_readable_while_there_is_something_to_poll(sign_in: MakeUser) -> None:
+    # Given an app that has nothing to do
+    user = sign_in()
+    app = user.app
+    app.settle()
+    descriptor = app.wake_fd()
+    assert descriptor >= 0
+    assert not readable(descriptor)
+    # When work is registered
+    app.register()
+    # Then the descriptor turns readable, and stays so until it was polled
+    assert readable(descriptor)
+    assert readable(descriptor)
+    app.settle_until("sync_completed")
+    app.settle()
+    assert not readable(descriptor)
+    # and offline work is nothing to poll for
+    app.go_offline()
+    app.settle()
+    app.register()
+    assert not readable(descriptor)
+    app.go_online()
+    assert readable(descriptor)
+
+
+def test_wait_comes_back_when_another_thread_makes_work(sign_in: MakeUser) -> None:
+    user = sign_in()
+    app = user.app
+    app.settle()
+    answers: Queue[tuple[bool, float]] = Queue()
+
+    def wait() -> None:
+        began = time.monotonic()
+        answers.put((app.wait(20_000), time.monotonic() - began))
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    time.sleep(0.2)
+    app.register()
+    ready, seconds = answers.get(timeout=15)
+    thread.join()
+    assert ready
+    assert 0.1 < seconds < 10
+
+
+def test_wait_gives_up_when_the_time_has_passed(sign_in: MakeUser) -> None:
+    app = sign_in().app
+    app.settle()
+    began = time.monotonic()
+    assert app.wait(150)
+    assert 0.1 < time.monotonic() - began < 5
+
+
+def test_the_runner_s_thread_does_it_all(sign_in: MakeUser, town: Town) -> None:
+    # Given a runner on a thread of its own, with the real clock
+    user = sign_in(clock="system")
+    events: Queue[Event] = Queue()
+    with Runner(user.app, events.put):
+        # When activities are registered
+        ids = [user.app.register(minutes=5 + number) for number in range(3)]
+        # Then they arrive, and the event is told
+        sent = 0
+        while sent < 3:
+            event = events.get(timeout=20)
+            sent += event["sent"] if event["type"] == "sync_completed" else 0
+    assert sorted(str(row["id"]) for row in town.activities(user.person)) == sorted(ids)
+
+
+def test_SES_12_log_lines_hold_no_secrets(sign_in: MakeUser, town: Town) -> None:
+    # Given the most talkative log
+    lines: list[tuple[int, str]] = []
+    user = sign_in(contacts=2)
+    library = user.phone.library
+    bodies: list[str] = []
+
+    def note(request: object, answer: dict[str, object]) -> dict[str, object]:
+        bodies.append(str(answer.get("body")))
+        return answer
+
+    user.phone.network.alter.append(note)
+    library.set_log(3, lambda level, line: lines.append((level, line)))
+    try:
+        # When a user works, meets failures, refreshes and logs out
+        user.phone.pass_time(TOKEN_S + 60)
+        app = user.restart()
+        app.session_unlock({"outcome": "failed"})
+        app = user.restart()
+        app.touch()
+        app.settle()
+        item = app.register(note="en fortrolig samtale", minutes=99_999)
+        app.settle_until("item_parked")
+        town.control.respond("/rest/v1/activities", 500, body="<html>Kari Prøvesen</html>")
+        app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 5}})
+        app.settle_until("sync_completed")
+        app.session_logout()
+        app.settle()
+    finally:
+        library.set_log(0, None)
+    # Then something is logged, and nothing of it is anybody's business
+    assert lines
+    assert {level for level, _ in lines} <= {0, 1, 2, 3}
+    text = "\n".join(line for _, line in lines).encode()
+    token = next(body for body in bodies if "refresh_token" in body)
+    secrets = [
+        "eyJhbGciOi",
+        token.split('"refresh_token"')[1].split('"')[1],
+        user.person.id,
+        user.person.email,
+        user.org.id,
+        user.org.name,
+        item,
+        "en fortrolig samtale",
+        "Prøvesen",
+    ]
+    for secret in secrets:
+        assert scan.find(text, secret) == [], secret
