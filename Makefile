@@ -28,8 +28,6 @@ LIBRARIES := -lsqlite3 -lsodium -ljansson
 # it), and every free() zeroes first.
 LINK := -Wl,--version-script=.build/holdfast.map,--gc-sections,-z,nodelete,-z,defs,-z,relro,-z,now \
   -Wl,--wrap=free -Wl,-soname,libholdfast.so
-LINK_SWIFTC := $(foreach flag,--version-script=.build/holdfast.map --gc-sections -z nodelete -z relro -z now --wrap=free \
-  -soname libholdfast.so,-Xlinker $(flag))
 
 .PHONY: lib deps demo test bench format lint install clean test-swift test-python
 
@@ -79,8 +77,8 @@ build/lib/libholdfast.so: .build-embedded/release/libHoldfastStatic.a .build/hol
 
 build/lib-runtime/libholdfast.so: .build-runtime/release/libHoldfastStatic.a .build/holdfast.map
 	@mkdir -p build/lib-runtime
-	@$(SWIFT_BIN)swiftc -emit-library -static-stdlib -o $@ -Xlinker --whole-archive -Xlinker $< -Xlinker --no-whole-archive \
-	  $(LINK_SWIFTC) $(LIBRARIES)
+	@$(CLANG) -shared -fuse-ld=lld -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(TOOLCHAIN)/lib/swift_static/linux/$(shell uname -m)/swiftrt.o \
+	  -L$(TOOLCHAIN)/lib/swift_static/linux -lswiftCore $(LINK) $(LIBRARIES) -lstdc++ -lm -ldl -pthread
 	@strip $@
 
 build/lib/libholdfast_http.so: $(HTTP_SOURCES) $(wildcard Sources/HoldfastHTTP/*.h Sources/HoldfastHTTP/include/*.h) build/lib/libholdfast.so

@@ -38,10 +38,10 @@ struct ContactsPull {
   func request(_ backend: Backend, _ bearer: SecretBytes) throws(Failure) -> Request {
     switch stage {
     case .rows(let cursor):
-      return try RestRequests.contactsPage(
+      return RestRequests.contactsPage(
         backend, org: org, after: cursor, limit: ContactsPull.pageSize, bearer: bearer)
     case .ids(let last):
-      return try RestRequests.contactIDs(
+      return RestRequests.contactIDs(
         backend, org: org, after: last, limit: ContactsPull.pageSize, bearer: bearer)
     }
   }

@@ -1,4 +1,4 @@
-import Base
+public import Base
 import Policy
 import Store
 import Supabase
@@ -224,7 +224,7 @@ extension Engine {
 
   /// The columns that may be cached: a server that sends more must not be trusted with it.
   private func cacheable(_ row: JSON) -> JSON {
-    let result = JSON.object()
+    let result = [:] as JSON
     for column in configuration.backend.contactColumns {
       if let value = row[column] { result.set(column, value) }
     }

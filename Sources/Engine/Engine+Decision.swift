@@ -114,7 +114,7 @@ extension Engine {
     return usable.isEmpty && !list.contains(where: { $0.active }) ? .noneAtAll : .unchosen
   }
 
-  private func freshness(_ now: Instant) -> Situation.Freshness {
+  func freshness(_ now: Instant) -> Situation.Freshness {
     if guarding.confirmed { return .confirmed }
     guard guarding.wanted else { return .cached }
     guard online, !guarding.failed,
@@ -233,7 +233,7 @@ extension Engine {
 
   // MARK: Rendering
 
-  private func mark(of decision: JSON) -> String {
+  func mark(of decision: JSON) -> String {
     var parts: [String] = []
     parts.append(decision["screen"]?.string ?? "")
     parts.append(decision["route"]?.string ?? "")

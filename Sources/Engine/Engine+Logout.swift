@@ -1,4 +1,4 @@
-import Base
+public import Base
 import Policy
 import Store
 import Supabase
@@ -57,11 +57,10 @@ extension Engine {
   /// Ask the key store to erase the biometric key; what fails is tried again by later calls. The
   /// wraps are gone already, so a key that stays opens nothing.
   func eraseBiometricKey() throws(Failure) {
-    do throws(KeyRefusal) {
-      try ring.store.erase(.biometric)
-      try meta.set(.eraseOwed, .int(0))
-    } catch {
-      try meta.set(.eraseOwed, .int(1))
+    var isErased = true
+    do throws(KeyRefusal) { try ring.store.erase(.biometric) } catch { isErased = false }
+    try meta.set(.eraseOwed, .int(isErased ? 0 : 1))
+    if !isErased {
       Log.line(.warning, "the key store did not erase the biometric key; it will be asked again")
     }
   }

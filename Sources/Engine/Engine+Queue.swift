@@ -1,4 +1,4 @@
-import Base
+public import Base
 import Policy
 import Store
 import Supabase
@@ -126,7 +126,7 @@ extension Engine {
     guard payload.kind == .object else {
       throw Failure(.queueInvalidPayload, "an object is expected", field: "/payload")
     }
-    let result = JSON.object()
+    let result = [:] as JSON
     for (name, value) in payload.members {
       let field = "/payload/" + JSONPointer.escape(name)
       let fixed: UUID? =

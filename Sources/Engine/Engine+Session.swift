@@ -1,4 +1,4 @@
-import Base
+public import Base
 import Policy
 import Store
 import Supabase
@@ -102,12 +102,15 @@ extension Engine {
     _ = try synchronize(before)
     // The same user signs in over his open session: what is cached for him stays readable.
     let kept = open.flatMap { $0.owner == owner ? $0 : nil }
-    let vault = try kept?.vault ?? Key.random()
+    let vault: Key
+    if let kept { vault = kept.vault } else { vault = try Key.random() }
     let biometric = try makeBiometricKey()
     let tokens = Tokens(reply)
     let sealedTokens = try vault.seal(tokens.json, Engine.sessionContext("tokens", owner))
     let wrapDevice = try keys.device.wrap(vault, Engine.sessionContext("wrap_device", owner))
-    let wrapBiometric = try biometric?.wrap(vault, Engine.sessionContext("wrap_biometric", owner))
+    let wrapBiometric = try biometric.map { (key) throws(Failure) in
+      try key.wrap(vault, Engine.sessionContext("wrap_biometric", owner))
+    }
     let expires = try expiry(of: reply, now)
     let done = try main.transaction { () throws(Failure) in
       if let open, kept == nil { try addRevocation(of: open, expiresMS: before.expiresMS, keys) }
@@ -156,15 +159,17 @@ extension Engine {
   private func makeBiometricKey() throws(Failure) -> Key? {
     guard configuration.limits.biometric != .off else { return nil }
     let key = try Key.random()
+    let refusal: KeyRefusal
     do throws(KeyRefusal) {
       try ring.store.save(key, .biometric)
       return key
-    } catch .notEnrolled, .unavailable {
-      return nil
-    } catch .locked {
-      throw Failure(.keyStoreLocked, "the device was not unlocked yet")
     } catch {
-      throw Failure(.keyStoreFailed, "the key store did not take the biometric key")
+      refusal = error
+    }
+    switch refusal {
+    case .notEnrolled, .unavailable: return nil
+    case .locked: throw Failure(.keyStoreLocked, "the device was not unlocked yet")
+    default: throw Failure(.keyStoreFailed, "the key store did not take the biometric key")
     }
   }
 

@@ -1,4 +1,4 @@
-import Base
+public import Base
 import Policy
 import Store
 import Supabase
@@ -117,7 +117,7 @@ extension Engine {
   }
 
   private func completeInBrowser(_ fields: Fields) throws(Failure) -> JSON {
-    let callback = Callback.read(
+    let callback = try Callback.read(
       try fields.string("callback_url", maximum: 8192), redirectURL: configuration.redirectURL)
     switch callback {
     case .foreign:

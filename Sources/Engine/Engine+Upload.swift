@@ -1,4 +1,4 @@
-import Base
+public import Base
 import Policy
 import Store
 import Supabase
@@ -80,7 +80,7 @@ extension Engine {
     }
     batch.items.sort { $0.id < $1.id }
     bodies.sort { $0.id < $1.id }
-    let request = try RestRequests.upload(
+    let request = RestRequests.upload(
       configuration.backend, kind: kind, columns: head.columns(kind), rows: bodies.map { $0.row },
       bearer: open.accessToken)
     return try fly(request, .upload(batch), open.generation, now)

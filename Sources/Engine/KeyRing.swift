@@ -23,21 +23,39 @@ final class KeyRing {
     SealContext(table: "meta", column: MetaTable.Name.keyCheck.rawValue)
   }
 
+  private enum Found {
+    case key(Key)
+    case refused(KeyRefusal)
+  }
+
+  private func loadDevice() -> Found {
+    do throws(KeyRefusal) { return .key(try store.load(.device)) } catch { return .refused(error) }
+  }
+
   /// What the key store says of the device key. The first use of a fresh folder makes one.
   func state(for database: Database) throws(Failure) -> Situation.Keys {
     if keys != nil { return .ready }
-    let meta = MetaTable(database)
-    do throws(KeyRefusal) {
-      let device = try store.load(.device)
-      return try adopt(device, meta) ? .ready : .lost
-    } catch .notFound {
-      return try meta.blob(.keyCheck) == nil ? try create(in: database) : .lost
-    } catch .invalidated {
-      return .lost
-    } catch .locked {
-      return .locked
-    } catch {
-      return .failed
+    let found = loadDevice()
+    guard case .refused(.notFound) = found else { return try judge(found, database) }
+    guard try MetaTable(database).blob(.keyCheck) == nil else { return .lost }
+    // Under the file's write lock, so that of several processes one makes the key.
+    return try database.transaction { () throws(Failure) in
+      let found = loadDevice()
+      guard case .refused(.notFound) = found else { return try judge(found, database) }
+      let fresh = try Key.random()
+      do throws(KeyRefusal) { try store.save(fresh, .device) } catch {
+        return error == .locked ? .locked : .failed
+      }
+      return try judge(.key(fresh), database)
+    }
+  }
+
+  private func judge(_ found: Found, _ database: Database) throws(Failure) -> Situation.Keys {
+    switch found {
+    case .key(let device): return try adopt(device, MetaTable(database)) ? .ready : .lost
+    case .refused(.notFound), .refused(.invalidated): return .lost
+    case .refused(.locked): return .locked
+    case .refused: return .failed
     }
   }
 
@@ -53,27 +71,6 @@ final class KeyRing {
       signIns: try device.derived(.signIns), revocations: try device.derived(.revocations),
       queues: try device.derived(.queues))
     return true
-  }
-
-  /// Under the file's write lock, so that of several processes one makes the key.
-  private func create(in database: Database) throws(Failure) -> Situation.Keys {
-    try database.transaction { () throws(Failure) in
-      let meta = MetaTable(database)
-      do throws(KeyRefusal) {
-        let device = try store.load(.device)
-        return try adopt(device, meta) ? .ready : .lost
-      } catch .notFound {
-        let fresh = try Key.random()
-        do throws(KeyRefusal) { try store.save(fresh, .device) } catch {
-          return error == .locked ? .locked : .failed
-        }
-        return try adopt(fresh, meta) ? .ready : .lost
-      } catch .locked {
-        return .locked
-      } catch {
-        return .failed
-      }
-    }
   }
 
   func forget() { keys = nil }

@@ -17,12 +17,10 @@ enum Boundary {
     var object: UnsafeMutableRawPointer?
     let entry = platform_handle_enter(value, true, &object)
     guard entry == PLATFORM_ENTERED, let object else { return refuse(entry, reply) }
-    let status: Int32
-    do throws(Failure) {
-      let engine = Unmanaged<Engine>.fromOpaque(object).takeUnretainedValue()
-      status = run(engine, request, reply, body)
-      platform_handle_signal(value, (try? engine.hasWork()) ?? false)
-    }
+    let engine = Unmanaged<Engine>.fromOpaque(object).takeUnretainedValue()
+    let status = run(engine, request, reply, body)
+    // Storage that can't be read now is asked again by the host's next call.
+    platform_handle_signal(value, (try? engine.hasWork()) ?? false)
     release(platform_handle_leave(value, true))
     return status
   }

@@ -1,5 +1,5 @@
 import Base
-import CHoldfast
+public import CHoldfast
 import CPlatform
 import Engine
 import Vault
