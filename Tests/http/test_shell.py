@@ -16,7 +16,7 @@ from driver_stand import ROOT
 sys.path.insert(0, str(ROOT / "examples" / "backend"))
 from local_supabase.launcher import LocalSupabase
 
-SHELL = ROOT / "build" / "bin" / "holdfast-tour"
+SHELL = Path(os.environ.get("HOLDFAST_TOUR", ROOT / "build" / "bin" / "holdfast-tour"))
 
 pytestmark = pytest.mark.skipif(not SHELL.exists(), reason="build/bin/holdfast-tour is not built")
 

@@ -74,18 +74,19 @@ static json_t *unlock(app *app) {
       app, app_call(app, holdfast_session_unlock, json_pack("{s:s}", "outcome", "success")));
 }
 
-/* The start of an app that was used before: home, with the finger if it is asked for. */
-static void come_home(app *app) {
+/* The start of an app that was used before: home, at once or after the finger. */
+static void come_home(app *app, const char *first_screen) {
   json_t *decision = app_settle(app, app_call(app, holdfast_session_resume, NULL));
   show_decision(decision);
+  check(is_text(decision, "screen", first_screen), "%s", first_screen);
   if (is_text(decision, "screen", "unlock")) {
     say("A finger on the reader.");
     json_decref(decision);
     person_asked_for_finger();
     decision = unlock(app);
     show_decision(decision);
+    check(is_text(decision, "screen", "home"), "home");
   }
-  check(is_text(decision, "screen", "home"), "home");
   json_decref(decision);
 }
 
@@ -161,7 +162,7 @@ static void pull(app *app) {
       app_call(app, holdfast_contact_search, json_pack("{s:s,s:i}", "query", "", "limit", 3));
   const json_t *contacts = json_object_get(reply, "contacts");
   for (size_t i = 0; i < json_array_size(contacts); i++)
-    note("%-24s %s", text_at(json_array_get(contacts, i), "name"),
+    note("%s, %s", text_at(json_array_get(contacts, i), "name"),
          text_at(json_array_get(contacts, i), "municipality"));
   check(number_at(reply, "total") == 30, "%d contacts are cached, sealed",
         (int)number_at(reply, "total"));
@@ -277,7 +278,7 @@ static void explain(app *app) {
 
 static int play_offline(app *app) {
   app_network(app, false);
-  say("The app starts. It was away longer than it may be; the token has expired meanwhile.");
+  say("The app starts. It was in the pocket longer than it may be.");
   json_t *decision = app_settle(app, app_call(app, holdfast_session_resume, NULL));
   show_decision(decision);
   check(is_text(decision, "screen", "unlock"), "asked for the finger");
@@ -289,8 +290,10 @@ static int play_offline(app *app) {
   decision = unlock(app);
   show_decision(decision);
   check(is_text(decision, "screen", "home"), "home, from the cache alone");
-  check(app_has_banner(decision, "offline"), "with the calm sign that there is no network");
-  check(app_has_banner(decision, "stale_data"), "and since when the data is");
+  const json_t *banners = json_object_get(decision, "banners");
+  check(find_by(banners, "code", "offline") != NULL, "with the calm sign that there is no network");
+  const json_t *stale = find_by(banners, "code", "stale_data");
+  check(number_at(stale, "as_of_ms") > 0, "and as of when the data is");
   json_decref(decision);
   look_up(app);
 
@@ -306,12 +309,13 @@ static int play_offline(app *app) {
 /* ---- act 3 ---- */
 
 static int play_upload(app *app) {
-  say("Out of the tunnel. The server will store the first upload and then lose its answer.");
+  say("Out of the tunnel; the access token has expired. The server will store the first upload and"
+      " then lose its answer.");
   clear_faults(app->where);
   add_fault(app->where, "drop_after", "POST", uploads, 1, 0);
   forget_requests(app->where);
-  come_home(app);
-  app_network(app, true);
+  come_home(app, "unlock");
+  check(requests_seen(app->where, "POST", "/auth/v1/token") == 1, "one refresh");
   check(app_drained(app, 60), "the queue has emptied itself");
   check(fault_hits(app->where) == 1, "an answer was lost after the server had stored the rows");
   check(requests_seen(app->where, "POST", uploads) >= 2, "so the upload was sent again");
@@ -345,7 +349,7 @@ static int sessions_on_server(const setting *where) {
 static int play_goodbye(app *app) {
   clear_faults(app->where);
   say("The app starts a last time.");
-  come_home(app);
+  come_home(app, "home");
   check(app_drained(app, 60), "what was being sent is known to be stored");
   expect_sync_completed(app, 2);
   check(rows_on_server(app->where) == 7, "the server has seven rows");

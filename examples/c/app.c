@@ -9,16 +9,17 @@
 
 static json_t *configuration(const setting *where) {
   return json_pack("{s:s, s:{s:s, s:s}, s:[{s:s,s:s,s:s,s:s},{s:s,s:s,s:s,s:s},{s:s,s:s,s:s}], s:s,"
-                   " s:{s:{s:s,s:[s,s]},s:{s:s,s:[s]}}, s:{s:i,s:i}, s:s}",
-                   "data_dir", where->data_dir,                                                 //
-                   "backend", "url", where->backend, "api_key", where->api_key,                 //
-                   "auth_methods",                                                              //
-                   "id", "bankid", "provider", "bankid", "flow", "pkce", "label", "BankID",     //
-                   "id", "vipps", "provider", "vipps", "flow", "pkce", "label", "Vipps",        //
-                   "id", "password", "flow", "password", "label", "E-post",                     //
-                   "redirect_url", "app.holdfast.example://signed-in",                          //
-                   "routes",                                                                    //
-                   "peer_mentor", "home", "/mentor", "screens", "/mentor/*", "/contacts/*",     //
+                   " s:{s:{s:s,s:[s,s,s]},s:{s:s,s:[s]}}, s:{s:i,s:i}, s:s}",
+                   "data_dir", where->data_dir,                                             //
+                   "backend", "url", where->backend, "api_key", where->api_key,             //
+                   "auth_methods",                                                          //
+                   "id", "bankid", "provider", "bankid", "flow", "pkce", "label", "BankID", //
+                   "id", "vipps", "provider", "vipps", "flow", "pkce", "label", "Vipps",    //
+                   "id", "password", "flow", "password", "label", "E-post",                 //
+                   "redirect_url", "app.holdfast.example://signed-in",                      //
+                   "routes",                                                                //
+                   "peer_mentor", "home", "/mentor", "screens", "/mentor", "/contacts",
+                   "/contacts/*",                                                               //
                    "org_admin", "home", "/admin", "screens", "*",                               //
                    "policy", "background_timeout_s", 2, "refresh_margin_s", 2, "locale", "nb"); //
 }
@@ -102,10 +103,6 @@ json_t *app_settle(app *app, json_t *decision) {
     json_decref(event);
   }
   return decision;
-}
-
-bool app_has_banner(const json_t *shown, const char *code) {
-  return find_by(json_object_get(shown, "banners"), "code", code) != NULL;
 }
 
 void app_network(app *app, bool online) {

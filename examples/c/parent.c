@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PATH_ROOM = 4096, ACT_SECONDS = 180, POCKET_SECONDS = 3, TOKEN_SECONDS = 6 };
+enum { PATH_ROOM = 4096, ACT_SECONDS = 180, PAUSE_SECONDS = 3, TOKEN_SECONDS = 6 };
 
 /* ---- an act, in a process of its own ---- */
 
@@ -203,9 +203,9 @@ static bool play_all(const char *program, const setting *where, const reader *fi
   seed_earlier_activities(where);
   set_token_lifetime(where, TOKEN_SECONDS);
   for (int number = 1; number <= ACT_COUNT; number++) {
-    if (number == 2) {
-      say("%d seconds pass.", POCKET_SECONDS);
-      sleep(POCKET_SECONDS);
+    if (number == 2 || number == 3) {
+      say("%d seconds pass.", PAUSE_SECONDS);
+      sleep(PAUSE_SECONDS);
     }
     if (number == 3)
       set_token_lifetime(where, 3600);

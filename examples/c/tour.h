@@ -119,7 +119,6 @@ json_t *app_call(app *app, operation operation, json_t *request);
 json_t *app_event(app *app, const char *type, int seconds);
 /* Follows `wait` until it is known what to show; takes over `decision`. */
 json_t *app_settle(app *app, json_t *decision);
-bool app_has_banner(const json_t *shown, const char *code);
 void app_network(app *app, bool online);
 /* Waits until nothing is left to be sent; false when it takes longer than that. */
 bool app_drained(app *app, int seconds);
