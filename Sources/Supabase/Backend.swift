@@ -43,8 +43,7 @@ public struct Backend {
         VisibleASCII.fills(text), parts.query == nil, parts.fragment == nil,
         parts.scheme.elementsEqual("https".utf8) || parts.scheme.elementsEqual("http".utf8)
       else { return false }
-      return isHostAndPort(authority)
-        && !parts.path.contains(UInt8(ascii: "\"")) && !parts.path.contains(UInt8(ascii: "<"))
+      return isHostAndPort(authority) && parts.path.allSatisfy { isPathPart($0) }
     }
     guard isPlain else {
       throw fields.invalid(
@@ -78,6 +77,17 @@ public struct Backend {
       }
   }
 
+  /// RFC 3986, section 3.3.
+  private static func isPathPart(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "["),
+      UInt8(ascii: "]"), UInt8(ascii: "^"), UInt8(ascii: "`"), UInt8(ascii: "{"),
+      UInt8(ascii: "|"), UInt8(ascii: "}"):
+      return false
+    default: return true
+    }
+  }
+
   private static func readKey(_ fields: Fields) throws(Failure) -> String {
     let key = try fields.string("api_key")
     guard VisibleASCII.fills(key.utf8) else {
@@ -89,24 +99,32 @@ public struct Backend {
   private static func readColumns(
     _ contacts: Fields?
   ) throws(Failure) -> (cached: [String], withheld: [String]) {
-    var cached = ["id", "org_id", "name", "municipality", "relation"]
-    var withheld = ["phone", "address", "national_id"]
-    guard let contacts else { return (cached, withheld) }
-    if let listed = try Identifier.readAll("withheld", in: contacts) { withheld = listed }
-    if let listed = try Identifier.readAll("columns", in: contacts) {
-      guard listed.contains("name") else {
-        throw contacts.invalid("columns", "\"name\" is expected among them: it is searched")
-      }
-      let implied = ["id", "org_id"].filter { !listed.contains($0) }
-      cached = implied + listed
+    let withheld = ["phone", "address", "national_id"]
+    guard let contacts else {
+      return (["id", "org_id", "name", "municipality", "relation"], withheld)
     }
-    for column in withheld {
-      guard let index = cached.firstIndex(of: column) else { continue }
+    return try chosenColumns(
+      contacts, withheld: try Identifier.readAll("withheld", in: contacts) ?? withheld)
+  }
+
+  /// A column that is withheld, by default perhaps, is never cached, even if both lists name it.
+  private static func chosenColumns(
+    _ contacts: Fields, withheld: [String]
+  ) throws(Failure) -> (cached: [String], withheld: [String]) {
+    let listed = try Identifier.readAll("columns", in: contacts)
+    let cached = listed ?? ["name", "municipality", "relation"]
+    for (index, column) in cached.enumerated() where withheld.contains(column) {
+      let field = contacts.pointer(listed == nil ? "withheld" : "columns")
       throw Failure(
-        .requestInvalidValue, "\"\(column)\" is withheld and cannot be cached as well",
-        field: contacts.pointer(contacts.optional("columns") == nil ? "withheld" : "columns"),
-        detail: ["index": .int(index)])
+        .requestInvalidValue, "\"\(column)\" cannot be cached and withheld",
+        field: listed == nil ? field : "\(field)/\(index)")
     }
-    return (cached, withheld)
+    for column in ["id", "org_id"] where withheld.contains(column) {
+      throw contacts.invalid("withheld", "\"\(column)\" cannot be withheld")
+    }
+    guard cached.contains("name") else {
+      throw contacts.invalid("columns", "\"name\" is expected among them: it is searched")
+    }
+    return (["id", "org_id"].filter { !cached.contains($0) } + cached, withheld)
   }
 }

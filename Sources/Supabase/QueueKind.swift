@@ -1,4 +1,4 @@
-public import Base
+import Base
 
 /// How rows of a kind reach the server.
 public enum Upload: String, CaseIterable, Sendable {

@@ -28,7 +28,10 @@ public struct ServerError: Equatable, Sendable {
   static func column(_ code: String?, _ message: String?, _ details: String?) -> String? {
     let message = Array((message ?? "").utf8)
     switch code {
-    case "23502", "42703": return name(after: "column \"", in: message)
+    case "23502": return name(after: "column \"", in: message)
+    case "42703":
+      // column "x" of relation "t" does not exist; column t.x does not exist
+      return name(after: "column \"", in: message) ?? name(after: ".", in: message)
     case "23514": return checked(message)
     case "23503", "23505": return name(after: "Key (", in: Array((details ?? "").utf8))
     case "PGRST204": return name(after: "Could not find the '", in: message)

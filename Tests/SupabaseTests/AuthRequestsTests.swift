@@ -1,0 +1,149 @@
+import Base
+import Testing
+
+@testable import Supabase
+
+/// What goes over the wire, line by line.
+@Suite struct AuthRequestsTests {
+  private let headers =
+    #""headers":{"apikey":"sb_publishable_k","Accept":"application/json","#
+    + #""X-Client-Info":"holdfast/0.1.0","X-Supabase-Api-Version":"2024-01-01""#
+  private let url = #""url":"https://x.supabase.co/auth/v1"#
+
+  @Test("Refresh")
+  func refresh() throws {
+    let request = try AuthRequests.refresh(try backend(), token: try secret("v3sbnbprgt4x"))
+    #expect(
+      try rendered(request, id: 7)
+        == #"{"id":7,"purpose":"refresh","method":"POST",\#(url)/token?grant_type=refresh_token","#
+        + #"\#(headers),"Content-Type":"application/json"},"#
+        + #""body":"{\"refresh_token\":\"v3sbnbprgt4x\"}","timeout_ms":15000}"#)
+  }
+
+  @Test("The user of a token")
+  func user() throws {
+    let request = try AuthRequests.user(try backend(), bearer: try secret("a.b-c.d_e"))
+    #expect(
+      try rendered(request)
+        == #"{"id":1,"purpose":"validate","method":"GET",\#(url)/user",\#(headers),"#
+        + #""Authorization":"Bearer a.b-c.d_e"},"body":null,"timeout_ms":15000}"#)
+  }
+
+  @Test("Logout, of this session or all", arguments: [(false, "local"), (true, "global")])
+  func logout(global: Bool, scope: String) throws {
+    let request = try AuthRequests.logout(
+      try backend(), bearer: try secret("a.b.c"), global: global)
+    #expect(
+      try rendered(request)
+        == #"{"id":1,"purpose":"revoke","method":"POST",\#(url)/logout?scope=\#(scope)",\#(headers),"#
+        + #""Authorization":"Bearer a.b.c"},"body":null,"timeout_ms":15000}"#)
+  }
+
+  @Test("Password; what the user typed is escaped by JSON alone")
+  func password() throws {
+    let request = try AuthRequests.password(
+      try backend(), email: "a@example.org", password: "p\"å\\ \n")
+    #expect(
+      try rendered(request)
+        == #"{"id":1,"purpose":"sign_in","method":"POST",\#(url)/token?grant_type=password","#
+        + #"\#(headers),"Content-Type":"application/json"},"#
+        + #""body":"{\"email\":\"a@example.org\",\"password\":\"p\\\"å\\\\ \\n\"}","#
+        + #""timeout_ms":15000}"#)
+  }
+
+  @Test("PKCE")
+  func pkce() throws {
+    let request = try AuthRequests.pkce(
+      try backend(), code: try secret("c0de"), verifier: try secret("ver-ifier"))
+    #expect(
+      try rendered(request)
+        == #"{"id":1,"purpose":"sign_in","method":"POST",\#(url)/token?grant_type=pkce","#
+        + #"\#(headers),"Content-Type":"application/json"},"#
+        + #""body":"{\"auth_code\":\"c0de\",\"code_verifier\":\"ver-ifier\"}","timeout_ms":15000}"#)
+  }
+
+  @Test("Identity token, with the raw nonce")
+  func idToken() throws {
+    let request = try AuthRequests.idToken(
+      try backend(), provider: "custom:vipps", idToken: "x.y.z", nonce: "n0nce")
+    #expect(
+      try rendered(request)
+        == #"{"id":1,"purpose":"sign_in","method":"POST",\#(url)/token?grant_type=id_token","#
+        + #"\#(headers),"Content-Type":"application/json"},"body":"#
+        + #""{\"provider\":\"custom:vipps\",\"id_token\":\"x.y.z\",\"nonce\":\"n0nce\"}","#
+        + #""timeout_ms":15000}"#)
+  }
+
+  @Test("A grant's credentials are text, nothing else")
+  func wrongCredentials() throws {
+    let backend = try backend()
+    for value in [7, nil, true, [:], ["x"]] as [JSON] {
+      #expect(
+        refusal { () throws(Failure) in
+          try AuthRequests.password(backend, email: "a", password: value)
+        } == "internal.defect -")
+    }
+    let notUTF8 = try secretBytes([0xC3, 0x28])
+    #expect(
+      refusal { () throws(Failure) in try AuthRequests.refresh(backend, token: notUTF8) }
+        == "internal.defect -")
+  }
+
+  @Test("The key is never sent as bearer, of whichever kind it is")
+  func keyIsNoBearer() throws {
+    for key in ["sb_publishable_k", "sb_secret_k", "eyJh.eyJy.c2ln"] {
+      let backend = try backend(key: key)
+      for request in [
+        try AuthRequests.refresh(backend, token: try secret("t")),
+        try AuthRequests.password(backend, email: "a", password: "b"),
+        try AuthRequests.pkce(backend, code: try secret("c"), verifier: try secret("v")),
+      ] {
+        let headers = try #require(try request.rendered(id: 1)["headers"])
+        #expect(headers["Authorization"] == nil)
+        #expect(headers["apikey"]?.string == key)
+      }
+    }
+  }
+
+  @Test("A token with a line break becomes no header")
+  func headerInjection() throws {
+    for token in ["a\r\nX-Evil: 1", "a b", "tøken", "", "a\u{7F}", "a\0"] {
+      let request = try AuthRequests.user(try backend(), bearer: try secret(token))
+      #expect(refusal { () throws(Failure) in try request.rendered(id: 1) } == "internal.defect -")
+    }
+  }
+
+  // MARK: /authorize
+
+  @Test("The page to open; the state travels in the redirect")
+  func authorize() throws {
+    let url = AuthRequests.authorizeURL(
+      try backend(), provider: "bankid", redirectURL: "app.example://signed-in",
+      challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", state: "st_-~.9")
+    #expect(
+      url
+        == "https://x.supabase.co/auth/v1/authorize?provider=bankid"
+        + "&redirect_to=app.example%3A%2F%2Fsigned-in%3Fstate%3Dst_-~.9"
+        + "&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=s256")
+  }
+
+  @Test(
+    "A redirect with a query of its own keeps it; its fragment could not carry anything back",
+    arguments: [
+      ("app://in?a=1", "app%3A%2F%2Fin%3Fa%3D1%26state%3Ds"),
+      ("app://in#top", "app%3A%2F%2Fin%3Fstate%3Ds"),
+      ("https://a.no/å?x=#y", "https%3A%2F%2Fa.no%2F%C3%A5%3Fx%3D%26state%3Ds"),
+    ])
+  func redirects(redirect: String, expected: String) throws {
+    let url = AuthRequests.authorizeURL(
+      try backend(), provider: "custom:a&b", redirectURL: redirect, challenge: "c", state: "s")
+    #expect(url.contains("?provider=custom%3Aa%26b&redirect_to=\(expected)&code_challenge=c&"))
+  }
+
+  @Test("A state is encoded once for the redirect and once more for the page")
+  func encodedState() throws {
+    let url = AuthRequests.authorizeURL(
+      try backend(), provider: "p", redirectURL: "app://in", challenge: "c", state: "a&b")
+    #expect(url.contains("%3Fstate%3Da%2526b&"))
+  }
+}

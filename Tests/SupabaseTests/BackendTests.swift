@@ -1,0 +1,130 @@
+import Base
+import Testing
+
+@testable import Supabase
+
+@Suite struct BackendTests {
+  @Test("With url and key alone, everything fits the example backend")
+  func defaults() throws {
+    let backend = try backend()
+    #expect(backend.url == "https://x.supabase.co")
+    #expect(backend.apiKey == "sb_publishable_k")
+    #expect(backend.kinds.map { $0.name } == ["activity", "contact"])
+    #expect(backend.membershipsTable == "memberships")
+    #expect(backend.contactsTable == "contacts")
+    #expect(backend.contactColumns == ["id", "org_id", "name", "municipality", "relation"])
+    #expect(backend.withheld == ["phone", "address", "national_id"])
+    #expect(backend.summaryFunction == "activity_summary")
+  }
+
+  @Test(
+    "Addresses that are taken, slashes at the end aside",
+    arguments: [
+      ("https://x.supabase.co", "https://x.supabase.co"), ("https://x.y/", "https://x.y"),
+      ("http://127.0.0.1:54321", "http://127.0.0.1:54321"),
+      ("http://[::1]:8000", "http://[::1]:8000"), ("http://[::1]", "http://[::1]"),
+      ("https://host/base/path//", "https://host/base/path"),
+      ("https://xn--bl-yka.no", "https://xn--bl-yka.no"),
+      ("http://local_host", "http://local_host"),
+    ])
+  func addresses(given: String, kept: String) throws {
+    #expect(try backend(url: given).url == kept)
+  }
+
+  @Test(
+    "Addresses that are refused",
+    arguments: [
+      "x.supabase.co", "ftp://x.supabase.co", "HTTPS://x.supabase.co", "https:/x.supabase.co",
+      "https://", "https:///", "https://user@host", "https://user:pass@host", "https://host?q",
+      "https://host#f", "https://host?", "https://host/a b", "https://ho st", "https://høst.no",
+      "https://host:", "https://host:80a", "https://host:123456", "https://:80",
+      "https://host/a\\\\b", "https://host\\n", "https://host/\\\"x", "https://host/<x>",
+      "javascript:alert(1)", "https://host,evil", "https://[::1", "https://::1",
+    ])
+  func wrongAddresses(url: String) {
+    #expect(
+      refusal { () throws(Failure) in try backend(url: url) }
+        == "request.invalid_value /backend/url")
+  }
+
+  @Test("A key is visible ASCII, since it becomes a header")
+  func keys() {
+    for key in ["a b", "a\\r\\nX-Evil: 1", "nøkkel", "a\\u007f"] {
+      #expect(
+        refusal { () throws(Failure) in try backend(key: key) }
+          == "request.invalid_value /backend/api_key")
+    }
+    #expect(
+      refusal { () throws(Failure) in try backend(key: "") }
+        == "request.invalid_value /backend/api_key")
+  }
+
+  @Test(
+    "Names that go into URLs are identifiers",
+    arguments: ["Contacts", "a-b", "a b", "1a", "a.b", "a/../b", "æ", "a,b", "a)", "", "a\\u0000"])
+  func names(name: String) {
+    for (config, field) in [
+      (#","memberships":{"table":"\#(name)"}"#, "/backend/memberships/table"),
+      (#","contacts":{"table":"\#(name)"}"#, "/backend/contacts/table"),
+      (#","summary":{"function":"\#(name)"}"#, "/backend/summary/function"),
+      (#","queue":{"activity":{"table":"\#(name)"}}"#, "/backend/queue/activity/table"),
+    ] {
+      let refused = refusal { () throws(Failure) in try backend(config) }
+      #expect(
+        refused == "request.invalid_value \(field)" || name.contains("u0000") && refused != nil)
+    }
+  }
+
+  @Test("A name may have 63 characters, as in PostgreSQL")
+  func nameLength() throws {
+    let longest = String(repeating: "x", count: 63)
+    #expect(try backend(#","summary":{"function":"\#(longest)"}"#).summaryFunction == longest)
+    #expect(
+      refusal { () throws(Failure) in try backend(#","summary":{"function":"x\#(longest)"}"#) }
+        == "request.invalid_value /backend/summary/function")
+  }
+
+  @Test("Cached columns always have id and org_id")
+  func contactColumns() throws {
+    #expect(
+      try backend(#","contacts":{"columns":["name","city"]}"#).contactColumns
+        == ["id", "org_id", "name", "city"])
+    #expect(
+      try backend(#","contacts":{"columns":["name","id"]}"#).contactColumns
+        == ["org_id", "name", "id"])
+    let open = try backend(#","contacts":{"columns":["name","phone"],"withheld":["address"]}"#)
+    #expect(open.contactColumns == ["id", "org_id", "name", "phone"])
+    #expect(open.withheld == ["address"])
+    #expect(try backend(#","contacts":{"withheld":[]}"#).withheld.isEmpty)
+  }
+
+  @Test("A withheld column is never cached, also when it is withheld by default")
+  func withheld() {
+    func refused(_ contacts: String) -> String? {
+      refusal { () throws(Failure) in try backend(#","contacts":\#(contacts)"#) }
+    }
+    #expect(
+      refused(#"{"columns":["name","phone"]}"#)
+        == "request.invalid_value /backend/contacts/columns/1")
+    #expect(
+      refused(#"{"columns":["name","x"],"withheld":["x"]}"#)
+        == "request.invalid_value /backend/contacts/columns/1")
+    #expect(
+      refused(#"{"withheld":["name"]}"#) == "request.invalid_value /backend/contacts/withheld")
+    #expect(refused(#"{"withheld":["id"]}"#) == "request.invalid_value /backend/contacts/withheld")
+  }
+
+  @Test("Names are searched, so they are cached; no column comes twice")
+  func wrongColumns() {
+    func refused(_ contacts: String) -> String? {
+      refusal { () throws(Failure) in try backend(#","contacts":\#(contacts)"#) }
+    }
+    #expect(refused(#"{"columns":["city"]}"#) == "request.invalid_value /backend/contacts/columns")
+    #expect(
+      refused(#"{"columns":["name","name"]}"#)
+        == "request.invalid_value /backend/contacts/columns/1")
+    #expect(refused(#"{"columns":["name",7]}"#) == "request.wrong_type /backend/contacts/columns/1")
+    #expect(refused(#"{"colums":[]}"#) == "request.unknown_field /backend/contacts/colums")
+    #expect(refused("[]") == "request.wrong_type /backend/contacts")
+  }
+}

@@ -1,0 +1,180 @@
+import Base
+import Testing
+import Vault
+
+@testable import Supabase
+
+@Suite struct CallbackTests {
+  private func read(_ url: String, _ redirect: String = "app.example://signed-in") throws
+    -> Callback
+  {
+    try Vault.start()
+    return try Callback.read(url, redirectURL: redirect)
+  }
+
+  /// The callback in words.
+  private func words(_ url: String, _ redirect: String = "app.example://signed-in") throws -> String
+  {
+    switch try read(url, redirect) {
+    case .code(let code, let state): return "code \(text(code) ?? "") \(state ?? "-")"
+    case .refused(let error, let code, let description, let state):
+      return "refused \(error) \(code ?? "-") \(description ?? "-") \(state ?? "-")"
+    case .foreign: return "foreign"
+    }
+  }
+
+  @Test(
+    "A code and its state",
+    arguments: [
+      ("app.example://signed-in?code=c0de&state=st", "code c0de st"),
+      ("app.example://signed-in?state=st&code=c0de", "code c0de st"),
+      ("app.example://signed-in/?code=c0de&state=st", "code c0de st"),
+      ("APP.example://Signed-In?code=c0de&state=st", "code c0de st"),
+      ("app.example://signed-in?code=c0de&state=st#", "code c0de st"),
+      ("app.example://signed-in?code=c0de&state=st#_=_", "code c0de st"),
+      ("app.example://signed-in#code=c0de&state=st", "code c0de st"),
+      ("app.example://signed-in?code=c0de", "code c0de -"),
+      ("app.example://signed-in?code=c0de&state=", "code c0de "),
+      ("app.example://signed-in?code=c%30de&stat%65=a%2Bb+c%C3%A5", "code c0de a+b cå"),
+      ("app.example://signed-in?&&x&=y&code=c0de&state=st&", "code c0de st"),
+      ("app.example://signed-in?state=own&code=c0de&state=st", "code c0de st"),
+      ("app.example://signed-in?code=c%2&state=%zz%", "code c%2 %zz%"),
+    ])
+  func codes(url: String, expected: String) throws {
+    #expect(try words(url) == expected)
+  }
+
+  @Test(
+    "A refusal: in the query, the fragment, or both; it outweighs a code",
+    arguments: [
+      (
+        "app.example://signed-in?error=access_denied&error_code=access_denied"
+          + "&error_description=The+user+cancelled&state=st",
+        "refused access_denied access_denied The user cancelled st"
+      ),
+      (
+        "app.example://signed-in?state=st#error=server_error&error_code=unexpected_failure"
+          + "&error_description=Unable%20to%20exchange%20external%20code",
+        "refused server_error unexpected_failure Unable to exchange external code st"
+      ),
+      (
+        "app.example://signed-in?error=access_denied&state=st#error=access_denied&state=st",
+        "refused access_denied - - st"
+      ),
+      ("app.example://signed-in?code=c0de&error=x&state=st", "refused x - - st"),
+      ("app.example://signed-in?error=", "refused  - - -"),
+    ])
+  func refusals(url: String, expected: String) throws {
+    #expect(try words(url) == expected)
+  }
+
+  @Test(
+    "Another place, or nothing of a sign-in",
+    arguments: [
+      "", "app.example", "app.example://signed-in", "app.example://signed-in?",
+      "app.example://signed-in?code=", "app.example://signed-in?codes=1&Code=2&state=st",
+      "app.example://signed-in#access_token=a.b.c&refresh_token=x&state=st",
+      "app.example://signed-out?code=c", "app.example://signed-in/x?code=c",
+      "app.example://signed-in.evil?code=c", "app.example://evil@signed-in?code=c",
+      "app.example://signed-in@evil?code=c", "app.example://signed-in:80?code=c",
+      "other.example://signed-in?code=c", "https://signed-in?code=c", "//signed-in?code=c",
+      "app.example:signed-in?code=c", "app.example:/signed-in?code=c",
+      " app.example://signed-in?code=c", "app.example://signed-in?code=c\n",
+      "app.example://signed-in?code=c d", "app.example:\\\\signed-in?code=c",
+      "app.example://signed-in\\@evil?code=c", "app.example://signed-in?code=%0d%0aX",
+      "app.example://signed-in?code=%00", "app.example://signed-in?code=%20",
+      "://signed-in?code=c", "1app://signed-in?code=c", "app.example://signed-in;?code=c",
+      "app.example://signed-in%2F?code=c",
+    ])
+  func foreign(url: String) throws {
+    #expect(try words(url) == "foreign")
+  }
+
+  @Test(
+    "Redirects of every form",
+    arguments: [
+      ("https://app.no/cb", "https://app.no/cb?code=c&state=s", true),
+      ("https://app.no/cb", "https://APP.no/cb?code=c&state=s", true),
+      ("https://app.no/cb", "https://app.no/CB?code=c&state=s", false),
+      ("https://app.no/cb", "http://app.no/cb?code=c&state=s", false),
+      ("https://app.no", "https://app.no/?code=c&state=s", true),
+      ("https://app.no/", "https://app.no?code=c&state=s", true),
+      ("https://app.no/cb", "https://app.no/cb/?code=c&state=s", false),
+      ("http://127.0.0.1:7777/cb", "http://127.0.0.1:7777/cb?code=c&state=s", true),
+      ("http://127.0.0.1:7777/cb", "http://127.0.0.1:7778/cb?code=c&state=s", false),
+      ("com.app:/cb", "com.app:/cb?code=c&state=s", true),
+      ("com.app:cb", "com.app:cb?code=c&state=s", true),
+      ("com.app:cb", "com.app:/cb?code=c&state=s", false),
+      ("com.app:///cb", "com.app:///cb?code=c&state=s", true),
+      ("com.app:///cb", "com.app:/cb?code=c&state=s", false),
+      ("com.my_app://cb", "com.my_app://cb?code=c&state=s", true),
+      ("app://cb?x=1#y", "app://cb?x=1&code=c&state=s", true),
+      ("not a url", "not a url?code=c&state=s", false), ("", "?code=c", false),
+    ])
+  func redirects(redirect: String, url: String, isOurs: Bool) throws {
+    #expect(try words(url, redirect) == (isOurs ? "code c s" : "foreign"))
+  }
+
+  @Test("A code of any length that is one is taken, an endless one is not")
+  func lengths() throws {
+    let start = "app.example://signed-in?state=s&code="
+    #expect(try words(start + String(repeating: "c", count: 1_024)).hasPrefix("code c"))
+    #expect(try words(start + String(repeating: "c", count: 1_025)) == "foreign")
+    #expect(try words(start + "c" + String(repeating: "&", count: 100_000)) == "code c s")
+  }
+
+  @Test("As a JSON value, so that the code is never in a Swift string")
+  func fromJSON() throws {
+    try Vault.start()
+    let redirect = "app.example://signed-in"
+    let callback = try Callback.read(
+      "app.example://signed-in?code=c&state=s" as JSON, redirectURL: redirect)
+    guard case .code(let code, let state) = callback else {
+      Issue.record("not taken")
+      return
+    }
+    #expect(text(code) == "c" && state == "s")
+    for other in [7, nil, [:], [], true] as [JSON] {
+      guard case .foreign = try Callback.read(other, redirectURL: redirect) else {
+        Issue.record("taken")
+        continue
+      }
+    }
+  }
+
+  @Test("What the app asked for comes back: the state through the page's redirect")
+  func roundTrip() throws {
+    let page = AuthRequests.authorizeURL(
+      try backend(), provider: "bankid", redirectURL: "app.example://signed-in?tab=1",
+      challenge: "c", state: "a-_b")
+    let sent = try #require(
+      page.split(separator: "&").first { $0.hasPrefix("redirect_to=") }?.dropFirst(12))
+    let bytes = Array(sent.utf8)
+    let redirect = try bytes.withUnsafeBytes { text(try Percent.decode($0[...])) }
+    #expect(redirect == "app.example://signed-in?tab=1&state=a-_b")
+    // The service adds the code, and sorts the query by name.
+    #expect(
+      try words(
+        "app.example://signed-in?code=c0de&state=a-_b&tab=1", "app.example://signed-in?tab=1")
+        == "code c0de a-_b")
+  }
+
+  @Test("No bytes of any kind make it do anything but answer")
+  func noise() throws {
+    var seed: UInt64 = 7
+    func next() -> Int {
+      seed = seed &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      return Int(seed >> 33)
+    }
+    let pieces = [
+      "app.example", ":", "/", "//", "signed-in", "?", "#", "&", "=", "code", "state", "error", "%",
+      "%4", "%41", "+", "@", "å", "\0", " ", "x",
+    ]
+    for _ in 0..<20_000 {
+      let url = (0..<next() % 16).map { _ in pieces[next() % pieces.count] }.joined()
+      _ = try words(url)
+      _ = try words("app.example://signed-in" + url)
+      _ = try words(url, url)
+    }
+  }
+}

@@ -1,0 +1,85 @@
+import Base
+import Testing
+
+@testable import Supabase
+
+@Suite struct MembershipTests {
+  private func row(
+    _ status: String = "active",
+    _ organisation: String = #"{"id":"x","name":"Org A","status":"active"}"#
+  ) -> String {
+    #"{"org_id":"\#(orgText)","role":"peer_mentor","status":"\#(status)","#
+      + #""updated_at":"2026-01-01T00:00:00+00:00","organizations":\#(organisation)}"#
+  }
+
+  @Test("A row of the server's")
+  func server() throws {
+    let membership = try #require(Membership(server: try json(row())))
+    #expect(membership.orgID.text == orgText)
+    #expect(membership.name == "Org A" && membership.role == "peer_mentor")
+    #expect(membership.active && membership.orgActive)
+  }
+
+  @Test("Only the word active is active, of a membership and of an organisation")
+  func states() throws {
+    for status in ["ended", "Active", "", "disabled"] {
+      #expect(Membership(server: try json(row(status)))?.active == false)
+      let organisation = #"{"name":"A","status":"\#(status)"}"#
+      #expect(Membership(server: try json(row("active", organisation)))?.orgActive == false)
+    }
+  }
+
+  @Test("An organisation that the server does not show is not active, and has no name")
+  func hidden() throws {
+    for organisation in ["null", "[]", "{}", "7"] {
+      let membership = try #require(Membership(server: try json(row("active", organisation))))
+      #expect(membership.active && !membership.orgActive && membership.name.isEmpty)
+    }
+  }
+
+  @Test("Sealed and back")
+  func sealing() throws {
+    for text in [row(), row("ended"), row("active", "null")] {
+      let membership = try #require(Membership(server: try json(text)))
+      #expect(Membership(sealed: membership.json) == membership)
+    }
+    #expect(
+      try Membership(server: try json(row("ended")))?.json.text().string
+        == #"{"org_id":"\#(orgText)","name":"Org A","role":"peer_mentor","active":false,"org_active":true}"#
+    )
+  }
+
+  @Test(
+    "A sealed form that lacks something is none",
+    arguments: ["org_id", "name", "role", "active", "org_active"])
+  func brokenSeal(member: String) throws {
+    let form = try #require(Membership(server: try json(row()))).json
+    form.remove(member)
+    #expect(Membership(sealed: form) == nil)
+    form.set(member, 7)
+    #expect(Membership(sealed: form) == nil)
+  }
+
+  // MARK: The list
+
+  @Test("No memberships is an answer; what is not a list of them is none")
+  func lists() throws {
+    #expect(MembershipsReply.read(try json("[]"))?.isEmpty == true)
+    #expect(MembershipsReply.read(try json("[\(row())]"))?.count == 1)
+    #expect(MembershipsReply.read(nil) == nil)
+    for body in [
+      "{}", "[7]", "[{}]", "[[]]", "[\(row()),{}]", #"[{"org_id":"x","role":"a","status":"b"}]"#,
+      #"[{"org_id":"\#(orgText)","role":null,"status":"active"}]"#, row(),
+    ] {
+      #expect(MembershipsReply.read(try json(body)) == nil)
+    }
+  }
+
+  @Test("Who left and came back is a member")
+  func returned() throws {
+    for order in ["[\(row("ended")),\(row())]", "[\(row()),\(row("ended"))]"] {
+      let list = try #require(MembershipsReply.read(try json(order)))
+      #expect(list.count == 1 && list[0].active)
+    }
+  }
+}

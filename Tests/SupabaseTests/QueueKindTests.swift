@@ -1,0 +1,92 @@
+import Base
+import Testing
+
+@testable import Supabase
+
+@Suite struct QueueKindTests {
+  private func kind(_ name: String, _ config: String) throws -> QueueKind {
+    let backend = try backend(#","queue":{"\#(name)":\#(config)}"#)
+    #expect(backend.kinds.count == 1)
+    return try #require(backend.kind(name))
+  }
+
+  private func refused(_ queue: String) -> String? {
+    refusal { () throws(Failure) in try backend(#","queue":\#(queue)"#) }
+  }
+
+  @Test("The kinds of the example backend")
+  func standard() throws {
+    let backend = try backend()
+    let activity = try #require(backend.kind("activity"))
+    #expect(activity.table == "activities")
+    #expect(
+      activity.columns == ["type", "minutes", "occurred_at", "contact_id", "follows", "note"])
+    #expect(activity.upload == .table)
+    #expect(activity.function == "submit_activities")
+    #expect(activity.references == ["contact_id", "follows"])
+    #expect(activity.hasUser)
+    let contact = try #require(backend.kind("contact"))
+    #expect(contact.table == "contacts")
+    #expect(
+      contact.columns == ["name", "municipality", "relation", "phone", "address", "national_id"])
+    #expect(!contact.hasUser && contact.references.isEmpty && contact.function.isEmpty)
+    #expect(backend.kind("other") == nil)
+  }
+
+  @Test("What a kind does not say, it has from the standard kind of its name")
+  func inherited() throws {
+    let activity = try kind("activity", #"{"table":"visits","upload":"rpc"}"#)
+    #expect(activity.table == "visits")
+    #expect(activity.upload == .rpc && activity.function == "submit_activities")
+    #expect(activity.columns.contains("minutes") && activity.hasUser)
+    let short = try kind("activity", #"{"table":"visits","columns":["minutes","follows"]}"#)
+    #expect(short.columns == ["minutes", "follows"])
+    #expect(short.references == ["follows"])
+  }
+
+  @Test("A kind of one's own; columns that end in _id may refer to other rows")
+  func own() throws {
+    let own = try kind(
+      "meeting",
+      #"{"table":"meetings","columns":["id","org_id","user_id","room_id","_id","title"],"#
+        + #""upload":"rpc","function":"submit_meetings"}"#)
+    #expect(own.columns == ["room_id", "_id", "title"])
+    #expect(own.references == ["room_id", "_id"])
+    #expect(own.hasUser)
+    #expect(own.function == "submit_meetings")
+    #expect(try !kind("meeting", #"{"table":"m","columns":["title"]}"#).hasUser)
+  }
+
+  @Test("An app without a queue has no kinds")
+  func none() throws {
+    #expect(try backend(#","queue":{}"#).kinds.isEmpty)
+  }
+
+  @Test("Every mistake names its field")
+  func mistakes() {
+    #expect(refused("[]") == "request.wrong_type /backend/queue")
+    #expect(refused(#"{"a":[]}"#) == "request.wrong_type /backend/queue/a")
+    #expect(refused(#"{"a":{}}"#) == "request.missing_field /backend/queue/a/table")
+    #expect(refused(#"{"A":{"table":"a"}}"#) == "request.invalid_value /backend/queue/A")
+    #expect(refused(#"{"a/b":{"table":"a"}}"#) == "request.invalid_value /backend/queue/a~1b")
+    #expect(refused(#"{"a":{"table":"a"}}"#) == "request.missing_field /backend/queue/a/columns")
+    #expect(
+      refused(#"{"a":{"table":"a","columns":["id"]}}"#)
+        == "request.invalid_value /backend/queue/a/columns")
+    #expect(
+      refused(#"{"a":{"table":"a","columns":["x","y","x"]}}"#)
+        == "request.invalid_value /backend/queue/a/columns/2")
+    #expect(
+      refused(#"{"a":{"table":"a","columns":["x","drop table"]}}"#)
+        == "request.invalid_value /backend/queue/a/columns/1")
+    #expect(
+      refused(#"{"a":{"table":"a","columns":["x"],"upload":"rpc"}}"#)
+        == "request.missing_field /backend/queue/a/function")
+    #expect(
+      refused(#"{"a":{"table":"a","columns":["x"],"upload":"rcp"}}"#)
+        == "request.invalid_value /backend/queue/a/upload")
+    #expect(
+      refused(#"{"a":{"table":"a","columns":["x"],"refs":[]}}"#)
+        == "request.unknown_field /backend/queue/a/refs")
+  }
+}

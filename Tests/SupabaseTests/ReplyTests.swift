@@ -1,0 +1,196 @@
+import Base
+import Policy
+import Testing
+
+@testable import Supabase
+
+@Suite struct ReplyTests {
+  private let now: Int64 = 1_790_000_000_000
+
+  private func read(_ complete: String) throws(Failure) -> Reply {
+    let known = ["id", "status", "headers", "body", "error"]
+    return try Reply.read(try Fields(try json(complete), known: known), nowMS: now)
+  }
+
+  /// A reply with this status and body.
+  private func reply(_ status: Int, _ body: String?) throws -> Reply {
+    let complete: JSON = ["id": 1, "status": .int(status), "body": JSON(body)]
+    return try Reply.read(
+      try Fields(complete, known: ["id", "status", "headers", "body", "error"]), nowMS: now)
+  }
+
+  // MARK: The host's part, read strictly
+
+  @Test("No answer", arguments: TransportError.allCases)
+  func transportErrors(error: TransportError) throws {
+    let reply = try read(#"{"id":1,"error":"\#(error.rawValue)"}"#)
+    #expect(reply.status == 0)
+    #expect(reply.transportError == error)
+    #expect(reply.answer == .none)
+    #expect(Reply.timedOut.status == 0 && Reply.timedOut.transportError == .timeout)
+  }
+
+  @Test("Every mistake of the host's names its field")
+  func mistakes() {
+    func refused(_ complete: String) -> String? {
+      refusal { () throws(Failure) in try read(complete) }
+    }
+    #expect(refused(#"{"id":1}"#) == "request.missing_field /status")
+    #expect(refused(#"{"id":1,"status":null,"error":null}"#) == "request.missing_field /status")
+    #expect(refused(#"{"id":1,"status":"200"}"#) == "request.wrong_type /status")
+    for status in [-1, 0, 99, 600, Int.max] {
+      #expect(refused(#"{"id":1,"status":\#(status)}"#) == "request.invalid_value /status")
+    }
+    #expect(refused(#"{"id":1,"error":"Timeout"}"#) == "request.invalid_value /error")
+    #expect(refused(#"{"id":1,"error":true}"#) == "request.wrong_type /error")
+    #expect(
+      refused(#"{"id":1,"error":"tls","status":200}"#) == "request.invalid_value /status")
+    #expect(refused(#"{"id":1,"error":"tls","body":""}"#) == "request.invalid_value /body")
+    #expect(refused(#"{"id":1,"error":"tls","headers":{}}"#) == "request.invalid_value /headers")
+    #expect(refused(#"{"id":1,"status":200,"body":{}}"#) == "request.wrong_type /body")
+    #expect(refused(#"{"id":1,"status":200,"headers":[]}"#) == "request.wrong_type /headers")
+    #expect(
+      refused(#"{"id":1,"status":200,"headers":{"a/b":["x"]}}"#)
+        == "request.wrong_type /headers/a~1b")
+  }
+
+  @Test("Header names count without case; the first of several counts")
+  func headers() throws {
+    for name in ["date", "Date", "DATE", "dAtE"] {
+      let reply = try read(
+        #"{"id":1,"status":200,"headers":{"\#(name)":"Sun, 06 Nov 1994 08:49:37 GMT"}}"#)
+      #expect(reply.dateMS == 784_111_777_000)
+    }
+    #expect(
+      try read(#"{"id":1,"status":200,"headers":{"Dates":"x","Dat":"x","":"x"}}"#).dateMS == nil)
+    let two = #"{"DATE":"Sun, 06 Nov 1994 08:49:37 GMT","date":"Sun, 06 Nov 1994 08:49:38 GMT"}"#
+    #expect(try read(#"{"id":1,"status":200,"headers":\#(two)}"#).dateMS == 784_111_777_000)
+  }
+
+  @Test(
+    "Dates that are none, or strange, are absent",
+    arguments: ["", "now", "0", "2026-01-01", "Sun, 99 Nov 1994 08:49:37 GMT"])
+  func badDates(date: String) throws {
+    #expect(try read(#"{"id":1,"status":200,"headers":{"date":"\#(date)"}}"#).dateMS == nil)
+  }
+
+  @Test("Retry-After in seconds, or as a date held against the server's own clock")
+  func retryAfter() throws {
+    #expect(
+      try read(#"{"id":1,"status":503,"headers":{"Retry-After":"7"}}"#).retryAfterMS == 7_000)
+    let dates =
+      #"{"date":"Sun, 06 Nov 1994 08:49:37 GMT","retry-after":"Sun, 06 Nov 1994 08:50:37 GMT"}"#
+    #expect(try read(#"{"id":1,"status":503,"headers":\#(dates)}"#).retryAfterMS == 60_000)
+    let alone = #"{"retry-after":"Sun, 06 Nov 1994 08:50:37 GMT"}"#
+    #expect(try read(#"{"id":1,"status":503,"headers":\#(alone)}"#).retryAfterMS == 0)
+    #expect(
+      try read(#"{"id":1,"status":503,"headers":{"retry-after":"soon"}}"#).retryAfterMS == nil)
+  }
+
+  // MARK: The server's part, read tolerantly
+
+  @Test(
+    "What is not the server's JSON is no body",
+    arguments: [
+      nil, "", " ", "<html>Logg inn på Wi-Fi</html>", "OK", "null", "7", "\"text\"", "{", "[1,",
+      "{}{}", "{'a':1}", "upstream connect error", "\u{FEFF}",
+    ] as [String?])
+  func noBody(body: String?) throws {
+    let reply = try reply(200, body)
+    #expect(reply.body == nil)
+    #expect(reply.answer == Answer(status: 200))
+  }
+
+  @Test("A byte order mark, duplicate keys and unknown members do not matter")
+  func tolerance() throws {
+    #expect(try reply(200, "\u{FEFF}{\"a\":1,\"a\":2}").body?["a"]?.int == 2)
+    #expect(try reply(200, #" [ {"new":{"deep":[1]}} ] "#).body?.count == 1)
+  }
+
+  @Test("A body nested without end is no body")
+  func deep() throws {
+    #expect(try reply(200, String(repeating: "[", count: 100_000)).body == nil)
+  }
+
+  @Test(
+    "Codes of every form",
+    arguments: [
+      // Auth, 2024-01-01.
+      (
+        400,
+        #"{"code":"refresh_token_not_found","message":"Invalid Refresh Token: Refresh Token Not Found"}"#,
+        "refresh_token_not_found", nil, "Invalid Refresh Token: Refresh Token Not Found"
+      ),
+      // Auth, before: the numeric code is no code.
+      (
+        400,
+        #"{"code":400,"error_code":"refresh_token_not_found","msg":"Invalid Refresh Token: Refresh Token Not Found"}"#,
+        "refresh_token_not_found", nil, "Invalid Refresh Token: Refresh Token Not Found"
+      ),
+      (500, #"{"code":500,"msg":"Internal"}"#, nil, nil, "Internal"),
+      // Auth, OAuth-style, and servers before v2.164.0.
+      (
+        400,
+        #"{"error":"invalid_grant","error_description":"Invalid Refresh Token: Already Used"}"#,
+        nil, "invalid_grant", "Invalid Refresh Token: Already Used"
+      ),
+      // Auth, a weak password.
+      (
+        422,
+        #"{"code":"weak_password","message":"Password should be at least 6 characters.","weak_password":{"reasons":["length"]}}"#,
+        "weak_password", nil, "Password should be at least 6 characters."
+      ),
+      // Data: recorded from PostgREST 14.17.
+      (
+        401, #"{"code":"PGRST303","details":null,"hint":null,"message":"JWT expired"}"#, "PGRST303",
+        nil, "JWT expired"
+      ),
+      (
+        403,
+        #"{"code":"42501","details":null,"hint":null,"message":"new row violates row-level security policy for table \"activities\""}"#,
+        "42501", nil, #"new row violates row-level security policy for table "activities""#
+      ),
+      // Data, as the database stops: an empty code is handed on; judging is Policy's.
+      (400, #"{"code":"","details":null,"hint":null,"message":""}"#, "", nil, ""),
+      // A gateway.
+      (401, #"{"message":"No API key found in request"}"#, nil, nil, "No API key found in request"),
+      (200, "{}", nil, nil, nil), (200, "[]", nil, nil, nil),
+      (400, #"{"code":null,"error_code":7,"error":[],"message":{}}"#, nil, nil, nil),
+    ] as [(Int, String, String?, String?, String?)])
+  func answers(
+    status: Int, body: String, code: String?, oauth: String?, description: String?
+  ) throws {
+    #expect(
+      try reply(status, body).answer
+        == Answer(
+          status: status, code: code, oauthError: oauth, description: description,
+          isServerJSON: true))
+  }
+
+  @Test("Judged by Policy, recorded refusals mean what was measured")
+  func judged() throws {
+    func rest(_ status: Int, _ body: String) throws -> RestVerdict {
+      RestClassification.rest(try reply(status, body).answer)
+    }
+    #expect(
+      try rest(400, #"{"code":"","details":null,"hint":null,"message":""}"#) == .transient)
+    #expect(
+      try rest(
+        401,
+        #"{"code":"42501","details":null,"hint":null,"message":"permission denied for table activities"}"#
+      )
+        == .needsToken)
+    #expect(
+      try rest(
+        500,
+        #"{"code":"57014","details":null,"hint":null,"message":"canceling statement due to statement timeout"}"#
+      )
+        == .statementTimeout)
+    #expect(try rest(201, "[]") == .answered)
+    #expect(try rest(200, "<html></html>") == .transient)
+    #expect(
+      AuthClassification.refresh(
+        try reply(400, #"{"code":400,"error_code":"session_expired","msg":"…"}"#).answer)
+        == .terminal(.sessionExpired))
+  }
+}

@@ -1,0 +1,162 @@
+import Base
+import Testing
+
+@testable import Supabase
+
+/// What goes over the wire, line by line.
+@Suite struct RestRequestsTests {
+  private let headers =
+    #""headers":{"apikey":"sb_publishable_k","Accept":"application/json","#
+    + #""X-Client-Info":"holdfast/0.1.0""#
+  private let bearer = #""Authorization":"Bearer a.b.c""#
+  private let url = #""url":"https://x.supabase.co/rest/v1"#
+
+  private func url(_ request: Request) throws -> String {
+    #expect(request.url.utf8.allSatisfy { VisibleASCII.contains($0) })
+    #expect(request.method == "GET" && request.body == nil)
+    return try #require(
+      request.url.split(separator: "/rest/v1", maxSplits: 1).last.map(String.init))
+  }
+
+  @Test("Memberships with their organisations")
+  func memberships() throws {
+    let request = RestRequests.memberships(try backend(), bearer: try secret("a.b.c"))
+    #expect(
+      try rendered(request)
+        == #"{"id":1,"purpose":"guard","method":"GET",\#(url)/memberships?"#
+        + #"select=org_id,role,status,updated_at,organizations(id,name,status)&order=org_id.asc","#
+        + #"\#(headers),\#(bearer)},"body":null,"timeout_ms":10000}"#)
+  }
+
+  @Test("Memberships of one user, whatever else a policy shows")
+  func ownMemberships() throws {
+    let request = RestRequests.memberships(
+      try backend(), user: try uuid(userText), bearer: try secret("a.b.c"))
+    #expect(try url(request).hasSuffix("&user_id=eq.\(userText)&order=org_id.asc"))
+  }
+
+  @Test("Rows into a table: duplicates are skipped, absent values get their default")
+  func uploadToTable() throws {
+    let backend = try backend()
+    let request = RestRequests.upload(
+      backend, kind: try #require(backend.kind("activity")), columns: ["id", "org_id", "minutes"],
+      rows: [try json(#"{"id":"\#(idText)","minutes":45}"#), try json(#"{"note":"å\"n"}"#)],
+      bearer: try secret("a.b.c"))
+    #expect(
+      try rendered(request)
+        == #"{"id":1,"purpose":"upload","method":"POST",\#(url)/activities?"#
+        + #"columns=id,org_id,minutes&on_conflict=id&select=id",\#(headers),"#
+        + #""Prefer":"resolution=ignore-duplicates,return=representation,missing=default","#
+        + #"\#(bearer),"Content-Type":"application/json"},"#
+        + #""body":"[{\"id\":\"\#(idText)\",\"minutes\":45},{\"note\":\"å\\\"n\"}]","#
+        + #""timeout_ms":60000}"#)
+  }
+
+  @Test("Rows through a function")
+  func uploadToFunction() throws {
+    let backend = try backend(#","queue":{"activity":{"table":"activities","upload":"rpc"}}"#)
+    let request = RestRequests.upload(
+      backend, kind: try #require(backend.kind("activity")), columns: ["id"],
+      rows: [["id": .string(idText)]], bearer: try secret("a.b.c"))
+    #expect(
+      try rendered(request)
+        == #"{"id":1,"purpose":"upload","method":"POST",\#(url)/rpc/submit_activities",\#(headers),"#
+        + #"\#(bearer),"Content-Type":"application/json"},"#
+        + #""body":"{\"items\":[{\"id\":\"\#(idText)\"}]}","timeout_ms":60000}"#)
+  }
+
+  @Test("Reading back 150 ids keeps the URL below 8 kB")
+  func readBack() throws {
+    let backend = try backend()
+    let kind = try #require(backend.kind("contact"))
+    let two = RestRequests.readBack(
+      backend, kind: kind, ids: [try uuid(idText), try uuid(otherText)],
+      bearer: try secret("a.b.c"))
+    #expect(try url(two) == "/contacts?id=in.(\(idText),\(otherText))&select=id")
+    #expect(two.purpose == .upload && two.timeoutMS == 30_000)
+    let many = RestRequests.readBack(
+      backend, kind: kind, ids: (0..<150).map { UUID(high: .max, low: UInt64($0)) },
+      bearer: try secret("a.b.c"))
+    #expect(many.url.utf8.count < 8_000)
+  }
+
+  @Test("The first page of contacts; what is withheld is not asked for")
+  func firstPage() throws {
+    let request = RestRequests.contactsPage(
+      try backend(), org: try uuid(orgText), after: nil, limit: 500, bearer: try secret("a.b.c"))
+    #expect(
+      try url(request)
+        == "/contacts?select=id,org_id,name,municipality,relation,updated_at,deleted_at"
+        + "&org_id=eq.\(orgText)&order=updated_at.asc,id.asc&limit=500")
+    #expect(request.purpose == .pull && request.timeoutMS == 30_000)
+    for column in try backend().withheld { #expect(!request.url.contains(column)) }
+  }
+
+  @Test("The next page, behind the server's own timestamp")
+  func nextPage() throws {
+    let cursor = Cursor(updatedAt: "2026-01-01T00:00:01.123456+00:00", id: try uuid(idText))
+    let request = RestRequests.contactsPage(
+      try backend(#","contacts":{"columns":["name","updated_at"]}"#), org: try uuid(orgText),
+      after: cursor, limit: 2, bearer: try secret("a.b.c"))
+    let moment = "%222026-01-01T00%3A00%3A01.123456%2B00%3A00%22"
+    #expect(
+      try url(request)
+        == "/contacts?select=id,org_id,name,updated_at,deleted_at&org_id=eq.\(orgText)"
+        + "&updated_at=gte.2026-01-01T00%3A00%3A01.123456%2B00%3A00"
+        + "&or=(updated_at.gt.\(moment),and(updated_at.eq.\(moment),id.gt.\(idText)))"
+        + "&order=updated_at.asc,id.asc&limit=2")
+  }
+
+  @Test("A cursor that was tampered with cannot add a filter")
+  func nastyCursor() throws {
+    let cursor = Cursor(updatedAt: "x\"),id.gt.0&select=*#", id: try uuid(idText))
+    let request = RestRequests.contactsPage(
+      try backend(), org: try uuid(orgText), after: cursor, limit: 1, bearer: try secret("a.b.c"))
+    let parameters = try url(request).split(separator: "&")
+    #expect(parameters.filter { $0.contains("select=") }.count == 1)
+    #expect(parameters.count == 6)
+    #expect(!request.url.contains("#") && !request.url.contains("\""))
+  }
+
+  @Test("The ids that are there, page by page")
+  func ids() throws {
+    let first = RestRequests.contactIDs(
+      try backend(), org: try uuid(orgText), after: nil, limit: 1_000, bearer: try secret("a.b.c"))
+    #expect(
+      try url(first)
+        == "/contacts?select=id&org_id=eq.\(orgText)&deleted_at=is.null&order=id.asc&limit=1000")
+    let next = RestRequests.contactIDs(
+      try backend(), org: try uuid(orgText), after: try uuid(idText), limit: 1_000,
+      bearer: try secret("a.b.c"))
+    #expect(try url(next).contains("&deleted_at=is.null&id=gt.\(idText)&order=id.asc&"))
+    #expect(first.purpose == .pull)
+  }
+
+  @Test("One contact, live, with what is withheld")
+  func live() throws {
+    let request = RestRequests.contactLive(
+      try backend(), id: try uuid(idText), columns: ["id", "name", "phone"],
+      bearer: try secret("a.b.c"))
+    #expect(try url(request) == "/contacts?select=id,name,phone&id=eq.\(idText)")
+    #expect(request.purpose == .live && request.timeoutMS == 30_000)
+  }
+
+  @Test("The figures of an organisation")
+  func summary() throws {
+    let request = RestRequests.summary(
+      try backend(), org: try uuid(orgText), bearer: try secret("a.b.c"))
+    #expect(
+      try rendered(request)
+        == #"{"id":1,"purpose":"summary","method":"POST",\#(url)/rpc/activity_summary",\#(headers),"#
+        + #"\#(bearer),"Content-Type":"application/json"},"#
+        + #""body":"{\"org\":\"\#(orgText)\"}","timeout_ms":30000}"#)
+  }
+
+  @Test("Every purpose has the word of the header's")
+  func purposes() {
+    #expect(
+      Purpose.allCases.map { $0.rawValue } == [
+        "refresh", "validate", "guard", "upload", "pull", "summary", "revoke", "live", "sign_in",
+      ])
+  }
+}

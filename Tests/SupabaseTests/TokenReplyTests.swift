@@ -1,0 +1,168 @@
+import Base
+import Testing
+import Vault
+
+@testable import Supabase
+
+@Suite struct TokenReplyTests {
+  private func read(_ reply: String, at path: String = "/session") throws(Failure) -> TokenReply {
+    try Vault.start()
+    return try TokenReply.read(try json(reply, .tolerant), at: path)
+  }
+
+  /// The reply with one member replaced, or removed.
+  private func changed(_ member: String, _ value: JSON?) throws -> TokenReply {
+    let reply = try json(tokenReply()).shallowCopy
+    if let value { reply.set(member, value) } else { reply.remove(member) }
+    try Vault.start()
+    return try TokenReply.read(reply, at: "/session")
+  }
+
+  private func field(_ member: String, _ value: JSON?) -> String? {
+    do {
+      _ = try changed(member, value)
+      return nil
+    } catch let error as Failure {
+      return "\(error.code.rawValue) \(error.field ?? "-")"
+    } catch { return "?" }
+  }
+
+  @Test("The answer to a grant")
+  func grant() throws {
+    let reply = try read(tokenReply())
+    #expect(text(reply.accessToken)?.hasSuffix(".c2lnbmF0dXJl") == true)
+    #expect(text(reply.refreshToken) == "v3sbnbprgt4x")
+    #expect(reply.expiresInS == 3_600)
+    #expect(reply.expiresAtS == 1_732_172_400)
+    #expect(reply.userID.text == userText)
+    #expect(reply.sessionID?.text == "0b5c0e5e-7f2c-4e53-9a3d-1f1d0c9c2a11")
+  }
+
+  @Test(
+    "Numbers with a fraction are taken, as some servers send them",
+    arguments: [
+      (.real(3600.0), 3_600), (.real(3599.9), 3_599), (0, 0), (1, 1), (315_360_000, 315_360_000),
+    ] as [(JSON, Int64)])
+  func lifetimes(value: JSON, expected: Int64) throws {
+    #expect(try changed("expires_in", value).expiresInS == expected)
+  }
+
+  @Test(
+    "A lifetime that is none",
+    arguments: [
+      nil, .null, "3600", -1, 315_360_001, .int(Int64.max), .int(Int64.min), .real(1e300),
+      .real(-0.5e300), true, [:],
+    ] as [JSON?])
+  func badLifetimes(value: JSON?) {
+    #expect(field("expires_in", value) == "session.invalid /session/expires_in")
+  }
+
+  @Test("expires_at may be absent, null, or beyond reason; then it is not known")
+  func endings() throws {
+    for value in [nil, .null, "soon", -1, .int(Int64.max), .real(1e300), 253_402_300_800]
+      as [JSON?]
+    {
+      #expect(try changed("expires_at", value).expiresAtS == nil)
+    }
+    #expect(try changed("expires_at", .real(1732172400.75)).expiresAtS == 1_732_172_400)
+    #expect(try changed("expires_at", 253_402_300_799).expiresAtS == 253_402_300_799)
+  }
+
+  @Test("Unknown members of any shape do not matter, nor does what the user says of himself")
+  func tolerance() throws {
+    #expect(try changed("provider_token", ["deep": [[[]]]]).expiresInS == 3_600)
+    #expect(try changed("token_type", nil).expiresInS == 3_600)
+    #expect(try changed("user", ["id": .string(userText)]).userID.text == userText)
+    #expect(try changed("user", ["id": .string(userText.uppercased())]).userID.text == userText)
+  }
+
+  @Test("What is missing or of a wrong type is named")
+  func missing() {
+    for name in ["access_token", "refresh_token"] {
+      for value in [nil, .null, 7, "", [:]] as [JSON?] {
+        #expect(field(name, value) == "session.invalid /session/\(name)")
+      }
+    }
+    #expect(field("user", nil) == "session.invalid /session/user")
+    #expect(field("user", []) == "session.invalid /session/user")
+    #expect(field("user", [:]) == "session.invalid /session/user/id")
+    #expect(field("user", ["id": 7]) == "session.invalid /session/user/id")
+    #expect(field("user", ["id": "me"]) == "session.invalid /session/user/id")
+    #expect(
+      field("user", ["id": .string(otherText)]) == "session.invalid /session/access_token",
+      "the token is another user's")
+  }
+
+  @Test("Where the reply is the whole answer, pointers begin at its root")
+  func rootPath() {
+    #expect(
+      refusal { () throws(Failure) in try read("{}", at: "") } == "session.invalid /access_token")
+    #expect(refusal { () throws(Failure) in try read("[]", at: "") } == "session.invalid ")
+  }
+
+  @Test(
+    "Tokens that would not fit into a header",
+    arguments: [
+      "a\r\nX-Evil: 1", "a b", "a\t", "tøken", "a\u{7F}", " a", "a\n", "\u{1}",
+      String(repeating: "a", count: 16_385),
+    ])
+  func injections(token: String) {
+    #expect(field("refresh_token", .string(token)) == "session.invalid /session/refresh_token")
+    #expect(
+      field("access_token", .string(token + ".b.c")) == "session.invalid /session/access_token")
+  }
+
+  @Test("Both generations of refresh tokens are taken")
+  func refreshTokens() throws {
+    for token in ["v3sbnbprgt4x", "AX0aqL3tTxC8" + String(repeating: "-_", count: 22), "short"] {
+      #expect(text(try changed("refresh_token", .string(token)).refreshToken) == token)
+    }
+  }
+
+  @Test(
+    "Access tokens that are garbled",
+    arguments: [
+      "a", "a.b", "a.b.c.d", "..", ".e30.", "e30.e30.", ".e30.c2ln", "e30..c2ln", "e30.!!!.c2ln",
+      "e30.e3.c2ln", "!.e30.c2ln", "e30.e30.!", "e30.W10.c2ln", "e30.bm90.c2ln", "e30.e30.c2ln",
+      "e30.e30.c2ln.", "e30 .e30.c2ln",
+    ])
+  func garbledJWT(token: String) {
+    #expect(field("access_token", .string(token)) == "session.invalid /session/access_token")
+  }
+
+  @Test(
+    "Claims without which a token is of no use",
+    arguments: [
+      "{}", #"{"exp":1}"#, #"{"sub":"\#(userText)"}"#, #"{"sub":"\#(otherText)","exp":1}"#,
+      #"{"sub":7,"exp":1}"#, #"{"sub":"\#(userText)","exp":"1"}"#,
+      #"{"sub":"\#(userText)","exp":-1}"#, #"{"sub":"\#(userText)","exp":1e300}"#,
+      #"{"sub":"\#(userText)","exp":1"#, #"{"sub":"\#(userText)","exp":1}x"#,
+      #"{"sub":"\#(userText)\u0000","exp":1}"#,
+    ])
+  func badClaims(claims: String) {
+    #expect(
+      field("access_token", .string(token(claims: claims)))
+        == "session.invalid /session/access_token")
+  }
+
+  @Test("A hook may strip the claims to what is needed; a session id that is none is absent")
+  func barestClaims() throws {
+    let bare = token(claims: #"{"sub":"\#(userText)","exp":1.5}"#)
+    #expect(try changed("access_token", .string(bare)).sessionID == nil)
+    let odd = token(claims: #"{"sub":"\#(userText)","exp":1,"session_id":7,"amr":["pwd"]}"#)
+    #expect(try changed("access_token", .string(odd)).sessionID == nil)
+  }
+
+  @Test("No message holds a token")
+  func messages() {
+    for value in ["geheim\n", "geheim.geheim.geheim"] as [JSON] {
+      do {
+        _ = try changed("access_token", value)
+        Issue.record("taken")
+      } catch let error as Failure {
+        #expect(!error.message.contains("geheim"))
+        #expect(error.detail == nil)
+      } catch {}
+    }
+  }
+}

@@ -1,0 +1,79 @@
+import Base
+import Testing
+
+@testable import Supabase
+
+@Suite struct UploadReplyTests {
+  @Test("The ids that a table names: recorded from PostgREST 14.17")
+  func storedIDs() throws {
+    let some = try json("[{\"id\":\"\(idText)\"}, \n {\"id\":\"\(otherText)\"}]")
+    #expect(UploadReply.storedIDs(some)?.map { $0.text } == [idText, otherText])
+    #expect(UploadReply.storedIDs(try json("[]")) == [])
+    #expect(
+      UploadReply.storedIDs(
+        try json(#"[{"id":"\#(idText)","minutes":5,"note":"x","created_at":null}]"#))?.count == 1)
+  }
+
+  @Test(
+    "What is no list of rows proves nothing",
+    arguments: [
+      "{}", "[7]", "[null]", "[{}]", #"[{"id":7}]"#, #"[{"id":"x"}]"#, #"["61cb3aa1"]"#,
+      #"[{"id":"\#(idText)"},{"id":null}]"#, #"{"id":"\#(idText)"}"#,
+    ])
+  func noIDs(body: String) throws {
+    #expect(UploadReply.storedIDs(try json(body)) == nil)
+    #expect(UploadReply.storedIDs(nil) == nil)
+  }
+
+  @Test("What a function says of each row")
+  func rows() throws {
+    let rows = try #require(
+      UploadReply.rows(
+        try json(
+          #"[{"id":"\#(idText)","status":"stored","sqlstate":null,"message":null,"column":null},"#
+            + #"{"id":"\#(idText)","status":"duplicate","sqlstate":null,"message":null,"column":null},"#
+            + #"{"id":"\#(idText)","status":"conflict"},"#
+            + #"{"id":"\#(otherText)","status":"rejected","sqlstate":"23514","#
+            + #""message":"new row for relation \"activities\" violates check constraint "#
+            + #"\"activities_minutes_check\"","column":"minutes","new":[]}]"#)))
+    #expect(rows.map { $0.status } == [.stored, .duplicate, .conflict, .rejected])
+    #expect(rows[0] == RowVerdict(id: try uuid(idText), status: .stored))
+    #expect(rows[3].id.text == otherText)
+    #expect(rows[3].sqlstate == "23514" && rows[3].column == "minutes")
+    #expect(rows[3].message?.contains("minutes_check") == true)
+  }
+
+  @Test("A column that the function does not name is read from the message")
+  func columns() throws {
+    func column(_ named: String) throws -> String? {
+      UploadReply.rows(
+        try json(
+          #"[{"id":"\#(idText)","status":"rejected","sqlstate":"23502","#
+            + #""message":"null value in column \"type\" of relation \"activities\" violates …","#
+            + #""column":\#(named)}]"#))?.first?.column
+    }
+    #expect(try column("null") == "type")
+    #expect(try column(#""no such column""#) == "type")
+    #expect(try column("7") == "type")
+    #expect(try column(#""minutes""#) == "minutes")
+  }
+
+  @Test("Rows without an id answer for nothing that was sent")
+  func withoutID() throws {
+    let rows = UploadReply.rows(
+      try json(#"[{"id":null,"status":"rejected"},{"id":"\#(idText)","status":"stored"}]"#))
+    #expect(rows?.count == 1)
+    #expect(UploadReply.rows(try json("[]")) == [])
+  }
+
+  @Test(
+    "What is no list of verdicts is none",
+    arguments: [
+      "{}", "[7]", "[{}]", #"[{"id":"\#(idText)"}]"#, #"[{"id":"\#(idText)","status":"ok"}]"#,
+      #"[{"id":"\#(idText)","status":"STORED"}]"#, #"[{"id":"\#(idText)","status":1}]"#,
+    ])
+  func noRows(body: String) throws {
+    #expect(UploadReply.rows(try json(body)) == nil)
+    #expect(UploadReply.rows(nil) == nil)
+  }
+}
