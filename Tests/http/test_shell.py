@@ -96,6 +96,24 @@ def test_events_not_acknowledged_come_again(shell: Shell) -> None:
     assert quiet[-1] == ("late", "sync_completed")
 
 
+def test_many_items_arrive_once_though_answers_are_lost(
+    shell: Shell, backend: LocalSupabase
+) -> None:
+    """QUE-2, over a real network stack: two answers are lost after the server committed."""
+    item = '{"kind":"activity","payload":{"type":"mange","minutes":%d},"occurred_at_ms":1760000000000}'
+    backend.control.drop_after("/rest/v1/activities", method="POST", times=2)
+    printed = shell.run(
+        "session_resume", *SIGN_IN, *(f"queue_add {item % (n + 1)}" for n in range(200)),
+        "wait sync_completed 40",
+    )
+    backend.control.clear_faults()
+    assert printed[-1] == ("came", "sync_completed")
+    rows = backend.control.sql(
+        "select count(*), count(distinct minutes) as n from activities where type = 'mange'"
+    )
+    assert rows == [{"count": 200, "n": 200}]
+
+
 def test_finger_is_needed_and_counts_once(shell: Shell) -> None:
     """SES-10: who merely claims that the finger was right stays locked."""
     shell.run("session_resume", *SIGN_IN, "session_lock")
