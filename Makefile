@@ -22,11 +22,12 @@ PYTHON := .venv/bin/python
 
 SOURCES := Package.swift $(shell find Sources -name '*.swift' -o -name '*.c' -o -name '*.h' -o -name '*.modulemap') \
   include/holdfast.h include/module.modulemap
+QUIET := 2>&1 | grep -vE '^\[[0-9]+/[0-9]+\]|^Building|^Build of|^$$' || [ $${PIPESTATUS[0]} = 0 ]
 HTTP_SOURCES := $(wildcard Sources/HoldfastHTTP/*.c)
 LIBRARIES := -lsqlite3 -lsodium -ljansson
 # Exported: the header's functions alone. Unloading is impossible (handles and allocator hooks outlive
 # it), and every free() zeroes first.
-LINK := -Wl,--version-script=.build/holdfast.map,--gc-sections,-z,nodelete,-z,defs,-z,relro,-z,now \
+LINK := -Wl,--version-script=.build/holdfast.map,--gc-sections,-z,nodelete,-z,defs,-z,relro,-z,now,--icf=all \
   -Wl,--wrap=free -Wl,-soname,libholdfast.so
 
 .PHONY: lib deps demo test bench format lint install clean test-swift test-python
@@ -64,8 +65,13 @@ deps: .build/deps.stamp .venv/stamp
 	@mkdir -p .build
 	@echo 'HOLDFAST_1 { global: holdfast_*; local: *; };' > $@
 
+# Small first: the database and the disk take the time, not our instructions. Sections by function let the linker
+# drop the copies that generic code leaves behind.
+SMALL := -Osize -enforce-exclusivity=unchecked -Xfrontend -function-sections -Xllvm -enable-machine-outliner=always
+
 .build-embedded/release/libHoldfastStatic.a: $(SOURCES) | .build/deps.stamp
-	@$(SWIFT) build -c release --traits Embedded --scratch-path .build-embedded --product HoldfastStatic
+	@$(SWIFT) build -c release --traits Embedded --scratch-path .build-embedded --product HoldfastStatic \
+	  $(foreach flag,$(SMALL),-Xswiftc $(flag)) $(QUIET)
 
 build/lib/libholdfast.so: .build-embedded/release/libHoldfastStatic.a .build/holdfast.map
 	@mkdir -p build/lib
@@ -73,7 +79,7 @@ build/lib/libholdfast.so: .build-embedded/release/libHoldfastStatic.a .build/hol
 	@strip $@
 
 .build-runtime/release/libHoldfastStatic.a: $(SOURCES) | .build/deps.stamp
-	@$(SWIFT) build -c release --scratch-path .build-runtime --product HoldfastStatic
+	@$(SWIFT) build -c release --scratch-path .build-runtime --product HoldfastStatic $(QUIET)
 
 build/lib-runtime/libholdfast.so: .build-runtime/release/libHoldfastStatic.a .build/holdfast.map
 	@mkdir -p build/lib-runtime

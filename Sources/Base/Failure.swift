@@ -2,16 +2,31 @@
 ///
 /// `message` is for developers and never holds user data; `field` is a JSON Pointer.
 public struct Failure: Error {
-  public var code: ErrorCode
-  public var message: String
-  public var field: String?
-  public var detail: JSON?
+  /// One word, so that the many calls that may fail stay small.
+  private final class Box: Sendable {
+    let code: ErrorCode
+    let message: String
+    let field: String?
+    let detail: JSON?
 
+    init(_ code: ErrorCode, _ message: String, _ field: String?, _ detail: JSON?) {
+      self.code = code
+      self.message = message
+      self.field = field
+      self.detail = detail
+    }
+  }
+
+  private let box: Box
+
+  public var code: ErrorCode { box.code }
+  public var message: String { box.message }
+  public var field: String? { box.field }
+  public var detail: JSON? { box.detail }
+
+  @inline(never)
   public init(_ code: ErrorCode, _ message: String, field: String? = nil, detail: JSON? = nil) {
-    self.code = code
-    self.message = message
-    self.field = field
-    self.detail = detail
+    box = Box(code, message, field, detail)
   }
 
   /// A broken promise of this library's own; never the host's fault.

@@ -5,6 +5,7 @@ public struct Fields {
   public let path: String
 
   /// `known` lists every field that the object may have.
+  @inline(never)
   public init(_ value: JSON, at path: String = "", known: [String]) throws(Failure) {
     guard value.kind == .object else {
       throw Failure(
@@ -22,14 +23,17 @@ public struct Fields {
     }
   }
 
+  @inline(never)
   public func pointer(_ name: String) -> String { path + "/" + JSONPointer.escape(name) }
 
   /// A member that is there and not null.
+  @inline(never)
   public func optional(_ name: String) -> JSON? {
     guard let value = object[name], !value.isNull else { return nil }
     return value
   }
 
+  @inline(never)
   public func required(_ name: String) throws(Failure) -> JSON {
     guard let value = optional(name) else {
       throw Failure(.requestMissingField, "this field is required", field: pointer(name))
@@ -37,15 +41,18 @@ public struct Fields {
     return value
   }
 
+  @inline(never)
   public func wrongType(_ name: String, _ expected: String) -> Failure {
     Failure(.requestWrongType, "\(expected) is expected", field: pointer(name))
   }
 
+  @inline(never)
   public func invalid(_ name: String, _ message: String) -> Failure {
     Failure(.requestInvalidValue, message, field: pointer(name))
   }
 
   /// Text of at most `maximum` bytes; empty text is refused.
+  @inline(never)
   public func string(_ name: String, maximum: Int = 4096) throws(Failure) -> String {
     let value = try required(name)
     guard let text = value.string else { throw wrongType(name, "a string") }
@@ -55,10 +62,12 @@ public struct Fields {
     return text
   }
 
+  @inline(never)
   public func string(ifPresent name: String, maximum: Int = 4096) throws(Failure) -> String? {
     optional(name) == nil ? nil : try string(name, maximum: maximum)
   }
 
+  @inline(never)
   public func integer(
     _ name: String, in range: ClosedRange<Int64> = Fields.safe
   ) throws(Failure) -> Int64 {
@@ -70,38 +79,45 @@ public struct Fields {
     return number
   }
 
+  @inline(never)
   public func integer(
     ifPresent name: String, in range: ClosedRange<Int64> = Fields.safe
   ) throws(Failure) -> Int64? {
     optional(name) == nil ? nil : try integer(name, in: range)
   }
 
+  @inline(never)
   public func bool(_ name: String) throws(Failure) -> Bool {
     let value = try required(name)
     guard let flag = value.bool else { throw wrongType(name, "true or false") }
     return flag
   }
 
+  @inline(never)
   public func bool(ifPresent name: String) throws(Failure) -> Bool? {
     optional(name) == nil ? nil : try bool(name)
   }
 
+  @inline(never)
   public func uuid(_ name: String) throws(Failure) -> UUID {
     let text = try string(name)
     guard let id = UUID(text) else { throw invalid(name, "a UUID is expected") }
     return id
   }
 
+  @inline(never)
   public func uuid(ifPresent name: String) throws(Failure) -> UUID? {
     optional(name) == nil ? nil : try uuid(name)
   }
 
+  @inline(never)
   public func array(ifPresent name: String) throws(Failure) -> [JSON]? {
     guard let value = optional(name) else { return nil }
     guard value.kind == .array else { throw wrongType(name, "an array") }
     return value.elements
   }
 
+  @inline(never)
   public func strings(ifPresent name: String) throws(Failure) -> [String]? {
     guard let elements = try array(ifPresent: name) else { return nil }
     var result: [String] = []
@@ -136,10 +152,12 @@ public struct Fields {
   }
 
   /// A member object.
+  @inline(never)
   public func fields(_ name: String, known: [String]) throws(Failure) -> Fields {
     try Fields(try required(name), at: pointer(name), known: known)
   }
 
+  @inline(never)
   public func fields(ifPresent name: String, known: [String]) throws(Failure) -> Fields? {
     optional(name) == nil ? nil : try fields(name, known: known)
   }

@@ -1,4 +1,4 @@
-public import CJansson
+import CJansson
 
 /// A JSON value, held by jansson. Copies share the value; nobody changes one after it was shared.
 ///
@@ -27,6 +27,7 @@ public struct JSON: @unchecked Sendable {
 
   public enum Kind: Sendable { case object, array, string, integer, real, boolean, null }
 
+  @inline(never)
   public var kind: Kind {
     switch raw.pointee.type {
     case JSON_OBJECT: return .object
@@ -42,13 +43,16 @@ public struct JSON: @unchecked Sendable {
   // MARK: Making
 
   public static var null: JSON { JSON(owning: json_null()) }
+  @inline(never)
   public static func bool(_ value: Bool) -> JSON {
     JSON(owning: value ? json_true() : json_false())
   }
+  @inline(never)
   public static func int(_ value: Int64) -> JSON { JSON(owning: json_integer(value)) }
   public static func int(_ value: Int) -> JSON { JSON(owning: json_integer(Int64(value))) }
   public static func real(_ value: Double) -> JSON { JSON(owning: json_real(value)) }
 
+  @inline(never)
   public static func string(_ value: String) -> JSON {
     var copy = value
     return copy.withUTF8 { string(UnsafeRawBufferPointer($0)) }
@@ -60,26 +64,31 @@ public struct JSON: @unchecked Sendable {
     return JSON(owning: json_stringn(start.assumingMemoryBound(to: CChar.self), utf8.count))
   }
 
+  @inline(never)
   public static func array(_ elements: [JSON]) -> JSON {
     let result = JSON(owning: json_array())
     for element in elements { result.append(element) }
     return result
   }
 
+  @inline(never)
   public init(_ value: String?) {
     if let value { self = .string(value) } else { self = .null }
   }
 
+  @inline(never)
   public init(_ value: Int64?) {
     if let value { self = .int(value) } else { self = .null }
   }
 
   /// Only while the value is being made, before anybody else holds it.
+  @inline(never)
   public func append(_ element: JSON) {
     json_array_append_new(raw, json_incref(element.raw))
   }
 
   /// Only while the value is being made, before anybody else holds it.
+  @inline(never)
   public func set(_ key: String, _ value: JSON) {
     var copy = key
     copy.withUTF8 { bytes in
@@ -100,6 +109,7 @@ public struct JSON: @unchecked Sendable {
 
   public var isNull: Bool { kind == .null }
 
+  @inline(never)
   public var string: String? {
     guard kind == .string, let start = json_string_value(raw) else { return nil }
     let bytes = UnsafeRawBufferPointer(start: start, count: json_string_length(raw))
@@ -112,6 +122,7 @@ public struct JSON: @unchecked Sendable {
     return body(UnsafeRawBufferPointer(start: start, count: json_string_length(raw)))
   }
 
+  @inline(never)
   public var int: Int64? { kind == .integer ? json_integer_value(raw) : nil }
 
   /// A number, whole or not.
@@ -137,12 +148,14 @@ public struct JSON: @unchecked Sendable {
   }
 
   /// A member of an object; nil when absent. JSON null counts as present.
+  @inline(never)
   public subscript(key: String) -> JSON? {
     guard let found = json_object_get(raw, key) else { return nil }
     return JSON(borrowing: found)
   }
 
   /// The elements of an array; none for anything else.
+  @inline(never)
   public var elements: [JSON] {
     var result: [JSON] = []
     guard kind == .array else { return result }
@@ -154,6 +167,7 @@ public struct JSON: @unchecked Sendable {
   }
 
   /// The members of an object in their order; none for anything else.
+  @inline(never)
   public var members: [(key: String, value: JSON)] {
     var result: [(key: String, value: JSON)] = []
     guard kind == .object else { return result }
@@ -174,11 +188,13 @@ extension JSON: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral,
   ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, ExpressibleByNilLiteral,
   ExpressibleByIntegerLiteral
 {
+  @inline(never)
   public init(dictionaryLiteral members: (String, JSON)...) {
     self.init(owning: json_object())
     for (key, value) in members { set(key, value) }
   }
   public init(arrayLiteral elements: JSON...) { self = .array(elements) }
+  @inline(never)
   public init(stringLiteral value: String) { self = .string(value) }
   public init(booleanLiteral value: Bool) { self = .bool(value) }
   public init(nilLiteral: ()) { self = .null }

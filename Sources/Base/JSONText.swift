@@ -1,4 +1,4 @@
-public import CJansson
+import CJansson
 import CPlatform
 
 /// JSON as text, zeroed when released.

@@ -215,7 +215,7 @@ extension Engine {
 
   /// An event follows when what the host shows is no longer what it should show.
   func noticeChange() throws(Failure) {
-    guard !shown.mark.isEmpty else { return }
+    guard !shown.mark.isEmpty, exchange == nil else { return }
     var situation = try measure(.navigate).situation
     // Whoever waits for the guard is told when it has answered; whoever works goes on meanwhile.
     if !shown.awaits { situation.occasion = .foreground }
@@ -248,7 +248,9 @@ extension Engine {
     let now = clock.now()
     let chosen = verdict.screen == .home ? open?.chosen : nil
     var deadline: Int64?
-    if verdict.screen == .wait {
+    if verdict.reason == .signingIn, let exchange {
+      deadline = now.wallMS + exchange.deadlineMS - now.monotonicMS
+    } else if verdict.screen == .wait {
       let left = guarding.sinceMS + configuration.limits.guardTimeoutMS - now.monotonicMS
       deadline = now.wallMS + max(0, left)
     }

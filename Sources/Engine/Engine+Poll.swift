@@ -45,6 +45,7 @@ extension Engine {
     let now = clock.now()
     if try meta.int(.eraseOwed) == 1 { try eraseBiometricKey() }
     try expireFlights(now)
+    try expireExchange(now)
     try noticeChange()
     var requests: [JSON] = []
     while let job = try nextJob(now) {
@@ -62,6 +63,7 @@ extension Engine {
     let now = clock.now()
     if try hasEvents() { return true }
     if flights.contains(where: { $0.deadlineMS <= now.monotonicMS }) { return true }
+    if let exchange, exchange.deadlineMS <= now.monotonicMS { return true }
     if try nextJob(now) != nil { return true }
     return shown.awaits && freshness(now) == .unreachable
   }
@@ -245,6 +247,7 @@ extension Engine {
       best = min(best ?? Int64.max, max(1, milliseconds))
     }
     for flight in flights { consider(flight.deadlineMS - now.monotonicMS) }
+    if let exchange { consider(exchange.deadlineMS - now.monotonicMS) }
     if shown.awaits, guarding.wanted, online {
       consider(guarding.sinceMS + configuration.limits.guardTimeoutMS - now.monotonicMS)
     }

@@ -47,7 +47,7 @@ extension Engine {
     contactIndex = nil
     guard let owner = row.owner else { return row.ended == nil ? .missing : .ended }
     guard let keys = ring.keys else { return .sealed }
-    guard let wrap = row.wrapDevice else { return row.wrapBiometric == nil ? .corrupt : .sealed }
+    guard let wrap = row.wrapDevice else { return .sealed }
     guard let vault = try keys.device.unwrap(wrap, Engine.sessionContext("wrap_device", owner)),
       let session = try readSession(row, owner, vault, keys)
     else { return .corrupt }
@@ -282,6 +282,7 @@ extension Engine {
     guard SessionPolicy.decide(situation).screen == .unlock else { return try decide(.navigate) }
     situation.outcome =
       outcome == .success ? try openWithBiometrics(row, situation) : outcome.judged
+    if situation.outcome == .invalidated { try dropBiometricWrap(row) }
     guard situation.outcome == .success else { return try present(situation) }
     let now = clock.now()
     owesValidation = true
@@ -291,6 +292,16 @@ extension Engine {
     unlocked.record = .sealed
     unlocked.outcome = .success
     return try present(unlocked)
+  }
+
+  /// The biometric key is gone for good, and with it all that only it could open: the next start goes
+  /// straight to the sign-in. The queue has a key of its own.
+  private func dropBiometricWrap(_ row: SessionRow) throws(Failure) {
+    _ = try swapSession(expecting: row.generation) { (row) throws(Failure) in
+      row.wrapDevice = nil
+      row.wrapBiometric = nil
+    }
+    forgetSession()
   }
 
   /// Ask the key store for the biometric key and, with it, put the device wrap back.

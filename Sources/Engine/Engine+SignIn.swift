@@ -13,10 +13,13 @@ final class Exchange {
   }
 
   let proof: Proof
-  /// How often the server could not be reached with it.
-  var failures = 0
+  /// When it is given up, by the monotonic clock.
+  let deadlineMS: Int64
 
-  init(_ proof: Proof) { self.proof = proof }
+  init(_ proof: Proof, deadlineMS: Int64) {
+    self.proof = proof
+    self.deadlineMS = deadlineMS
+  }
 
   func request(_ backend: Backend) throws(Failure) -> Request {
     switch proof {
@@ -34,8 +37,8 @@ extension Engine {
   /// How long a sign-in may stay open in the browser here. The server's own limit (300 s at least) is
   /// usually shorter, and its answer is told apart.
   private static var signInLifetimeMS: Int64 { 900_000 }
-  /// Unreachable this often, the sign-in is given up.
-  private static var exchangeTries: Int { 3 }
+  /// The server unreachable for so long, the sign-in is given up.
+  private static var exchangeLifetimeMS: Int64 { 60_000 }
 
   private static func signInContext(_ state: [UInt8]) -> SealContext {
     SealContext(table: "sign_in", row: state, column: "sealed")
@@ -157,10 +160,16 @@ extension Engine {
   }
 
   private func begin(_ proof: Exchange.Proof) throws(Failure) -> JSON {
-    exchange = Exchange(proof)
-    // A new sign-in is the user's own wish: it does not wait for the last one's back-off, unless the
-    // server asked for it.
+    exchange = Exchange(
+      proof, deadlineMS: clock.now().monotonicMS + Engine.exchangeLifetimeMS)
     return try showWaiting()
+  }
+
+  /// A sign-in that the server did not answer in time.
+  func expireExchange(_ now: Instant) throws(Failure) {
+    guard let exchange, exchange.deadlineMS <= now.monotonicMS else { return }
+    self.exchange = nil
+    try tellSignIn(.serverUnreachable)
   }
 
   private func showWaiting() throws(Failure) -> JSON {
@@ -196,12 +205,7 @@ extension Engine {
     case .rejected:
       self.exchange = nil
       try tellSignIn(.signInFailed)
-    case .transient:
-      exchange.failures += 1
-      try backOff(.auth, reply, now)
-      guard exchange.failures >= Engine.exchangeTries else { return }
-      self.exchange = nil
-      try tellSignIn(.serverUnreachable)
+    case .transient: try backOff(.auth, reply, now)
     }
   }
 

@@ -1,6 +1,6 @@
 public import Base
 import CPlatform
-public import CSQLite
+import CSQLite
 
 /// A value on its way into SQLite.
 public enum Value {
@@ -127,6 +127,7 @@ public final class Database {
     guard result == SQLITE_OK else { throw failure(result) }
   }
 
+  @inline(never)
   private func prepared(_ sql: StaticString) throws(Failure) -> OpaquePointer {
     guard let connection else { throw Failure(.storageFailed, "the data file is closed") }
     let key = UInt(bitPattern: sql.utf8Start)
@@ -141,6 +142,7 @@ public final class Database {
     return made
   }
 
+  @inline(never)
   private func bind(_ values: [Value], to statement: OpaquePointer) throws(Failure) {
     for (index, value) in values.enumerated() {
       let at = Int32(index + 1)
@@ -159,6 +161,7 @@ public final class Database {
   }
 
   /// Run for every row; the closure ends it early by returning false.
+  @inline(never)
   public func each(
     _ sql: StaticString, _ values: [Value], _ body: (Row) throws(Failure) -> Bool
   ) throws(Failure) {
@@ -178,6 +181,7 @@ public final class Database {
 
   /// Run; the number of rows changed.
   @discardableResult
+  @inline(never)
   public func run(_ sql: StaticString, _ values: Value...) throws(Failure) -> Int {
     try each(sql, values) { (_) throws(Failure) -> Bool in true }
     return Int(sqlite3_changes(connection))
@@ -213,27 +217,34 @@ public final class Database {
   public func transaction<Result>(
     _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    if depth == 0 { try run("BEGIN IMMEDIATE") }
-    depth += 1
-    let result: Result
+    try begin()
     do throws(Failure) {
-      result = try body()
+      let result = try body()
+      try commit()
+      return result
     } catch {
-      depth -= 1
-      if depth == 0 { _ = try? run("ROLLBACK") }
+      rollBack()
       throw error
     }
+  }
+
+  @inline(never)
+  private func begin() throws(Failure) {
+    if depth == 0 { try run("BEGIN IMMEDIATE") }
+    depth += 1
+  }
+
+  @inline(never)
+  private func commit() throws(Failure) {
+    if depth == 1 { try run("COMMIT") }
     depth -= 1
-    if depth == 0 {
-      do throws(Failure) {
-        try run("COMMIT")
-      } catch {
-        // A full disk leaves the transaction open.
-        if sqlite3_get_autocommit(connection) == 0 { _ = try? run("ROLLBACK") }
-        throw error
-      }
-    }
-    return result
+  }
+
+  /// Also after a failed COMMIT: a full disk leaves the transaction open.
+  @inline(never)
+  private func rollBack() {
+    depth -= 1
+    if depth == 0, sqlite3_get_autocommit(connection) == 0 { _ = try? run("ROLLBACK") }
   }
 
   public var isInTransaction: Bool { depth > 0 }
