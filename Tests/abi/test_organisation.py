@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from holdfast import HoldfastError
 
 from conftest import MakePhone, MakeUser, SignedIn
+from support import children
 from support.phone import ROUTES, TOKEN_S, App
 from support.town import Organisation, Town
 
@@ -175,6 +178,69 @@ def test_ORG_4_data_of_one_organisation_is_not_shown_in_the_other(
     assert app.contact_search({"query": "Kari"})["contacts"] == []
     app.settle()
     assert [c["name"] for c in app.contact_search({"query": ""})["contacts"]] == ["Ola Andre"]
+
+
+def test_KEEP_5_the_process_dies_at_any_write_of_a_switch(
+    member_of_two: tuple[SignedIn, Organisation], town: Town, killer: Path, tmp_path: Path
+) -> None:
+    # Given a user in organisation A, with cached contacts of A
+    user, second = member_of_two
+    town.contact(user.org, "Kari Første")
+    town.contact(second, "Ola Andre")
+    user.app.sync_now()
+    user.app.settle()
+    user.phone.close()
+    ended_in = []
+    for number in range(1, 200):
+        # When the process dies before its n-th change of a file while switching to B, for every n
+        twin = user.phone.twin(tmp_path / f"switch-{number}")
+        request = json.dumps({"org_id": second.id})
+        arguments = [twin.spec(), "org_select", request, str(number)]
+        ended = children.run("die_during.py", *arguments, env={"LD_PRELOAD": str(killer)})
+        assert not ended.crashed, ended.errors
+        app = twin.start(online=False)
+        # Then the next start is in A or in B, and shows nothing of the other
+        assert (app.screen["screen"], app.screen["org"] is not None) == ("home", True)
+        org = app.screen["org"] or {"id": "", "name": "", "role": ""}
+        current = [each["org_id"] for each in app.org_list()["orgs"] if each["current"]]
+        assert current == [org["id"]]
+        names = [each["name"] for each in app.contact_search({"query": ""})["contacts"]]
+        assert names == (["Kari Første"] if org["id"] == user.org.id else [])
+        item = app.queue_get({"id": app.register()})["item"]
+        assert item["org_id"] == org["id"]
+        twin.close()
+        ended_in.append(org["id"])
+        if not ended.killed:
+            ended.check()
+            break
+    assert ended_in[0] == user.org.id, "no death came before the commit: the killer did not work"
+    assert ended_in[-1] == second.id
+    assert ended_in == sorted(ended_in, key=lambda each: each == second.id)
+
+
+def test_KEEP_5_what_is_under_way_for_the_one_never_lands_in_the_other(
+    member_of_two: tuple[SignedIn, Organisation], town: Town
+) -> None:
+    # Given a request for A's contacts that is under way
+    user, second = member_of_two
+    town.contact(user.org, "Kari Første")
+    app = user.app
+    app.sync_now()
+    requests = app.poll()["requests"]
+    assert "pull" in [request["purpose"] for request in requests]
+    answers: list[Any] = [
+        {"id": request["id"], **user.phone.network(request)} for request in requests
+    ]
+    # When the user switches to B before its answer comes
+    app.org_select({"org_id": second.id})
+    for answer in answers:
+        app.complete(answer)
+    # Then B shows nothing of it
+    assert app.contact_search({"query": ""})["contacts"] == []
+    app.settle()
+    assert app.contact_search({"query": ""})["contacts"] == []
+    assert app.screen["org"] is not None
+    assert app.screen["org"]["id"] == second.id
 
 
 def test_ORG_6_one_membership_is_chosen_for_the_user(phones: MakePhone, town: Town) -> None:

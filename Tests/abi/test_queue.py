@@ -79,9 +79,10 @@ def test_QUE_2_the_app_dies_between_the_commit_and_the_answer(
 
 def test_QUE_2_the_answer_is_lost_again_and_again(sign_in: MakeUser, town: Town) -> None:
     user = sign_in()
-    town.control.drop_after("/rest/v1/activities", method="POST", times=4)
+    user.phone.network.lose["upload"] = 4
     ids = [user.app.register(minutes=1 + number) for number in range(5)]
     user.app.settle_until("sync_completed", within_s=7200)
+    assert user.phone.network.lose["upload"] == 0
     assert sorted(str(row["id"]) for row in town.activities(user.person)) == sorted(ids)
     assert user.app.queue_list()["items"] == []
 

@@ -145,7 +145,7 @@ def _answered(work: Callable[[], int]) -> int:
 
 
 def struct_for(store: KeyStore) -> KeyStoreStruct:
-    """The struct of callbacks for a store. It keeps them alive: hold it until the handle is gone."""
+    """The struct of callbacks for a store; it keeps them alive: hold it as long as the handle."""
 
     def load(_context: int, name: bytes, key: object, capacity: int, length: object) -> int:
         def work() -> int:

@@ -1,0 +1,215 @@
+"""The key store: keys that are withheld, lost, or that it fails to store."""
+
+from __future__ import annotations
+
+import pytest
+from holdfast import HoldfastError
+from holdfast.keystore import (
+    KEY_CANCELLED,
+    KEY_FAILED,
+    KEY_LOCKED,
+    KEY_NOT_ENROLLED,
+    KEY_UNAVAILABLE,
+)
+
+from conftest import MakePhone, MakeUser
+from support import tamper
+from support.phone import TOKEN_S
+from support.town import Town
+
+
+@pytest.mark.parametrize("claims", [1, 3])
+def test_SES_10_a_host_that_claims_success_without_the_key_opens_nothing(
+    sign_in: MakeUser, claims: int
+) -> None:
+    # Given the biometric prompt
+    user = sign_in(contacts=1)
+    user.phone.pass_time(TOKEN_S + 60)
+    app = user.restart()
+    # When the host says that it succeeded, and no finger was shown
+    for _ in range(claims):
+        screen = app.session_unlock({"outcome": "success"})
+        # Then the session stays locked
+        assert (screen["screen"], screen["reason"]) == ("unlock", "biometric_withheld")
+        assert app.session_status()["state"] == "locked"
+        with pytest.raises(HoldfastError) as caught:
+            app.contact_search({"query": ""})
+        assert caught.value.code == "session.locked"
+    app.settle()
+    assert user.phone.network.sent == []
+    # and the device key alone reveals nothing: the wrap that it opens is gone from the disk
+    assert tamper.read(user.phone.folder, "wrap_device") is None
+    app.touch()
+    app.settle()
+    assert app.screen["screen"] == "home"
+
+
+def test_SES_10_another_biometric_key_opens_nothing(sign_in: MakeUser) -> None:
+    user = sign_in()
+    user.phone.pass_time(TOKEN_S + 60)
+    user.phone.close()
+    user.phone.keychain.replace("biometric", bytes(32))
+    app = user.restart()
+    screen = app.touch()
+    assert screen["screen"] in {"unlock", "sign_in"}
+    assert app.session_status()["state"] == "locked"
+
+
+def test_SES_9_enrolment_changed_so_the_key_is_lost(sign_in: MakeUser, town: Town) -> None:
+    # Given queued work, and a finger that was added to the phone
+    user = sign_in()
+    user.app.go_offline()
+    queued = user.app.register()
+    user.phone.keychain.change_enrolment()
+    user.phone.pass_time(TOKEN_S + 60)
+    app = user.restart(online=False)
+    # When the prompt succeeds
+    screen = app.touch()
+    # Then the key is lost: sign in again
+    assert (screen["screen"], screen["reason"]) == ("sign_in", "key_lost")
+    # and the queued work is sent after it
+    app.go_online()
+    app.sign_in(user.person)
+    if not app.of_type("sync_completed"):
+        app.settle_until("sync_completed")
+    assert [str(row["id"]) for row in town.activities(user.person)] == [queued]
+    assert user.phone.keychain.names() == {"device", "biometric"}
+    app.session_lock()
+    assert app.touch()["screen"] == "home"
+
+
+def test_SES_11_files_of_another_device_are_set_aside(sign_in: MakeUser) -> None:
+    # Given files that were restored on a phone whose keychain is empty
+    user = sign_in()
+    user.phone.close()
+    size = (user.phone.folder / "holdfast.db").stat().st_size
+    user.phone.keychain.erase("device")
+    user.phone.keychain.erase("biometric")
+    # When the app starts
+    app = user.restart()
+    # Then it signs in anew, and the files are kept under another name
+    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "key_lost")
+    aside = [path for path in user.phone.folder.iterdir() if path.name.startswith("holdfast.db.")]
+    kept = [path for path in aside if not path.name.endswith(("-wal", "-shm"))]
+    assert [path.stat().st_size for path in kept] == [size]
+    app.sign_in(user.person)
+    assert app.screen["screen"] == "home"
+    assert user.restart().screen["reason"] == "active"
+
+
+@pytest.mark.parametrize("answer", [KEY_FAILED, KEY_CANCELLED, KEY_UNAVAILABLE])
+def test_RES_7_a_key_store_that_does_not_answer_clears_nothing(
+    sign_in: MakeUser, answer: int
+) -> None:
+    user = sign_in()
+    user.phone.close()
+    user.phone.keychain.answer("load", "device", answer, answer)
+    app = user.restart()
+    assert (app.screen["screen"], app.screen["reason"]) == ("wait", "keystore_failed")
+    assert tamper.stored(user.phone.folder)
+    app.session_resume()
+    screen = app.session_resume()
+    assert (screen["screen"], screen["reason"]) == ("home", "active")
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "answer"),
+    [
+        ("save", "device", KEY_LOCKED),
+        ("save", "device", KEY_FAILED),
+        ("save", "biometric", KEY_LOCKED),
+        ("save", "biometric", KEY_FAILED),
+        ("load", "device", KEY_LOCKED),
+        ("load", "device", KEY_FAILED),
+    ],
+)
+def test_KEEP_1_a_sign_in_that_cannot_be_stored_changes_nothing(
+    phones: MakePhone, town: Town, call: str, name: str, answer: int
+) -> None:
+    # Given a key store that fails at some point of the first sign-in
+    phone = phones()
+    person = town.person(town.organisation())
+    session = town.session(person)
+    app = phone.open()
+    phone.keychain.answer(call, name, answer)
+    # When the session is stored
+    with pytest.raises(HoldfastError) as caught:
+        app.session_start({"session": session})
+    # Then the error says so, nothing is stored, and the next attempt works
+    assert caught.value.code == ("keystore.locked" if answer == KEY_LOCKED else "keystore.failed")
+    assert (caught.value.status, caught.value.retryable) == (5, True)
+    assert tamper.read(phone.folder) is None
+    assert app.session_status()["state"] == "signed_out"
+    app.session_start({"session": session})
+    app.settle()
+    assert app.screen["screen"] == "home"
+
+
+@pytest.mark.parametrize("answer", [KEY_NOT_ENROLLED, KEY_UNAVAILABLE])
+def test_KEEP_2_a_phone_without_biometrics_signs_in_all_the_same(
+    phones: MakePhone, town: Town, answer: int
+) -> None:
+    phone = phones(policy={"biometric": "preferred"})
+    phone.keychain.answer("save", "biometric", answer)
+    person = town.person(town.organisation())
+    app = phone.start()
+    app.sign_in(person)
+    assert app.screen["screen"] == "home"
+    assert phone.keychain.names() == {"device"}
+    app = phone.start()
+    assert (app.screen["screen"], app.screen["reason"]) == ("home", "active")
+
+
+def test_KEEP_1_a_sign_in_over_an_existing_session_survives_a_failing_key_store(
+    sign_in: MakeUser,
+) -> None:
+    # Given a user at home, whose next sign-in meets a failing key store
+    user = sign_in(contacts=1)
+    session = user.phone.town.session(user.person)
+    user.phone.keychain.answer("save", "biometric", KEY_FAILED)
+    with pytest.raises(HoldfastError):
+        user.app.session_start({"session": session})
+    # Then the session that was there is still there
+    assert user.app.session_status()["state"] == "active"
+    assert user.app.contact_search({"query": ""})["total"] == 1
+    assert user.restart().screen["screen"] == "home"
+    # and the finger still opens it
+    user.app.session_lock()
+    assert user.app.touch()["screen"] == "home"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("access_token", None),
+        ("access_token", ""),
+        ("refresh_token", None),
+        ("refresh_token", 7),
+        ("expires_in", None),
+        ("expires_in", "soon"),
+        ("expires_in", -1),
+        ("user", None),
+        ("user", {}),
+        ("user", {"id": "not-a-uuid"}),
+    ],
+)
+def test_KEEP_1_a_session_that_is_none_is_refused(
+    sign_in: MakeUser, field: str, value: object
+) -> None:
+    # Given a user at home, and a token reply that lacks something
+    user = sign_in()
+    generation = user.app.session_status()["generation"]
+    session = user.phone.town.session(user.person)
+    if value is None:
+        del session[field]
+    else:
+        session[field] = value
+    # When the host wants it to be stored
+    with pytest.raises(HoldfastError) as caught:
+        user.app.session_start({"session": session})
+    # Then the field is named, and the session that was there is untouched
+    assert (caught.value.code, caught.value.status) == ("session.invalid", 1)
+    assert caught.value.field is not None
+    assert caught.value.field.startswith(f"/session/{field}")
+    assert user.app.session_status()["generation"] == generation
+    assert user.restart().screen["reason"] == "active"
