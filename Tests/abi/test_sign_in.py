@@ -1,0 +1,208 @@
+"""Signing in: BankID and Vipps in a browser, identity tokens, passwords."""
+
+from __future__ import annotations
+
+import http.client
+import urllib.parse
+from typing import Any
+
+import pytest
+from holdfast import HoldfastError
+
+from conftest import MakePhone
+from support import scan
+from support.phone import METHODS, App, Phone
+from support.town import PASSWORD, Person, Town
+
+
+def browse(url: str) -> str:
+    """What the browser is redirected to in the end: the app's callback."""
+    address = urllib.parse.urlsplit(url)
+    link = http.client.HTTPConnection(address.hostname or "", address.port, timeout=30)
+    try:
+        link.request("GET", f"{address.path}?{address.query}")
+        answer = link.getresponse()
+        answer.read()
+        location = answer.getheader("Location")
+    finally:
+        link.close()
+    assert answer.status in {302, 303}, answer.status
+    assert location is not None
+    return location
+
+
+@pytest.fixture
+def person(town: Town) -> Person:
+    """A member of one organisation, who sits in front of the provider."""
+    made = town.person(town.organisation())
+    town.control.sign_in_as(made.email)
+    return made
+
+
+def begin(app: App, method: str = "bankid") -> dict[str, Any]:
+    return dict(app.sign_in_begin({"method": method}))
+
+
+def finish(app: App, callback: str) -> None:
+    """Complete, and let the server answer."""
+    screen = app.sign_in_complete({"callback_url": callback})
+    assert (screen["screen"], screen["reason"]) == ("wait", "signing_in")
+    assert screen["deadline_ms"] is not None
+    app.settle()
+
+
+def refused(app: App, callback: str) -> str:
+    """The code with which a callback is refused."""
+    with pytest.raises(HoldfastError) as caught:
+        app.sign_in_complete({"callback_url": callback})
+    assert (caught.value.status, caught.value.field) == (1, "/callback_url")
+    return caught.value.code
+
+
+@pytest.mark.parametrize("method", ["bankid", "vipps"])
+def test_RES_6_signing_in_with_bankid_or_vipps(
+    phone: Phone, person: Person, town: Town, method: str
+) -> None:
+    app = phone.start()
+    begun = begin(app, method)
+    query = urllib.parse.parse_qs(urllib.parse.urlsplit(begun["url"]).query)
+    assert query["provider"] == [method]
+    assert query["code_challenge_method"] == ["s256"]
+    finish(app, browse(begun["url"]))
+    assert (app.screen["screen"], app.screen["reason"]) == ("home", "chosen")
+    assert app.session_status()["user_id"] == person.id
+    assert len(town.control.sessions(person.id)) == 1
+
+
+def test_SES_13_the_app_is_killed_while_the_browser_is_open(phone: Phone, person: Person) -> None:
+    # Given a sign-in in the browser
+    begun = begin(phone.start())
+    callback = browse(begun["url"])
+    assert scan.scan_files(phone.folder, begun["state"]) == []
+    # When the app is killed, started again, and the callback comes
+    phone.pass_time(120)
+    app = phone.start()
+    finish(app, callback)
+    # Then the sign-in is completed
+    assert app.screen["screen"] == "home"
+    # and a callback that is replayed is refused
+    assert refused(app, callback) == "sign_in.state_mismatch"
+    assert app.session_status()["state"] == "active"
+
+
+def test_SES_13_wrong_callbacks_are_refused_and_the_right_one_still_works(
+    phone: Phone, person: Person
+) -> None:
+    app = phone.start()
+    begun = begin(app)
+    callback = browse(begun["url"])
+    assert begun["state"] in callback
+    wrong = begun["state"][:-1] + ("A" if begun["state"][-1] != "A" else "B")
+    assert refused(app, callback.replace(begun["state"], wrong)) == "sign_in.state_mismatch"
+    without = callback.replace(begun["state"], "")
+    assert refused(app, without) in {"sign_in.state_mismatch", "sign_in.foreign_callback"}
+    foreign = callback.replace("app.example://signed-in", "evil.example://signed-in")
+    assert refused(app, foreign) == "sign_in.foreign_callback"
+    assert refused(app, "nonsense") == "sign_in.foreign_callback"
+    assert app.session_status()["state"] == "signed_out"
+    finish(app, callback)
+    assert app.screen["screen"] == "home"
+
+
+def test_SES_13_a_sign_in_that_stayed_open_for_too_long(phone: Phone, person: Person) -> None:
+    app = phone.start()
+    callback = browse(begin(app)["url"])
+    phone.pass_time(901)
+    assert refused(app, callback) in {"sign_in.expired", "sign_in.state_mismatch"}
+    assert app.session_status()["state"] == "signed_out"
+
+
+def test_SES_13_the_user_cancels_in_the_browser(phone: Phone, person: Person, town: Town) -> None:
+    town.control.refuse_sign_in()
+    app = phone.start()
+    callback = browse(begin(app)["url"])
+    assert "error" in callback
+    screen = app.sign_in_complete({"callback_url": callback})
+    assert (screen["screen"], screen["reason"]) == ("sign_in", "sign_in_cancelled")
+    assert screen["message"] is not None
+    # and that stays on the screen
+    app.settle()
+    assert app.screen["reason"] == "sign_in_cancelled"
+    finish(app, browse(begin(app)["url"]))
+    assert app.screen["screen"] == "home"
+
+
+def test_SES_13_a_code_that_the_server_no_longer_takes(
+    phone: Phone, person: Person, town: Town
+) -> None:
+    app = phone.start()
+    callback = browse(begin(app)["url"])
+    town.control.sql("delete from auth.flow_state")
+    finish(app, callback)
+    assert app.screen["screen"] == "sign_in"
+    assert app.screen["reason"] in {"sign_in_failed", "sign_in_expired"}
+    assert app.screen["message"] is not None
+
+
+def test_RES_6_signing_in_with_a_password(phone: Phone, person: Person) -> None:
+    app = phone.start()
+    assert begin(app, "email") == {"needs": ["email", "password"]}
+    app.sign_in_complete({"email": person.email, "password": "wrong-wrong"})
+    app.settle()
+    told = [event["decision"]["reason"] for event in app.of_type("decision")]
+    assert told == ["sign_in_failed"]
+    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "sign_in_failed")
+    app.sign_in_complete({"email": person.email, "password": PASSWORD})
+    app.settle()
+    assert app.screen["screen"] == "home"
+
+
+def test_RES_6_signing_in_with_an_identity_token(
+    phones: MakePhone, person: Person, town: Town
+) -> None:
+    native = {"id": "vipps-app", "provider": "vipps", "flow": "id_token", "label": "Vipps"}
+    app = phones(auth_methods=[*METHODS, native]).start()
+    begun = begin(app, "vipps-app")
+    assert begun["needs"] == ["id_token", "nonce"]
+    token = town.control.identity_token(person.email, nonce=begun["nonce"])
+    app.sign_in_complete({"id_token": token, "nonce": "another-nonce-than-asked"})
+    app.settle()
+    assert app.screen["reason"] == "sign_in_failed"
+    app.sign_in_complete({"id_token": token, "nonce": begun["nonce"], "method": "vipps-app"})
+    app.settle()
+    assert app.screen["screen"] == "home"
+
+
+def test_a_wait_for_the_sign_in_ends_when_there_is_no_network(phone: Phone, person: Person) -> None:
+    # Given a network that fails after the browser
+    app = phone.start()
+    callback = browse(begin(app)["url"])
+    phone.network.up = False
+    # When the sign-in is completed
+    screen = app.sign_in_complete({"callback_url": callback})
+    assert screen["screen"] == "wait"
+    # Then the wait is followed by a decision
+    for _ in range(60):
+        app.settle()
+        if app.screen["screen"] != "wait":
+            break
+        phone.pass_time(5)
+    assert app.screen["screen"] == "sign_in"
+    assert app.screen["reason"] in {"sign_in_failed", "server_unreachable"}
+
+
+def test_ABI_3_the_fields_of_two_forms_do_not_mix(phone: Phone) -> None:
+    app = phone.start()
+    mixed: list[tuple[str, dict[str, Any]]] = [
+        ("sign_in_complete", {"callback_url": "app.example://signed-in?code=1", "email": "a@b"}),
+        ("sign_in_complete", {"email": "a@b", "password": "x", "id_token": "y", "nonce": "z"}),
+        ("sign_in_complete", {}),
+        ("complete", {"id": 1, "status": 200, "error": "offline"}),
+        ("complete", {"id": 1, "error": "offline", "body": "x"}),
+        ("complete", {"id": 1}),
+    ]
+    for operation, request in mixed:
+        with pytest.raises(HoldfastError) as caught:
+            getattr(app, operation)(request)
+        assert caught.value.status == 1, (operation, request)
+        assert caught.value.code.startswith("request."), (operation, request, caught.value.code)
