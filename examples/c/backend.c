@@ -73,6 +73,13 @@ static char *ask_test_tool(const setting *where, const char *sql) {
   return text;
 }
 
+bool has_psql(const setting *where) {
+  char *text = where->dsn == NULL ? NULL : ask_psql(where->dsn, "select 'here'");
+  bool answers = text != NULL && strcmp(text, "here") == 0;
+  free(text);
+  return answers;
+}
+
 char *query_value(const setting *where, const char *sql) {
   char *text = where->dsn == NULL ? NULL : ask_psql(where->dsn, sql);
   return text != NULL ? text : ask_test_tool(where, sql);

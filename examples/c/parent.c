@@ -78,6 +78,7 @@ static void set_token_lifetime(const setting *where, int seconds) {
 
 static bool check_server(const setting *where, const ledger *ledger) {
   stage_act(ACT_COUNT + 1, "What is on the server");
+  note("asked with %s", has_psql(where) ? "psql" : "the backend's test tool: psql does not answer");
   bool fine = check(ledger->count == 7, "the library said “stored” %zu times", ledger->count);
   for (size_t i = 0; i < ledger->count; i++) {
     char *sql = NULL;
@@ -123,11 +124,21 @@ static void add_key_file(needles *all, const setting *where) {
     needles_add_bytes(all, "the device key", key, length);
 }
 
-static needles secrets_of(const setting *where, const ledger *ledger) {
+/* Logging out removes them from the server: they are written down after each act. */
+static void write_down_refresh_tokens(const setting *where, json_t *tokens) {
+  json_t *rows = control(where, "POST", "/sql",
+                         json_pack("{s:s}", "query", "select token as v from auth.refresh_tokens"));
+  for (size_t i = 0; i < json_array_size(rows); i++)
+    json_array_append(tokens, json_object_get(json_array_get(rows, i), "v"));
+  json_decref(rows);
+}
+
+static needles secrets_of(const setting *where, const ledger *ledger, const json_t *tokens) {
   needles all = {0};
   needles_add_text(&all, "a JSON web token", "eyJhbGci");
+  for (size_t i = 0; i < json_array_size(tokens); i++)
+    needles_add_text(&all, "a refresh token", json_string_value(json_array_get(tokens, i)));
   needles_add_text(&all, "the user's e-mail address", "mentor@example.org");
-  add_column(&all, where, "a refresh token", "select token as v from auth.refresh_tokens");
   add_column(&all, where, "an organisation's id", "select id::text as v from public.organizations");
   add_column(&all, where, "an organisation's name", "select name as v from public.organizations");
   add_column(&all, where, "a contact's name", "select name as v from public.contacts");
@@ -169,23 +180,25 @@ static bool check_search(const setting *where, const needles *secrets) {
   return fine;
 }
 
-static bool check_disk(const setting *where, const ledger *ledger, const char *when) {
-  needles secrets = secrets_of(where, ledger);
+static bool check_disk(const setting *where, const ledger *ledger, const json_t *tokens,
+                       const char *when) {
+  needles secrets = secrets_of(where, ledger, tokens);
   search_result result = leaks_search(where->data_dir, &secrets, true);
-  bool fine = check(result.hits == 0 && result.files > 0 && secrets.count > 100,
+  bool fine = check(result.hits == 0 && result.files > 0 && json_array_size(tokens) > 0 &&
+                        secrets.count > 100,
                     "%s: none of %zu secrets in clear in %d files, %zu kB", when, secrets.count,
                     result.files, result.bytes / 1024);
   needles_free(&secrets);
   return fine;
 }
 
-static bool check_thief(const setting *where, const ledger *ledger) {
+static bool check_thief(const setting *where, const ledger *ledger, const json_t *tokens) {
   stage_act(ACT_COUNT + 2, "What is on the disk");
   show_files(where->data_dir);
-  needles secrets = secrets_of(where, ledger);
+  needles secrets = secrets_of(where, ledger, tokens);
   bool fine = check_search(where, &secrets);
   needles_free(&secrets);
-  return check_disk(where, ledger, "at the end") && fine;
+  return check_disk(where, ledger, tokens, "at the end") && fine;
 }
 
 /* ---- the tour ---- */
@@ -199,6 +212,7 @@ static int remove_entry(const char *path, const struct stat *status, int kind, s
 
 static bool play_all(const char *program, const setting *where, const reader *finger) {
   ledger ledger = {0};
+  json_t *tokens = json_array();
   bool fine = true;
   seed_earlier_activities(where);
   set_token_lifetime(where, TOKEN_SECONDS);
@@ -210,11 +224,13 @@ static bool play_all(const char *program, const setting *where, const reader *fi
     if (number == 3)
       set_token_lifetime(where, 3600);
     fine = perform(program, number, where, finger, &ledger) && fine;
-    fine = check_disk(where, &ledger, "a thief takes the folder now") && fine;
+    write_down_refresh_tokens(where, tokens);
+    fine = check_disk(where, &ledger, tokens, "a thief takes the folder now") && fine;
   }
   fine = check_server(where, &ledger) && fine;
-  fine = check_thief(where, &ledger) && fine;
+  fine = check_thief(where, &ledger, tokens) && fine;
   ledger_free(&ledger);
+  json_decref(tokens);
   return fine;
 }
 

@@ -89,6 +89,7 @@ char *browser_sign_in(const char *url, const char *email);
 json_t *control(const setting *where, const char *method, const char *path, json_t *sent);
 /* One value of one row, by psql or, without it, by the test tool; released with free(). */
 char *query_value(const setting *where, const char *sql);
+bool has_psql(const setting *where);
 void add_fault(const setting *where, const char *action, const char *method, const char *path,
                int times, int delay_after_ms);
 void clear_faults(const setting *where);
