@@ -132,6 +132,16 @@ static struct sockaddr_un address_of(const char *path) {
   return address;
 }
 
+/* The app may have been killed and cannot do it: the socket, and its folder unless others use it.
+ */
+static void clear_up(const char *socket_path) {
+  char folder[sizeof((struct sockaddr_un *)0)->sun_path];
+  unlink(socket_path);
+  strcpy(folder, socket_path);
+  *strrchr(folder, '/') = 0;
+  rmdir(folder);
+}
+
 bool reader_start(const char *socket_path, const char *memory_file, reader *started) {
   struct sockaddr_un address = address_of(socket_path);
   if (strlen(socket_path) >= sizeof address.sun_path)
@@ -149,6 +159,7 @@ bool reader_start(const char *socket_path, const char *memory_file, reader *star
     signal(SIGPIPE, SIG_IGN);
     close(glass[0]);
     run(listener, glass[1], memory_file);
+    clear_up(socket_path);
     _exit(0);
   }
   close(glass[1]);

@@ -235,7 +235,5 @@ int shell_run(const setting *given) {
   reader_stop(&it.finger);
   json_decref(it.arrived);
   free(it.url);
-  unlink(socket_path);
-  rmdir(folder);
   return result;
 }
