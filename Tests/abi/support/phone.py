@@ -12,7 +12,7 @@ from typing import Any, cast
 from holdfast import Holdfast, Library, Runner
 from holdfast.handle import encode
 from holdfast.keystore import KeyStore
-from holdfast.types import Decision, Event
+from holdfast.types import ClockSetRequest, Decision, Event
 
 from . import contract
 from .keychain import KeyChain
@@ -167,7 +167,9 @@ class Phone:
         self.manual = clock == "manual"
         self.now_ms = real_now_ms()
         self.monotonic_ms = 7_200_000
-        self.boot_id = str(uuid.uuid4())
+        #: None: the machine's own, until the phone is restarted. (A handle remembers the boot in
+        #: which it was opened: leases of another boot are void.)
+        self.boot_id: str | None = None
         self.network = Network(ahead_ms=self.ahead_ms)
         self.app: App | None = None
         self.config: dict[str, Any] = {
@@ -276,10 +278,10 @@ class Phone:
 
     def _set_clock(self) -> None:
         if self.app is not None and self.manual:
-            self.app.clock_set(
-                {
-                    "now_ms": self.now_ms,
-                    "monotonic_ms": self.monotonic_ms,
-                    "boot_id": self.boot_id,
-                }
-            )
+            request: ClockSetRequest = {
+                "now_ms": self.now_ms,
+                "monotonic_ms": self.monotonic_ms,
+            }
+            if self.boot_id is not None:
+                request["boot_id"] = self.boot_id
+            self.app.clock_set(request)

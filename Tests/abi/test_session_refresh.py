@@ -1,0 +1,280 @@
+"""Refreshing the session: once, in order, and never for the wrong one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from holdfast import Runner
+
+from conftest import MakeUser, SignedIn
+from support.phone import TOKEN_S, App, Phone
+from support.town import Town
+
+
+def answered(user: SignedIn, request: Any) -> Any:  # noqa: ANN401
+    """What the server says to a request, ready to be handed over."""
+    return {"id": request["id"], **user.phone.network(request)}
+
+
+def take_refresh(user: SignedIn) -> Any:  # noqa: ANN401
+    """The refresh that the next poll asks for; nothing else is answered."""
+    found = [r for r in user.app.poll()["requests"] if r["purpose"] == "refresh"]
+    assert len(found) == 1
+    return found[0]
+
+
+TRANSIENT: dict[str, dict[str, Any]] = {
+    "offline": {"error": "offline"},
+    "timeout": {"error": "timeout"},
+    "tls": {"error": "tls"},
+    "500": {"status": 500, "headers": {}, "body": '{"code":"unexpected_failure","message":"x"}'},
+    "408": {"status": 408, "headers": {}, "body": ""},
+    "409": {"status": 409, "headers": {}, "body": '{"code":"conflict","message":"x"}'},
+    "422 hook": {"status": 422, "headers": {}, "body": '{"code":"hook_timeout","message":"x"}'},
+    "429": {"status": 429, "headers": {}, "body": '{"code":"over_request_rate_limit"}'},
+    "503 html": {"status": 503, "headers": {}, "body": "<html>Service unavailable</html>"},
+    "200 html": {"status": 200, "headers": {}, "body": "<html>Log on to the WiFi</html>"},
+    "400 html": {"status": 400, "headers": {}, "body": "<html>refresh_token_not_found</html>"},
+    "403 empty": {"status": 403, "headers": {}, "body": None},
+    "302": {"status": 302, "headers": {"location": "http://wifi/"}, "body": ""},
+    "200 no session": {"status": 200, "headers": {}, "body": '{"access_token":"x"}'},
+    "unknown code": {"status": 418, "headers": {}, "body": '{"code":"teapot","message":"x"}'},
+}
+
+
+@pytest.mark.parametrize("refusal", TRANSIENT)
+def test_SES_1_without_proof_of_an_end_the_session_is_kept(
+    sign_in: MakeUser, town: Town, refusal: str
+) -> None:
+    # Given a refresh that fails without proof that the session has ended
+    user = sign_in()
+    user.phone.pass_time(TOKEN_S)
+    request = take_refresh(user)
+    answer: Any = {"id": request["id"], **TRANSIENT[refusal]}
+    user.app.complete(answer)
+    # Then the session is kept, marked stale, and nobody is signed out
+    status = user.app.session_status()
+    assert (status["state"], status["stale"]) == ("active", True)
+    assert "refresh" in status["owed"]
+    assert [e for e in user.app.poll()["events"] if e["type"] == "session_ended"] == []
+    # and the next attempt after the back-off brings a new one
+    user.phone.pass_time(900)
+    user.app.settle()
+    status = user.app.session_status()
+    assert (status["state"], status["stale"], status["owed"]) == ("active", False, [])
+    assert town.refreshes() == 1
+
+
+TERMINAL = [
+    '{"code":"refresh_token_not_found","message":"x"}',
+    '{"code":"session_not_found","message":"x"}',
+    '{"code":"session_expired","message":"x"}',
+    '{"code":"user_banned","message":"x"}',
+    '{"code":"refresh_token_already_used","message":"x"}',
+    '{"code":400,"error_code":"refresh_token_not_found","msg":"x"}',
+    '{"error":"invalid_grant","error_description":"Invalid Refresh Token: Already Used"}',
+]
+
+
+@pytest.mark.parametrize("body", TERMINAL)
+def test_SES_2_proof_of_an_end_signs_out_with_a_reason(sign_in: MakeUser, body: str) -> None:
+    user = sign_in()
+    user.phone.pass_time(TOKEN_S)
+    request = take_refresh(user)
+    user.app.complete({"id": request["id"], "status": 400, "headers": {}, "body": body})
+    user.app.settle()
+    assert len(user.app.of_type("session_ended")) == 1
+    assert (user.app.screen["screen"], user.app.screen["reason"]) == ("sign_in", "session_ended")
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_SES_3_the_process_dies_between_the_answer_and_the_commit(
+    sign_in: MakeUser, town: Town, times: int
+) -> None:
+    # Given a refresh that the server has carried out
+    user = sign_in()
+    town.control.set(reuse_interval=0)
+    for _ in range(times):
+        user.phone.pass_time(TOKEN_S + 60)
+        user.restart()
+        user.app.touch()
+        request = take_refresh(user)
+        assert user.phone.network(request)["status"] == 200
+        # When the process dies before the answer is stored, and starts again
+        app = user.restart()
+        if app.screen["screen"] == "unlock":
+            app.touch()
+        app.settle()
+        # Then it refreshes once with the old token, gets the active one, and nobody notices
+        assert app.screen["screen"] == "home"
+        assert user.phone.network.count("refresh") == 1
+        assert app.of_type("session_ended") == []
+        assert app.session_status()["owed"] == []
+    assert len(town.control.sessions(user.person.id)) == 1
+
+
+def test_SES_4_sixteen_threads_need_a_refresh_at_once(sign_in: MakeUser, town: Town) -> None:
+    # Given an expired token, and sixteen threads that poll
+    user = sign_in()
+    user.phone.pass_time(TOKEN_S + 60)
+    barrier = threading.Barrier(16)
+    taken: list[Any] = []
+
+    def work() -> None:
+        barrier.wait()
+        for _ in range(20):
+            taken.extend(user.app.poll()["requests"])
+
+    threads = [threading.Thread(target=work) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    # Then exactly one refresh is asked for, and nothing is sent with the old token meanwhile
+    assert [request["purpose"] for request in taken] == ["refresh"]
+    user.app.complete(answered(user, taken[0]))
+    user.app.settle()
+    assert town.refreshes() == 1
+    assert user.app.session_status()["owed"] == []
+
+
+@pytest.fixture
+def two_processes(sign_in: MakeUser) -> Iterator[tuple[SignedIn, App, App]]:
+    """Two handles on one folder, as two processes of an app have them; the token has expired."""
+    user = sign_in(policy={"biometric": "off"})
+    first = user.app
+    user.phone.app = None
+    user.phone.pass_time(TOKEN_S + 60)
+    second = user.phone.start()
+    first.clock_set({"now_ms": user.phone.now_ms, "monotonic_ms": user.phone.monotonic_ms})
+    yield user, first, second
+    first.close()
+
+
+@pytest.mark.parametrize("first_asks_first", [True, False])
+def test_SES_4_two_processes_refresh_once(
+    two_processes: tuple[SignedIn, App, App], town: Town, first_asks_first: bool
+) -> None:
+    # Given two processes and an expired token
+    user, first, second = two_processes
+    apps = [first, second] if first_asks_first else [second, first]
+    # When both want to go on
+    asked = [app.poll()["requests"] for app in apps]
+    # Then one refreshes, and the other waits for it
+    assert [[r["purpose"] for r in requests] for requests in asked] == [["refresh"], []]
+    apps[0].complete(answered(user, asked[0][0]))
+    for app in reversed(apps):
+        Runner(app, None, user.phone.network).run_until_idle()
+    # and both end with the same session, after one request
+    first_status, second_status = (app.session_status() for app in apps)
+    assert town.refreshes() == 1
+    assert first_status["generation"] == second_status["generation"]
+    assert first_status["expires_ms"] == second_status["expires_ms"]
+    assert first_status["owed"] == second_status["owed"] == []
+
+
+def late(user: SignedIn) -> tuple[Any, Any]:
+    """A refresh under way, and the answer that will come late."""
+    user.phone.pass_time(TOKEN_S + 60)
+    request = take_refresh(user)
+    return request, answered(user, request)
+
+
+def test_SES_5_a_late_refresh_does_not_revive_a_logged_out_session(
+    sign_in: MakeUser, town: Town
+) -> None:
+    user = sign_in()
+    _, answer = late(user)
+    user.app.session_logout()
+    user.app.complete(answer)
+    assert user.app.session_status()["state"] == "signed_out"
+    user.app.settle()
+    screen = user.restart().screen
+    assert (screen["screen"], screen["reason"]) == ("sign_in", "session_missing")
+    user.app.settle()
+    assert town.control.sessions(user.person.id) == []
+
+
+def test_SES_5_nor_touch_the_next_user_s(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in()
+    _, answer = late(user)
+    user.app.session_logout()
+    other = town.person(town.organisation())
+    user.app.session_start({"session": moved(user.phone, town.session(other))})
+    before = user.app.session_status()
+    user.app.complete(answer)
+    assert user.app.session_status() == before
+    assert before["user_id"] == other.id
+    user.app.settle()
+    assert user.app.session_status()["user_id"] == other.id
+    assert user.app.screen["screen"] == "home"
+
+
+@pytest.mark.parametrize("body", TERMINAL[:1])
+def test_SES_5_a_late_refusal_does_not_end_the_next_session(
+    sign_in: MakeUser, town: Town, body: str
+) -> None:
+    user = sign_in()
+    request, _ = late(user)
+    user.app.session_logout()
+    user.app.session_start({"session": moved(user.phone, town.session(user.person))})
+    user.app.complete({"id": request["id"], "status": 400, "headers": {}, "body": body})
+    user.app.settle()
+    assert user.app.of_type("session_ended") == []
+    assert user.app.session_status()["state"] == "active"
+
+
+def moved(phone: Phone, session: dict[str, Any]) -> dict[str, Any]:
+    """A session whose expiry stands in the time of the phone's world."""
+    return {**session, "expires_at": session["expires_at"] + phone.ahead_ms() // 1000}
+
+
+@pytest.mark.parametrize("hours", [-30, -3, 3, 30])
+def test_SES_7_a_wrong_clock_signs_nobody_out(sign_in: MakeUser, town: Town, hours: int) -> None:
+    # Given a phone whose clock is moved while the app runs; the world's time goes on
+    user = sign_in(policy={"session_window_s": 10**7, "offline_limit_s": 10**7})
+    network = user.phone.network
+    real = network.ahead_ms()
+    network.ahead_ms = lambda: real
+    user.phone.set_wall_clock(hours * 3600)
+    # When the app goes on, is closed and opened
+    for _ in range(5):
+        user.app.settle()
+        user.app.sync_now()
+        user.phone.pass_time(60)
+    app = user.restart()
+    if app.screen["screen"] == "unlock":
+        app.touch()
+    app.settle()
+    # Then nobody is signed out, there is no storm, and the offset is known
+    assert app.screen["screen"] == "home"
+    assert app.of_type("session_ended") == []
+    assert town.refreshes() <= 1
+    app.sync_now()
+    app.settle()
+    assert abs(app.session_status()["clock_offset_ms"] + hours * 3_600_000) < 600_000
+
+
+def test_SES_8_the_first_user_s_session_is_revoked_after_the_second_has_signed_in(
+    sign_in: MakeUser, town: Town
+) -> None:
+    # Given a user who logged out offline, and another who signs in before the revoke could be sent
+    user = sign_in()
+    user.app.go_offline()
+    user.app.session_logout()
+    other = town.person(town.organisation())
+    user.phone.network.up = True
+    app: App = user.app
+    app.session_start({"session": town.session(other)})
+    assert len(town.control.sessions(user.person.id)) == 1
+    # When the phone is online again
+    app.network_set({"online": True})
+    app.settle()
+    # Then the first one's session is ended, and the second one's is untouched
+    assert town.control.sessions(user.person.id) == []
+    assert len(town.control.sessions(other.id)) == 1
+    assert app.screen["screen"] == "home"
+    assert app.session_status()["user_id"] == other.id
