@@ -10,7 +10,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := lib
 
-VERSION := 0.1.0
+VERSION := $(shell sed -n "s/.*\"\(.*\)\".*/\1/p" Sources/Base/Version.swift)
 PREFIX ?= /usr/local
 SWIFT ?= swift
 SWIFT_BIN := $(dir $(shell command -v $(SWIFT)))
@@ -65,6 +65,10 @@ deps: .build/deps.stamp .venv/stamp
 	@mkdir -p .build
 	@echo 'HOLDFAST_1 { global: holdfast_*; local: *; };' > $@
 
+.build/holdfast_http.map: Makefile
+	@mkdir -p .build
+	@echo 'HOLDFAST_HTTP_1 { global: holdfast_http_*; local: *; };' > $@
+
 # Small first: the database and the disk take the time, not our instructions. Sections by function let the linker
 # drop the copies that generic code leaves behind.
 SMALL := -Osize -enforce-exclusivity=unchecked -Xfrontend -function-sections -Xllvm -enable-machine-outliner=always
@@ -87,9 +91,9 @@ build/lib-runtime/libholdfast.so: .build-runtime/release/libHoldfastStatic.a .bu
 	  -L$(TOOLCHAIN)/lib/swift_static/linux -lswiftCore $(LINK) $(LIBRARIES) -lstdc++ -lm -ldl -pthread
 	@strip $@
 
-build/lib/libholdfast_http.so: $(HTTP_SOURCES) $(wildcard Sources/HoldfastHTTP/*.h Sources/HoldfastHTTP/include/*.h) build/lib/libholdfast.so
+build/lib/libholdfast_http.so: $(HTTP_SOURCES) $(wildcard Sources/HoldfastHTTP/*.h Sources/HoldfastHTTP/include/*.h) build/lib/libholdfast.so .build/holdfast_http.map
 	@$(CLANG) -shared -fPIC -O2 -fvisibility=hidden -Wall -Wextra -Werror -pthread -Iinclude -ISources/HoldfastHTTP/include \
-	  -o $@ $(HTTP_SOURCES) -Wl,-z,relro,-z,now,-soname,libholdfast_http.so -Lbuild/lib -lholdfast -lcurl -ljansson -Wl,-rpath,'$$ORIGIN'
+	  -o $@ $(HTTP_SOURCES) -Wl,--version-script=.build/holdfast_http.map,-z,nodelete,-z,relro,-z,now,-soname,libholdfast_http.so -Lbuild/lib -lholdfast -lcurl -ljansson -Wl,-rpath,'$$ORIGIN'
 	@strip $@
 
 build/include/holdfast.h: include/holdfast.h include/holdfast.schema.json include/module.modulemap \

@@ -41,7 +41,9 @@ let package = Package(
     core("Supabase", on: ["Policy", "Vault"]),
     core("Engine", on: ["Store", "Policy", "Supabase"]),
     core("Holdfast", on: ["Engine", "CHoldfast"]),
-    .target(name: "HoldfastHTTP", dependencies: ["CHoldfast"]),
+    .target(
+      name: "HoldfastHTTP", dependencies: ["CHoldfast"],
+      cSettings: [.headerSearchPath("../../include")]),
     tests(of: "Base"),
     tests(of: "Vault", on: ["Base"]),
     tests(of: "Store", on: ["Vault", "Base"]),

@@ -62,6 +62,17 @@ public struct Fields {
     return text
   }
 
+  /// Text that must not become a Swift String: 1 to `maximum` bytes.
+  @inline(never)
+  public func text(_ name: String, maximum: Int) throws(Failure) -> JSON {
+    let value = try required(name)
+    guard let count = value.withUTF8({ $0.count }) else { throw wrongType(name, "a string") }
+    guard count > 0, count <= maximum else {
+      throw invalid(name, "1 to \(maximum) bytes are expected")
+    }
+    return value
+  }
+
   @inline(never)
   public func string(ifPresent name: String, maximum: Int = 4096) throws(Failure) -> String? {
     optional(name) == nil ? nil : try string(name, maximum: maximum)

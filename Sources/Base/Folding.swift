@@ -14,7 +14,8 @@ public enum Folding {
       } else if let letters = latin(value) {
         result.append(contentsOf: letters.utf8)
       } else {
-        result.append(contentsOf: String(scalar).lowercased().utf8)
+        let lower = Unicode.Scalar(otherAlphabet(value)) ?? scalar
+        result.append(contentsOf: String(lower).utf8)
       }
     }
     return result
@@ -30,6 +31,16 @@ public enum Folding {
       at += 1
     }
     return false
+  }
+
+  /// Greek and Cyrillic capitals in lower case; the standard library's tables of every alphabet would
+  /// weigh more than all of this module.
+  private static func otherAlphabet(_ value: UInt32) -> UInt32 {
+    switch value {
+    case 0x391...0x3A9, 0x410...0x42F: return value + 0x20
+    case 0x400...0x40F: return value + 0x50
+    default: return value
+    }
   }
 
   /// Latin-1 Supplement and Latin Extended-A.

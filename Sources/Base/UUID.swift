@@ -29,6 +29,18 @@ public struct UUID: Hashable, Comparable, Sendable {
     low = words.1
   }
 
+  /// Sixteen bytes, of whatever meaning.
+  public init?(bytes: [UInt8]) {
+    guard bytes.count == 16 else { return nil }
+    var words: (UInt64, UInt64) = (0, 0)
+    for (index, byte) in bytes.enumerated() {
+      if index < 8 { words.0 = words.0 << 8 | UInt64(byte) }
+      if index >= 8 { words.1 = words.1 << 8 | UInt64(byte) }
+    }
+    high = words.0
+    low = words.1
+  }
+
   /// Version 7: ordered by time, so that the server's index stays compact.
   public init(version7At milliseconds: Int64, random: (UInt64, UInt64)) {
     high = UInt64(clamping: milliseconds) << 16 | 0x7000 | random.0 & 0x0FFF

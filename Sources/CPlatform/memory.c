@@ -23,31 +23,33 @@ PLATFORM_HIDDEN void arc4random_buf(void *bytes, size_t count) {
   }
 }
 
-static void zeroing_free(void *bytes) {
+/* The libraries are linked with --wrap=free: every free() of ours becomes __wrap_free(), so that no
+ * string or array outlives its use in the process's memory. Tests link without, hence weak. */
+PLATFORM_HIDDEN void __real_free(void *bytes) __attribute__((weak));
+
+static void plain_free(void *bytes) {
+  if (__real_free != NULL)
+    __real_free(bytes);
+  else
+    free(bytes);
+}
+
+PLATFORM_HIDDEN void __wrap_free(void *bytes) {
   if (bytes == NULL)
     return;
   explicit_bzero(bytes, malloc_usable_size(bytes));
-  free(bytes);
-}
-
-/* Every free() of this library zeroes first: the linker turns them into this one (--wrap=free), so
- * that no string or array of ours outlives its use in the process's memory. */
-PLATFORM_HIDDEN void __real_free(void *bytes) __attribute__((weak));
-PLATFORM_HIDDEN void __wrap_free(void *bytes) {
-  if (bytes == NULL || __real_free == NULL)
-    return;
-  explicit_bzero(bytes, malloc_usable_size(bytes));
-  __real_free(bytes);
+  plain_free(bytes);
 }
 
 void platform_install_zeroing_allocator(void) {
   json_malloc_t allocate = NULL;
   json_free_t release = NULL;
+  json_free_t plain = __real_free != NULL ? __real_free : free;
   json_get_alloc_funcs(&allocate, &release);
   /* jansson's hook serves the whole process. Over plain malloc and free it is safe at any moment:
-   * what was taken before is released as well by zeroing_free, and the other way round. */
-  if (allocate == malloc && release == free)
-    json_set_alloc_funcs(malloc, zeroing_free);
+   * what was taken before is released as well by __wrap_free, and the other way round. */
+  if (allocate == malloc && release == plain)
+    json_set_alloc_funcs(malloc, __wrap_free);
 }
 
 /* ---- replies ---- */

@@ -236,13 +236,17 @@ extension Engine {
   ) throws(Failure) {
     let keys = try keys()
     let org = cacheTag(pull.org, open, keys)
-    var tags: Set<[UInt8]> = []
-    for id in seen { tags.insert(keys.lookup.tag("contact", open.owner, id.bytes)) }
+    var tags: Set<UUID> = []
+    for id in seen {
+      if let tag = UUID(bytes: keys.lookup.tag("contact", open.owner, id.bytes)) {
+        tags.insert(tag)
+      }
+    }
     try withCache { (cache) throws(Failure) in
       try cache.database.transaction { () throws(Failure) in
         var gone: [[UInt8]] = []
         try cache.contacts.each(of: org) { (row, _) throws(Failure) in
-          if !tags.contains(row) { gone.append(row) }
+          if let tag = UUID(bytes: row), !tags.contains(tag) { gone.append(row) }
         }
         for row in gone { try cache.contacts.remove(row: row) }
         if var entry = try cache.sources.read(.contacts, of: org) {
@@ -315,12 +319,10 @@ extension Engine {
   public func contactSearch(_ request: JSON) throws(Failure) -> JSON {
     let fields = try Fields(request, known: ["query", "limit"])
     let (open, org) = try requireOrganisation()
-    var query = ""
-    if let value = fields.optional("query") {
-      guard let text = value.string else { throw fields.wrongType("query", "a string") }
-      guard text.utf8.count <= 256 else { throw fields.invalid("query", "at most 256 bytes") }
-      query = text
+    guard let query = try fields.required("query").string else {
+      throw fields.wrongType("query", "a string")
     }
+    guard query.utf8.count <= 256 else { throw fields.invalid("query", "at most 256 bytes") }
     let limit = try fields.integer(ifPresent: "limit", in: 1...200) ?? 50
     let tag = cacheTag(org.orgID, open, try keys())
     let asOf = try withCache { (cache) throws(Failure) in

@@ -96,10 +96,16 @@ extension Engine {
   }
 
   private func store(
-    _ list: [Membership], _ open: OpenSession, _ now: Instant
+    _ listed: [Membership], _ open: OpenSession, _ now: Instant
   ) throws(Failure) {
     let before = open.memberships
     let known = open.chosen
+    var list = listed
+    // The chosen one is kept when it has gone, so that the user can be told which it was.
+    if var gone = known, !listed.contains(where: { $0.orgID == gone.orgID }) {
+      gone.active = false
+      list.append(gone)
+    }
     let keys = try keys()
     let sealed = try open.vault.seal(
       ["memberships": .array(list.map { $0.json })],

@@ -134,8 +134,8 @@ extension Engine {
         AuthRequests.user(backend, bearer: open.accessToken), .validate, open.generation, now)
     case .guardian(let open):
       return try fly(
-        RestRequests.memberships(backend, bearer: open.accessToken), .guardian, open.generation,
-        now)
+        RestRequests.memberships(backend, user: open.userID, bearer: open.accessToken), .guardian,
+        open.generation, now)
     case .signIn(let exchange):
       return try fly(
         try exchange.request(backend), .signIn(exchange), try sessions.read().generation, now)

@@ -100,28 +100,24 @@ extension Engine {
     _ = try keys()
     if fields.optional("callback_url") != nil { return try completeInBrowser(fields) }
     if fields.optional("id_token") != nil {
-      _ = try fields.string("id_token", maximum: 16_384)
-      _ = try fields.string("nonce")
       guard let method = try method(fields, flow: .idToken) else {
         throw Failure(.signInUnknownMethod, "no method with this flow", field: "/id_token")
       }
       return try begin(
         .idToken(
-          provider: method.provider, token: try fields.required("id_token"),
-          nonce: try fields.required("nonce")))
-    }
-    _ = try fields.string("email")
-    guard try fields.required("password").kind == .string else {
-      throw fields.wrongType("password", "a string")
+          provider: method.provider, token: try fields.text("id_token", maximum: 16_384),
+          nonce: try fields.text("nonce", maximum: 1024)))
     }
     if fields.optional("method") != nil { _ = try method(fields, flow: .password) }
     return try begin(
-      .password(email: try fields.required("email"), password: try fields.required("password")))
+      .password(
+        email: try fields.text("email", maximum: 320),
+        password: try fields.text("password", maximum: 1024)))
   }
 
   private func completeInBrowser(_ fields: Fields) throws(Failure) -> JSON {
     let callback = try Callback.read(
-      try fields.string("callback_url", maximum: 8192), redirectURL: configuration.redirectURL)
+      try fields.text("callback_url", maximum: 8192), redirectURL: configuration.redirectURL)
     switch callback {
     case .foreign:
       throw Failure(

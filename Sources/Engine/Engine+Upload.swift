@@ -66,7 +66,7 @@ extension Engine {
       return nil
     }
     var batch = UploadBatch(owner: open.owner, org: head.org, kind: kind, items: [])
-    var bodies: [(id: UUID, row: JSON)] = []
+    var bodies: [UUID: JSON] = [:]
     for row in rows {
       guard let item = try readItem(row, open.queueKey) else {
         try park([row], Parking(code: Word.rejected.rawValue), now)
@@ -76,13 +76,12 @@ extension Engine {
         UploadBatch.Item(
           sequence: row.sequence, tag: row.item, id: item.id, attempts: row.attempts,
           denials: row.denials))
-      bodies.append((item.id, item.row(kind, user: open.userID)))
+      bodies[item.id] = item.row(kind, user: open.userID)
     }
     batch.items.sort { $0.id < $1.id }
-    bodies.sort { $0.id < $1.id }
     let request = RestRequests.upload(
-      configuration.backend, kind: kind, columns: head.columns(kind), rows: bodies.map { $0.row },
-      bearer: open.accessToken)
+      configuration.backend, kind: kind, columns: head.columns(kind),
+      rows: batch.items.compactMap { bodies[$0.id] }, bearer: open.accessToken)
     return try fly(request, .upload(batch), open.generation, now)
   }
 
@@ -253,10 +252,9 @@ extension Engine {
 
   /// Two halves that travel apart.
   private func split(_ batch: UploadBatch) throws(Failure) {
-    let ordered = batch.items.sorted { $0.sequence < $1.sequence }
-    let middle = ordered.count / 2
+    let middle = batch.items.count / 2
     try main.transaction { () throws(Failure) in
-      for half in [ordered[..<middle], ordered[middle...]] {
+      for half in [batch.items[..<middle], batch.items[middle...]] {
         let cohort = try meta.next(.cohort)
         for item in half {
           try queue.settle(item.sequence, .pending)

@@ -22,7 +22,7 @@ struct EventQueue {
   mutating func drain() -> [JSON] {
     let result = once
     once = []
-    return result
+    return result + once
   }
 }
 
@@ -51,17 +51,21 @@ extension Engine {
   }
 
   func takeEvents() throws(Failure) -> [JSON] {
-    var result = events.drain()
+    var once = events.drain()[...]
+    var result: [JSON] = []
     if let keys = ring.keys {
       for (sequence, sealed) in try notices.all(for: try sessions.read().owner, limit: 200) {
         // One that does not open was sealed by another device's key: it says nothing here.
         if let event = try keys.notices.openJSON(sealed, Engine.noticeContext(sequence)) {
+          while let first = once.first, first["seq"]?.int ?? 0 < sequence {
+            result.append(first)
+            once = once.dropFirst()
+          }
           result.append(event)
         }
         events.delivered = max(events.delivered, sequence)
       }
     }
-    result.sort { ($0["seq"]?.int ?? 0) < ($1["seq"]?.int ?? 0) }
-    return result
+    return result + once
   }
 }

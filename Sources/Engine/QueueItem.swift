@@ -56,12 +56,11 @@ struct QueueItem {
     return row
   }
 
-  /// The columns that the row has, in a stable order.
+  /// The columns that the row has, in the kind's order.
   func columns(_ kind: QueueKind) -> [String] {
     var result = ["id", "org_id"]
     if kind.hasUser { result.append("user_id") }
-    result += payload.members.map { $0.key }.sorted()
-    return result
+    return result + kind.columns.filter { payload[$0] != nil }
   }
 
   static func context(_ item: [UInt8], _ owner: [UInt8], _ column: String) -> SealContext {

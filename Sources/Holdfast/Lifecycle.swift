@@ -6,8 +6,7 @@ import Vault
 
 @c @implementation
 public func holdfast_version() -> UnsafePointer<CChar>? {
-  let version: StaticString = "0.1.0"
-  return UnsafeRawPointer(version.utf8Start).assumingMemoryBound(to: CChar.self)
+  UnsafeRawPointer(Version.text.utf8Start).assumingMemoryBound(to: CChar.self)
 }
 
 @c @implementation
@@ -31,11 +30,10 @@ public func holdfast_open(
       Boundary.release(object)
       throw Failure(.handleTooMany, "too many handles or descriptors are open")
     }
-    let version = holdfast_version().map { String(cString: $0) }
     let status: Int32
     do throws(Failure) {
       status = try Boundary.answer(
-        ["version": JSON(version), "recovered": .bool(engine.recovered)], .ok, reply)
+        ["version": .string(Version.text.description), "recovered": .bool(engine.recovered)], .ok, reply)
     } catch {
       Boundary.release(platform_handle_close(handle))
       throw error

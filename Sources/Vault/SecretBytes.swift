@@ -1,5 +1,5 @@
 public import Base
-public import CSodium
+import CSodium
 
 /// Bytes that must not outlive their use: zeroed when released, and never a Swift String or Array.
 public final class SecretBytes {
