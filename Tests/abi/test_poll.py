@@ -41,7 +41,7 @@ def test_each_request_is_handed_out_once(sign_in: MakeUser) -> None:
     assert user.app.complete({"id": 999_999, "error": "offline"}) == {"accepted": False}
 
 
-def test_an_item_in_flight_cannot_be_changed(sign_in: MakeUser) -> None:
+def test_QUE_9_an_item_in_flight_cannot_be_changed(sign_in: MakeUser) -> None:
     user = sign_in()
     item = user.app.register()
     request = take(user, "upload")

@@ -4,21 +4,27 @@
  * were. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <unistd.h>
 
+static volatile int full = 0;
 static volatile long armed = -1;
 static volatile long count = 0;
 
 void killer_arm(long n);
+void killer_disk_full(int on);
 long killer_disarm(void);
 
 void killer_arm(long n) {
   count = 0;
   armed = n;
 }
+
+/* From now on every write fails as on a full disk, until it is switched off. */
+void killer_disk_full(int on) { full = on; }
 
 long killer_disarm(void) {
   armed = -1;
@@ -33,18 +39,29 @@ static void point(void) {
     kill(getpid(), SIGKILL);
 }
 
+static ssize_t no_room(void) {
+  errno = ENOSPC;
+  return -1;
+}
+
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
 ssize_t write(int descriptor, const void *data, size_t size) {
   point();
+  if (full)
+    return no_room();
   return NEXT(write)(descriptor, data, size);
 }
 ssize_t pwrite(int descriptor, const void *data, size_t size, off_t offset) {
   point();
+  if (full)
+    return no_room();
   return NEXT(pwrite)(descriptor, data, size, offset);
 }
 ssize_t pwrite64(int descriptor, const void *data, size_t size, off64_t offset) {
   point();
+  if (full)
+    return no_room();
   return NEXT(pwrite64)(descriptor, data, size, offset);
 }
 int fsync(int descriptor) {

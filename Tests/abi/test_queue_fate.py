@@ -1,0 +1,505 @@
+"""What becomes of an item: sent, held, parked, changed, cancelled; never lost, never twice."""
+
+from __future__ import annotations
+
+import json
+import random
+import uuid
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from holdfast import HoldfastError
+
+from conftest import MakeUser, SignedIn
+from support import children
+from support.town import Town
+
+BAD = {"minutes": 100_000}
+
+
+def stored(town: Town, user: SignedIn) -> set[str]:
+    """The ids that the server has."""
+    return {str(row["id"]) for row in town.activities(user.person)}
+
+
+def drained(user: SignedIn) -> dict[str, Any]:
+    """Send what can be sent; the event that says how it went."""
+    if not user.app.of_type("sync_completed"):
+        user.app.settle_until("sync_completed", within_s=7200)
+    return user.app.of_type("sync_completed")[-1]
+
+
+def test_QUE_1_the_process_dies_at_any_write_of_a_registration(
+    sign_in: MakeUser, killer: Path, tmp_path: Path
+) -> None:
+    # Given three acknowledged items
+    user = sign_in()
+    user.app.go_offline()
+    ids = [user.app.register(minutes=1 + number) for number in range(3)]
+    user.phone.close()
+    fourth = "01976b36-0000-7000-8000-0000000c0de4"
+    request = json.dumps(
+        {"kind": "activity", "id": fourth, "payload": {"type": "visit", "minutes": 44}}
+    )
+    found = []
+    for number in range(1, 100):
+        # When the process dies before its n-th change of a file while it adds one, for every n
+        twin = user.phone.twin(tmp_path / f"add-{number}")
+        arguments = [twin.spec(), "queue_add", request, str(number)]
+        ended = children.run("die_during.py", *arguments, env={"LD_PRELOAD": str(killer)})
+        assert not ended.crashed, ended.errors
+        items = twin.start(online=False).queue_list()["items"]
+        twin.close()
+        # Then every acknowledged item is there, and the fourth is whole or not there
+        assert [item["id"] for item in items[:3]] == ids
+        assert [item["payload"]["minutes"] for item in items[:3]] == [1, 2, 3]
+        assert [(i["id"], i["payload"]) for i in items[3:]] in (
+            [],
+            [(fourth, {"type": "visit", "minutes": 44})],
+        )
+        found.append(len(items))
+        if not ended.killed:
+            ended.check()
+            break
+    assert found[0] == 3, "no death came before the commit: the killer did not work"
+    assert found[-1] == 4
+    assert found == sorted(found)
+
+
+def test_QUE_17_a_full_disk_refuses_and_breaks_nothing(
+    sign_in: MakeUser, town: Town, killer: Path
+) -> None:
+    # Given a disk that is full for a while
+    user = sign_in()
+    user.phone.close()
+    # When items are registered before, meanwhile and after
+    ended = children.run("full_disk.py", user.phone.spec(), env={"LD_PRELOAD": str(killer)})
+    # Then those meanwhile are refused with a clear code, and nothing is half-written
+    accepted = ended.check().output.split()
+    user.restart()
+    drained(user)
+    assert stored(town, user) == set(accepted)
+
+
+def test_QUE_19_the_rows_of_a_batch_are_sorted_by_id(sign_in: MakeUser) -> None:
+    user = sign_in()
+    user.app.go_offline()
+    for last in "94173":
+        request: Any = {
+            "kind": "activity",
+            "id": f"01976b36-0000-7000-8000-{uuid.uuid4().hex[:11]}{last}",
+            "payload": {"type": "visit", "minutes": 5},
+            "occurred_at_ms": user.phone.now_ms,
+        }
+        user.app.queue_add(request)
+    user.app.go_online()
+    drained(user)
+    [upload] = [r for r in user.phone.network.sent if r["purpose"] == "upload"]
+    ids = [row["id"] for row in json.loads(upload["body"] or "")]
+    assert len(ids) == 5
+    assert ids == sorted(ids)
+
+
+@pytest.mark.parametrize(("count", "bad"), [(20, 7), (500, 250)])
+def test_QUE_3_one_bad_item_is_parked_alone(
+    sign_in: MakeUser, town: Town, count: int, bad: int
+) -> None:
+    # Given many items, one of which the server will not take
+    user = sign_in()
+    user.app.go_offline()
+    ids = [user.app.register(minutes=1) for _ in range(count)]
+    user.app.queue_edit({"id": ids[bad], "payload": {"type": "visit", **BAD}})
+    user.phone.network.forget()
+    # When they are sent
+    user.app.go_online()
+    done = drained(user)
+    # Then it alone is parked, with the server's reason, after few extra requests
+    assert (done["sent"], done["parked"]) == (count - 1, 1)
+    assert stored(town, user) == set(ids) - {ids[bad]}
+    [parked] = user.app.of_type("item_parked")
+    assert parked["id"] == ids[bad]
+    item = user.app.queue_get({"id": ids[bad]})["item"]
+    assert item["state"] == "parked"
+    assert item["reason"] is not None
+    assert item["reason"]["sqlstate"] == "23514"
+    extra = user.phone.network.count("upload") - 1
+    assert extra <= 2 * count.bit_length() + 2
+
+
+def test_QUE_4_a_parked_item_is_corrected_and_sent(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in()
+    item = user.app.register(**BAD)
+    drained(user)
+    assert [r["code"] for r in user.app.queue_explain()["reasons"]] == ["parked"]
+    [exported] = user.app.queue_export({"state": "parked"})["items"]
+    assert exported["id"] == item
+    assert exported["payload"]["minutes"] == BAD["minutes"]
+    edited = user.app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
+    assert edited["state"] == "pending"
+    user.app.events.clear()
+    assert drained(user)["sent"] == 1
+    assert stored(town, user) == {item}
+
+
+def test_QUE_4_what_is_exported_can_be_registered_again(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in()
+    user.app.go_offline()
+    first = user.app.register(note="æøå")
+    user.app.register(follows=first)
+    exported = user.app.queue_export()["items"]
+    for item in exported:
+        user.app.queue_cancel({"id": item["id"]})
+    assert user.app.queue_list()["items"] == []
+    for item in exported:
+        request: Any = {k: v for k, v in item.items() if k not in {"org_id", "state"}}
+        user.app.queue_add(request)
+    assert user.app.queue_export()["items"] == exported
+    user.app.go_online()
+    assert drained(user)["sent"] == 2
+
+
+def test_QUE_5_a_refused_token_is_refreshed_and_no_attempt_is_charged(
+    sign_in: MakeUser, town: Town
+) -> None:
+    # Given a server that no longer takes the access token
+    user = sign_in()
+    user.app.go_offline()
+    item = user.app.register()
+    body = {"code": "PGRST303", "message": "JWT expired", "details": None, "hint": None}
+    town.control.respond("/rest/v1/activities", 401, body=body)
+    # When the queue is sent
+    user.app.go_online()
+    done = drained(user)
+    # Then there is one refresh, and the item goes on
+    assert (done["sent"], done["parked"]) == (1, 0)
+    assert town.refreshes() == 1
+    assert stored(town, user) == {item}
+
+
+def test_QUE_6_items_of_an_organisation_that_let_the_user_go_are_held(
+    sign_in: MakeUser, town: Town
+) -> None:
+    # Given items of two organisations, one of which has ended the membership
+    user = sign_in()
+    second = town.organisation()
+    town.control.set_membership(user.person.id, second.id, role="peer_mentor")
+    app = user.restart()
+    app.settle()
+    app.go_offline()
+    held = app.register()
+    app.org_select({"org_id": second.id})
+    free = app.register()
+    town.control.set_membership(user.person.id, user.org.id, status="ended")
+    # When they are sent
+    app.go_online()
+    app.settle()
+    for _ in range(5):
+        user.phone.pass_time(60)
+        app.settle()
+    # Then the first is held with the reason, and the other goes on
+    assert stored(town, user) == {free}
+    item = app.queue_get({"id": held})["item"]
+    assert item["state"] == "waiting"
+    assert item["reason"] is not None
+    assert "organisation" in [r["code"] for r in app.queue_explain()["reasons"]]
+    assert app.of_type("item_parked") == []
+    # and a restored membership releases it
+    town.control.set_membership(user.person.id, user.org.id, status="active")
+    app.session_background()
+    app.session_foreground()
+    app.settle()
+    for _ in range(5):
+        user.phone.pass_time(600)
+        app.settle()
+    assert stored(town, user) == {free, held}
+
+
+def test_QUE_7_retry_after_holds_although_other_requests_succeed(
+    sign_in: MakeUser, town: Town
+) -> None:
+    # Given a phone that comes online, and a server that asks for patience with uploads alone
+    user = sign_in()
+    app = user.app
+    app.go_offline()
+    item = app.register()
+    town.control.respond("/rest/v1/activities", 503, retry_after_s=60, method="POST")
+    user.phone.network.forget()
+    # When everything is sent, and reads succeed meanwhile
+    app.go_online()
+    app.settle()
+    user.phone.pass_time(50)
+    app.sync_now()
+    app.settle()
+    assert "pull" in user.phone.network.purposes()
+    # Then the upload is repeated when the server said, and not before
+    assert user.phone.network.count("upload") == 1
+    user.phone.pass_time(70)
+    app.settle()
+    assert stored(town, user) == {item}
+    assert user.phone.network.count("upload") == 2
+
+
+def test_QUE_8_an_item_waits_for_the_one_it_depends_on(sign_in: MakeUser, town: Town) -> None:
+    # Given an item that follows up another one, which the server refuses
+    user = sign_in()
+    app = user.app
+    app.go_offline()
+    first = app.register(**BAD)
+    added = app.queue_add(
+        {
+            "kind": "activity",
+            "payload": {"type": "visit", "minutes": 5, "follows": first},
+            "depends_on": [first],
+            "occurred_at_ms": user.phone.now_ms,
+        }
+    )
+    assert added["state"] == "waiting"
+    app.go_online()
+    drained(user)
+    # Then it waits, and says why
+    item = app.queue_get({"id": added["id"]})["item"]
+    assert (item["state"], item["depends_on"]) == ("waiting", [first])
+    assert item["reason"] is not None
+    assert item["reason"]["code"] == "dependency_parked"
+    assert stored(town, user) == set()
+    # and goes after the first, once that is right
+    app.queue_edit({"id": first, "payload": {"type": "visit", "minutes": 5}})
+    app.events.clear()
+    drained(user)
+    app.settle()
+    assert stored(town, user) == {first, added["id"]}
+
+
+def test_QUE_8_cancelling_the_first_frees_the_second(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in()
+    app = user.app
+    app.go_offline()
+    first = app.register()
+    second = app.queue_add(
+        {
+            "kind": "activity",
+            "payload": {"type": "visit", "minutes": 5},
+            "depends_on": [first],
+            "occurred_at_ms": user.phone.now_ms,
+        }
+    )["id"]
+    assert app.queue_cancel({"id": first}) == {"id": first, "released": 1}
+    app.go_online()
+    drained(user)
+    assert stored(town, user) == {second}
+
+
+def test_QUE_10_an_id_that_another_tenant_has_is_a_conflict(sign_in: MakeUser, town: Town) -> None:
+    # Given an id that exists where this user cannot see it
+    user, other = sign_in(), sign_in()
+    other.app.queue_add(
+        {
+            "kind": "activity",
+            "id": "01976b36-0000-7000-8000-0000000c0de1",
+            "payload": {"type": "visit", "minutes": 5},
+            "occurred_at_ms": other.phone.now_ms,
+        }
+    )
+    drained(other)
+    try:
+        # When an item with the same id is sent
+        item = user.app.queue_add(
+            {
+                "kind": "activity",
+                "id": "01976b36-0000-7000-8000-0000000c0de1",
+                "payload": {"type": "call", "minutes": 9},
+                "occurred_at_ms": user.phone.now_ms,
+            }
+        )["id"]
+        good = user.app.register()
+        user.app.settle_until("item_parked", within_s=7200)
+        # Then it is parked as a conflict, never taken as stored
+        shown = user.app.queue_get({"id": item})["item"]
+        assert shown["state"] == "parked"
+        assert stored(town, user) == {good}
+        assert [event["id"] for event in user.app.of_type("item_parked")] == [item]
+    finally:
+        town.control.sql("delete from activities where user_id = %s", other.person.id)
+
+
+def test_QUE_11_items_belong_to_their_owner(sign_in: MakeUser, town: Town) -> None:
+    # Given unsent items of a user who logged out
+    user = sign_in()
+    user.app.go_offline()
+    item = user.app.register()
+    assert user.app.session_logout()["unsent"] == 1
+    # When another user signs in, online
+    other = town.person(town.organisation())
+    user.app.go_online()
+    user.app.sign_in(other)
+    user.app.settle()
+    # Then nothing of it is sent or shown, and it is there when the owner signs in again
+    assert town.activities(other) == []
+    assert user.app.queue_list()["items"] == []
+    assert "other_user" in [r["code"] for r in user.app.queue_explain()["reasons"]]
+    user.app.session_logout()
+    user.app.sign_in(user.person)
+    drained(user)
+    assert stored(town, user) == {item}
+
+
+def test_QUE_12_only_an_explicit_discard_deletes(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in()
+    user.app.go_offline()
+    for _ in range(3):
+        user.app.register()
+    with pytest.raises(HoldfastError) as caught:
+        user.app.session_logout({"discard": True, "confirm_unsent": 2})
+    assert (caught.value.code, caught.value.status) == ("session.confirm_unsent", 4)
+    assert caught.value.detail == {"unsent": 3}
+    assert user.app.session_status()["state"] == "active"
+    assert user.app.session_logout({"discard": True, "confirm_unsent": 3})["unsent"] == 3
+    user.app.go_online()
+    user.app.sign_in(user.person)
+    user.app.settle()
+    assert user.app.queue_list()["items"] == []
+    assert town.activities(user.person) == []
+
+
+@pytest.mark.parametrize(
+    ("payload", "field"),
+    [
+        ({"note": "a\0b"}, "/payload/note"),
+        ({"note": "\ud800"}, "/payload/note"),
+        ({"no\0te": "x"}, None),
+        ({"org_id": "01976b36-0000-7000-8000-000000000001"}, "/payload/org_id"),
+        ({"user_id": "01976b36-0000-7000-8000-000000000001"}, "/payload/user_id"),
+        ({"minutes": 9007199254740993}, "/payload/minutes"),
+        ("text", "/payload"),
+        (None, "/payload"),
+    ],
+)
+def test_QUE_13_invalid_items_are_refused_at_the_door(
+    sign_in: MakeUser,
+    payload: object,
+    field: str | None,
+) -> None:
+    user = sign_in()
+    user.app.go_offline()
+    with pytest.raises(HoldfastError) as caught:
+        user.app.queue_add(cast(Any, {"kind": "activity", "payload": cast(Any, payload)}))
+    assert caught.value.status == 1
+    if field is not None:
+        assert caught.value.field == field, str(caught.value)
+    assert user.app.queue_list()["items"] == []
+
+
+def test_QUE_15_two_processes_drain_the_same_queue(sign_in: MakeUser, town: Town) -> None:
+    # Given two handles on one folder, as two processes have them, and a long queue
+    user = sign_in()
+    first = user.app
+    first.go_offline()
+    user.phone.app = None
+    second = user.phone.start(online=False)
+    ids = [first.register(minutes=1 + number % 60) for number in range(30)]
+    try:
+        # When both drain it at once, taking turns
+        user.phone.network.up = True
+        apps = [first, second]
+        for app in apps:
+            app.network_set({"online": True})
+        asked = [(app, app.poll()["requests"]) for app in apps]
+        for app, requests in asked:
+            for request in requests:
+                answer: Any = {"id": request["id"], **user.phone.network(request)}
+                app.complete(answer)
+        for _ in range(5):
+            for app in apps:
+                app.settle()
+            user.phone.pass_time(60)
+            first.clock_set({"now_ms": user.phone.now_ms})
+        # Then each item is sent by one of them, and stored once
+        uploads = town.control.requests("/rest/v1/activities", "POST")
+        assert sum(entry["rows_in"] for entry in uploads) == len(ids)
+        assert stored(town, user) == set(ids)
+        assert first.queue_list()["items"] == second.queue_list()["items"] == []
+    finally:
+        first.close()
+
+
+def noise(data: bytes, first: int) -> bytes:
+    """The data with everything from `first` on overwritten, but for its length."""
+    return data[:first] + random.Random(7).randbytes(len(data) - first)
+
+
+@pytest.mark.parametrize("spared", [0, 4096, 3 / 4])
+def test_QUE_16_a_damaged_file_is_set_aside_and_salvaged(
+    sign_in: MakeUser, town: Town, spared: float
+) -> None:
+    # Given a queue, and a file that is damaged from some point on
+    user = sign_in()
+    user.app.go_offline()
+    ids = [user.app.register(minutes=1 + number % 60, note="x" * 500) for number in range(60)]
+    user.phone.close()
+    database = user.phone.folder / "holdfast.db"
+    data = database.read_bytes()
+    assert len(data) > 40_000
+    for path in user.phone.folder.glob("holdfast.db-*"):
+        path.unlink()
+    point = int(spared * len(data)) if spared < 1 else int(spared)
+    damaged = noise(data, point)
+    database.write_bytes(damaged)
+    # When the app starts
+    app = user.phone.start(online=False)
+    # Then the file is set aside as it was (at once where its beginning is damaged),
+    assert app.opened["recovered"] or spared == 3 / 4
+    app.settle()
+    aside = [path for path in user.phone.folder.iterdir() if ".damaged-" in path.name]
+    assert any(path.read_bytes() == damaged for path in aside), sorted(p.name for p in aside)
+    # the user can sign in, what was readable is there, and an event says what happened
+    app.go_online()
+    if app.screen["screen"] != "home":
+        app.sign_in(user.person)
+    app.settle()
+    for _ in range(3):
+        user.phone.pass_time(60)
+        app.settle()
+    assert app.screen["screen"] == "home"
+    assert stored(town, user) <= set(ids)
+    [event] = app.of_type("storage_recovered")
+    assert event["salvaged"] == len(stored(town, user))
+    # and the next start is an ordinary one
+    app = user.restart()
+    assert app.opened["recovered"] is False
+    assert app.screen["screen"] == "home"
+
+
+def test_QUE_18_why_is_nothing_sent(sign_in: MakeUser, town: Town) -> None:
+    # Given items that stay for every cause there is
+    user = sign_in()
+    app = user.app
+
+    def causes() -> set[str]:
+        reasons = app.queue_explain()["reasons"]
+        assert all(reason["text"] for reason in reasons)
+        return {reason["code"] for reason in reasons}
+
+    # Then one call says why, in words and codes
+    assert causes() == {"nothing_queued"}
+    app.go_offline()
+    app.register()
+    assert causes() == {"offline"}
+    app.go_online()
+    assert causes() == {"ready"}
+    app.settle_until("sync_completed")
+    app.register()
+    town.control.respond("/rest/v1/activities", 503, retry_after_s=60, times=1)
+    app.settle()
+    assert causes() == {"back_off"}
+    [reason] = app.queue_explain()["reasons"]
+    assert reason["until_ms"] is not None
+    assert reason["until_ms"] >= user.phone.now_ms + 59_000
+    user.phone.pass_time(120)
+    while "upload" not in [request["purpose"] for request in app.poll()["requests"]]:
+        pass
+    assert causes() == {"sending"}
+    app.session_lock()
+    assert causes() <= {"locked", "sending"}
+    app.session_logout()
+    assert causes() == {"signed_out"}
