@@ -16,8 +16,6 @@ SWIFT ?= swift
 SWIFT_BIN := $(dir $(shell command -v $(SWIFT)))
 TOOLCHAIN := $(abspath $(SWIFT_BIN)/..)
 CLANG := $(SWIFT_BIN)clang
-TRIPLE := $(shell uname -m)-unknown-linux-gnu
-UNICODE := $(TOOLCHAIN)/lib/swift/embedded/$(TRIPLE)/libswiftUnicodeDataTables.a
 PYTHON := .venv/bin/python
 
 SOURCES := Package.swift $(shell find Sources -name '*.swift' -o -name '*.c' -o -name '*.h' -o -name '*.modulemap') \
@@ -79,7 +77,7 @@ SMALL := -Osize -enforce-exclusivity=unchecked -Xfrontend -function-sections -Xl
 
 build/lib/libholdfast.so: .build-embedded/release/libHoldfastStatic.a .build/holdfast.map
 	@mkdir -p build/lib
-	@$(CLANG) -shared -fuse-ld=lld -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(UNICODE) $(LINK) $(LIBRARIES) -lm
+	@$(CLANG) -shared -fuse-ld=lld -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(LINK) $(LIBRARIES) -lm
 	@strip $@
 
 .build-runtime/release/libHoldfastStatic.a: $(SOURCES) | .build/deps.stamp

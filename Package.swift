@@ -33,7 +33,8 @@ let package = Package(
     .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
     .systemLibrary(name: "CJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
     .systemLibrary(name: "CHoldfast", path: "include"),
-    .target(name: "CPlatform"),
+    .target(
+      name: "CPlatform", cSettings: [.define("HOLDFAST_EMBEDDED", .when(traits: ["Embedded"]))]),
     core("Base", on: ["CPlatform", "CJansson"]),
     core("Vault", on: ["Base", "CSodium"]),
     core("Store", on: ["Vault", "CSQLite"]),

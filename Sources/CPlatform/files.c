@@ -35,14 +35,14 @@ int platform_folder(const char *path) {
   return S_ISDIR(status.st_mode) ? 0 : ENOTDIR;
 }
 
-int platform_read(const char *path, void *bytes, size_t capacity, size_t *length) {
+int platform_read_at(const char *path, int64_t offset, void *bytes, size_t count, size_t *length) {
   *length = 0;
   int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0)
     return errno;
   int result = 0;
-  while (*length < capacity) {
-    ssize_t got = read(file, (char *)bytes + *length, capacity - *length);
+  while (*length < count) {
+    ssize_t got = pread(file, (char *)bytes + *length, count - *length, offset + (off_t)*length);
     if (got == 0)
       break;
     if (got < 0 && errno == EINTR)
@@ -55,6 +55,10 @@ int platform_read(const char *path, void *bytes, size_t capacity, size_t *length
   }
   close(file);
   return result;
+}
+
+int platform_read(const char *path, void *bytes, size_t capacity, size_t *length) {
+  return platform_read_at(path, 0, bytes, capacity, length);
 }
 
 static int sync_folder_of(const char *path) {
@@ -132,6 +136,11 @@ bool platform_exists(const char *path) {
 int64_t platform_size(const char *path) {
   struct stat status;
   return stat(path, &status) == 0 ? (int64_t)status.st_size : -1;
+}
+
+uint64_t platform_file_id(const char *path) {
+  struct stat status;
+  return stat(path, &status) == 0 ? (uint64_t)status.st_ino : 0;
 }
 
 int platform_file_lock(const char *path, bool exclusive, bool wait) {

@@ -48,6 +48,7 @@ extension Engine {
   ) throws(Failure) -> (situation: Situation, row: SessionRow) {
     let now = clock.now()
     let keys = try ring.state(for: main)
+    if owesSalvage, keys == .ready { try carryOver() }
     let row = try sessions.read()
     let record = keys == .ready ? try synchronize(row) : .missing
     let running = occasion == .navigate

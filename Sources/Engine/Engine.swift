@@ -41,7 +41,9 @@ public final class Engine {
   var shown = Shown()
   var contactIndex: ContactIndex?
   /// Damaged files were set aside when the folder was opened.
-  public internal(set) var recovered = false
+  public internal(set) var recovered: Bool
+  /// A file that was set aside still waits for the device key.
+  var owesSalvage = false
 
   /// Opens the files. `keyStore` nil: the built-in file store.
   public init(_ configuration: Configuration, keyStore: (any KeyStore)?) throws(Failure) {
@@ -51,8 +53,14 @@ public final class Engine {
     try Files.makeFolder(configuration.dataFolder)
     ring = KeyRing(keyStore ?? FileKeyStore(folder: configuration.dataFolder + "/keys"))
     holder = Holder(bootID: clock.now().bootID, nonce: Random.word())
-    main = try Files.openMain(in: configuration.dataFolder)
-    try reclaimLeases(at: clock.now())
+    (main, recovered) = try Files.openOrReplaceMain(
+      in: configuration.dataFolder, at: clock.now())
+    do throws(Failure) {
+      owesSalvage = try meta.text(.salvage) != nil
+      try reclaimLeases(at: clock.now())
+    } catch where error.code == .storageDamaged {
+      guard try recover() else { throw error }
+    }
   }
 
   /// Gives back what this handle held. Called once, before the handle is dropped.

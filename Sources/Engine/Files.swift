@@ -14,13 +14,55 @@ enum Files {
     }
   }
 
+  /// Files up to this size are checked whole when opened.
+  private static var checkedSize: Int64 { 1_048_576 }
+
   static func mainPath(in folder: String) -> String { folder + "/holdfast.db" }
   static func cachePath(in folder: String) -> String { folder + "/cache.db" }
 
   static func openMain(in folder: String) throws(Failure) -> Database {
+    // SQLite takes an empty file for a new one and throws its log away, with all that is in it.
+    if platform_size(mainPath(in: folder)) <= 0, platform_size(mainPath(in: folder) + "-wal") > 0 {
+      throw Failure(.storageDamaged, "the data file is empty, and its log is not")
+    }
     let database = try Database(path: mainPath(in: folder), .full)
     try Migrations.main.apply(to: database)
     return database
+  }
+
+  /// Open the main file; a damaged one is set aside first.
+  static func openOrReplaceMain(
+    in folder: String, at now: Instant
+  ) throws(Failure) -> (database: Database, replaced: Bool) {
+    do throws(Failure) {
+      let database = try openMain(in: folder)
+      // A small file is read in less than it takes to open it; damage in a large one shows when its
+      // pages are used.
+      let isSmall = platform_size(mainPath(in: folder)) <= checkedSize
+      if !isSmall { return (database, false) }
+      if try database.isSound() { return (database, false) }
+      database.close()
+      return (try replaceDamaged(in: folder, at: now), true)
+    } catch where error.code == .storageDamaged {
+      return (try replaceDamaged(in: folder, at: now), true)
+    }
+  }
+
+  /// Set a damaged main file aside and note its name in a fresh one. Of several processes that find
+  /// the damage at once, the first one does it; the others open what it made.
+  static func replaceDamaged(in folder: String, at now: Instant) throws(Failure) -> Database {
+    let lock = platform_file_lock(folder + "/recovery.lock", true, true)
+    defer { platform_file_unlock(lock) }
+    if let sound = try? openMain(in: folder), (try? SessionTable(sound).read()) != nil,
+      try sound.isSound()
+    {
+      return sound
+    }
+    let aside = try setAside(mainPath(in: folder), "damaged", at: now.wallMS)
+    let fresh = try openMain(in: folder)
+    let name = aside.utf8.split(separator: UInt8(ascii: "/")).last.map { Array($0) } ?? []
+    try MetaTable(fresh).set(.salvage, .text(String(decoding: name, as: UTF8.self)))
+    return fresh
   }
 
   static func openCache(in folder: String) throws(Failure) -> Database {

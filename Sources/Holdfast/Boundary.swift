@@ -30,7 +30,15 @@ enum Boundary {
     _ body: (Engine, JSON) throws(Failure) -> JSON
   ) -> Int32 {
     do throws(Failure) {
-      return try answer(try body(engine, try read(request)), .ok, reply)
+      let json = try read(request)
+      try engine.followFile()
+      do throws(Failure) {
+        return try answer(try body(engine, json), .ok, reply)
+      } catch where error.code == .storageDamaged {
+        // Once more on a fresh file, with what could be carried over.
+        guard try engine.recover() else { throw error }
+        return try answer(try body(engine, json), .ok, reply)
+      }
     } catch {
       return fail(error, reply)
     }

@@ -56,6 +56,9 @@ public final class Database {
   private var connection: OpaquePointer?
   private var statements: [UInt: OpaquePointer] = [:]
   private var depth = 0
+  private let fileID: UInt64
+  /// SQLite has found the file damaged.
+  public private(set) var isDamaged = false
 
   /// How long a call waits for another process that is writing.
   static var busyTimeoutMS: Int32 { 5000 }
@@ -78,6 +81,7 @@ public final class Database {
     }
     connection = opened
     self.path = path
+    fileID = platform_file_id(path)
     sqlite3_extended_result_codes(connection, 1)
     sqlite3_busy_timeout(connection, Database.busyTimeoutMS)
     do throws(Failure) {
@@ -211,6 +215,20 @@ public final class Database {
     return found
   }
 
+  /// Whether the path still names this file: another process may have set it aside.
+  public var isCurrent: Bool { platform_file_id(path) == fileID }
+
+  /// SQLite's own check of the whole file.
+  public func isSound() throws(Failure) -> Bool {
+    do throws(Failure) {
+      return try first("PRAGMA quick_check(1)") { (row) throws(Failure) in
+        row.text(0) == "ok"
+      } ?? false
+    } catch where error.code == .storageDamaged {
+      return false
+    }
+  }
+
   public var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(connection) }
 
   /// All or nothing. Nested calls join the outermost one.
@@ -257,7 +275,8 @@ public final class Database {
   // MARK: Failures
 
   private func failure(_ result: Int32) -> Failure {
-    Database.failure(result, "a data file could not be read or written")
+    if result & 0xFF == SQLITE_CORRUPT || result & 0xFF == SQLITE_NOTADB { isDamaged = true }
+    return Database.failure(result, "a data file could not be read or written")
   }
 
   static func failure(_ result: Int32, _ message: String) -> Failure {

@@ -16,6 +16,8 @@ public struct MetaTable {
     case lastDrain = "last_drain_ms"
     /// The key store has not yet confirmed that the biometric key is erased.
     case eraseOwed = "erase_owed"
+    /// The name of a damaged file whose contents are still to be carried over.
+    case salvage = "salvage"
   }
 
   let database: Database
@@ -32,6 +34,12 @@ public struct MetaTable {
     try database.first("SELECT value FROM meta WHERE name = ?", .text(name.rawValue)) {
       (row) throws(Failure) in row.blob(0)
     }
+  }
+
+  public func text(_ name: Name) throws(Failure) -> String? {
+    try database.first("SELECT value FROM meta WHERE name = ?", .text(name.rawValue)) {
+      (row) throws(Failure) in row.text(ifPresent: 0)
+    } ?? nil
   }
 
   public func set(_ name: Name, _ value: Value) throws(Failure) {

@@ -73,6 +73,9 @@ PLATFORM_HIDDEN void platform_log(int32_t level, const char *line);
 PLATFORM_HIDDEN int platform_folder(const char *path);
 /* Read at most `capacity` bytes; *length is what was read. */
 PLATFORM_HIDDEN int platform_read(const char *path, void *bytes, size_t capacity, size_t *length);
+/* Read `count` bytes from `offset`; *length is what there was. */
+PLATFORM_HIDDEN int platform_read_at(const char *path, int64_t offset, void *bytes, size_t count,
+                                     size_t *length);
 /* Write a 0600 file in one step: temporary file, sync, rename, sync of the folder. */
 PLATFORM_HIDDEN int platform_write(const char *path, const void *bytes, size_t length);
 /* Like platform_write(), but never over an existing file (EEXIST). */
@@ -81,6 +84,8 @@ PLATFORM_HIDDEN int platform_remove(const char *path);
 PLATFORM_HIDDEN int platform_rename(const char *from, const char *to);
 PLATFORM_HIDDEN bool platform_exists(const char *path);
 PLATFORM_HIDDEN int64_t platform_size(const char *path);
+/* What identifies the file at this path, whatever its name; 0: there is none. */
+PLATFORM_HIDDEN uint64_t platform_file_id(const char *path);
 /* Take the advisory lock of a file, creating it; the descriptor, or -errno (-EAGAIN: held). */
 PLATFORM_HIDDEN int platform_file_lock(const char *path, bool exclusive, bool wait);
 PLATFORM_HIDDEN void platform_file_unlock(int descriptor);

@@ -528,7 +528,8 @@ class StorageRecoveredEvent(TypedDict):
     type: Literal["storage_recovered"]
     file: str
     salvaged: Count
-    lost: Count | None
+    lost: Count
+    session: bool
     message: Message
 
 

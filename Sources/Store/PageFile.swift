@@ -1,0 +1,86 @@
+import CPlatform
+
+/// The pages of an SQLite file and of the log beside it, read without SQLite, for files that SQLite
+/// refuses. Format: https://www.sqlite.org/fileformat2.html
+final class PageFile {
+  let pageSize: Int
+  let pageCount: Int
+  private let path: String
+  /// Where in the log the newest committed image of a page stands.
+  private var logged: [UInt32: Int64] = [:]
+
+  init(path: String) {
+    self.path = path
+    let header = PageFile.read(path, at: 0, count: 100)
+    let log = PageFile.read(path + "-wal", at: 0, count: 32)
+    // Of a file whose header is gone: the log's, or SQLite's default since 2016.
+    pageSize =
+      PageFile.pageSize(header) ?? PageFile.logPageSize(log) ?? 4096
+    pageCount = Int(clamping: (platform_size(path) + Int64(pageSize) - 1) / Int64(pageSize))
+    readLog(log)
+  }
+
+  private static func read(_ path: String, at offset: Int64, count: Int) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: count)
+    var length = 0
+    guard platform_read_at(path, offset, &bytes, count, &length) == 0 else { return [] }
+    return Array(bytes[0..<length])
+  }
+
+  private static func valid(_ size: Int) -> Int? {
+    size >= 512 && size <= 65536 && size & (size - 1) == 0 ? size : nil
+  }
+
+  private static func pageSize(_ header: [UInt8]) -> Int? {
+    guard header.count == 100, header.starts(with: "SQLite format 3\0".utf8) else { return nil }
+    let size = Int(header[16]) << 8 | Int(header[17])
+    return valid(size == 1 ? 65536 : size)
+  }
+
+  private static func logPageSize(_ log: [UInt8]) -> Int? {
+    guard log.count == 32, word(log, 0) & ~1 == 0x377f_0682 else { return nil }
+    return valid(Int(word(log, 8)))
+  }
+
+  static func word(_ bytes: [UInt8], _ at: Int) -> UInt32 {
+    UInt32(bytes[at]) << 24 | UInt32(bytes[at + 1]) << 16 | UInt32(bytes[at + 2]) << 8
+      | UInt32(bytes[at + 3])
+  }
+
+  /// Frames of this log's generation, up to the last commit. Checksums are not verified: what is
+  /// taken from a page is authenticated by its seal.
+  private func readLog(_ header: [UInt8]) {
+    guard PageFile.logPageSize(header) == pageSize else { return }
+    var at: Int64 = 32
+    var open: [(page: UInt32, at: Int64)] = []
+    while true {
+      let frame = PageFile.read(path + "-wal", at: at, count: 24)
+      guard frame.count == 24, frame[8..<16].elementsEqual(header[16..<24]) else { return }
+      open.append((PageFile.word(frame, 0), at + 24))
+      if PageFile.word(frame, 4) != 0 {
+        for item in open { logged[item.page] = item.at }
+        open = []
+      }
+      at += 24 + Int64(pageSize)
+    }
+  }
+
+  /// The newest image of a page, numbered from 1; nil when it is not whole.
+  func page(_ number: UInt32) -> [UInt8]? {
+    guard number > 0 else { return nil }
+    let bytes: [UInt8]
+    if let at = logged[number] {
+      bytes = PageFile.read(path + "-wal", at: at, count: pageSize)
+    } else {
+      bytes = PageFile.read(path, at: Int64(number - 1) * Int64(pageSize), count: pageSize)
+    }
+    return bytes.count == pageSize ? bytes : nil
+  }
+
+  /// The highest page number there is.
+  var last: UInt32 {
+    var result = UInt32(clamping: pageCount)
+    for number in logged.keys { result = max(result, number) }
+    return result
+  }
+}

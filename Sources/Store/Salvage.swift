@@ -1,0 +1,200 @@
+public import Base
+
+/// Rows of a damaged file: whatever leaf pages of its tables still hold, whether or not the pages
+/// above them, the schema or the header can be read.
+public final class Salvage {
+  /// A row as it stands in a page: its key, and its columns.
+  public struct Record {
+    public let rowID: Int64
+    public let columns: [Value]
+  }
+
+  private let file: PageFile
+  /// Leaf pages that are there and could not be understood.
+  public private(set) var unreadablePages: Int64 = 0
+
+  /// `path` is the damaged file's; its log is found beside it.
+  public init(path: String) { file = PageFile(path: path) }
+
+  public func each(_ body: (Record) throws(Failure) -> Void) throws(Failure) {
+    var number: UInt32 = 1
+    while number <= file.last {
+      if let page = file.page(number) {
+        try readLeaf(page, at: number == 1 ? 100 : 0, body)
+      } else {
+        unreadablePages += 1
+      }
+      number += 1
+    }
+  }
+
+  /// A leaf page of a table: type 13, a list of cell offsets, cells of (size, key, record).
+  private func readLeaf(
+    _ page: [UInt8], at start: Int, _ body: (Record) throws(Failure) -> Void
+  ) throws(Failure) {
+    guard page[start] == 13 else { return }
+    let count = Int(page[start + 3]) << 8 | Int(page[start + 4])
+    guard start + 8 + 2 * count <= page.count else {
+      unreadablePages += 1
+      return
+    }
+    for index in 0..<count {
+      let pointer = start + 8 + 2 * index
+      var reader = Reader(bytes: page, at: Int(page[pointer]) << 8 | Int(page[pointer + 1]))
+      guard let size = reader.varint(), let key = reader.varint(), size >= 0,
+        let payload = payload(page, reader.at, size), let columns = Salvage.columns(payload)
+      else { continue }
+      try body(Record(rowID: key, columns: columns))
+    }
+  }
+
+  /// A cell's payload, with what overflows onto other pages.
+  private func payload(_ page: [UInt8], _ start: Int, _ size: Int64) -> [UInt8]? {
+    guard let total = Int(exactly: size), total <= 1 << 24, start <= page.count else { return nil }
+    let usable = file.pageSize
+    var local = total
+    if total > usable - 35 {
+      let least = (usable - 12) * 32 / 255 - 23
+      let fitting = least + (total - least) % (usable - 4)
+      local = fitting <= usable - 35 ? fitting : least
+    }
+    guard start + local <= page.count else { return nil }
+    var result = Array(page[start..<start + local])
+    guard local < total else { return result }
+    guard start + local + 4 <= page.count else { return nil }
+    var next = PageFile.word(page, start + local)
+    while result.count < total {
+      guard let more = file.page(next) else { return nil }
+      result.append(contentsOf: more[4..<min(more.count, 4 + total - result.count)])
+      next = PageFile.word(more, 0)
+    }
+    return result
+  }
+
+  /// A record: the size of its header, a type per column, then the values.
+  private static func columns(_ record: [UInt8]) -> [Value]? {
+    var header = Reader(bytes: record, at: 0)
+    guard let headerSize = header.varint().flatMap({ Int(exactly: $0) }), headerSize > 0,
+      headerSize <= record.count
+    else { return nil }
+    var values = Reader(bytes: record, at: headerSize)
+    var result: [Value] = []
+    while header.at < headerSize {
+      guard let type = header.varint(), let value = values.value(type) else { return nil }
+      result.append(value)
+    }
+    return result
+  }
+
+  private struct Reader {
+    let bytes: [UInt8]
+    var at: Int
+
+    /// Seven bits a byte, the ninth byte whole.
+    mutating func varint() -> Int64? {
+      var result: UInt64 = 0
+      for index in 0..<9 {
+        guard at >= 0, at < bytes.count else { return nil }
+        let byte = bytes[at]
+        at += 1
+        if index == 8 { return Int64(bitPattern: result << 8 | UInt64(byte)) }
+        result = result << 7 | UInt64(byte & 0x7F)
+        if byte & 0x80 == 0 { return Int64(bitPattern: result) }
+      }
+      return nil
+    }
+
+    mutating func value(_ type: Int64) -> Value? {
+      switch type {
+      case 0: return .null
+      case 1...4: return integer(Int(type))
+      case 5: return integer(6)
+      case 6, 7: return integer(8)
+      case 8: return .int(0)
+      case 9: return .int(1)
+      case 12...: return bytes(Int(clamping: (type - 12) / 2), isText: type & 1 == 1)
+      default: return nil
+      }
+    }
+
+    private mutating func integer(_ size: Int) -> Value? {
+      guard at + size <= bytes.count else { return nil }
+      var result: Int64 = bytes[at] & 0x80 == 0 ? 0 : -1
+      for byte in bytes[at..<at + size] { result = result << 8 | Int64(byte) }
+      at += size
+      return .int(result)
+    }
+
+    private mutating func bytes(_ size: Int, isText: Bool) -> Value? {
+      guard size <= bytes.count - at else { return nil }
+      let part = bytes[at..<at + size]
+      at += size
+      return isText ? .text(String(decoding: part, as: UTF8.self)) : .blob(Array(part))
+    }
+  }
+}
+
+extension Value {
+  public var int: Int64? { if case .int(let value) = self { value } else { nil } }
+  public var blob: [UInt8]? { if case .blob(let value) = self { value } else { nil } }
+  public var text: String? { if case .text(let value) = self { value } else { nil } }
+}
+
+extension QueueRow {
+  /// A row of the queue, by its form: the tags have their length, state and sizes are numbers.
+  public init?(_ record: Salvage.Record) {
+    let columns = record.columns
+    guard columns.count == 17, let item = columns[1].blob, let owner = columns[2].blob,
+      let org = columns[3].blob, let shape = columns[4].blob,
+      item.count == 16, owner.count == 16, org.count == 16, shape.count == 16,
+      let state = columns[5].int.flatMap({ ItemState(rawValue: $0) }),
+      let hold = columns[6].int.flatMap({ Hold(rawValue: $0) }),
+      let created = columns[11].int, let size = columns[12].int, let body = columns[15].blob
+    else { return nil }
+    self.init()
+    self.item = item
+    self.owner = owner
+    self.org = org
+    self.shape = shape
+    // Whoever was sending it does so no longer.
+    self.state = state == .sending ? .pending : state
+    self.hold = hold
+    attempts = columns[8].int ?? 0
+    denials = columns[9].int ?? 0
+    notBeforeMS = columns[10].int ?? 0
+    createdMS = created
+    self.size = size
+    self.body = body
+    verdict = columns[16].blob
+  }
+}
+
+extension SessionRow {
+  /// The session row, by its form.
+  public init?(_ record: Salvage.Record) {
+    let columns = record.columns
+    guard record.rowID == 1, columns.count == 20, let generation = columns[1].int,
+      let owner = columns[2].blob, owner.count == 16, let tokens = columns[6].blob
+    else { return nil }
+    self.init()
+    self.generation = generation
+    self.owner = owner
+    self.tokens = tokens
+    ended = columns[3].text
+    wrapDevice = columns[4].blob
+    wrapBiometric = columns[5].blob
+    choice = columns[7].blob
+    memberships = columns[8].blob
+    authenticatedMS = columns[9].int ?? 0
+    validatedMS = columns[10].int ?? 0
+    expiresMS = columns[11].int ?? 0
+    membershipsMS = columns[12].int ?? 0
+    locked = columns[13].int != 0
+    rejections = columns[14].int ?? 0
+    intentMS = columns[15].int ?? 0
+    backgroundWallMS = columns[16].int
+    backgroundMonotonicMS = columns[17].int
+    backgroundBoot = columns[18].text
+    seenWallMS = columns[19].int ?? 0
+  }
+}
