@@ -116,10 +116,11 @@ test: deps lib build/bin/holdfast-tour
 	@$(MAKE) --no-print-directory test-python
 
 test-swift:
-	@$(SWIFT) test --scratch-path .build-test
+	@$(SWIFT) test --scratch-path .build-test 2>&1 | grep -vE '^\[[0-9]+/[0-9]+\]|^◇|✔ (Test|Suite) .* passed' || [ $${PIPESTATUS[0]} = 0 ]
 
 test-python:
-	@$(PYTHON) -m pytest -q Tests bindings
+	@for suite in Tests/backend Tests/http Tests/abi Tests/docs bindings/python; do \
+	  echo "$$suite"; $(PYTHON) -m pytest -q -p no:cacheprovider -n 2 $$suite || exit 1; done
 
 bench: deps lib
 	@$(PYTHON) Tests/benchmarks/bench.py
@@ -133,7 +134,7 @@ format:
 lint: deps
 	@$(SWIFT) format lint -s -r Sources Tests Package.swift
 	@.venv/bin/ruff check bindings Tests examples
-	@.venv/bin/mypy --strict bindings/python/src
+	@cd bindings/python && ../../.venv/bin/mypy --strict src
 
 install: lib
 	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/share/holdfast
