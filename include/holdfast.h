@@ -260,13 +260,15 @@ int32_t holdfast_route_check(holdfast *self, const char *request, char **reply);
 
 /*
  * Register something to be stored on the server, online or not. Durable when the call returns.
- * {"kind":"activity","payload":{...},"id":"uuid"?,"depends_on":["uuid"...]?,"occurred_at_ms":n?}
- * -> {"id":"uuid","state":"pending"|"waiting"}. Without an id a UUIDv7 is made. Organisation and
- * user are the current ones and must not stand in the payload with other values. The same id with
- * the same content is answered as before (no-op).
+ * {"kind":"activity","payload":{...},"id":"uuid"?,"depends_on":["uuid"...]?,"occurred_at_ms":n?,
+ *  "org_id":"uuid"?} -> {"id":"uuid","state":"pending"|"waiting"}. Without an id a UUIDv7 is made.
+ * Organisation and user are the current ones, or an `org_id` of the user's, and must not stand in
+ * the payload with other values. The same id with the same content is answered with the state it
+ * has (no-op). "state" is accepted and ignored: what queue_export gives can be added again.
  * Errors: queue.unknown_kind, queue.invalid_id, queue.invalid_payload, queue.item_too_large,
  * queue.unknown_column, queue.unknown_dependency (INVALID), queue.id_taken (CONFLICT, /id),
- * session.locked, session.none, org.none (STATE), keystore.*, storage.*. Limit: 256 kB per item.
+ * session.locked, session.none, org.none (STATE), org.not_a_member (NOT_FOUND, /org_id),
+ * keystore.*, storage.*. Limit: 256 kB per item.
  * @since 0.1
  */
 int32_t holdfast_queue_add(holdfast *self, const char *request, char **reply);
@@ -274,7 +276,8 @@ int32_t holdfast_queue_add(holdfast *self, const char *request, char **reply);
 /*
  * {"state":"pending|sending|waiting|parked"?,"after":seq?,"limit":1..500=100} ->
  * {"items":[<item>...],"next":seq|null,"counts":{"pending":n,"sending":n,"waiting":n,"parked":n}}
- * in the order of registration. @since 0.1
+ * in the order of registration. One that can no longer be opened is parked as `unreadable`, with an
+ * id made up for it and nothing else, to be cancelled. @since 0.1
  */
 int32_t holdfast_queue_list(holdfast *self, const char *request, char **reply);
 
@@ -283,7 +286,8 @@ int32_t holdfast_queue_list(holdfast *self, const char *request, char **reply);
 int32_t holdfast_queue_get(holdfast *self, const char *request, char **reply);
 
 /* {"id":"uuid","payload":{...}} -> {"id","state"}: replace the payload; a parked item becomes
- * pending. Errors: queue.in_flight (STATE, retryable), queue.not_found, and those of queue_add.
+ * pending. If an earlier attempt had stored the old payload after all, the item is parked as
+ * `unknown_outcome`. Errors: queue.in_flight (STATE, retryable), queue.not_found, and those of queue_add.
  * @since 0.1 */
 int32_t holdfast_queue_edit(holdfast *self, const char *request, char **reply);
 
@@ -294,13 +298,13 @@ int32_t holdfast_queue_cancel(holdfast *self, const char *request, char **reply)
 /* {"id":"uuid"} or {} for all parked -> {"retried":n}. @since 0.1 */
 int32_t holdfast_queue_retry(holdfast *self, const char *request, char **reply);
 
-/* {"state":"..."?} -> {"items":[<what queue_add accepts, and "org_id","state">...]} @since 0.1 */
+/* {"state":"..."?} -> {"items":[<what queue_add accepts>...]} @since 0.1 */
 int32_t holdfast_queue_export(holdfast *self, const char *request, char **reply);
 
 /*
  * Why is nothing sent? {"id":"uuid"?} -> {"reasons":[{"code","text","count","until_ms"|null}...],
  * "counts":{...}}. Codes: nothing_queued, sending, offline, signed_out, locked, token, back_off,
- * organisation, dependency, parked, other_user, ready. @since 0.1
+ * organisation, dependency, parked, other_user, schema_not_ready, ready. @since 0.1
  */
 int32_t holdfast_queue_explain(holdfast *self, const char *request, char **reply);
 

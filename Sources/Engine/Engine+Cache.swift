@@ -150,12 +150,14 @@ extension Engine {
         return try pullFailed(.transient, pull, reply, now)
       }
       try succeed(.rest)
+      try succeed(.pull)
       try apply(rows, pull, open, now)
     case .ids:
       guard let ids = ContactsReply.ids(reply.body) else {
         return try pullFailed(.transient, pull, reply, now)
       }
       try succeed(.rest)
+      try succeed(.pull)
       var next = pull
       next.seen.formUnion(ids)
       if ids.count >= ContactsPull.lastPageBelow, let last = ids.last {
@@ -173,10 +175,10 @@ extension Engine {
   ) throws(Failure) {
     pulls.current = pull
     if verdict == .needsToken {
-      tokenRefused = true
+      try refuseToken(reply, now)
     } else {
       stale = true
-      try backOff(.rest, reply, now)
+      try backOff(verdict == .transient ? .rest : .pull, reply, now)
     }
   }
 
@@ -263,13 +265,13 @@ extension Engine {
     pulls.summary = false
     let verdict = RestClassification.rest(reply.answer)
     guard verdict == .answered, let body = reply.body else {
-      if verdict == .needsToken { tokenRefused = true }
       pulls.summary = true
       stale = true
-      if verdict != .needsToken { try backOff(.rest, reply, now) }
-      return
+      if verdict == .needsToken { return try refuseToken(reply, now) }
+      return try backOff(verdict == .transient ? .rest : .pull, reply, now)
     }
     try succeed(.rest)
+    try succeed(.pull)
     let tag = cacheTag(org, open, try keys())
     let figures = body.kind == .array ? body.elements.first ?? .null : body
     let sealed = try open.vault.seal(
@@ -394,7 +396,7 @@ extension Engine {
       contact = row
       try succeed(.rest)
     } else if verdict == .needsToken {
-      tokenRefused = true
+      try refuseToken(reply, now)
     }
     try events.tell(
       [

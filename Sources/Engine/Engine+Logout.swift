@@ -33,7 +33,7 @@ extension Engine {
       if row.owner != nil { try meta.set(.eraseOwed, .int(1)) }
       try clearSession(ended: nil)
     }
-    readBack = []
+    try abandonReadBack()
     try eraseBiometricKey()
     try backoffs.clear(Service.auth.rawValue)
     let decision = try render(Verdict(.signIn, .signedOut))

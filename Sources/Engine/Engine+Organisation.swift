@@ -87,7 +87,7 @@ extension Engine {
       try store(list, open, now)
       try succeed(.rest)
     } else if verdict == .needsToken {
-      tokenRefused = true
+      try refuseToken(reply, now)
     } else {
       guarding.failed = true
       stale = true
@@ -122,6 +122,7 @@ extension Engine {
         try queue.release(org: orgTag(org.orgID, keys), of: open.owner)
       }
       try holdEnded(list, before ?? [], open, keys)
+      try endDrainIfDone(open.owner, now)
       if let known, known.active, known.orgActive {
         try noticeAccess(known, list.first { $0.orgID == known.orgID }, open)
       }
@@ -148,6 +149,7 @@ extension Engine {
       try queue.hold(org: tag, of: open.owner)
       try purgeCache(of: tag)
     }
+    try queue.forgetDenials(of: open.owner)
   }
 
   private func noticeAccess(

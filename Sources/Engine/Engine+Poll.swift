@@ -7,6 +7,8 @@ import Vault
 /// Services that back off each for themselves.
 enum Service: String {
   case auth, rest
+  /// Reads that fail for reasons of their own: they must not hold uploads up.
+  case pull
 }
 
 /// A request that the host was given and that has no answer yet.
@@ -110,14 +112,19 @@ extension Engine {
     if mayAuth, owesValidation, !isFlying(.validate) { return .validate(open) }
     let mayRest = try backoffs.read(Service.rest.rawValue).notBeforeMS <= now.wallMS
     guard mayRest else { return nil }
+    if let due = try heldDueMS(open, now), due <= 0 { askGuard(now, anew: false) }
     if guarding.wanted, !isFlying(.guard_) { return .guardian(open) }
     if let live = liveRequests.first(where: { !$0.sent }) { return .live(open, live) }
     if !isFlying(.upload) {
-      if let batch = readBack.first { return .readBack(open, batch) }
+      if let batch = readBack.first {
+        if batch.owner == open.owner { return .readBack(open, batch) }
+        try abandonReadBack()
+      }
       try reclaimLeases(at: now)
       try queue.promote(of: open.owner, now: now.wallMS)
       if try queue.has(.pending, of: open.owner) { return .upload(open) }
     }
+    guard try backoffs.read(Service.pull.rawValue).notBeforeMS <= now.wallMS else { return nil }
     return try nextPull(open, now)
   }
 
@@ -234,7 +241,10 @@ extension Engine {
   }
 
   func succeed(_ service: Service) throws(Failure) {
-    if try backoffs.read(service.rawValue).attempts > 0 { try backoffs.clear(service.rawValue) }
+    let known = try backoffs.read(service.rawValue)
+    // An answer to what was sent before the failure does not end the pause.
+    guard known.attempts > 0, known.notBeforeMS <= clock.now().wallMS else { return }
+    try backoffs.clear(service.rawValue)
   }
 
   // MARK: When to come back
@@ -252,7 +262,7 @@ extension Engine {
       consider(guarding.sinceMS + configuration.limits.guardTimeoutMS - now.monotonicMS)
     }
     guard online, ring.keys != nil else { return best }
-    for service in [Service.auth, Service.rest] {
+    for service in [Service.auth, Service.rest, Service.pull] {
       let notBefore = try backoffs.read(service.rawValue).notBeforeMS
       if notBefore > now.wallMS { consider(notBefore - now.wallMS) }
     }
@@ -271,6 +281,7 @@ extension Engine {
       consider(min(lease.untilMS - now.wallMS, 5000))
     }
     if let due = try nextPullMS(open, now) { consider(due) }
+    if let due = try heldDueMS(open, now) { consider(due) }
     return best
   }
 

@@ -13,12 +13,16 @@ extension Engine {
 
   public func queueAdd(_ request: JSON) throws(Failure) -> JSON {
     let fields = try Fields(
-      request, known: ["kind", "payload", "id", "depends_on", "occurred_at_ms"])
-    let (open, org) = try requireOrganisation()
+      request,
+      known: ["kind", "payload", "id", "depends_on", "occurred_at_ms", "org_id", "state"])
+    let (open, current) = try requireOrganisation()
+    let org = try readOrganisation(fields, open) ?? current.orgID
+    _ = try state(fields)
     let now = clock.now()
     let kindName = try fields.string("kind", maximum: 64)
     guard let kind = configuration.backend.kind(kindName) else {
-      let near = Suggestion.nearest(to: kindName, among: configuration.backend.kinds.map { $0.name })
+      let near = Suggestion.nearest(
+        to: kindName, among: configuration.backend.kinds.map { $0.name })
       throw Failure(
         .queueUnknownKind,
         near.map { "no such kind; did you mean \"\($0)\"?" } ?? "no such kind", field: "/kind")
@@ -31,12 +35,22 @@ extension Engine {
       id = given
     }
     let item = QueueItem(
-      id: id, kind: kindName, org: org.orgID,
-      payload: try readPayload(fields, kind, id, org.orgID, open),
+      id: id, kind: kindName, org: org,
+      payload: try readPayload(fields, kind, id, org, open),
       dependsOn: try readDependencies(fields, id),
       occurredAtMS: try fields.integer(
         ifPresent: "occurred_at_ms", in: 0...Fields.safe.upperBound))
     return try insert(item.withTime(kind), kind, open, now)
+  }
+
+  /// What was exported goes back to where it came from, if the user is still known there.
+  private func readOrganisation(_ fields: Fields, _ open: OpenSession) throws(Failure) -> UUID? {
+    guard fields.optional("org_id") != nil else { return nil }
+    let id = try fields.uuid("org_id")
+    guard open.memberships?.contains(where: { $0.orgID == id }) ?? false else {
+      throw Failure(.orgNotAMember, "no membership in this organisation", field: "/org_id")
+    }
+    return id
   }
 
   private func insert(
@@ -53,7 +67,9 @@ extension Engine {
     let body = try open.queueKey.seal(text.bytes, QueueItem.context(tag, open.owner, "body"))
     return try main.transaction { () throws(Failure) in
       if let existing = try queue.find(tag) {
-        guard let known = try readItem(existing, open.queueKey), known.json == item.json else {
+        var known = try readItem(existing, open.queueKey)
+        known?.isRevised = false
+        guard let known, known.json == item.json else {
           throw Failure(.queueIDTaken, "this id is queued with other content", field: "/id")
         }
         return ["id": .string(item.id.text), "state": .string(existing.state.word)]
@@ -71,9 +87,6 @@ extension Engine {
         row.hold = .dependency
       }
       _ = try queue.insert(row)
-      if try queue.drain(of: open.owner) == nil {
-        try queue.countInDrain(of: open.owner, sent: 0, parked: 0, now: now.wallMS)
-      }
       return ["id": .string(item.id.text), "state": .string(row.state.word)]
     }
   }
@@ -99,8 +112,7 @@ extension Engine {
     for parent in parents where parent != item.id {
       let parentTag = itemTag(parent, owner, keys)
       guard try queue.find(parentTag) != nil else { continue }
-      try queue.addDependency(tag, on: parentTag)
-      linked = true
+      if try queue.addDependency(tag, on: parentTag) { linked = true }
     }
     return linked
   }
@@ -204,9 +216,8 @@ extension Engine {
 
   /// An item as the host sees it.
   private func describe(_ row: QueueRow, _ open: OpenSession) throws(Failure) -> JSON {
-    guard let item = try readItem(row, open.queueKey) else {
-      throw Failure(.storageDamaged, "an item does not open")
-    }
+    // One that does not open is listed all the same, so that it can be cancelled.
+    let item = try readItem(row, open.queueKey) ?? unreadable(row)
     let verdict = try row.verdict.flatMap { (sealed) throws(Failure) in
       try open.queueKey.openJSON(sealed, QueueItem.context(row.item, row.owner, "verdict"))
     }
@@ -231,12 +242,24 @@ extension Engine {
     ]
   }
 
+  private func unreadable(_ row: QueueRow) -> QueueItem {
+    QueueItem(
+      id: substitute(row), kind: "", org: UUID(high: 0, low: 0), payload: [:], dependsOn: [],
+      occurredAtMS: nil)
+  }
+
+  /// The name of an item whose own id cannot be read.
+  func substitute(_ row: QueueRow) -> UUID {
+    UUID(bytes: Array(row.item.prefix(16))) ?? UUID(high: 0, low: 0)
+  }
+
   private func waitingCode(_ row: QueueRow) throws(Failure) -> String? {
     guard row.state == .waiting else { return nil }
     switch row.hold {
     case .none: return nil
     case .time: return Word.waitingTime.rawValue
     case .organisation: return Word.waitingOrganisation.rawValue
+    case .kind: return Word.schemaNotReady.rawValue
     case .dependency:
       let parents = try queue.dependencies(of: row.item)
       return parents.contains { $0.state == .parked }
@@ -246,8 +269,13 @@ extension Engine {
 
   private func find(_ fields: Fields, _ open: OpenSession) throws(Failure) -> QueueRow {
     let id = try fields.uuid("id")
-    guard let row = try queue.find(itemTag(id, open.owner, try keys())) else {
-      throw Failure(.queueNotFound, "no such item; what is stored is no longer queued", field: "/id")
+    var row = try queue.find(itemTag(id, open.owner, try keys()))
+    if row == nil, let tag = try queue.findParked(id.bytes, of: open.owner) {
+      row = try queue.find(tag)
+    }
+    guard let row else {
+      throw Failure(
+        .queueNotFound, "no such item; what is stored is no longer queued", field: "/id")
     }
     return row
   }
@@ -275,9 +303,13 @@ extension Engine {
     let keys = try keys()
     return try main.transaction { () throws(Failure) in
       let row = try findIdle(fields, open)
-      guard var item = try readItem(row, open.queueKey),
-        let kind = configuration.backend.kind(item.kind)
-      else { throw Failure(.storageDamaged, "an item does not open") }
+      guard var item = try readItem(row, open.queueKey) else {
+        throw Failure(.storageDamaged, "an item does not open")
+      }
+      guard let kind = configuration.backend.kind(item.kind) else {
+        throw Failure(.queueUnknownKind, "the item's kind is not configured", field: "/id")
+      }
+      if row.attempts > 0 { item.isRevised = true }
       item.payload = try readPayload(fields, kind, item.id, item.org, open)
       item = item.withTime(kind)
       let text = try item.json.text()
@@ -290,7 +322,8 @@ extension Engine {
         row.item, shape: shape(item, kind, keys),
         body: try open.queueKey.seal(text.bytes, QueueItem.context(row.item, row.owner, "body")),
         size: Int64(text.count))
-      if try linkParents(of: item, kind, row.item, open.owner, keys) {
+      let isHeld = row.state == .waiting && row.hold == .organisation
+      if try linkParents(of: item, kind, row.item, open.owner, keys), !isHeld {
         try queue.settle(row.sequence, .waiting, hold: .dependency)
       }
       let state = try queue.find(row.item)?.state ?? .pending
@@ -390,6 +423,7 @@ extension Engine {
       case .dependency: add(.dependency, count)
       case .time: add(.backOff, count, until: until)
       case .organisation: add(.organisation, count)
+      case .kind: add(.schemaNotReady, count)
       case .none: break
       }
     }

@@ -13,12 +13,19 @@ struct UploadBatch {
     var id: UUID
     var attempts: Int64
     var denials: Int64
+    /// The server may have it with an older body.
+    var isRevised: Bool
   }
 
   var owner: [UInt8]
   var org: UUID
   var kind: QueueKind
   var items: [Item]
+  /// Why the server refused it, while it is asked whether it has it nevertheless.
+  var doubt: Parking?
+
+  /// How often any of the items was sent in vain.
+  var attempts: Int64 { items.reduce(0) { max($0, $1.attempts) } }
 
   func only(_ ids: Set<UUID>) -> UploadBatch {
     var result = self
@@ -45,6 +52,10 @@ struct Parking {
 extension Engine {
   /// An upload's time-out and grace.
   private static var uploadLeaseMS: Int64 { 75_000 }
+  /// So many failures in a row are no accident: one of the items may be what is in the way.
+  private static var suspectAfter: Int64 { 2 }
+  /// Access tokens that are refused one after the other, this soon, are not what is wrong.
+  private static var refusalPeriodMS: Int64 { 60_000 }
   /// A read-back names its ids in the URL.
   private static var readBackItems: Int { 100 }
 
@@ -58,24 +69,29 @@ extension Engine {
       maximumItems: probing ? 1 : BatchPolicy.mostItems,
       maximumSize: Int64(BatchPolicy.mostBytes))
     guard let first = rows.first else { return nil }
-    guard let head = try readItem(first, open.queueKey),
-      let kind = configuration.backend.kind(head.kind)
-    else {
-      try park([first], Parking(code: Word.rejected.rawValue), now)
+    if try queue.drain(of: open.owner) == nil {
+      try queue.countInDrain(of: open.owner, sent: 0, parked: 0, now: now.wallMS)
+    }
+    guard let head = try readItem(first, open.queueKey) else {
+      try park([first], Parking(code: Word.unreadable.rawValue), now)
       try release(rows.dropFirst().map { $0.sequence })
+      return nil
+    }
+    guard let kind = configuration.backend.kind(head.kind) else {
+      try holdKind(rows, open.owner, now)
       return nil
     }
     var batch = UploadBatch(owner: open.owner, org: head.org, kind: kind, items: [])
     var bodies: [UUID: JSON] = [:]
     for row in rows {
       guard let item = try readItem(row, open.queueKey) else {
-        try park([row], Parking(code: Word.rejected.rawValue), now)
+        try park([row], Parking(code: Word.unreadable.rawValue), now)
         continue
       }
       batch.items.append(
         UploadBatch.Item(
           sequence: row.sequence, tag: row.item, id: item.id, attempts: row.attempts,
-          denials: row.denials))
+          denials: row.denials, isRevised: item.isRevised))
       bodies[item.id] = item.row(kind, user: open.userID)
     }
     batch.items.sort { $0.id < $1.id }
@@ -85,13 +101,36 @@ extension Engine {
     return try fly(request, .upload(batch), open.generation, now)
   }
 
+  /// The configuration has lost the items' kind: they wait for one that knows it.
+  private func holdKind(
+    _ rows: [QueueRow], _ owner: [UInt8], _ now: Instant
+  ) throws(Failure) {
+    try main.transaction { () throws(Failure) in
+      for row in rows { try queue.settle(row.sequence, .waiting, hold: .kind) }
+      try endDrainIfDone(owner, now)
+    }
+  }
+
   // MARK: Answers
+
+  /// The part of a batch that is still in this handle's hands. After a jump of the clock another
+  /// process may have taken it over, and the user may have changed it since.
+  private func stillOurs(_ batch: UploadBatch) throws(Failure) -> UploadBatch {
+    var result = batch
+    result.items = []
+    for item in batch.items {
+      if try queue.isLeased(item.sequence, by: holder.bytes) { result.items.append(item) }
+    }
+    return result
+  }
 
   /// The answer to a batch. Only an id read back proves that an item is stored; any user's session
   /// may have come since, so every item is settled under its own owner.
   func uploaded(
-    _ batch: UploadBatch, _ isCurrent: Bool, _ reply: Reply, _ now: Instant
+    _ sent: UploadBatch, _ isCurrent: Bool, _ reply: Reply, _ now: Instant
   ) throws(Failure) {
+    let batch = try stillOurs(sent)
+    guard !batch.items.isEmpty else { return }
     let verdict = RestClassification.rest(reply.answer)
     switch verdict {
     case .answered:
@@ -100,13 +139,13 @@ extension Engine {
         guard let rows = UploadReply.rows(reply.body) else {
           return try pause(batch, reply, now)
         }
-        try settle(batch, rows, now)
+        try settle(batch, rows, isCurrent, reply, now)
       } else {
         guard let ids = UploadReply.storedIDs(reply.body) else {
           return try pause(batch, reply, now)
         }
-        let missing = try settle(batch, stored: Set(ids), now)
-        enqueueReadBack(missing)
+        let missing = try settle(batch, stored: Set(ids), isNew: true, now)
+        try enqueueReadBack(missing, isCurrent)
       }
     case .itemFault(let fault):
       try succeed(.rest)
@@ -115,27 +154,45 @@ extension Engine {
       try succeed(.rest)
       if batch.items.count > 1 { return try split(batch) }
       // Stored before under this very id, or another unique key is in the way.
-      enqueueReadBack(batch)
+      var one = batch
+      one.doubt = parking(ItemFault.duplicate.rawValue, reply)
+      try enqueueReadBack(one, isCurrent)
     case .missingParent:
       try succeed(.rest)
       try awaitParent(batch, reply, now)
     case .denied:
       try succeed(.rest)
+      // What another user may do proves nothing for this one.
+      if !isCurrent { return try release(batch) }
       try denied(batch, reply, now)
     case .needsToken:
-      try release(batch.items.map { $0.sequence })
-      if isCurrent { tokenRefused = true }
+      try release(batch)
+      if isCurrent { try refuseToken(reply, now) }
     case .tooLarge:
       if batch.items.count > 1 { return try split(batch) }
       try blame(batch, parking(ItemFault.tooLong.rawValue, reply), now)
     case .statementTimeout:
-      if batch.items.count > 1 { try split(batch) } else { try pause(batch, reply, now) }
-    case .endOfData, .schemaNotReady, .serverBug, .transient, .unknownRejection:
-      try pause(batch, reply, now)
+      if batch.items.count > 1 { try split(batch) } else { try suspend(batch, reply, now) }
+    case .schemaNotReady, .serverBug, .unknownRejection: try suspend(batch, reply, now)
+    case .endOfData, .transient: try pause(batch, reply, now)
     }
   }
 
-  private func enqueueReadBack(_ batch: UploadBatch) {
+  /// The server refused the access token: a new one is fetched, and the items are not charged. One
+  /// that is refused as soon as it has come would be fetched for ever, so then the service rests.
+  func refuseToken(_ reply: Reply, _ now: Instant) throws(Failure) {
+    guard let open else { return }
+    tokenRefused = true
+    if let refusal, refusal.generation == open.generation { return }
+    if let refusal, now.monotonicMS - refusal.monotonicMS < Engine.refusalPeriodMS {
+      try backOff(.rest, reply, now)
+    }
+    refusal = (open.generation, now.monotonicMS)
+  }
+
+  /// Ask which of these the server has, by and by. Nobody else's session may ask.
+  private func enqueueReadBack(_ batch: UploadBatch, _ isCurrent: Bool) throws(Failure) {
+    guard isCurrent else { return try release(batch) }
     var at = 0
     while at < batch.items.count {
       var part = batch
@@ -146,26 +203,35 @@ extension Engine {
     }
   }
 
+  /// Nobody asks about these any more: they are sent again, which stores nothing twice.
+  func abandonReadBack() throws(Failure) {
+    for batch in readBack { try release(try stillOurs(batch)) }
+    readBack = []
+  }
+
   /// The answer to "which of these are stored?".
   func confirmed(
-    _ batch: UploadBatch, _ isCurrent: Bool, _ reply: Reply, _ now: Instant
+    _ sent: UploadBatch, _ isCurrent: Bool, _ reply: Reply, _ now: Instant
   ) throws(Failure) {
+    let batch = try stillOurs(sent)
+    guard !batch.items.isEmpty else { return }
     let verdict = RestClassification.rest(reply.answer)
     guard verdict == .answered, let ids = UploadReply.storedIDs(reply.body) else {
       // What the server has is unknown: send again, it stores nothing twice.
       if verdict == .needsToken {
-        try release(batch.items.map { $0.sequence })
-        if isCurrent { tokenRefused = true }
+        try release(batch)
+        if isCurrent { try refuseToken(reply, now) }
         return
       }
       return try pause(batch, reply, now)
     }
-    let absent = try settle(batch, stored: Set(ids), now)
+    let absent = try settle(batch, stored: Set(ids), isNew: false, now)
     guard !absent.items.isEmpty else { return }
+    if !isCurrent { return try release(absent) }
     // Neither inserted nor visible. Without a membership nothing of the organisation is visible, so
     // this says nothing then; with one, the id belongs to somebody else.
     if guarding.confirmed, isMember(of: batch.org) {
-      try parkItems(absent, Parking(code: Word.conflict.rawValue), now)
+      try parkItems(absent, batch.doubt ?? Parking(code: Word.conflict.rawValue), now)
     } else {
       try hold(absent, now)
     }
@@ -177,11 +243,18 @@ extension Engine {
 
   // MARK: Settling
 
-  /// Erase what is proved; the rest of the batch.
+  /// Erase what is proved; the rest of the batch. A row that is not new may be an older body of one
+  /// that was edited: the user is told, for nobody else can tell.
   private func settle(
-    _ batch: UploadBatch, stored: Set<UUID>, _ now: Instant
+    _ batch: UploadBatch, stored: Set<UUID>, isNew: Bool, _ now: Instant
   ) throws(Failure) -> UploadBatch {
-    let proved = batch.only(stored)
+    var proved = batch.only(stored)
+    if !isNew {
+      var unclear = proved
+      unclear.items = proved.items.filter { $0.isRevised }
+      proved.items = proved.items.filter { !$0.isRevised }
+      try parkItems(unclear, Parking(code: Word.unknownOutcome.rawValue), now)
+    }
     var rest = batch
     rest.items = batch.items.filter { !stored.contains($0.id) }
     try main.transaction { () throws(Failure) in
@@ -202,15 +275,18 @@ extension Engine {
 
   /// A function's answer names every row's fate: no bad item costs a request of its own.
   private func settle(
-    _ batch: UploadBatch, _ rows: [RowVerdict], _ now: Instant
+    _ batch: UploadBatch, _ rows: [RowVerdict], _ isCurrent: Bool, _ reply: Reply, _ now: Instant
   ) throws(Failure) {
+    var new: Set<UUID> = []
     var stored: Set<UUID> = []
     var answered: Set<UUID> = []
-    for row in rows where row.status == .stored || row.status == .duplicate {
-      stored.insert(row.id)
+    for row in rows {
+      answered.insert(row.id)
+      if row.status == .stored { new.insert(row.id) }
+      if row.status == .stored || row.status == .duplicate { stored.insert(row.id) }
     }
-    for row in rows { answered.insert(row.id) }
-    let rest = try settle(batch, stored: stored, now)
+    let known = try settle(batch, stored: new, isNew: true, now)
+    let rest = try settle(known, stored: stored, isNew: false, now)
     for row in rows where !stored.contains(row.id) {
       let one = rest.only([row.id])
       guard !one.items.isEmpty else { continue }
@@ -220,13 +296,15 @@ extension Engine {
         message: row.message, field: row.column)
       switch rowVerdict(row) {
       case .missingParent: try awaitParent(one, parking, now)
+      case .denied where !isCurrent: try release(one)
       case .denied: try denied(one, parking, now)
       default: try parkItems(one, parking, now)
       }
     }
-    // Rows without an answer prove nothing.
-    let silent = rest.items.filter { !answered.contains($0.id) }.map { $0.sequence }
-    try release(silent)
+    // Rows without an answer prove nothing, and asking again at once would not help.
+    var silent = rest
+    silent.items = rest.items.filter { !answered.contains($0.id) }
+    if !silent.items.isEmpty { try suspend(silent, reply, now) }
   }
 
   private func rowVerdict(_ row: RowVerdict) -> RestVerdict {
@@ -251,13 +329,13 @@ extension Engine {
   }
 
   /// Two halves that travel apart.
-  private func split(_ batch: UploadBatch) throws(Failure) {
+  private func split(_ batch: UploadBatch, attempted: Bool = false) throws(Failure) {
     let middle = batch.items.count / 2
     try main.transaction { () throws(Failure) in
       for half in [batch.items[..<middle], batch.items[middle...]] {
         let cohort = try meta.next(.cohort)
         for item in half {
-          try queue.settle(item.sequence, .pending)
+          try queue.settle(item.sequence, .pending, attempted: attempted)
           try queue.assign(item.sequence, cohort: cohort)
         }
       }
@@ -265,19 +343,44 @@ extension Engine {
   }
 
   /// Back among the pending ones, uncharged.
+  private func release(_ batch: UploadBatch) throws(Failure) {
+    try release(batch.items.map { $0.sequence })
+  }
+
   private func release(_ sequences: [Int64]) throws(Failure) {
     try main.transaction { () throws(Failure) in
       for sequence in sequences { try queue.settle(sequence, .pending) }
     }
   }
 
+  /// Back among the pending ones, charged. After several failures in halves and behind all others:
+  /// it may be one of the items that the way there cannot take, and that one must not be in the way.
+  private func retry(_ batch: UploadBatch) throws(Failure) {
+    if batch.attempts >= Engine.suspectAfter { return try split(batch, attempted: true) }
+    for item in batch.items { try queue.settle(item.sequence, .pending, attempted: true) }
+  }
+
   /// Not the items' fault: the service backs off.
   private func pause(_ batch: UploadBatch, _ reply: Reply, _ now: Instant) throws(Failure) {
     try main.transaction { () throws(Failure) in
-      for item in batch.items { try queue.settle(item.sequence, .pending, attempted: true) }
+      try retry(batch)
       try backOff(.rest, reply, now)
     }
     stale = true
+  }
+
+  /// The server lives, but takes nothing of this shape: no table (yet), or a defect there. That
+  /// shape backs off by itself, and nothing is parked; the others go on.
+  private func suspend(_ batch: UploadBatch, _ reply: Reply, _ now: Instant) throws(Failure) {
+    try succeed(.rest)
+    guard let first = batch.items.first else { return }
+    let delay = Backoff.delayMS(
+      attempt: Int(clamping: batch.attempts + 1), random: Random.word(),
+      floorMS: reply.retryAfterMS ?? 0)
+    try main.transaction { () throws(Failure) in
+      try retry(batch)
+      try queue.suspend(like: first.sequence, of: batch.owner, until: now.wallMS + delay)
+    }
   }
 
   /// Wait for a parent that is queued; without one, park.
@@ -299,6 +402,7 @@ extension Engine {
         try linkParents(of: item, batch.kind, sent.tag, batch.owner, keys)
       else { return false }
       try queue.settle(sent.sequence, .waiting, hold: .dependency)
+      try endDrainIfDone(batch.owner, now)
       return true
     }
     if !waits { try parkItems(batch, parking, now) }
@@ -315,7 +419,8 @@ extension Engine {
   private func denied(
     _ batch: UploadBatch, _ parking: Parking, _ now: Instant
   ) throws(Failure) {
-    if batch.items.contains(where: { $0.denials > 0 }), guarding.confirmed, isMember(of: batch.org) {
+    if batch.items.contains(where: { $0.denials > 0 }), guarding.confirmed, isMember(of: batch.org)
+    {
       return try blame(batch, parking, now)
     }
     try hold(batch, now)
@@ -361,7 +466,7 @@ extension Engine {
         try queue.countInDrain(of: row.owner, sent: 0, parked: 1, now: now.wallMS)
         try notify(
           [
-            "type": "item_parked", "id": JSON(item?.id.text),
+            "type": "item_parked", "id": .string((item?.id ?? substitute(row)).text),
             "reason": ["code": .string(parking.code), "text": words(parking.code)],
             "field": JSON(parking.field),
           ], owner: row.owner)
@@ -402,6 +507,12 @@ extension Engine {
   }
 
   // MARK: Leases
+
+  /// When the server is asked again about organisations that hold items; nil: none does.
+  func heldDueMS(_ open: OpenSession, _ now: Instant) throws(Failure) -> Int64? {
+    guard !guarding.wanted, try queue.waits(for: .organisation, of: open.owner) else { return nil }
+    return guarding.sinceMS + ContactsPull.periodMS - now.monotonicMS
+  }
 
   /// Items in the hands of a process that died, or that is far too late, become pending again.
   func reclaimLeases(at now: Instant) throws(Failure) {

@@ -31,6 +31,8 @@ public final class Engine {
   var tokenEnds: (generation: Int64, monotonicMS: Int64, bootID: String)?
   var exchange: Exchange?
   var readBack: [UploadBatch] = []
+  /// The last access token that the server refused: its session's generation, and when.
+  var refusal: (generation: Int64, monotonicMS: Int64)?
   var pulls = PullState()
   /// When the contacts were last read to the end, by the monotonic clock.
   var lastPullMS: Int64?
@@ -58,6 +60,7 @@ public final class Engine {
     do throws(Failure) {
       owesSalvage = try meta.text(.salvage) != nil
       try reclaimLeases(at: clock.now())
+      try queue.releaseKinds()
     } catch where error.code == .storageDamaged {
       guard try recover() else { throw error }
     }

@@ -12,16 +12,20 @@ struct QueueItem {
   var payload: JSON
   var dependsOn: [UUID]
   var occurredAtMS: Int64?
+  /// It was edited when the server may have had it already: a row that is there can be the old one.
+  var isRevised = false
 
   /// Larger ones are refused at the door.
   static var maximumSize: Int { 262_144 }
 
   var json: JSON {
-    [
+    let json: JSON = [
       "id": .string(id.text), "kind": .string(kind), "org_id": .string(org.text),
       "payload": payload, "depends_on": .array(dependsOn.map { .string($0.text) }),
       "occurred_at_ms": JSON(occurredAtMS),
     ]
+    if isRevised { json.set("revised", .bool(true)) }
+    return json
   }
 
   init(
@@ -45,6 +49,7 @@ struct QueueItem {
     self.payload = payload
     dependsOn = (json["depends_on"]?.elements ?? []).compactMap { $0.string.flatMap { UUID($0) } }
     occurredAtMS = json["occurred_at_ms"]?.int
+    isRevised = json["revised"] != nil
   }
 
   /// The payload as the host sees and sends it, with the time where the table has a column for it.

@@ -73,6 +73,7 @@ public enum Word: String, CaseIterable, Sendable {
   case missingParent = "missing_parent"
   case serverRule = "server_rule"
   case schemaNotReady = "schema_not_ready"
+  case unreadable
   case dependencyParked = "dependency_parked"
   case dependencyWaiting = "dependency_waiting"
   case waitingTime = "waiting_time"

@@ -94,6 +94,7 @@ extension Words {
     case .missingParent: "Noe som dette hører til, finnes ikke."
     case .serverRule: "Organisasjonens regler tillater ikke dette."
     case .schemaNotReady: "Organisasjonen din kan ikke ta imot dette ennå. Vi prøver igjen senere."
+    case .unreadable: "Dette kan ikke lenger leses på denne enheten. Registrer det på nytt."
     case .dependencyParked: "Venter på en annen registrering som trenger et blikk fra deg."
     case .dependencyWaiting: "Venter på en annen registrering som blir sendt først."
     case .waitingTime: "Venter litt før neste forsøk."

@@ -93,6 +93,7 @@ extension Words {
     case .missingParent: "Something that this belongs to does not exist."
     case .serverRule: "The organisation's rules do not allow this."
     case .schemaNotReady: "Your organisation cannot receive this yet. We will try again later."
+    case .unreadable: "This can no longer be read on this device. Please register it again."
     case .dependencyParked: "Waiting for another entry that needs a look from you."
     case .dependencyWaiting: "Waiting for another entry that is sent first."
     case .waitingTime: "Waiting a little before the next attempt."

@@ -92,6 +92,7 @@ extension Words {
     case .serverRule: "Reglane til organisasjonen opnar ikkje for dette."
     case .schemaNotReady:
       "Organisasjonen din kan ikkje ta imot dette enno. Vi prøver igjen seinare."
+    case .unreadable: "Dette kan ikkje lenger lesast på denne eininga. Registrer det på nytt."
     case .dependencyParked: "Ventar på ei anna registrering som treng eit blikk frå deg."
     case .dependencyWaiting: "Ventar på ei anna registrering som blir send først."
     case .waitingTime: "Ventar litt før neste forsøk."

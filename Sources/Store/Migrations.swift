@@ -62,9 +62,9 @@ public struct Migrations {
         lease_ms INTEGER NOT NULL DEFAULT 0,
         body BLOB NOT NULL,
         verdict BLOB);
-      CREATE INDEX queue_ready ON queue(owner, state, shape, cohort, seq);
-      CREATE INDEX queue_timed ON queue(owner, not_before_ms) WHERE state = 2;
-      CREATE INDEX queue_leased ON queue(lease_ms) WHERE state = 1;
+      CREATE INDEX queue_ready ON queue(owner, state, cohort, shape, seq);
+      CREATE INDEX queue_held ON queue(owner, hold, not_before_ms) WHERE state = 2;
+      CREATE INDEX queue_leased ON queue(lease, lease_ms) WHERE state = 1;
       CREATE TABLE dependency(item BLOB NOT NULL, parent BLOB NOT NULL,
         PRIMARY KEY(item, parent)) WITHOUT ROWID;
       CREATE INDEX dependency_parent ON dependency(parent);

@@ -35,6 +35,8 @@ public enum Hold: Int64, CaseIterable, Sendable {
   case time = 2
   /// The server did not let this organisation's items in.
   case organisation = 3
+  /// The configuration does not know the item's kind (any more).
+  case kind = 4
 }
 
 public struct QueueRow: Sendable {
@@ -46,7 +48,8 @@ public struct QueueRow: Sendable {
   public var shape: [UInt8] = []
   public var state: ItemState = .pending
   public var hold: Hold = .none
-  /// Items of one cohort travel apart from others: a refused batch, halved. 0: none.
+  /// Items of one cohort travel apart from others and after those of earlier cohorts: a refused
+  /// batch, halved. 0: none. So whatever fails again and again is tried last, and starves nobody.
   public var cohort: Int64 = 0
   public var attempts: Int64 = 0
   public var denials: Int64 = 0
@@ -129,18 +132,20 @@ public struct QueueTable {
     try database.run("DELETE FROM drain WHERE owner = ?", .blob(owner))
   }
 
-  /// A new body: what the server said of the old one no longer counts.
+  /// A new body: what the server said of the old one, and what it waited for, no longer counts. The
+  /// attempts do: after one, the server may have the old body.
   public func replace(
     _ item: [UInt8], shape: [UInt8], body: [UInt8], size: Int64
   ) throws(Failure) {
     try database.run(
       """
-      UPDATE queue SET shape = ?2, body = ?3, size = ?4, verdict = NULL, cohort = 0, attempts = 0,
-        denials = 0, not_before_ms = 0,
-        state = CASE WHEN state = 2 AND hold IN (1, 3) THEN state ELSE 0 END,
-        hold = CASE WHEN state = 2 AND hold IN (1, 3) THEN hold ELSE 0 END
+      UPDATE queue SET shape = ?2, body = ?3, size = ?4, verdict = NULL, cohort = 0, denials = 0,
+        not_before_ms = 0,
+        state = CASE WHEN state = 2 AND hold = 3 THEN state ELSE 0 END,
+        hold = CASE WHEN state = 2 AND hold = 3 THEN hold ELSE 0 END
       WHERE item = ?1
       """, .blob(item), .blob(shape), .blob(body), .int(size))
+    try database.run("DELETE FROM dependency WHERE item = ?", .blob(item))
   }
 
   // MARK: Lists
@@ -175,7 +180,8 @@ public struct QueueTable {
     return result
   }
 
-  public func holds(of owner: [UInt8]) throws(Failure) -> [(hold: Hold, count: Int64, until: Int64)] {
+  public func holds(of owner: [UInt8]) throws(Failure) -> [(hold: Hold, count: Int64, until: Int64)]
+  {
     try database.all(
       """
       SELECT hold, count(*), min(not_before_ms) FROM queue WHERE owner = ? AND state = 2
@@ -208,7 +214,7 @@ public struct QueueTable {
       let head = try database.first(
         """
         SELECT shape, cohort FROM queue WHERE owner = ?1 AND state = 0
-        ORDER BY shape, cohort, seq LIMIT 1
+        ORDER BY cohort, shape, seq LIMIT 1
         """, .blob(owner)
       ) { (row) throws(Failure) in (row.blob(0), row.int(1)) }
       guard let head else { return [] }
@@ -218,7 +224,7 @@ public struct QueueTable {
         """
         SELECT seq, item, owner, org, shape, state, hold, cohort, attempts, denials,
           not_before_ms, created_ms, size, body, verdict
-        FROM queue WHERE owner = ?1 AND state = 0 AND shape = ?2 AND cohort = ?3
+        FROM queue WHERE owner = ?1 AND state = 0 AND cohort = ?3 AND shape = ?2
         ORDER BY seq LIMIT ?4
         """, [.blob(owner), .blob(head.0), .int(head.1), .int(maximumItems)]
       ) { (row) throws(Failure) in
@@ -264,6 +270,15 @@ public struct QueueTable {
       "UPDATE queue SET cohort = ?2 WHERE seq = ?1", .int(sequence), .int(cohort))
   }
 
+  /// Items that could travel with this one wait for a while: the server takes none of them.
+  public func suspend(like sequence: Int64, of owner: [UInt8], until ms: Int64) throws(Failure) {
+    try database.run(
+      """
+      UPDATE queue SET state = 2, hold = 2, not_before_ms = ?3
+      WHERE owner = ?1 AND state = 0 AND shape = (SELECT shape FROM queue WHERE seq = ?2)
+      """, .blob(owner), .int(sequence), .int(ms))
+  }
+
   /// The holders of items in requests, with the lease's end.
   public func leases() throws(Failure) -> [(holder: [UInt8], untilMS: Int64)] {
     try database.all(
@@ -271,11 +286,11 @@ public struct QueueTable {
     ) { (row) throws(Failure) in (row.blob(0), row.int(1)) }
   }
 
-  /// Take a dead or late holder's items back.
+  /// Take a dead or late holder's items back. What became of them is unknown, so it was an attempt.
   public func reclaim(from holder: [UInt8]) throws(Failure) {
     try database.run(
       """
-      UPDATE queue SET state = 0, hold = 0, lease = NULL, lease_ms = 0
+      UPDATE queue SET state = 0, hold = 0, lease = NULL, lease_ms = 0, attempts = attempts + 1
       WHERE state = 1 AND lease IS ?1
       """, .blob(holder))
   }
@@ -284,11 +299,26 @@ public struct QueueTable {
 
   /// Items whose time has come become pending.
   public func promote(of owner: [UInt8], now: Int64) throws(Failure) {
+    // Whoever only looks must not wait for another process's write.
+    guard let due = try nextMS(of: owner), due <= now else { return }
     try database.run(
       """
       UPDATE queue SET state = 0, hold = 0
       WHERE owner = ?1 AND state = 2 AND hold = 2 AND not_before_ms <= ?2
       """, .blob(owner), .int(now))
+  }
+
+  /// Items of kinds that were unknown are tried again: the configuration may be another one now.
+  public func releaseKinds() throws(Failure) {
+    try database.run("UPDATE queue SET state = 0, hold = 0 WHERE state = 2 AND hold = 4")
+  }
+
+  /// Whether any item waits for this.
+  public func waits(for hold: Hold, of owner: [UInt8]) throws(Failure) -> Bool {
+    try database.first(
+      "SELECT 1 FROM queue WHERE owner = ?1 AND state = 2 AND hold = ?2 LIMIT 1", .blob(owner),
+      .int(hold.rawValue)
+    ) { (_) throws(Failure) in true } ?? false
   }
 
   /// When the next item's time comes.
@@ -305,9 +335,18 @@ public struct QueueTable {
   public func release(org: [UInt8], of owner: [UInt8]) throws(Failure) {
     try database.run(
       """
-      UPDATE queue SET state = 0, hold = 0
+      UPDATE queue SET
+        state = CASE WHEN item IN (SELECT item FROM dependency) THEN 2 ELSE 0 END,
+        hold = CASE WHEN item IN (SELECT item FROM dependency) THEN 1 ELSE 0 END
       WHERE owner = ?1 AND org = ?2 AND state = 2 AND hold = 3
       """, .blob(owner), .blob(org))
+  }
+
+  /// What is still held belongs to organisations that the user is not in: what they refused before
+  /// says nothing about the time after the user's return.
+  public func forgetDenials(of owner: [UInt8]) throws(Failure) {
+    try database.run(
+      "UPDATE queue SET denials = 0 WHERE owner = ?1 AND state = 2 AND hold = 3", .blob(owner))
   }
 
   public func hold(org: [UInt8], of owner: [UInt8]) throws(Failure) {
@@ -322,18 +361,38 @@ public struct QueueTable {
   public func retry(_ item: [UInt8]?, of owner: [UInt8]) throws(Failure) -> Int {
     try database.run(
       """
-      UPDATE queue SET state = 0, hold = 0, cohort = 0, attempts = 0, denials = 0,
-        not_before_ms = 0, verdict = NULL
+      UPDATE queue SET cohort = 0, denials = 0, not_before_ms = 0, verdict = NULL,
+        state = CASE WHEN item IN (SELECT item FROM dependency) THEN 2 ELSE 0 END,
+        hold = CASE WHEN item IN (SELECT item FROM dependency) THEN 1 ELSE 0 END
       WHERE owner = ?1 AND ((?2 IS NULL AND state = 3) OR
-        (item = ?2 AND (state = 3 OR (state = 2 AND hold IN (2, 3)))))
+        (item = ?2 AND (state = 3 OR (state = 2 AND hold <> 1))))
       """, .blob(owner), Value(item))
   }
 
   // MARK: Dependencies
 
-  public func addDependency(_ item: [UInt8], on parent: [UInt8]) throws(Failure) {
+  /// Link them. False when `parent` itself waits for `item`, at whatever distance: then neither
+  /// could ever go.
+  @discardableResult
+  public func addDependency(_ item: [UInt8], on parent: [UInt8]) throws(Failure) -> Bool {
     try database.run(
-      "INSERT OR IGNORE INTO dependency(item, parent) VALUES (?, ?)", .blob(item), .blob(parent))
+      """
+      WITH RECURSIVE above(item) AS (VALUES(?2)
+        UNION SELECT parent FROM dependency JOIN above USING (item))
+      INSERT OR IGNORE INTO dependency(item, parent) SELECT ?1, ?2
+      WHERE NOT EXISTS (SELECT 1 FROM above WHERE item = ?1)
+      """, .blob(item), .blob(parent))
+    return try database.first(
+      "SELECT 1 FROM dependency WHERE item = ?1 AND parent = ?2", .blob(item), .blob(parent)
+    ) { (_) throws(Failure) in true } ?? false
+  }
+
+  /// A parked item whose tag begins so: one that does not open tells no id of its own.
+  public func findParked(_ prefix: [UInt8], of owner: [UInt8]) throws(Failure) -> [UInt8]? {
+    try database.first(
+      "SELECT item FROM queue WHERE owner = ?1 AND state = 3 AND substr(item, 1, 16) = ?2",
+      .blob(owner), .blob(prefix)
+    ) { (row) throws(Failure) in row.blob(0) }
   }
 
   /// The item's dependencies that are still queued.

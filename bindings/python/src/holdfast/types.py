@@ -417,7 +417,7 @@ class Item(TypedDict):
 
 
 class ExportedItem(TypedDict):
-    """What queue_add accepts, and where it belongs."""
+    """What queue_add accepts again."""
 
     kind: str
     payload: Payload
@@ -440,6 +440,7 @@ ExplainCode: TypeAlias = Literal[
     "dependency",
     "parked",
     "other_user",
+    "schema_not_ready",
     "ready",
 ]
 
@@ -685,11 +686,13 @@ class QueueAddRequest(TypedDict):
     id: NotRequired[str]
     depends_on: NotRequired[list[str]]
     occurred_at_ms: NotRequired[Instant]
+    org_id: NotRequired[str]
+    state: NotRequired[ItemState]
 
 
 class QueueAddReply(TypedDict):
     id: Uuid
-    state: Literal["pending", "waiting"]
+    state: ItemState
 
 
 class QueueListRequest(TypedDict):
