@@ -147,7 +147,9 @@ public struct Fields {
     _ name: String, _ type: Choice.Type
   ) throws(Failure) -> Choice where Choice.RawValue == String {
     let text = try string(name)
-    if let found = Choice(rawValue: text) { return found }
+    // Not init(rawValue:): for many cases it builds a table behind a once-flag, which Embedded Swift
+    // does not guard against threads.
+    if let found = Choice.allCases.first(where: { $0.rawValue == text }) { return found }
     let words = Choice.allCases.map { $0.rawValue }
     var message = "one of \(words.joined(separator: ", ")) is expected"
     if let near = Suggestion.nearest(to: text, among: words) {
