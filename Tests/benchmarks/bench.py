@@ -25,8 +25,18 @@ ITEMS = 2000
 def compiled(name: str, *flags: str) -> Path:
     program = BUILD / "bin" / f"bench-{name}"
     program.parent.mkdir(parents=True, exist_ok=True)
-    command = ["cc", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}", str(HERE / f"{name}.c"),
-               "-o", str(program), *flags]
+    command = [
+        "cc",
+        "-O2",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        f"-I{ROOT / 'include'}",
+        str(HERE / f"{name}.c"),
+        "-o",
+        str(program),
+        *flags,
+    ]
     subprocess.run(command, check=True)
     return program
 
@@ -40,19 +50,32 @@ def session() -> str:
     user = "0a000000-0000-4000-8000-000000000001"
     claims = {"sub": user, "exp": int(time.time()) + 36000, "pad": "x" * 600}
     token = f"{part({'alg': 'HS256'})}.{part(claims)}.{'s' * 43}"
-    return json.dumps({"session": {"access_token": token, "refresh_token": "abcdefghijkl", "token_type": "bearer",
-                                   "expires_in": 36000, "user": {"id": user}}})
+    return json.dumps(
+        {
+            "session": {
+                "access_token": token,
+                "refresh_token": "abcdefghijkl",
+                "token_type": "bearer",
+                "expires_in": 36000,
+                "user": {"id": user},
+            }
+        }
+    )
 
 
 def run(program: Path, mode: str, folder: str, *more: str) -> float:
-    done = subprocess.run([program, mode, folder, *more], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [program, mode, folder, *more], capture_output=True, text=True, check=False
+    )
     if done.returncode != 0:
         sys.exit(f"{program.name} {mode}: {done.stderr}")
     return float(done.stdout)
 
 
 def main() -> None:
-    host = compiled("host", f"-L{BUILD / 'lib'}", "-lholdfast", "-ljansson", f"-Wl,-rpath,{BUILD / 'lib'}")
+    host = compiled(
+        "host", f"-L{BUILD / 'lib'}", "-lholdfast", "-ljansson", f"-Wl,-rpath,{BUILD / 'lib'}"
+    )
     floor = compiled("floor", "-lsqlite3", "-lsodium", "-ljansson")
     times: dict[tuple[str, str], list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -63,12 +86,18 @@ def main() -> None:
                 for name, program in (("holdfast", host), ("floor", floor)):
                     times.setdefault((mode, name), []).append(run(program, mode, folder, *more))
     print(f"{'':10} {'holdfast':>12} {'C floor':>12}   ratio of each pair: median (least - most)")
-    for mode, unit, each in (("cold", "ms", 1), ("enqueue", "µs/item", ITEMS), ("drain", "µs/item", ITEMS)):
+    for mode, unit, each in (
+        ("cold", "ms", 1),
+        ("enqueue", "µs/item", ITEMS),
+        ("drain", "µs/item", ITEMS),
+    ):
         ours, theirs = times[mode, "holdfast"], times[mode, "floor"]
         scale = (1e3 if unit == "ms" else 1e6) / each
         ratios = sorted(a / b for a, b in zip(ours, theirs, strict=True))
-        print(f"{mode:10} {statistics.median(ours) * scale:8.2f} {unit:>7} {statistics.median(theirs) * scale:8.2f}"
-              f"   {statistics.median(ratios):.2f} ({ratios[0]:.2f} - {ratios[-1]:.2f})")
+        print(
+            f"{mode:10} {statistics.median(ours) * scale:8.2f} {unit:>7} {statistics.median(theirs) * scale:8.2f}"
+            f"   {statistics.median(ratios):.2f} ({ratios[0]:.2f} - {ratios[-1]:.2f})"
+        )
     size = (BUILD / "lib/libholdfast.so").stat().st_size
     print(f"\nlibholdfast.so {size:,} bytes; {RUNS} runs, {ITEMS} items each")
 

@@ -14,17 +14,19 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "examples" / "backend")]
 
-from local_supabase import LocalSupabase  # noqa: E402
+from local_supabase import LocalSupabase
 
 
 def example(language: str, backend: LocalSupabase) -> str:
     """The README's one block in a language, with a real project in place of the made-up one."""
     text = (ROOT / "README.md").read_text("utf-8")
-    blocks = re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.M | re.S)
+    blocks = re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
     assert len(blocks) == 1
     block = blocks[0].replace("https://PROJECT.supabase.co", backend.url)
     assert "KEY" in block
-    return block.replace('"KEY\\"', f'"{backend.anon_key}\\"').replace('"KEY"', f'"{backend.anon_key}"')
+    return block.replace('"KEY\\"', f'"{backend.anon_key}\\"').replace(
+        '"KEY"', f'"{backend.anon_key}"'
+    )
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +42,19 @@ def test_the_c_example_compiles_without_warnings_and_resumes(
     source.write_text(example("c", backend), "utf-8")
     build = ROOT / "build"
     subprocess.run(
-        ["cc", "-Wall", "-Wextra", "-Werror", f"-I{build / 'include'}", str(source), "-o",
-         str(tmp_path / "example"), f"-L{build / 'lib'}", "-lholdfast",
-         f"-Wl,-rpath,{build / 'lib'}"],
+        [
+            "cc",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            f"-I{build / 'include'}",
+            str(source),
+            "-o",
+            str(tmp_path / "example"),
+            f"-L{build / 'lib'}",
+            "-lholdfast",
+            f"-Wl,-rpath,{build / 'lib'}",
+        ],
         check=True,
     )
     done = subprocess.run(
@@ -57,10 +69,17 @@ def test_the_c_example_compiles_without_warnings_and_resumes(
 def test_the_python_example_stores_its_activity(backend: LocalSupabase, tmp_path: Path) -> None:
     before = backend.control.sql("select count(*) as n from activities")[0]["n"]
     done = subprocess.run(
-        [sys.executable, "-c", example("python", backend)], cwd=tmp_path, capture_output=True,
-        text=True, timeout=60, check=False,
-        env={"PYTHONPATH": str(ROOT / "bindings/python/src"),
-             "HOLDFAST_LIBRARY": str(ROOT / "build/lib/libholdfast.so"), "PATH": "/usr/bin:/bin"},
+        [sys.executable, "-c", example("python", backend)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={
+            "PYTHONPATH": str(ROOT / "bindings/python/src"),
+            "HOLDFAST_LIBRARY": str(ROOT / "build/lib/libholdfast.so"),
+            "PATH": "/usr/bin:/bin",
+        },
     )
     assert done.returncode == 0, done.stderr
     assert "sync_completed" in done.stdout
