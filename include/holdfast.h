@@ -248,7 +248,8 @@ int32_t holdfast_session_logout(holdfast *self, const char *request, char **repl
 int32_t holdfast_org_list(holdfast *self, const char *request, char **reply);
 
 /* First choice and switch alike. {"org_id":"uuid"} -> decision.
- * Errors: org.not_a_member (NOT_FOUND, /org_id), org.revoked, org.disabled (STATE). @since 0.1 */
+ * Errors: org.not_a_member (NOT_FOUND, /org_id), org.revoked, org.disabled, org.unknown_role (its
+ * role has no `routes`; STATE, /org_id). The choice is unchanged on any error. @since 0.1 */
 int32_t holdfast_org_select(holdfast *self, const char *request, char **reply);
 
 /* May this screen open? {"route":"/contacts/1"} -> {"allow":true} or a decision: the way to go
@@ -376,9 +377,10 @@ int32_t holdfast_complete(holdfast *self, const char *request, char **reply);
 int32_t holdfast_wait(holdfast *self, int32_t timeout_ms);
 
 /*
- * A descriptor that is readable while holdfast_poll() has something; -1 on a bad handle. Owned by
- * the handle: never read, write or close it; it ends with holdfast_close(). What falls due by time
- * alone does not make it readable: keep a timer of `wake_in_ms`. @since 0.1
+ * A descriptor that is readable while holdfast_poll() has something, and when a call has made
+ * something due earlier than the last `wake_in_ms` said; -1 on a bad handle. Owned by the handle:
+ * never read, write or close it; it ends with holdfast_close(). What falls due by time alone does
+ * not make it readable: keep a timer of `wake_in_ms`. @since 0.1
  */
 int32_t holdfast_wake_fd(holdfast *self);
 

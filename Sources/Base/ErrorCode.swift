@@ -41,6 +41,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
   case orgNotAMember = "org.not_a_member"
   case orgRevoked = "org.revoked"
   case orgDisabled = "org.disabled"
+  case orgUnknownRole = "org.unknown_role"
 
   case queueUnknownKind = "queue.unknown_kind"
   case queueInvalidID = "queue.invalid_id"
@@ -82,8 +83,8 @@ public enum ErrorCode: String, CaseIterable, Sendable {
       .signInExpired, .signInRefused, .queueUnknownKind, .queueInvalidID, .queueInvalidPayload,
       .queueUnknownColumn, .queueUnknownDependency, .queueItemTooLarge:
       return .invalid
-    case .sessionNone, .sessionLocked, .orgNone, .orgRevoked, .orgDisabled, .queueInFlight,
-      .clockNotManual:
+    case .sessionNone, .sessionLocked, .orgNone, .orgRevoked, .orgDisabled, .orgUnknownRole,
+      .queueInFlight, .clockNotManual:
       return .state
     case .orgNotAMember, .queueNotFound, .contactNotFound: return .notFound
     case .sessionConfirmUnsent, .queueIDTaken: return .conflict

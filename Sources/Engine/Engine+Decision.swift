@@ -6,7 +6,7 @@ import Vault
 
 /// What the host was last told to show.
 struct Shown {
-  /// What identifies it: screen, route, organisation and banners.
+  /// What identifies it: screen, route, organisation, role and banners.
   var mark = ""
   /// A `wait` was told: an event must follow.
   var awaits = false
@@ -65,15 +65,18 @@ extension Engine {
     return (situation, row)
   }
 
-  /// Whether the access token has ended, in server time; by the monotonic clock if it came in this
-  /// process.
+  /// Whether the access token has ended.
   func isExpired(_ row: SessionRow, _ now: Instant, margin: Int64 = 0) throws(Failure) -> Bool {
-    if let tokenEnds, tokenEnds.generation <= row.generation, open != nil,
-      tokenEnds.bootID == now.bootID
-    {
-      return now.monotonicMS >= tokenEnds.monotonicMS - margin
+    try lifeLeft(row, now) <= margin
+  }
+
+  /// How long the access token still lives: in server time; by the monotonic clock if it came in this
+  /// process. (Another process may have stored a newer one since: its expiry is another.)
+  func lifeLeft(_ row: SessionRow, _ now: Instant) throws(Failure) -> Int64 {
+    if let tokenEnds, tokenEnds.expiresMS == row.expiresMS, tokenEnds.bootID == now.bootID {
+      return tokenEnds.monotonicMS - now.monotonicMS
     }
-    return try serverMS(now) >= row.expiresMS - margin
+    return row.expiresMS - (try serverMS(now))
   }
 
   private func window(_ row: SessionRow, _ now: Instant, running: Bool) -> Situation.Window {
@@ -111,7 +114,9 @@ extension Engine {
     }
     if list.isEmpty { return .noneAtAll }
     let usable = list.filter { $0.active && $0.orgActive }
-    if usable.count == 1, configuration.routes(for: usable[0].role) != nil { return .single }
+    if usable.count == 1 {
+      return configuration.routes(for: usable[0].role) == nil ? .unknownRole : .single
+    }
     return usable.isEmpty && !list.contains(where: { $0.active }) ? .noneAtAll : .unchosen
   }
 
@@ -239,6 +244,7 @@ extension Engine {
     parts.append(decision["screen"]?.string ?? "")
     parts.append(decision["route"]?.string ?? "")
     parts.append(decision["org"]?["id"]?.string ?? "")
+    parts.append(decision["org"]?["role"]?.string ?? "")
     for banner in decision["banners"]?.elements ?? [] {
       parts.append(banner["code"]?.string ?? "")
     }

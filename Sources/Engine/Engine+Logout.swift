@@ -46,8 +46,17 @@ extension Engine {
   func addRevocation(
     of open: OpenSession, expiresMS: Int64, _ keys: KeyRing.Keys, global: Bool = false
   ) throws(Failure) {
+    try addRevocation(
+      access: open.accessToken, refresh: open.refreshToken, expiresMS: expiresMS, keys,
+      global: global)
+  }
+
+  func addRevocation(
+    access: SecretBytes, refresh: SecretBytes, expiresMS: Int64, _ keys: KeyRing.Keys,
+    global: Bool = false
+  ) throws(Failure) {
     let order: JSON = [
-      "refresh_token": open.refreshToken.json, "access_token": open.accessToken.json,
+      "refresh_token": refresh.json, "access_token": access.json,
       "expires_ms": .int(expiresMS), "global": .bool(global),
     ]
     _ = try revocations.add(

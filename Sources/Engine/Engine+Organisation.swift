@@ -30,6 +30,9 @@ extension Engine {
     guard membership.orgActive else {
       throw Failure(.orgDisabled, "the organisation is disabled", field: "/org_id")
     }
+    guard configuration.routes(for: membership.role) != nil else {
+      throw Failure(.orgUnknownRole, "the role in it has no routes", field: "/org_id")
+    }
     let reason: Reason =
       open.choice == nil ? .chosen : open.choice == id ? .active : .switched
     if open.choice != id, try !choose(id, open) {
@@ -145,9 +148,8 @@ extension Engine {
       ended.append(old.orgID)
     }
     for org in ended {
-      let tag = orgTag(org, keys)
-      try queue.hold(org: tag, of: open.owner)
-      try purgeCache(of: tag)
+      try queue.hold(org: orgTag(org, keys), of: open.owner)
+      try purgeCache(of: cacheTag(org, open, keys))
     }
     try queue.forgetDenials(of: open.owner)
   }

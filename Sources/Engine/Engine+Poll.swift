@@ -11,6 +11,15 @@ enum Service: String {
   case pull
 }
 
+/// A service's back-off that began in this process.
+struct Pause {
+  let service: Service
+  /// As it is stored: another process may have changed it since.
+  let notBeforeMS: Int64
+  /// By the monotonic clock.
+  let endsMS: Int64
+}
+
 /// A request that the host was given and that has no answer yet.
 struct Flight {
   enum Content {
@@ -36,6 +45,8 @@ struct Flight {
 }
 
 extension Engine {
+  /// The device's clock and the monotonic one tick apart by less than this.
+  private static var wakeToleranceMS: Int64 { 50 }
   /// What a request may take beyond its time-out before its answer is ignored.
   private static var graceMS: Int64 { 5000 }
 
@@ -54,10 +65,21 @@ extension Engine {
       guard let request = try launch(job, now) else { continue }
       requests.append(request)
     }
+    let events = try takeEvents()
+    let wake = try wakeIn(now)
+    promisedMS = wake.map { now.monotonicMS + $0 } ?? Int64.max / 2
     return [
-      "requests": .array(requests), "events": .array(try takeEvents()),
-      "wake_in_ms": JSON(try wakeIn(now)),
+      "requests": .array(requests), "events": .array(events), "wake_in_ms": JSON(wake),
     ]
+  }
+
+  /// Whether the host should poll now: there is something, or what falls due by time alone does so
+  /// earlier than the last poll said.
+  public func wantsPoll() throws(Failure) -> Bool {
+    let now = clock.now()
+    guard let wake = try wakeIn(now) else { return false }
+    guard wake > 0, let promisedMS else { return wake == 0 }
+    return wake < promisedMS - now.monotonicMS - Engine.wakeToleranceMS
   }
 
   /// Whether `poll` would have something.
@@ -71,7 +93,7 @@ extension Engine {
   }
 
   /// `wake_in_ms`, for a thread that waits.
-  public func dueIn() throws(Failure) -> Int64? { try wakeIn(clock.now()) }
+  public func dueIn() throws(Failure) -> Int64? { try wantsPoll() ? 0 : try wakeIn(clock.now()) }
 
   // MARK: Jobs
 
@@ -97,7 +119,7 @@ extension Engine {
   /// or not by the files and the clock alone.
   func nextJob(_ now: Instant) throws(Failure) -> Job? {
     guard online, ring.keys != nil else { return nil }
-    let mayAuth = try backoffs.read(Service.auth.rawValue).notBeforeMS <= now.wallMS
+    let mayAuth = try pauseLeft(.auth, now) <= 0
     if mayAuth, let exchange, !isFlying(.signIn) { return .signIn(exchange) }
     if mayAuth, !isFlying(.revoke), let job = try revocations.due(now: now.wallMS) {
       return .revoke(job)
@@ -110,8 +132,7 @@ extension Engine {
     }
     if try isExpired(row, now) { return nil }
     if mayAuth, owesValidation, !isFlying(.validate) { return .validate(open) }
-    let mayRest = try backoffs.read(Service.rest.rawValue).notBeforeMS <= now.wallMS
-    guard mayRest else { return nil }
+    guard try pauseLeft(.rest, now) <= 0 else { return nil }
     if let due = try heldDueMS(open, now), due <= 0 { askGuard(now, anew: false) }
     if guarding.wanted, !isFlying(.guard_) { return .guardian(open) }
     if let live = liveRequests.first(where: { !$0.sent }) { return .live(open, live) }
@@ -124,7 +145,7 @@ extension Engine {
       try queue.promote(of: open.owner, now: now.wallMS)
       if try queue.has(.pending, of: open.owner) { return .upload(open) }
     }
-    guard try backoffs.read(Service.pull.rawValue).notBeforeMS <= now.wallMS else { return nil }
+    guard try pauseLeft(.pull, now) <= 0 else { return nil }
     return try nextPull(open, now)
   }
 
@@ -218,9 +239,9 @@ extension Engine {
     Log.line(.debug, "answer \(flight.id): \(flight.purpose.rawValue), status \(reply.status)")
     switch flight.content {
     case .refresh: try refreshed(flight, reply, now)
-    case .validate: if isCurrent { try validated(reply, now) }
+    case .validate: if isCurrent { try validated(reply, flight.generation, now) }
     case .guardian: if isCurrent { try guarded(reply, now) }
-    case .signIn(let exchange): try signedIn(exchange, flight, reply, now)
+    case .signIn(let exchange): try signedIn(exchange, row, reply, now)
     case .revoke(let job, let refreshing): try revoked(job, refreshing, reply, now)
     case .upload(let batch): try uploaded(batch, isCurrent, reply, now)
     case .readBack(let batch): try confirmed(batch, isCurrent, reply, now)
@@ -237,14 +258,29 @@ extension Engine {
     let attempts = try backoffs.read(service.rawValue).attempts + 1
     let delay = Backoff.delayMS(
       attempt: Int(attempts), random: Random.word(), floorMS: reply.retryAfterMS ?? 0)
-    try backoffs.set(service.rawValue, attempts: attempts, notBeforeMS: now.wallMS + delay)
+    let notBefore = now.wallMS + delay
+    try backoffs.set(service.rawValue, attempts: attempts, notBeforeMS: notBefore)
+    pauses.removeAll { $0.service == service }
+    pauses.append(
+      Pause(service: service, notBeforeMS: notBefore, endsMS: now.monotonicMS + delay))
+  }
+
+  /// How long the service is still left alone. What began in this process ends by the monotonic
+  /// clock, so that a device's clock moved back does not silence it for hours.
+  func pauseLeft(_ service: Service, _ now: Instant) throws(Failure) -> Int64 {
+    let notBefore = try backoffs.read(service.rawValue).notBeforeMS
+    if let pause = pauses.first(where: { $0.service == service && $0.notBeforeMS == notBefore }) {
+      return pause.endsMS - now.monotonicMS
+    }
+    let left = notBefore - now.wallMS
+    // Nobody asks for more than this: it was written under another clock.
+    return left > RetryAfter.mostMS ? 0 : left
   }
 
   func succeed(_ service: Service) throws(Failure) {
-    let known = try backoffs.read(service.rawValue)
+    guard try backoffs.read(service.rawValue).attempts > 0 else { return }
     // An answer to what was sent before the failure does not end the pause.
-    guard known.attempts > 0, known.notBeforeMS <= clock.now().wallMS else { return }
-    try backoffs.clear(service.rawValue)
+    if try pauseLeft(service, clock.now()) <= 0 { try backoffs.clear(service.rawValue) }
   }
 
   // MARK: When to come back
@@ -254,7 +290,8 @@ extension Engine {
     if try hasWork() { return 0 }
     var best: Int64?
     func consider(_ milliseconds: Int64) {
-      best = min(best ?? Int64.max, max(1, milliseconds))
+      // What is due and is no work all the same is held up by something that is considered too.
+      if milliseconds > 0 { best = min(best ?? Int64.max, milliseconds) }
     }
     for flight in flights { consider(flight.deadlineMS - now.monotonicMS) }
     if let exchange { consider(exchange.deadlineMS - now.monotonicMS) }
@@ -263,8 +300,8 @@ extension Engine {
     }
     guard online, ring.keys != nil else { return best }
     for service in [Service.auth, Service.rest, Service.pull] {
-      let notBefore = try backoffs.read(service.rawValue).notBeforeMS
-      if notBefore > now.wallMS { consider(notBefore - now.wallMS) }
+      let left = try pauseLeft(service, now)
+      if left > 0 { consider(left) }
     }
     if let due = try revocations.nextMS(), due > now.wallMS { consider(due - now.wallMS) }
     guard let open else { return best }
@@ -274,8 +311,7 @@ extension Engine {
       // The other process may be done, or dead, much earlier.
       consider(min(until - now.wallMS, 1000))
     }
-    let row = try sessions.read()
-    consider(row.expiresMS - refreshMargin(open) - (try serverMS(now)))
+    consider(try lifeLeft(try sessions.read(), now) - refreshMargin(open))
     if let due = try queue.nextMS(of: open.owner) { consider(due - now.wallMS) }
     for lease in try queue.leases() where lease.holder != holder.bytes {
       consider(min(lease.untilMS - now.wallMS, 5000))

@@ -61,13 +61,13 @@ extension Engine {
         } else {
           try staySigned(reply, now)
         }
-      case .terminal(let reason): try endSession(reason.rawValue)
+      case .terminal(let reason): try endSession(reason.rawValue, flight.generation)
       // The row is the one that was sent from: no newer session was stored meanwhile.
-      case .alreadyUsed: try endSession(EndReason.alreadyUsed.rawValue)
-      case .corrupt: try endSession("session_corrupt")
+      case .alreadyUsed: try endSession(EndReason.alreadyUsed.rawValue, flight.generation)
+      case .corrupt: try endSession("session_corrupt", flight.generation)
       case .transient: try staySigned(reply, now)
       case .unknownRejection:
-        try noteInSession { (row) throws(Failure) in row.rejections += 1 }
+        try noteInSession(flight.generation) { (row) throws(Failure) in row.rejections += 1 }
         try staySigned(reply, now)
       }
     }
@@ -95,7 +95,7 @@ extension Engine {
       row.intentMS = 0
     }
     guard done else { return }
-    tokenEnds = (generation + 1, now.monotonicMS + reply.expiresInS * 1000, now.bootID)
+    tokenEnds = (expires, now.monotonicMS + reply.expiresInS * 1000, now.bootID)
     tokenRefused = false
     owesValidation = false
     stale = false
@@ -111,33 +111,34 @@ extension Engine {
     try backOff(.auth, reply, now)
   }
 
-  /// The server has proved the session's end: tokens and keys go, the queue stays.
-  func endSession(_ reason: String) throws(Failure) {
-    let row = try sessions.read()
-    try main.transaction { () throws(Failure) in
+  /// The server has proved the end of the session of this generation: tokens and keys go, the queue
+  /// stays. A session that came meanwhile is not touched.
+  func endSession(_ reason: String, _ generation: Int64) throws(Failure) {
+    let done = try main.transaction { () throws(Failure) in
+      guard try sessions.read().generation == generation else { return false }
       try clearSession(ended: reason)
       try notify(["type": "session_ended", "reason": .string(reason)], owner: nil)
+      return true
     }
-    try eraseBiometricKey()
-    _ = row
+    if done { try eraseBiometricKey() }
   }
 
   /// The answer to `GET /user`.
-  func validated(_ reply: Reply, _ now: Instant) throws(Failure) {
+  func validated(_ reply: Reply, _ generation: Int64, _ now: Instant) throws(Failure) {
     switch AuthClassification.user(reply.answer) {
     case .valid:
       owesValidation = false
       stale = false
-      try noteInSession { (row) throws(Failure) in
+      try noteInSession(generation) { (row) throws(Failure) in
         row.validatedMS = now.wallMS
         row.rejections = 0
       }
       try succeed(.auth)
-    case .terminal(let reason): try endSession(reason.rawValue)
+    case .terminal(let reason): try endSession(reason.rawValue, generation)
     case .badJWT: tokenRefused = true
     case .transient: try staySigned(reply, now)
     case .unknownRejection:
-      try noteInSession { (row) throws(Failure) in row.rejections += 1 }
+      try noteInSession(generation) { (row) throws(Failure) in row.rejections += 1 }
       try staySigned(reply, now)
     }
   }

@@ -29,12 +29,14 @@ extension Engine {
     }
   }
 
-  /// Change what does not identify the session, such as times; the generation stays.
+  /// Change what does not identify the session, such as times; the generation stays. With
+  /// `expected`, only if it is still that one.
   func noteInSession(
-    _ edit: (inout SessionRow) throws(Failure) -> Void
+    _ expected: Int64? = nil, _ edit: (inout SessionRow) throws(Failure) -> Void
   ) throws(Failure) {
     try main.transaction { () throws(Failure) in
       var row = try sessions.read()
+      if let expected, row.generation != expected { return }
       try edit(&row)
       _ = try sessions.write(row, expecting: row.generation)
     }
@@ -45,6 +47,8 @@ extension Engine {
     if let open, open.generation == row.generation { return .open }
     open = nil
     contactIndex = nil
+    // What the server refused was the token before.
+    tokenRefused = false
     guard let owner = row.owner else { return row.ended == nil ? .missing : .ended }
     guard let keys = ring.keys else { return .sealed }
     guard let wrap = row.wrapDevice else { return .sealed }
@@ -93,8 +97,16 @@ extension Engine {
   ///
   /// The biometric key is made first. Should the process die before the commit, the session before
   /// this one can no longer be unlocked and asks for a sign-in; the other order could store a session
-  /// whose wrap nothing opens.
+  /// whose wrap nothing opens. Both happen under the file's write lock: an answer that comes too late
+  /// must not replace the key of the session that came meanwhile.
   func adopt(_ reply: TokenReply, expecting generation: Int64) throws(Failure) -> Bool {
+    try main.transaction { () throws(Failure) in
+      guard try sessions.read().generation == generation else { return false }
+      return try adopt(reply, over: generation)
+    }
+  }
+
+  private func adopt(_ reply: TokenReply, over generation: Int64) throws(Failure) -> Bool {
     let keys = try keys()
     let now = clock.now()
     let owner = userTag(reply.userID, keys)
@@ -140,8 +152,9 @@ extension Engine {
     if kept == nil { dropCache() }
     try meta.set(.eraseOwed, .int(0))
     try backoffs.clear(Service.auth.rawValue)
-    tokenEnds = (generation + 1, now.monotonicMS + reply.expiresInS * 1000, now.bootID)
+    tokenEnds = (expires, now.monotonicMS + reply.expiresInS * 1000, now.bootID)
     tokenRefused = false
+    exchange = nil
     owesValidation = false
     stale = false
     owesPull = true

@@ -15,10 +15,20 @@ final class Exchange {
   let proof: Proof
   /// When it is given up, by the monotonic clock.
   let deadlineMS: Int64
+  /// Whose session it was begun over, and when that user was last seen.
+  let owner: [UInt8]?
+  let authenticatedMS: Int64
 
-  init(_ proof: Proof, deadlineMS: Int64) {
+  init(_ proof: Proof, over row: SessionRow, deadlineMS: Int64) {
     self.proof = proof
     self.deadlineMS = deadlineMS
+    owner = row.owner
+    authenticatedMS = row.authenticatedMS
+  }
+
+  /// Whether nobody has signed in, unlocked or logged out since.
+  func counts(over row: SessionRow) -> Bool {
+    row.owner == owner && row.authenticatedMS == authenticatedMS
   }
 
   func request(_ backend: Backend) throws(Failure) -> Request {
@@ -97,9 +107,12 @@ extension Engine {
   public func signInComplete(_ request: JSON) throws(Failure) -> JSON {
     let fields = try Fields(
       request, known: ["callback_url", "id_token", "nonce", "email", "password", "method"])
-    _ = try keys()
-    if fields.optional("callback_url") != nil { return try completeInBrowser(fields) }
+    if fields.optional("callback_url") != nil {
+      try refuse(["id_token", "nonce", "email", "password", "method"], in: fields)
+      return try completeInBrowser(fields)
+    }
     if fields.optional("id_token") != nil {
+      try refuse(["email", "password"], in: fields)
       guard let method = try method(fields, flow: .idToken) else {
         throw Failure(.signInUnknownMethod, "no method with this flow", field: "/id_token")
       }
@@ -108,11 +121,19 @@ extension Engine {
           provider: method.provider, token: try fields.text("id_token", maximum: 16_384),
           nonce: try fields.text("nonce", maximum: 1024)))
     }
+    try refuse(["nonce"], in: fields)
     if fields.optional("method") != nil { _ = try method(fields, flow: .password) }
     return try begin(
       .password(
         email: try fields.text("email", maximum: 320),
         password: try fields.text("password", maximum: 1024)))
+  }
+
+  /// The fields of another form: what is meant would be a guess.
+  private func refuse(_ names: [String], in fields: Fields) throws(Failure) {
+    for name in names where fields.optional(name) != nil {
+      throw fields.invalid(name, "this field belongs to another form of sign-in")
+    }
   }
 
   private func completeInBrowser(_ fields: Fields) throws(Failure) -> JSON {
@@ -156,8 +177,10 @@ extension Engine {
   }
 
   private func begin(_ proof: Exchange.Proof) throws(Failure) -> JSON {
+    _ = try keys()
     exchange = Exchange(
-      proof, deadlineMS: clock.now().monotonicMS + Engine.exchangeLifetimeMS)
+      proof, over: try sessions.read(),
+      deadlineMS: clock.now().monotonicMS + Engine.exchangeLifetimeMS)
     return try showWaiting()
   }
 
@@ -170,31 +193,43 @@ extension Engine {
 
   private func showWaiting() throws(Failure) -> JSON {
     let decision = try render(Verdict(.wait, .signingIn))
-    shown.mark = "wait"
+    shown.mark = mark(of: decision)
     shown.awaits = true
     return decision
   }
 
   private func showSignIn(_ reason: Reason) throws(Failure) -> JSON {
     let decision = try render(Verdict(.signIn, reason))
-    shown.mark = "sign_in|||"
+    shown.mark = mark(of: decision)
     shown.awaits = false
     return decision
   }
 
-  /// The answer to the exchange. It counts only for the session that it was begun over.
+  /// The answer to the exchange. It counts only for the session that it was begun over, `row` being
+  /// the one that is stored now.
   func signedIn(
-    _ exchange: Exchange, _ flight: Flight, _ reply: Reply, _ now: Instant
+    _ exchange: Exchange, _ row: SessionRow, _ reply: Reply, _ now: Instant
   ) throws(Failure) {
-    guard self.exchange === exchange else { return }
-    switch AuthClassification.signIn(reply.answer) {
+    let verdict = AuthClassification.signIn(reply.answer)
+    guard self.exchange === exchange else {
+      // Given up, or somebody else is signed in: nobody will use this session.
+      if verdict == .success, let tokens = readTokens(reply) { try decline(tokens, now) }
+      return
+    }
+    switch verdict {
     case .success:
-      self.exchange = nil
-      guard let tokens = readTokens(reply) else { return try tellSignIn(.signInFailed) }
-      guard try adopt(tokens, expecting: flight.generation) else {
+      guard let tokens = readTokens(reply) else {
+        self.exchange = nil
         return try tellSignIn(.signInFailed)
       }
-      shown.awaits = true
+      if exchange.counts(over: row), try adopt(tokens, expecting: row.generation) {
+        shown.awaits = true
+      } else {
+        self.exchange = nil
+        try decline(tokens, now)
+        // Whoever waits is told what is stored now.
+        if row.owner == nil { try tellSignIn(.signInFailed) } else { shown.awaits = true }
+      }
     case .expired, .notFound:
       self.exchange = nil
       try tellSignIn(.signInExpired)
@@ -203,6 +238,13 @@ extension Engine {
       try tellSignIn(.signInFailed)
     case .transient: try backOff(.auth, reply, now)
     }
+  }
+
+  /// Give a session that came too late back to the server.
+  private func decline(_ tokens: TokenReply, _ now: Instant) throws(Failure) {
+    try addRevocation(
+      access: tokens.accessToken, refresh: tokens.refreshToken,
+      expiresMS: try expiry(of: tokens, now), try keys())
   }
 
   private func tellSignIn(_ reason: Reason) throws(Failure) {

@@ -27,8 +27,13 @@ public final class Engine {
   var owesValidation = false
   /// The server refused the access token: refresh, whatever the clock says.
   var tokenRefused = false
-  /// When the access token ends by the monotonic clock, if it came in this process.
-  var tokenEnds: (generation: Int64, monotonicMS: Int64, bootID: String)?
+  /// When the access token of this expiry ends by the monotonic clock, if it came in this process.
+  var tokenEnds: (expiresMS: Int64, monotonicMS: Int64, bootID: String)?
+  /// The pauses of `Service`s that began in this process, by the monotonic clock.
+  var pauses: [Pause] = []
+  /// By when the last poll told the host to poll again, by the monotonic clock; nil: nothing was told
+  /// yet that could turn out too late.
+  var promisedMS: Int64?
   var exchange: Exchange?
   var readBack: [UploadBatch] = []
   /// The last access token that the server refused: its session's generation, and when.

@@ -20,7 +20,7 @@ enum Boundary {
     let engine = Unmanaged<Engine>.fromOpaque(object).takeUnretainedValue()
     let status = run(engine, request, reply, body)
     // Storage that can't be read now is asked again by the host's next call.
-    platform_handle_signal(value, (try? engine.hasWork()) ?? false)
+    platform_handle_signal(value, (try? engine.wantsPoll()) ?? false)
     release(platform_handle_leave(value, true))
     return status
   }

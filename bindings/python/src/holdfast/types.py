@@ -162,6 +162,7 @@ ErrorCode: TypeAlias = Literal[
     "org.not_a_member",
     "org.revoked",
     "org.disabled",
+    "org.unknown_role",
     "queue.unknown_kind",
     "queue.invalid_id",
     "queue.invalid_payload",

@@ -1,0 +1,87 @@
+"""Somebody who has the data files and some of the keys, and knows the format (docs/storage.md)."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import ctypes.util
+import sqlite3
+from pathlib import Path
+
+SODIUM = ctypes.CDLL(ctypes.util.find_library("sodium") or "libsodium.so.23")
+VERSION, NONCE, TAG, KEY = 1, 24, 16, 32
+PURPOSES = range(1, 6)
+
+
+def context(table: str, row: bytes, owner: bytes, column: str) -> bytes:
+    """What a sealed value is bound to."""
+    parts = [table.encode(), row, owner, column.encode()]
+    return bytes([VERSION]) + b"".join(len(part).to_bytes(2, "big") + part for part in parts)
+
+
+def unseal(key: bytes, sealed: bytes | None, associated: bytes) -> bytes | None:
+    """The value, or None when this key does not open it."""
+    if not sealed or len(sealed) <= 1 + NONCE + TAG:
+        return None
+    nonce, cipher = sealed[1 : 1 + NONCE], sealed[1 + NONCE :]
+    plain = ctypes.create_string_buffer(len(cipher) - TAG)
+    refused = SODIUM.crypto_aead_xchacha20poly1305_ietf_decrypt(
+        plain, None, None, cipher, ctypes.c_ulonglong(len(cipher)), associated,
+        ctypes.c_ulonglong(len(associated)), nonce, key,
+    )  # fmt: skip
+    return None if refused else plain.raw.rstrip(b"\0")[:-1]
+
+
+def derived(key: bytes) -> list[bytes]:
+    """The keys that follow from the device key."""
+    keys = []
+    for purpose in PURPOSES:
+        room = ctypes.create_string_buffer(KEY)
+        SODIUM.crypto_kdf_blake2b_derive_from_key(
+            room, ctypes.c_size_t(KEY), ctypes.c_uint64(purpose), b"holdfast", key
+        )
+        keys.append(room.raw)
+    return keys
+
+
+def _rows(path: Path, query: str) -> list[tuple[bytes, ...]]:
+    if not path.exists():
+        return []
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        return database.execute(query).fetchall()
+
+
+def vault_keys(folder: Path, *keys: bytes) -> set[bytes]:
+    """The vault key, if any of the keys (or what follows from them) opens a wrap of it."""
+    all_keys = [*keys, *(more for key in keys for more in derived(key))]
+    query = "SELECT owner, wrap_device, wrap_biometric FROM session"
+    found = set()
+    for owner, device, biometric in _rows(folder / "holdfast.db", query):
+        for column, wrap in (("wrap_device", device), ("wrap_biometric", biometric)):
+            for key in all_keys:
+                plain = unseal(key, wrap, context("session", b"", owner or b"", column))
+                if plain is not None:
+                    found.add(plain)
+    return found
+
+
+def loot(folder: Path, *keys: bytes) -> dict[str, bytes]:
+    """What can be read of session, organisations and contacts with these keys."""
+    vaults = vault_keys(folder, *keys)
+    tried = [*vaults, *keys, *(more for key in keys for more in derived(key))]
+    found: dict[str, bytes] = {}
+    query = "SELECT owner, tokens, choice, memberships FROM session"
+    owner = b""
+    for session in _rows(folder / "holdfast.db", query):
+        owner = session[0] or b""
+        for column, sealed in zip(("tokens", "choice", "memberships"), session[1:], strict=True):
+            for key in tried:
+                plain = unseal(key, sealed, context("session", b"", owner, column))
+                if plain is not None:
+                    found[column] = plain
+    for row, sealed in _rows(folder / "cache.db", "SELECT row, sealed FROM contact"):
+        for key in tried:
+            plain = unseal(key, sealed, context("contact", row, owner, "sealed"))
+            if plain is not None:
+                found["contacts"] = found.get("contacts", b"") + plain
+    return found

@@ -1,0 +1,230 @@
+"""Answers that come too late, in every order: dropped, whatever they say (SES-5)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from conftest import MakePhone
+from support.network import moved_session
+from support.phone import TOKEN_S, App, Phone
+from support.town import PASSWORD, Organisation, Person, Town
+
+
+class Case:
+    """A user of two organisations, another user, and an answer that is on its way."""
+
+    def __init__(self, phone: Phone, town: Town) -> None:
+        self.phone, self.town = phone, town
+        self.first, self.second = town.organisation("Nordlys"), town.organisation("Vestland")
+        self.person = town.person(self.first, self.second)
+        self.other = town.person(town.organisation("Sørlandet"))
+        town.contact(self.first, "Kari Første")
+        self.app: App = phone.start()
+        self.app.sign_in(self.person, self.first)
+
+    def start_as(self, person: Person) -> None:
+        """A session that the host obtained."""
+        text = moved_session(json.dumps(self.town.session(person)), self.phone.ahead_ms() / 1000)
+        self.app.session_start({"session": json.loads(text or "")})
+
+    def take(self, purpose: str) -> Any:  # noqa: ANN401
+        """The request of this purpose; others are answered until it comes."""
+        for _ in range(20):
+            taken = None
+            for request in self.app.poll()["requests"]:
+                if request["purpose"] == purpose:
+                    taken = request
+                else:
+                    self.app.complete({"id": request["id"], **self.phone.network(request)})  # type: ignore[misc, typeddict-item]
+            if taken is not None:
+                return taken
+        raise AssertionError(f"no request to {purpose}")
+
+    def answer(self, request: Any, refusal: tuple[int, str] | None) -> Any:  # noqa: ANN401
+        """What the server says; or what it is made to say."""
+        real = self.phone.network(request)
+        if refusal is None:
+            return {"id": request["id"], **real}
+        return {"id": request["id"], "status": refusal[0], "headers": {}, "body": refusal[1]}
+
+
+def refresh(case: Case) -> Any:  # noqa: ANN401
+    case.phone.pass_time(TOKEN_S + 60)
+    return case.take("refresh")
+
+
+def validate(case: Case) -> Any:  # noqa: ANN401
+    case.app.session_background()
+    case.app.session_foreground()
+    return case.take("validate")
+
+
+def guard(case: Case) -> Any:  # noqa: ANN401
+    case.app.session_background()
+    case.app.session_foreground()
+    return case.take("guard")
+
+
+def pull(case: Case) -> Any:  # noqa: ANN401
+    case.app.sync_now()
+    return case.take("pull")
+
+
+def sign_in(case: Case) -> Any:  # noqa: ANN401
+    """The same user signs in anew, over his session."""
+    case.app.sign_in_complete({"email": case.person.email, "password": PASSWORD})
+    return case.take("sign_in")
+
+
+#: What proves an end, in the words of each service.
+REFUSALS = {
+    "refresh": (400, '{"code":"session_not_found","message":"x"}'),
+    "validate": (403, '{"code":"session_not_found","message":"x"}'),
+    "guard": (200, "[]"),
+    "pull": (
+        200,
+        '[{"id":"01976b36-0000-7000-8000-00000000abcd","name":"Ukjent","updated_at":"x"}]',
+    ),
+    "sign_in": (400, '{"code":"invalid_credentials","message":"x"}'),
+}
+
+
+def logged_out(case: Case) -> None:
+    case.app.session_logout()
+
+
+def other_user(case: Case) -> None:
+    case.app.session_logout()
+    case.start_as(case.other)
+
+
+def other_user_at_once(case: Case) -> None:
+    case.start_as(case.other)
+
+
+def same_user_again(case: Case) -> None:
+    case.app.session_logout()
+    case.start_as(case.person)
+
+
+def locked(case: Case) -> None:
+    case.app.session_lock()
+
+
+def switched(case: Case) -> None:
+    case.app.org_select({"org_id": case.second.id})
+
+
+EVENTS = [logged_out, other_user, other_user_at_once, same_user_again, locked, switched]
+KINDS = [refresh, validate, guard, pull, sign_in]
+
+
+def state(case: Case) -> dict[str, Any]:
+    """What must not be changed by a late answer."""
+    status = case.app.session_status()
+    kept: dict[str, Any] = {
+        name: status[name] for name in ("state", "user_id", "expires_ms", "generation")
+    }
+    if status["state"] == "active":
+        kept["orgs"] = case.app.org_list()["orgs"]
+        kept["contacts"] = case.app.contact_search({"query": ""})["total"] if kept["orgs"] else 0
+    return kept
+
+
+def without_org(function: Callable[[Case], dict[str, Any]], case: Case) -> dict[str, Any]:
+    """The same where no organisation is chosen yet."""
+    from holdfast import HoldfastError
+
+    try:
+        return function(case)
+    except HoldfastError as error:
+        return {
+            "error": error.code,
+            **{k: v for k, v in case.app.session_status().items() if k == "generation"},
+        }
+
+
+@pytest.mark.parametrize("refused", [False, True], ids=["accepted", "refused"])
+@pytest.mark.parametrize("happens", EVENTS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_SES_5_a_late_answer_changes_nothing(
+    phones: MakePhone,
+    town: Town,
+    kind: Callable[[Case], Any],
+    happens: Callable[[Case], None],
+    refused: bool,
+) -> None:
+    # Given a request that the server has answered, the answer still on its way
+    case = Case(phones(), town)
+    request = kind(case)
+    answer = case.answer(request, REFUSALS[request["purpose"]] if refused else None)
+    # When the session is ended, changed or locked before it comes
+    happens(case)
+    survives = kind is sign_in and happens is switched and not refused
+    before = without_org(state, case)
+    biometric = case.phone.keychain.path.read_text()
+    case.app.complete(answer)
+    # Then it changes nothing: neither the session nor its keys nor what is shown of it
+    if survives:
+        # (A sign-in of the same user goes on over a switch of his organisation.)
+        assert case.app.session_status()["user_id"] == case.person.id
+        return
+    assert without_org(state, case) == before
+    assert case.phone.keychain.path.read_text() == biometric
+    # and all goes on: the session that is there now works
+    case.app.settle()
+    assert case.app.of_type("session_ended") == []
+    if happens in {other_user, other_user_at_once}:
+        assert case.app.session_status()["user_id"] == case.other.id
+        assert case.app.screen["screen"] == "home"
+        assert case.app.session_status()["owed"] == []
+    if happens is locked:
+        assert case.app.session_status()["state"] == "locked"
+        assert case.app.touch()["screen"] in {"home", "wait"}
+        case.app.settle()
+        assert case.app.screen["screen"] == "home"
+    if happens is switched:
+        org = case.app.screen["org"]
+        assert org is not None
+        assert org["id"] == case.second.id
+
+
+@pytest.mark.parametrize("happens", [logged_out, other_user])
+def test_SES_5_a_session_that_came_too_late_is_given_back(
+    phones: MakePhone, town: Town, happens: Callable[[Case], None]
+) -> None:
+    # Given a sign-in that the server has granted, and a user who has logged out meanwhile
+    case = Case(phones(), town)
+    answer = case.answer(sign_in(case), None)
+    happens(case)
+    case.app.complete(answer)
+    case.app.settle()
+    # Then nobody holds a session of that user on the server
+    assert town.control.sessions(case.person.id) == []
+
+
+def test_KEEP_5_an_answer_for_one_organisation_is_no_answer_for_the_other(
+    phones: MakePhone, town: Town
+) -> None:
+    # Given a guard under way when the user switches, and a membership of the other that has ended
+    case = Case(phones(), town)
+    request = guard(case)
+    answer = case.answer(request, None)
+    switched(case)
+    town.control.set_membership(case.person.id, case.second.id, status="ended")
+    case.app.complete(answer)
+    # Then the old answer does not confirm the new choice: it is asked for again
+    case.app.settle()
+    assert (case.app.screen["screen"], case.app.screen["reason"]) == (
+        "select_org",
+        "membership_revoked",
+    )
+    assert _ended(case.app, case.second)
+
+
+def _ended(app: App, org: Organisation) -> bool:
+    return {o["org_id"]: o["status"] for o in app.org_list()["orgs"]}[org.id] == "revoked"

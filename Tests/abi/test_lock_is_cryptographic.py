@@ -1,0 +1,129 @@
+"""A lock that holds against whoever has the phone's files: without the finger there is nothing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from local_supabase import LocalSupabase
+
+from conftest import MakeUser, SignedIn
+from support import scan, thief
+from support.hosted import HostedLibrary
+from support.paths import FLAVOURS, HEADER
+from support.phone import TOKEN_S, Phone
+from support.town import Town
+
+
+def key(phone: Phone, name: str) -> bytes:
+    """A key of the keychain."""
+    return bytes.fromhex(json.loads(phone.keychain.path.read_text())[name]["key"])
+
+
+def locked_by_hand(user: SignedIn) -> None:
+    user.app.session_lock()
+
+
+def locked_by_absence(user: SignedIn) -> None:
+    user.app.session_background()
+    user.phone.pass_time(301)
+    assert user.app.session_foreground()["reason"] == "background_timeout"
+
+
+def locked_by_expiry(user: SignedIn) -> None:
+    user.phone.pass_time(TOKEN_S + 60)
+    assert user.restart().screen["reason"] == "session_expired"
+
+
+@pytest.mark.parametrize("lock", [locked_by_hand, locked_by_absence, locked_by_expiry])
+@pytest.mark.parametrize("app_runs", [True, False])
+def test_SES_10_after_a_lock_files_and_device_key_reveal_nothing(
+    sign_in: MakeUser, lock: object, app_runs: bool
+) -> None:
+    # Given a user at home: with the device key, the files can be read
+    user = sign_in(contacts=3)
+    user.app.contact_search({"query": ""})
+    device, biometric = key(user.phone, "device"), key(user.phone, "biometric")
+    before = thief.loot(user.phone.folder, device)
+    assert set(before) == {"tokens", "choice", "memberships", "contacts"}, "the thief is unable"
+    assert user.org.name.encode() in before["memberships"]
+    # When the session is locked
+    lock(user)  # type: ignore[operator]
+    if not app_runs:
+        user.phone.close()
+    # Then the files and the device key reveal neither session nor organisation nor contacts,
+    assert thief.vault_keys(user.phone.folder, device) == set()
+    assert thief.loot(user.phone.folder, device) == {}
+    # neither does an old copy of the row that SQLite could have left in its files,
+    vault = thief.vault_keys(user.phone.folder, biometric)
+    assert len(vault) == 1
+    assert scan.scan_files(user.phone.folder, *vault) == []
+    # and only the key that the finger releases does
+    assert set(thief.loot(user.phone.folder, biometric)) == set(before)
+
+
+def test_SES_10_the_erased_wrap_is_nowhere_in_the_files(sign_in: MakeUser) -> None:
+    from support import tamper
+
+    user = sign_in()
+    wrap = tamper.stored(user.phone.folder, "wrap_device")
+    assert scan.scan_files(user.phone.folder, wrap) != [], "the scan sees nothing"
+    user.app.session_lock()
+    user.phone.close()
+    assert scan.scan_files(user.phone.folder, wrap) == []
+
+
+@pytest.fixture(scope="session")
+def host_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The host in C, compiled."""
+    program = tmp_path_factory.mktemp("host") / "host"
+    source = Path(__file__).parent / "support" / "host.c"
+    flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-I", str(HEADER.parent)]
+    subprocess.run(["cc", *flags, "-o", str(program), str(source), "-ldl"], check=True)
+    return program
+
+
+@pytest.fixture
+def hosted(host_program: Path, flavour: str) -> Iterator[HostedLibrary]:
+    """The library in a process of its own."""
+    library = HostedLibrary(host_program, FLAVOURS[flavour])
+    yield library
+    library.end()
+
+
+class FilePhone(Phone):
+    """A phone without a keychain: the library's own key file serves."""
+
+    @property
+    def key_store(self) -> None:  # type: ignore[override]
+        return None
+
+
+@pytest.mark.parametrize("end", ["session_lock", "session_logout"])
+def test_SES_12_no_vault_key_stays_in_memory(
+    hosted: HostedLibrary, tmp_path: Path, backend: LocalSupabase, town: Town, end: str
+) -> None:
+    # Given a process in which a user is signed in, with requests under way
+    person = town.person(town.organisation(contacts=3))
+    phone = FilePhone(tmp_path / "phone", hosted, backend)
+    app = phone.start()
+    session = town.session(person)
+    app.session_start({"session": session})
+    app.settle()
+    app.contact_search({"query": ""})
+    app.sync_now()
+    assert app.poll()["requests"] != []
+    keys = [
+        (phone.folder / "keys" / f"{name}.key").read_bytes() for name in ("device", "biometric")
+    ]
+    [vault] = thief.vault_keys(phone.folder, *keys)
+    assert scan.scan_memory(hosted.pid, vault) != [], "the scan sees nothing"
+    # When the session is locked or ended
+    getattr(app, end)()
+    # Then neither its tokens nor the key of its data are in the memory of the process
+    secrets = [vault, keys[1], session["access_token"], session["refresh_token"]]
+    assert scan.scan_memory(hosted.pid, *secrets) == []
+    phone.close()

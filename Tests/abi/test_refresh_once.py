@@ -1,0 +1,155 @@
+"""One refresh, whoever needs it and whatever dies on the way."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import MakeUser, SignedIn
+from support import children
+from support.phone import TOKEN_S, Phone
+from support.town import Town
+
+PROCESSES = 8
+
+
+def expired(user: SignedIn) -> Phone:
+    """The phone of a user whose access token has run out while the app was closed."""
+    user.phone.pass_time(TOKEN_S + 60)
+    user.phone.close()
+    return user.phone
+
+
+@pytest.mark.parametrize("attempt", range(3))
+def test_SES_4_eight_processes_need_a_refresh_at_once(
+    sign_in: MakeUser, town: Town, attempt: int
+) -> None:
+    # Given eight processes on one folder, and an expired token
+    user = sign_in(policy={"biometric": "off"})
+    town.control.set(reuse_interval=0)
+    phone = expired(user)
+    town.control.clear_requests()
+    started = [
+        subprocess.Popen(
+            children.command("refresh_together.py", phone.spec()),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=children.environment(),
+        )
+        for _ in range(PROCESSES)
+    ]
+    try:
+        for child in started:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "ready\n", child.communicate()[1]
+        # When all of them want to go on at the same moment
+        for child in started:
+            assert child.stdin is not None
+            child.stdin.write("go\n")
+            child.stdin.flush()
+        outputs = [child.communicate(timeout=90) for child in started]
+    finally:
+        for child in started:
+            child.kill()
+            child.wait()
+    assert [child.returncode for child in started] == [0] * PROCESSES, outputs
+    ends = [json.loads(output) for output, _ in outputs]
+    # Then the backend has seen one token request, and all end with the same session
+    assert town.refreshes() == 1
+    assert sum(end["refreshes"] for end in ends) == 1
+    assert {(end["state"], end["ended"]) for end in ends} == {("active", 0)}
+    assert len({(end["generation"], end["expires_ms"]) for end in ends}) == 1
+    # and it is a good one
+    app = phone.start()
+    app.settle()
+    assert app.screen["screen"] == "home"
+    assert len(town.control.sessions(user.person.id)) == 1
+
+
+def outcome(twin: Phone, town: Town, person: str) -> int:
+    """How many refreshes the next start needs; the user notices nothing."""
+    town.control.clear_requests()
+    app = twin.start()
+    assert (app.screen["screen"], app.screen["reason"]) == ("home", "active")
+    app.settle()
+    assert app.screen["screen"] == "home"
+    assert app.of_type("session_ended") == []
+    status = app.session_status()
+    assert (status["state"], status["stale"], status["owed"]) == ("active", False, [])
+    assert len(town.control.sessions(person)) == 1
+    twin.close()
+    return town.refreshes()
+
+
+@pytest.mark.parametrize(("step", "again"), [("asked", 1), ("sent", 1), ("stored", 0)])
+def test_SES_3_the_refreshing_process_is_killed_between_its_steps(
+    sign_in: MakeUser, town: Town, killer: Path, tmp_path: Path, step: str, again: int
+) -> None:
+    # Given an expired token, and a process that is killed in the middle of its refresh
+    user = sign_in(policy={"biometric": "off"})
+    town.control.set(reuse_interval=0)
+    phone = expired(user)
+    env = {"LD_PRELOAD": str(killer)}
+    ended = children.run("die_refreshing.py", phone.spec(), step, "0", env=env)
+    assert ended.killed, ended.errors
+    # When the app starts again
+    # Then it is refreshed once more where the result was lost, and the user notices nothing
+    assert outcome(phone, town, user.person.id) == again
+
+
+@pytest.mark.parametrize("step", ["poll", "complete"])
+def test_SES_3_the_refreshing_process_is_killed_at_any_write(
+    sign_in: MakeUser, town: Town, killer: Path, tmp_path: Path, step: str
+) -> None:
+    # Given an expired token
+    user = sign_in(policy={"biometric": "off"})
+    phone = expired(user)
+    needed = []
+    for number in range(1, 100):
+        # When the process dies before its n-th change of a file, for every n
+        twin = phone.twin(tmp_path / f"refresh-{number}")
+        env = {"LD_PRELOAD": str(killer)}
+        ended = children.run("die_refreshing.py", twin.spec(), step, str(number), env=env)
+        assert not ended.crashed, ended.errors
+        # Then at most one refresh follows, and the user notices nothing
+        needed.append(outcome(twin, town, user.person.id))
+        if not ended.killed:
+            ended.check()
+            break
+    assert needed[0] == 1, "no death came before the commit: the killer did not work"
+    assert needed[-1] == 0
+    assert set(needed) == {0, 1}
+    assert len(needed) >= 3
+
+
+def test_SES_2_an_already_used_token_is_no_end_when_a_newer_session_is_stored(
+    sign_in: MakeUser, town: Town
+) -> None:
+    # Given two processes, and a refresh of the first whose answer is on its way
+    user = sign_in(policy={"biometric": "off"})
+    first = user.app
+    user.phone.app = None
+    user.phone.pass_time(TOKEN_S + 60)
+    first.clock_set({"now_ms": user.phone.now_ms, "monotonic_ms": user.phone.monotonic_ms})
+    [request] = first.poll()["requests"]
+    assert request["purpose"] == "refresh"
+    # When the other refreshes meanwhile (the first one's lease has run out), and the server then
+    # says that the first one's token was used already
+    user.phone.pass_time(60)
+    second = user.phone.start()
+    second.settle()
+    assert second.session_status()["owed"] == []
+    body = '{"code":"refresh_token_already_used","message":"x"}'
+    first.complete({"id": request["id"], "status": 400, "headers": {}, "body": body})
+    # Then storage is read again, the newer session is adopted, and nobody is signed out
+    assert first.session_status()["state"] == "active"
+    assert first.session_status()["generation"] == second.session_status()["generation"]
+    second.settle()
+    assert second.of_type("session_ended") == []
+    assert first.of_type("session_ended") == []
+    first.close()
