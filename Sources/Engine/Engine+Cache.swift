@@ -103,7 +103,7 @@ extension Engine {
   ) throws(Failure) -> Bool {
     if pulls.contacts { return true }
     if let current = pulls.current, current.org == org { return true }
-    return false
+    return try nextPullMS(open, now).map { $0 <= 0 } ?? false
   }
 
   /// When the cache has grown old enough to be asked for again.

@@ -32,17 +32,23 @@ public struct ServerError: Equatable, Sendable {
     case "42703":
       // column "x" of relation "t" does not exist; column t.x does not exist
       return name(after: "column \"", in: message) ?? name(after: ".", in: message)
-    case "23514": return checked(message)
-    case "23503", "23505": return name(after: "Key (", in: Array((details ?? "").utf8))
+    case "23514": return constrained(message, "relation \"", "_check")
+    case "23503":
+      // The details name no column to who may not read the other table.
+      return name(after: "Key (", in: Array((details ?? "").utf8))
+        ?? constrained(message, "table \"", "_fkey")
+    case "23505": return name(after: "Key (", in: Array((details ?? "").utf8))
     case "PGRST204": return name(after: "Could not find the '", in: message)
     default: return nil
     }
   }
 
-  /// PostgreSQL names the check of a column `<table>_<column>_check`, with a number from the second
-  /// one on.
-  private static func checked(_ message: [UInt8]) -> String? {
-    guard let table = name(after: "relation \"", in: message),
+  /// PostgreSQL names a column's constraint `<table>_<column>_check` or `_fkey`, with a number from the
+  /// second one on.
+  private static func constrained(
+    _ message: [UInt8], _ beforeTable: StaticString, _ suffix: String
+  ) -> String? {
+    guard let table = name(after: beforeTable, in: message),
       let constraint = name(after: "constraint \"", in: message)
     else { return nil }
     let rest = Array(constraint.utf8)
@@ -52,8 +58,9 @@ public struct ServerError: Equatable, Sendable {
     while let last = column.last, last >= UInt8(ascii: "0"), last <= UInt8(ascii: "9") {
       column.removeLast()
     }
-    guard column.count > 6, column.suffix(6).elementsEqual("_check".utf8) else { return nil }
-    return identifier(column.dropLast(6))
+    let count = suffix.utf8.count
+    guard column.count > count, column.suffix(count).elementsEqual(suffix.utf8) else { return nil }
+    return identifier(column.dropLast(count))
   }
 
   /// The identifier that follows `words`.

@@ -52,6 +52,11 @@ import Testing
         "contact_id"
       ),
       (
+        "23503",
+        #"insert or update on table "activities" violates foreign key constraint "activities_contact_id_fkey""#,
+        #"Key is not present in table "contacts"."#, "contact_id"
+      ),
+      (
         "23505", #"duplicate key value violates unique constraint "uq_slug_key""#,
         "Key (slug)=(sc9e71a) already exists.", "slug"
       ),

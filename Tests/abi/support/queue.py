@@ -1,0 +1,76 @@
+"""What the tests of the queue share: both ways of uploading, and looks at both ends."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from .phone import App
+from .town import Person, Town
+
+if TYPE_CHECKING:
+    from conftest import MakeUser, SignedIn
+
+#: The mapping of a backend whose function answers for every row by itself.
+RPC = {
+    "queue": {
+        "activity": {
+            "table": "activities",
+            "columns": ["type", "minutes", "occurred_at", "contact_id", "follows", "note"],
+            "upload": "rpc",
+            "function": "submit_activities",
+        }
+    }
+}
+#: Where uploads of either way go.
+UPLOADS = {"table": "/rest/v1/activities", "rpc": "/rest/v1/rpc/submit_activities"}
+#: More minutes than a day has: the server's rule refuses it.
+BAD_MINUTES = 100_000
+EMPTY = {"pending": 0, "sending": 0, "waiting": 0, "parked": 0}
+
+
+def user_of(sign_in: MakeUser, upload: str, **options: Any) -> SignedIn:  # noqa: ANN401
+    """A user whose app uploads into the table, or through the function."""
+    return sign_in(tables=RPC if upload == "rpc" else None, **options)
+
+
+def stored(town: Town, person: Person) -> list[str]:
+    """The ids that the server has of this user's, sorted."""
+    return sorted(str(row["id"]) for row in town.activities(person))
+
+
+def drain(app: App, within_s: float = 7200) -> dict[str, Any]:
+    """Follow `wake_in_ms` until a drain is complete; its event."""
+    before = len(app.of_type("sync_completed"))
+    if not before or app.queue_list({"limit": 1})["counts"] != EMPTY:
+        app.settle_until("sync_completed", within_s=within_s)
+    return app.of_type("sync_completed")[-1]
+
+
+def item_of(app: App, item: str) -> dict[str, Any]:
+    """The item as it is listed."""
+    return dict(app.queue_get({"id": item})["item"])
+
+
+def code_of(app: App, item: str) -> str | None:
+    """Why the item waits or is parked."""
+    reason = item_of(app, item)["reason"]
+    return None if reason is None else str(reason["code"])
+
+
+def add(app: App, item: str | None = None, minutes: int = 5, **more: Any) -> str:  # noqa: ANN401
+    """Add an activity, with this id if one is given; its id."""
+    request: Any = {
+        "kind": "activity",
+        "payload": {"type": "visit", "minutes": minutes, **more},
+        "occurred_at_ms": app.phone.now_ms,
+    }
+    if item is not None:
+        request["id"] = item
+    return str(app.queue_add(request)["id"])
+
+
+def new_ids(count: int) -> list[str]:
+    """Fresh ids in growing order."""
+    stem = uuid.uuid4().hex[:8]
+    return [f"{stem}-0000-7000-8000-{number:012x}" for number in range(count)]

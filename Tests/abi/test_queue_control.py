@@ -1,0 +1,559 @@
+"""The user's control over what waits, and what the queue tells of itself."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import time
+from typing import Any, cast
+
+import pytest
+from holdfast import HoldfastError
+
+from conftest import MakeUser
+from support.queue import (
+    BAD_MINUTES,
+    EMPTY,
+    UPLOADS,
+    add,
+    code_of,
+    drain,
+    item_of,
+    new_ids,
+    stored,
+    user_of,
+)
+from support.town import Town
+
+
+def refused(call: Any, request: Any) -> HoldfastError:  # noqa: ANN401
+    """The error with which a call is refused."""
+    with pytest.raises(HoldfastError) as caught:
+        call(request)
+    return caught.value
+
+
+def activity(item: str, **payload: Any) -> Any:  # noqa: ANN401
+    """A request of queue_add."""
+    return {"kind": "activity", "id": item, "payload": {"type": "visit", "minutes": 5, **payload}}
+
+
+def test_the_same_id_again_is_a_no_op_or_a_conflict(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in()
+    app = user.app
+    app.go_offline()
+    [item] = new_ids(1)
+    first = app.queue_add(activity(item))
+    # The same content is answered as before, also after a restart
+    assert app.queue_add(activity(item)) == first
+    app = user.restart(online=False)
+    assert app.queue_add(activity(item.upper())) == first
+    # Another content is a conflict, and changes nothing
+    for other in (activity(item, note="x"), {**activity(item), "occurred_at_ms": 1}):
+        error = refused(app.queue_add, other)
+        assert (error.code, error.status, error.field) == ("queue.id_taken", 4, "/id")
+    assert len(app.queue_list()["items"]) == 1
+    # and a parked one answers with its state
+    app.go_online()
+    [bad] = new_ids(1)
+    app.queue_add({**activity(bad, minutes=BAD_MINUTES), "occurred_at_ms": 1})
+    app.settle()
+    again = {**activity(bad, minutes=BAD_MINUTES), "occurred_at_ms": 1}
+    assert app.queue_add(again)["state"] == "parked"
+
+
+def test_ids_that_are_made_here_are_of_version_7_and_grow(sign_in: MakeUser) -> None:
+    user = sign_in()
+    user.app.go_offline()
+    ids = []
+    for _ in range(20):
+        ids.append(add(user.app))
+        user.phone.pass_time(0.002)
+    assert ids == sorted(ids)
+    assert {item[14] for item in ids} == {"7"}
+
+
+@pytest.mark.parametrize(
+    ("request_", "code", "field"),
+    [
+        ({"kind": "activity", "payload": []}, "queue.invalid_payload", "/payload"),
+        ({"kind": "activity", "payload": 1.5}, "queue.invalid_payload", "/payload"),
+        ({"kind": "activity"}, "request.missing_field", "/payload"),
+        ({"payload": {}}, "request.missing_field", "/kind"),
+        ({"kind": "activty", "payload": {}}, "queue.unknown_kind", "/kind"),
+        ({"kind": 1, "payload": {}}, "request.wrong_type", "/kind"),
+        ({"kind": "activity", "payload": {}, "id": "1"}, "queue.invalid_id", "/id"),
+        ({"kind": "activity", "payload": {}, "id": 7}, "queue.invalid_id", "/id"),
+        (
+            {"kind": "activity", "payload": {}, "id": "{01976b36-0000-7000-8000-000000000001}"},
+            "queue.invalid_id",
+            "/id",
+        ),
+        ({"kind": "activity", "payload": {"minuts": 3}}, "queue.unknown_column", "/payload/minuts"),
+        ({"kind": "activity", "payload": {"a/b~c": 3}}, "queue.unknown_column", "/payload/a~1b~0c"),
+        (
+            {"kind": "activity", "payload": {"note": "x" * 262_144}},
+            "queue.item_too_large",
+            "/payload",
+        ),
+        (
+            {"kind": "activity", "payload": {"minutes": 2**53 + 1}},
+            "queue.invalid_payload",
+            "/payload/minutes",
+        ),
+        (
+            {"kind": "activity", "payload": {"note": {"a": [1, 2**60]}}},
+            "queue.invalid_payload",
+            "/payload/note/a/1",
+        ),
+        (
+            {"kind": "activity", "payload": {"org_id": "x"}},
+            "queue.invalid_payload",
+            "/payload/org_id",
+        ),
+        (
+            {"kind": "activity", "payload": {}, "depends_on": ["x"]},
+            "queue.unknown_dependency",
+            "/depends_on/0",
+        ),
+        (
+            {"kind": "activity", "payload": {}, "depends_on": "x"},
+            "request.wrong_type",
+            "/depends_on",
+        ),
+        (
+            {"kind": "activity", "payload": {}, "occurred_at_ms": -1},
+            "request.invalid_value",
+            "/occurred_at_ms",
+        ),
+        (
+            {"kind": "activity", "payload": {}, "occured_at_ms": 1},
+            "request.unknown_field",
+            "/occured_at_ms",
+        ),
+        (
+            {"kind": "activity", "payload": {}, "org_id": "01976b36-0000-7000-8000-000000000001"},
+            "org.not_a_member",
+            "/org_id",
+        ),
+        ({"kind": "activity", "payload": {}, "state": "sent"}, None, "/state"),
+        ({"kind": "activity", "payload": {"note": "\ud800"}}, None, "/payload/note"),
+        ({"kind": "activity", "payload": {"note": "a\u0000b"}}, None, "/payload/note"),
+    ],
+)
+def test_QUE_13_bad_input_is_refused_at_the_door(
+    sign_in: MakeUser,
+    request_: Any,
+    code: str | None,
+    field: str,  # noqa: ANN401
+) -> None:
+    user = sign_in()
+    user.app.go_offline()
+    error = refused(user.app.queue_add, request_)
+    assert error.field == field, str(error)
+    assert code is None or error.code == code
+    assert user.app.queue_list()["items"] == []
+
+
+def test_an_item_that_is_being_sent_cannot_be_changed_and_is_not_lost(
+    sign_in: MakeUser, town: Town
+) -> None:
+    # Given an item in a request
+    user = sign_in()
+    app = user.app
+    item = add(app)
+    flying: list[Any] = []
+    while not flying:
+        for request in app.poll()["requests"]:
+            if request["purpose"] == "upload":
+                flying.append(request)
+            else:
+                app.complete({"id": request["id"], **user.phone.network(request)})
+    # When it is edited, cancelled or retried
+    for call, more in (
+        ("edit", {"payload": {"type": "call", "minutes": 9}}),
+        ("cancel", {}),
+        ("retry", {}),
+    ):
+        error = refused(getattr(app, f"queue_{call}"), {"id": item, **more})
+        assert (error.code, error.status, error.retryable) == ("queue.in_flight", 2, True)
+    # Then it goes as it was, and afterwards it is no longer there
+    app.complete({"id": flying[0]["id"], **user.phone.network(flying[0])})
+    app.settle()
+    assert [row["minutes"] for row in town.activities(user.person)] == [5]
+    assert refused(app.queue_edit, {"id": item, "payload": {}}).code == "queue.not_found"
+
+
+def test_the_list_is_paged_and_filtered(sign_in: MakeUser) -> None:
+    user = sign_in()
+    app = user.app
+    parked = add(app, minutes=BAD_MINUTES)
+    drain(app)
+    app.go_offline()
+    ids = [parked] + [add(app) for _ in range(24)]
+    seen: list[str] = []
+    after = 0
+    while True:
+        page = app.queue_list({"after": after, "limit": 7})
+        seen += [item["id"] for item in page["items"]]
+        assert page["counts"] == {**EMPTY, "pending": 24, "parked": 1}
+        if page["next"] is None:
+            break
+        after = page["next"]
+    assert seen == ids
+    assert [i["id"] for i in app.queue_list({"state": "parked"})["items"]] == [parked]
+    assert [i["id"] for i in app.queue_export({"state": "parked"})["items"]] == [parked]
+
+
+def test_what_is_exported_is_accepted_as_it_is(sign_in: MakeUser, town: Town) -> None:
+    # Given items of two organisations, in every state, one depending on another
+    user = sign_in()
+    second = town.organisation()
+    town.control.set_membership(user.person.id, second.id, role="peer_mentor")
+    app = user.restart()
+    app.settle()
+    bad = add(app, minutes=BAD_MINUTES)
+    drain(app)
+    app.go_offline()
+    child = add(app, follows=bad)
+    app.org_select({"org_id": second.id})
+    other = add(app, note="æøå")
+    exported = app.queue_export()["items"]
+    assert [item["state"] for item in exported] == ["parked", "waiting", "pending"]
+    # When all are cancelled and added again exactly as they were exported
+    for item in exported:
+        app.queue_cancel({"id": item["id"]})
+    for item in exported:
+        app.queue_add(cast(Any, item))
+    # Then they are what they were, where they were
+    again = app.queue_export()["items"]
+    assert [{**item, "state": ""} for item in again] == [{**item, "state": ""} for item in exported]
+    assert [item["id"] for item in again] == [bad, child, other]
+    # and adding them once more changes nothing
+    for item in exported:
+        app.queue_add(cast(Any, item))
+    assert app.queue_export()["items"] == again
+
+
+def test_QUE_8_an_edit_changes_what_an_item_waits_for(sign_in: MakeUser, town: Town) -> None:
+    # Given an item that refers to a parked one
+    user = sign_in()
+    app = user.app
+    bad = add(app, minutes=BAD_MINUTES)
+    drain(app)
+    child = add(app, follows=bad)
+    app.settle()
+    assert code_of(app, child) == "dependency_parked"
+    # When the user takes the reference away, it goes
+    edited = app.queue_edit({"id": child, "payload": {"type": "visit", "minutes": 6}})
+    assert edited["state"] == "pending"
+    drain(app)
+    assert stored(town, user.person) == [child]
+
+
+def test_QUE_8_two_items_never_wait_for_each_other(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in()
+    app = user.app
+    app.go_offline()
+    first, second, third = new_ids(3)
+    app.queue_add({**activity(first), "depends_on": [third], "occurred_at_ms": 1})
+    app.queue_add({**activity(second), "depends_on": [first], "occurred_at_ms": 1})
+    app.queue_add({**activity(third), "depends_on": [second], "occurred_at_ms": 1})
+    app.queue_edit({"id": first, "payload": {"type": "visit", "minutes": 7}})
+    app.go_online()
+    assert drain(app)["sent"] == 3
+    assert stored(town, user.person) == [first, second, third]
+
+
+def test_QUE_8_cancelling_a_parent_frees_all_its_children(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in()
+    app = user.app
+    app.go_offline()
+    parent, other = add(app), add(app)
+    children = []
+    for number in range(4):
+        request = {**activity(new_ids(1)[0]), "depends_on": [parent] + [other] * (number == 3)}
+        children.append(app.queue_add({**request, "occurred_at_ms": 1})["id"])
+    assert app.queue_cancel({"id": parent})["released"] == 3
+    assert item_of(app, children[3])["state"] == "waiting"
+    app.go_online()
+    drain(app)
+    assert stored(town, user.person) == sorted([other, *children])
+
+
+@pytest.mark.parametrize("upload", UPLOADS)
+def test_QUE_8_a_parent_that_another_handle_sends_is_waited_for(
+    sign_in: MakeUser, town: Town, upload: str
+) -> None:
+    # Given a child whose parent is added only after it (so that nothing links them yet)
+    user = user_of(sign_in, upload)
+    app = user.app
+    app.go_offline()
+    [parent] = new_ids(1)
+    child = add(app, follows=parent)
+    app.go_online()
+    pending: list[Any] = []
+    while not pending:
+        for request in app.poll()["requests"]:
+            if request["purpose"] == "upload":
+                pending.append(request)
+            else:
+                app.complete({"id": request["id"], **user.phone.network(request)})
+    add(app, parent)
+    # When the server says that the parent does not exist
+    app.complete({"id": pending[0]["id"], **user.phone.network(pending[0])})
+    # Then the child waits for it, and both go
+    assert code_of(app, child) == "dependency_waiting"
+    drain(app)
+    app.settle()
+    assert stored(town, user.person) == sorted([parent, child])
+
+
+def test_a_kind_that_is_no_longer_configured_waits(sign_in: MakeUser, town: Town) -> None:
+    # Given items of a kind that the next version of the app does not know
+    user = sign_in()
+    app = user.app
+    app.go_offline()
+    lost = app.queue_add({"kind": "contact", "payload": {"name": "Ola Prøve"}})["id"]
+    kinds = {
+        "activity": {
+            "table": "activities",
+            "columns": ["type", "minutes", "occurred_at", "user_id"],
+        }
+    }
+    user.phone.config["backend"]["queue"] = kinds
+    user.phone.network.up = True
+    app = user.restart()
+    kept = add(app)
+    done = drain(app)
+    # Then they wait, say why, and stand in nobody's way
+    assert (done["sent"], done["parked"], done["waiting"]) == (1, 0, 1)
+    assert stored(town, user.person) == [kept]
+    assert code_of(app, lost) == "schema_not_ready"
+    assert [r["code"] for r in app.queue_explain()["reasons"]] == ["schema_not_ready"]
+    error = refused(app.queue_edit, {"id": lost, "payload": {"name": "Kari"}})
+    assert error.code == "queue.unknown_kind"
+    # and go when the app knows the kind again
+    del user.phone.config["backend"]["queue"]
+    app = user.restart()
+    drain(app)
+    assert app.queue_list()["counts"] == EMPTY
+
+
+def test_an_item_that_does_not_open_is_parked_and_can_be_cancelled(
+    sign_in: MakeUser, town: Town
+) -> None:
+    # Given three items, the second of which was damaged on the disk
+    user = sign_in()
+    user.app.go_offline()
+    ids = [add(user.app) for _ in range(3)]
+    user.phone.close()
+    with sqlite3.connect(user.phone.folder / "holdfast.db") as database:
+        database.execute(
+            "UPDATE queue SET body = substr(body, 1, 40) || x'00' || substr(body, 42) WHERE seq ="
+            " (SELECT seq FROM queue ORDER BY seq LIMIT 1 OFFSET 1)"
+        )
+    database.close()
+    # When the queue is sent
+    user.phone.network.up = True
+    app = user.restart()
+    done = drain(app)
+    # Then the others go, and it is parked under a code and a name of its own
+    assert (done["sent"], done["parked"]) == (2, 1)
+    assert stored(town, user.person) == sorted([ids[0], ids[2]])
+    [item] = app.queue_list()["items"]
+    assert (item["state"], item["payload"]) == ("parked", {})
+    assert item["reason"] is not None
+    assert item["reason"]["code"] == "unreadable"
+    [event] = app.of_type("item_parked")
+    assert event["id"] == item["id"]
+    # and can be cancelled, but not edited
+    assert refused(app.queue_edit, {"id": item["id"], "payload": {}}).status != 0
+    app.queue_cancel({"id": item["id"]})
+    assert app.queue_list()["counts"] == EMPTY
+
+
+def test_OFF_4_sync_completed_comes_once_and_stays_until_seen(
+    sign_in: MakeUser, town: Town
+) -> None:
+    # Given a drain with every outcome
+    user = sign_in()
+    app = user.app
+    app.go_offline()
+    good, bad = add(app), add(app, minutes=BAD_MINUTES)
+    child = add(app, follows=bad)
+    user.phone.pass_time(5000)
+    app.go_online()
+    # When the app is killed after the last answer, before anybody saw the event
+    for _ in range(40):
+        requests = app.poll()["requests"]
+        for request in requests:
+            app.complete({"id": request["id"], **user.phone.network(request)})
+        if not requests:
+            break
+    app = user.restart()
+    # Then it comes in every poll of the next start until it is acknowledged, and once per drain
+    seen = [e for e in app.poll()["events"] if e["type"] == "sync_completed"]
+    assert [e for e in app.poll()["events"] if e["type"] == "sync_completed"] == seen
+    [done] = cast(Any, seen)
+    assert (done["sent"], done["parked"], done["waiting"]) == (1, 1, 1)
+    # (the time offline does not count)
+    assert done["duration_ms"] < 60_000
+    assert done["message"]["text"]
+    app.poll({"ack": done["seq"]})
+    app.settle()
+    assert app.of_type("sync_completed") == []
+    assert stored(town, user.person) == [good]
+    # and the next drain has its own
+    app.queue_edit({"id": bad, "payload": {"type": "visit", "minutes": 5}})
+    app.settle()
+    ends = app.of_type("sync_completed")
+    assert [(e["sent"], e["parked"], e["waiting"]) for e in ends] == [(2, 0, 0)]
+    assert stored(town, user.person) == sorted([good, bad, child])
+
+
+def test_OFF_4_a_drain_that_ends_with_held_items_is_complete_too(
+    sign_in: MakeUser, town: Town
+) -> None:
+    user = sign_in()
+    second = town.organisation()
+    town.control.set_membership(user.person.id, second.id, role="peer_mentor")
+    app = user.restart()
+    app.settle()
+    app.go_offline()
+    add(app)
+    app.org_select({"org_id": second.id})
+    add(app)
+    town.control.set_membership(user.person.id, user.org.id, status="ended")
+    app.go_online()
+    done = drain(app)
+    assert (done["sent"], done["parked"], done["waiting"]) == (1, 0, 1)
+
+
+def test_sync_progress_comes_at_most_five_times_a_second(sign_in: MakeUser, town: Town) -> None:
+    # Given many small batches, by the real clock
+    user = sign_in(clock="system")
+    app = user.app
+    app.go_offline()
+    for number in range(120):
+        app.org_list()
+        add(app, **({"note": str(number)} if number % 2 else {}), minutes=1 + number)
+    town.control.set(max_body_rows=2)
+    app.go_online()
+    begun = time.monotonic()
+    app.runner.run_until_idle(limit=2000)
+    seconds = time.monotonic() - begun
+    progress = app.of_type("sync_progress")
+    assert 1 <= len(progress) <= seconds * 5 + 1
+    assert [e["sent"] for e in progress] == sorted(e["sent"] for e in progress)
+    assert all(sum(e["counts"].values()) + e["sent"] == 120 for e in progress)
+
+
+def test_OFF_9_an_administrators_queue_is_the_same(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in(role="org_admin")
+    app = user.restart(online=False)
+    assert app.screen["route"] == user.home
+    ids = [add(app) for _ in range(3)]
+    user.phone.close()
+    app = user.phone.start(online=False)
+    app.touch()
+    app.go_online()
+    done = drain(app)
+    assert done["sent"] == 3
+    assert stored(town, user.person) == sorted(ids)
+    assert app.screen["route"] == user.home
+
+
+def test_OFF_5_what_waits_goes_after_a_silent_refresh(sign_in: MakeUser, town: Town) -> None:
+    # Given an offline phone whose token has ended
+    user = sign_in()
+    app = user.app
+    app.go_offline()
+    item = add(app)
+    user.phone.pass_time(4000)
+    app.events.clear()
+    # When the network returns
+    app.go_online()
+    drain(app)
+    # Then there was one refresh, no other screen, and the item is stored
+    assert town.refreshes() == 1
+    assert {d["decision"]["screen"] for d in app.of_type("decision")} <= {"home"}
+    assert stored(town, user.person) == [item]
+
+
+def test_an_idle_app_is_not_woken_all_the_time(sign_in: MakeUser) -> None:
+    # Given an app that has nothing to send, for hours
+    user = sign_in()
+    app = user.app
+    wakes = 0
+    passed = 0.0
+    while passed < 3 * 3600:
+        app.settle()
+        wake = app.poll()["wake_in_ms"]
+        assert wake is not None
+        passed += wake / 1000
+        user.phone.pass_time(wake / 1000)
+        wakes += 1
+        assert wakes < 60
+    # and one whose server does not answer for hours
+    user.phone.network.alter.append(lambda request, answer: {"error": "timeout"})
+    wakes, passed = 0, 0
+    while passed < 3 * 3600:
+        app.settle()
+        wake = app.poll()["wake_in_ms"]
+        assert wake is not None
+        passed += wake / 1000
+        user.phone.pass_time(wake / 1000)
+        wakes += 1
+        assert wakes < 400
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_following_wake_in_ms_alone_always_drains_the_queue(
+    sign_in: MakeUser, town: Town, seed: int
+) -> None:
+    # Given any mixture of items, and a server with any mixture of passing troubles
+    chance = random.Random(seed)
+    user = user_of(sign_in, chance.choice(list(UPLOADS)))
+    app = user.app
+    app.go_offline()
+    ids = [add(app, minutes=chance.choice([5, 5, 5, BAD_MINUTES])) for _ in range(12)]
+    for item in chance.sample(ids, 3):
+        ids.append(add(app, **({"note": "n"} if chance.random() < 0.5 else {}), follows=item))
+    for _ in range(chance.randrange(1, 6)):
+        kind = chance.randrange(5)
+        path = "/rest/v1/" if chance.random() < 0.3 else UPLOADS[chance.choice(list(UPLOADS))]
+        if kind == 0:
+            town.control.drop_after(path, times=chance.randrange(1, 3))
+        elif kind == 1:
+            town.control.respond(path, 503, retry_after_s=chance.randrange(1, 900))
+        elif kind == 2:
+            town.control.respond(path, 500, body={"code": "XX000"}, times=2)
+        elif kind == 3:
+            town.control.respond("/auth/v1/token", 429, times=2)
+        else:
+            town.control.respond(path, 404, body={"code": "PGRST205"}, times=chance.randrange(1, 4))
+    if chance.random() < 0.5:
+        user.phone.pass_time(5000)
+    app.go_online()
+    # When the host does nothing but poll when it is told to
+    for _ in range(400):
+        step = app.runner.step()
+        counts = app.queue_list({"limit": 1})["counts"]
+        if counts["pending"] + counts["sending"] == 0 and not step.requests:
+            reasons = {
+                item["reason"]["code"] for item in app.queue_list()["items"] if item["reason"]
+            }
+            if reasons <= {"server_rule", "dependency_parked"}:
+                break
+        if step.idle:
+            assert step.wake_in_ms, (counts, step)
+            user.phone.pass_time(step.wake_in_ms / 1000)
+    # Then whatever can be stored is stored, and the rest says why it is not
+    left = {item["id"] for item in app.queue_list()["items"]}
+    assert stored(town, user.person) == sorted(set(ids) - left)
+    rows = {
+        item["id"]: item["reason"]["code"] for item in app.queue_list()["items"] if item["reason"]
+    }
+    assert set(rows.values()) <= {"server_rule", "dependency_parked"}
+    assert set(rows) == left

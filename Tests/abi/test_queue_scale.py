@@ -1,0 +1,137 @@
+"""A hundred thousand items: as fast to add to as ten, and drained in a small memory (QUE-14)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from holdfast import HttpTransport
+from local_supabase import LocalSupabase
+
+from support.hosted import HostedLibrary
+from support.paths import FLAVOURS, HEADER
+from support.phone import App, Phone
+from support.town import Town
+
+COUNT = 100_000
+LIMIT_KB = 64 * 1024
+
+
+class FilePhone(Phone):
+    """A phone without a keychain: the library's own key file serves."""
+
+    @property
+    def key_store(self) -> None:  # type: ignore[override]
+        """Nothing passed."""
+        return
+
+
+@pytest.fixture
+def hosted(tmp_path: Path, flavour: str) -> Iterator[HostedLibrary]:
+    """The library in a process of its own, whose memory and work can be measured."""
+    program = tmp_path / "host"
+    source = Path(__file__).parent / "support" / "host.c"
+    flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-I", str(HEADER.parent)]
+    subprocess.run(["cc", *flags, "-o", str(program), str(source), "-ldl"], check=True)
+    library = HostedLibrary(program, FLAVOURS[flavour])
+    yield library
+    library.end()
+
+
+@pytest.fixture
+def memory_folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a memory disk, where waiting for the disk costs nothing; else an ordinary one."""
+    if not Path("/dev/shm").is_dir():
+        yield tmp_path
+        return
+    folder = Path("/dev/shm") / f"queue-{uuid.uuid4().hex}"
+    folder.mkdir()
+    yield folder
+    shutil.rmtree(folder)
+
+
+def field_of(path: str, name: str) -> int:
+    """A number of a file of /proc."""
+    for line in Path(path).read_text().splitlines():
+        if line.startswith(name + ":"):
+            return int(line.split()[1])
+    raise KeyError(name)
+
+
+def work(pid: int) -> tuple[int, int]:
+    """Bytes read and written so far, and ticks of the processor in user mode."""
+    moved = field_of(f"/proc/{pid}/io", "rchar") + field_of(f"/proc/{pid}/io", "wchar")
+    ticks = int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11])
+    return moved, ticks
+
+
+def fill(app: App, count: int) -> tuple[int, int]:
+    """Add so many items, without the tests' own checks; the work that it was."""
+    library = app.library
+    assert isinstance(library, HostedLibrary)
+    before = work(library.pid)
+    text = json.dumps(
+        {
+            "kind": "activity",
+            "payload": {"type": "visit", "minutes": 30, "note": "Gikk en tur rundt vannet."},
+            "occurred_at_ms": app.phone.now_ms,
+        }
+    ).encode()
+    for _ in range(count):
+        status, reply = library.call("queue_add", app._handle, text)
+        assert status == 0, reply
+    after = work(library.pid)
+    return after[0] - before[0], after[1] - before[1]
+
+
+def test_QUE_14_a_hundred_thousand_items(
+    hosted: HostedLibrary, memory_folder: Path, backend: LocalSupabase, town: Town
+) -> None:
+    phone = FilePhone(memory_folder / "phone", hosted, backend)
+    org = town.organisation()
+    person = town.person(org)
+    app = phone.start()
+    app.sign_in(person)
+    app.go_offline()
+    # Given a queue that grows from ten items to a hundred thousand
+    fill(app, 10)
+    first = fill(app, 2000)
+    fill(app, COUNT - 4010)
+    last = fill(app, 2000)
+    # Then the last ones were hardly more work than the first (deeper trees, colder pages)
+    assert last[0] <= 3 * first[0], (first, last)
+    assert last[1] <= 3 * max(first[1], 10), (first, last)
+    # and the list is paged: pages at both ends are alike, and the walk finds everything once
+    page = app.queue_list({"limit": 500})
+    assert page["counts"]["pending"] == COUNT
+    seqs = [item["seq"] for item in page["items"]]
+    assert len(seqs) == 500
+    assert page["next"] == seqs[-1]
+    end = app.queue_list({"limit": 500, "after": COUNT - 400})
+    assert (len(end["items"]), end["next"]) == (400, None)
+    # When it is drained on loopback
+    Path(f"/proc/{hosted.pid}/clear_refs").write_text("5")
+    resident = field_of(f"/proc/{hosted.pid}/status", "VmRSS")
+    app.runner.transport = HttpTransport()
+    phone.network.up = True
+    app.network_set({"online": True})
+    town.control.clear_requests()
+    app.runner.run_until_idle(limit=5000)
+    # Then all is stored in batches of 500, in a memory that stays small
+    growth = field_of(f"/proc/{hosted.pid}/status", "VmHWM") - resident
+    assert growth < LIMIT_KB, f"{growth} kB"
+    print(f"drain of {COUNT}: peak memory {growth} kB above {resident} kB; adds {first} {last}")
+    sent = town.control.requests("/rest/v1/activities", "POST")
+    assert [entry["rows_in"] for entry in sent] == [500] * (COUNT // 500)
+    query = "select count(*) as n from activities where user_id = %s"
+    assert town.control.sql(query, person.id)[0]["n"] == COUNT
+    [done] = app.of_type("sync_completed")
+    assert (done["sent"], done["parked"], done["waiting"]) == (COUNT, 0, 0)
+    assert app.queue_list()["items"] == []
+    phone.close()
+    town.control.sql("delete from activities where user_id = %s", person.id)
