@@ -142,7 +142,10 @@ extension Engine {
         try abandonReadBack()
       }
       try reclaimLeases(at: now)
-      try queue.promote(of: open.owner, now: now.wallMS)
+      // Asked first: a statement that could write takes the file's write lock even if it does not.
+      if let due = try queue.nextMS(of: open.owner), due <= now.wallMS {
+        try queue.promote(of: open.owner, now: now.wallMS)
+      }
       if try queue.has(.pending, of: open.owner) { return .upload(open) }
     }
     guard try pauseLeft(.pull, now) <= 0 else { return nil }

@@ -384,6 +384,7 @@ extension Engine {
 
   public func queueExplain(_ request: JSON) throws(Failure) -> JSON {
     let fields = try Fields(request, known: ["id"])
+    _ = try fields.uuid(ifPresent: "id")
     let (situation, row) = try measure(.navigate)
     let now = clock.now()
     var reasons: [JSON] = []
