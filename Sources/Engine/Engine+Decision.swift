@@ -6,7 +6,8 @@ import Vault
 
 /// What the host was last told to show.
 struct Shown {
-  /// What identifies it: screen, route, organisation, role and banners.
+  /// What identifies it: screen, route, organisation, role and banners; of a selection also why it
+  /// is shown, and what can be selected.
   var mark = ""
   /// A `wait` was told: an event must follow.
   var awaits = false
@@ -247,6 +248,11 @@ extension Engine {
     parts.append(decision["org"]?["role"]?.string ?? "")
     for banner in decision["banners"]?.elements ?? [] {
       parts.append(banner["code"]?.string ?? "")
+    }
+    for org in decision["orgs"]?.elements ?? [] {
+      parts.append(decision["reason"]?.string ?? "")
+      parts.append(org["org_id"]?.string ?? "")
+      parts.append(org["status"]?.string ?? "")
     }
     return parts.joined(separator: "|")
   }

@@ -1,0 +1,240 @@
+"""Clocks that are wrong, jump, stop or start anew, and servers that ask for patience."""
+
+from __future__ import annotations
+
+import email.utils
+import json
+
+import pytest
+from holdfast.runner import Answer
+from holdfast.types import HttpRequest
+
+from conftest import MakeUser, SignedIn
+from support.phone import TOKEN_S
+from support.town import Town
+
+
+def unlocked(user: SignedIn) -> None:
+    """Whatever the start shows, the user goes on."""
+    if user.app.screen["screen"] == "unlock":
+        user.app.touch()
+    user.app.settle()
+
+
+@pytest.mark.parametrize("hours", [-30, -13, -1, 1, 13, 30])
+def test_SES_7_a_clock_that_is_wrong_at_the_start(
+    sign_in: MakeUser, town: Town, hours: int
+) -> None:
+    # Given a phone whose clock was moved while the app was closed; the world's time goes on
+    user = sign_in()
+    network = user.phone.network
+    ahead = network.ahead_ms()
+    network.ahead_ms = lambda: ahead
+    user.phone.close()
+    user.phone.set_wall_clock(hours * 3600)
+    # When the app starts, again and again
+    for _ in range(3):
+        user.restart()
+        assert user.app.screen["screen"] in {"home", "unlock"}
+        unlocked(user)
+        # Then the user is at home, and the server is asked for a new token at most once
+        assert user.app.screen["screen"] == "home"
+        assert user.app.of_type("session_ended") == []
+        assert user.app.session_status()["state"] == "active"
+    assert town.refreshes() <= 1
+    # and the server's time is known
+    offset = user.app.session_status()["clock_offset_ms"]
+    assert abs(offset + hours * 3_600_000) < 5000
+
+
+def test_SES_7_a_clock_moved_back_does_not_prolong_a_pause(sign_in: MakeUser, town: Town) -> None:
+    # Given a refresh that failed, and is to be repeated after a while
+    user = sign_in()
+    town.control.respond("/auth/v1/token", 503, body="busy", times=1)
+    user.phone.pass_time(TOKEN_S + 60)
+    user.app.settle()
+    assert user.phone.network.count("refresh") == 1
+    # When the clock is moved back by hours
+    user.phone.set_wall_clock(-3 * 3600)
+    wake = user.app.poll()["wake_in_ms"]
+    assert wake is not None
+    assert wake < 300_000
+    user.phone.pass_time(wake / 1000 + 1)
+    user.app.settle()
+    # Then the refresh is repeated when it would have been
+    assert user.phone.network.count("refresh") == 2
+    assert user.app.session_status()["owed"] == []
+
+
+def test_SES_7_the_token_s_life_counts_by_the_clock_that_does_not_jump(
+    sign_in: MakeUser, town: Town
+) -> None:
+    # Given a token that came in this process
+    user = sign_in()
+    # When the phone's clock jumps ahead, and no answer has told the server's time since
+    user.phone.set_wall_clock(2 * 3600)
+    assert user.app.session_status()["owed"] == []
+    # Then it is refreshed when it really ends
+    user.phone.set_wall_clock(-2 * 3600)
+    for _ in range(TOKEN_S // 60 - 2):
+        user.phone.pass_time(60)
+        user.app.settle()
+    assert town.refreshes() == 0
+    user.phone.pass_time(60)
+    user.app.settle()
+    assert town.refreshes() == 1
+
+
+@pytest.mark.parametrize(("off_for_s", "screen"), [(60, "home"), (400, "unlock")])
+def test_RES_4_a_reboot_between_background_and_foreground(
+    sign_in: MakeUser, off_for_s: int, screen: str
+) -> None:
+    # Given an app in the background when the phone is switched off
+    user = sign_in()
+    user.app.session_background()
+    user.phone.pass_time(5)
+    # When it is switched on again, its monotonic clock begins anew
+    user.phone.reboot(off_for_s)
+    # Then the time away counts, by the device's clock
+    assert user.restart().screen["screen"] == screen
+
+
+def test_KEEP_6_a_suspended_phone_was_away(sign_in: MakeUser) -> None:
+    # Given a phone that sleeps: the monotonic clock counts sleep (CLOCK_BOOTTIME)
+    user = sign_in()
+    user.app.session_background()
+    user.phone.pass_time(3600)
+    screen = user.app.session_foreground()
+    assert (screen["screen"], screen["reason"]) == ("unlock", "background_timeout")
+
+
+@pytest.mark.parametrize("offset_s", [-7200, 7200])
+def test_SES_7_the_server_s_clock_is_what_counts(
+    sign_in: MakeUser, town: Town, offset_s: int
+) -> None:
+    # Given a server whose `Date` differs from the phone's clock
+    user = sign_in()
+    town.control.set(date_offset_s=offset_s)
+    user.app.sync_now()
+    user.app.settle()
+    assert abs(user.app.session_status()["clock_offset_ms"] - offset_s * 1000) < 5000
+    assert user.app.session_status()["state"] == "active"
+    assert user.app.screen["screen"] == "home"
+    assert town.refreshes() == 0
+
+
+CALLS = ["session_status", "org_list", "poll", "sync_now", "session_foreground", "queue_explain"]
+
+
+def test_SES_6_fifty_calls_while_a_refresh_keeps_failing(sign_in: MakeUser, town: Town) -> None:
+    # Given a server that does not refresh
+    user = sign_in(policy={"background_timeout_s": 10**6})
+    town.control.respond("/auth/v1/token", 503, body="busy", times=-1)
+    user.phone.pass_time(TOKEN_S + 60)
+    user.app.settle()
+    assert town.refreshes() == 1
+    steps = []
+    for step in range(2, 7):
+        # When the host calls and polls as often as it likes
+        for number in range(50):
+            getattr(user.app, CALLS[number % len(CALLS)])()
+            user.app.settle()
+        # Then there is no further request before the step of the back-off has passed
+        assert town.refreshes() == step - 1
+        wake = user.app.poll()["wake_in_ms"]
+        assert wake is not None
+        assert wake > 100, "the host would spin"
+        steps.append(wake)
+        user.phone.pass_time(wake / 1000 + 0.01)
+        user.app.settle()
+        assert town.refreshes() == step
+    assert all(2_000 <= wake <= 300_000 for wake in steps)
+    assert user.app.of_type("session_ended") == []
+    assert user.app.session_status()["state"] == "active"
+
+
+@pytest.mark.parametrize("form", ["seconds", "date"])
+def test_SES_6_retry_after_is_a_floor_and_survives_a_restart(
+    sign_in: MakeUser, town: Town, form: str
+) -> None:
+    # Given a server that asks for ten minutes
+    user = sign_in(policy={"biometric": "off"})
+
+    def as_date(request: HttpRequest, answer: Answer) -> Answer:
+        """The same pause, as a date on the server's clock."""
+        if "headers" not in answer or "retry-after" not in answer["headers"]:
+            return answer
+        headers = dict(answer["headers"])
+        end = email.utils.parsedate_to_datetime(headers["date"]).timestamp() + 600
+        headers["retry-after"] = email.utils.formatdate(end, usegmt=True)
+        return {**answer, "headers": headers}
+
+    if form == "date":
+        user.phone.network.alter.append(as_date)
+    body = json.dumps({"code": "over_request_rate_limit", "message": "x"})
+    town.control.respond("/auth/v1/token", 429, body=body, times=1, retry_after_s=600)
+    user.phone.pass_time(TOKEN_S + 60)
+    user.app.settle()
+    assert town.refreshes() == 1
+    # When the app is closed and opened, with the network coming and going
+    for passed in (60, 200, 300):
+        user.phone.pass_time(passed)
+        user.restart()
+        user.app.go_offline()
+        user.app.go_online()
+        user.app.settle()
+        # Then nothing is asked before
+        assert town.refreshes() == 1
+    user.phone.pass_time(60)
+    user.app.settle()
+    assert town.refreshes() == 2
+    assert user.app.session_status()["owed"] == []
+
+
+def test_SES_6_a_data_service_that_refuses_every_token_is_no_storm(
+    sign_in: MakeUser, town: Town
+) -> None:
+    # Given a data service that takes no token, not even a new one
+    user = sign_in()
+    body = '{"code":"PGRST301","message":"JWSError"}'
+    town.control.respond("/rest/v1", 401, body=body, times=-1)
+    town.control.clear_requests()
+    # When the app goes on for a minute
+    user.app.sync_now()
+    for _ in range(60):
+        user.app.settle()
+        user.phone.pass_time(1)
+    # Then neither service is asked more often than a back-off allows, and nobody is signed out
+    assert town.refreshes() <= 12
+    assert user.phone.network.count("pull") + user.phone.network.count("guard") <= 40
+    assert user.app.session_status()["state"] == "active"
+
+
+@pytest.mark.parametrize("state", ["past the limit", "locked", "signed out", "refresh fails"])
+def test_a_host_that_follows_wake_in_ms_never_spins(
+    sign_in: MakeUser, town: Town, state: str
+) -> None:
+    # Given an app that can do nothing now
+    user = sign_in(policy={"offline_limit_s": 86_400})
+    user.app.go_offline()
+    user.app.register()
+    if state == "past the limit":
+        user.phone.pass_time(90_000)
+        user.restart(online=False)
+    if state == "locked":
+        user.app.session_lock()
+        user.phone.pass_time(TOKEN_S + 60)
+    if state == "signed out":
+        town.control.respond("/auth/v1/logout", 503, times=-1)
+        user.app.session_logout()
+    if state == "refresh fails":
+        town.control.respond("/auth/v1/token", 503, times=-1)
+        user.phone.pass_time(TOKEN_S + 60)
+    user.app.go_online()
+    # When the host polls as told
+    for _ in range(5):
+        user.app.settle()
+        wake = user.app.poll()["wake_in_ms"]
+        # Then it is never told to come back at once
+        assert wake is None or wake > 100
+        user.phone.pass_time((wake or 60_000) / 1000)

@@ -1,0 +1,217 @@
+"""Sign-ins that are slow, repeated, forged, or meant for somebody else."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from holdfast import HoldfastError
+
+from conftest import MakePhone, MakeUser
+from support import scan
+from support.phone import App, Phone
+from support.town import Person, Town
+from test_sign_in import begin, browse, finish, refused
+
+
+@pytest.fixture
+def person(town: Town) -> Person:
+    """A member of one organisation, who sits in front of the provider."""
+    made = town.person(town.organisation())
+    town.control.sign_in_as(made.email)
+    return made
+
+
+def message(app: App) -> tuple[str, str]:
+    """The code and the text that are shown."""
+    shown = app.screen["message"]
+    assert shown is not None
+    return shown["code"], shown["text"]
+
+
+def test_SES_13_a_slow_dialogue_has_its_own_message(
+    phone: Phone, person: Person, town: Town
+) -> None:
+    # Given a BankID dialogue that took longer than the server waits
+    app = phone.start()
+    callback = browse(begin(app)["url"])
+    body = {"code": "flow_state_expired", "message": "x"}
+    town.control.respond("/auth/v1/token", 422, body=json.dumps(body), times=1)
+    # When it is completed
+    finish(app, callback)
+    # Then the message says so, and it differs from that of a sign-in that failed
+    assert app.screen["reason"] == "sign_in_expired"
+    expired = message(app)
+    town.control.respond("/auth/v1/token", 400, body='{"code":"bad_code_verifier"}', times=1)
+    finish(app, browse(begin(app)["url"]))
+    failed = message(app)
+    assert (expired[0], failed[0]) == ("sign_in_expired", "sign_in_failed")
+    assert expired[1] != failed[1]
+    # and the callback may say it too
+    begun = begin(app)
+    query = "error=server_error&error_code=flow_state_expired"
+    late = f"app.example://signed-in?{query}&state={begun['state']}"
+    assert app.sign_in_complete({"callback_url": late})["reason"] == "sign_in_expired"
+
+
+def test_SES_13_two_dialogues_at_once_are_told_apart(phone: Phone, person: Person) -> None:
+    # Given a user who began twice
+    app = phone.start()
+    first, second = browse(begin(app)["url"]), browse(begin(app, "vipps")["url"])
+    # When the second is completed
+    finish(app, second)
+    assert app.screen["screen"] == "home"
+    # Then both are used up or still good, each once
+    assert refused(app, second) == "sign_in.state_mismatch"
+    finish(app, first)
+    assert refused(app, first) == "sign_in.state_mismatch"
+    assert app.screen["screen"] == "home"
+
+
+def test_SES_13_a_callback_counts_once_in_all_processes(phone: Phone, person: Person) -> None:
+    first = phone.start()
+    callback = browse(begin(first)["url"])
+    phone.app = None
+    second = phone.start()
+    try:
+        assert second.sign_in_complete({"callback_url": callback})["screen"] == "wait"
+        assert refused(first, callback) == "sign_in.state_mismatch"
+        second.settle()
+        assert second.screen["screen"] == "home"
+    finally:
+        first.close()
+
+
+def test_SES_13_logging_out_ends_the_dialogues(phone: Phone, person: Person) -> None:
+    app = phone.start()
+    callback = browse(begin(app)["url"])
+    app.session_logout()
+    assert refused(app, callback) == "sign_in.state_mismatch"
+
+
+def test_SES_13_neither_verifier_nor_state_is_readable(
+    phone: Phone, person: Person, tmp_path: Path
+) -> None:
+    # Given the files as they were while the browser was open
+    app = phone.start()
+    begun = begin(app)
+    callback = browse(begun["url"])
+    phone.close()
+    shutil.copytree(phone.folder, tmp_path / "copy")
+    app = phone.start()
+    finish(app, callback)
+    [sent] = [r for r in phone.network.sent if "grant_type=pkce" in r["url"]]
+    verifier = json.loads(sent["body"] or "")["code_verifier"]
+    # Then neither is in them, and the verifier is 43 characters at least (RFC 7636)
+    assert len(verifier) >= 43
+    assert scan.scan_files(tmp_path / "copy", verifier, begun["state"]) == []
+    # and nothing of them is left afterwards
+    assert scan.scan_files(phone.folder, verifier, begun["state"]) == []
+
+
+@pytest.mark.parametrize(
+    "callback",
+    [
+        "app.example://signed-in",
+        "app.example://signed-in?state=x",
+        "app.example://signed-in/deeper?code=1&state=x",
+        "app.example:signed-in?code=1&state=x",
+        "app.example.evil://signed-in?code=1",
+        "https://app.example/signed-in?code=1",
+        "app.example://user@signed-in?code=1",
+        "app.example://signed-in:8080?code=1",
+        "javascript:alert(1)",
+    ],
+)
+def test_SES_13_a_callback_of_another_app_is_refused(
+    phone: Phone, person: Person, callback: str
+) -> None:
+    app = phone.start()
+    right = browse(begin(app)["url"])
+    assert refused(app, callback) in {"sign_in.foreign_callback", "sign_in.state_mismatch"}
+    assert app.session_status()["state"] == "signed_out"
+    finish(app, right)
+    assert app.screen["screen"] == "home"
+
+
+@pytest.mark.parametrize(
+    ("request_", "field"),
+    [
+        ({"email": "a@b", "password": "x", "method": "bankid"}, "/method"),
+        ({"id_token": "x", "nonce": "y", "method": "email"}, "/method"),
+        ({"id_token": "x", "nonce": "y", "method": "nobody"}, "/method"),
+        ({"id_token": "x"}, "/nonce"),
+        ({"email": "", "password": "x"}, "/email"),
+        ({"email": "a@b"}, "/password"),
+    ],
+)
+def test_SES_13_a_sign_in_that_is_none_names_the_field(
+    phones: MakePhone, request_: dict[str, Any], field: str
+) -> None:
+    native = {"id": "app", "provider": "vipps", "flow": "id_token", "label": "Vipps"}
+    email = {"id": "email", "provider": "email", "flow": "password", "label": "E-post"}
+    bankid = {"id": "bankid", "provider": "bankid", "flow": "pkce", "label": "BankID"}
+    app = phones(auth_methods=[bankid, native, email]).start()
+    with pytest.raises(HoldfastError) as caught:
+        app.sign_in_complete(request_)  # type: ignore[arg-type]
+    assert (caught.value.status, caught.value.field) == (1, field)
+    assert app.poll()["requests"] == []
+    assert app.session_status()["state"] == "signed_out"
+
+
+def forged(token: str, **claims: Any) -> str:  # noqa: ANN401
+    """A token with other claims; None takes one away."""
+    head, body, tail = token.split(".")
+    held = json.loads(base64.urlsafe_b64decode(body + "=="))
+    held.update(claims)
+    held = {name: value for name, value in held.items() if value is not None}
+    text = base64.urlsafe_b64encode(json.dumps(held).encode()).decode().rstrip("=")
+    return f"{head}.{text}.{tail}"
+
+
+@pytest.mark.parametrize("fault", ["garbage", "two parts", "not base64", "other user", "no end"])
+def test_KEEP_1_a_garbled_or_forged_token_is_refused(
+    sign_in: MakeUser, town: Town, fault: str
+) -> None:
+    # Given a user at home, and a token reply whose access token is no good
+    user = sign_in()
+    before = user.app.session_status()
+    session = town.session(user.person)
+    token = session["access_token"]
+    session["access_token"] = {
+        "garbage": "garbage",
+        "two parts": ".".join(token.split(".")[:2]),
+        "not base64": token.replace(".", ".!", 1),
+        "other user": forged(token, sub="01976b36-0000-7000-8000-00000000abcd"),
+        "no end": forged(token, exp=None),
+    }[fault]
+    # When the host wants it to be stored
+    with pytest.raises(HoldfastError) as caught:
+        user.app.session_start({"session": session})
+    # Then the field is named, and nothing has changed
+    assert (caught.value.code, caught.value.field) == ("session.invalid", "/session/access_token")
+    assert user.app.session_status() == before
+
+
+def test_SES_1_a_sign_in_s_lost_answer_is_not_a_session(
+    phone: Phone, person: Person, town: Town
+) -> None:
+    # Given a code that the server has taken, and an answer that was lost
+    app = phone.start()
+    callback = browse(begin(app)["url"])
+    phone.network.lose["sign_in"] = 1
+    app.sign_in_complete({"callback_url": callback})
+    for _ in range(20):
+        app.settle()
+        if app.screen["screen"] != "wait":
+            break
+        phone.pass_time(5)
+    # Then the user is told in time, and can begin anew
+    assert app.screen["screen"] == "sign_in"
+    assert app.screen["message"] is not None
+    finish(app, browse(begin(app)["url"]))
+    assert app.screen["screen"] == "home"

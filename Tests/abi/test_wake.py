@@ -1,0 +1,86 @@
+"""The wake descriptor: raised also when something falls due earlier than the host was told."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from conftest import MakeUser, SignedIn
+from support.phone import TOKEN_S
+from support.town import Town
+from test_loop import readable
+
+
+@pytest.fixture
+def backing_off(sign_in: MakeUser, town: Town) -> SignedIn:
+    """Both services back off, the phone is offline, and the host was told to wait for a call."""
+    user = sign_in()
+    town.control.respond("/rest/v1", 503, body="busy", times=-1, retry_after_s=120)
+    user.app.sync_now()
+    user.app.settle()
+    town.control.respond("/auth/v1", 503, body="busy", times=-1, retry_after_s=90)
+    user.phone.pass_time(TOKEN_S + 60)
+    user.app.settle()
+    user.app.go_offline()
+    user.app.settle()
+    assert user.app.poll()["wake_in_ms"] is None
+    assert not readable(user.app.wake_fd())
+    return user
+
+
+def test_coming_online_while_both_services_back_off_wakes_the_host(backing_off: SignedIn) -> None:
+    # Given an app that waits for a call
+    app = backing_off.app
+    # When the network comes back, and nothing may be sent yet
+    app.network_set({"online": True})
+    # Then the descriptor is readable, so that the host learns when to come back
+    assert readable(app.wake_fd())
+    step = app.poll()
+    assert step["requests"] == []
+    assert step["wake_in_ms"] is not None
+    assert step["wake_in_ms"] <= 300_000
+    # and once it has been told, it is left alone
+    assert not readable(app.wake_fd())
+    app.session_status()
+    assert not readable(app.wake_fd())
+
+
+def test_a_thread_that_waits_is_woken_too(backing_off: SignedIn) -> None:
+    app = backing_off.app
+    woken: list[float] = []
+
+    def wait() -> None:
+        began = time.monotonic()
+        app.wait(20_000)
+        woken.append(time.monotonic() - began)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    time.sleep(0.2)
+    app.network_set({"online": True})
+    thread.join(15)
+    assert woken
+    assert woken[0] < 10
+
+
+def test_calls_that_make_nothing_earlier_wake_nobody(sign_in: MakeUser) -> None:
+    app = sign_in().app
+    app.settle()
+    app.poll()
+    for call in ("session_status", "org_list", "queue_list", "queue_explain", "sync_status"):
+        getattr(app, call)()
+        assert not readable(app.wake_fd()), call
+
+
+def test_an_earlier_clock_wakes_and_a_later_one_does_not(sign_in: MakeUser, town: Town) -> None:
+    # Given a refresh that backs off
+    user = sign_in()
+    town.control.respond("/auth/v1/token", 503, body="busy", times=-1, retry_after_s=600)
+    user.phone.pass_time(TOKEN_S + 60)
+    user.app.settle()
+    assert user.app.poll()["wake_in_ms"] is not None
+    assert not readable(user.app.wake_fd())
+    user.phone.pass_time(60)
+    assert not readable(user.app.wake_fd())
