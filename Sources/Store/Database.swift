@@ -85,6 +85,10 @@ public final class Database {
     sqlite3_extended_result_codes(connection, 1)
     sqlite3_busy_timeout(connection, Database.busyTimeoutMS)
     do throws(Failure) {
+      // SQLite opens what it may not write for reading, and then fails at anything.
+      guard sqlite3_db_readonly(connection, "main") != 1 else {
+        throw Database.failure(SQLITE_READONLY, "")
+      }
       try configure(durability)
     } catch {
       sqlite3_close_v2(connection)
