@@ -3,7 +3,9 @@
 #   make lib      build/lib/libholdfast.so (Embedded Swift), build/lib-runtime/libholdfast.so (ordinary
 #                 Swift), build/lib/libholdfast_http.so, build/include/
 #   make bench    cold start, enqueue and drain against a C floor
-#   make install  header, libraries, pkg-config and CMake files below PREFIX (DESTDIR is honoured)
+#   make install  headers, libraries, pkg-config and CMake files below PREFIX (/usr/local); honours DESTDIR, LIBDIR
+#   make lint     style and types; make format mends what a tool can mend
+#   make clean    removes what was built; the tests' Python environment, .venv, stays
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -12,10 +14,11 @@ SHELL := /bin/bash
 
 VERSION := $(shell sed -n "s/.*\"\(.*\)\".*/\1/p" Sources/Base/Version.swift)
 PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
 SWIFT ?= swift
-SWIFT_BIN := $(dir $(shell command -v $(SWIFT)))
-TOOLCHAIN := $(abspath $(SWIFT_BIN)/..)
-CLANG := $(SWIFT_BIN)clang
+# Asked, not guessed from the path: `swift` may be a link, or swiftly's stand-in.
+TOOLCHAIN := $(shell $(SWIFT) -print-target-info 2> /dev/null | sed -n 's|.*"runtimeResourcePath": "\(.*\)/lib/swift".*|\1|p')
+CLANG := $(TOOLCHAIN)/bin/clang
 PYTHON := .venv/bin/python
 
 SOURCES := Package.swift $(shell find Sources -name '*.swift' -o -name '*.c' -o -name '*.h' -o -name '*.modulemap') \
@@ -28,19 +31,21 @@ LIBRARIES := -lsqlite3 -lsodium -ljansson
 LINK := -Wl,--version-script=.build/holdfast.map,--gc-sections,-z,nodelete,-z,defs,-z,relro,-z,now,--icf=all \
   -Wl,--wrap=free -Wl,-soname,libholdfast.so
 
-.PHONY: lib deps demo test bench format lint install clean test-swift test-python
+.PHONY: help lib deps demo test bench format lint install clean test-swift test-python
 
 lib: build/lib/libholdfast.so build/lib-runtime/libholdfast.so build/lib/libholdfast_http.so build/include/holdfast.h
 
 # ---- what is needed ----
 
-APT := libsqlite3-dev libsodium-dev libjansson-dev libcurl4-openssl-dev postgresql python3-venv binutils pkg-config curl ca-certificates
-REQUIREMENTS := $(wildcard examples/backend/requirements.txt Tests/*/requirements.txt bindings/python/requirements*.txt)
+APT := libsqlite3-dev libsodium-dev libjansson-dev libcurl4-openssl-dev postgresql python3-venv binutils g++ pkg-config curl ca-certificates
+REQUIREMENTS := $(wildcard .ci/requirements.txt examples/backend/requirements.txt Tests/*/requirements.txt bindings/python/requirements*.txt)
 
 deps: .build/deps.stamp .venv/stamp
 
 .build/deps.stamp: Makefile
 	@mkdir -p .build
+	@$(SWIFT) --version 2> /dev/null | grep -qE 'Swift version (6\.([3-9]|[1-9][0-9])|[7-9])' \
+	  || { echo "Swift 6.3 or newer must be on the PATH: https://www.swift.org/install"; exit 1; }
 	@missing=""; for package in $(APT); do \
 	  dpkg-query -W -f='$${Status}' $$package 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$package"; done; \
 	if [ -n "$$missing" ]; then \
@@ -49,7 +54,6 @@ deps: .build/deps.stamp .venv/stamp
 	  $$sudo apt-get update -qq > .build/apt.log 2>&1 || { cat .build/apt.log; exit 1; }; \
 	  $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >> .build/apt.log 2>&1 \
 	    || { tail -20 .build/apt.log; exit 1; }; fi
-	@command -v $(SWIFT) > /dev/null || { echo "Swift 6.3 is needed: https://www.swift.org/install"; exit 1; }
 	@touch $@
 
 .venv/stamp: $(REQUIREMENTS) .build/deps.stamp
@@ -112,37 +116,57 @@ demo: deps lib build/bin/holdfast-tour
 # ---- tests ----
 
 test: deps lib build/bin/holdfast-tour
-	@$(MAKE) --no-print-directory test-swift
-	@$(MAKE) --no-print-directory test-python
+	@failed=""; for part in test-swift test-python; do $(MAKE) --no-print-directory $$part || failed="$$failed $$part"; done; \
+	  [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
 test-swift:
-	@$(SWIFT) test --scratch-path .build-test 2>&1 | grep -vE '^\[[0-9]+/[0-9]+\]|^◇|✔ (Test|Suite) .* passed' || [ $${PIPESTATUS[0]} = 0 ]
+	@$(SWIFT) test --disable-xctest --scratch-path .build-test 2>&1 | grep -vP '^\[\d+/\d+\]|^◇|started\.$$|✔ (?!Test run).* passed' \
+	  || [ $${PIPESTATUS[0]} = 0 ]
 
 test-python:
-	@for suite in Tests/backend Tests/http Tests/abi Tests/docs bindings/python; do \
-	  echo "$$suite"; $(PYTHON) -m pytest -q -p no:cacheprovider -n 2 $$suite || exit 1; done
+	@failed=""; for suite in Tests/backend Tests/http Tests/abi Tests/docs bindings/python; do \
+	  echo "$$suite"; $(PYTHON) -m pytest -q -p no:cacheprovider -n 2 $$suite || failed="$$failed $$suite"; done; \
+	  [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
 bench: deps lib
 	@$(PYTHON) Tests/benchmarks/bench.py
 
 # ---- house ----
 
-format:
-	@$(SWIFT) format -i -r Sources Tests Package.swift
-	@! command -v clang-format > /dev/null || clang-format -i $$(git ls-files '*.c' '*.h')
+C_FILES = $$(git ls-files '*.c' '*.h')
+FORMATTED := bindings Tests/abi
 
+format: deps
+	@$(SWIFT) format -i -r Sources Tests Package.swift
+	@.venv/bin/clang-format -i $(C_FILES)
+	@.venv/bin/ruff check -q --fix-only bindings Tests examples
+	@.venv/bin/ruff format -q $(FORMATTED)
+
+# Every check runs, also when one before it found something.
 lint: deps
-	@$(SWIFT) format lint -s -r Sources Tests Package.swift
-	@.venv/bin/ruff check bindings Tests examples
-	@cd bindings/python && ../../.venv/bin/mypy --strict src
+	@failed=""; check() { "$$@" || failed="$$failed $$1"; }; \
+	check $(SWIFT) format lint -s -r Sources Tests Package.swift; \
+	check .venv/bin/clang-format --dry-run -Werror $(C_FILES); \
+	check .venv/bin/ruff check -q bindings Tests examples; \
+	check .venv/bin/ruff format -q --check $(FORMATTED); \
+	cd bindings/python; check ../../.venv/bin/mypy; \
+	[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
+
+DEST = $(DESTDIR)$(LIBDIR)
+FILL = sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' \
+  -e "s|@INCLUDE@|$$(realpath -m --relative-to=$(LIBDIR) $(PREFIX)/include)|"
 
 install: lib
-	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/share/holdfast
-	install -m 644 build/include/*.h $(DESTDIR)$(PREFIX)/include
-	install -m 644 build/include/holdfast.schema.json $(DESTDIR)$(PREFIX)/share/holdfast
-	install -m 755 build/lib/libholdfast.so build/lib/libholdfast_http.so $(DESTDIR)$(PREFIX)/lib
-	printf 'prefix=%s\nlibdir=$${prefix}/lib\nincludedir=$${prefix}/include\n\nName: holdfast\nDescription: Sessions, tenants, an offline queue and an encrypted cache for apps on Supabase\nVersion: %s\nRequires.private: sqlite3 libsodium jansson\nLibs: -L$${libdir} -lholdfast\nCflags: -I$${includedir}\n' \
-	  '$(PREFIX)' '$(VERSION)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/holdfast.pc
+	@install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/holdfast $(DEST)/pkgconfig $(DEST)/cmake/Holdfast
+	@install -m 644 build/include/*.h $(DESTDIR)$(PREFIX)/include
+	@install -m 644 build/include/holdfast.schema.json $(DESTDIR)$(PREFIX)/share/holdfast
+	@install -m 755 build/lib/libholdfast.so build/lib/libholdfast_http.so $(DEST)
+	@for file in holdfast.pc holdfast_http.pc; do $(FILL) packaging/$$file.in > $(DEST)/pkgconfig/$$file; done
+	@for file in HoldfastConfig.cmake HoldfastConfigVersion.cmake; do $(FILL) packaging/$$file.in > $(DEST)/cmake/Holdfast/$$file; done
+	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
+
+help:
+	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
 
 clean:
 	rm -rf build .build .build-*
