@@ -1,4 +1,5 @@
-/* The floor: what the same work costs in plain C on the same libraries, with nothing of ours between.
+/* The floor: what the same work costs in plain C on the same libraries, with nothing of ours
+ * between.
  *
  * floor prepare DIR | cold DIR | enqueue DIR COUNT | drain DIR
  * Prints "seconds". Each mode does only what cannot be left out: the same pragmas, as many reads,
@@ -29,7 +30,9 @@ static void check(int result, int expected) {
   }
 }
 
-static void run(const char *sql) { check(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK); }
+static void run(const char *sql) {
+  check(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK);
+}
 
 static sqlite3_stmt *prepare(const char *sql) {
   sqlite3_stmt *statement = NULL;
@@ -98,8 +101,8 @@ static void cold(const char *folder) {
   sqlite3_stmt *select = prepare("SELECT tokens, choice, memberships FROM session");
   check(sqlite3_step(select), SQLITE_ROW);
   for (int column = 0; column < 3; column++) {
-    json_t *value = unseal(sqlite3_column_blob(select, column),
-                           (size_t)sqlite3_column_bytes(select, column));
+    json_t *value =
+        unseal(sqlite3_column_blob(select, column), (size_t)sqlite3_column_bytes(select, column));
     if (value == NULL)
       exit(3);
     json_decref(value);
@@ -133,7 +136,8 @@ static void enqueue(int count) {
 
 /* Batches of 500: marked as sent in one commit, unsealed into a body, erased in a second commit. */
 static void drain(void) {
-  sqlite3_stmt *select = prepare("SELECT seq, body FROM queue WHERE state = 0 ORDER BY seq LIMIT 500");
+  sqlite3_stmt *select =
+      prepare("SELECT seq, body FROM queue WHERE state = 0 ORDER BY seq LIMIT 500");
   sqlite3_stmt *mark = prepare("UPDATE queue SET state = 1 WHERE seq = ?");
   sqlite3_stmt *erase = prepare("DELETE FROM queue WHERE seq = ?");
   for (;;) {
@@ -143,8 +147,8 @@ static void drain(void) {
     run("BEGIN IMMEDIATE");
     while (sqlite3_step(select) == SQLITE_ROW) {
       rows[count++] = sqlite3_column_int64(select, 0);
-      json_array_append_new(body, unseal(sqlite3_column_blob(select, 1),
-                                         (size_t)sqlite3_column_bytes(select, 1)));
+      json_array_append_new(
+          body, unseal(sqlite3_column_blob(select, 1), (size_t)sqlite3_column_bytes(select, 1)));
     }
     sqlite3_reset(select);
     for (int index = 0; index < count; index++) {

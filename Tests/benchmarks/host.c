@@ -33,10 +33,11 @@ static void done(operation *function, const char *request) { json_decref(call(fu
 
 static void open_app(const char *folder) {
   char config[1024], *reply = NULL;
-  snprintf(config, sizeof config,
-           "{\"data_dir\":\"%s/data\",\"backend\":{\"url\":\"http://127.0.0.1:9\",\"api_key\":\"k\"},"
-           "\"policy\":{\"biometric\":\"off\"}}",
-           folder);
+  snprintf(
+      config, sizeof config,
+      "{\"data_dir\":\"%s/data\",\"backend\":{\"url\":\"http://127.0.0.1:9\",\"api_key\":\"k\"},"
+      "\"policy\":{\"biometric\":\"off\"}}",
+      folder);
   if (holdfast_open(config, NULL, &app, &reply) != HOLDFAST_OK) {
     fprintf(stderr, "%s\n", reply);
     exit(1);
@@ -58,7 +59,7 @@ static int round_of(void) {
       json_t *rows = json_loads(body, 0, NULL), *row;
       size_t at;
       json_array_foreach(rows, at, row)
-        json_array_append_new(answer, json_pack("{s:O}", "id", json_object_get(row, "id")));
+          json_array_append_new(answer, json_pack("{s:O}", "id", json_object_get(row, "id")));
       json_decref(rows);
       uploads += 1;
     } else if (strcmp(purpose, "guard") == 0) {

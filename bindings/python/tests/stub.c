@@ -20,7 +20,8 @@ const char *holdfast_version(void) { return "9.8.7"; }
 int64_t holdfast_live(void) { return __atomic_load_n(&live, __ATOMIC_SEQ_CST); }
 
 void holdfast_free(void *reply) {
-  if (reply == NULL) return;
+  if (reply == NULL)
+    return;
   __atomic_sub_fetch(&live, 1, __ATOMIC_SEQ_CST);
   free(reply);
 }
@@ -28,14 +29,17 @@ void holdfast_free(void *reply) {
 void holdfast_log(int32_t level, holdfast_log_fn fn, void *context) {
   log_function = fn;
   log_context = context;
-  if (fn != NULL) fn(log_context, level, "hello");
+  if (fn != NULL)
+    fn(log_context, level, "hello");
 }
 
 int32_t holdfast_open(const char *config, const holdfast_keystore *keystore, holdfast **self,
                       char **reply) {
   (void)config;
-  if (keystore != NULL) store = *keystore;
-  if (keystore != NULL && keystore->size != sizeof(holdfast_keystore)) return HOLDFAST_INTERNAL;
+  if (keystore != NULL)
+    store = *keystore;
+  if (keystore != NULL && keystore->size != sizeof(holdfast_keystore))
+    return HOLDFAST_INTERNAL;
   *self = (holdfast *)(uintptr_t)42;
   *reply = text("{\"version\":\"9.8.7\",\"recovered\":false}");
   return HOLDFAST_OK;
@@ -70,11 +74,13 @@ static int32_t use_store(const char *name, char **reply) {
 
 static int32_t answer(const char *name, const char *request, char **reply) {
   char line[512];
-  if (reply == NULL) return HOLDFAST_OK;
+  if (reply == NULL)
+    return HOLDFAST_OK;
   if (strcmp(name, "session_lock") == 0 || strcmp(name, "session_unlock") == 0 ||
       strcmp(name, "session_logout") == 0)
     return use_store(name, reply);
-  if (strcmp(name, "org_list") == 0) return HOLDFAST_NOMEM;
+  if (strcmp(name, "org_list") == 0)
+    return HOLDFAST_NOMEM;
   if (strcmp(name, "queue_get") == 0) {
     *reply = text("{\"error\":{\"code\":\"queue.not_found\",\"message\":\"no such item\","
                   "\"field\":\"/id\",\"retryable\":false,\"detail\":{\"n\":1}}}");
@@ -86,9 +92,9 @@ static int32_t answer(const char *name, const char *request, char **reply) {
   return HOLDFAST_OK;
 }
 
-#define OPERATION(name)                                                              \
-  int32_t holdfast_##name(holdfast *self, const char *request, char **reply) {       \
-    (void)self;                                                                      \
-    return answer(#name, request, reply);                                            \
+#define OPERATION(name)                                                                            \
+  int32_t holdfast_##name(holdfast *self, const char *request, char **reply) {                     \
+    (void)self;                                                                                    \
+    return answer(#name, request, reply);                                                          \
   }
 #include "operations.inc"
