@@ -161,8 +161,8 @@ install: lib
 	@install -m 644 build/include/*.h $(DESTDIR)$(PREFIX)/include
 	@install -m 644 build/include/holdfast.schema.json $(DESTDIR)$(PREFIX)/share/holdfast
 	@install -m 755 build/lib/libholdfast.so build/lib/libholdfast_http.so $(DEST)
-	@for file in holdfast.pc holdfast_http.pc; do $(FILL) packaging/$$file.in > $(DEST)/pkgconfig/$$file; done
-	@for file in HoldfastConfig.cmake HoldfastConfigVersion.cmake; do $(FILL) packaging/$$file.in > $(DEST)/cmake/Holdfast/$$file; done
+	@for file in holdfast.pc holdfast_http.pc; do $(FILL) bindings/c/$$file.in > $(DEST)/pkgconfig/$$file; done
+	@for file in HoldfastConfig.cmake HoldfastConfigVersion.cmake; do $(FILL) bindings/c/$$file.in > $(DEST)/cmake/Holdfast/$$file; done
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
 
 help:
