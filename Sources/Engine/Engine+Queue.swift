@@ -261,8 +261,7 @@ extension Engine {
     case .organisation: return Word.waitingOrganisation.rawValue
     case .kind: return Word.schemaNotReady.rawValue
     case .dependency:
-      let parents = try queue.dependencies(of: row.item)
-      return parents.contains { $0.state == .parked }
+      return try queue.waitsForParked(row.item)
         ? Word.dependencyParked.rawValue : Word.dependencyWaiting.rawValue
     }
   }

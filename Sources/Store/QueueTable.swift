@@ -387,6 +387,17 @@ public struct QueueTable {
     ) { (_) throws(Failure) in true } ?? false
   }
 
+  /// Whether anything that the item waits for, at whatever distance, is parked.
+  public func waitsForParked(_ item: [UInt8]) throws(Failure) -> Bool {
+    try database.first(
+      """
+      WITH RECURSIVE above(item) AS (SELECT parent FROM dependency WHERE item = ?1
+        UNION SELECT parent FROM dependency JOIN above USING (item))
+      SELECT 1 FROM above JOIN queue USING (item) WHERE state = 3 LIMIT 1
+      """, .blob(item)
+    ) { (_) throws(Failure) in true } ?? false
+  }
+
   /// A parked item whose tag begins so: one that does not open tells no id of its own.
   public func findParked(_ prefix: [UInt8], of owner: [UInt8]) throws(Failure) -> [UInt8]? {
     try database.first(

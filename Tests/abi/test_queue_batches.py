@@ -105,7 +105,7 @@ def test_QUE_4_the_servers_reason_is_kept(
     sign_in: MakeUser,
     town: Town,
     upload: str,
-    change: Any,
+    change: Any,  # noqa: ANN401
     code: str,
     sqlstate: str,
     field: Any,  # noqa: ANN401

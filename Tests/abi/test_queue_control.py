@@ -143,9 +143,9 @@ def test_ids_that_are_made_here_are_of_version_7_and_grow(sign_in: MakeUser) -> 
 )
 def test_QUE_13_bad_input_is_refused_at_the_door(
     sign_in: MakeUser,
-    request_: Any,
+    request_: Any,  # noqa: ANN401
     code: str | None,
-    field: str,  # noqa: ANN401
+    field: str,
 ) -> None:
     user = sign_in()
     user.app.go_offline()
