@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
+from holdfast.types import HttpRequest
 
 from conftest import MakeUser, SignedIn
 from support import children
@@ -153,3 +155,34 @@ def test_SES_2_an_already_used_token_is_no_end_when_a_newer_session_is_stored(
     assert second.of_type("session_ended") == []
     assert first.of_type("session_ended") == []
     first.close()
+
+
+def test_SES_3_an_intent_is_followed_up_although_the_token_is_good(
+    sign_in: MakeUser, town: Town
+) -> None:
+    # Given a good token that the data service refuses, and a refresh because of it
+    user = sign_in()
+    body = '{"code":"PGRST301","message":"JWSError"}'
+    town.control.respond("/rest/v1", 401, body=body, times=1)
+    town.control.clear_requests()
+    user.app.sync_now()
+    requests: list[HttpRequest] = []
+    for _ in range(5):
+        for request in user.app.poll()["requests"]:
+            if request["purpose"] == "refresh":
+                requests.append(request)
+                continue
+            answer: Any = {"id": request["id"], **user.phone.network(request)}
+            user.app.complete(answer)
+    [refresh] = requests
+    # When the server has carried it out, and the process dies before the answer is stored
+    assert user.phone.network(refresh)["status"] == 200
+    assert town.refreshes() == 1
+    app = user.restart()
+    # Then the next start asks once more with the token it has, and the user notices nothing
+    assert "refresh" in app.session_status()["owed"]
+    app.settle()
+    assert town.refreshes() == 2
+    assert app.session_status()["owed"] == []
+    assert app.screen["screen"] == "home"
+    assert app.of_type("session_ended") == []

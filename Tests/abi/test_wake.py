@@ -84,3 +84,24 @@ def test_an_earlier_clock_wakes_and_a_later_one_does_not(sign_in: MakeUser, town
     assert not readable(user.app.wake_fd())
     user.phone.pass_time(60)
     assert not readable(user.app.wake_fd())
+
+
+def test_an_earlier_time_alone_wakes_the_host(sign_in: MakeUser, town: Town) -> None:
+    # Given a revoke that waits for a busy server, on a phone that is offline
+    user = sign_in()
+    app = user.app
+    town.control.respond("/auth/v1/logout", 503, body="busy", times=-1, retry_after_s=90)
+    app.session_logout()
+    app.settle()
+    app.go_offline()
+    app.settle()
+    assert app.poll()["wake_in_ms"] is None
+    assert not readable(app.wake_fd())
+    # When the network comes back, and the server still asks for patience
+    app.network_set({"online": True})
+    # Then there is neither a request nor an event, and the host is woken to learn the time
+    assert readable(app.wake_fd())
+    step = app.poll()
+    assert (step["requests"], step["events"]) == ([], [])
+    assert step["wake_in_ms"] is not None
+    assert not readable(app.wake_fd())
