@@ -19,6 +19,8 @@ SWIFT ?= swift
 # Asked, not guessed from the path: `swift` may be a link, or swiftly's stand-in.
 TOOLCHAIN := $(shell $(SWIFT) -print-target-info 2> /dev/null | sed -n 's|.*"runtimeResourcePath": "\(.*\)/lib/swift".*|\1|p')
 CLANG := $(TOOLCHAIN)/bin/clang
+# The tests compile with the toolchain's clang too.
+export PATH := $(PATH):$(TOOLCHAIN)/bin
 PYTHON := .venv/bin/python
 
 SOURCES := Package.swift $(shell find Sources -name '*.swift' -o -name '*.c' -o -name '*.h' -o -name '*.modulemap') \
