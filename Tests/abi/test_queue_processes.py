@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -143,6 +144,39 @@ def test_QUE_15_a_living_processs_items_are_left_alone(sign_in: MakeUser, town: 
         first.complete({"id": flying[0]["id"], "status": 400, "body": '{"code":"23514"}'})
         assert second.queue_list()["counts"] == EMPTY
         assert first.of_type("item_parked") == second.of_type("item_parked") == []
+    finally:
+        first.close()
+
+
+def test_QUE_15_an_answer_that_comes_after_the_take_over_changes_nothing(
+    sign_in: MakeUser, town: Town
+) -> None:
+    # Given a request whose item another process took over, since its clock was set forward
+    user = sign_in()
+    first = user.app
+    item = add(first)
+    flying = []
+    while not flying:
+        flying = [r for r in first.poll()["requests"] if r["purpose"] == "upload"]
+    user.phone.app = None
+    second = user.phone.start()
+    try:
+        user.phone.set_wall_clock(100)
+        taken = []
+        while not taken:
+            for request in second.poll()["requests"]:
+                if request["purpose"] == "upload":
+                    taken.append(request)
+                else:
+                    second.complete({"id": request["id"], **user.phone.network(request)})
+        # When the first one's answer refuses it
+        late = {"id": flying[0]["id"], "status": 400, "body": '{"code":"23514"}'}
+        assert first.complete(cast(Any, late))["accepted"]
+        # Then it stays with the other, whose answer counts
+        assert second.queue_get({"id": item})["item"]["state"] == "sending"
+        second.complete({"id": taken[0]["id"], **user.phone.network(taken[0])})
+        assert stored(town, user.person) == [item]
+        assert second.queue_list()["counts"] == EMPTY
     finally:
         first.close()
 
