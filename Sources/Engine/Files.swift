@@ -43,7 +43,13 @@ enum Files {
       if try database.isSound() { return (database, false) }
       database.close()
       return (try replaceDamaged(in: folder, at: now), true)
-    } catch where error.code == .storageDamaged {
+    } catch where error.code == .storageDamaged || error.code == .storageNewer {
+      // Noise in the header can look like a newer version; a newer library's file is sound.
+      if error.code == .storageNewer,
+        try Database(path: mainPath(in: folder), .full).isSound()
+      {
+        throw error
+      }
       return (try replaceDamaged(in: folder, at: now), true)
     }
   }
