@@ -20,6 +20,9 @@ HERE = Path(__file__).resolve().parent
 BUILD = ROOT / "build"
 RUNS = 7
 ITEMS = 2000
+LOOPBACK_ITEMS = 100_000
+
+sys.path[:0] = [str(ROOT / "bindings/python/src"), str(ROOT / "examples/backend")]
 
 
 def compiled(name: str, *flags: str) -> Path:
@@ -72,6 +75,35 @@ def run(program: Path, mode: str, folder: str, *more: str) -> float:
     return float(done.stdout)
 
 
+def loopback(count: int) -> None:
+    """A queue drained to the local backend: requests, PostgreSQL and all, by Python's runner."""
+    from holdfast import Holdfast, Runner
+    from local_supabase import LocalSupabase
+
+    with tempfile.TemporaryDirectory() as folder, LocalSupabase(demo=True) as backend:
+        config = {
+            "data_dir": folder,
+            "backend": {"url": backend.url, "api_key": backend.anon_key},
+            "auth_methods": [{"id": "password", "flow": "password", "label": "E-mail"}],
+        }
+        with Holdfast(config) as app:  # type: ignore[arg-type]
+            runner = Runner(app)
+            app.sign_in_complete({"email": "solo@example.org", "password": "holdfast-demo"})
+            runner.run_until_idle()
+            app.network_set({"online": False})
+            for number in range(count):
+                payload = {"type": "visit", "minutes": number % 1440 + 1}
+                app.queue_add({"kind": "activity", "payload": payload, "occurred_at_ms": 1795000000000})
+            app.network_set({"online": True})
+            start = time.monotonic()
+            runner.run_until_idle(limit=count)
+            seconds = time.monotonic() - start
+        stored = backend.control.sql("select count(*) as n from activities")[0]["n"]
+    if stored != count:
+        sys.exit(f"{stored} of {count} are stored")
+    print(f"\ndrain of {count:,} on loopback: {seconds:.1f} s, {count / seconds:,.0f} items/s")
+
+
 def main() -> None:
     host = compiled(
         "host", f"-L{BUILD / 'lib'}", "-lholdfast", "-ljansson", f"-Wl,-rpath,{BUILD / 'lib'}"
@@ -99,6 +131,7 @@ def main() -> None:
             f"   {statistics.median(ratios):.2f} ({ratios[0]:.2f} - {ratios[-1]:.2f})"
         )
     size = (BUILD / "lib/libholdfast.so").stat().st_size
+    loopback(LOOPBACK_ITEMS)
     print(f"\nlibholdfast.so {size:,} bytes; {RUNS} runs, {ITEMS} items each")
 
 
