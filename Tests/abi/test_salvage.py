@@ -1,0 +1,53 @@
+"""QUE-16, further kinds of damage: whatever is hit, the rest is carried over and sent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from test_queue_fate import stored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conftest import MakeUser
+    from support.town import Town
+
+PAGE = 4096
+
+
+def truncated(data: bytes) -> bytes:
+    return data[: len(data) * 2 // 3 // PAGE * PAGE + 100]
+
+
+def without_header(data: bytes) -> bytes:
+    return bytes(PAGE) + data[PAGE:]
+
+
+@pytest.mark.parametrize("damage", [truncated, without_header])
+def test_QUE_16_what_is_left_is_salvaged(
+    sign_in: MakeUser, town: Town, damage: Callable[[bytes], bytes]
+) -> None:
+    # Given a queue in a file that was then truncated, or lost its header
+    user = sign_in()
+    user.app.go_offline()
+    ids = {user.app.register(minutes=1 + number, note="x" * 500) for number in range(60)}
+    user.phone.close()
+    database = user.phone.folder / "holdfast.db"
+    database.write_bytes(damage(database.read_bytes()))
+    # When the app starts
+    app = user.phone.start(online=False)
+    app.settle()
+    # Then it says what was salvaged, and that much is there and sent
+    app.go_online()
+    if app.screen["screen"] != "home":
+        app.sign_in(user.person)
+    for _ in range(3):
+        app.settle()
+        user.phone.pass_time(60)
+    [event] = app.of_type("storage_recovered")
+    found = stored(town, user)
+    assert found <= ids
+    assert event["salvaged"] == len(found)
+    assert len(found) == len(ids) if damage is without_header else len(found) > 0
