@@ -271,11 +271,6 @@ public final class Database {
 
   public var isInTransaction: Bool { depth > 0 }
 
-  /// Changes whenever another connection has committed.
-  public func dataVersion() throws(Failure) -> Int64 {
-    try first("PRAGMA data_version") { (row) throws(Failure) in row.int(0) } ?? 0
-  }
-
   // MARK: Failures
 
   private func failure(_ result: Int32) -> Failure {

@@ -12,7 +12,8 @@ import pytest
 from holdfast import Library
 from local_supabase import LocalSupabase
 
-from support.paths import FLAVOURS, chosen_flavours
+from support.hosted import HostedLibrary
+from support.paths import FLAVOURS, HEADER, chosen_flavours
 from support.phone import ROUTES, App, Phone
 from support.town import Organisation, Person, Town
 
@@ -147,3 +148,21 @@ def killer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = ["cc", "-shared", "-fPIC", "-O1", "-Wall", "-o", str(target), str(source), "-ldl"]
     subprocess.run(command, check=True)
     return target
+
+
+@pytest.fixture(scope="session")
+def host_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The host in C, compiled."""
+    program = tmp_path_factory.mktemp("host") / "host"
+    source = Path(__file__).parent / "support" / "host.c"
+    flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-I", str(HEADER.parent)]
+    subprocess.run(["cc", *flags, "-o", str(program), str(source), "-ldl"], check=True)
+    return program
+
+
+@pytest.fixture
+def hosted(host_program: Path, flavour: str) -> Iterator[HostedLibrary]:
+    """The library in a process of its own."""
+    library = HostedLibrary(host_program, FLAVOURS[flavour])
+    yield library
+    library.end()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,8 +11,7 @@ from local_supabase import LocalSupabase
 from conftest import MakeUser, SignedIn
 from support import scan, thief
 from support.hosted import HostedLibrary
-from support.paths import FLAVOURS, HEADER
-from support.phone import TOKEN_S, Phone
+from support.phone import TOKEN_S, FilePhone, Phone
 from support.town import Town
 
 
@@ -74,32 +71,6 @@ def test_SES_10_the_erased_wrap_is_nowhere_in_the_files(sign_in: MakeUser) -> No
     user.app.session_lock()
     user.phone.close()
     assert scan.scan_files(user.phone.folder, wrap) == []
-
-
-@pytest.fixture(scope="session")
-def host_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The host in C, compiled."""
-    program = tmp_path_factory.mktemp("host") / "host"
-    source = Path(__file__).parent / "support" / "host.c"
-    flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-I", str(HEADER.parent)]
-    subprocess.run(["cc", *flags, "-o", str(program), str(source), "-ldl"], check=True)
-    return program
-
-
-@pytest.fixture
-def hosted(host_program: Path, flavour: str) -> Iterator[HostedLibrary]:
-    """The library in a process of its own."""
-    library = HostedLibrary(host_program, FLAVOURS[flavour])
-    yield library
-    library.end()
-
-
-class FilePhone(Phone):
-    """A phone without a keychain: the library's own key file serves."""
-
-    @property
-    def key_store(self) -> None:  # type: ignore[override]
-        return None
 
 
 @pytest.mark.parametrize("end", ["session_lock", "session_logout"])

@@ -2,44 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from local_supabase import LocalSupabase
 
 from support import scan
 from support.hosted import HostedLibrary
-from support.paths import FLAVOURS, HEADER
-from support.phone import Phone
+from support.phone import FilePhone
 from support.town import Town
-
-
-@pytest.fixture(scope="session")
-def host_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The host in C, compiled."""
-    program = tmp_path_factory.mktemp("host") / "host"
-    source = Path(__file__).parent / "support" / "host.c"
-    flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-I", str(HEADER.parent)]
-    subprocess.run(["cc", *flags, "-o", str(program), str(source), "-ldl"], check=True)
-    return program
-
-
-@pytest.fixture
-def hosted(host_program: Path, flavour: str) -> Iterator[HostedLibrary]:
-    """The library in a process of its own."""
-    library = HostedLibrary(host_program, FLAVOURS[flavour])
-    yield library
-    library.end()
-
-
-class FilePhone(Phone):
-    """A phone without a keychain: the library's own key file serves."""
-
-    @property
-    def key_store(self) -> None:  # type: ignore[override]
-        return None
 
 
 def test_SES_12_no_token_stays_in_memory_after_lock_and_logout(

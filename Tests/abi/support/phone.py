@@ -285,3 +285,11 @@ class Phone:
             if self.boot_id is not None:
                 request["boot_id"] = self.boot_id
             self.app.clock_set(request)
+
+
+class FilePhone(Phone):
+    """A phone without a keychain: the library's own key file serves."""
+
+    @property
+    def key_store(self) -> None:  # type: ignore[override]
+        return None
