@@ -2,6 +2,8 @@
 #
 #   make lib      build/lib/libholdfast.so (Embedded Swift), build/lib-runtime/libholdfast.so (ordinary
 #                 Swift), build/lib/libholdfast_http.so, build/include/
+#   make bundle   build/lib-bundled/libholdfast.so: SQLite, libsodium and jansson inside
+#   make wheel    build/wheel/holdfast-*.whl, which carries the bundled library
 #   make bench    cold start, enqueue and drain against a C floor
 #   make install  headers, libraries, pkg-config and CMake files below PREFIX (/usr/local); honours DESTDIR, LIBDIR
 #   make lint     style and types; make format mends what a tool can mend
@@ -13,6 +15,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := lib
 
 VERSION := $(shell sed -n "s/.*\"\(.*\)\".*/\1/p" Sources/Base/Version.swift)
+# The number in the soname: raised when a function's meaning changes or one goes.
+ABI := 1
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 SWIFT ?= swift
@@ -31,15 +35,18 @@ LIBRARIES := -lsqlite3 -lsodium -ljansson
 # Exported: the header's functions alone. Unloading is impossible (handles and allocator hooks outlive
 # it), and every free() zeroes first.
 LINK := -Wl,--version-script=.build/holdfast.map,--gc-sections,-z,nodelete,-z,defs,-z,relro,-z,now,--icf=all \
-  -Wl,--wrap=free -Wl,-soname,libholdfast.so
+  -Wl,--wrap=free -Wl,-soname,libholdfast.so.$(ABI)
+# What a program that was linked against the build tree looks for when it runs.
+SONAME_LINK = @ln -sf $(@F) $@.$(ABI)
 
-.PHONY: help lib deps demo test bench format lint install clean test-swift test-python
+.PHONY: help lib bundle wheel deps demo test bench format lint install clean test-swift test-python
 
 lib: build/lib/libholdfast.so build/lib-runtime/libholdfast.so build/lib/libholdfast_http.so build/include/holdfast.h
 
 # ---- what is needed ----
 
-APT := libsqlite3-dev libsodium-dev libjansson-dev libcurl4-openssl-dev postgresql python3-venv binutils g++ pkg-config curl ca-certificates
+APT := libsqlite3-dev libsodium-dev libjansson-dev libcurl4-openssl-dev postgresql python3-venv binutils g++ pkg-config curl ca-certificates \
+  dpkg-dev patch xz-utils tcl autoconf automake libtool cmake libsecret-1-dev gnome-keyring dbus
 REQUIREMENTS := $(wildcard .ci/requirements.txt examples/backend/requirements.txt Tests/*/requirements.txt bindings/python/requirements*.txt)
 
 deps: .build/deps.stamp .venv/stamp
@@ -85,6 +92,7 @@ build/lib/libholdfast.so: .build-embedded/release/libHoldfastStatic.a .build/hol
 	@mkdir -p build/lib
 	@$(CLANG) -shared -fuse-ld=lld -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(LINK) $(LIBRARIES) -lm
 	@strip $@
+	$(SONAME_LINK)
 
 .build-runtime/release/libHoldfastStatic.a: $(SOURCES) | .build/deps.stamp
 	@$(SWIFT) build -c release --scratch-path .build-runtime --product HoldfastStatic $(QUIET)
@@ -94,16 +102,35 @@ build/lib-runtime/libholdfast.so: .build-runtime/release/libHoldfastStatic.a .bu
 	@$(CLANG) -shared -fuse-ld=lld -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(TOOLCHAIN)/lib/swift_static/linux/$(shell uname -m)/swiftrt.o \
 	  -L$(TOOLCHAIN)/lib/swift_static/linux -lswiftCore $(LINK) $(LIBRARIES) -lstdc++ -lm -ldl -pthread
 	@strip $@
+	$(SONAME_LINK)
 
 build/lib/libholdfast_http.so: $(HTTP_SOURCES) $(wildcard Sources/HoldfastHTTP/*.h Sources/HoldfastHTTP/include/*.h) build/lib/libholdfast.so .build/holdfast_http.map
 	@$(CLANG) -shared -fPIC -O2 -fvisibility=hidden -Wall -Wextra -Werror -pthread -Iinclude -ISources/HoldfastHTTP/include \
-	  -o $@ $(HTTP_SOURCES) -Wl,--version-script=.build/holdfast_http.map,-z,nodelete,-z,relro,-z,now,-soname,libholdfast_http.so -Lbuild/lib -lholdfast -lcurl -ljansson -Wl,-rpath,'$$ORIGIN'
+	  -o $@ $(HTTP_SOURCES) -Wl,--version-script=.build/holdfast_http.map,-z,nodelete,-z,relro,-z,now,-soname,libholdfast_http.so.$(ABI) -Lbuild/lib -lholdfast -lcurl -ljansson -Wl,-rpath,'$$ORIGIN'
 	@strip $@
+	$(SONAME_LINK)
 
 build/include/holdfast.h: include/holdfast.h include/holdfast.schema.json include/module.modulemap \
     $(wildcard Sources/HoldfastHTTP/include/*.h)
 	@mkdir -p build/include
 	@cp include/holdfast.h include/holdfast.schema.json include/module.modulemap $(wildcard Sources/HoldfastHTTP/include/*.h) build/include/
+
+# ---- for Python's wheel and app bundles: nothing needed but the C library ----
+
+.build/bundle/lib/libjansson.a: bindings/bundle/dependencies.sh bindings/bundle/sources.sh | .build/deps.stamp
+	@CC=cc bindings/bundle/dependencies.sh .build/bundle
+
+build/lib-bundled/libholdfast.so: .build-embedded/release/libHoldfastStatic.a .build/holdfast.map .build/bundle/lib/libjansson.a
+	@mkdir -p $(@D)
+	@$(CLANG) -shared -fuse-ld=lld -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(LINK) .build/bundle/lib/*.a -lm
+	@strip $@
+	$(SONAME_LINK)
+	@cp .build/bundle/licenses/* $(@D)
+
+bundle: build/lib-bundled/libholdfast.so
+
+wheel: bundle .venv/stamp
+	@bindings/python/build.sh build/lib-bundled build/wheel
 
 # ---- the tour ----
 
@@ -154,18 +181,8 @@ lint: deps
 	cd bindings/python; check ../../.venv/bin/mypy; \
 	[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
-DEST = $(DESTDIR)$(LIBDIR)
-FILL = sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' \
-  -e "s|@INCLUDE@|$$(realpath -m --relative-to=$(LIBDIR) $(PREFIX)/include)|"
-
 install: lib
-	@install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/holdfast $(DEST)/pkgconfig $(DEST)/cmake/Holdfast
-	@install -m 644 build/include/*.h $(DESTDIR)$(PREFIX)/include
-	@install -m 644 build/include/holdfast.schema.json $(DESTDIR)$(PREFIX)/share/holdfast
-	@install -m 755 build/lib/libholdfast.so build/lib/libholdfast_http.so $(DEST)
-	@for file in holdfast.pc holdfast_http.pc; do $(FILL) bindings/c/$$file.in > $(DEST)/pkgconfig/$$file; done
-	@for file in HoldfastConfig.cmake HoldfastConfigVersion.cmake; do $(FILL) bindings/c/$$file.in > $(DEST)/cmake/Holdfast/$$file; done
-	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
+	@PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) DESTDIR=$(DESTDIR) VERSION=$(VERSION) ABI=$(ABI) bindings/c/install.sh
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile

@@ -13,7 +13,7 @@ from holdfast import Library
 from local_supabase import LocalSupabase
 
 from support.hosted import HostedLibrary
-from support.paths import FLAVOURS, HEADER, chosen_flavours
+from support.paths import BUILDS, HEADER, chosen_flavours
 from support.phone import ROUTES, App, Phone
 from support.town import Organisation, Person, Town
 
@@ -44,7 +44,7 @@ def flavour(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def library(flavour: str) -> Library:
     """The library of the flavour; a build that is missing is a failure."""
-    path = FLAVOURS[flavour]
+    path = BUILDS[flavour]
     assert path.is_file(), f"{path} is not built: run make"
     return Library(path)
 
@@ -163,6 +163,6 @@ def host_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def hosted(host_program: Path, flavour: str) -> Iterator[HostedLibrary]:
     """The library in a process of its own."""
-    library = HostedLibrary(host_program, FLAVOURS[flavour])
+    library = HostedLibrary(host_program, BUILDS[flavour])
     yield library
     library.end()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from holdfast import HoldfastError, Library
 from holdfast.library import OPERATIONS
-from holdfast.runner import Answer
+from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
 from conftest import MakePhone, MakeUser

@@ -6,7 +6,7 @@ import email.utils
 import json
 
 import pytest
-from holdfast.runner import Answer
+from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
 from conftest import MakeUser, SignedIn

@@ -109,13 +109,20 @@ def test_ABI_4_the_embedded_library_is_small(tmp_path: Path) -> None:
 def test_ABI_4_no_swift_runtime_beside_the_library(flavour: str, library: Library) -> None:
     # The embedded build needs C libraries only; the ordinary one carries Swift's runtime inside,
     # which is written in C++.
+    foreign: tuple[str, ...] = ("libswift", "libFoundation", "libBlocksRuntime", "libdispatch")
+    if flavour != "runtime":
+        foreign += ("libstdc++", "libgcc_s")
     needed = re.findall(r"\(NEEDED\).*\[(.*)\]", output("readelf", "-d", library.path))
     assert needed, "readelf names no library at all"
-    foreign: tuple[str, ...] = ("libswift", "libFoundation", "libBlocksRuntime", "libdispatch")
-    if flavour == "embedded":
-        foreign += ("libstdc++", "libgcc_s")
     assert [name for name in needed if name.startswith(foreign)] == []
     assert "not found" not in output("ldd", library.path)
+
+
+def test_ABI_4_the_soname_carries_the_number_of_the_abi(library: Library) -> None:
+    dynamic = output("readelf", "-d", library.path)
+    assert re.findall(r"\(SONAME\).*\[(.*)\]", dynamic) == ["libholdfast.so.1"]
+    beside = library.path.with_name("libholdfast.so.1")
+    assert beside.resolve() == library.path, "a program linked against the build tree finds it"
 
 
 def test_the_version_is_three_numbers(library: Library) -> None:

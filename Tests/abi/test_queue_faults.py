@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from holdfast.runner import Answer
+from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
 from conftest import MakeUser, SignedIn

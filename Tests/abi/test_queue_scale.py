@@ -14,7 +14,7 @@ from holdfast import HttpTransport
 from local_supabase import LocalSupabase
 
 from support.hosted import HostedLibrary
-from support.paths import FLAVOURS, HEADER
+from support.paths import BUILDS, HEADER
 from support.phone import App, Phone
 from support.town import Town
 
@@ -38,7 +38,7 @@ def hosted(tmp_path: Path, flavour: str) -> Iterator[HostedLibrary]:
     source = Path(__file__).parent / "support" / "host.c"
     flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-I", str(HEADER.parent)]
     subprocess.run(["cc", *flags, "-o", str(program), str(source), "-ldl"], check=True)
-    library = HostedLibrary(program, FLAVOURS[flavour])
+    library = HostedLibrary(program, BUILDS[flavour])
     yield library
     library.end()
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast import HttpTransport
-from holdfast.runner import Answer
+from holdfast.transport import Answer
 from holdfast.types import HttpRequest, TransportError
 
 

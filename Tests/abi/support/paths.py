@@ -9,11 +9,14 @@ ROOT = Path(__file__).resolve().parents[3]
 HEADER = ROOT / "include" / "holdfast.h"
 SCHEMA = ROOT / "include" / "holdfast.schema.json"
 
-#: Both builds of the library; HOLDFAST_FLAVOUR narrows a run to one of them.
+#: Both builds of the library that every run tests.
 FLAVOURS = {
     "embedded": ROOT / "build" / "lib" / "libholdfast.so",
     "runtime": ROOT / "build" / "lib-runtime" / "libholdfast.so",
 }
+
+#: HOLDFAST_FLAVOUR narrows a run to one of these; the last is what wheels and app bundles carry.
+BUILDS = FLAVOURS | {"bundled": ROOT / "build" / "lib-bundled" / "libholdfast.so"}
 
 
 def chosen_flavours() -> list[str]:
@@ -21,6 +24,6 @@ def chosen_flavours() -> list[str]:
     chosen = os.environ.get("HOLDFAST_FLAVOUR")
     if chosen is None:
         return list(FLAVOURS)
-    if chosen not in FLAVOURS:
-        raise ValueError(f"HOLDFAST_FLAVOUR must be one of {', '.join(FLAVOURS)}")
+    if chosen not in BUILDS:
+        raise ValueError(f"HOLDFAST_FLAVOUR must be one of {', '.join(BUILDS)}")
     return [chosen]

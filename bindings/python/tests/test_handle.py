@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-import sys
+import pickle
 import threading
-import types
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from holdfast import (
     Holdfast,
-    KeyringKeyStore,
     KeyStoreAnswer,
     Library,
     MemoryKeyStore,
@@ -22,7 +19,6 @@ from holdfast import (
 )
 from holdfast.errors import HoldfastError, InternalError
 from holdfast.keystore import KEY_FAILED, KEY_LOCKED, KEY_NOT_FOUND, KEY_OK
-from holdfast.library import find
 
 CONFIG = {"data_dir": "/nowhere", "backend": {"url": "http://localhost", "api_key": "k"}}
 
@@ -157,23 +153,6 @@ def test_several_libraries_at_once(stub: Library) -> None:
     assert again.version() == stub.version() == "9.8.7"
 
 
-def test_keys_in_the_desktop_s_keyring(stub: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    held: dict[tuple[str, str], str] = {}
-    ring = types.ModuleType("keyring")
-    ring.get_password = lambda service, name: held.get((service, name))  # type: ignore[attr-defined]
-    ring.set_password = lambda service, name, text: held.__setitem__((service, name), text)  # type: ignore[attr-defined]
-    ring.delete_password = lambda service, name: held.pop((service, name))  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "keyring", ring)
-    with Holdfast(CONFIG, KeyringKeyStore("likeperson"), library=stub) as app:
-        assert ask(app, "session_unlock")["answer"] == KEY_NOT_FOUND
-        assert ask(app, "session_lock")["answer"] == KEY_OK
-        assert held == {("likeperson", "device"): "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc="}
-        assert ask(app, "session_unlock") == {"answer": KEY_OK, "length": 32, "first": 7}
-        assert ask(app, "session_logout")["answer"] == KEY_OK
-        assert ask(app, "session_logout")["answer"] == KEY_OK
-    assert held == {}
-
-
-def test_the_library_is_found_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOLDFAST_LIBRARY", "/somewhere/libholdfast.so")
-    assert find() == Path("/somewhere/libholdfast.so")
+def test_a_handle_is_not_sent_to_another_process(stub: Library) -> None:
+    with Holdfast(CONFIG, library=stub) as app, pytest.raises(TypeError, match="data_dir"):
+        pickle.dumps(app)

@@ -1,4 +1,4 @@
-"""Writes `types.py` and `operations.py` of the package from include/holdfast.schema.json.
+"""Writes `types.py`, `operations.py` and `async_operations.py` from include/holdfast.schema.json.
 
 Run without arguments after a change of the schema; `--check` only says whether they are current.
 """
@@ -125,8 +125,12 @@ def tidy(text: str) -> str:
     return done.stdout
 
 
-def operations(schema: Schema) -> str:
+def operations(schema: Schema, *, asynchronous: bool = False) -> str:
     """The text of the module with one method per function."""
+    define, wait = ("async def", "await ") if asynchronous else ("def", "")
+    class_name, owner = (
+        ("AsyncOperations", "AsyncHoldfast") if asynchronous else ("Operations", "Holdfast")
+    )
     methods: list[str] = []
     names = set()
     for name, operation in schema["x-operations"].items():
@@ -138,18 +142,18 @@ def operations(schema: Schema) -> str:
         names |= {request, reply}
         parameter = f"request: {request} | None = None" if optional else f"request: {request}"
         methods.append(
-            f"    def {name}(self, {parameter}) -> {reply}:\n"
+            f"    {define} {name}(self, {parameter}) -> {reply}:\n"
             + f'        """{operation["description"]}"""\n'
-            + f'        return cast({reply}, self._call("{name}", request))\n'
+            + f'        return cast({reply}, {wait}self._call("{name}", request))\n'
         )
     imports = "".join(f"    {name},\n" for name in sorted(names))
     return (
         NOTICE.format(about="One method for every function that takes and gives JSON.")
         + "\nfrom collections.abc import Mapping\nfrom typing import Any, cast\n\n"
         + f"from .types import (\n{imports})\n\n\n"
-        + "class Operations:\n"
-        + '    """The methods of `Holdfast`; the manual of each is in holdfast.h."""\n\n'
-        + "    def _call(self, name: str, request: Mapping[str, Any] | None) -> object:\n"
+        + f"class {class_name}:\n"
+        + f'    """The methods of `{owner}`; the manual of each is in holdfast.h."""\n\n'
+        + f"    {define} _call(self, name: str, request: Mapping[str, Any] | None) -> object:\n"
         + "        raise NotImplementedError\n\n"
         + "\n".join(methods)
     )
@@ -167,7 +171,11 @@ def main() -> int:
     check = parser.parse_args().check
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     stale = 0
-    modules = {"types.py": Types(schema).text(), "operations.py": operations(schema)}
+    modules = {
+        "types.py": Types(schema).text(),
+        "operations.py": operations(schema),
+        "async_operations.py": operations(schema, asynchronous=True),
+    }
     for name, raw in modules.items():
         path, text = PACKAGE / name, tidy(raw)
         if path.exists() and path.read_text(encoding="utf-8") == text:

@@ -5,6 +5,7 @@ The manual of every operation is in holdfast.h; what goes in and out is typed in
 
 from collections.abc import Callable
 
+from .async_handle import AsyncHoldfast, ThreadTransport
 from .errors import (
     BusyError,
     ClosedError,
@@ -21,14 +22,19 @@ from .errors import (
     StorageError,
 )
 from .handle import Holdfast
-from .keystore import KeyringKeyStore, KeyStore, KeyStoreAnswer, MemoryKeyStore
+from .keystore import KeyStore, KeyStoreAnswer
+from .keystores import FileKeyStore, KeyringKeyStore, MemoryKeyStore
 from .library import Library
-from .runner import HttpTransport, Runner
+from .runner import Runner
+from .transport import AsyncTransport, HttpTransport, Transport
 
 __all__ = [
+    "AsyncHoldfast",
+    "AsyncTransport",
     "BusyError",
     "ClosedError",
     "ConflictError",
+    "FileKeyStore",
     "ForkedError",
     "FullError",
     "Holdfast",
@@ -47,6 +53,8 @@ __all__ = [
     "Runner",
     "StateError",
     "StorageError",
+    "ThreadTransport",
+    "Transport",
     "live",
     "set_log",
     "version",

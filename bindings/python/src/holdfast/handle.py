@@ -69,6 +69,10 @@ class Holdfast(Operations):
         """Close; again is fine. Calls under way on other threads finish first."""
         self.library.close(self._handle)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Refuse to be sent to another process, which multiprocessing would try."""
+        raise TypeError("a Holdfast stays in its process: open its data_dir in the other one too")
+
     def __enter__(self) -> Self:
         """Itself."""
         return self

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import ctypes
 import logging
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -51,55 +50,6 @@ class KeyStore(Protocol):
 
     def erase(self, name: str) -> None:
         """Remove; no such key is no failure."""
-
-
-class MemoryKeyStore:
-    """Keys in this process's memory only: for tests and one-off scripts."""
-
-    def __init__(self) -> None:
-        """An empty store."""
-        self.keys: dict[str, bytes] = {}
-
-    def load(self, name: str) -> bytes | None:
-        """The key, if there is one."""
-        return self.keys.get(name)
-
-    def save(self, name: str, key: bytes, protection: int) -> None:
-        """Keep it."""
-        self.keys[name] = key
-
-    def erase(self, name: str) -> None:
-        """Forget it."""
-        self.keys.pop(name, None)
-
-
-class KeyringKeyStore:
-    """Keys in the desktop's secret service, over the `keyring` package (`holdfast[keyring]`).
-
-    A desktop's keyring asks for nobody's presence: use `"policy": {"biometric": "off"}` with it, or
-    accept that the "biometric" key is released to every program of this user.
-    """
-
-    def __init__(self, service: str) -> None:
-        """`service` names the app in the keyring."""
-        import keyring
-
-        self._keyring: Any = keyring
-        self._service = service
-
-    def load(self, name: str) -> bytes | None:
-        """The key, if there is one."""
-        text = self._keyring.get_password(self._service, name)
-        return None if text is None else base64.b64decode(text)
-
-    def save(self, name: str, key: bytes, protection: int) -> None:
-        """Store it as text, which is what keyrings hold."""
-        self._keyring.set_password(self._service, name, base64.b64encode(key).decode("ascii"))
-
-    def erase(self, name: str) -> None:
-        """Remove it; keyrings word "no such key" differently, so look first."""
-        if self._keyring.get_password(self._service, name) is not None:
-            self._keyring.delete_password(self._service, name)
 
 
 LOAD = ctypes.CFUNCTYPE(

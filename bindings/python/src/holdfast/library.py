@@ -74,7 +74,14 @@ class Library:
         """The library that `find` finds, loaded once."""
         with cls._lock:
             if cls._default is None:
-                cls._default = cls(find())
+                path = find()
+                try:
+                    cls._default = cls(path)
+                except OSError as error:
+                    raise ImportError(
+                        f"{path} cannot be loaded ({error}): install the holdfast wheel for this"
+                        " platform, or the library itself, or name its file in HOLDFAST_LIBRARY"
+                    ) from error
             return cls._default
 
     def _declare(self) -> None:
@@ -176,20 +183,31 @@ class Library:
 
 
 def file_name() -> str:
-    """What the library's file is called on this system."""
+    """What the library's file is called in a wheel and in a build tree."""
     if sys.platform == "win32":
         return "holdfast.dll"
     return "libholdfast.dylib" if sys.platform == "darwin" else "libholdfast.so"
 
 
+def system_name() -> str:
+    """What programs ask the system's loader for: the name with the number of the ABI."""
+    if sys.platform == "win32":
+        return "holdfast.dll"
+    return "libholdfast.1.dylib" if sys.platform == "darwin" else "libholdfast.so.1"
+
+
 def find() -> Path:
-    """HOLDFAST_LIBRARY, then beside this package, then build/lib of the source tree."""
+    """HOLDFAST_LIBRARY, the package's own, build/lib of a source tree, or the system's."""
     named = os.environ.get("HOLDFAST_LIBRARY")
     if named:
         return Path(named)
     here = Path(__file__).resolve().parent
-    places = [here, *(parent / "build" / "lib" for parent in here.parents)]
-    for place in places:
-        if (place / file_name()).is_file():
-            return place / file_name()
-    raise FileNotFoundError(f"{file_name()} not found; name it in HOLDFAST_LIBRARY")
+    own = here / file_name()
+    if own.is_file():
+        return own
+    for root in here.parents:
+        if (root / "bindings" / "python").is_dir() and (root / "include" / "holdfast.h").is_file():
+            built = root / "build" / "lib" / file_name()
+            if built.is_file():
+                return built
+    return Path(system_name())

@@ -1,123 +1,30 @@
-"""Sends what `poll` asks for, over plain HTTP from the standard library.
+"""Sends what `poll` asks for.
 
 Step by step for tests and scripts (`Runner.step`), or on a thread of its own (`Runner.start`).
 """
 
 from __future__ import annotations
 
-import http.client
 import logging
-import socket
-import ssl
 import threading
 import time
-import urllib.parse
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, Self, cast
+from typing import TYPE_CHECKING, Self, cast
 
 from .errors import ClosedError, HoldfastError
+from .transport import Answer, HttpTransport, Transport
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from .handle import Holdfast
-    from .types import CompleteRequest, Event, HttpRequest, TransportError
+    from .types import CompleteRequest, Event, HttpRequest
 
 log = logging.getLogger("holdfast")
 
-#: An answer without its id: {"status", "headers", "body"} or {"error"}.
-Answer = dict[str, Any]
-
-CHUNK = 65536
 #: The longest sleep of the worker: how soon `stop` is noticed.
 NAP_MS = 250
-
-
-class Transport(Protocol):
-    """Sends one request and tells what came back; never raises for what a network does."""
-
-    def __call__(self, request: HttpRequest) -> Answer:
-        """The answer to hand to `complete`, without its id."""
-
-
-class HttpTransport:
-    """One connection per request. Follows no redirect: that would carry credentials elsewhere."""
-
-    def __init__(self, context: ssl.SSLContext | None = None) -> None:
-        """`context` holds the certificates to trust; the system's without one."""
-        self._context = context
-
-    def __call__(self, request: HttpRequest) -> Answer:
-        """Send it."""
-        try:
-            return self._send(request)
-        except Exception as error:
-            return {"error": failure(error)}
-
-    def _send(self, request: HttpRequest) -> Answer:
-        deadline = time.monotonic() + request["timeout_ms"] / 1000
-        url = urllib.parse.urlsplit(request["url"])
-        connection = self._connect(url, request["timeout_ms"] / 1000)
-        try:
-            body = request["body"]
-            target = urllib.parse.urlunsplit(("", "", url.path or "/", url.query, ""))
-            connection.request(
-                request["method"],
-                target,
-                None if body is None else body.encode("utf-8"),
-                dict(request["headers"]),
-            )
-            response = connection.getresponse()
-            parts: list[bytes] = []
-            while part := response.read(CHUNK):
-                parts.append(part)
-                if time.monotonic() > deadline:
-                    raise TimeoutError
-            return {
-                "status": response.status,
-                "headers": folded(response.getheaders()),
-                "body": text(b"".join(parts)),
-            }
-        finally:
-            connection.close()
-
-    def _connect(self, url: urllib.parse.SplitResult, timeout: float) -> http.client.HTTPConnection:
-        host = url.hostname or ""
-        if url.scheme == "https":
-            context = self._context or ssl.create_default_context()
-            return http.client.HTTPSConnection(host, url.port, timeout=timeout, context=context)
-        return http.client.HTTPConnection(host, url.port, timeout=timeout)
-
-
-def failure(error: BaseException) -> TransportError:
-    """The library's word for what went wrong on the way."""
-    if isinstance(error, ssl.SSLError):
-        return "timeout" if isinstance(error, TimeoutError) else "tls"
-    if isinstance(error, socket.gaierror):
-        return "dns"
-    if isinstance(error, TimeoutError):
-        return "timeout"
-    if isinstance(error, ConnectionRefusedError):
-        return "refused"
-    return "offline"
-
-
-def folded(headers: list[tuple[str, str]]) -> dict[str, str]:
-    """Headers as an object; those of the same name are joined, as RFC 9110 allows."""
-    result: dict[str, str] = {}
-    for name, value in headers:
-        key = name.lower()
-        result[key] = f"{result[key]}, {value}" if key in result else value
-    return result
-
-
-def text(body: bytes) -> str | None:
-    """The body as text, or None when it is not UTF-8."""
-    try:
-        return body.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
 
 
 @dataclass

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Builds SQLite, libsodium and jansson from Debian's sources as position-independent static libraries with hidden
+# symbols: FOLDER/lib/*.a. Usage: dependencies.sh FOLDER.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+folder=$(mkdir -p "$1/lib" "$1/build" && cd "$1" && pwd)
+"$here/sources.sh" "$folder/sources"
+
+export CC=${CC:-cc}
+# One section per function and object: what the core does not use is left out by the linker.
+flags="-O2 -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections -fno-plt -D_FORTIFY_SOURCE=2 -fstack-protector-strong"
+
+# As SQLite's authors recommend where nothing else needs the left-out parts; threads and FTS5 stay. MEMSTATUS=0
+# spares a process-wide mutex for each allocation. What an app might otherwise switch on in a database file
+# that came from elsewhere is off: double-quoted strings, trusted schemas, loadable extensions.
+sqlite_options="-DSQLITE_DQS=0 -DSQLITE_ENABLE_FTS5 -DSQLITE_DEFAULT_MEMSTATUS=0 -DSQLITE_THREADSAFE=1 -DSQLITE_MAX_WORKER_THREADS=0
+  -DSQLITE_TRUSTED_SCHEMA=0 -DSQLITE_SECURE_DELETE -DSQLITE_LIKE_DOESNT_MATCH_BLOBS -DSQLITE_MAX_EXPR_DEPTH=0
+  -DSQLITE_OMIT_LOAD_EXTENSION -DSQLITE_OMIT_DEPRECATED -DSQLITE_OMIT_SHARED_CACHE -DSQLITE_OMIT_PROGRESS_CALLBACK
+  -DSQLITE_OMIT_DECLTYPE -DHAVE_USLEEP=1 -DHAVE_FDATASYNC=1"
+
+log=$folder/log
+trap 'tail -20 "$log" | cut -c 1-200 >&2' ERR
+: > "$log"
+
+# In a copy, so that an interrupted build leaves the sources as they came.
+fresh() {
+  rm -rf "$folder/build/$1"
+  cp -r "$folder/sources/$1" "$folder/build/$1"
+  cd "$folder/build/$1"
+}
+
+build_sqlite() {
+  fresh sqlite3
+  ./configure --disable-tcl --disable-readline
+  make sqlite3.c
+  # shellcheck disable=SC2086 # flags are words
+  $CC $flags $sqlite_options -c sqlite3.c -o sqlite3.o
+  ar rcs "$folder/lib/libsqlite3.a" sqlite3.o
+}
+
+build_libsodium() {
+  fresh libsodium
+  autoreconf -i
+  ./configure --disable-shared --enable-static --with-pic --disable-dependency-tracking CFLAGS="$flags"
+  make -j2 -C src/libsodium libsodium.la
+  cp src/libsodium/.libs/libsodium.a "$folder/lib/"
+}
+
+build_jansson() {
+  fresh jansson
+  autoreconf -i
+  ./configure --disable-shared --enable-static --with-pic --disable-dependency-tracking CFLAGS="$flags"
+  make -C src libjansson.la
+  cp src/.libs/libjansson.a "$folder/lib/"
+}
+
+for library in sqlite libsodium jansson; do
+  (build_$library) >> "$log" 2>&1
+done
+# libsodium and jansson ask that their licences go along; SQLite is in the public domain.
+mkdir -p "$folder/licenses"
+for library in libsodium jansson; do
+  cp "$folder/sources/$library/LICENSE" "$folder/licenses/LICENSE.$library"
+done
+rm -r "$folder/build"

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Fetches the Debian source packages of what the bundled library carries, with the distribution's security fixes
+# applied, into FOLDER/<name>. Usage: sources.sh FOLDER. Nothing is fetched twice, and the system's apt is only
+# read: lists, cache and the entries for sources are private, made from the Debian entries that apt has.
+set -euo pipefail
+
+folder=$(mkdir -p "$1" && cd "$1" && pwd)
+packages="sqlite3 libsodium jansson"
+
+missing=""
+for package in $packages; do [ -e "$folder/$package" ] || missing="$missing $package"; done
+[ -n "$missing" ] || exit 0
+
+apt=$folder/apt
+mkdir -p "$apt/lists/partial" "$apt/archives/partial" "$apt/parts"
+: > "$apt/status"
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+signed=""
+[ ! -e "$keyring" ] || signed="[signed-by=$keyring] "
+# The main archive first: a version that has moved there from the security archive may be gone from the latter.
+apt-get indextargets --format "deb-src $signed\$(REPO_URI) \$(RELEASE) \$(COMPONENT)" \
+  "Created-By: Packages" "Origin: Debian" | sort -u | awk '/-security/ { last = last $0 "\n"; next } { print } END { printf "%s", last }' \
+  > "$apt/sources.list"
+[ -s "$apt/sources.list" ] || { echo "apt knows no Debian repository: run apt-get update, as root" >&2; exit 1; }
+
+options=(-qq -o "Dir::Etc::sourcelist=$apt/sources.list" -o "Dir::Etc::sourceparts=$apt/parts"
+  -o "Dir::State=$apt" -o "Dir::State::lists=$apt/lists" -o "Dir::State::status=$apt/status"
+  -o "Dir::Cache=$apt" -o "Dir::Cache::archives=$apt/archives" -o "APT::Sandbox::User=")
+log=$apt/log
+trap 'tail -20 "$log" >&2' ERR
+apt-get "${options[@]}" update > "$log" 2>&1
+for package in $missing; do
+  work=$(mktemp -d "$folder/unpack.XXXXXX")
+  (cd "$work" && apt-get "${options[@]}" source --download-only "$package" && dpkg-source --no-check -x ./*.dsc source) >> "$log" 2>&1
+  [ $package != sqlite3 ] || rm -r "$work/source/www" "$work/source/test" # 120 MB that no build reads
+  mv "$work/source" "$folder/$package"
+  rm -r "$work"
+done

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# `make install`: what was built, to DESTDIR/PREFIX. Takes PREFIX, LIBDIR, DESTDIR, VERSION and ABI.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+include=$DESTDIR$PREFIX/include
+libraries=$DESTDIR$LIBDIR
+
+fill() {
+  sed -e "s|@PREFIX@|$PREFIX|; s|@LIBDIR@|$LIBDIR|; s|@VERSION@|$VERSION|; s|@ABI@|$ABI|" \
+    -e "s|@INCLUDE@|$(realpath -m --relative-to="$LIBDIR" "$PREFIX/include")|" "bindings/c/$1.in" > "$2/$1"
+  chmod 644 "$2/$1"
+}
+
+install -d "$include" "$DESTDIR$PREFIX/share/holdfast" "$libraries/pkgconfig" "$libraries/cmake/holdfast"
+install -m 644 build/include/*.h "$include"
+install -m 644 build/include/holdfast.schema.json "$DESTDIR$PREFIX/share/holdfast"
+# libholdfast.so is for the linker, libholdfast.so.1 for programs; both lead to the file of this version.
+for name in libholdfast libholdfast_http; do
+  install -m 755 "build/lib/$name.so" "$libraries/$name.so.$VERSION"
+  ln -sf "$name.so.$VERSION" "$libraries/$name.so.$ABI"
+  ln -sf "$name.so.$ABI" "$libraries/$name.so"
+done
+for file in holdfast.pc holdfast_http.pc; do fill "$file" "$libraries/pkgconfig"; done
+for file in holdfast-config.cmake holdfast-config-version.cmake; do fill "$file" "$libraries/cmake/holdfast"; done
+if [ -z "$DESTDIR" ] && [ "$(id -u)" = 0 ]; then ldconfig; fi

@@ -1,0 +1,59 @@
+"""The wheel's tag: that of the platform whose library it carries, or of any when it carries none.
+
+Everything else is in pyproject.toml.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+from setuptools import Distribution, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+
+PACKAGE = Path(__file__).parent / "src" / "holdfast"
+CARRIED = [path for path in PACKAGE.iterdir() if path.suffix in {".so", ".dylib", ".dll"}]
+
+
+def platform_of(library: Path) -> str:
+    """The tag of the systems on which a library loads.
+
+    On glibc that is manylinux_2_N (PEP 600), for the newest version of glibc's functions that it
+    asks for, if it needs nothing beside glibc.
+    """
+    platform = re.sub(r"[-.]", "_", sysconfig.get_platform())
+    if not sys.platform.startswith("linux"):
+        return platform
+    needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", read_elf("-d", library)))
+    versions = [int(minor) for minor in re.findall(r"GLIBC_2\.(\d+)", read_elf("-V", library))]
+    if versions and needed <= {"libc.so.6", "libm.so.6"}:
+        return platform.replace("linux", f"manylinux_2_{max(versions)}", 1)
+    return platform
+
+
+def read_elf(option: str, library: Path) -> str:
+    """What readelf says."""
+    command = ["readelf", "-W", option, str(library)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+class Wheel(bdist_wheel):
+    """A wheel for one platform and every Python: the library is loaded, not compiled against."""
+
+    def get_tag(self) -> tuple[str, str, str]:
+        """Python, ABI and platform."""
+        return "py3", "none", platform_of(CARRIED[0]) if CARRIED else "any"
+
+
+class Carrying(Distribution):
+    """Installed where libraries are, if there is one."""
+
+    def has_ext_modules(self) -> bool:
+        """Whether the wheel is for one platform."""
+        return bool(CARRIED)
+
+
+setup(cmdclass={"bdist_wheel": Wheel}, distclass=Carrying)

@@ -1,0 +1,248 @@
+"""`AsyncHoldfast`: the same library for asyncio, with the network done."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+
+from .async_operations import AsyncOperations
+from .errors import ClosedError, HoldfastError
+from .handle import Holdfast
+from .transport import Answer, AsyncTransport, HttpTransport
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+    from types import TracebackType
+
+    from .keystore import KeyStore
+    from .library import Library
+    from .types import (
+        CompleteRequest,
+        Config,
+        Event,
+        HttpRequest,
+        OpenReply,
+        PollReply,
+        PollRequest,
+    )
+
+log = logging.getLogger("holdfast")
+
+Given = TypeVar("Given")
+Reply = TypeVar("Reply")
+
+#: How long to wait before asking again when another process held the files.
+AGAIN_S = 0.25
+
+
+class AsyncHoldfast(AsyncOperations):
+    """An open data folder for one event loop: every operation is awaited, requests are sent.
+
+    `async with` opens and closes it. Calls run one after another on a thread of their own, since
+    they write to disk and a key store may ask the user; the key store is called there too. What
+    comes from the server is taken from `events()`.
+    """
+
+    def __init__(
+        self,
+        config: Config | Mapping[str, Any],
+        keystore: KeyStore | None = None,
+        *,
+        transport: AsyncTransport | None = None,
+        connections: int = 8,
+        library: Library | None = None,
+    ) -> None:
+        """Nothing is opened yet. At most `connections` requests are under way at once."""
+        self._open: Callable[[], Holdfast] = lambda: Holdfast(config, keystore, library=library)
+        self._transport: AsyncTransport = transport or ThreadTransport(HttpTransport())
+        self._connections = asyncio.Semaphore(connections)
+        self._holdfast: Holdfast | None = None
+        self._process = os.getpid()
+        self._closed = False
+        self._calls = ThreadPoolExecutor(max_workers=1, thread_name_prefix="holdfast")
+        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._failed: HoldfastError | None = None
+        self._seen: int | None = None
+        self._woken = asyncio.Event()
+        self._sending: set[asyncio.Task[None]] = set()
+        self._network: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        """Open, and begin to do the network's part."""
+        loop = asyncio.get_running_loop()
+        self._holdfast = await loop.run_in_executor(self._calls, self._open)
+        self._network = loop.create_task(self._work(), name="holdfast-network")
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close."""
+        await self.close()
+
+    @property
+    def opened(self) -> OpenReply:
+        """What holdfast_open() answered: the version, and whether damaged files were set aside."""
+        return self._handle().opened
+
+    async def events(self) -> AsyncIterator[Event]:
+        """Events as they come, for one reader; ends when closed.
+
+        An event counts as seen, and is acknowledged, when the next one is asked for. One that a
+        user must learn of and that was not seen comes again after a restart.
+        """
+        while (event := await self._events.get()) is not None:
+            yield event
+            self._seen = max(self._seen or 0, event["seq"])
+            self._woken.set()
+        self._events.put_nowait(None)  # for whoever asks again
+        if self._failed is not None:
+            raise self._failed
+
+    async def close(self) -> None:
+        """End what is under way and close; again is fine. Requests cut off are made good later."""
+        tasks = [*self._sending, *([self._network] if self._network else [])]
+        self._network = None
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._calls.shutdown(wait=False)
+        if self._holdfast is not None:
+            self._holdfast.close()
+        self._closed = True
+        self._events.put_nowait(None)
+
+    def _handle(self) -> Holdfast:
+        if self._holdfast is None:
+            raise RuntimeError("not open: use `async with AsyncHoldfast(...) as app:`")
+        return self._holdfast
+
+    async def _call(self, name: str, request: Mapping[str, Any] | None) -> object:
+        handle = self._handle()
+        if self._closed or os.getpid() != self._process:
+            # There is no thread any more, or it stayed in the parent. The library says which.
+            return handle._call(name, request)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._calls, handle._call, name, request)
+
+    # ---- the network's part ----
+
+    async def _work(self) -> None:
+        """Poll whenever there is something; sends go on beside it."""
+        loop = asyncio.get_running_loop()
+        descriptor = self._handle().wake_fd()
+        try:
+            while True:
+                self._woken.clear()
+                ack: PollRequest | None = None if self._seen is None else {"ack": self._seen}
+                polled = await patiently(self.poll, ack)
+                self._take(polled)
+                # The descriptor stays readable until the next poll: one call is enough.
+                loop.add_reader(descriptor, self._wake, loop, descriptor)
+                await self._sleep(polled["wake_in_ms"])
+        except ClosedError:
+            pass
+        except HoldfastError as error:
+            log.error("the network's part stops: %s", error)
+            self._failed = error
+        finally:
+            loop.remove_reader(descriptor)
+            self._events.put_nowait(None)
+
+    def _wake(self, loop: asyncio.AbstractEventLoop, descriptor: int) -> None:
+        loop.remove_reader(descriptor)
+        self._woken.set()
+
+    async def _sleep(self, wake_in_ms: int | None) -> None:
+        limit = None if wake_in_ms is None else wake_in_ms / 1000
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._woken.wait(), limit)
+
+    def _take(self, polled: PollReply) -> None:
+        for event in polled["events"]:
+            self._events.put_nowait(event)
+        for request in polled["requests"]:
+            task = asyncio.get_running_loop().create_task(self._send(request))
+            self._sending.add(task)
+            task.add_done_callback(self._sending.discard)
+
+    async def _send(self, request: HttpRequest) -> None:
+        answer: Answer = {"error": "cancelled"}
+        try:
+            async with self._connections:
+                answer = await self._transport(request)
+        except asyncio.CancelledError:
+            with contextlib.suppress(HoldfastError):
+                self._handle().complete(answered(request, answer))
+            raise
+        except Exception:
+            log.exception("the transport failed")
+            answer = {"error": "offline"}
+        try:
+            await patiently(self.complete, answered(request, answer))
+        except ClosedError:
+            pass  # made good when the folder is opened again
+        except HoldfastError as error:
+            log.error("an answer was not taken: %s", error)
+
+
+async def patiently(operation: Callable[[Given], Awaitable[Reply]], given: Given) -> Reply:
+    """The reply, asked for again while another process holds the files."""
+    while True:
+        try:
+            return await operation(given)
+        except HoldfastError as error:
+            if not error.retryable:
+                raise
+        await asyncio.sleep(AGAIN_S)
+
+
+def answered(request: HttpRequest, answer: Answer) -> CompleteRequest:
+    """What `complete` takes."""
+    return cast("CompleteRequest", {"id": request["id"], **answer})
+
+
+class ThreadTransport:
+    """A transport that blocks, for asyncio: a thread for each request.
+
+    The threads are daemons: a server that does not answer cannot keep the process from ending.
+    """
+
+    def __init__(self, transport: Callable[[HttpRequest], Answer]) -> None:
+        """`transport` is called on several threads at once."""
+        self._transport = transport
+
+    async def __call__(self, request: HttpRequest) -> Answer:
+        """Send it."""
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Answer] = loop.create_future()
+
+        def give(value: Answer | None, error: Exception | None) -> None:
+            if answer.done():
+                return  # cancelled meanwhile
+            if error is not None:
+                answer.set_exception(error)
+            elif value is not None:
+                answer.set_result(value)
+
+        def work() -> None:
+            value: Answer | None = None
+            failed: Exception | None = None
+            try:
+                value = self._transport(request)
+            except Exception as error:
+                failed = error
+            # The loop may have ended while the server thought it over.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(give, value, failed)
+
+        threading.Thread(target=work, name="holdfast-http", daemon=True).start()
+        return await answer

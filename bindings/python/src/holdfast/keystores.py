@@ -1,0 +1,124 @@
+"""Key stores to choose from; any other object with the three methods will do."""
+
+from __future__ import annotations
+
+import base64
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from .keystore import KEY_LOCKED, KeyStoreAnswer
+
+
+class MemoryKeyStore:
+    """Keys in this process's memory only: for tests and one-off scripts."""
+
+    def __init__(self) -> None:
+        """An empty store."""
+        self.keys: dict[str, bytes] = {}
+
+    def load(self, name: str) -> bytes | None:
+        """The key, if there is one."""
+        return self.keys.get(name)
+
+    def save(self, name: str, key: bytes, protection: int) -> None:
+        """Keep it."""
+        self.keys[name] = key
+
+    def erase(self, name: str) -> None:
+        """Forget it."""
+        self.keys.pop(name, None)
+
+
+class FileKeyStore:
+    """Keys as files in a folder of your choice, apart from the data: another volume, a RAM disk.
+
+    For servers, kiosks and development: whoever can read the folder has the keys, and the
+    "biometric" key is released to anybody who can.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        """`folder` is made, for this user alone, when the first key is saved."""
+        self._folder = Path(folder)
+
+    def load(self, name: str) -> bytes | None:
+        """The key, if there is one."""
+        try:
+            return self._path(name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def save(self, name: str, key: bytes, protection: int) -> None:
+        """Write beside, then rename: after a power cut there is the old key or the new one."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor, beside = tempfile.mkstemp(dir=self._folder)  # readable by this user alone
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(key)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(beside, self._path(name))
+        except BaseException:
+            os.unlink(beside)
+            raise
+        self._sync()
+
+    def erase(self, name: str) -> None:
+        """Remove the file."""
+        try:
+            self._path(name).unlink()
+        except FileNotFoundError:
+            return
+        self._sync()
+
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{name}.key"
+
+    def _sync(self) -> None:
+        """Make a name's change durable; Windows has no such call and needs none."""
+        if os.name == "nt":
+            return
+        folder = os.open(self._folder, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+class KeyringKeyStore:
+    """Keys in the desktop's secret service, over the `keyring` package (`holdfast[keyring]`).
+
+    A desktop's keyring asks for nobody's presence: use `"policy": {"biometric": "off"}` with it, or
+    accept that the "biometric" key is released to every program of this user.
+    """
+
+    def __init__(self, service: str) -> None:
+        """`service` names the app in the keyring."""
+        import keyring
+        import keyring.errors
+
+        self._keyring: Any = keyring
+        self._locked: type[Exception] = keyring.errors.KeyringLocked
+        self._service = service
+
+    def load(self, name: str) -> bytes | None:
+        """The key, if there is one."""
+        text = self._ask(self._keyring.get_password, name)
+        return None if text is None else base64.b64decode(text)
+
+    def save(self, name: str, key: bytes, protection: int) -> None:
+        """Store it as text, which is what keyrings hold."""
+        self._ask(self._keyring.set_password, name, base64.b64encode(key).decode("ascii"))
+
+    def erase(self, name: str) -> None:
+        """Remove it; keyrings word "no such key" differently, so look first."""
+        if self._ask(self._keyring.get_password, name) is not None:
+            self._ask(self._keyring.delete_password, name)
+
+    def _ask(self, function: Any, *arguments: str) -> str | None:  # noqa: ANN401
+        try:
+            answer: str | None = function(self._service, *arguments)
+        except self._locked as error:
+            raise KeyStoreAnswer(KEY_LOCKED) from error
+        return answer

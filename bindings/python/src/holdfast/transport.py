@@ -1,0 +1,151 @@
+"""How requests reach the server: any function will do; `HttpTransport` needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import socket
+import ssl
+import time
+import urllib.parse
+import urllib.request
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from .types import HttpRequest, TransportError
+
+#: An answer without its id: {"status", "headers", "body"} or {"error"}.
+Answer = dict[str, Any]
+
+CHUNK = 65536
+
+
+class Transport(Protocol):
+    """Sends one request and tells what came back; never raises for what a network does."""
+
+    def __call__(self, request: HttpRequest, /) -> Answer:
+        """The answer to hand to `complete`, without its id."""
+
+
+class AsyncTransport(Protocol):
+    """The same for asyncio."""
+
+    async def __call__(self, request: HttpRequest, /) -> Answer:
+        """The answer to hand to `complete`, without its id."""
+        ...
+
+
+class HttpTransport:
+    """HTTP/1.1 from the standard library; proxies as the environment or the system names them.
+
+    One connection per request: a kept one may be closed by the server while a request is on its
+    way, and whether that was stored nobody would know. Follows no redirect: that would carry
+    credentials elsewhere. Any number of threads may call it.
+    """
+
+    def __init__(self, context: ssl.SSLContext | None = None) -> None:
+        """`context` holds the certificates to trust; the system's without one."""
+        self._context = context
+
+    def __call__(self, request: HttpRequest) -> Answer:
+        """Send it."""
+        try:
+            return self._send(request)
+        except Exception as error:
+            return {"error": failure(error)}
+
+    def _send(self, request: HttpRequest) -> Answer:
+        deadline = time.monotonic() + request["timeout_ms"] / 1000
+        url = urllib.parse.urlsplit(request["url"])
+        connection, target, headers = self._connection(url, request["timeout_ms"] / 1000)
+        try:
+            body = request["body"]
+            connection.request(
+                request["method"],
+                target,
+                None if body is None else body.encode("utf-8"),
+                dict(request["headers"]) | headers,
+            )
+            response = connection.getresponse()
+            parts: list[bytes] = []
+            while part := response.read(CHUNK):
+                parts.append(part)
+                if time.monotonic() > deadline:
+                    raise TimeoutError
+            return {
+                "status": response.status,
+                "headers": folded(response.getheaders()),
+                "body": text(b"".join(parts)),
+            }
+        finally:
+            connection.close()
+
+    def _connection(
+        self, url: urllib.parse.SplitResult, timeout: float
+    ) -> tuple[http.client.HTTPConnection, str, dict[str, str]]:
+        """A connection, what to ask it for, and the headers that the way itself needs."""
+        target = urllib.parse.urlunsplit(("", "", url.path or "/", url.query, ""))
+        host = url.hostname or ""
+        proxy = proxy_for(url)
+        if url.scheme == "https":
+            context = self._context or ssl.create_default_context()
+            if proxy is None:
+                direct = http.client.HTTPSConnection(
+                    host, url.port, timeout=timeout, context=context
+                )
+                return direct, target, {}
+            tunnel = http.client.HTTPSConnection(
+                proxy.hostname or "", proxy.port, timeout=timeout, context=context
+            )
+            tunnel.set_tunnel(host, url.port, credentials(proxy))
+            return tunnel, target, {}
+        if proxy is None:
+            return http.client.HTTPConnection(host, url.port, timeout=timeout), target, {}
+        relay = http.client.HTTPConnection(proxy.hostname or "", proxy.port, timeout=timeout)
+        return relay, url.geturl(), credentials(proxy)
+
+
+def proxy_for(url: urllib.parse.SplitResult) -> urllib.parse.SplitResult | None:
+    """The proxy that the environment (https_proxy, no_proxy, ...) or the system has for a URL."""
+    named = urllib.request.getproxies().get(url.scheme)
+    if not named or urllib.request.proxy_bypass(url.netloc.rpartition("@")[2]):
+        return None
+    return urllib.parse.urlsplit(named if "://" in named else f"http://{named}")
+
+
+def credentials(proxy: urllib.parse.SplitResult) -> dict[str, str]:
+    """The header with the user and password that a proxy's URL holds."""
+    if proxy.username is None:
+        return {}
+    pair = f"{urllib.parse.unquote(proxy.username)}:{urllib.parse.unquote(proxy.password or '')}"
+    return {"Proxy-Authorization": "Basic " + base64.b64encode(pair.encode()).decode("ascii")}
+
+
+def failure(error: BaseException) -> TransportError:
+    """The library's word for what went wrong on the way."""
+    if isinstance(error, ssl.SSLError):
+        return "timeout" if isinstance(error, TimeoutError) else "tls"
+    if isinstance(error, socket.gaierror):
+        return "dns"
+    if isinstance(error, TimeoutError):
+        return "timeout"
+    if isinstance(error, ConnectionRefusedError):
+        return "refused"
+    return "offline"
+
+
+def folded(headers: list[tuple[str, str]]) -> dict[str, str]:
+    """Headers as an object; those of the same name are joined, as RFC 9110 allows."""
+    result: dict[str, str] = {}
+    for name, value in headers:
+        key = name.lower()
+        result[key] = f"{result[key]}, {value}" if key in result else value
+    return result
+
+
+def text(body: bytes) -> str | None:
+    """The body as text, or None when it is not UTF-8."""
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError:
+        return None

@@ -1,0 +1,315 @@
+"""`AsyncHoldfast`: the loop around poll and complete, without blocking the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any, cast
+
+import pytest
+
+from holdfast import (
+    AsyncHoldfast,
+    AsyncTransport,
+    ClosedError,
+    Library,
+    StorageError,
+    ThreadTransport,
+)
+from holdfast.transport import Answer
+from holdfast.types import HttpRequest
+
+CONFIG = {"data_dir": "/nowhere", "backend": {"url": "http://localhost", "api_key": "k"}}
+CLOSED = 9
+STORAGE = 6
+BUSY = 8
+
+Poll = dict[str, Any]
+
+
+def request(number: int) -> dict[str, Any]:
+    return {"id": number, "purpose": "pull", "url": f"http://localhost/{number}"}
+
+
+def event(seq: int) -> dict[str, Any]:
+    return {"seq": seq, "type": "session_ended", "reason": "signed_out"}
+
+
+def refusal(code: str, *, retryable: bool) -> bytes:
+    error: dict[str, Any] = {
+        "code": code,
+        "message": "m",
+        "field": None,
+        "retryable": retryable,
+        "detail": {},
+    }
+    return json.dumps({"error": error}).encode()
+
+
+class FakeLibrary:
+    """Stands in for `Library`: polls by script, and a descriptor as the real one keeps it."""
+
+    def __init__(self) -> None:
+        self.script: deque[Poll | tuple[int, bytes]] = deque()
+        self.asked: list[dict[str, Any] | None] = []
+        self.completed: list[dict[str, Any]] = []
+        self.threads: set[str] = set()
+        self.closed = False
+        self.descriptor = os.eventfd(0, os.EFD_NONBLOCK)
+
+    def then(self, *polls: Poll | tuple[int, bytes]) -> None:
+        self.script.extend(polls)
+        os.eventfd_write(self.descriptor, 1)
+
+    def open(self, *_: object) -> tuple[int, tuple[int, bytes]]:
+        return 1, (0, b'{"version":"9.8.7","recovered":false}')
+
+    def call(self, name: str, _handle: int, sent: bytes | None) -> tuple[int, bytes]:
+        self.threads.add(threading.current_thread().name)
+        if self.closed:
+            return CLOSED, refusal("handle.closed", retryable=False)
+        given = None if sent is None else json.loads(sent)
+        return getattr(self, name, partial(self.other, name))(given)
+
+    def other(self, name: str, given: object) -> tuple[int, bytes]:
+        return 0, json.dumps({"called": name, "request": given}).encode()
+
+    def poll(self, given: dict[str, Any] | None) -> tuple[int, bytes]:
+        self.asked.append(given)
+        if not self.script:
+            self.lower()
+            return 0, b'{"requests":[],"events":[],"wake_in_ms":null}'
+        now = self.script.popleft()
+        if not self.script:
+            self.lower()
+        if isinstance(now, tuple):
+            return now
+        nothing: Poll = {"requests": [], "events": [], "wake_in_ms": None}
+        return 0, json.dumps(nothing | now).encode()
+
+    def lower(self) -> None:
+        try:
+            os.eventfd_read(self.descriptor)
+        except BlockingIOError:
+            return
+
+    def complete(self, given: dict[str, Any]) -> tuple[int, bytes]:
+        self.completed.append(given)
+        return 0, b'{"accepted":true}'
+
+    def wake_fd(self, _handle: int) -> int:
+        return self.descriptor
+
+    def close(self, _handle: int) -> None:
+        if not self.closed:
+            self.closed = True
+            os.close(self.descriptor)
+
+
+async def answering(request: HttpRequest) -> Answer:
+    return {"status": 200, "body": request["url"]}
+
+
+def opened(
+    fake: FakeLibrary, transport: AsyncTransport = answering, connections: int = 8
+) -> AsyncHoldfast:
+    library = cast(Library, fake)
+    return AsyncHoldfast(CONFIG, library=library, transport=transport, connections=connections)
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(5):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(work, 10))
+
+
+def test_operations_are_awaited_off_the_loop_s_thread() -> None:
+    async def main() -> None:
+        fake = FakeLibrary()
+        async with opened(fake) as app:
+            assert app.opened["version"] == "9.8.7"
+            reply = cast(dict[str, Any], await app.contact_search({"query": "Åse"}))
+            assert reply == {"called": "contact_search", "request": {"query": "Åse"}}
+        assert {name.rpartition("_")[0] for name in fake.threads} == {"holdfast"}
+        assert fake.closed
+
+    run(main())
+
+
+def test_requests_are_sent_at_once_and_answered() -> None:
+    async def main() -> None:
+        fake = FakeLibrary()
+        fake.then({"requests": [request(1), request(2)]}, {"requests": [request(3)]})
+        async with opened(fake):
+            await until(lambda: len(fake.completed) == 3)
+        assert sorted(answer["id"] for answer in fake.completed) == [1, 2, 3]
+        assert all(answer["status"] == 200 for answer in fake.completed)
+
+    run(main())
+
+
+def test_no_more_connections_than_allowed() -> None:
+    busy, most = 0, 0
+
+    async def counting(_: HttpRequest) -> Answer:
+        nonlocal busy, most
+        busy += 1
+        most = max(most, busy)
+        await asyncio.sleep(0.02)
+        busy -= 1
+        return {"status": 200}
+
+    async def main() -> None:
+        fake = FakeLibrary()
+        fake.then({"requests": [request(number) for number in range(1, 8)]})
+        async with opened(fake, transport=counting, connections=3):
+            await until(lambda: len(fake.completed) == 7)
+        assert most == 3
+
+    run(main())
+
+
+def test_an_event_is_acknowledged_when_the_next_is_asked_for() -> None:
+    async def main() -> None:
+        fake = FakeLibrary()
+        fake.then({"events": [event(4), event(5)]})
+        async with opened(fake) as app:
+            events = app.events()
+            assert (await anext(events))["seq"] == 4
+            await asyncio.sleep(0.05)
+            assert {"ack": 4} not in fake.asked
+            assert (await anext(events))["seq"] == 5
+            await until(lambda: {"ack": 4} in fake.asked)
+            assert {"ack": 5} not in fake.asked
+
+    run(main())
+
+
+def test_the_descriptor_wakes_and_so_does_the_time() -> None:
+    async def main() -> None:
+        fake = FakeLibrary()
+        fake.then({"wake_in_ms": 30})
+        async with opened(fake):
+            await until(lambda: len(fake.asked) == 2)  # by time
+            await asyncio.sleep(0.05)
+            assert len(fake.asked) == 2, "nobody asks without a reason"
+            fake.then({"requests": [request(1)]})
+            await until(lambda: fake.completed)  # by the descriptor
+
+    run(main())
+
+
+def test_files_held_by_another_process_are_asked_for_again() -> None:
+    async def main() -> None:
+        fake = FakeLibrary()
+        fake.then((BUSY, refusal("storage.busy", retryable=True)), {"requests": [request(1)]})
+        async with opened(fake):
+            await until(lambda: fake.completed)
+
+    run(main())
+
+
+def test_a_failure_ends_the_events_with_its_exception() -> None:
+    async def main() -> None:
+        fake = FakeLibrary()
+        fake.then((STORAGE, refusal("storage.failed", retryable=False)))
+        async with opened(fake) as app:
+            with pytest.raises(StorageError):
+                async for _ in app.events():
+                    raise AssertionError("there is no event")
+
+    run(main())
+
+
+def test_closing_cancels_what_is_under_way_and_ends_the_events() -> None:
+    async def never(_: HttpRequest) -> Answer:
+        await asyncio.sleep(60)
+        raise AssertionError("it was cancelled")
+
+    async def main() -> None:
+        fake = FakeLibrary()
+        fake.then({"requests": [request(1)], "events": [event(1)]})
+        app = opened(fake, transport=never)
+        seen: list[int] = []
+        async with app:
+            reader = asyncio.create_task(read(app, seen))
+            await until(lambda: seen)
+            began = time.monotonic()
+        await reader
+        assert time.monotonic() - began < 1
+        assert fake.completed == [{"id": 1, "error": "cancelled"}]
+        with pytest.raises(ClosedError):
+            await app.session_status()
+        await app.close()
+
+    async def read(app: AsyncHoldfast, seen: list[int]) -> None:
+        async for one in app.events():
+            seen.append(one["seq"])
+
+    run(main())
+
+
+def test_a_transport_that_fails_counts_as_offline() -> None:
+    async def failing(_: HttpRequest) -> Answer:
+        raise ValueError("a defect")
+
+    async def main() -> None:
+        fake = FakeLibrary()
+        fake.then({"requests": [request(1)]})
+        async with opened(fake, transport=failing):
+            await until(lambda: fake.completed)
+        assert fake.completed == [{"id": 1, "error": "offline"}]
+
+    run(main())
+
+
+def test_a_blocking_transport_blocks_neither_the_loop_nor_the_end_of_the_process() -> None:
+    began = threading.Event()
+    hold = threading.Event()
+
+    def blocking(_: HttpRequest) -> Answer:
+        began.set()
+        hold.wait(30)
+        return {"status": 200}
+
+    async def main() -> None:
+        fake = FakeLibrary()
+        fake.then({"requests": [request(1)]})
+        async with opened(fake, transport=ThreadTransport(blocking)) as app:
+            await until(began.is_set)
+            [thread] = [one for one in threading.enumerate() if one.name == "holdfast-http"]
+            assert thread.daemon
+            await app.session_status()
+        hold.set()
+        await until(lambda: not thread.is_alive())
+
+    run(main())
+
+
+def test_a_thread_s_exception_reaches_the_loop() -> None:
+    def failing(_: HttpRequest) -> Answer:
+        raise OSError("no sockets left")
+
+    async def main() -> None:
+        with pytest.raises(OSError, match="no sockets left"):
+            await ThreadTransport(failing)(cast(HttpRequest, request(1)))
+
+    run(main())
+
+
+def test_used_before_it_is_open() -> None:
+    async def main() -> None:
+        with pytest.raises(RuntimeError, match="async with"):
+            await opened(FakeLibrary()).session_status()
+
+    run(main())

@@ -1,0 +1,172 @@
+"""The transport of the standard library, against real sockets."""
+
+from __future__ import annotations
+
+import http.server
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from typing import cast
+
+import pytest
+
+from holdfast import HttpTransport
+from holdfast.transport import failure, folded, text
+from holdfast.types import HttpRequest
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        if self.path == "/slow":
+            time.sleep(0.5)
+        if self.path == "/moved":
+            self.send_response(302)
+            self.send_header("Location", "/elsewhere")
+            self.end_headers()
+            return
+        body = b"\xff\xfe" if self.path == "/binary" else b'{"path":"' + self.path.encode() + b'"}'
+        self.send_response(200)
+        self.send_header("X-Twice", "a")
+        self.send_header("X-Twice", "b")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_POST(self) -> None:
+        size = int(self.headers["Content-Length"])
+        body = self.rfile.read(size)
+        self.send_response(201)
+        self.end_headers()
+        self.wfile.write(self.headers["X-Mine"].encode() + b" " + body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def base() -> Iterator[str]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def request(url: str, **changes: object) -> HttpRequest:
+    value = {
+        "id": 1,
+        "purpose": "pull",
+        "method": "GET",
+        "url": url,
+        "headers": {},
+        "body": None,
+        "timeout_ms": 2000,
+    }
+    return cast(HttpRequest, value | changes)
+
+
+def test_an_answer(base: str) -> None:
+    answer = HttpTransport()(request(f"{base}/a?b=c%2Bd"))
+    assert (answer["status"], answer["body"]) == (200, '{"path":"/a?b=c%2Bd"}')
+    assert answer["headers"]["x-twice"] == "a, b"
+
+
+def test_a_body_and_headers_are_sent(base: str) -> None:
+    sent = request(base, method="POST", body="blåbær", headers={"X-Mine": "yes"})
+    answer = HttpTransport()(sent)
+    assert (answer["status"], answer["body"]) == (201, "yes blåbær")
+
+
+def test_redirects_are_answers(base: str) -> None:
+    answer = HttpTransport()(request(f"{base}/moved"))
+    assert (answer["status"], answer["headers"]["location"]) == (302, "/elsewhere")
+
+
+def test_a_body_that_is_not_utf8_is_null(base: str) -> None:
+    assert HttpTransport()(request(f"{base}/binary"))["body"] is None
+
+
+def test_time_out(base: str) -> None:
+    assert HttpTransport()(request(f"{base}/slow", timeout_ms=100)) == {"error": "timeout"}
+
+
+def test_refused() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    assert HttpTransport()(request(f"http://127.0.0.1:{port}/")) == {"error": "refused"}
+
+
+def test_tls(base: str) -> None:
+    answer = HttpTransport()(request(base.replace("http:", "https:")))
+    assert answer == {"error": "tls"}
+
+
+@pytest.mark.parametrize(
+    ("error", "word"),
+    [
+        (socket.gaierror(-2, "Name or service not known"), "dns"),
+        (ssl.SSLCertVerificationError("self-signed"), "tls"),
+        (TimeoutError(), "timeout"),
+        (ConnectionRefusedError(), "refused"),
+        (ConnectionResetError(), "offline"),
+        (OSError(101, "Network is unreachable"), "offline"),
+        (ValueError("odd"), "offline"),
+    ],
+)
+def test_words_for_failures(error: Exception, word: str) -> None:
+    assert failure(error) == word
+
+
+def test_folding_and_text() -> None:
+    assert folded([("A", "1"), ("a", "2"), ("B", "3")]) == {"a": "1, 2", "b": "3"}
+    assert text("å".encode()) == "å"
+    assert text(b"\xe5") is None
+
+
+class Proxy(http.server.BaseHTTPRequestHandler):
+    """Answers by itself, and keeps what it was asked for."""
+
+    asked: list[tuple[str, str, str | None]]
+
+    def do_GET(self) -> None:
+        self.asked.append((self.command, self.path, self.headers["Proxy-Authorization"]))
+        self.send_response(200 if self.command == "GET" else 403)
+        self.end_headers()
+
+    do_CONNECT = do_GET  # noqa: N815 - http.server's naming
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Proxy]]:
+    Proxy.asked = []
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    for scheme in ("http", "https"):
+        named = f"http://me:p%40ss@127.0.0.1:{server.server_port}"
+        monkeypatch.setenv(f"{scheme}_proxy", named)
+    monkeypatch.setenv("no_proxy", "direct.example")
+    yield Proxy
+    server.shutdown()
+    server.server_close()
+
+
+def test_http_goes_through_the_proxy_of_the_environment(proxy: type[Proxy]) -> None:
+    assert HttpTransport()(request("http://far.example/a?b=c"))["status"] == 200
+    assert proxy.asked == [("GET", "http://far.example/a?b=c", "Basic bWU6cEBzcw==")]
+
+
+def test_https_goes_through_a_tunnel_and_the_proxy_sees_no_more(proxy: type[Proxy]) -> None:
+    answer = HttpTransport()(request("https://far.example/a?b=c"))
+    assert answer == {"error": "offline"}, "this proxy opens no tunnel"
+    assert proxy.asked == [("CONNECT", "far.example:443", "Basic bWU6cEBzcw==")]
+
+
+def test_no_proxy_where_the_environment_says_so(proxy: type[Proxy]) -> None:
+    assert "error" in HttpTransport()(request("http://direct.example/", timeout_ms=500))
+    assert proxy.asked == []
