@@ -18,7 +18,9 @@ hypothesis.settings.load_profile("backend")
 
 HERE = pathlib.Path(__file__).resolve().parent
 BACKEND = HERE.parent.parent / "examples" / "backend"
-sys.path.insert(0, str(BACKEND))
+sys.path[:0] = [str(BACKEND), str(HERE.parent / "simulation")]
+
+from memory_supabase import MemorySupabase  # noqa: E402
 
 from local_supabase import LocalSupabase, demo  # noqa: E402
 
@@ -30,9 +32,41 @@ def server() -> Iterator[LocalSupabase]:
         yield running
 
 
+@pytest.fixture(scope="session")
+def memory() -> Iterator[MemorySupabase]:
+    """The simulation's server (Tests/simulation), with the same data."""
+    with MemorySupabase(demo=True) as running:
+        yield running
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The marks of this suite."""
+    config.addinivalue_line(
+        "markers", "both_servers: what the simulation's server in memory is held to as well"
+    )
+    config.addinivalue_line(
+        "markers", "postgres_only(reason): an exception in a module marked both_servers"
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run the shared tests of behaviour against each server."""
+    shared = metafunc.definition.get_closest_marker("both_servers")
+    alone = metafunc.definition.get_closest_marker("postgres_only")
+    if shared and not alone and "server_kind" in metafunc.fixturenames:
+        metafunc.parametrize("server_kind", ["postgres", "memory"])
+
+
 @pytest.fixture
-def backend(server: LocalSupabase) -> Iterator[LocalSupabase]:
+def server_kind() -> str:
+    """Which server a test talks to."""
+    return "postgres"
+
+
+@pytest.fixture
+def backend(request: pytest.FixtureRequest, server_kind: str) -> Iterator[LocalSupabase]:
     """The backend without faults, with an empty request log and default settings."""
+    server = request.getfixturevalue("memory" if server_kind == "memory" else "server")
     before = server.control.config()
     server.control.clear_requests()
     yield server

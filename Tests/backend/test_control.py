@@ -38,6 +38,7 @@ def code(answer: httpx.Response) -> tuple[int, str]:
 # Settings -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.both_servers
 def test_date_offset(backend: LocalSupabase, mentor: Person) -> None:
     backend.control.set(date_offset_s=7200)
     date = email.utils.parsedate_to_datetime(mentor.rest.get("/activities").headers["date"])
@@ -45,6 +46,7 @@ def test_date_offset(backend: LocalSupabase, mentor: Person) -> None:
     assert 7190 < ahead < 7210
 
 
+@pytest.mark.both_servers
 def test_jwt_lifetime(backend: LocalSupabase, org: str) -> None:
     backend.control.set(jwt_lifetime=1)
     person = member(backend, org, "peer_mentor")
@@ -54,6 +56,7 @@ def test_jwt_lifetime(backend: LocalSupabase, org: str) -> None:
     assert person.rest.get("/activities").status_code == 200, "the data service allows 30 s"
 
 
+@pytest.mark.both_servers
 def test_body_limits(backend: LocalSupabase, org: str, mentor: Person) -> None:
     backend.control.set(max_body_rows=3)
     assert mentor.insert([activity(org) for _ in range(3)]).status_code == 201
@@ -103,6 +106,7 @@ def test_the_roles_own_timeout_holds(backend: LocalSupabase, mentor: Person) -> 
         backend.control.reload_schema()
 
 
+@pytest.mark.both_servers
 def test_apikey_is_required_as_at_the_gateway(backend: LocalSupabase, mentor: Person) -> None:
     url = f"{backend.rest_url}/activities"
     bearer = {"Authorization": f"Bearer {mentor.token}"}
@@ -113,6 +117,7 @@ def test_apikey_is_required_as_at_the_gateway(backend: LocalSupabase, mentor: Pe
     assert httpx.get(url, headers=bearer).status_code == 200
 
 
+@pytest.mark.both_servers
 def test_unknown_settings_are_refused(backend: LocalSupabase) -> None:
     with pytest.raises(ControlError, match="colour"):
         backend.control.set(colour="blå")
@@ -120,6 +125,7 @@ def test_unknown_settings_are_refused(backend: LocalSupabase) -> None:
         backend.control.set(jwt_secret="x")
 
 
+@pytest.mark.both_servers
 def test_rate_limit(backend: LocalSupabase) -> None:
     backend.control.set(rate_limit_burst=3, rate_limit_refill_s=0.5)
     answers = [refresh(backend, "aaaaaaaaaaaa") for _ in range(4)]
@@ -172,6 +178,7 @@ def test_dropped_requests_are_logged_as_such(backend: LocalSupabase, mentor: Per
 # People -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.both_servers
 def test_ban_and_unban(backend: LocalSupabase, mentor: Person) -> None:
     token = mentor.session["refresh_token"]
     backend.control.ban(mentor.email)
@@ -181,12 +188,14 @@ def test_ban_and_unban(backend: LocalSupabase, mentor: Person) -> None:
     assert refresh(backend, token).status_code == 200, "a ban is reversible"
 
 
+@pytest.mark.both_servers
 def test_expired_sessions(backend: LocalSupabase, mentor: Person) -> None:
     backend.control.expire_sessions(mentor.email)
     assert get_user(backend, mentor).status_code == 200, "enforced at refresh only"
     assert code(refresh(backend, mentor.session["refresh_token"])) == (400, "session_expired")
 
 
+@pytest.mark.both_servers
 def test_revoked_sessions(backend: LocalSupabase, mentor: Person) -> None:
     assert len(backend.control.sessions(mentor.email)) == 1
     backend.control.revoke_sessions(mentor.email)
@@ -194,12 +203,14 @@ def test_revoked_sessions(backend: LocalSupabase, mentor: Person) -> None:
     assert code(refresh(backend, mentor.session["refresh_token"])) == (400, "refresh_token_not_found")
 
 
+@pytest.mark.both_servers
 def test_removed_user(backend: LocalSupabase, mentor: Person) -> None:
     backend.control.remove_user(mentor.email)
     assert code(get_user(backend, mentor)) == (403, "user_not_found")
     assert code(refresh(backend, mentor.session["refresh_token"])) == (400, "refresh_token_not_found")
 
 
+@pytest.mark.both_servers
 @pytest.mark.parametrize(
     ("setting", "words"),
     [({"session_timebox": 0.2}, "Session Expired"), ({"session_inactivity": 0.2}, "(Inactivity)")],
@@ -214,6 +225,7 @@ def test_session_limits(
     assert answer.json()["message"].endswith(words)
 
 
+@pytest.mark.both_servers
 def test_single_session_per_user(backend: LocalSupabase, mentor: Person) -> None:
     backend.control.set(single_session=True)
     newer = Person(backend, mentor.email)
@@ -223,11 +235,13 @@ def test_single_session_per_user(backend: LocalSupabase, mentor: Person) -> None
     assert refresh(backend, newer.session["refresh_token"]).status_code == 200
 
 
+@pytest.mark.both_servers
 def test_roles_change(backend: LocalSupabase, org: str, mentor: Person) -> None:
     backend.control.set_membership(mentor.email, org, role="coordinator")
     assert [m["role"] for m in mentor.rest.get("/memberships").json()] == ["coordinator"]
 
 
+@pytest.mark.both_servers
 def test_a_name_nobody_has_is_refused(backend: LocalSupabase) -> None:
     with pytest.raises(ControlError):
         backend.control.ban(f"{uuid.uuid4()}@example.org")

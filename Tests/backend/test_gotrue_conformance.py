@@ -6,6 +6,8 @@ import pathlib
 import subprocess
 import sys
 
+import pytest
+
 from local_supabase import LocalSupabase
 
 CHECK = pathlib.Path(__file__).resolve().parent / "conformance" / "gotrue" / "check"
@@ -18,6 +20,7 @@ def run(backend: LocalSupabase, *arguments: str) -> subprocess.CompletedProcess[
     )
 
 
+@pytest.mark.both_servers
 def test_all_checks_pass(backend: LocalSupabase) -> None:
     backend.control.set(reuse_interval=1)
     done = run(backend, "--interval", "1", "--secret", backend.jwt_secret)

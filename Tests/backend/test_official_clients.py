@@ -16,6 +16,8 @@ from supabase_auth.errors import AuthApiError
 from conftest import Person, activity, member
 from local_supabase import LocalSupabase, demo
 
+pytestmark = pytest.mark.both_servers
+
 
 def auth_client(backend: LocalSupabase, **options: Any) -> SyncGoTrueClient:
     return SyncGoTrueClient(
@@ -55,6 +57,7 @@ def test_sign_in_with_a_wrong_password(backend: LocalSupabase) -> None:
     assert (caught.value.status, caught.value.code) == (400, "invalid_credentials")
 
 
+@pytest.mark.postgres_only(reason="changing a user's metadata")
 def test_sign_up_and_metadata(backend: LocalSupabase) -> None:
     client = auth_client(backend)
     email = f"u{uuid.uuid4().hex[:8]}@example.org"
@@ -256,6 +259,7 @@ def test_embedding(backend: LocalSupabase, table: SyncPostgrestClient, org: str)
     assert [row["id"] for row in inner] == [contact["id"]]
 
 
+@pytest.mark.postgres_only(reason="queries over a function's rows")
 def test_rpc(table: SyncPostgrestClient, org: str) -> None:
     good, bad = activity(org), activity(org, minutes=0)
     answer = table.rpc("submit_activities", {"items": [good, bad]}).execute()

@@ -15,6 +15,7 @@ import pytest
 
 from local_supabase import LocalSupabase, demo
 
+pytestmark = pytest.mark.both_servers
 BACK = "holdfast://callback?state=s%20t&x=%C3%A6"
 
 

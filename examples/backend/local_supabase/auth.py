@@ -85,19 +85,19 @@ class Auth:
         if grant == "refresh_token":
             return await self._refresh(request)
         if grant == "pkce":
-            sent = _object(request, {"auth_code": str, "code_verifier": str})
+            sent = read_object(request, {"auth_code": str, "code_verifier": str})
             async with self._transaction() as connection:
                 pair = await auth_flows.exchange(connection, sent, self.config)
                 return await self._signed_in(connection, request, pair)
         if grant == "id_token":
-            sent = _object(request, {"id_token": str, "provider": str, "nonce": str})
+            sent = read_object(request, {"id_token": str, "provider": str, "nonce": str})
             async with self._transaction() as connection:
                 pair = await auth_flows.accept_identity(connection, sent)
                 return await self._signed_in(connection, request, pair)
         raise AuthError(400, "invalid_credentials", "unsupported_grant_type")
 
     async def _password(self, request: Request) -> Reply:
-        sent = _object(request, {"email": str, "phone": str, "password": str})
+        sent = read_object(request, {"email": str, "phone": str, "password": str})
         async with self._transaction() as connection:
             user = await auth_users.by_email(connection, sent.get("email") or "")
             if user is None or not passwords.matches(
@@ -110,7 +110,7 @@ class Auth:
             )
 
     async def _refresh(self, request: Request) -> Reply:
-        sent = _object(request, {"refresh_token": str})
+        sent = read_object(request, {"refresh_token": str})
         token = sent.get("refresh_token") or ""
         try:
             async with self._transaction() as connection:
@@ -122,7 +122,7 @@ class Auth:
             raise
 
     async def _signup(self, request: Request) -> Reply:
-        sent = _object(request, {"email": str, "password": str, "data": dict})
+        sent = read_object(request, {"email": str, "password": str, "data": dict})
         email, password = sent.get("email") or "", sent.get("password") or ""
         if "@" not in email:
             raise AuthError(
@@ -200,7 +200,7 @@ class Auth:
         return Reply(200, json.dumps(shown).encode(), dict(_JSON))
 
     async def _put_user(self, request: Request) -> Reply:
-        sent = _object(request, {"data": dict, "password": str})
+        sent = read_object(request, {"data": dict, "password": str})
         async with self._transaction() as connection:
             user, _ = await self._bearer(connection, request)
             metadata = {**user["raw_user_meta_data"], **(sent.get("data") or {})}
@@ -252,7 +252,7 @@ class Auth:
         return Reply(200, b'{"keys":[]}', dict(_JSON))
 
 
-def _object(request: Request, types: dict[str, type]) -> dict[str, Any]:
+def read_object(request: Request, types: dict[str, type]) -> dict[str, Any]:
     """The body as an object whose named fields have these types or are null; raises bad_json."""
     try:
         sent = json.loads(request.body)

@@ -40,8 +40,33 @@ async def authorize(
 ) -> Reply:
     """Start a PKCE flow. Redirects at once when it is known who signs in, or shows a page to choose."""
     asked = request.parameters()
-    provider = asked.get("provider", "")
-    if not is_provider(provider):
+    done = check_authorize(asked, refusal)
+    if done is not None:
+        return done
+    provider, target = asked["provider"], asked["redirect_to"]
+    challenge, method = asked["code_challenge"], asked["code_challenge_method"]
+    email = asked.get("user") or asked.get("login_hint") or config.provider_user
+    async with database.admin.connection() as connection, connection.transaction():
+        if not email:
+            cursor = await connection.execute(
+                "select email from auth.users where deleted_at is null and email is not null "
+                "order by created_at, email limit 50"
+            )
+            return page([email for (email,) in await cursor.fetchall()], asked)
+        user = await _person(connection, email, provider)
+        code = str(uuid.uuid4())
+        await connection.execute(
+            """insert into auth.flow_state
+               (user_id, auth_code, code_challenge, code_challenge_method, provider_type)
+               values (%s, %s, %s, %s, %s)""",
+            (user["id"], code, challenge, method.lower(), provider),
+        )
+    return redirect(target, {"code": code})
+
+
+def check_authorize(asked: dict[str, str], refusal: dict[str, str] | None) -> Reply | None:
+    """The error redirect, if there is to be one; raises AuthError for wrong parameters."""
+    if not is_provider(asked.get("provider", "")):
         raise AuthError(
             400, "validation_failed", "Unsupported provider: Provider could not be found"
         )
@@ -54,25 +79,13 @@ async def authorize(
             "error_description": "The user cancelled",
         }
     if refusal is not None:
-        return _redirect(target, refusal)
+        return redirect(target, refusal)
     challenge, method = asked.get("code_challenge", ""), asked.get("code_challenge_method", "")
     if not _CHALLENGE.fullmatch(challenge) or method.lower() not in {"s256", "plain"}:
         raise AuthError(
             400, "validation_failed", "PKCE flow requires code_challenge and code_challenge_method"
         )
-    email = asked.get("user") or asked.get("login_hint") or config.provider_user
-    async with database.admin.connection() as connection, connection.transaction():
-        if not email:
-            return await _page(connection, asked, provider)
-        user = await _person(connection, email, provider)
-        code = str(uuid.uuid4())
-        await connection.execute(
-            """insert into auth.flow_state
-               (user_id, auth_code, code_challenge, code_challenge_method, provider_type)
-               values (%s, %s, %s, %s, %s)""",
-            (user["id"], code, challenge, method.lower(), provider),
-        )
-    return _redirect(target, {"code": code})
+    return None
 
 
 async def _person(connection: Connection, email: str, provider: str) -> Row:
@@ -80,7 +93,7 @@ async def _person(connection: Connection, email: str, provider: str) -> Row:
     return user or await auth_users.create(connection, email, None, provider=provider)
 
 
-def _redirect(target: str, extra: dict[str, str]) -> Reply:
+def redirect(target: str, extra: dict[str, str]) -> Reply:
     """Back to the app; what the app put into its own query string stays."""
     parts = urllib.parse.urlsplit(target)
     query = urllib.parse.parse_qsl(parts.query, keep_blank_values=True) + list(extra.items())
@@ -88,20 +101,17 @@ def _redirect(target: str, extra: dict[str, str]) -> Reply:
     return Reply(302, b"", {"Location": url})
 
 
-async def _page(connection: Connection, asked: dict[str, str], provider: str) -> Reply:
-    cursor = await connection.execute(
-        "select email from auth.users where deleted_at is null and email is not null "
-        "order by created_at, email limit 50"
-    )
+def page(emails: list[str], asked: dict[str, str]) -> Reply:
+    """A page on which the person chooses who to be."""
     hidden = "".join(
         f'<input type="hidden" name="{html.escape(k)}" value="{html.escape(v)}">'
         for k, v in asked.items()
     )
     people = "".join(
         f'<p><button name="user" value="{html.escape(email)}">{html.escape(email)}</button>'
-        for (email,) in await cursor.fetchall()
+        for email in emails
     )
-    title = html.escape(f"Simulated {provider}")
+    title = html.escape(f"Simulated {asked['provider']}")
     text = (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><h1>{title}</h1>'
         f'<form>{hidden}{people}<p><button name="cancel" value="1">Cancel</button></form></html>'
@@ -130,7 +140,7 @@ async def exchange(connection: Connection, sent: dict[str, Any], config: Config)
     age = datetime.timedelta(seconds=config.flow_state_lifetime)
     if auth_sessions.now() > flow["created_at"] + age:
         raise AuthError(422, "flow_state_expired", "invalid flow state, flow state has expired")
-    if not _verifies(str(verifier), flow["code_challenge"], flow["code_challenge_method"]):
+    if not verifies(str(verifier), flow["code_challenge"], flow["code_challenge_method"]):
         raise AuthError(
             400, "bad_code_verifier", "code challenge does not match previously saved code verifier"
         )
@@ -142,7 +152,8 @@ async def exchange(connection: Connection, sent: dict[str, Any], config: Config)
     return session, user
 
 
-def _verifies(verifier: str, challenge: str, method: str) -> bool:
+def verifies(verifier: str, challenge: str, method: str) -> bool:
+    """Whether the verifier belongs to the challenge (RFC 7636)."""
     if method == "s256":
         verifier = jwt.encode_bytes(hashlib.sha256(verifier.encode()).digest())
     return hmac.compare_digest(verifier.encode(), challenge.encode())
@@ -153,10 +164,10 @@ def _verifies(verifier: str, challenge: str, method: str) -> bool:
 
 def identity_token(
     config: Config, email: str, *, nonce: str | None = None, audience: str = AUDIENCE,
-    lifetime: float | None = None,
+    lifetime: float | None = None, now: float | None = None,
 ) -> str:
     """What the provider's own app would hand over. `nonce` is the raw one: the token holds its hash."""
-    moment = int(time.time())
+    moment = int(time.time() if now is None else now)
     claims: dict[str, Any] = {
         "iss": ISSUER, "aud": audience, "sub": f"person-{email}", "email": email, "iat": moment,
         "exp": int(moment + (config.id_token_lifetime if lifetime is None else lifetime)),
@@ -168,7 +179,14 @@ def identity_token(
 
 
 async def accept_identity(connection: Connection, sent: dict[str, Any]) -> tuple[Row, Row]:
-    """The session and user behind an identity token (source of the rules: token_oidc.go)."""
+    """The session and user behind an identity token."""
+    claims, provider = read_identity(sent, time.time())
+    user = await _person(connection, claims["email"], provider)
+    return await auth_sessions.start(connection, user, "oauth", provider), user
+
+
+def read_identity(sent: dict[str, Any], now: float) -> tuple[dict[str, Any], str]:
+    """Claims and provider of an identity token (source of the rules: token_oidc.go)."""
     token, provider = sent.get("id_token") or "", str(sent.get("provider") or "")
     if not token:
         raise OAuthError("invalid request", "id_token required")
@@ -180,7 +198,7 @@ async def accept_identity(connection: Connection, sent: dict[str, Any]) -> tuple
         claims = jwt.verify(str(token), SECRET)
     except jwt.BadToken as error:
         raise OAuthError("invalid request", "Bad ID token") from error
-    if claims.get("iss") != ISSUER or claims.get("exp", 0) < time.time():
+    if claims.get("iss") != ISSUER or claims.get("exp", 0) < now:
         raise OAuthError("invalid request", "Bad ID token")
     audience = claims.get("aud")
     if audience != AUDIENCE:
@@ -192,5 +210,4 @@ async def accept_identity(connection: Connection, sent: dict[str, Any]) -> tuple
         )
     if nonce and not hmac.compare_digest(hashlib.sha256(nonce.encode()).hexdigest(), expected):
         raise OAuthError("invalid nonce", "Nonces mismatch")
-    user = await _person(connection, claims["email"], provider)
-    return await auth_sessions.start(connection, user, "oauth", provider), user
+    return claims, provider

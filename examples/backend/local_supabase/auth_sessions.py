@@ -58,7 +58,7 @@ async def start(connection: Connection, user: Row, method: str, provider: str | 
 
 async def refresh(connection: Connection, token: str, config: Config) -> tuple[Row, Row]:
     """The session and user that a refresh token stands for; the session carries the token to use next."""
-    _check_shape(token)
+    check_shape(token)
     await connection.execute("set local lock_timeout = '5s'")
     found = await fetch(connection, "select * from auth.refresh_tokens where token = %s", token)
     if found is None:
@@ -164,7 +164,7 @@ async def _check_limits(connection: Connection, session: Row, config: Config) ->
             raise AuthError(400, "session_expired", f"{prefix} (Revoked by Newer Login)")
 
 
-def _check_shape(token: str) -> None:
+def check_shape(token: str) -> None:
     """12 characters, or the outline of a second-generation token, which this server never issues."""
     if len(token) == TOKEN_LENGTH and all(c in _ALPHABET for c in token):
         return

@@ -26,8 +26,11 @@ class Caller:
         return self.role != "anon"
 
 
-def identify(authorization: str | None, secret: str) -> Caller:
-    """The caller behind an Authorization header; raises RestError 401 as PostgREST 14 words it."""
+def identify(authorization: str | None, secret: str, now: float | None = None) -> Caller:
+    """The caller behind an Authorization header; raises RestError 401 as PostgREST 14 words it.
+
+    `now` is in seconds since 1970; without it, the machine's clock.
+    """
     scheme, _, token = (authorization or "").partition(" ")
     if scheme.lower() != "bearer":
         return Caller("anon", {"role": "anon"})
@@ -38,7 +41,7 @@ def identify(authorization: str | None, secret: str) -> Caller:
         claims = jwt.verify(token, secret)
     except jwt.BadToken as error:
         raise _unreadable(error) from error
-    _check_times(claims)
+    _check_times(claims, time.time() if now is None else now)
     role = claims.get("role")
     return Caller(role if isinstance(role, str) and role else "anon", claims)
 
@@ -58,8 +61,7 @@ def _unreadable(error: jwt.BadToken) -> RestError:
     )
 
 
-def _check_times(claims: dict[str, Any]) -> None:
-    now = time.time()
+def _check_times(claims: dict[str, Any], now: float) -> None:
     for name in ("exp", "nbf", "iat"):
         value = claims.get(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):

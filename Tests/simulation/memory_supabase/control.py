@@ -1,0 +1,171 @@
+"""What `local_supabase.Control` does over HTTP, done to the server in memory."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from local_supabase import auth_flows, demo
+from local_supabase.config import Config
+from local_supabase.control import ControlError
+
+from .auth import Auth, User
+from .database import SERVICE, Database
+from .schema import TABLES
+
+
+class MemoryControl:
+    """Methods of the same names and meanings; a user is named by e-mail address or id."""
+
+    def __init__(self, database: Database, auth: Auth, config: Config) -> None:
+        self.database = database
+        self.auth = auth
+        self._config = config
+
+    def config(self) -> dict[str, Any]:
+        """All settings."""
+        return self._config.public()
+
+    def set(self, **values: Any) -> dict[str, Any]:  # noqa: ANN401 - as the settings are
+        """Change settings."""
+        try:
+            self._config.change(values)
+        except ValueError as error:
+            raise ControlError(str(error)) from error
+        return self.config()
+
+    def _user(self, user: str) -> User:
+        found = self.database.users.get(user) or self.auth.by_email(user)
+        if found is None:
+            raise ControlError(f"nobody is called {user}")
+        return found
+
+    def add_user(self, email: str, password: str | None = None, user_id: str | None = None) -> str:
+        """A confirmed user; the id."""
+        made = self.auth.create(email, password or demo.PASSWORD, user_id=user_id)
+        return str(made["id"])
+
+    def remove_user(self, user: str) -> None:
+        """Delete a user and everything of theirs."""
+        found = self._user(user)["id"]
+        self.auth.sessions.end(found)
+        del self.database.users[found]
+        for name, rows in self.database.rows.items():
+            owner = "id" if name == "profiles" else "user_id"
+            if TABLES[name].column(owner) is not None and name in {
+                "profiles",
+                "memberships",
+                "activities",
+            }:
+                self.database.rows[name] = {k: r for k, r in rows.items() if r[owner] != found}
+
+    def ban(self, user: str, seconds: float = 365 * 86400) -> None:
+        """Ban a user for so long."""
+        until = self.database.now() + datetime.timedelta(seconds=seconds) if seconds else None
+        self._user(user)["banned_until"] = until
+
+    def unban(self, user: str) -> None:
+        """Lift the ban."""
+        self.ban(user, 0)
+
+    def add_org(self, name: str, org: str | None = None) -> str:
+        """An active organisation; the id."""
+        table = TABLES["organizations"]
+        values = {"name": name} | ({"id": org} if org else {})
+        row, _ = self.database.insert(table, dict(values), SERVICE, None)
+        assert row is not None
+        return str(row["id"])
+
+    def set_org(self, org: str, status: str) -> None:
+        """`active` or `disabled`."""
+        table = TABLES["organizations"]
+        self.database.update(
+            table, self.database.rows["organizations"][org], {"status": status}, SERVICE
+        )
+
+    def set_membership(
+        self, user: str, org: str, *, role: str | None = None, status: str | None = None
+    ) -> None:
+        """Create a membership, or change its role or status."""
+        table = TABLES["memberships"]
+        found = self._user(user)["id"]
+        existing = self.database.rows["memberships"].get((found, org))
+        if existing is None:
+            values: dict[str, Any] = {
+                "user_id": found, "org_id": org, "role": role or "peer_mentor",
+                "status": status or "active",
+            }  # fmt: skip
+            self.database.insert(table, values, SERVICE, None)
+            return
+        changes: dict[str, Any] = {}
+        changes |= {"role": role} if role else {}
+        changes |= {"status": status} if status else {}
+        self.database.update(table, existing, changes, SERVICE)
+
+    def seed_contacts(self, org: str, count: int, first: int = 0) -> None:
+        """Store made-up contacts, numbered from `first`."""
+        for number in range(first, first + count):
+            values = demo.contact(org, number)
+            self.database.insert(TABLES["contacts"], values, SERVICE, "ignore-duplicates")
+
+    def seed_demo(self) -> None:
+        """Store the demo (see demo.py)."""
+        for org, name in demo.ORGANIZATIONS.items():
+            self.add_org(name, org)
+        for email, user_id in demo.USERS.items():
+            self.add_user(email, user_id=user_id)
+        for email, org, role in demo.MEMBERSHIPS:
+            self.set_membership(email, org, role=role)
+        for org in demo.ORGANIZATIONS:
+            self.seed_contacts(org, demo.CONTACTS_PER_ORGANIZATION)
+
+    # Sessions and the provider --------------------------------------------------------------------
+
+    def sessions(self, user: str) -> list[dict[str, Any]]:
+        """The user's sessions, oldest first."""
+        found = self._user(user)["id"]
+        return [
+            {"id": s.id, "user_id": s.user, "tokens": len(s.tokens)}
+            for s in self.auth.sessions.all.values()
+            if s.user == found
+        ]
+
+    def expire_sessions(self, user: str) -> None:
+        """From now on refreshing answers session_expired."""
+        found = self._user(user)["id"]
+        for session in self.auth.sessions.all.values():
+            if session.user == found:
+                session.not_after = self.database.now() - datetime.timedelta(seconds=1)
+
+    def revoke_sessions(self, user: str) -> None:
+        """Delete the user's sessions, as a global logout elsewhere would."""
+        self.auth.sessions.end(self._user(user)["id"])
+
+    def sign_in_as(self, email: str | None) -> None:
+        """Who sits in front of the simulated BankID or Vipps."""
+        self.set(provider_user=email)
+
+    def refuse_sign_in(self, times: int = 1, **parameters: str) -> None:
+        """The next /authorize redirects with an error."""
+        refusal = {
+            "error": "access_denied", "error_code": "access_denied", "error_description": "Refused",
+        }  # fmt: skip
+        self.auth.refusals += [refusal | parameters] * times
+
+    def identity_token(
+        self, email: str, *, nonce: str | None = None, audience: str | None = None,
+        lifetime: float | None = None,
+    ) -> str:  # fmt: skip
+        """An id_token as the provider's app would give it."""
+        return auth_flows.identity_token(
+            self._config, email, nonce=nonce, audience=audience or auth_flows.AUDIENCE,
+            lifetime=lifetime, now=self.database.now().timestamp(),
+        )  # fmt: skip
+
+    # What faults and logs are in the other server -------------------------------------------------
+
+    def clear_faults(self) -> None:
+        """This server has none of its own: the simulation's network has them."""
+
+    def clear_requests(self) -> None:
+        """This server keeps no log."""
