@@ -144,7 +144,7 @@ demo: deps lib build/bin/holdfast-tour
 
 # ---- tests ----
 
-test: deps lib build/bin/holdfast-tour
+test: deps lib wheel build/bin/holdfast-tour
 	@failed=""; for part in test-swift test-python; do $(MAKE) --no-print-directory $$part || failed="$$failed $$part"; done; \
 	  [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
@@ -153,7 +153,7 @@ test-swift:
 	  || [ $${PIPESTATUS[0]} = 0 ]
 
 test-python:
-	@failed=""; for suite in Tests/backend Tests/http Tests/abi Tests/docs bindings/python; do \
+	@failed=""; for suite in Tests/backend Tests/http Tests/abi Tests/packages Tests/docs bindings/python; do \
 	  echo "$$suite"; $(PYTHON) -m pytest -q -p no:cacheprovider -n 2 $$suite || failed="$$failed $$suite"; done; \
 	  [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
@@ -163,7 +163,7 @@ bench: deps lib
 # ---- house ----
 
 C_FILES = $$(git ls-files '*.c' '*.h')
-FORMATTED := bindings Tests/abi
+FORMATTED := bindings Tests/abi Tests/packages
 
 format: deps
 	@$(SWIFT) format -i -r Sources Tests Package.swift

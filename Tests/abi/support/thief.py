@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import ctypes.util
+import shutil
 import sqlite3
+import tempfile
 from pathlib import Path
 
 SODIUM = ctypes.CDLL(ctypes.util.find_library("sodium") or "libsodium.so.23")
@@ -45,10 +47,20 @@ def derived(key: bytes) -> list[bytes]:
 
 
 def _rows(path: Path, query: str) -> list[tuple[bytes, ...]]:
+    """What a copy of the file holds.
+
+    A thief takes copies; besides, a second SQLite in the app's process would take the first one's
+    locks away when it closes the file.
+    """
     if not path.exists():
         return []
-    with contextlib.closing(sqlite3.connect(path)) as database:
-        return database.execute(query).fetchall()
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / path.name
+        for suffix in ("", "-wal"):
+            if (file := Path(f"{path}{suffix}")).exists():
+                shutil.copy(file, f"{copy}{suffix}")
+        with contextlib.closing(sqlite3.connect(copy)) as database:
+            return database.execute(query).fetchall()
 
 
 def vault_keys(folder: Path, *keys: bytes) -> set[bytes]:

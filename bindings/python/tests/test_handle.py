@@ -60,6 +60,15 @@ def test_every_status_has_its_exception() -> None:
     assert type(HoldfastError.of(99, reply)) is InternalError
 
 
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [(9, "handle.closed"), (10, "handle.forked"), (11, "memory.exhausted"), (2, "internal.defect")],
+)
+def test_a_status_without_a_reply(status: int, code: str) -> None:
+    error = HoldfastError.of(status, None)
+    assert (error.status, error.code) == (status, code)
+
+
 def test_a_reply_that_is_not_wanted(stub: Library) -> None:
     assert stub.call_without_reply("queue_list", 42, b"{}") == 0
 

@@ -6,6 +6,13 @@ from typing import Any, ClassVar
 
 OK = 0
 
+#: What the library would have said had it given a reply.
+WITHOUT_REPLY = {
+    9: ("handle.closed", "the handle is closed"),
+    10: ("handle.forked", "the handle belongs to the parent process"),
+    11: ("memory.exhausted", "out of memory"),
+}
+
 
 class HoldfastError(Exception):
     """An operation was refused.
@@ -42,11 +49,14 @@ class HoldfastError(Exception):
 
     @staticmethod
     def of(status: int, reply: dict[str, Any] | None) -> HoldfastError:
-        """The exception for a status and its reply; the reply is None when memory ran out."""
+        """The exception for a status and its reply.
+
+        The reply is None when memory ran out, and for `wait`, which has none.
+        """
         kind = HoldfastError._classes.get(status, InternalError)
         if reply is None:
-            code = "memory.exhausted" if kind is NoMemoryError else "internal.defect"
-            return kind(code, f"status {status} without a reply")
+            code, message = WITHOUT_REPLY.get(status, ("internal.defect", "no reply"))
+            return kind(code, f"status {status}: {message}")
         error = reply["error"]
         return kind(
             error["code"],

@@ -1,0 +1,39 @@
+"""What people install, as they install it: the wheel in an empty environment, and a backend."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from local_supabase import LocalSupabase
+
+from consumers import ROOT
+
+
+@pytest.fixture(scope="session")
+def backend() -> Iterator[LocalSupabase]:
+    with LocalSupabase(demo=True) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def wheel() -> Path:
+    """The wheel that `make wheel` built."""
+    found = list((ROOT / "build" / "wheel").glob("holdfast-*.whl"))
+    assert len(found) == 1, f"build/wheel holds {found}: run make wheel"
+    return found[0]
+
+
+@pytest.fixture(scope="session")
+def app_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment that holds the wheel and nothing else."""
+    folder = tmp_path_factory.mktemp("app")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    python = folder / "bin" / "python"
+    # No index: what the wheel needs beside itself would be missing.
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
+    subprocess.run([*pip, "install", "-q", "--no-index", wheel], check=True)
+    return python

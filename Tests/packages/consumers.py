@@ -1,0 +1,29 @@
+"""Runs what a test has built or installed."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(
+    *command: str | Path,
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    timeout: float = 60,
+) -> str:
+    """What a command prints; it must succeed. Nothing of the tests' own environment reaches it."""
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=folder,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(folder or "/nowhere")} | dict(environment or {}),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout

@@ -1,0 +1,75 @@
+"""The library that carries SQLite, libsodium and jansson."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from consumers import ROOT, run
+
+LIBRARY = ROOT / "build" / "lib-bundled" / "libholdfast.so"
+
+#: Stripped, with all that it carries.
+SIZE_LIMIT = 2_700_000
+
+
+def test_it_needs_the_c_library_alone() -> None:
+    # glibc is two files: SQLite's ranking of full-text matches takes a logarithm.
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-d", LIBRARY))
+    assert set(needed) == {"libc.so.6", "libm.so.6"}
+
+
+def test_it_is_stripped_and_small() -> None:
+    assert ".symtab" not in run("readelf", "-SW", LIBRARY)
+    assert LIBRARY.stat().st_size <= SIZE_LIMIT
+
+
+def test_what_it_carries_is_built_as_promised() -> None:
+    # Names of the options as SQLite keeps them for sqlite3_compileoption_used().
+    strings = run("strings", "-n", "5", LIBRARY).splitlines()
+    for option in ("DQS=0", "ENABLE_FTS5", "DEFAULT_MEMSTATUS=0", "SECURE_DELETE", "THREADSAFE=1"):
+        assert option in strings, option
+    assert "OMIT_LOAD_EXTENSION" in strings
+
+
+#: Where what is carried could differ from the system's: exports, JSON, storage, sealing, memory.
+SHARE = [
+    "test_exports.py",
+    "test_contract.py",
+    "test_memory.py",
+    "test_salvage.py",
+    "test_session_storage.py",
+    "test_lock_is_cryptographic.py",
+    "test_queue.py",
+]
+
+
+@pytest.mark.parametrize("suite", SHARE)
+def test_it_passes_the_tests_of_the_c_api(suite: str) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        suite,
+    ]
+    environment = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
+    done = subprocess.run(
+        command,
+        cwd=ROOT / "Tests" / "abi",
+        env=environment | {"HOLDFAST_FLAVOUR": "bundled"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    assert re.search(r"\d+ passed", done.stdout), done.stdout

@@ -1,0 +1,141 @@
+"""The wheel in an environment that has nothing else: no compiler, no package of the system's."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import zipfile
+from pathlib import Path
+
+from consumers import ROOT, run
+
+CONFIG = "{'data_dir': 'data', 'backend': {'url': 'http://127.0.0.1:9', 'api_key': 'k'}}"
+
+
+def test_its_tag_is_true(wheel: Path) -> None:
+    assert re.fullmatch(r"holdfast-[\d.]+-py3-none-manylinux_2_\d+_\w+\.whl", wheel.name)
+    tag = wheel.stem.split("-")[-1]
+    auditwheel = ROOT / ".venv" / "bin" / "auditwheel"
+    verdict = " ".join(run(auditwheel, "show", wheel).split())
+    assert f'is consistent with the following platform tag: "{tag}"' in verdict
+
+
+def test_it_holds_the_library_the_types_and_the_licences(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        carried = archive.read("holdfast/libholdfast.so")
+    assert carried == (ROOT / "build" / "lib-bundled" / "libholdfast.so").read_bytes()
+    assert "holdfast/py.typed" in names
+    licences = {Path(name).name for name in names if "/licenses/" in name}
+    assert licences == {"LICENSE", "LICENSE.libsodium", "LICENSE.jansson"}
+
+
+def test_its_version_is_the_library_s(app_python: Path) -> None:
+    script = (
+        "import holdfast, importlib.metadata as m; print(holdfast.version(), m.version('holdfast'))"
+    )
+    loaded, packaged = run(app_python, "-c", script).split()
+    [source] = re.findall('"(.*)"', (ROOT / "Sources/Base/Version.swift").read_text("utf-8"))
+    assert loaded == packaged == source
+
+
+def test_it_loads_nothing_but_itself(app_python: Path, tmp_path: Path) -> None:
+    script = f"""
+import holdfast, re
+with holdfast.Holdfast({CONFIG}) as app:
+    assert app.session_resume()["screen"] == "sign_in"
+    print(holdfast.Library.default().path)
+    maps = open("/proc/self/maps").read()
+    print(*sorted(set(re.findall(r"lib(?:sqlite3|sodium|jansson|curl|holdfast)[^/\\s]*", maps))))
+"""
+    path, loaded = run(app_python, "-c", script, folder=tmp_path).splitlines()
+    assert Path(path).is_relative_to(app_python.parents[1])
+    assert loaded == "libholdfast.so"
+
+
+def test_typed_code_is_checked_against_it(app_python: Path, tmp_path: Path) -> None:
+    (tmp_path / "right.py").write_text(
+        "from holdfast import AsyncHoldfast, Holdfast\n\n"
+        "def screen(app: Holdfast) -> str:\n    return app.session_resume()['screen']\n\n"
+        "async def later(app: AsyncHoldfast) -> str:\n"
+        "    return (await app.session_resume())['reason']\n"
+    )
+    (tmp_path / "wrong.py").write_text(
+        "from holdfast import Holdfast\n\n"
+        "def wrong(app: Holdfast) -> int:\n    return app.session_resume()['screen']\n"
+    )
+    mypy: list[str | Path] = [
+        ROOT / ".venv/bin/mypy",
+        "--strict",
+        "--python-executable",
+        app_python,
+    ]
+    run(*mypy, "right.py", folder=tmp_path)
+    done = subprocess.run(
+        [*mypy, "wrong.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "Incompatible return value type" in done.stdout, done.stdout
+
+
+def test_a_spawned_process_opens_the_same_folder(app_python: Path, tmp_path: Path) -> None:
+    (tmp_path / "work.py").write_text(
+        f"""
+import multiprocessing
+from holdfast import Holdfast
+
+CONFIG = {CONFIG} | {{"clock": "system"}}
+
+def in_child(number):
+    with Holdfast(CONFIG) as app:
+        return app.session_resume()["screen"], app.session_status()["state"]
+
+if __name__ == "__main__":
+    with Holdfast(CONFIG) as app, multiprocessing.get_context("spawn").Pool(3) as pool:
+        answers = pool.map(in_child, range(6))
+        assert answers == [("sign_in", "signed_out")] * 6, answers
+        try:
+            pool.apply(print, (app,))
+        except TypeError as error:
+            print(error)
+"""
+    )
+    assert "open its data_dir in the other one" in run(app_python, "work.py", folder=tmp_path)
+
+
+def test_a_forked_process_is_told_so(app_python: Path, tmp_path: Path) -> None:
+    (tmp_path / "work.py").write_text(
+        f"""
+import asyncio, multiprocessing
+from holdfast import AsyncHoldfast, ForkedError, Holdfast
+
+def in_child(app, asynchronous, said):
+    calls = [app.session_status, app.wait, app.poll]
+    calls += [lambda: asyncio.run(asynchronous.session_status())]
+    for call in calls:
+        try:
+            call()
+        except ForkedError as error:
+            said.put((error.code, error.status))
+        else:
+            said.put("answered")
+    with Holdfast({CONFIG}) as own:
+        said.put(own.session_resume()["screen"])
+
+async def main():
+    fork = multiprocessing.get_context("fork")
+    with Holdfast({CONFIG}) as app:
+        async with AsyncHoldfast({CONFIG}) as asynchronous:
+            await asynchronous.session_resume()
+            said = fork.SimpleQueue()
+            child = fork.Process(target=in_child, args=(app, asynchronous, said))
+            child.start()
+            child.join(20)
+            assert child.exitcode == 0, child.exitcode
+            for _ in range(4):
+                assert (answer := said.get()) == ("handle.forked", 10), answer
+            print(said.get(), app.session_status()["state"])
+
+asyncio.run(main())
+"""
+    )
+    assert run(app_python, "work.py", folder=tmp_path).split() == ["sign_in", "signed_out"]

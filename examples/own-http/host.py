@@ -1,0 +1,93 @@
+"""Bring your own HTTP: the whole loop of a host, here over httpx.
+
+Signs in, registers a visit, and ends when the server has it.
+Usage: host.py URL KEY FOLDER E-MAIL PASSWORD
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import httpx
+from holdfast import Holdfast
+
+if TYPE_CHECKING:
+    from holdfast.types import CompleteRequest, Config, Event, HttpRequest
+
+
+def send(client: httpx.Client, request: HttpRequest) -> CompleteRequest:
+    """Send it once, as it is. What comes back goes to `complete`, or the word for what went wrong."""
+    try:
+        response = client.request(
+            request["method"],
+            request["url"],
+            headers=request["headers"],
+            content=request["body"],
+            timeout=request["timeout_ms"] / 1000,
+            follow_redirects=False,  # they would carry credentials elsewhere
+        )
+    except httpx.TimeoutException:
+        return {"id": request["id"], "error": "timeout"}
+    except httpx.TransportError:
+        return {"id": request["id"], "error": "offline"}
+    return {
+        "id": request["id"],
+        "status": response.status_code,
+        "headers": dict(response.headers),
+        "body": text(response.content),
+    }
+
+
+def text(body: bytes) -> str | None:
+    """What is not UTF-8 is handed over as null."""
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def show(event: Event) -> None:
+    """Tell the user."""
+    if event["type"] == "decision":
+        print("screen:", event["decision"]["screen"])
+    elif event["type"] == "sync_completed":
+        print("stored on the server:", event["sent"])
+
+
+def main(url: str, key: str, folder: str, email: str, password: str) -> None:
+    """Run until the visit is stored."""
+    config: Config = {
+        "data_dir": folder,
+        "backend": {"url": url, "api_key": key},
+        "auth_methods": [{"id": "password", "flow": "password"}],
+    }
+    registered, stored, seen = False, False, 0
+    with Holdfast(config) as app, httpx.Client() as client:
+        decision = app.session_resume()
+        if decision["screen"] == "sign_in":
+            decision = app.sign_in_complete({"email": email, "password": password})
+        while not stored:
+            polled = app.poll({"ack": seen})
+            for event in polled["events"]:
+                show(event)
+                if event["type"] == "decision":
+                    decision = event["decision"]
+                elif event["type"] == "sync_completed":
+                    stored = event["sent"] > 0
+                seen = event["seq"]  # the user has seen it
+            for request in polled["requests"]:
+                app.complete(send(client, request))
+            if decision["screen"] == "home" and not registered:
+                payload = {"type": "visit", "minutes": 45}
+                now = int(time.time() * 1000)
+                app.queue_add({"kind": "activity", "payload": payload, "occurred_at_ms": now})
+                registered = True
+            elif not polled["requests"]:
+                wake_in_ms = polled["wake_in_ms"]
+                app.wait(-1 if wake_in_ms is None else wake_in_ms)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,114 @@
+"""An asyncio host: signs in, registers a visit, and says what becomes of it.
+
+Usage: host.py --backend URL --key KEY [--data FOLDER] [--keyring APP] [--email E-MAIL]
+       [--patience SECONDS]
+
+The password is read from HOLDFAST_PASSWORD, or asked for. Run it twice: the second time nobody has
+to sign in. Pull the plug of the network, and the visit waits on disk for the next time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import getpass
+import os
+import time
+from typing import TYPE_CHECKING
+
+from holdfast import AsyncHoldfast, FileKeyStore, KeyringKeyStore
+
+if TYPE_CHECKING:
+    from holdfast import KeyStore
+    from holdfast.types import Config, Decision, SignInPassword, SyncCompletedEvent
+
+
+class Host:
+    """An app: shows what the library decides, and tells it what the user does."""
+
+    def __init__(self, app: AsyncHoldfast, patience_s: float) -> None:
+        """For an open library; the user waits so long for the server."""
+        self.app = app
+        self.patience_s = patience_s
+        self.screens: asyncio.Queue[Decision] = asyncio.Queue()
+        self.synced: asyncio.Queue[SyncCompletedEvent] = asyncio.Queue()
+
+    async def follow(self) -> None:
+        """Take what comes from the server, for as long as the app runs."""
+        async for event in self.app.events():
+            if event["type"] == "decision":
+                self.screens.put_nowait(event["decision"])
+            elif event["type"] == "sync_completed":
+                self.synced.put_nowait(event)
+            elif event["type"] == "item_parked":
+                print("needs attention:", event["reason"]["text"])
+
+    async def settled(self, decision: Decision) -> Decision:
+        """Follow `wait` until it is known what to show; the library promises an end to it."""
+        while decision["screen"] == "wait":
+            decision = await self.screens.get()
+        print(f"screen: {decision['screen']} ({decision['reason']})")
+        return decision
+
+    async def run(self, email: str) -> bool:
+        """One visit; whether it is stored on the server."""
+        decision = await self.settled(await self.app.session_resume())
+        if decision["screen"] == "sign_in":
+            password = os.environ.get("HOLDFAST_PASSWORD") or getpass.getpass()
+            given: SignInPassword = {"email": email, "password": password}
+            decision = await self.settled(await self.app.sign_in_complete(given))
+        if decision["screen"] == "select_org":
+            first = decision["orgs"][0]["org_id"]
+            decision = await self.settled(await self.app.org_select({"org_id": first}))
+        if decision["screen"] != "home":
+            return False
+        added = await self.app.queue_add(
+            {
+                "kind": "activity",
+                "payload": {"type": "visit", "minutes": 45},
+                "occurred_at_ms": int(time.time() * 1000),
+            }
+        )
+        print("registered:", added["id"])  # on disk now, whatever happens next
+        try:
+            async with asyncio.timeout(self.patience_s):
+                while (await self.synced.get())["sent"] == 0:
+                    pass
+        except TimeoutError:
+            why = await self.app.queue_explain()
+            print("not yet sent:", *(reason["text"] for reason in why["reasons"]))
+            return False
+        print("stored on the server")
+        return True
+
+
+async def main() -> int:
+    """The exit status: 0 when the visit is stored on the server."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--backend", required=True, help="https://PROJECT.supabase.co")
+    parser.add_argument("--key", required=True, help="the project's publishable key")
+    parser.add_argument("--data", default="app-data", help="the app's folder")
+    parser.add_argument("--email", default="solo@example.org")
+    parser.add_argument("--keyring", metavar="APP", help="keep keys in the desktop's keyring")
+    parser.add_argument("--patience", type=float, default=30, metavar="SECONDS")
+    given = parser.parse_args()
+    config: Config = {
+        "data_dir": given.data,
+        "backend": {"url": given.backend, "api_key": given.key},
+        "auth_methods": [{"id": "password", "flow": "password", "label": "E-mail"}],
+        "policy": {"biometric": "off"},
+        "locale": "en",
+    }
+    keystore: KeyStore = (
+        KeyringKeyStore(given.keyring) if given.keyring else FileKeyStore(f"{given.data}.keys")
+    )
+    async with AsyncHoldfast(config, keystore) as app, asyncio.TaskGroup() as tasks:
+        host = Host(app, given.patience)
+        following = tasks.create_task(host.follow())
+        stored = await host.run(given.email)
+        following.cancel()
+    return 0 if stored else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(asyncio.run(main()))
