@@ -24,6 +24,9 @@ func tests(of name: String, on dependencies: [String] = []) -> Target {
 let package = Package(
   name: "Holdfast",
   products: [
+    // For other packages: the functions, and the C module that declares them.
+    .library(name: "Holdfast", targets: ["Holdfast"]),
+    .library(name: "CHoldfast", targets: ["CHoldfast"]),
     .library(name: "HoldfastStatic", type: .static, targets: ["Holdfast"]),
     .library(name: "HoldfastHTTPStatic", type: .static, targets: ["HoldfastHTTP"]),
   ],
@@ -34,7 +37,8 @@ let package = Package(
     .systemLibrary(name: "CJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
     .systemLibrary(name: "CHoldfast", path: "include"),
     .target(
-      name: "CPlatform", cSettings: [.define("HOLDFAST_EMBEDDED", .when(traits: ["Embedded"]))]),
+      name: "CPlatform", cSettings: [.define("HOLDFAST_EMBEDDED", .when(traits: ["Embedded"]))],
+      linkerSettings: [.linkedLibrary("m", .when(platforms: [.linux]))]),
     core("Base", on: ["CPlatform", "CJansson"]),
     core("Vault", on: ["Base", "CSodium"]),
     core("Store", on: ["Vault", "CSQLite"]),

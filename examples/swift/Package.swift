@@ -1,0 +1,16 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// In an app of your own: .package(url: "https://…/holdfast", from: "0.1.0")
+let package = Package(
+  name: "Visit",
+  dependencies: [.package(name: "holdfast", path: "../..")],
+  targets: [
+    .executableTarget(
+      name: "Visit",
+      dependencies: [
+        .product(name: "CHoldfast", package: "holdfast"),
+        .product(name: "Holdfast", package: "holdfast"),
+      ])
+  ]
+)
