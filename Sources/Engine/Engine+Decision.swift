@@ -11,6 +11,8 @@ struct Shown {
   var mark = ""
   /// A `wait` was told: an event must follow.
   var awaits = false
+  /// The `wait` says already that the server cannot be reached: that alone is no news any more.
+  var unreachable = false
 }
 
 /// The membership check of this process.
@@ -175,9 +177,15 @@ extension Engine {
   func present(_ situation: Situation) throws(Failure) -> JSON {
     var verdict = SessionPolicy.decide(situation)
     try carryOut(&verdict)
+    return try show(verdict)
+  }
+
+  /// Render a verdict, and remember it as what the host was told.
+  func show(_ verdict: Verdict) throws(Failure) -> JSON {
     let decision = try render(verdict)
-    shown.mark = mark(of: decision)
-    shown.awaits = verdict.screen == .wait
+    shown = Shown(
+      mark: mark(of: decision), awaits: verdict.screen == .wait,
+      unreachable: verdict.reason == .serverUnreachable)
     return decision
   }
 
@@ -220,6 +228,18 @@ extension Engine {
     dropCache()
   }
 
+  /// Whether this is what a host that was told to wait is waiting for. Another `wait` is only if it
+  /// says that the deadline has passed without an answer.
+  private func endsWait(_ verdict: Verdict) -> Bool {
+    verdict.screen != .wait || verdict.reason == .serverUnreachable && !shown.unreachable
+  }
+
+  /// Whether the guard's deadline has passed and the host that waits for it was not told yet.
+  func owesDecision(_ now: Instant) throws(Failure) -> Bool {
+    guard shown.awaits, exchange == nil, freshness(now) == .unreachable else { return false }
+    return endsWait(SessionPolicy.decide(try measure(.navigate).situation))
+  }
+
   /// An event follows when what the host shows is no longer what it should show.
   func noticeChange() throws(Failure) {
     guard !shown.mark.isEmpty, exchange == nil else { return }
@@ -227,14 +247,11 @@ extension Engine {
     // Whoever waits for the guard is told when it has answered; whoever works goes on meanwhile.
     if !shown.awaits { situation.occasion = .foreground }
     var verdict = SessionPolicy.decide(situation)
-    if verdict.screen == .wait, shown.awaits { return }
+    if shown.awaits, !endsWait(verdict) { return }
     let before = shown
     try carryOut(&verdict)
-    let decision = try render(verdict)
-    let now = mark(of: decision)
-    guard before.awaits || now != before.mark else { return }
-    shown.mark = now
-    shown.awaits = verdict.screen == .wait
+    let decision = try show(verdict)
+    guard before.awaits || shown.mark != before.mark else { return }
     try events.tell(["type": "decision", "decision": decision], meta)
   }
 

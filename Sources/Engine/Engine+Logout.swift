@@ -36,9 +36,7 @@ extension Engine {
     try abandonReadBack()
     try eraseBiometricKey()
     try backoffs.clear(Service.auth.rawValue)
-    let decision = try render(Verdict(.signIn, .signedOut))
-    shown.mark = mark(of: decision)
-    shown.awaits = false
+    let decision = try show(Verdict(.signIn, .signedOut))
     return ["unsent": .int(unsent), "decision": decision]
   }
 

@@ -41,10 +41,7 @@ extension Engine {
     let situation = try measure(.foreground).situation
     var verdict = SessionPolicy.decide(situation)
     if verdict.screen == .home { verdict.reason = reason }
-    let decision = try render(verdict)
-    shown.mark = mark(of: decision)
-    shown.awaits = verdict.screen == .wait
-    return decision
+    return try show(verdict)
   }
 
   /// Store the choice: what belonged to the one before is dropped with the generation, in one step.

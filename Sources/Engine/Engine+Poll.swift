@@ -89,7 +89,7 @@ extension Engine {
     if flights.contains(where: { $0.deadlineMS <= now.monotonicMS }) { return true }
     if let exchange, exchange.deadlineMS <= now.monotonicMS { return true }
     if try nextJob(now) != nil { return true }
-    return shown.awaits && freshness(now) == .unreachable
+    return try owesDecision(now)
   }
 
   /// `wake_in_ms`, for a thread that waits.

@@ -149,8 +149,8 @@ extension Engine {
     case .refused(let error, let code, _, let state):
       // Somebody who does not know the state cannot end a sign-in either.
       _ = try verifier(for: state)
-      if code == "flow_state_expired" { return try showSignIn(.signInExpired) }
-      return try showSignIn(error == "access_denied" ? .signInCancelled : .signInFailed)
+      if code == "flow_state_expired" { return try show(Verdict(.signIn, .signInExpired)) }
+      return try show(Verdict(.signIn, error == "access_denied" ? .signInCancelled : .signInFailed))
     }
   }
 
@@ -181,7 +181,7 @@ extension Engine {
     exchange = Exchange(
       proof, over: try sessions.read(),
       deadlineMS: clock.now().monotonicMS + Engine.exchangeLifetimeMS)
-    return try showWaiting()
+    return try show(Verdict(.wait, .signingIn))
   }
 
   /// A sign-in that the server did not answer in time.
@@ -189,20 +189,6 @@ extension Engine {
     guard let exchange, exchange.deadlineMS <= now.monotonicMS else { return }
     self.exchange = nil
     try tellSignIn(.serverUnreachable)
-  }
-
-  private func showWaiting() throws(Failure) -> JSON {
-    let decision = try render(Verdict(.wait, .signingIn))
-    shown.mark = mark(of: decision)
-    shown.awaits = true
-    return decision
-  }
-
-  private func showSignIn(_ reason: Reason) throws(Failure) -> JSON {
-    let decision = try render(Verdict(.signIn, reason))
-    shown.mark = mark(of: decision)
-    shown.awaits = false
-    return decision
   }
 
   /// The answer to the exchange. It counts only for the session that it was begun over, `row` being
@@ -248,6 +234,6 @@ extension Engine {
   }
 
   private func tellSignIn(_ reason: Reason) throws(Failure) {
-    try events.tell(["type": "decision", "decision": try showSignIn(reason)], meta)
+    try events.tell(["type": "decision", "decision": try show(Verdict(.signIn, reason))], meta)
   }
 }

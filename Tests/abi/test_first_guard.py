@@ -1,0 +1,76 @@
+"""The first membership check of a sign-in, with no server to answer it."""
+
+from __future__ import annotations
+
+from holdfast.types import TransportError
+
+from conftest import MakePhone
+from support.phone import App
+from support.town import Town
+
+
+def signed_in(phones: MakePhone, town: Town, *, online: bool, failure: TransportError) -> App:
+    """Somebody has just signed in, and the server is not reached any more."""
+    phone = phones()
+    person = town.person(town.organisation())
+    app = phone.start()
+    phone.network.up = False
+    phone.network.failure = failure
+    if not online:
+        app.network_set({"online": False})
+    app.session_start({"session": town.session(person)})
+    return app
+
+
+def polled_until_quiet(app: App) -> int | None:
+    """Poll as a host does; what the last `wake_in_ms` says. A host must not be kept running."""
+    for _ in range(20):
+        step = app.runner.step()
+        if step.idle and step.wake_in_ms != 0:
+            return step.wake_in_ms
+    raise AssertionError("there is always something to do at once")
+
+
+def test_a_guard_that_fails_ends_the_wait_and_leaves_the_host_in_peace(
+    phones: MakePhone, town: Town
+) -> None:
+    # Given a first sign-in that waits for the memberships
+    app = signed_in(phones, town, online=True, failure="timeout")
+    assert (app.screen["screen"], app.screen["reason"]) == ("wait", "guard_pending")
+    # When the server is not reached
+    wake = polled_until_quiet(app)
+    # Then the host is told so once, and comes back when the back-off ends
+    told = [event["decision"]["reason"] for event in app.of_type("decision")]
+    assert told == ["server_unreachable"]
+    assert wake is not None
+    assert wake > 0
+    # and once the server is back the wait ends
+    app.phone.network.up = True
+    app.settle_until("decision")
+    assert (app.screen["screen"], app.screen["reason"]) == ("home", "chosen")
+
+
+def test_a_guard_that_is_not_answered_in_time_is_told_once(phones: MakePhone, town: Town) -> None:
+    # Given a request for the memberships that the host has not answered
+    app = signed_in(phones, town, online=True, failure="timeout")
+    deadline = app.screen["deadline_ms"]
+    assert deadline is not None
+    assert [request["purpose"] for request in app.poll()["requests"]] == ["guard"]
+    # When the deadline passes
+    app.phone.pass_time((deadline - app.phone.now_ms) / 1000)
+    # Then an event says so, once
+    first, second = app.poll(), app.poll()
+    assert [event["type"] for event in first["events"]] == ["decision"]
+    assert second["events"] == []
+    assert second["wake_in_ms"] is None or second["wake_in_ms"] > 0
+
+
+def test_signing_in_offline_leaves_the_host_in_peace(phones: MakePhone, town: Town) -> None:
+    # Given a phone without a network, and a session that was obtained just before
+    app = signed_in(phones, town, online=False, failure="offline")
+    assert (app.screen["screen"], app.screen["reason"]) == ("wait", "server_unreachable")
+    # Then there is nothing to be done until the network is back
+    assert polled_until_quiet(app) is None
+    app.go_online()
+    app.settle()
+    assert (app.screen["screen"], app.screen["reason"]) == ("home", "chosen")
