@@ -134,6 +134,9 @@ wheel: bundle .venv/stamp
 
 # ---- the tour ----
 
+# With the desktop's key store where libsecret is installed; SECRET= builds without it.
+SECRET ?= $(shell pkg-config --exists libsecret-1 && echo -DHOLDFAST_LIBSECRET && pkg-config --cflags --libs libsecret-1)
+
 build/bin/holdfast-tour: $(wildcard examples/c/*.c examples/c/*.h) lib
 	@mkdir -p build/bin
 	@$(CLANG) -std=c11 -O1 -g -Wall -Wextra -Werror -Iinclude -ISources/HoldfastHTTP/include -o $@ $(wildcard examples/c/*.c) \

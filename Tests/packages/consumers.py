@@ -13,6 +13,7 @@ def run(
     *command: str | Path,
     folder: Path | None = None,
     environment: Mapping[str, str] | None = None,
+    given: str | None = None,
     timeout: float = 60,
 ) -> str:
     """What a command prints; it must succeed. Nothing of the tests' own environment reaches it."""
@@ -20,6 +21,7 @@ def run(
         [str(word) for word in command],
         cwd=folder,
         env={"PATH": "/usr/bin:/bin", "HOME": str(folder or "/nowhere")} | dict(environment or {}),
+        input=given,
         capture_output=True,
         text=True,
         timeout=timeout,

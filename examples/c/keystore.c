@@ -1,5 +1,6 @@
 /* A host's key store. On a phone both keys live in the platform's key chain; here the device key is
- * a file outside the library's folder, and the biometric key is held by the reader's process. */
+ * a file outside the library's folder, or in the desktop's secret service, and the biometric key is
+ * held by the reader's process. */
 #define _GNU_SOURCE
 #include "tour.h"
 
@@ -23,6 +24,8 @@ static int32_t load(void *context, const char *name, uint8_t *key, size_t capaci
   const setting *where = context;
   if (is_biometric(name))
     return reader_load(where->reader_socket, key, capacity, length);
+  if (where->secret_service)
+    return secret_service_load(where, key, capacity, length);
   char path[PATH_ROOM];
   device_path(where, path);
   int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -52,6 +55,8 @@ static int32_t save(void *context, const char *name, const uint8_t *key, size_t 
     return HOLDFAST_KEY_FAILED;
   if (is_biometric(name))
     return reader_save(where->reader_socket, key, length);
+  if (where->secret_service)
+    return secret_service_save(where, key, length);
   char path[PATH_ROOM], beside[PATH_ROOM + 8];
   device_path(where, path);
   snprintf(beside, sizeof beside, "%s.new", path);
@@ -69,6 +74,8 @@ static int32_t erase(void *context, const char *name) {
   const setting *where = context;
   if (is_biometric(name))
     return reader_erase(where->reader_socket);
+  if (where->secret_service)
+    return secret_service_erase(where);
   char path[PATH_ROOM];
   device_path(where, path);
   bool gone = unlink(path) == 0 || errno == ENOENT;

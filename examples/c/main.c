@@ -11,19 +11,42 @@ static void usage(FILE *out) {
   fputs("The tour:  holdfast-tour --backend URL --key ANON_KEY [--dsn DSN] [--keep]\n"
         "           against a running local backend with its demo data; demo.sh does both\n"
         "The shell: holdfast-tour --shell --data DIR --backend URL --key ANON_KEY\n"
-        "           every operation as a command; type help\n",
+        "           every operation as a command; type help\n"
+        "           --keystore file (default) | secret-service: where the device key is kept\n",
         out);
 }
 
+static bool choose_keystore(const char *name, setting *where) {
+  where->secret_service = strcmp(name, "secret-service") == 0;
+  if (!where->secret_service && strcmp(name, "file") != 0) {
+    fprintf(stderr, "--keystore %s: there is file and secret-service\n", name);
+    return false;
+  }
+  if (where->secret_service && !secret_service_built()) {
+    fputs("--keystore secret-service: this was built without libsecret; install libsecret-1-dev"
+          " and build it again\n",
+          stderr);
+    return false;
+  }
+  return true;
+}
+
 int main(int count, char **arguments) {
-  enum { ACT = 256, PERSON, DATA, KEYS, READER, BACKEND, KEY, DSN, KEEP, SHELL, HELP };
+  enum { ACT = 256, PERSON, DATA, KEYS, READER, BACKEND, KEY, DSN, KEEP, SHELL, STORE, HELP };
   static const struct option options[] = {
-      {"act", required_argument, NULL, ACT},       {"person", required_argument, NULL, PERSON},
-      {"data", required_argument, NULL, DATA},     {"keys", required_argument, NULL, KEYS},
-      {"reader", required_argument, NULL, READER}, {"backend", required_argument, NULL, BACKEND},
-      {"key", required_argument, NULL, KEY},       {"dsn", required_argument, NULL, DSN},
-      {"keep", no_argument, NULL, KEEP},           {"shell", no_argument, NULL, SHELL},
-      {"help", no_argument, NULL, HELP},           {NULL, 0, NULL, 0},
+      {"act", required_argument, NULL, ACT},
+      {"person", required_argument, NULL, PERSON},
+      {"data", required_argument, NULL, DATA},
+      {"keys", required_argument, NULL, KEYS},
+      {"reader", required_argument, NULL, READER},
+      {"backend", required_argument, NULL, BACKEND},
+      {"key", required_argument, NULL, KEY},
+      {"dsn", required_argument, NULL, DSN},
+      {"keep", no_argument, NULL, KEEP},
+      {"shell", no_argument, NULL, SHELL},
+      {"help", no_argument, NULL, HELP},
+      {"keystore", required_argument, NULL, STORE},
+      {NULL, 0, NULL, 0},
   };
   setting where = {0};
   int act = 0;
@@ -60,6 +83,10 @@ int main(int count, char **arguments) {
     case SHELL:
       shell = true;
       break;
+    case STORE:
+      if (!choose_keystore(optarg, &where))
+        return 2;
+      break;
     case HELP:
       usage(stdout);
       return 0;
@@ -69,7 +96,8 @@ int main(int count, char **arguments) {
     }
   }
   if (where.backend == NULL || where.api_key == NULL || optind != count ||
-      (shell && where.data_dir == NULL) || act < 0 || act > ACT_COUNT) {
+      (shell && where.data_dir == NULL) || (!shell && where.secret_service) || act < 0 ||
+      act > ACT_COUNT) {
     usage(stderr);
     return 2;
   }

@@ -13,6 +13,7 @@
 typedef struct {
   const char *data_dir;      /* the library's folder */
   const char *key_dir;       /* the device key: stands for the platform's key chain */
+  bool secret_service;       /* the device key is in the desktop's secret service instead */
   const char *reader_socket; /* where the fingerprint reader listens */
   const char *backend;       /* http://127.0.0.1:port */
   const char *api_key;
@@ -49,8 +50,17 @@ json_t *find_by(const json_t *array, const char *key, const char *value);
 
 /* ---- keystore.c: a host's key store ---- */
 
-/* The device key in a file, the biometric key in the reader. `where` must outlive the handle. */
+/* The device key in a file or the secret service, the biometric key in the reader. `where` must
+ * outlive the handle. */
 holdfast_keystore keystore_of(const setting *where);
+
+/* ---- secret_service.c: the desktop's own key store, over libsecret; HOLDFAST_KEY_* ---- */
+
+/* False: there was no libsecret when this was built. */
+bool secret_service_built(void);
+int32_t secret_service_load(const setting *where, uint8_t *key, size_t capacity, size_t *length);
+int32_t secret_service_save(const setting *where, const uint8_t *key, size_t length);
+int32_t secret_service_erase(const setting *where);
 
 /* ---- reader.c: the simulated fingerprint reader, a process of its own ---- */
 

@@ -1,0 +1,108 @@
+"""A desktop session's secret service, on a D-Bus of its own that starts nothing by itself."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+from typing import IO, Self
+
+BUS = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+ "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig>
+  <type>session</type>
+  <listen>unix:tmpdir={folder}</listen>
+  <policy context="default">
+    <allow send_destination="*" eavesdrop="true"/>
+    <allow eavesdrop="true"/>
+    <allow own="*"/>
+  </policy>
+</busconfig>
+"""
+SECRETS = "org.freedesktop.secrets"
+COLLECTION = "/org/freedesktop/secrets/collection/login"
+
+
+class Desktop:
+    """Somebody's session: a bus, and GNOME Keyring with its files below `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._bus: subprocess.Popen[str] | None = None
+        self._keyring: subprocess.Popen[bytes] | None = None
+        self.environment = {
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(folder),
+            "XDG_RUNTIME_DIR": str(folder),
+            "XDG_DATA_HOME": str(folder / "data"),
+        }
+
+    def __enter__(self) -> Self:
+        self._folder.mkdir(mode=0o700)
+        configuration = self._folder / "bus.conf"
+        configuration.write_text(BUS.format(folder=self._folder), "utf-8")
+        self._bus = subprocess.Popen(
+            ["dbus-daemon", f"--config-file={configuration}", "--nofork", "--print-address"],
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        output: IO[str] | None = self._bus.stdout
+        assert output is not None
+        self.environment["DBUS_SESSION_BUS_ADDRESS"] = output.readline().strip()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end_keyring()
+        if self._bus is not None:
+            self._bus.terminate()
+            self._bus.communicate(timeout=10)
+
+    def log_in(self) -> None:
+        """Start the keyring with the user's password, as the login screen does."""
+        command = ["gnome-keyring-daemon", "--unlock", "--foreground", "--components=secrets"]
+        self._keyring = subprocess.Popen(
+            command,
+            env=self.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        assert self._keyring.stdin is not None
+        self._keyring.stdin.write(b"the user's password")
+        self._keyring.stdin.close()
+        limit = time.monotonic() + 20
+        while "true" not in self._ask(
+            "org.freedesktop.DBus", "/", "org.freedesktop.DBus.NameHasOwner", f"string:{SECRETS}"
+        ):
+            assert time.monotonic() < limit, "the secret service does not start"
+            time.sleep(0.05)
+
+    def lock(self) -> None:
+        """Lock the keyring; nobody is there to answer a prompt."""
+        self._ask(
+            SECRETS,
+            "/org/freedesktop/secrets",
+            "org.freedesktop.Secret.Service.Lock",
+            f"array:objpath:{COLLECTION}",
+        )
+
+    def end_keyring(self) -> None:
+        """End the service; what it holds is on disk."""
+        if self._keyring is not None:
+            self._keyring.terminate()
+            self._keyring.wait(timeout=10)
+            self._keyring = None
+
+    def _ask(self, destination: str, path: str, method: str, *arguments: str) -> str:
+        command = ["dbus-send", "--session", "--print-reply", f"--dest={destination}", path, method]
+        done = subprocess.run(
+            [*command, *arguments],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
