@@ -6,6 +6,7 @@
 #   make wheel    build/wheel/holdfast-*.whl, which carries the bundled library
 #   make bench    cold start, enqueue and drain against a C floor
 #   make install  headers, libraries, pkg-config and CMake files below PREFIX (/usr/local); honours DESTDIR, LIBDIR
+#   make fresh    make demo on a Debian that has just been installed into a folder; FRESH="demo test" for both. As root
 #   make lint     style and types; make format mends what a tool can mend
 #   make clean    removes what was built; the tests' Python environment, .venv, stays
 
@@ -39,7 +40,7 @@ LINK := -Wl,--version-script=.build/holdfast.map,--gc-sections,-z,nodelete,-z,de
 # What a program that was linked against the build tree looks for when it runs.
 SONAME_LINK = @ln -sf $(@F) $@.$(ABI)
 
-.PHONY: help lib bundle wheel deps demo test bench format lint install clean test-swift test-python
+.PHONY: help lib bundle wheel deps demo test bench format lint install fresh clean test-swift test-python
 
 lib: build/lib/libholdfast.so build/lib-runtime/libholdfast.so build/lib/libholdfast_http.so build/include/holdfast.h
 
@@ -186,6 +187,10 @@ lint: deps
 
 install: lib
 	@PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) DESTDIR=$(DESTDIR) VERSION=$(VERSION) ABI=$(ABI) bindings/c/install.sh
+
+FRESH ?= demo
+fresh:
+	@SWIFT=$(SWIFT) .ci/fresh $(FRESH)
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
