@@ -46,24 +46,34 @@ lib: build/lib/libholdfast.so build/lib-runtime/libholdfast.so build/lib/libhold
 
 # ---- what is needed ----
 
-APT := libsqlite3-dev libsodium-dev libjansson-dev libcurl4-openssl-dev postgresql python3-venv binutils g++ pkg-config curl ca-certificates \
-  dpkg-dev patch xz-utils tcl autoconf automake libtool cmake libsecret-1-dev gnome-keyring dbus
+APT := libsqlite3-dev libsodium-dev libjansson-dev libcurl4-openssl-dev postgresql python3-venv binutils g++ pkg-config curl ca-certificates
+# For the bundled library and the tests of what is installed.
+APT_TEST := dpkg-dev patch xz-utils tcl autoconf automake libtool cmake libsecret-1-dev gnome-keyring dbus
 REQUIREMENTS := $(wildcard .ci/requirements.txt examples/backend/requirements.txt Tests/*/requirements.txt bindings/python/requirements*.txt)
 
 deps: .build/deps.stamp .venv/stamp
+
+# Installs the packages that are missing among those given.
+define need
+missing=""; for package in $(1); do \
+  dpkg-query -W -f='$${Status}' $$package 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$package"; done; \
+if [ -n "$$missing" ]; then \
+  echo "installing:$$missing"; \
+  sudo=""; [ "$$(id -u)" = 0 ] || sudo=sudo; \
+  $$sudo apt-get update -qq > .build/apt.log 2>&1 || { cat .build/apt.log; exit 1; }; \
+  $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >> .build/apt.log 2>&1 \
+    || { tail -20 .build/apt.log; exit 1; }; fi
+endef
 
 .build/deps.stamp: Makefile
 	@mkdir -p .build
 	@$(SWIFT) --version 2> /dev/null | grep -qE 'Swift version (6\.([3-9]|[1-9][0-9])|[7-9])' \
 	  || { echo "Swift 6.3 or newer must be on the PATH: https://www.swift.org/install"; exit 1; }
-	@missing=""; for package in $(APT); do \
-	  dpkg-query -W -f='$${Status}' $$package 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$package"; done; \
-	if [ -n "$$missing" ]; then \
-	  echo "installing:$$missing"; \
-	  sudo=""; [ "$$(id -u)" = 0 ] || sudo=sudo; \
-	  $$sudo apt-get update -qq > .build/apt.log 2>&1 || { cat .build/apt.log; exit 1; }; \
-	  $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >> .build/apt.log 2>&1 \
-	    || { tail -20 .build/apt.log; exit 1; }; fi
+	@$(call need,$(APT))
+	@touch $@
+
+.build/deps-test.stamp: .build/deps.stamp
+	@$(call need,$(APT_TEST))
 	@touch $@
 
 .venv/stamp: $(REQUIREMENTS) .build/deps.stamp
@@ -118,7 +128,7 @@ build/include/holdfast.h: include/holdfast.h include/holdfast.schema.json includ
 
 # ---- for Python's wheel and app bundles: nothing needed but the C library ----
 
-.build/bundle/lib/libjansson.a: bindings/bundle/dependencies.sh bindings/bundle/sources.sh | .build/deps.stamp
+.build/bundle/lib/libjansson.a: bindings/bundle/dependencies.sh bindings/bundle/sources.sh | .build/deps-test.stamp
 	@CC=cc bindings/bundle/dependencies.sh .build/bundle
 
 build/lib-bundled/libholdfast.so: .build-embedded/release/libHoldfastStatic.a .build/holdfast.map .build/bundle/lib/libjansson.a
@@ -148,7 +158,7 @@ demo: deps lib build/bin/holdfast-tour
 
 # ---- tests ----
 
-test: deps lib wheel build/bin/holdfast-tour
+test: deps .build/deps-test.stamp lib wheel build/bin/holdfast-tour
 	@failed=""; for part in test-swift test-python; do $(MAKE) --no-print-directory $$part || failed="$$failed $$part"; done; \
 	  [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 

@@ -19,10 +19,6 @@ sqlite_options="-DSQLITE_DQS=0 -DSQLITE_ENABLE_FTS5 -DSQLITE_DEFAULT_MEMSTATUS=0
   -DSQLITE_OMIT_LOAD_EXTENSION -DSQLITE_OMIT_DEPRECATED -DSQLITE_OMIT_SHARED_CACHE -DSQLITE_OMIT_PROGRESS_CALLBACK
   -DSQLITE_OMIT_DECLTYPE -DHAVE_USLEEP=1 -DHAVE_FDATASYNC=1"
 
-log=$folder/log
-trap 'tail -20 "$log" | cut -c 1-200 >&2' ERR
-: > "$log"
-
 # In a copy, so that an interrupted build leaves the sources as they came.
 fresh() {
   rm -rf "$folder/build/$1"
@@ -55,9 +51,13 @@ build_jansson() {
   cp src/.libs/libjansson.a "$folder/lib/"
 }
 
-for library in sqlite libsodium jansson; do
-  (build_$library) >> "$log" 2>&1
-done
+trap 'tail -n 15 "$folder"/*.log | cut -c 1-200 >&2' ERR
+# SQLite takes as long as the others together.
+(build_sqlite) > "$folder/sqlite.log" 2>&1 &
+(build_libsodium) > "$folder/libsodium.log" 2>&1
+(build_jansson) > "$folder/jansson.log" 2>&1
+wait $!
+
 # libsodium and jansson ask that their licences go along; SQLite is in the public domain.
 mkdir -p "$folder/licenses"
 for library in libsodium jansson; do
