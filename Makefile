@@ -151,7 +151,7 @@ SECRET ?= $(shell pkg-config --exists libsecret-1 && echo -DHOLDFAST_LIBSECRET &
 build/bin/holdfast-tour: $(wildcard examples/c/*.c examples/c/*.h) lib
 	@mkdir -p build/bin
 	@$(CLANG) -std=c11 -O1 -g -Wall -Wextra -Werror -Iinclude -ISources/HoldfastHTTP/include -o $@ $(wildcard examples/c/*.c) \
-	  -Lbuild/lib -lholdfast -lholdfast_http -ljansson -lcurl -pthread -Wl,-rpath,'$$ORIGIN/../lib'
+	  $(SECRET) -Lbuild/lib -lholdfast -lholdfast_http -ljansson -lcurl -pthread -Wl,-rpath,'$$ORIGIN/../lib'
 
 demo: deps lib build/bin/holdfast-tour
 	@examples/c/demo.sh

@@ -7,8 +7,6 @@ import re
 import subprocess
 import sys
 
-import pytest
-
 from consumers import ROOT, run
 
 LIBRARY = ROOT / "build" / "lib-bundled" / "libholdfast.so"
@@ -48,28 +46,18 @@ SHARE = [
 ]
 
 
-@pytest.mark.parametrize("suite", SHARE)
-def test_it_passes_the_tests_of_the_c_api(suite: str) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:xdist",
-        suite,
-    ]
+def test_it_passes_the_tests_of_the_c_api() -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     environment = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
     done = subprocess.run(
-        command,
+        [*command, *SHARE],
         cwd=ROOT / "Tests" / "abi",
         env=environment | {"HOLDFAST_FLAVOUR": "bundled"},
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=600,
     )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
-    assert re.search(r"\d+ passed", done.stdout), done.stdout
+    [passed] = re.findall(r"(\d+) passed", done.stdout)
+    assert int(passed) > 50, done.stdout

@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 import httpx
-from holdfast import Holdfast
+from holdfast import Holdfast, NotFoundError
 
 if TYPE_CHECKING:
     from holdfast.types import CompleteRequest, Config, Event, HttpRequest
@@ -56,6 +56,15 @@ def show(event: Event) -> None:
         print("stored on the server:", event["sent"])
 
 
+def queued(app: Holdfast, item: str) -> bool:
+    """Whether it still waits here: what the server has is no longer in the queue."""
+    try:
+        app.queue_get({"id": item})
+    except NotFoundError:
+        return False
+    return True
+
+
 def main(url: str, key: str, folder: str, email: str, password: str) -> None:
     """Run until the visit is stored."""
     config: Config = {
@@ -63,27 +72,24 @@ def main(url: str, key: str, folder: str, email: str, password: str) -> None:
         "backend": {"url": url, "api_key": key},
         "auth_methods": [{"id": "password", "flow": "password"}],
     }
-    registered, stored, seen = False, False, 0
+    item, seen = "", 0
     with Holdfast(config) as app, httpx.Client() as client:
         decision = app.session_resume()
         if decision["screen"] == "sign_in":
             decision = app.sign_in_complete({"email": email, "password": password})
-        while not stored:
+        while not item or queued(app, item):
             polled = app.poll({"ack": seen})
             for event in polled["events"]:
                 show(event)
                 if event["type"] == "decision":
                     decision = event["decision"]
-                elif event["type"] == "sync_completed":
-                    stored = event["sent"] > 0
                 seen = event["seq"]  # the user has seen it
             for request in polled["requests"]:
                 app.complete(send(client, request))
-            if decision["screen"] == "home" and not registered:
-                payload = {"type": "visit", "minutes": 45}
-                now = int(time.time() * 1000)
-                app.queue_add({"kind": "activity", "payload": payload, "occurred_at_ms": now})
-                registered = True
+            if decision["screen"] == "home" and not item:
+                visit, now = {"type": "visit", "minutes": 45}, int(time.time() * 1000)
+                added = app.queue_add({"kind": "activity", "payload": visit, "occurred_at_ms": now})
+                item = added["id"]  # on disk now
             elif not polled["requests"]:
                 wake_in_ms = polled["wake_in_ms"]
                 app.wait(-1 if wake_in_ms is None else wake_in_ms)

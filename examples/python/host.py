@@ -16,7 +16,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from holdfast import AsyncHoldfast, FileKeyStore, KeyringKeyStore
+from holdfast import AsyncHoldfast, FileKeyStore, KeyringKeyStore, NotFoundError
 
 if TYPE_CHECKING:
     from holdfast import KeyStore
@@ -50,6 +50,14 @@ class Host:
         print(f"screen: {decision['screen']} ({decision['reason']})")
         return decision
 
+    async def queued(self, item: str) -> bool:
+        """Whether it still waits here: what the server has is no longer in the queue."""
+        try:
+            await self.app.queue_get({"id": item})
+        except NotFoundError:
+            return False
+        return True
+
     async def run(self, email: str) -> bool:
         """One visit; whether it is stored on the server."""
         decision = await self.settled(await self.app.session_resume())
@@ -62,6 +70,7 @@ class Host:
             decision = await self.settled(await self.app.org_select({"org_id": first}))
         if decision["screen"] != "home":
             return False
+        await self.app.sync_now()  # whoever opens the app wants what waits to be tried at once
         added = await self.app.queue_add(
             {
                 "kind": "activity",
@@ -72,8 +81,8 @@ class Host:
         print("registered:", added["id"])  # on disk now, whatever happens next
         try:
             async with asyncio.timeout(self.patience_s):
-                while (await self.synced.get())["sent"] == 0:
-                    pass
+                while await self.queued(added["id"]):
+                    await self.synced.get()
         except TimeoutError:
             why = await self.app.queue_explain()
             print("not yet sent:", *(reason["text"] for reason in why["reasons"]))
