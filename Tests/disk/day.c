@@ -1,0 +1,234 @@
+/* The scripted day: two people, one phone, two organisations; with and without a network. */
+#include "disk.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *reason_of(const world *it) {
+  const char *reason = json_string_value(json_object_get(it->decision, "reason"));
+  return reason == NULL ? "" : reason;
+}
+
+/* Start the app; a key store that could not be read is asked again. */
+static void start(world *it, const char *screen) {
+  app_open(it);
+  for (int tries = 0; tries < 3; tries++) {
+    app_do(it, "session_resume", NULL);
+    if (strncmp(reason_of(it), "keystore_", 9) != 0)
+      break;
+  }
+  if (!app_shows(it, screen))
+    finding("the app starts with %s (%s), not with %s",
+            json_string_value(json_object_get(it->decision, "screen")), reason_of(it), screen);
+}
+
+static void network(world *it, bool online) {
+  app_do(it, "network_set", json_pack("{s:b}", "online", online));
+}
+
+static void add(world *it, int number, item what, int parent) {
+  char id[37], parent_id[37];
+  item_id(number, id);
+  what.state = ITEM_QUEUED;
+  what.user = it->now.user;
+  it->next.items[number] = what;
+  json_t *request = json_pack("{s:s,s:s,s:o,s:I}", "kind", "activity", "id", id, "payload",
+                              item_payload(&what), "occurred_at_ms", (json_int_t)it->now_ms);
+  if (parent >= 0) {
+    item_id(parent, parent_id);
+    json_object_set_new(request, "depends_on", json_pack("[s]", parent_id));
+  }
+  app_do(it, "queue_add", request);
+}
+
+static void edit(world *it, int number, int minutes, size_t note) {
+  char id[37];
+  item_id(number, id);
+  item *what = &it->next.items[number];
+  what->minutes = minutes;
+  what->note = note;
+  app_do(it, "queue_edit", json_pack("{s:s,s:o}", "id", id, "payload", item_payload(what)));
+}
+
+static void cancel(world *it, int number) {
+  char id[37];
+  item_id(number, id);
+  it->next.items[number].state = ITEM_GONE;
+  app_do(it, "queue_cancel", json_pack("{s:s}", "id", id));
+}
+
+static void choose(world *it, int org) {
+  it->next.org = org;
+  app_do(it, "org_select", json_pack("{s:s}", "org_id", org_id(org)));
+}
+
+static void unlock(world *it) {
+  for (int tries = 0; tries < 3 && app_shows(it, "unlock"); tries++) {
+    it->next.locked = false;
+    app_do(it, "session_unlock", json_pack("{s:s}", "outcome", "success"));
+  }
+  if (!app_shows(it, "home"))
+    finding("the finger opens %s (%s)", json_string_value(json_object_get(it->decision, "screen")),
+            reason_of(it));
+}
+
+static void log_out(world *it, bool discard) {
+  int unsent = 0;
+  for (int number = 0; number < ITEMS; number++) {
+    item *what = &it->next.items[number];
+    if (what->user != it->now.user || what->state != ITEM_QUEUED)
+      continue;
+    unsent++;
+    if (discard)
+      what->state = ITEM_GONE;
+  }
+  it->next.user = NOBODY;
+  it->next.org = NOBODY;
+  it->next.revokes = it->now.revokes + 1;
+  json_t *request = json_object();
+  if (discard)
+    request = json_pack("{s:b,s:i}", "discard", 1, "confirm_unsent", unsent);
+  app_do(it, "session_logout", request);
+}
+
+static void sign_in(world *it, int user) {
+  it->next.user = user;
+  it->next.locked = false;
+  it->next.token = 0;
+  it->next.org = NOBODY;
+  app_do(it, "session_start", json_pack("{s:o}", "session", user_session(it, user)));
+}
+
+static bool asks_for_org(world *it) { return app_shows(it, "select_org"); }
+static bool is_home(world *it) { return app_shows(it, "home"); }
+static bool is_signed_out(world *it) { return it->now.user == NOBODY; }
+static bool owes_nothing(world *it) { return it->now.revokes == 0; }
+
+/* Nothing is left that the server would take. */
+static bool is_drained(world *it) {
+  for (int number = 0; number < ITEMS; number++) {
+    const item *what = &it->now.items[number];
+    if (what->state == ITEM_QUEUED && what->user == it->now.user && what->minutes <= 1440)
+      return false;
+  }
+  return true;
+}
+
+static void first_start(world *it) {
+  start(it, "sign_in");
+  json_t *begun = app_call(it, "sign_in_begin", json_pack("{s:s}", "method", "bankid"));
+  char url[512];
+  snprintf(url, sizeof url, "app.example://signed-in?code=c0de&state=%s",
+           json_string_value(json_object_get(begun, "state")));
+  json_decref(begun);
+  app_do(it, "sign_in_complete", json_pack("{s:s}", "callback_url", url));
+  app_settle_until(it, asks_for_org, "the choice of an organisation");
+  choose(it, 0);
+  app_settle(it);
+  app_close(it);
+}
+
+static void offline_work(world *it) {
+  start(it, "home");
+  network(it, false);
+  add(it, 0, (item){.minutes = 10}, -1);
+  add(it, 1, (item){.minutes = 11, .note = 9000}, -1);
+  add(it, 2, (item){.minutes = 12}, 0);
+  add(it, 3, (item){.minutes = 2000}, -1); /* the server will not take it */
+  add(it, 4, (item){.minutes = 14}, -1);
+  edit(it, 1, 21, 5000);
+  cancel(it, 4);
+  it->next.locked = true;
+  app_do(it, "session_lock", NULL);
+  unlock(it);
+  app_do(it, "session_background", NULL);
+  app_pass(it, 20);
+  app_do(it, "session_foreground", NULL);
+  add(it, 5, (item){.minutes = 15}, -1);
+  app_do(it, "queue_list", NULL);
+  app_do(it, "contact_search", json_pack("{s:s}", "query", "nord"));
+  app_do(it, "summary_get", NULL);
+  app_close(it);
+}
+
+static void a_long_diary(world *it) {
+  start(it, "home");
+  network(it, false);
+  add(it, 6, (item){.minutes = 16, .note = 200000}, -1);
+  for (int times = 0; times < 9; times++) /* so often that the log is taken over meanwhile */
+    edit(it, 6, 30 + times, 200000);
+  edit(it, 6, 17, 100);
+  app_close(it);
+}
+
+static void online_again(world *it) {
+  start(it, "home");
+  app_settle_until(it, is_drained, "everything is sent");
+  edit(it, 3, 600, 0);
+  app_settle_until(it, is_drained, "what was corrected is sent");
+  app_pass(it, 3600); /* the token ends */
+  add(it, 7, (item){.minutes = 18}, -1);
+  app_settle_until(it, is_drained, "everything is sent with a new token");
+  app_close(it);
+}
+
+static void other_organisation(world *it) {
+  start(it, "home");
+  choose(it, 1);
+  app_settle(it);
+  add(it, 8, (item){.minutes = 19}, -1);
+  app_do(it, "contact_search", json_pack("{s:s}", "query", "kari"));
+  app_settle_until(it, is_drained, "everything is sent");
+  choose(it, 0);
+  app_settle(it);
+  app_close(it);
+}
+
+static void log_out_with_work(world *it) {
+  start(it, "home");
+  network(it, false);
+  add(it, 9, (item){.minutes = 20}, -1);
+  log_out(it, false);
+  network(it, true);
+  app_settle_until(it, owes_nothing, "the server learns of the logout");
+  app_close(it);
+}
+
+static void next_user(world *it) {
+  start(it, "sign_in");
+  sign_in(it, 1);
+  app_settle_until(it, is_home, "home");
+  add(it, 10, (item){.minutes = 31}, -1);
+  app_settle_until(it, is_drained, "everything is sent");
+  network(it, false);
+  add(it, 11, (item){.minutes = 32}, -1);
+  network(it, true);
+  it->server.ended[1] = true; /* elsewhere */
+  app_pass(it, 3600);
+  app_settle_until(it, is_signed_out, "the end of the session");
+  app_close(it);
+}
+
+static void back_again(world *it) {
+  start(it, "sign_in");
+  sign_in(it, 0);
+  app_settle_until(it, asks_for_org, "the choice of an organisation");
+  choose(it, 1);
+  app_settle_until(it, is_drained, "what was left is sent");
+  network(it, false);
+  add(it, 12, (item){.minutes = 40}, -1);
+  log_out(it, true);
+  app_close(it);
+}
+
+const chapter day[] = {
+    {"the first start", first_start},
+    {"work without a network", offline_work},
+    {"a long diary", a_long_diary},
+    {"online again", online_again},
+    {"the other organisation", other_organisation},
+    {"logout with unsent work", log_out_with_work},
+    {"the next user", next_user},
+    {"back again", back_again},
+};
+const int day_chapters = sizeof day / sizeof *day;

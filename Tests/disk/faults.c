@@ -1,0 +1,133 @@
+/* Failures of single operations: every chapter of the day is played again and again, and each time
+ * another operation fails. */
+#define _GNU_SOURCE
+#include "disk.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CHAPTERS = 16 };
+
+/* Where the chapters begin, from a day on a good disk. */
+static world begins[CHAPTERS];
+static char live[PATH_MAX];
+
+static void room_of(const plan *how, int index, char path[PATH_MAX]) {
+  snprintf(path, PATH_MAX, "%s/begin-%d", how->room, index);
+}
+
+/* Every other chapter finds what a process left that was killed: a log to recover. */
+static void prepare(const plan *how) {
+  snprintf(live, sizeof live, "%s/live", how->room);
+  folder_make(live);
+  world it;
+  world_begin(&it, live);
+  char begin[PATH_MAX], left[PATH_MAX];
+  for (int index = 0; index < day_chapters; index++) {
+    room_of(how, index, begin);
+    if (index % 2 == 0)
+      folder_copy(live, begin);
+    room_of(how, index + 1, left);
+    it.left = index % 2 == 0 ? left : NULL;
+    begins[index] = it;
+    begins[index].decision = NULL;
+    trying("%s, on a good disk", day[index].name);
+    day[index].play(&it);
+  }
+  world_end(&it);
+}
+
+/* One failure; whether it came about. */
+static bool try(const plan *how, int index, fault chosen) {
+  trying("%s, %s %ld fails with %s%s (replay %d %d %ld %d %d)", day[index].name,
+         op_name(chosen.kind), chosen.at, strerrorname_np(chosen.error),
+         chosen.stays ? " and so does what follows" : "", index, (int)chosen.kind, chosen.at,
+         chosen.error, chosen.stays);
+  char begin[PATH_MAX];
+  room_of(how, index, begin);
+  folder_remove(live);
+  folder_copy(begin, live);
+  world it = begins[index];
+  it.left = NULL;
+  it.has_faults = true;
+  calls_watch(live);
+  fault_arm(chosen);
+  day[index].play(&it);
+  calls_watch(NULL);
+  bool came = fault_injected() > 0;
+  fault_arm((fault){0});
+  world_end(&it);
+  check_folder(live, &it, &it.now, &it.now);
+  return came;
+}
+
+/* How many operations of each kind a chapter has. */
+static void count(const plan *how, int index, long counts[OP_KINDS]) {
+  fault_arm((fault){0});
+  trying("%s, counted", day[index].name);
+  char begin[PATH_MAX];
+  room_of(how, index, begin);
+  folder_remove(live);
+  folder_copy(begin, live);
+  world it = begins[index];
+  it.left = NULL;
+  calls_watch(live);
+  day[index].play(&it);
+  calls_watch(NULL);
+  world_end(&it);
+  for (int kind = 0; kind < OP_KINDS; kind++)
+    counts[kind] = fault_count((op_kind)kind);
+}
+
+/* The errors that a disk gives to an operation. */
+static const int *errors_of(op_kind kind) {
+  static const int reading[] = {EIO, 0}, writing[] = {EIO, ENOSPC, EROFS, 0},
+                   taking[] = {ENOMEM, 0};
+  if (kind >= OP_SQLITE_MEMORY)
+    return taking;
+  return kind == OP_READ || kind == OP_LOOK ? reading : writing;
+}
+
+/* In a sample, of these a smaller part. */
+enum { PLENTY = 8 };
+static bool is_plentiful(op_kind kind) {
+  return kind == OP_READ || kind == OP_LOOK || kind == OP_LOCK || kind == OP_SHM_LOCK ||
+         kind >= OP_SQLITE_MEMORY;
+}
+
+static void run(const plan *how, op_kind first, op_kind last, const char *what) {
+  long came = 0, counts[OP_KINDS], before = findings();
+  prepare(how);
+  for (int index = 0; index < day_chapters; index++) {
+    count(how, index, counts);
+    for (op_kind kind = first; kind <= last; kind++) {
+      int step = how->share > 1 && is_plentiful(kind) ? how->share * PLENTY : how->share;
+      int turn = index;
+      for (const int *error = errors_of(kind); *error != 0; error++)
+        for (int stays = 0; stays < 2; stays++)
+          for (long at = 1 + turn++ % step; at <= counts[kind]; at += step)
+            came += try(how, index, (fault){kind, at, *error, stays != 0});
+    }
+  }
+  folder_remove(live);
+  printf("reliability: %s: %ld tried, %ld survived\n", what, came, came - (findings() - before));
+}
+
+void faults_run(const plan *how) {
+  run(how, OP_OPEN, OP_SHM_MAP, "failures of single disk operations");
+}
+
+void memory_run(const plan *how) {
+  run(how, OP_SQLITE_MEMORY, OP_SECRET_MEMORY,
+      "refused allocations of SQLite, jansson and libsodium");
+}
+
+void replay_run(const plan *how, int chapter, fault chosen) {
+  if (chapter < 0 || chapter >= day_chapters)
+    die("no such chapter");
+  prepare(how);
+  show_calls();
+  try(how, chapter, chosen);
+}
