@@ -7,6 +7,7 @@
 #   make bench    cold start, enqueue and drain against a C floor
 #   make install  headers, libraries, pkg-config and CMake files below PREFIX (/usr/local); honours DESTDIR, LIBDIR
 #   make fresh    make demo on a Debian that has just been installed into a folder; FRESH="demo test" for both. As root
+#   make fuzz     MINUTES=n: libFuzzer over the C API; make sanitize runs the tests under ASan, TSan and valgrind
 #   make lint     style and types; make format mends what a tool can mend
 #   make clean    removes what was built; the tests' Python environment, .venv, stays
 
@@ -47,8 +48,8 @@ lib: build/lib/libholdfast.so build/lib-runtime/libholdfast.so build/lib/libhold
 # ---- what is needed ----
 
 APT := libsqlite3-dev libsodium-dev libjansson-dev libcurl4-openssl-dev postgresql python3-venv binutils g++ pkg-config curl ca-certificates
-# For the bundled library and the tests of what is installed.
-APT_TEST := dpkg-dev patch xz-utils tcl autoconf automake libtool cmake libsecret-1-dev gnome-keyring dbus
+# For the bundled library, the tests of what is installed, and the tests under valgrind.
+APT_TEST := valgrind dpkg-dev patch xz-utils tcl autoconf automake libtool cmake libsecret-1-dev gnome-keyring dbus
 REQUIREMENTS := $(wildcard .ci/requirements.txt examples/backend/requirements.txt Tests/*/requirements.txt bindings/python/requirements*.txt)
 
 deps: .build/deps.stamp .venv/stamp
@@ -173,6 +174,8 @@ test-python:
 
 bench: deps lib
 	@$(PYTHON) Tests/benchmarks/bench.py
+
+include Tests/sanitizers/sanitizers.mk
 
 # ---- house ----
 

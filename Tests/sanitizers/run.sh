@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# The C API's tests and the threads' stress on instrumented libraries.
+#
+# run.sh asan ROUNDS    the whole of Tests/abi on both flavours, and the stress
+# run.sh tsan ROUNDS    the same under ThreadSanitizer
+# run.sh share ROUNDS   the stress under both, and the tests about threads under ThreadSanitizer
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+here=$PWD/Tests/sanitizers
+clang=$(PATH=$PATH:$(dirname "$(command -v swift)") command -v clang)
+runtimes=$(dirname "$("$clang" -print-file-name=libclang_rt.asan-x86_64.so)")
+swift=$(dirname "$clang")/../lib/swift/linux
+symbolizer=$(dirname "$clang")/llvm-symbolizer
+
+# Leaks are looked for in hosts without Python, which never returns all of its memory: the stress, the
+# fuzzer and valgrind. Freed chunks are kept small, as many processes run beside each other.
+export ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=16:malloc_context_size=8:external_symbolizer_path=$symbolizer
+export UBSAN_OPTIONS=print_stacktrace=1:external_symbolizer_path=$symbolizer
+export TSAN_OPTIONS=halt_on_error=0:exitcode=66:suppressions=$here/tsan.supp:external_symbolizer_path=$symbolizer
+
+# stress SANITIZER FLAVOUR ROUNDS
+stress() {
+  local folder build=build/$1/lib
+  [ "$2" = embedded ] || build=build/$1/lib-$2
+  folder=$(mktemp -d "$([ -w /dev/shm ] && echo /dev/shm || echo "${TMPDIR:-/tmp}")/holdfast-stress.XXXXXX")
+  trap 'rm -rf "$folder"' RETURN
+  ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=1 LD_LIBRARY_PATH=$build "build/$1/stress" "$folder" "$3"
+  echo "reliability: threads under $1 ($2): $3 tried, $3 survived"
+}
+
+# api SANITIZER TESTS...
+api() {
+  local runtime=$runtimes/libclang_rt.$1-x86_64.so log=build/$1/reports
+  # Swift's ThreadSanitizer runtime asks for libdispatch.
+  [ "$1" = asan ] || runtime+=" $swift/libdispatch.so $swift/libBlocksRuntime.so"
+  rm -rf "$log" && mkdir -p "$log"
+  local status=0
+  ASAN_OPTIONS=$ASAN_OPTIONS:log_path=$PWD/$log/asan TSAN_OPTIONS=$TSAN_OPTIONS:log_path=$PWD/$log/tsan \
+    UBSAN_OPTIONS=$UBSAN_OPTIONS HOLDFAST_SANITIZER=$1 HOLDFAST_SANITIZER_RUNTIME="$runtime" LD_PRELOAD="$runtime" PYTHONMALLOC=malloc \
+    PYTHONPATH=$here .venv/bin/python -m pytest -p preload -q -p no:cacheprovider -n 2 "${@:2}" || status=$?
+  # A report in a child that was killed, or in one whose end no test looks at, counts too.
+  if compgen -G "$log/*" > /dev/null; then
+    head -c 20000 "$log"/*
+    echo "$(ls "$log" | wc -l) reports in $log"
+    status=1
+  fi
+  return $status
+}
+
+mode=$1 rounds=$2
+case $mode in
+  asan | tsan)
+    stress "$mode" embedded "$rounds"
+    stress "$mode" runtime "$rounds"
+    # test_memory.py reads all memory of a process; a sanitizer's shadow is terabytes of it.
+    api "$mode" Tests/abi --ignore=Tests/abi/test_memory.py
+    ;;
+  share)
+    stress tsan embedded "$rounds"
+    stress asan embedded "$rounds"
+    HOLDFAST_FLAVOUR=embedded api tsan Tests/abi/test_boundary.py Tests/abi/test_loop.py Tests/abi/test_wake.py
+    ;;
+esac
