@@ -91,7 +91,8 @@ public final class Database {
       }
       try configure(durability)
     } catch {
-      sqlite3_close_v2(connection)
+      // The end of the object closes too: what is closed here must be forgotten.
+      close()
       throw error
     }
   }

@@ -27,6 +27,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     declare(built)
     built.fake_open.restype = ctypes.c_void_p
     built.fake_acked.restype = ctypes.c_int64
+    built.holdfast_live.restype = ctypes.c_int64
     built.fake_completion.restype = ctypes.c_char_p
     built.holdfast_close.argtypes = [ctypes.c_void_p]
     built.holdfast_close.restype = None
@@ -38,6 +39,7 @@ def core(library: ctypes.CDLL) -> Iterator[Core]:
     opened = Core(library)
     yield opened
     opened.close()
+    assert opened.live() == 0, "the driver did not release every reply"
 
 
 @pytest.fixture

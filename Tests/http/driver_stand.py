@@ -7,6 +7,7 @@ import json
 import pathlib
 import socket
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -95,6 +96,13 @@ class Core:
 
     def close(self) -> None:
         self.library.holdfast_close(self.handle)
+
+    def live(self, within_s: float = 5) -> int:
+        """Handles and replies that are left once a driver that is ending has ended."""
+        end = time.monotonic() + within_s
+        while (left := int(self.library.holdfast_live())) and time.monotonic() < end:
+            time.sleep(0.01)
+        return left
 
 
 Handler = Callable[[socket.socket, bytes], None]

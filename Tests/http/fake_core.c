@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -17,6 +18,7 @@ static json_t *requests, *events, *completions;
 static json_int_t acked = -1;
 static int descriptor = -1, stuck = 0, poll_status = 0, polls = 0, handle_number = 0;
 static pid_t process;
+static atomic_int replies;
 
 static holdfast *current(void) { return (holdfast *)(uintptr_t)(handle_number * 2 + 1); }
 
@@ -118,7 +120,18 @@ char *fake_completion(int timeout_ms) {
 
 const char *holdfast_version(void) { return "0.0.0-fake"; }
 
-void holdfast_free(void *reply) { free(reply); }
+void holdfast_free(void *reply) {
+  if (reply != NULL)
+    atomic_fetch_sub(&replies, 1);
+  free(reply);
+}
+
+int64_t holdfast_live(void) {
+  pthread_mutex_lock(&lock);
+  int64_t live = atomic_load(&replies) + (descriptor >= 0);
+  pthread_mutex_unlock(&lock);
+  return live;
+}
 
 int32_t holdfast_wake_fd(holdfast *self) {
   pthread_mutex_lock(&lock);
@@ -164,6 +177,7 @@ int32_t holdfast_poll(holdfast *self, const char *request, char **reply) {
     json_t *answer =
         json_pack("{s:O,s:O,s:n}", "requests", requests, "events", events, "wake_in_ms");
     *reply = json_dumps(answer, JSON_COMPACT);
+    atomic_fetch_add(&replies, 1);
     json_decref(answer);
     json_array_clear(requests);
     for (size_t i = json_array_size(events); i-- > 0;)

@@ -9,10 +9,13 @@ ROOT = Path(__file__).resolve().parents[3]
 HEADER = ROOT / "include" / "holdfast.h"
 SCHEMA = ROOT / "include" / "holdfast.schema.json"
 
+#: HOLDFAST_SANITIZER: the instrumented builds instead ("asan", "tsan"; see Tests/sanitizers).
+BUILD = ROOT / "build" / os.environ.get("HOLDFAST_SANITIZER", "")
+
 #: Both builds of the library that every run tests.
 FLAVOURS = {
-    "embedded": ROOT / "build" / "lib" / "libholdfast.so",
-    "runtime": ROOT / "build" / "lib-runtime" / "libholdfast.so",
+    "embedded": BUILD / "lib" / "libholdfast.so",
+    "runtime": BUILD / "lib-runtime" / "libholdfast.so",
 }
 
 #: HOLDFAST_FLAVOUR narrows a run to one of these; the last is what wheels and app bundles carry.
