@@ -195,7 +195,7 @@ lint: deps
 	check .venv/bin/clang-format --dry-run -Werror $(C_FILES); \
 	check .venv/bin/ruff check -q bindings Tests examples; \
 	check .venv/bin/ruff format -q --check $(FORMATTED); \
-	cd bindings/python; check ../../.venv/bin/mypy; \
+	for typed in bindings/python Tests/packages; do cd $$typed; check $(CURDIR)/.venv/bin/mypy; cd $(CURDIR); done; \
 	[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
 install: lib
