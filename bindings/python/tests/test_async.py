@@ -307,6 +307,24 @@ def test_a_thread_s_exception_reaches_the_loop() -> None:
     run(main())
 
 
+class Refusing(FakeLibrary):
+    def open(self, *_: object) -> tuple[int, tuple[int, bytes]]:
+        return 0, (STORAGE, refusal("storage.failed", retryable=False))
+
+
+def test_a_folder_that_cannot_be_opened_leaves_no_thread() -> None:
+    def ours() -> list[str]:
+        return [one.name for one in threading.enumerate() if one.name.startswith("holdfast_")]
+
+    async def main() -> None:
+        app = opened(Refusing())  # held: its end would take the thread along
+        with pytest.raises(StorageError):
+            await app.__aenter__()
+        await until(lambda: not ours())
+
+    run(main())
+
+
 def test_used_before_it_is_open() -> None:
     async def main() -> None:
         with pytest.raises(RuntimeError, match="async with"):

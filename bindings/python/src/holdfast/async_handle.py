@@ -75,7 +75,11 @@ class AsyncHoldfast(AsyncOperations):
     async def __aenter__(self) -> Self:
         """Open, and begin to do the network's part."""
         loop = asyncio.get_running_loop()
-        self._holdfast = await loop.run_in_executor(self._calls, self._open)
+        try:
+            self._holdfast = await loop.run_in_executor(self._calls, self._open)
+        except BaseException:
+            self._calls.shutdown(wait=False)
+            raise
         self._network = loop.create_task(self._work(), name="holdfast-network")
         return self
 

@@ -88,7 +88,8 @@ class HttpTransport:
         host = url.hostname or ""
         proxy = proxy_for(url)
         if url.scheme == "https":
-            context = self._context or ssl.create_default_context()
+            # Made once: reading the system's certificates takes longer than many a request.
+            context = self._context = self._context or ssl.create_default_context()
             if proxy is None:
                 direct = http.client.HTTPSConnection(
                     host, url.port, timeout=timeout, context=context
