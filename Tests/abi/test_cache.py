@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
 from pathlib import Path
 
 import pytest
 from holdfast import HoldfastError
 
 from conftest import MakePhone, MakeUser, SignedIn
+from support import thief
 from support.town import Town
 
 
 def rows(folder: Path) -> int:
     """How many contacts the cache file holds."""
-    with contextlib.closing(sqlite3.connect(folder / "cache.db")) as database:
-        return int(database.execute("SELECT count(*) FROM contact").fetchone()[0])
+    [(count,)] = thief.rows(folder / "cache.db", "SELECT count(*) FROM contact")
+    return int(count)
 
 
 def stored(town: Town, user: SignedIn) -> set[str]:

@@ -38,6 +38,7 @@ def test_what_it_carries_is_built_as_promised() -> None:
 SHARE = [
     "test_exports.py",
     "test_contract.py",
+    "test_cache.py",
     "test_memory.py",
     "test_salvage.py",
     "test_session_storage.py",

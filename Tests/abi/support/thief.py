@@ -46,7 +46,7 @@ def derived(key: bytes) -> list[bytes]:
     return keys
 
 
-def _rows(path: Path, query: str) -> list[tuple[bytes, ...]]:
+def rows(path: Path, query: str) -> list[tuple[bytes, ...]]:
     """What a copy of the file holds.
 
     A thief takes copies; besides, a second SQLite in the app's process would take the first one's
@@ -68,7 +68,7 @@ def vault_keys(folder: Path, *keys: bytes) -> set[bytes]:
     all_keys = [*keys, *(more for key in keys for more in derived(key))]
     query = "SELECT owner, wrap_device, wrap_biometric FROM session"
     found = set()
-    for owner, device, biometric in _rows(folder / "holdfast.db", query):
+    for owner, device, biometric in rows(folder / "holdfast.db", query):
         for column, wrap in (("wrap_device", device), ("wrap_biometric", biometric)):
             for key in all_keys:
                 plain = unseal(key, wrap, context("session", b"", owner or b"", column))
@@ -84,14 +84,14 @@ def loot(folder: Path, *keys: bytes) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     query = "SELECT owner, tokens, choice, memberships FROM session"
     owner = b""
-    for session in _rows(folder / "holdfast.db", query):
+    for session in rows(folder / "holdfast.db", query):
         owner = session[0] or b""
         for column, sealed in zip(("tokens", "choice", "memberships"), session[1:], strict=True):
             for key in tried:
                 plain = unseal(key, sealed, context("session", b"", owner, column))
                 if plain is not None:
                     found[column] = plain
-    for row, sealed in _rows(folder / "cache.db", "SELECT row, sealed FROM contact"):
+    for row, sealed in rows(folder / "cache.db", "SELECT row, sealed FROM contact"):
         for key in tried:
             plain = unseal(key, sealed, context("contact", row, owner, "sealed"))
             if plain is not None:
