@@ -1,9 +1,10 @@
 import CJansson
+import CPlatform
 
 /// A JSON value, held by jansson. Copies share the value; nobody changes one after it was shared.
 ///
 /// Values may carry secrets: jansson's memory is zeroed when released
-/// (`platform_install_zeroing_allocator`).
+/// (`platform_install_allocator`).
 public struct JSON: @unchecked Sendable {
   @usableFromInline
   final class Box {
@@ -14,7 +15,8 @@ public struct JSON: @unchecked Sendable {
 
   let box: Box
 
-  /// Takes over one reference. nil (no memory, or text that is not UTF-8) becomes JSON null.
+  /// Takes over one reference. nil (no memory, or text that is not UTF-8) becomes JSON null; without
+  /// memory neither a commit nor a reply comes of it (`platform_memory_exhausted`).
   init(owning raw: UnsafeMutablePointer<json_t>?) {
     box = Box(raw ?? json_null())
   }
@@ -38,6 +40,12 @@ public struct JSON: @unchecked Sendable {
     case JSON_TRUE, JSON_FALSE: return .boolean
     default: return .null
     }
+  }
+
+  /// Throws `memory.exhausted` when a value made in this call may be incomplete: asked before one is
+  /// kept or stored.
+  public static func checkMemory() throws(Failure) {
+    if platform_memory_exhausted() { throw Failure(.memoryExhausted, "no memory for JSON") }
   }
 
   // MARK: Making

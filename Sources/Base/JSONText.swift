@@ -66,7 +66,9 @@ extension JSON {
   private func dumped(_ flags: Int) throws(Failure) -> JSONText {
     let needed = json_dumpb(raw, nil, 0, flags)
     let start = UnsafeMutablePointer<CChar>.allocate(capacity: max(needed, 1))
-    guard needed > 0, json_dumpb(raw, start, needed, flags) == needed else {
+    guard needed > 0, json_dumpb(raw, start, needed, flags) == needed,
+      !platform_memory_exhausted()
+    else {
       start.deallocate()
       throw Failure(.memoryExhausted, "a JSON text could not be written")
     }
@@ -84,7 +86,8 @@ extension JSON {
   /// Nesting beyond this is refused; jansson before 2.15.1 has no limit of its own.
   public static var maximumDepth: Int { 64 }
 
-  /// Read a JSON object or array. Throws `request.*` with the field where reading stopped.
+  /// Read a JSON object or array. Throws `request.*` with the field where reading stopped, or
+  /// `memory.exhausted`.
   public static func parse(
     _ bytes: UnsafeRawBufferPointer, _ dialect: Dialect = .strict
   ) throws(Failure) -> JSON {
@@ -94,7 +97,10 @@ extension JSON {
     var problem = json_error_t()
     let flags = dialect == .strict ? JSON_REJECT_DUPLICATES_FLAG : 0
     let start = bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
-    guard let start, let raw = json_loadb(start, bytes.count, flags, &problem) else {
+    let read = start.flatMap { json_loadb($0, bytes.count, flags, &problem) }
+    guard let raw = read, !platform_memory_exhausted() else {
+      json_decref(read)
+      try checkMemory()
       let duplicate = code(of: problem) == json_error_duplicate_key
       let field = JSONPointer.locate(at: Int(problem.position), in: bytes)
       throw Failure(

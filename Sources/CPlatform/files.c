@@ -11,6 +11,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static int sync_folder_of(const char *path);
+
+/* The name of a folder is durable like those of files: once the folder that holds it was synced. */
+static int make_folder(const char *path) {
+  struct stat status;
+  if (mkdir(path, 0700) != 0)
+    return errno == EEXIST || stat(path, &status) == 0 ? 0 : errno;
+  int result = sync_folder_of(path);
+  if (result == EACCES)
+    return 0; /* one that may be entered and not read: it cannot be synced from here */
+  if (result != 0)
+    rmdir(path); /* made again, and synced, by the next call */
+  return result;
+}
+
 int platform_folder(const char *path) {
   char partial[PATH_MAX];
   size_t length = strlen(path);
@@ -24,9 +39,9 @@ int platform_folder(const char *path) {
       continue;
     char kept = partial[at];
     partial[at] = 0;
-    struct stat status;
-    if (mkdir(partial, 0700) != 0 && (errno != EEXIST && stat(partial, &status) != 0))
-      return errno;
+    int result = make_folder(partial);
+    if (result != 0)
+      return result;
     partial[at] = kept;
   }
   struct stat status;
@@ -67,8 +82,10 @@ static int sync_folder_of(const char *path) {
   size_t length = slash == NULL ? 0 : (size_t)(slash - path);
   if (length >= sizeof folder)
     return ENAMETOOLONG;
-  memcpy(folder, length == 0 ? "." : path, length == 0 ? 1 : length);
-  folder[length == 0 ? 1 : length] = 0;
+  if (length == 0)
+    strcpy(folder, slash == NULL ? "." : "/");
+  else
+    memcpy(folder, path, length), folder[length] = 0;
   int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0)
     return errno;
@@ -105,7 +122,11 @@ static int write_and(const char *path, const void *bytes, size_t length, bool re
     result = errno;
   if (result != 0 || !replace)
     unlink(temporary);
-  return result == 0 ? sync_folder_of(path) : result;
+  if (result != 0 && (replace || result != EEXIST))
+    return result;
+  /* Also when it was there: whoever made it may not have come so far. */
+  int synced = sync_folder_of(path);
+  return synced != 0 ? synced : result;
 }
 
 int platform_write(const char *path, const void *bytes, size_t length) {
@@ -135,7 +156,9 @@ bool platform_exists(const char *path) {
 
 int64_t platform_size(const char *path) {
   struct stat status;
-  return stat(path, &status) == 0 ? (int64_t)status.st_size : -1;
+  if (stat(path, &status) == 0)
+    return (int64_t)status.st_size;
+  return errno == ENOENT ? -1 : -2;
 }
 
 uint64_t platform_file_id(const char *path) {

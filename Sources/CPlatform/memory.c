@@ -41,15 +41,35 @@ PLATFORM_HIDDEN void __wrap_free(void *bytes) {
   plain_free(bytes);
 }
 
-void platform_install_zeroing_allocator(void) {
+static _Thread_local bool exhausted = false;
+
+bool platform_memory_exhausted(void) { return exhausted; }
+void platform_memory_begin(void) { exhausted = false; }
+
+/* What allocates beneath our hook. */
+static _Atomic(json_malloc_t) beneath = NULL;
+
+static void *allocate_or_tell(size_t size) {
+  void *bytes = atomic_load(&beneath)(size);
+  if (bytes == NULL && size > 0)
+    exhausted = true;
+  return bytes;
+}
+
+void platform_install_allocator(void) {
   json_malloc_t allocate = NULL;
   json_free_t release = NULL;
   json_free_t plain = __real_free != NULL ? __real_free : free;
   json_get_alloc_funcs(&allocate, &release);
   /* jansson's hook serves the whole process. Over plain malloc and free it is safe at any moment:
-   * what was taken before is released as well by __wrap_free, and the other way round. */
-  if (allocate == malloc && release == plain)
-    json_set_alloc_funcs(malloc, __wrap_free);
+   * what was taken before is released as well by __wrap_free, and the other way round. A host's own
+   * allocator is put beneath once, so that two copies of this library never stand on each other. */
+  bool is_plain = allocate == malloc;
+  json_malloc_t none = NULL;
+  if (!is_plain && !atomic_compare_exchange_strong(&beneath, &none, allocate))
+    return;
+  atomic_store(&beneath, allocate);
+  json_set_alloc_funcs(allocate_or_tell, is_plain && release == plain ? __wrap_free : release);
 }
 
 /* ---- replies ---- */

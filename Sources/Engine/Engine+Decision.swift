@@ -252,7 +252,18 @@ extension Engine {
     try carryOut(&verdict)
     let decision = try show(verdict)
     guard before.awaits || shown.mark != before.mark else { return }
-    try events.tell(["type": "decision", "decision": decision], meta)
+    try tell(decision, over: before)
+  }
+
+  /// Tell the host by an event what is shown now. What cannot be told is not shown either: a later
+  /// call tells it.
+  func tell(_ decision: JSON, over before: Shown) throws(Failure) {
+    do throws(Failure) {
+      try events.tell(["type": "decision", "decision": decision], meta)
+    } catch {
+      shown = before
+      throw error
+    }
   }
 
   // MARK: Rendering

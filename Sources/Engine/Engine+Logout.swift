@@ -112,7 +112,7 @@ extension Engine {
     if refreshing {
       switch AuthClassification.refresh(reply.answer) {
       case .success:
-        guard let tokens = readTokens(reply) else {
+        guard let tokens = try readTokens(reply) else {
           return try postpone(job, reply, now)
         }
         let renewed = order.shallowCopy

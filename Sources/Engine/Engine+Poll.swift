@@ -60,17 +60,34 @@ extension Engine {
     try expireFlights(now)
     try expireExchange(now)
     try noticeChange()
-    var requests: [JSON] = []
     while let job = try nextJob(now) {
-      guard let request = try launch(job, now) else { continue }
-      requests.append(request)
+      if let request = try launch(job, now) { outbox.append((lastFlight, request)) }
     }
-    let events = try takeEvents()
-    let wake = try wakeIn(now)
-    promisedMS = wake.map { now.monotonicMS + $0 } ?? Int64.max / 2
-    return [
-      "requests": .array(requests), "events": .array(events), "wake_in_ms": JSON(wake),
-    ]
+    // What a poll that fails did not hand out, the next one does.
+    let before = events
+    let waiting = outbox
+    do throws(Failure) {
+      let taken = try takeEvents()
+      let wake = try wakeIn(now)
+      promisedMS = wake.map { now.monotonicMS + $0 } ?? Int64.max / 2
+      let requests = outbox.filter { sent in flights.contains { $0.id == sent.flight } }
+      outbox = []
+      handedOut = (before, waiting)
+      return [
+        "requests": .array(requests.map { $0.request }), "events": .array(taken),
+        "wake_in_ms": JSON(wake),
+      ]
+    } catch {
+      events = before
+      throw error
+    }
+  }
+
+  /// There was no memory for the reply of this call: what a poll handed out is still to be had.
+  public func replyWasLost() {
+    guard let handedOut else { return }
+    (events, outbox) = handedOut
+    self.handedOut = nil
   }
 
   /// Whether the host should poll now: there is something, or what falls due by time alone does so
@@ -142,6 +159,7 @@ extension Engine {
         try abandonReadBack()
       }
       try reclaimLeases(at: now)
+      try reclaimOwn()
       // Asked first: a statement that could write takes the file's write lock even if it does not.
       if let due = try queue.nextMS(of: open.owner), due <= now.wallMS {
         try queue.promote(of: open.owner, now: now.wallMS)
@@ -173,11 +191,12 @@ extension Engine {
     case .revoke(let job): return try launchRevocation(job, now)
     case .upload(let open): return try launchUpload(open, now)
     case .readBack(let open, let batch):
-      readBack.removeFirst()
-      return try fly(
+      let request = try fly(
         RestRequests.readBack(
           backend, kind: batch.kind, ids: batch.items.map { $0.id }, bearer: open.accessToken),
         .readBack(batch), open.generation, now)
+      readBack.removeFirst()
+      return request
     case .contacts(let open, let pull):
       return try fly(
         try pull.request(backend, open.accessToken), .contacts(pull), open.generation, now)
@@ -186,12 +205,13 @@ extension Engine {
         RestRequests.summary(backend, org: org, bearer: open.accessToken), .summary(org: org),
         open.generation, now)
     case .live(let open, let live):
-      markSent(live)
-      return try fly(
+      let request = try fly(
         RestRequests.contactLive(
           backend, id: live.contact, columns: backend.contactColumns + backend.withheld,
           bearer: open.accessToken),
         .live(live), open.generation, now)
+      markSent(live)
+      return request
     }
   }
 
@@ -200,6 +220,7 @@ extension Engine {
   ) throws(Failure) -> JSON {
     lastFlight += 1
     let rendered = try request.rendered(id: lastFlight)
+    try JSON.checkMemory()
     flights.append(
       Flight(
         id: lastFlight, purpose: request.purpose, content: content, generation: generation,

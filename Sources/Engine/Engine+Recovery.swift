@@ -32,14 +32,27 @@ extension Engine {
     return true
   }
 
-  /// Another process has set the file aside: go on with the one that took its place.
+  /// Be ready for a call: another process may have set the file aside, or the disk may have failed.
   public func followFile() throws(Failure) {
-    guard !main.isCurrent else { return }
-    main.close()
+    handedOut = nil
+    if let file = cacheFile?.database, file.isSuspect {
+      file.close()
+      cacheFile = nil
+    }
+    if main.isOpen, main.isCurrent {
+      // The old connection serves until a new one can be had.
+      guard main.isSuspect, let fresh = try? Files.openMain(in: configuration.dataFolder) else {
+        return
+      }
+      main.close()
+      main = fresh
+      return
+    }
     open = nil
     ring.forget()
-    (main, recovered) = try Files.openOrReplaceMain(
-      in: configuration.dataFolder, at: clock.now())
+    let next = try Files.openOrReplaceMain(in: configuration.dataFolder, at: clock.now())
+    main.close()
+    (main, recovered) = next
     owesSalvage = try meta.text(.salvage) != nil
   }
 

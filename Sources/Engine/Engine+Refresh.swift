@@ -31,8 +31,9 @@ extension Engine {
 
   /// A living holder of the refresh lease other than this handle.
   private func refreshHolder(_ now: Instant) throws(Failure) -> [UInt8]? {
-    guard let other = try leases.holder(
-      Engine.refreshLease, notBy: holder.bytes, now: now.wallMS)
+    guard
+      let other = try leases.holder(
+        Engine.refreshLease, notBy: holder.bytes, now: now.wallMS)
     else { return nil }
     return Holder.isAlive(other, bootID: now.bootID) ? other : nil
   }
@@ -56,7 +57,7 @@ extension Engine {
     if isCurrent {
       switch AuthClassification.refresh(reply.answer) {
       case .success:
-        if let tokens = readTokens(reply), tokens.userID == open?.userID {
+        if let tokens = try readTokens(reply), tokens.userID == open?.userID {
           try store(tokens, flight.generation, now)
         } else {
           try staySigned(reply, now)
@@ -74,9 +75,14 @@ extension Engine {
     try leases.release(Engine.refreshLease, holder: holder.bytes)
   }
 
-  func readTokens(_ reply: Reply) -> TokenReply? {
+  /// nil when they are not what a session is made of.
+  func readTokens(_ reply: Reply) throws(Failure) -> TokenReply? {
     guard let body = reply.body else { return nil }
-    return try? TokenReply.read(body)
+    do throws(Failure) { return try TokenReply.read(body) } catch
+      where error.code == .sessionInvalid
+    {
+      return nil
+    }
   }
 
   /// One transaction: tokens, generation + 1, intent cleared.

@@ -100,19 +100,40 @@ extension Engine {
   /// whose wrap nothing opens. Both happen under the file's write lock: an answer that comes too late
   /// must not replace the key of the session that came meanwhile.
   func adopt(_ reply: TokenReply, expecting generation: Int64) throws(Failure) -> Bool {
-    try main.transaction { () throws(Failure) in
-      guard try sessions.read().generation == generation else { return false }
-      return try adopt(reply, over: generation)
+    let now = clock.now()
+    let expires = try expiry(of: reply, now)
+    let stored = try main.transaction { () throws(Failure) -> Adoption in
+      guard try sessions.read().generation == generation else { return .late }
+      return try store(reply, over: generation, expires, now)
     }
+    // Memory follows the disk: a commit that fails has changed neither.
+    guard stored != .late else { return false }
+    if stored == .anew { dropCache() }
+    tokenEnds = (expires, now.monotonicMS + reply.expiresInS * 1000, now.bootID)
+    tokenRefused = false
+    exchange = nil
+    owesValidation = false
+    stale = false
+    owesPull = true
+    askGuard(now, anew: true)
+    return true
   }
 
-  private func adopt(_ reply: TokenReply, over generation: Int64) throws(Failure) -> Bool {
+  private enum Adoption {
+    /// A newer session is there.
+    case late
+    case anew
+    /// The same user signed in over his open session: what is cached for him stays readable.
+    case sameUser
+  }
+
+  private func store(
+    _ reply: TokenReply, over generation: Int64, _ expires: Int64, _ now: Instant
+  ) throws(Failure) -> Adoption {
     let keys = try keys()
-    let now = clock.now()
     let owner = userTag(reply.userID, keys)
     let before = try sessions.read()
     _ = try synchronize(before)
-    // The same user signs in over his open session: what is cached for him stays readable.
     let kept = open.flatMap { $0.owner == owner ? $0 : nil }
     let vault: Key
     if let kept { vault = kept.vault } else { vault = try Key.random() }
@@ -123,43 +144,32 @@ extension Engine {
     let wrapBiometric = try biometric.map { (key) throws(Failure) in
       try key.wrap(vault, Engine.sessionContext("wrap_biometric", owner))
     }
-    let expires = try expiry(of: reply, now)
-    let done = try main.transaction { () throws(Failure) in
-      if let open, kept == nil { try addRevocation(of: open, expiresMS: before.expiresMS, keys) }
-      return try swapSession(expecting: generation) { (row) throws(Failure) in
-        row.owner = owner
-        row.ended = nil
-        row.wrapDevice = wrapDevice
-        row.wrapBiometric = wrapBiometric
-        row.tokens = sealedTokens
-        if kept == nil {
-          row.choice = nil
-          row.memberships = nil
-          row.membershipsMS = 0
-        }
-        row.authenticatedMS = now.wallMS
-        row.validatedMS = now.wallMS
-        row.expiresMS = expires
-        row.locked = false
-        row.rejections = 0
-        row.intentMS = 0
-        row.backgroundWallMS = nil
-        row.backgroundMonotonicMS = nil
-        row.backgroundBoot = nil
+    if let open, kept == nil { try addRevocation(of: open, expiresMS: before.expiresMS, keys) }
+    let done = try swapSession(expecting: generation) { (row) throws(Failure) in
+      row.owner = owner
+      row.ended = nil
+      row.wrapDevice = wrapDevice
+      row.wrapBiometric = wrapBiometric
+      row.tokens = sealedTokens
+      if kept == nil {
+        row.choice = nil
+        row.memberships = nil
+        row.membershipsMS = 0
       }
+      row.authenticatedMS = now.wallMS
+      row.validatedMS = now.wallMS
+      row.expiresMS = expires
+      row.locked = false
+      row.rejections = 0
+      row.intentMS = 0
+      row.backgroundWallMS = nil
+      row.backgroundMonotonicMS = nil
+      row.backgroundBoot = nil
     }
-    guard done else { return false }
-    if kept == nil { dropCache() }
+    guard done else { return .late }
     try meta.set(.eraseOwed, .int(0))
     try backoffs.clear(Service.auth.rawValue)
-    tokenEnds = (expires, now.monotonicMS + reply.expiresInS * 1000, now.bootID)
-    tokenRefused = false
-    exchange = nil
-    owesValidation = false
-    stale = false
-    owesPull = true
-    askGuard(now, anew: true)
-    return true
+    return kept == nil ? .anew : .sameUser
   }
 
   /// When the access token ends, in server time.

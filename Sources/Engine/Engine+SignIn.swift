@@ -70,13 +70,16 @@ extension Engine {
     guard let method = configuration.methods.first(where: { $0.id == id }) else {
       let near = Suggestion.nearest(to: id, among: configuration.methods.map { $0.id })
       throw Failure(
-        .signInUnknownMethod, near.map { "no such method; did you mean \"\($0)\"?" }
+        .signInUnknownMethod,
+        near.map { "no such method; did you mean \"\($0)\"?" }
           ?? "no such method", field: "/method")
     }
     switch method.flow {
     case .password: return ["needs": ["email", "password"]]
     case .idToken:
-      return ["needs": ["id_token", "nonce"], "nonce": .string(Digest.base64URL(Random.bytes(32)))]
+      return [
+        "needs": ["id_token", "nonce"], "nonce": .string(Digest.base64URL(Random.bytes(32))),
+      ]
     case .pkce: return try beginPKCE(method)
     }
   }
@@ -187,7 +190,6 @@ extension Engine {
   /// A sign-in that the server did not answer in time.
   func expireExchange(_ now: Instant) throws(Failure) {
     guard let exchange, exchange.deadlineMS <= now.monotonicMS else { return }
-    self.exchange = nil
     try tellSignIn(.serverUnreachable)
   }
 
@@ -199,29 +201,23 @@ extension Engine {
     let verdict = AuthClassification.signIn(reply.answer)
     guard self.exchange === exchange else {
       // Given up, or somebody else is signed in: nobody will use this session.
-      if verdict == .success, let tokens = readTokens(reply) { try decline(tokens, now) }
+      if verdict == .success, let tokens = try readTokens(reply) { try decline(tokens, now) }
       return
     }
     switch verdict {
     case .success:
-      guard let tokens = readTokens(reply) else {
-        self.exchange = nil
-        return try tellSignIn(.signInFailed)
-      }
+      guard let tokens = try readTokens(reply) else { return try tellSignIn(.signInFailed) }
       if exchange.counts(over: row), try adopt(tokens, expecting: row.generation) {
         shown.awaits = true
       } else {
-        self.exchange = nil
         try decline(tokens, now)
         // Whoever waits is told what is stored now.
-        if row.owner == nil { try tellSignIn(.signInFailed) } else { shown.awaits = true }
+        if row.owner == nil { return try tellSignIn(.signInFailed) }
+        self.exchange = nil
+        shown.awaits = true
       }
-    case .expired, .notFound:
-      self.exchange = nil
-      try tellSignIn(.signInExpired)
-    case .rejected:
-      self.exchange = nil
-      try tellSignIn(.signInFailed)
+    case .expired, .notFound: try tellSignIn(.signInExpired)
+    case .rejected: try tellSignIn(.signInFailed)
     case .transient: try backOff(.auth, reply, now)
     }
   }
@@ -233,7 +229,10 @@ extension Engine {
       expiresMS: try expiry(of: tokens, now), try keys())
   }
 
+  /// The sign-in has ended without a session. It has not while that could not be told.
   private func tellSignIn(_ reason: Reason) throws(Failure) {
-    try events.tell(["type": "decision", "decision": try show(Verdict(.signIn, reason))], meta)
+    let before = shown
+    try tell(try show(Verdict(.signIn, reason)), over: before)
+    exchange = nil
   }
 }

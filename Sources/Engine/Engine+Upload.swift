@@ -522,6 +522,13 @@ extension Engine {
     }
   }
 
+  /// Items that were taken for an upload which a failure then kept from being made. Asked while none
+  /// of this handle's is under way.
+  func reclaimOwn() throws(Failure) {
+    guard try queue.leases().contains(where: { $0.holder == holder.bytes }) else { return }
+    try queue.reclaim(from: holder.bytes)
+  }
+
   public func syncNow(_ request: JSON) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])
     _ = try requireSession()

@@ -22,6 +22,10 @@ public final class Engine {
   var online = true
   var flights: [Flight] = []
   var lastFlight: Int64 = 0
+  /// Requests of `flights` that the host was not yet given.
+  var outbox: [(flight: Int64, request: JSON)] = []
+  /// Events and outbox before the poll that this call is.
+  var handedOut: (events: EventQueue, outbox: [(flight: Int64, request: JSON)])?
   var guarding = GuardState()
   /// The server has not confirmed this session since the process started, or came back online.
   var owesValidation = false
@@ -66,7 +70,7 @@ public final class Engine {
       owesSalvage = try meta.text(.salvage) != nil
       try reclaimLeases(at: clock.now())
       try queue.releaseKinds()
-    } catch where error.code == .storageDamaged {
+    } catch  where error.code == .storageDamaged {
       guard try recover() else { throw error }
     }
   }

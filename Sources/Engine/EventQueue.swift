@@ -15,6 +15,7 @@ struct EventQueue {
   /// An event that comes once.
   mutating func tell(_ event: JSON, _ meta: MetaTable) throws(Failure) {
     event.set("seq", .int(try meta.next(.eventSequence)))
+    try JSON.checkMemory()
     once.append(event)
   }
 

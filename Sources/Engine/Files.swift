@@ -22,8 +22,11 @@ enum Files {
 
   static func openMain(in folder: String) throws(Failure) -> Database {
     // SQLite takes an empty file for a new one and throws its log away, with all that is in it.
-    if platform_size(mainPath(in: folder)) <= 0, platform_size(mainPath(in: folder) + "-wal") > 0 {
-      throw Failure(.storageDamaged, "the data file is empty, and its log is not")
+    let size = platform_size(mainPath(in: folder))
+    if size <= 0, platform_size(mainPath(in: folder) + "-wal") > 0 {
+      // One that could not be looked at need not be empty.
+      throw Failure(
+        size < -1 ? .storageFailed : .storageDamaged, "the data file is empty, and its log is not")
     }
     let database = try Database(path: mainPath(in: folder), .full)
     try Migrations.main.apply(to: database)
@@ -43,7 +46,7 @@ enum Files {
       if try database.isSound() { return (database, false) }
       database.close()
       return (try replaceDamaged(in: folder, at: now), true)
-    } catch where error.code == .storageDamaged || error.code == .storageNewer {
+    } catch  where error.code == .storageDamaged || error.code == .storageNewer {
       // Noise in the header can look like a newer version; a newer library's file is sound.
       if error.code == .storageNewer,
         try Database(path: mainPath(in: folder), .full).isSound()
@@ -58,11 +61,17 @@ enum Files {
   /// the damage at once, the first one does it; the others open what it made.
   static func replaceDamaged(in folder: String, at now: Instant) throws(Failure) -> Database {
     let lock = platform_file_lock(folder + "/recovery.lock", true, true)
+    guard lock >= 0 else {
+      throw Database.failure(ofSystem: Int(-lock), "the damaged file could not be locked")
+    }
     defer { platform_file_unlock(lock) }
-    if let sound = try? openMain(in: folder), (try? SessionTable(sound).read()) != nil,
-      try sound.isSound()
-    {
-      return sound
+    do throws(Failure) {
+      let found = try openMain(in: folder)
+      _ = try SessionTable(found).read()
+      if try found.isSound() { return found }
+      found.close()
+    } catch  where error.code == .storageDamaged || error.code == .storageNewer {
+      // Damaged indeed. Any other failure says nothing about the file.
     }
     let aside = try setAside(mainPath(in: folder), "damaged", at: now.wallMS)
     let fresh = try openMain(in: folder)

@@ -29,17 +29,19 @@ enum Boundary {
     _ engine: Engine, _ request: Text?, _ reply: Reply?,
     _ body: (Engine, JSON) throws(Failure) -> JSON
   ) -> Int32 {
+    platform_memory_begin()
     do throws(Failure) {
       let json = try read(request)
       try engine.followFile()
       do throws(Failure) {
         return try answer(try body(engine, json), .ok, reply)
-      } catch where error.code == .storageDamaged {
+      } catch  where error.code == .storageDamaged {
         // Once more on a fresh file, with what could be carried over.
         guard try engine.recover() else { throw error }
         return try answer(try body(engine, json), .ok, reply)
       }
     } catch {
+      if error.code == .memoryExhausted { engine.replyWasLost() }
       return fail(error, reply)
     }
   }
@@ -62,7 +64,11 @@ enum Boundary {
     return status.rawValue
   }
 
-  static func fail(_ failure: Failure, _ reply: Reply?) -> Int32 {
+  static func fail(_ found: Failure, _ reply: Reply?) -> Int32 {
+    // What looked like another fault may come of it.
+    let failure =
+      platform_memory_exhausted() ? Failure(.memoryExhausted, "no memory for JSON") : found
+    platform_memory_begin()
     Log.line(.info, "refused: \(failure.code.rawValue)")
     let status = failure.code.status
     return (try? answer(failure.reply, status, reply)) ?? Status.noMemory.rawValue

@@ -17,7 +17,8 @@ public func holdfast_open(
 ) -> Int32 {
   reply?.pointee = nil
   self?.pointee = nil
-  platform_install_zeroing_allocator()
+  platform_install_allocator()
+  platform_memory_begin()
   do throws(Failure) {
     guard let self else {
       throw Failure(.requestMissingField, "there is nowhere to put the handle", field: "/self")
@@ -33,7 +34,8 @@ public func holdfast_open(
     let status: Int32
     do throws(Failure) {
       status = try Boundary.answer(
-        ["version": .string(Version.text.description), "recovered": .bool(engine.recovered)], .ok, reply)
+        ["version": .string(Version.text.description), "recovered": .bool(engine.recovered)], .ok,
+        reply)
     } catch {
       Boundary.release(platform_handle_close(handle))
       throw error

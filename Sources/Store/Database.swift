@@ -56,16 +56,22 @@ public final class Database {
   private var connection: OpaquePointer?
   private var statements: [UInt: OpaquePointer] = [:]
   private var depth = 0
+  private var owesRollback = false
   private let fileID: UInt64
   /// SQLite has found the file damaged.
   public private(set) var isDamaged = false
+  /// The disk has failed under this connection. SQLite keeps what it opened then, a log opened for
+  /// reading alone for example, so a new connection may go on where this one cannot.
+  public private(set) var isSuspect = false
+  public var isOpen: Bool { connection != nil }
 
   /// How long a call waits for another process that is writing.
   static var busyTimeoutMS: Int32 { 5000 }
 
   /// Open or create, 0600. Throws `storage.*`; never deletes or recreates anything.
   public init(path: String, _ durability: Durability) throws(Failure) {
-    if !platform_exists(path) {
+    // A new file's name must be durable before anything is stored under it.
+    if platform_size(path) <= 0 {
       let problem = platform_write_new(path, "", 0)
       guard problem == 0 || Int(problem) == PLATFORM_EXISTS else {
         throw Database.failure(ofSystem: Int(problem), "a data file could not be made")
@@ -174,6 +180,7 @@ public final class Database {
   public func each(
     _ sql: StaticString, _ values: [Value], _ body: (Row) throws(Failure) -> Bool
   ) throws(Failure) {
+    if owesRollback { try settleRollback() }
     let statement = try prepared(sql)
     defer {
       sqlite3_reset(statement)
@@ -226,12 +233,29 @@ public final class Database {
   /// SQLite's own check of the whole file.
   public func isSound() throws(Failure) -> Bool {
     do throws(Failure) {
-      return try first("PRAGMA quick_check(1)") { (row) throws(Failure) in
-        row.text(0) == "ok"
-      } ?? false
-    } catch where error.code == .storageDamaged {
+      let found =
+        try first("PRAGMA quick_check(1)") { (row) throws(Failure) in row.blob(0) } ?? []
+      // A page that the disk does not give is reported among the faults, as "error code=10" and the
+      // like; it is a failure of the disk, of which the file may know nothing.
+      if Database.names(SQLITE_IOERR, in: found) || Database.names(SQLITE_NOMEM, in: found) {
+        throw failure(SQLITE_IOERR)
+      }
+      return found.elementsEqual("ok".utf8)
+    } catch  where error.code == .storageDamaged {
       return false
     }
+  }
+
+  /// Whether a line of SQLite's check blames this class of error.
+  private static func names(_ wanted: Int32, in line: [UInt8]) -> Bool {
+    var code: Int32 = 0
+    var digits = line.count
+    while digits > 0, line[digits - 1] >= UInt8(ascii: "0"), line[digits - 1] <= UInt8(ascii: "9") {
+      digits -= 1
+    }
+    guard digits > 0, line[digits - 1] == UInt8(ascii: "=") else { return false }
+    for digit in line[digits...] { code = code &* 10 &+ Int32(digit - UInt8(ascii: "0")) }
+    return code & 0xFF == wanted
   }
 
   public var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(connection) }
@@ -259,6 +283,7 @@ public final class Database {
 
   @inline(never)
   private func commit() throws(Failure) {
+    try JSON.checkMemory()
     if depth == 1 { try run("COMMIT") }
     depth -= 1
   }
@@ -267,7 +292,18 @@ public final class Database {
   @inline(never)
   private func rollBack() {
     depth -= 1
-    if depth == 0, sqlite3_get_autocommit(connection) == 0 { _ = try? run("ROLLBACK") }
+    guard depth == 0, sqlite3_get_autocommit(connection) == 0 else { return }
+    do throws(Failure) { try run("ROLLBACK") } catch {}
+    owesRollback = sqlite3_get_autocommit(connection) == 0
+  }
+
+  /// What a transaction left that could not be rolled back, for want of memory, must not swallow the
+  /// statements after it.
+  private func settleRollback() throws(Failure) {
+    guard owesRollback, depth == 0 else { return }
+    let result = sqlite3_exec(connection, "ROLLBACK", nil, nil, nil)
+    guard sqlite3_get_autocommit(connection) != 0 else { throw failure(result) }
+    owesRollback = false
   }
 
   public var isInTransaction: Bool { depth > 0 }
@@ -275,8 +311,13 @@ public final class Database {
   // MARK: Failures
 
   private func failure(_ result: Int32) -> Failure {
-    if result & 0xFF == SQLITE_CORRUPT || result & 0xFF == SQLITE_NOTADB { isDamaged = true }
-    return Database.failure(result, "a data file could not be read or written")
+    let failure = Database.failure(result, "a data file could not be read or written")
+    switch failure.code {
+    case .storageDamaged: isDamaged = true
+    case .storageFailed, .storageReadOnly, .storageBusy: isSuspect = true
+    default: break
+    }
+    return failure
   }
 
   static func failure(_ result: Int32, _ message: String) -> Failure {
@@ -294,7 +335,7 @@ public final class Database {
     }
   }
 
-  static func failure(ofSystem problem: Int, _ message: String) -> Failure {
+  public static func failure(ofSystem problem: Int, _ message: String) -> Failure {
     let detail: JSON = ["errno": .int(problem)]
     switch problem {
     case PLATFORM_NO_SPACE: return Failure(.storageFull, "the disk is full", detail: detail)

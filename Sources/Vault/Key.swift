@@ -158,7 +158,11 @@ public final class Key {
   /// A sealed JSON value, or nil when it is not authentic.
   public func openJSON(_ sealed: [UInt8], _ context: SealContext) throws(Failure) -> JSON? {
     guard let plain = try open(sealed, context) else { return nil }
-    return try? JSON.parse(plain.bytes)
+    do throws(Failure) { return try JSON.parse(plain.bytes) } catch
+      where error.code != .memoryExhausted
+    {
+      return nil
+    }
   }
 
   // MARK: Wrapping

@@ -26,8 +26,13 @@ PLATFORM_HIDDEN void platform_boot_id(char id[37]);
 
 /* Zero in a way that the optimiser keeps. */
 PLATFORM_HIDDEN void platform_zero(void *bytes, size_t count);
-/* Make jansson zero what it frees, where nobody has installed an allocator of his own. */
-PLATFORM_HIDDEN void platform_install_zeroing_allocator(void);
+/* Make jansson zero what it frees, where nobody has installed an allocator of his own, and tell
+ * when there was no memory. */
+PLATFORM_HIDDEN void platform_install_allocator(void);
+/* Whether jansson was refused memory in this thread since platform_memory_begin(). It does not
+ * always say so itself: its reader drops what it has no room for (2.14, `lex_save`). */
+PLATFORM_HIDDEN bool platform_memory_exhausted(void);
+PLATFORM_HIDDEN void platform_memory_begin(void);
 /* A reply of `count` bytes, counted in platform_live(); NULL when there is no memory. */
 PLATFORM_HIDDEN char *platform_reply(const char *bytes, size_t count);
 PLATFORM_HIDDEN void platform_reply_free(void *reply);
@@ -83,6 +88,7 @@ PLATFORM_HIDDEN int platform_write_new(const char *path, const void *bytes, size
 PLATFORM_HIDDEN int platform_remove(const char *path);
 PLATFORM_HIDDEN int platform_rename(const char *from, const char *to);
 PLATFORM_HIDDEN bool platform_exists(const char *path);
+/* -1: there is none; -2: it could not be looked at. */
 PLATFORM_HIDDEN int64_t platform_size(const char *path);
 /* What identifies the file at this path, whatever its name; 0: there is none. */
 PLATFORM_HIDDEN uint64_t platform_file_id(const char *path);
