@@ -8,6 +8,7 @@
 #   make install  headers, libraries, pkg-config and CMake files below PREFIX (/usr/local); honours DESTDIR, LIBDIR
 #   make fresh    make demo on a Debian that has just been installed into a folder; FRESH="demo test" for both. As root
 #   make fuzz     MINUTES=n: libFuzzer over the C API; make sanitize runs the tests under ASan, TSan and valgrind
+#   make disk     every failure of a disk at every point of a day; make test tries a part
 #   make lint     style and types; make format mends what a tool can mend
 #   make clean    removes what was built; the tests' Python environment, .venv, stays
 
@@ -41,7 +42,7 @@ LINK := -Wl,--version-script=.build/holdfast.map,--gc-sections,-z,nodelete,-z,de
 # What a program that was linked against the build tree looks for when it runs.
 SONAME_LINK = @ln -sf $(@F) $@.$(ABI)
 
-.PHONY: help lib bundle wheel deps demo test bench format lint install fresh clean test-swift test-python
+.PHONY: help lib bundle wheel deps demo test bench format lint install fresh clean test-swift test-python test-disk disk
 
 lib: build/lib/libholdfast.so build/lib-runtime/libholdfast.so build/lib/libholdfast_http.so build/include/holdfast.h
 
@@ -160,7 +161,7 @@ demo: deps lib build/bin/holdfast-tour
 # ---- tests ----
 
 test: deps .build/deps-test.stamp lib wheel build/bin/holdfast-tour
-	@failed=""; for part in test-swift test-python test-hostile; do $(MAKE) --no-print-directory $$part || failed="$$failed $$part"; done; \
+	@failed=""; for part in test-swift test-python test-hostile test-disk; do $(MAKE) --no-print-directory $$part || failed="$$failed $$part"; done; \
 	  [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
 test-swift:
@@ -171,6 +172,18 @@ test-python:
 	@failed=""; for suite in Tests/backend Tests/http Tests/abi Tests/packages Tests/docs bindings/python; do \
 	  echo "$$suite"; $(PYTHON) -m pytest -q -p no:cacheprovider -n 2 $$suite || failed="$$failed $$suite"; done; \
 	  [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
+
+# Power cuts, failing operations and refused memory (Tests/disk). Seeds and shares as run.sh takes them.
+build/bin/holdfast-disk: $(wildcard Tests/disk/*.c Tests/disk/*.h) lib
+	@mkdir -p build/bin
+	@$(CLANG) -std=gnu11 -O1 -g -Wall -Wextra -Werror -rdynamic -Iinclude -o $@ $(wildcard Tests/disk/*.c) \
+	  -Lbuild/lib -lholdfast -lsqlite3 -ljansson -lsodium
+
+test-disk: deps lib build/bin/holdfast-disk
+	@Tests/disk/run.sh 1 25 40
+
+disk: deps lib build/bin/holdfast-disk
+	@Tests/disk/run.sh 4 1 1
 
 bench: deps lib
 	@$(PYTHON) Tests/benchmarks/bench.py
