@@ -16,7 +16,7 @@ symbolizer=$(dirname "$clang")/llvm-symbolizer
 # fuzzer and valgrind. Freed chunks are kept small, as many processes run beside each other.
 export ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=16:malloc_context_size=8:external_symbolizer_path=$symbolizer
 export UBSAN_OPTIONS=print_stacktrace=1:external_symbolizer_path=$symbolizer
-export TSAN_OPTIONS=halt_on_error=0:exitcode=66:suppressions=$here/tsan.supp:external_symbolizer_path=$symbolizer
+export TSAN_OPTIONS=halt_on_error=0:exitcode=66:external_symbolizer_path=$symbolizer
 
 # stress SANITIZER FLAVOUR ROUNDS
 stress() {
