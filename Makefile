@@ -8,6 +8,7 @@
 #   make install  headers, libraries, pkg-config and CMake files below PREFIX (/usr/local); honours DESTDIR, LIBDIR
 #   make fresh    make demo on a Debian that has just been installed into a folder; FRESH="demo test" for both. As root
 #   make fuzz     MINUTES=n: libFuzzer over the C API; make sanitize runs the tests under ASan, TSan and valgrind
+#   make soak     SEEDS=n worlds of the simulation on every core; make replay SEED=n (KEEP=, FLAVOUR=) shows one
 #   make disk     every failure of a disk at every point of a day; make test tries a part
 #   make lint     style and types; make format mends what a tool can mend
 #   make clean    removes what was built; the tests' Python environment, .venv, stays
@@ -42,7 +43,7 @@ LINK := -Wl,--version-script=.build/holdfast.map,--gc-sections,-z,nodelete,-z,de
 # What a program that was linked against the build tree looks for when it runs.
 SONAME_LINK = @ln -sf $(@F) $@.$(ABI)
 
-.PHONY: help lib bundle wheel deps demo test bench format lint install fresh clean test-swift test-python test-disk disk
+.PHONY: help lib bundle wheel deps demo test bench format lint install fresh clean test-swift test-python soak replay test-disk disk
 
 lib: build/lib/libholdfast.so build/lib-runtime/libholdfast.so build/lib/libholdfast_http.so build/include/holdfast.h
 
@@ -173,6 +174,13 @@ test-python:
 	  echo "$$suite"; $(PYTHON) -m pytest -q -p no:cacheprovider -n 2 $$suite || failed="$$failed $$suite"; done; \
 	  [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
+SIMULATION := PYTHONPATH=Tests/simulation $(PYTHON)
+soak: deps lib
+	@$(SIMULATION) Tests/simulation/soak.py --seeds $(or $(SEEDS),10000) --first $(or $(FIRST),0)
+
+replay: deps lib
+	@$(SIMULATION) -m simulation --seed $(SEED) $(if $(KEEP),--keep $(KEEP)) --flavour $(or $(FLAVOUR),embedded)
+
 # Power cuts, failing operations and refused memory (Tests/disk). Seeds and shares as run.sh takes them.
 build/bin/holdfast-disk: $(wildcard Tests/disk/*.c Tests/disk/*.h) lib
 	@mkdir -p build/bin
@@ -193,7 +201,7 @@ include Tests/sanitizers/sanitizers.mk
 # ---- house ----
 
 C_FILES = $$(git ls-files '*.c' '*.h')
-FORMATTED := bindings Tests/abi Tests/packages
+FORMATTED := bindings Tests/abi Tests/simulation Tests/packages
 
 format: deps
 	@$(SWIFT) format -i -r Sources Tests Package.swift

@@ -47,6 +47,10 @@ class KeyChain:
         """The user touches the sensor: the next load of the biometric key succeeds."""
         self._touches = 1
 
+    def take_finger_away(self) -> None:
+        """Nobody touches the sensor."""
+        self._touches = 0
+
     def change_enrolment(self) -> None:
         """A finger was added: keys behind biometrics are gone for good."""
         entries = self._read()
@@ -64,6 +68,10 @@ class KeyChain:
     def answer(self, call: str, name: str, *answers: int) -> None:
         """Answers to give to the next calls, instead of doing what is asked (KEY_OK: do it)."""
         self._script[call, name].extend(answers)
+
+    def forget_script(self) -> None:
+        """From now on, do what is asked."""
+        self._script.clear()
 
     # What the library asks --------------------------------------------------------------------
 

@@ -159,7 +159,7 @@ class MemoryControl:
         """An id_token as the provider's app would give it."""
         return auth_flows.identity_token(
             self._config, email, nonce=nonce, audience=audience or auth_flows.AUDIENCE,
-            lifetime=lifetime, now=self.database.now().timestamp(),
+            lifetime=lifetime, now=self.database.now().timestamp(), token_id=self.database.new_id(),
         )  # fmt: skip
 
     # What faults and logs are in the other server -------------------------------------------------

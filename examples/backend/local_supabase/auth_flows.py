@@ -164,14 +164,14 @@ def verifies(verifier: str, challenge: str, method: str) -> bool:
 
 def identity_token(
     config: Config, email: str, *, nonce: str | None = None, audience: str = AUDIENCE,
-    lifetime: float | None = None, now: float | None = None,
+    lifetime: float | None = None, now: float | None = None, token_id: str | None = None,
 ) -> str:
     """What the provider's own app would hand over. `nonce` is the raw one: the token holds its hash."""
     moment = int(time.time() if now is None else now)
     claims: dict[str, Any] = {
         "iss": ISSUER, "aud": audience, "sub": f"person-{email}", "email": email, "iat": moment,
         "exp": int(moment + (config.id_token_lifetime if lifetime is None else lifetime)),
-        "jti": secrets.token_hex(8),
+        "jti": token_id or secrets.token_hex(8),
     }
     if nonce is not None:
         claims["nonce"] = hashlib.sha256(nonce.encode()).hexdigest()

@@ -1,0 +1,59 @@
+"""The seeds of `make test`: each part in a process of its own, with the machine below it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from simulation import machine
+
+
+@pytest.fixture(scope="session")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """For processes that simulate."""
+    return machine.environment(machine.build(tmp_path_factory.mktemp("machine")))
+
+
+class Simulate:
+    """Runs `python -m simulation`."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        self.environment = environment
+
+    def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """The process, ended."""
+        command = [sys.executable, "-m", "simulation", *arguments]
+        return subprocess.run(
+            command, env=self.environment, capture_output=True, text=True, timeout=900
+        )
+
+    def seeds(self, *arguments: str) -> list[dict[str, object]]:
+        """What became of each seed; a failing one fails the test, with its short trace."""
+        done = self(*arguments, "--json")
+        assert done.returncode == 0, done.stderr[-20_000:]
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.fixture
+def simulate(environment: dict[str, str]) -> Simulate:
+    """Runs seeds in a process of its own."""
+    return Simulate(environment)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The figure for docs/reliability.md."""
+    reports = [
+        (kind, int(dict(report.user_properties)["seeds"]))
+        for kind in ("passed", "failed")
+        for report in terminalreporter.stats.get(kind, [])
+        if "seeds" in dict(report.user_properties)
+    ]
+    tried = sum(seeds for _, seeds in reports)
+    survived = sum(seeds for kind, seeds in reports if kind == "passed")
+    if tried:
+        terminalreporter.write_line(
+            f"reliability: simulated worlds: {tried} tried, {survived} survived"
+        )

@@ -1,0 +1,121 @@
+/* The machine below the simulated devices, preloaded into the simulation's process.
+ *
+ * The library asks its operating system for five things that would make a run unrepeatable, or that
+ * one process cannot play for several: the time (while a handle is opened, before the manual clock
+ * is set), the id of the boot, random bytes, its process's id, and whether another process lives.
+ * They are answered here from what machine.py has set; everything else goes to the system. The
+ * library itself is the one that is shipped. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { FIRST_PROCESS = 5000000, PROCESSES = 4096 };
+
+static struct {
+  int inside; /* a call into the library is under way */
+  int process;
+  int64_t wall_ms, monotonic_ms;
+  char boot[37];
+  uint64_t random;
+  unsigned char alive[PROCESSES];
+} machine;
+
+/* ---- what machine.py sets ---- */
+
+void machine_enter(int process, int64_t wall_ms, int64_t monotonic_ms, const char *boot) {
+  machine.process = process;
+  machine.wall_ms = wall_ms;
+  machine.monotonic_ms = monotonic_ms;
+  snprintf(machine.boot, sizeof machine.boot, "%s", boot);
+  machine.inside = 1;
+}
+
+void machine_leave(void) { machine.inside = 0; }
+
+void machine_seed(uint64_t seed) { machine.random = seed; }
+
+/* A process that was alive and is not any more leaves nothing in /proc. */
+void machine_set_alive(int process, int alive) {
+  machine.alive[(process - FIRST_PROCESS) % PROCESSES] = (unsigned char)alive;
+}
+
+/* ---- what the library asks ---- */
+
+/* SplitMix64 (Steele, Lea and Flood 2014). */
+static uint64_t next_random(void) {
+  uint64_t z = (machine.random += 0x9e3779b97f4a7c15u);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+static void fill(void *bytes, size_t count) {
+  unsigned char *at = bytes;
+  while (count > 0) {
+    uint64_t word = next_random();
+    size_t part = count < sizeof word ? count : sizeof word;
+    memcpy(at, &word, part);
+    at += part;
+    count -= part;
+  }
+}
+
+/* libsodium's; the library calls no other of its generators. */
+void randombytes_buf(void *const bytes, const size_t count) { fill(bytes, count); }
+
+/* Swift's hash seed, once in a process: the same in all, so that no order can differ by it. */
+ssize_t getrandom(void *bytes, size_t count, unsigned flags) {
+  if (!machine.inside)
+    return syscall(SYS_getrandom, bytes, count, flags);
+  memset(bytes, 0x5a, count);
+  return (ssize_t)count;
+}
+
+int clock_gettime(clockid_t clock, struct timespec *now) {
+  if (!machine.inside || (clock != CLOCK_REALTIME && clock != CLOCK_BOOTTIME))
+    return (int)syscall(SYS_clock_gettime, clock, now);
+  int64_t ms = clock == CLOCK_REALTIME ? machine.wall_ms : machine.monotonic_ms;
+  now->tv_sec = ms / 1000;
+  now->tv_nsec = ms % 1000 * 1000000;
+  return 0;
+}
+
+pid_t getpid(void) { return machine.inside ? machine.process : (pid_t)syscall(SYS_getpid); }
+
+FILE *fopen(const char *path, const char *mode) {
+  static FILE *(*real)(const char *, const char *);
+  if (real == NULL)
+    real = (FILE * (*)(const char *, const char *)) dlsym(RTLD_NEXT, "fopen");
+  if (machine.inside && strcmp(path, "/proc/sys/kernel/random/boot_id") == 0)
+    return fmemopen(machine.boot, strlen(machine.boot), "r");
+  return real(path, mode);
+}
+
+/* The stat file of a simulated process: the 22nd field says when it started. */
+static int open_process(int process) {
+  if (!machine.alive[(process - FIRST_PROCESS) % PROCESSES])
+    return -1;
+  int file = memfd_create("stat", MFD_CLOEXEC);
+  if (file >= 0)
+    dprintf(file, "%d (sim) S 1 1 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 %d", process, process);
+  return file;
+}
+
+int open(const char *path, int flags, ...) {
+  int process;
+  va_list rest;
+  va_start(rest, flags);
+  int mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(rest, int) : 0;
+  va_end(rest);
+  if (machine.inside && sscanf(path, "/proc/%d/stat", &process) == 1 && process >= FIRST_PROCESS)
+    return open_process(process);
+  return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}

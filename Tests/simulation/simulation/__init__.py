@@ -1,0 +1,1 @@
+"""A world in one process: devices, people, a server and a network, all from one seed."""

@@ -1,0 +1,58 @@
+"""`python -m simulation`: run seeds, or replay one.
+
+python -m simulation --seeds 1000              # seeds 0 to 999
+python -m simulation --seed 17 --keep 3,8,21   # only these actions of seed 17, and the trace
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+from . import machine
+
+ROOT = Path(__file__).resolve().parents[3]
+FLAVOURS = {"embedded": "lib", "runtime": "lib-runtime"}
+
+
+def main() -> int:
+    """Run what the arguments ask for; 1 when a seed failed."""
+    parser = argparse.ArgumentParser(prog="simulation", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=1000, help="how many")
+    parser.add_argument("--first", type=int, default=0, help="from this one on")
+    parser.add_argument("--step", type=int, default=1, help="every so manieth")
+    parser.add_argument("--seed", type=int, help="this one alone, with its trace")
+    parser.add_argument("--keep", help="numbers of the actions to keep")
+    parser.add_argument("--flavour", choices=FLAVOURS, default="embedded")
+    parser.add_argument("--json", action="store_true", help="a line of JSON for each seed")
+    parser.add_argument("--go-on", action="store_true", help="also after a failure")
+    arguments = parser.parse_args()
+    if not machine.is_preloaded():
+        _restart()
+    from .report import Runner
+
+    path = ROOT / "build" / FLAVOURS[arguments.flavour] / "libholdfast.so"
+    runner = Runner(path, arguments.flavour, as_json=arguments.json)
+    if arguments.seed is not None:
+        keep = None
+        if arguments.keep is not None:
+            keep = [int(n) for n in arguments.keep.split(",") if n]
+        return runner.replay(arguments.seed, keep)
+    last = arguments.first + arguments.seeds * arguments.step
+    return runner.run(range(arguments.first, last, arguments.step), go_on=arguments.go_on)
+
+
+def _restart() -> NoReturn:
+    """Once more, with the machine below."""
+    folder = ROOT / "build" / "simulation"
+    folder.mkdir(parents=True, exist_ok=True)
+    environment = machine.environment(machine.build(folder))
+    command = [sys.executable, "-m", "simulation", *sys.argv[1:]]
+    os.execve(sys.executable, command, environment)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,167 @@
+"""A phone: its clocks, files and keychain, and the processes of the app on it."""
+
+from __future__ import annotations
+
+import json
+import random
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from holdfast.keystore import KEY_INVALIDATED, KEY_NOT_FOUND
+from support.keychain import KeyChain
+from support.phone import METHODS, POLICY, ROUTES
+
+from . import peek
+from .process import Process
+
+if TYPE_CHECKING:
+    from .world import World
+
+QUEUE = {
+    "activity": {
+        "table": "activities",
+        "columns": ["type", "minutes", "occurred_at", "contact_id", "follows", "note"],
+        "function": "submit_activities",
+    },
+    "contact": {
+        "table": "contacts",
+        "columns": ["name", "municipality", "relation", "phone", "address", "national_id"],
+        "upload": "table",
+    },
+}
+
+
+class Device:
+    """At most two processes of the app run on it at once; those that were killed are abandoned."""
+
+    def __init__(self, world: World, name: str, chance: random.Random) -> None:
+        """A new phone, switched on two hours ago."""
+        self.world = world
+        self.name = name
+        self.folder: Path = world.folder / name
+        self.keychain = KeyChain(world.folder / f"{name}.keychain")
+        self.ahead_ms = chance.choice((0, 0, 0, 1500, -4000, 5_400_000, -7_200_000))
+        #: What was to be left alone until a time of the other clock is so for a day at most.
+        self.clock_went_back = False
+        #: Leases end by that clock: after a jump another process may have taken something over.
+        self.clock_jumped = False
+        self.booted_ms = world.now_ms - 7_200_000
+        self._chance = chance
+        self.boot = self._new_boot()
+        self.online = True
+        self.alive: list[Process] = []
+        self.killed: list[Process] = []
+        self.stored = peek.Stored()
+        self._observer = peek.Observer(self.folder)
+        #: The tag under which a user's items lie here -> the user, as learned from the session row.
+        self.users: dict[bytes, str] = {}
+        #: The session that is stored, and those that were: only a revoke may speak for these.
+        self.session: str | None = None
+        self.former: set[str] = set()
+        #: Since when the app was away: (monotonic time, boot); None: it was not.
+        self.away: tuple[int, str] | None = None
+        #: The user asked to lock, and has proved to be there since.
+        self.locked_by_user = False
+        #: The key store said that the device key was lost.
+        self.key_was_denied = False
+        self.set_aside: set[str] = set()
+        self.biometric = chance.choice(("required", "required", "required", "preferred", "off"))
+        upload = chance.choice(("table", "table", "rpc"))
+        self.config: dict[str, Any] = {
+            "data_dir": str(self.folder),
+            "backend": {
+                "url": world.url,
+                "api_key": world.server.anon_key,
+                "queue": {**QUEUE, "activity": {**QUEUE["activity"], "upload": upload}},
+            },
+            "auth_methods": [
+                *METHODS,
+                {"id": "app", "provider": "vipps", "flow": "id_token", "label": "Vipps"},
+            ],
+            "redirect_url": "app.example://signed-in",
+            "routes": ROUTES,
+            "policy": {**POLICY, "biometric": self.biometric},
+            "locale": chance.choice(("nb", "nn", "en")),
+            "clock": "manual",
+        }
+
+    def _new_boot(self) -> str:
+        return str(uuid.UUID(int=self._chance.getrandbits(128), version=4))
+
+    # Time -----------------------------------------------------------------------------------------
+
+    @property
+    def wall_ms(self) -> int:
+        """What the device's clock says."""
+        return self.world.now_ms + self.ahead_ms
+
+    @property
+    def monotonic_ms(self) -> int:
+        """The time since it was switched on."""
+        return self.world.now_ms - self.booted_ms
+
+    def set_ahead(self, ahead_ms: int) -> None:
+        """Somebody changes the date and time."""
+        self.clock_went_back |= ahead_ms < self.ahead_ms
+        self.clock_jumped |= ahead_ms != self.ahead_ms
+        self.ahead_ms = ahead_ms
+
+    # Processes ------------------------------------------------------------------------------------
+
+    def start(self) -> Process | None:
+        """A process of the app, or None when the library could not open its files."""
+        process = Process.start(self)
+        if process is not None:
+            self.alive.append(process)
+        return process
+
+    def kill(self, process: Process) -> None:
+        """The process dies at once; what it was told and had not answered is lost with it."""
+        self.alive.remove(process)
+        self.killed.append(process)
+        process.die()
+
+    def close(self, process: Process) -> None:
+        """The app ends in order."""
+        self.alive.remove(process)
+        self._observer.close()
+        process.end()
+
+    def give_back(self) -> None:
+        """Every handle, also those of killed processes."""
+        for process in list(self.alive):
+            self.close(process)
+        self._observer.close()
+        for process in self.killed:
+            process.give_back()
+
+    def reboot(self) -> None:
+        """Everything dies, and the monotonic clock starts anew."""
+        for process in list(self.alive):
+            self.kill(process)
+        self.world.now_ms += 30_000
+        self.booted_ms = self.world.now_ms - 20_000
+        self.boot = self._new_boot()
+
+    # The files ------------------------------------------------------------------------------------
+
+    def device_key(self) -> bytes | None:
+        """The key that opens the session's wrap."""
+        entry = json.loads(self.keychain.path.read_text(encoding="ascii")).get("device")
+        return bytes.fromhex(entry["key"]) if entry and entry["key"] else None
+
+    def look(self) -> peek.Stored:
+        """The files as they are now."""
+        self.stored = self._observer.look(self.device_key, self.stored)
+        return self.stored
+
+    def keyless_files(self) -> list[Path]:
+        """Files that were set aside because their key was lost."""
+        return sorted(self.folder.glob("holdfast.db.keyless*"))
+
+    def script(self, call: str, name: str, answers: list[int]) -> None:
+        """The key store fails so."""
+        if (call, name) == ("load", "device") and {KEY_NOT_FOUND, KEY_INVALIDATED} & set(answers):
+            self.key_was_denied = True
+        self.keychain.answer(call, name, *answers)

@@ -1,0 +1,267 @@
+"""The end of every run: the world is healthy again, and then everything must be in its place."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+from support.scan import scan_files
+
+from memory_supabase.schema import TABLES
+
+from .actions import BAD_MINUTES, HOUR, MINUTE
+from .device import Device
+from .ledger import HELD, Entry
+from .process import Process
+from .watch import Violation
+from .world import PASSWORD, World
+
+Json = dict[str, Any]
+
+#: Longer than any pause that the server has asked for.
+PATIENCE_MS = 4 * HOUR
+#: A pause that was written under a clock that has since gone back ends after a day at most.
+LONG_PATIENCE_MS = 26 * HOUR
+ROUND_MS = 10 * MINUTE
+
+
+def finish(world: World) -> None:
+    """Heal the world, drain every device for every user, and compare both ends."""
+    chance = random.Random(f"finish {world.seed}")
+    if world.seed % 4 == 0:
+        _search_for_secrets(world)
+    _heal(world)
+    for device in world.devices:
+        process = _fresh_start(device)
+        for user in world.people:
+            _drain(world, process, user, chance)
+        device.close(process)
+    _compare(world)
+    _search_for_secrets(world)
+
+
+def _heal(world: World) -> None:
+    control = world.server.control
+    world.roughness = 0
+    control.set(
+        jwt_lifetime=3600, reuse_interval=10, single_session=False, rate_limit_burst=None,
+        max_rows=1000, max_body_rows=None, date_offset_s=0,
+    )  # fmt: skip
+    for user in world.people:
+        control.unban(user)
+    for org in world.orgs:
+        control.set_org(org, "active")
+    for (user, org), role in world.memberships.items():
+        control.set_membership(user, org, role=role, status="active")
+    for device in world.devices:
+        device.online = True
+        device.set_ahead(0)
+        device.keychain.forget_script()
+        device.keychain.enrolled = device.keychain.unlocked_since_boot = True
+        for process in list(device.alive):
+            device.kill(process)
+
+
+def _patience(device: Device) -> int:
+    return LONG_PATIENCE_MS if device.clock_went_back else PATIENCE_MS
+
+
+def _fresh_start(device: Device) -> Process:
+    process = device.start()
+    if process is None:
+        raise Violation("a healthy device opens its files", device.name)
+    process.ask("session_resume")
+    return process
+
+
+def _drain(world: World, process: Process, user: str, chance: random.Random) -> None:
+    """The user signs in, and all that is theirs is sent, by the descriptor and the timer alone."""
+    device = process.device
+    _arrive(world, process, user, chance)
+    if not world.ledger.of(device.name, user):
+        return
+    waited = 0
+    while _unsettled(world, process):
+        if waited > _patience(process.device):
+            raise Violation("everything drains", _why(process))
+        world.run(ROUND_MS, chance)
+        waited += ROUND_MS
+        if process.shown is not None and process.shown["screen"] in {"unlock", "sign_in"}:
+            raise Violation("everything drains", f"{process} shows {process.shown['reason']}")
+    _judge(world, process, user)
+    _last_chance(world, process, user, chance)
+
+
+def _arrive(world: World, process: Process, user: str, chance: random.Random) -> None:
+    email = world.people[user]
+    session = world.serve(
+        {
+            "method": "POST", "url": f"{world.url}/auth/v1/token?grant_type=password",
+            "headers": {"apikey": world.server.anon_key},
+            "body": f'{{"email":"{email}","password":"{PASSWORD}"}}',
+        }
+    )  # fmt: skip
+    if process.ask("session_start", {"session": json.loads(session["body"])}) is None:
+        raise Violation("a healthy user signs in", str(process))
+    world.run(MINUTE, chance)
+    waited = 0
+    while (process.shown or {}).get("screen") == "wait" and waited < _patience(process.device):
+        world.run(MINUTE, chance)
+        waited += MINUTE
+    shown = process.shown or {}
+    if shown.get("screen") == "select_org":
+        orgs = [o["org_id"] for o in shown["orgs"] if o["status"] == "active"]
+        if not orgs:
+            raise Violation("a healthy member has an organisation", f"{process} {shown}")
+        process.ask("org_select", {"org_id": orgs[0]})
+        world.run(1000, chance)
+    if (process.shown or {}).get("screen") != "home":
+        raise Violation("a healthy user comes home", f"{process} {str(process.shown)[:300]}")
+
+
+def _items(process: Process) -> list[Json]:
+    found: list[Json] = []
+    after = 0
+    while True:
+        page = process.ask("queue_list", {"after": after, "limit": 500})
+        if page is None:
+            raise Violation("the queue can be listed", str(process))
+        found += page["items"]
+        if page["next"] is None:
+            return found
+        after = page["next"]
+
+
+def _unsettled(world: World, process: Process) -> bool:
+    """Whether time alone should still move something."""
+    for item in _items(process):
+        if item["state"] == "parked":
+            continue
+        reason = (item["reason"] or {}).get("code")
+        if reason != "dependency_parked":
+            return True
+    return False
+
+
+def _why(process: Process) -> str:
+    explained = process.ask("queue_explain") or {}
+    codes = [(r["code"], r["count"], r["until_ms"]) for r in explained.get("reasons", [])]
+    left = [
+        (i["id"], i["state"], (i["reason"] or {}).get("code"), i["attempts"])
+        for i in _items(process)
+    ]
+    return f"{process} due {process.due}: {codes} {left[:5]}"
+
+
+def _judge(world: World, process: Process, user: str) -> None:
+    """What is parked is so for a reason that is true."""
+    device = process.device
+    left = _items(process)
+    parked = {item["id"] for item in left}
+    for item in left:
+        entry = world.ledger.get(device.name, item["id"])
+        if entry is None or entry.owner != user or entry.state != HELD:
+            raise Violation("nothing unknown is queued", f"{device.name} {item['id']}")
+        if item["payload"].get("minutes") != entry.payload.get("minutes"):
+            raise Violation("an item is as the user wrote it", f"{device.name} {item['id']}")
+        code = (item["reason"] or {}).get("code")
+        if not _is_true(world, entry, code, parked):
+            raise Violation("an item is parked for a true reason", f"{item['id']} {code} {item}")
+
+
+def _is_true(world: World, entry: Entry, code: str | None, left: set[str]) -> bool:
+    row = world.stored_ids(entry.kind).get(entry.id)
+    parents = [entry.payload.get("follows"), entry.payload.get("contact_id"), *entry.parents]
+    if code == "server_rule":
+        return any(p.get("minutes") == BAD_MINUTES for p in entry.payloads)
+    if code == "conflict":
+        return row is not None and row.get("user_id", entry.owner) != entry.owner
+    if code == "unknown_outcome":
+        return row is not None and len(entry.payloads) > 1
+    if code == "dependency_parked":
+        return any(parent in left for parent in parents)
+    if code == "missing_parent":
+        stored = {**world.stored_ids("activity"), **world.stored_ids("contact")}
+        return any(p and p not in stored for p in parents) or _crosses(world, entry)
+    # The policy said no twice, with a membership that was confirmed in between.
+    return code in {"rejected", "too_long"} and (world.access_changes > 1 or code == "too_long")
+
+
+def _crosses(world: World, entry: Entry) -> bool:
+    """A reference into another organisation is none, for the server."""
+    for column, kind in (("follows", "activity"), ("contact_id", "contact")):
+        row = world.stored_ids(kind).get(str(entry.payload.get(column)))
+        if row is not None and row["org_id"] != entry.org:
+            return True
+    return False
+
+
+def _last_chance(world: World, process: Process, user: str, chance: random.Random) -> None:
+    """Tried again in a healthy world, only what the server really refuses is left."""
+    process.ask("queue_retry")
+    world.run(ROUND_MS, chance)
+    waited = 0
+    while _unsettled(world, process):
+        if waited > _patience(process.device):
+            raise Violation("everything drains", _why(process))
+        world.run(ROUND_MS, chance)
+        waited += ROUND_MS
+    left = {item["id"]: (item["reason"] or {}).get("code") for item in _items(process)}
+    for item, code in left.items():
+        entry = world.ledger.get(process.device.name, item)
+        assert entry is not None
+        if code in {"rejected", "too_long"}:
+            raise Violation("what a healthy server takes is not parked", f"{item} {code}")
+        if not _is_true(world, entry, code, set(left)):
+            raise Violation("an item is parked for a true reason", f"{item} {code}")
+    for entry in world.ledger.of(process.device.name, user):
+        if entry.id in left:
+            continue
+        row = world.stored_ids(entry.kind).get(entry.id)
+        if row is None:
+            raise Violation("nothing acknowledged is lost", f"{process} {entry.id}")
+        alone = len(world.ledger.with_id(entry.id)) == 1
+        if alone and entry.kind == "activity" and row["minutes"] != entry.payload["minutes"]:
+            raise Violation("an edit is not lost", f"{entry.id} {row['minutes']} {entry.payload}")
+    _contacts(world, process, user)
+
+
+def _contacts(world: World, process: Process, user: str) -> None:
+    """After a pull, the cache has what the server shows, and nothing that has a tombstone."""
+    org = ((process.shown or {}).get("org") or {}).get("id")
+    found = process.ask("contact_search", {"query": "", "limit": 200})
+    if org is None or found is None or found["total"] > 200:
+        return
+    ids = {contact["id"] for contact in found["contacts"]}
+    rows = world.server.database.visible(TABLES["contacts"], user)
+    for row in rows:
+        if row["org_id"] != org:
+            continue
+        if (row["deleted_at"] is None) != (row["id"] in ids):
+            what = "missing" if row["deleted_at"] is None else "deleted at the server"
+            raise Violation("the cache follows the server", f"{process} {row['id']} is {what}")
+
+
+def _compare(world: World) -> None:
+    """Every row once, and nobody's at somebody else's: once more, over the whole of it."""
+    notes: dict[str, str] = {}
+    for item, row in world.stored_ids("activity").items():
+        other = notes.setdefault(str(row["note"]), item)
+        if other != item:
+            raise Violation("no item is stored twice", f"{other} {item}")
+
+
+def _search_for_secrets(world: World) -> None:
+    """Some of what was secret, in every file of every device."""
+    chance = random.Random(f"secrets {world.seed} {world.calls}")
+    tokens = list(world.watch.secrets)
+    secrets = [*chance.sample(tokens, min(2, len(tokens))), chance.choice(world.orgs)]
+    entries = world.ledger.all()
+    for entry in chance.sample(entries, min(1, len(entries))):
+        secrets += [entry.id, str(entry.payload.get("note") or entry.payload.get("name"))]
+    secrets.append(f"Forening {chance.randrange(3)} {world.seed:x}")
+    for device in world.devices:
+        finds = scan_files(device.folder, *secrets)
+        if finds:
+            raise Violation("no secret is in the files", f"{device.name}: {finds[:3]}")

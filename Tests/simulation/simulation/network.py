@@ -1,0 +1,154 @@
+"""What may become of a request: every fault of a mobile network, a gateway and the two services.
+
+Nothing here is the fault of what was sent, and none of it proves that a session has ended.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+Answer = dict[str, Any]
+
+ERRORS = ("offline", "timeout", "tls", "dns", "refused", "cancelled")
+PORTAL = "<html><title>Velkommen til gratis Wi-Fi</title></html>"
+HTML = {"content-type": "text/html; charset=utf-8"}
+JSON = {"content-type": "application/json; charset=utf-8"}
+
+
+def _rest(status: int, code: str, message: str = "") -> Answer:
+    body = {"code": code, "details": None, "hint": None, "message": message}
+    return {"status": status, "headers": JSON, "body": json.dumps(body)}
+
+
+def _auth(status: int, code: str) -> Answer:
+    return {"status": status, "headers": JSON, "body": json.dumps({"code": code, "message": "m"})}
+
+
+def _page(status: int, **headers: str) -> Answer:
+    return {"status": status, "headers": {**HTML, **headers}, "body": PORTAL}
+
+
+#: Answers of whatever stands before the services.
+GATEWAY = (
+    _page(200), _page(302, location="http://portal.example/"), _page(511), _page(403), _page(502),
+    _page(503), _page(504), _page(520), _page(525), _page(408), _page(429), _page(404), _page(413),
+    {"status": 200, "headers": {}, "body": ""}, {"status": 204, "headers": {}, "body": ""},
+    {"status": 200, "headers": JSON, "body": None},
+    {"status": 429, "headers": {"retry-after": "7"}, "body": ""},
+    {"status": 503, "headers": {"retry-after": "40"}, "body": "busy"},
+    {"status": 503, "headers": {"retry-after": "soon"}, "body": "busy"},
+    {"status": 401, "headers": JSON, "body": '{"message":"Invalid authentication credentials"}'},
+    {"status": 500, "headers": JSON, "body": '{"message":"An unexpected error occurred"}'},
+)  # fmt: skip
+#: Answers of the data service to anything.
+DATA = (
+    _rest(400, ""), _rest(500, "40P01", "deadlock detected"), _rest(500, "57014", "canceling"),
+    _rest(500, "40001"), _rest(503, "53300"), _rest(503, "57P01"), _rest(500, "XX000"),
+    _rest(500, "55P03"), _rest(503, "PGRST000"), _rest(503, "PGRST001"), _rest(503, "PGRST002"),
+    _rest(504, "PGRST003"), _rest(404, "PGRST205"), _rest(404, "PGRST202"),
+    _rest(401, "PGRST303", "JWT expired"), _rest(401, "PGRST301"), _rest(401, "42501"),
+    _rest(500, "42P17"), _rest(418, "X1"), _rest(429, "PT429"),
+)  # fmt: skip
+#: Answers of the auth service that end nothing.
+AUTH = (
+    _auth(409, "conflict"), _auth(422, "hook_timeout"), _auth(422, "hook_timeout_after_retry"),
+    _auth(429, "over_request_rate_limit"), _auth(500, "unexpected_failure"),
+    _auth(504, "request_timeout"), _auth(500, "session_not_found"),
+    {"status": 500, "headers": JSON, "body": '{"code":500,"error_code":"unexpected_failure"}'},
+    {"status": 400, "headers": JSON, "body": "{}"},
+)  # fmt: skip
+#: And those that it may send for reasons that nobody knows.
+STRANGE = (
+    _auth(400, "something_new"),
+    {"status": 400, "headers": JSON, "body": '{"error":"invalid_client"}'},
+)
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What becomes of one request."""
+
+    #: Milliseconds until the server has it; None: it never does.
+    there: int | None
+    #: Milliseconds until the answer is back; None: it never comes.
+    back: int | None
+    #: Instead of the server's own answer, after it has acted (if it has).
+    instead: Answer | None = None
+    #: How the server's answer is harmed: "cut", "fewer rows", "not text", "empty".
+    harm: str | None = None
+    #: A second time, so much later.
+    again: int | None = None
+
+
+def fate(chance: random.Random, purpose: str, roughness: float, now_s: float) -> Fate:
+    """Draw one. `roughness` from 0 to 1 is how often something goes wrong."""
+    there, back = chance.randrange(1, 400), chance.randrange(1, 400)
+    again = chance.randrange(1, 5000) if chance.random() < roughness / 4 else None
+    if chance.random() >= roughness:
+        return Fate(there, back, again=again)
+    kind = chance.randrange(12)
+    if kind == 0:
+        return Fate(None, back, {"error": chance.choice(ERRORS)})
+    if kind == 1:
+        # The answer is lost after the server has committed.
+        return Fate(there, back, {"error": chance.choice(ERRORS)})
+    if kind == 2:
+        return Fate(there if chance.random() < 0.5 else None, None)
+    if kind == 3:
+        return Fate(there, back + chance.choice((4000, 30_000, 90_000)), again=again)
+    if kind == 4:
+        return Fate(there, back, harm=chance.choice(("cut", "fewer rows", "not text", "empty")))
+    acted = there if chance.random() < 0.3 else None
+    return Fate(acted, back, _trouble(chance, purpose, now_s), again=again)
+
+
+def _trouble(chance: random.Random, purpose: str, now_s: float) -> Answer:
+    own = AUTH if purpose in {"refresh", "validate", "sign_in", "revoke"} else DATA
+    answer = dict(chance.choice(GATEWAY if chance.random() < 0.5 else own))
+    if purpose in {"refresh", "validate"} and chance.random() < 0.05:
+        answer = dict(chance.choice(STRANGE))
+    if answer["status"] in {429, 503} and chance.random() < 0.3:
+        ahead = email.utils.formatdate(now_s + chance.randrange(1, 120), usegmt=True)
+        answer["headers"] = {**answer["headers"], "Retry-After": ahead}
+    return answer
+
+
+def harmed(answer: Answer, harm: str | None) -> Answer:
+    """The server's answer as it arrives."""
+    body = answer.get("body")
+    if harm is None or not isinstance(body, str):
+        return answer
+    if harm == "cut":
+        return {**answer, "body": body[: len(body) // 2]}
+    if harm == "not text":
+        return {**answer, "body": None}
+    if harm == "empty":
+        return {**answer, "body": ""}
+    try:
+        rows = json.loads(body)
+    except ValueError:
+        return answer
+    # Reads are not shortened: nothing says that a page is whole, except that it is not full.
+    if not isinstance(rows, list) or answer["status"] != 201:
+        return answer
+    return {**answer, "body": json.dumps(rows[: len(rows) // 2])}
+
+
+@dataclass
+class Flight:
+    """A request on its way."""
+
+    number: int
+    request: dict[str, Any]
+    #: When it was handed out, in true time.
+    since_ms: int
+    fate: Fate | None = None
+    reaches_ms: int | None = None
+    returns_ms: int | None = None
+    answer: Answer | None = None
+    reached: bool = False
+    answered: int = field(default=0)

@@ -1,0 +1,106 @@
+"""What stands in a device's files: an observer's look, past the library (docs/storage.md)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from support import thief
+
+_SESSION = "SELECT generation, owner, ended, wrap_device, locked, tokens FROM session"
+_QUEUED = "SELECT owner, count(*) FROM queue GROUP BY owner"
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The stored session."""
+
+    user: str
+    access: str
+    refresh: str
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One look."""
+
+    generation: int = 0
+    owner: bytes | None = None
+    ended: str | None = None
+    #: The session can be read with the device key.
+    readable: bool = False
+    locked: bool = False
+    #: Owner -> number of queued items.
+    queued: dict[bytes, int] = field(default_factory=dict)
+    #: None while it cannot be read.
+    tokens: Tokens | None = None
+
+    @property
+    def usable(self) -> bool:
+        """Somebody is signed in, and nothing is locked."""
+        return self.owner is not None and self.readable and not self.locked
+
+
+class Observer:
+    """A second connection to a device's file. It must be closed before the last process closes."""
+
+    def __init__(self, folder: Path) -> None:
+        """Nothing is opened yet."""
+        self._path = folder / "holdfast.db"
+        self._database: sqlite3.Connection | None = None
+        self._file = 0
+        self._version = -1
+
+    def look(self, device_key: Callable[[], bytes | None], before: Stored) -> Stored:
+        """The file as it is now; `before` when nothing was written since."""
+        try:
+            file = self._path.stat().st_ino
+        except FileNotFoundError:
+            self.close()
+            return Stored()
+        if self._database is None or file != self._file:
+            self.close()
+            self._database = sqlite3.connect(self._path, isolation_level=None)
+            self._file = file
+        version = int(self._database.execute("PRAGMA data_version").fetchone()[0])
+        if version == self._version:
+            return before
+        self._version = version
+        row = self._database.execute(_SESSION).fetchone()
+        queued = dict(self._database.execute(_QUEUED).fetchall())
+        generation, owner, ended, wrap, locked, sealed = row
+        same = before.generation == generation and before.owner == owner
+        tokens = before.tokens if same else None
+        if tokens is None and owner and wrap:
+            key = device_key()
+            tokens = _unseal(owner, wrap, sealed, key) if key else None
+        return Stored(generation, owner, ended, wrap is not None, bool(locked), queued, tokens)
+
+    def close(self) -> None:
+        """Until the next look."""
+        if self._database is not None:
+            self._database.close()
+        self._database, self._version = None, -1
+
+
+def _unseal(owner: bytes, wrap: bytes, sealed: bytes | None, device_key: bytes) -> Tokens | None:
+    for key in (device_key, *thief.derived(device_key)):
+        vault = thief.unseal(key, wrap, thief.context("session", b"", owner, "wrap_device"))
+        if vault is None:
+            continue
+        plain = thief.unseal(vault, sealed, thief.context("session", b"", owner, "tokens"))
+        if plain is None:
+            return None
+        value = json.loads(plain)
+        return Tokens(value["user_id"], value["access_token"], value["refresh_token"])
+    return None
+
+
+def queued_in(path: Path) -> int:
+    """How many items lie in a file that was set aside."""
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        return int(database.execute("SELECT count(*) FROM queue").fetchone()[0])

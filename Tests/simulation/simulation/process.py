@@ -1,0 +1,155 @@
+"""A process of the app: an open Holdfast whose every call is watched and written down."""
+
+from __future__ import annotations
+
+import json
+import select
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from holdfast import Holdfast, HoldfastError
+from holdfast.handle import encode
+
+from .network import Answer, Flight
+
+if TYPE_CHECKING:
+    from .device import Device
+
+Json = dict[str, Any]
+#: Calls that tell nothing about what the process may see and do.
+SILENT = {"clock_set"}
+
+
+class Process(Holdfast):
+    """Knows what its host knows: the requests under way, when to poll, and what is shown."""
+
+    def __init__(self, device: Device) -> None:
+        """Open the device's folder in a process of its own."""
+        self.device = device
+        self.world = device.world
+        self.pid = self.world.machine.new_process()
+        self.flights: list[Flight] = []
+        self.shown: Json | None = None
+        #: A `wait` was shown: since when, and how long it may last, by the monotonic clock.
+        self.waiting: tuple[int, int] | None = None
+        #: When to poll again, by the monotonic clock; None: when the descriptor says so.
+        self.due: int | None = None
+        self.ack: int | None = None
+        self.is_open = False
+        #: Changes whenever something happened that a poll may have to do with.
+        self.polls_in_a_row = 0
+        self._clock_ms: tuple[int, int, str] | None = None
+        with self._inside():
+            super().__init__(cast(Any, device.config), device.keychain, library=self.world.library)
+        self.is_open = True
+        self.due = device.monotonic_ms
+        self.world.trace.note(f"{self} open {json.dumps(self.opened)}")
+
+    @classmethod
+    def start(cls, device: Device) -> Self | None:
+        """Open; None when the files cannot be opened now."""
+        try:
+            return cls(device)
+        except HoldfastError as error:
+            device.world.trace.note(f"{device.name} open: {error.code}")
+            device.world.watch.refused(None, "open", error)
+            return None
+
+    def __str__(self) -> str:
+        """The same in every run."""
+        return f"{self.device.name}.{self.pid % 1000}"
+
+    def _inside(self) -> Any:  # noqa: ANN401 - a context manager
+        device = self.device
+        return self.world.machine.inside(self.pid, device.wall_ms, device.monotonic_ms, device.boot)
+
+    # Calls ----------------------------------------------------------------------------------------
+
+    def _call(self, name: str, request: Mapping[str, Any] | None) -> object:
+        if name not in SILENT:
+            self._set_clock()
+        sent = None if request is None else encode(request)
+        watch = self.world.watch
+        watch.before(self, name, dict(request or {}))
+        with self._inside():
+            status, reply = self.library.call(name, self._handle, sent)
+        if name not in SILENT:
+            self.world.calls += 1
+            text = (reply or b"").decode()
+            self.world.trace.note(f"{self} {name} {(sent or b'').decode()} -> {status} {text}")
+        try:
+            value = self._decode(name, status, reply)
+        except HoldfastError as error:
+            watch.refused(self, name, error, dict(request or {}))
+            raise
+        watch.answered(self, name, dict(request or {}), value)
+        return value
+
+    def _set_clock(self) -> None:
+        device = self.device
+        time = (device.wall_ms, device.monotonic_ms, device.boot)
+        if time != self._clock_ms:
+            self._clock_ms = time
+            self.clock_set({"now_ms": time[0], "monotonic_ms": time[1], "boot_id": time[2]})
+
+    def ask(self, name: str, request: Json | None = None) -> Json | None:
+        """Call an operation by name; None when it was refused (which the watch has judged)."""
+        try:
+            return cast(Json, self._call(name, request))
+        except HoldfastError:
+            return None
+
+    # The host's loop ------------------------------------------------------------------------------
+
+    def is_signalled(self) -> bool:
+        """Whether the descriptor says that there is something to poll."""
+        with self._inside():
+            descriptor = self.wake_fd()
+        return bool(select.select([descriptor], [], [], 0)[0])
+
+    def wait_is_over(self) -> bool:
+        """What a worker thread's holdfast_wait() says, without waiting."""
+        with self._inside():
+            return self.wait(0)
+
+    def round(self) -> None:
+        """Poll once; the requests are then on their way."""
+        self._set_clock()
+        polled = self.ask("poll", None if self.ack is None else {"ack": self.ack})
+        now = self.device.monotonic_ms
+        if polled is None:
+            self.due = now + 1000
+            return
+        wake = polled["wake_in_ms"]
+        self.due = None if wake is None else now + wake
+        for event in polled["events"]:
+            self.ack = max(self.ack or 0, event["seq"])
+        for request in polled["requests"]:
+            self.flights.append(Flight(request["id"], request, self.world.now_ms))
+        self.world.watch.polled(self, polled)
+
+    def hand_over(self, flight: Flight, answer: Answer) -> None:
+        """The answer to a request has come."""
+        flight.answered += 1
+        self.world.watch.handed(self, flight.request, answer)
+        self.ask("complete", {"id": flight.number, **answer})
+
+    # The end --------------------------------------------------------------------------------------
+
+    def die(self) -> None:
+        """No call is made any more. The handle is given back when the world ends."""
+        self.is_open = False
+        self.world.machine.end_process(self.pid)
+        self.world.trace.note(f"{self} killed")
+
+    def give_back(self) -> None:
+        """The handle, once nothing of it matters any more. (A handle belongs to its process.)"""
+        with self._inside():
+            self.close()
+
+    def end(self) -> None:
+        """Close in order."""
+        self.is_open = False
+        self.give_back()
+        self.world.machine.end_process(self.pid)
+        self.world.trace.note(f"{self} closed")

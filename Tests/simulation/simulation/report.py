@@ -1,0 +1,82 @@
+"""Runs seeds in this process, and says what became of them."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from holdfast import Library
+
+from .actions import Action
+from .run import Outcome, planned, play
+from .shrink import shrink
+
+#: How much of a failing run is shown.
+LINES = 120
+
+
+class Runner:
+    """One library, many seeds."""
+
+    def __init__(self, path: Path, flavour: str, *, as_json: bool) -> None:
+        """Load the library at `path`."""
+        self.library = Library(path)
+        self.flavour = flavour
+        self.as_json = as_json
+
+    def run(self, seeds: Iterable[int], *, go_on: bool) -> int:
+        """Each seed in turn; a failing one is shrunk and shown. 1 when there was one."""
+        started, count, failed, calls = time.monotonic(), 0, 0, 0
+        for seed in seeds:
+            outcome = play(seed, self.library)
+            count += 1
+            calls += outcome.calls
+            if self.as_json:
+                self._line(outcome)
+            if outcome.rule is not None:
+                failed += 1
+                self._explain(outcome)
+                if not go_on:
+                    break
+        if not self.as_json:
+            took = time.monotonic() - started
+            print(f"{count} seeds, {failed} failed, {calls} calls, {took:.1f} s ({self.flavour})")
+        return 1 if failed else 0
+
+    def _line(self, outcome: Outcome) -> None:
+        value = {
+            "seed": outcome.seed, "digest": outcome.digest, "rule": outcome.rule,
+            "calls": outcome.calls, "actions": len(outcome.actions),
+        }  # fmt: skip
+        print(json.dumps(value), flush=True)
+
+    def _explain(self, outcome: Outcome) -> None:
+        steps = list(enumerate(outcome.actions))
+
+        def fails(kept: list[tuple[int, Action]]) -> bool:
+            return play(outcome.seed, self.library, [s for _, s in kept]).rule == outcome.rule
+
+        few = shrink(steps, fails)
+        last = play(outcome.seed, self.library, [step for _, step in few], keep=True)
+        print(f"\nseed {outcome.seed} fails: {last.detail}", file=sys.stderr)
+        print(f"{len(few)} of {len(steps)} actions are enough:", file=sys.stderr)
+        for number, step in few:
+            print(f"  {number}: {step}", file=sys.stderr)
+        keep = ",".join(str(number) for number, _ in few)
+        print(
+            f"replay: make replay SEED={outcome.seed} KEEP={keep} FLAVOUR={self.flavour}\n",
+            file=sys.stderr, flush=True,
+        )  # fmt: skip
+
+    def replay(self, seed: int, keep: list[int] | None) -> int:
+        """One seed, or some of its actions, with everything that happens."""
+        steps = planned(seed)
+        chosen = steps if keep is None else [steps[number] for number in keep]
+        outcome = play(seed, self.library, chosen, keep=True)
+        print("\n".join(outcome.lines or []))
+        print(outcome.detail or "all is well")
+        print(f"digest {outcome.digest}")
+        return 1 if outcome.rule else 0

@@ -1,0 +1,83 @@
+"""One seed, from the beginning to the end."""
+
+from __future__ import annotations
+
+import functools
+import random
+import shutil
+import tempfile
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast import Holdfast, Library
+
+from . import actions
+from .actions import Action
+from .finish import finish
+from .trace import Trace
+from .watch import Violation
+from .world import URL, World
+
+#: Where the devices' files lie: memory, since nothing here is about disks.
+MEMORY = Path("/dev/shm")
+
+
+@dataclass
+class Outcome:
+    """What became of a run."""
+
+    seed: int
+    actions: list[Action]
+    digest: str
+    calls: int
+    #: The rule that was broken, and how; None: all is well.
+    rule: str | None = None
+    detail: str = ""
+    lines: list[str] | None = None
+
+
+def planned(seed: int) -> list[Action]:
+    """The actions of a seed."""
+    return actions.draw(seed, random.Random(f"length {seed}").choice((15, 40, 80)))
+
+
+@functools.cache
+def warm_up(library: Library) -> None:
+    """What the library and libsodium do once in a process must not be part of a run."""
+    with tempfile.TemporaryDirectory() as folder:
+        backend = {"url": URL, "api_key": "none"}
+        Holdfast({"data_dir": folder, "backend": backend}, library=library).close()
+
+
+def play(
+    seed: int, library: Library, steps: list[Action] | None = None, *, keep: bool = False
+) -> Outcome:
+    """Run it. With `steps`, these instead of the seed's own actions."""
+    warm_up(library)
+    steps = planned(seed) if steps is None else steps
+    place = MEMORY if MEMORY.is_dir() else None
+    folder = Path(tempfile.mkdtemp(prefix="holdfast-world-", dir=place))
+    trace = Trace(keep=keep)
+    world: World | None = None
+    rule, detail = None, ""
+    try:
+        world = World(seed, library, folder, trace)
+        for step in steps:
+            actions.perform(world, step)
+        finish(world)
+        world.close()
+    except Violation as violation:
+        rule, detail = violation.rule, str(violation)
+    except Exception as error:
+        rule, detail = f"crash: {type(error).__name__}", traceback.format_exc()
+    finally:
+        if world is not None and rule is not None:
+            for device in world.devices:
+                device.give_back()
+        shutil.rmtree(folder, ignore_errors=True)
+    calls = world.calls if world is not None else 0
+    if rule is not None:
+        trace.note(f"!! {detail}")
+    lines = [line.replace(str(folder), "FOLDER") for line in trace.lines] if keep else None
+    return Outcome(seed, steps, trace.digest(), calls, rule, detail, lines)

@@ -1,0 +1,434 @@
+"""The invariants: what must be true after every step, whatever the world did."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.parse
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from local_supabase import jwt
+
+from . import peek
+from .ledger import HELD, SET_ASIDE
+
+if TYPE_CHECKING:
+    from holdfast import HoldfastError
+
+    from .device import Device
+    from .network import Answer
+    from .process import Process
+    from .world import World
+
+Json = dict[str, Any]
+
+#: Proofs that a session has ended, by endpoint: (status, code).
+TERMINAL_REFRESH = {
+    "refresh_token_not_found", "refresh_token_already_used", "session_not_found",
+    "session_expired", "user_banned", "validation_failed",
+}  # fmt: skip
+TERMINAL_USER = {"session_not_found", "user_not_found", "user_banned"}
+#: Calls that show or change what only a user who is present may see.
+DATA = {
+    "org_list", "org_select", "queue_add", "queue_list", "queue_get", "queue_edit", "queue_cancel",
+    "queue_retry", "queue_export", "contact_search", "contact_get", "summary_get", "sync_now",
+    "sync_status",
+}  # fmt: skip
+#: Errors that a host must be able to live with; any other is a defect.
+EXPECTED = {
+    "clock.not_manual", "keystore.failed", "keystore.key_lost", "keystore.locked",
+    "org.disabled", "org.none", "org.not_a_member", "org.revoked", "org.unknown_role",
+    "queue.id_taken", "queue.in_flight", "queue.not_found", "queue.unknown_dependency",
+    "session.confirm_unsent", "session.locked", "session.none", "sign_in.expired",
+    "sign_in.foreign_callback", "sign_in.state_mismatch", "contact.not_found",
+}  # fmt: skip
+#: So many polls within a minute are a busy loop, requests and events included.
+MOST_POLLS = 400
+MOST_REFRESHES = 12
+MINUTE = 60_000
+#: An item's id in a body: other ids stand there too, but not as `id`.
+ID = r'"id": ?"([0-9a-f-]{36})"'
+
+
+class Violation(AssertionError):  # noqa: N818 - what it is called in the field
+    """An invariant does not hold."""
+
+    def __init__(self, rule: str, detail: str) -> None:
+        """`rule` names the invariant; shrinking keeps it the same."""
+        super().__init__(f"{rule}: {detail}")
+        self.rule = rule
+
+
+class Watch:
+    """Sees every call, request, answer and stored row."""
+
+    def __init__(self, world: World) -> None:
+        """Nothing was seen yet."""
+        self.world = world
+        self._before: peek.Stored = peek.Stored()
+        self._biometric_loads = 0
+        self._notes: dict[str, str] = {}
+        self._seen_rows = 0
+        self._polls: dict[str, deque[int]] = {}
+        self._refreshes: dict[str, deque[int]] = {}
+        #: Tokens that came to a device, for the search for secrets.
+        self.secrets: dict[str, None] = {}
+
+    # Calls ----------------------------------------------------------------------------------------
+
+    def before(self, process: Process, name: str, request: Json) -> None:
+        """A call is about to be made."""
+        device = process.device
+        self._before = device.stored
+        self._biometric_loads = device.keychain.calls["load", "biometric"]
+
+    def answered(self, process: Process, name: str, request: Json, reply: Json) -> None:
+        """A call has succeeded."""
+        if name == "clock_set":
+            return
+        after = self._look(process, name, request, reply)
+        if name in DATA and not self._before.usable and not after.usable:
+            raise Violation("nothing is shown while locked", f"{process} {name} answered")
+        released = process.device.keychain.calls["load", "biometric"] > self._biometric_loads
+        if name == "session_unlock" and released and after.usable:
+            process.device.locked_by_user = False
+            process.device.away = None
+        decision = reply.get("decision", reply)
+        if "screen" in decision:
+            self._shown(process, name, decision, after)
+        if name in {"session_resume", "session_foreground"}:
+            self._returned(process, reply)
+
+    def refused(
+        self, process: Process | None, name: str, error: HoldfastError, request: Json | None = None
+    ) -> None:
+        """A call has failed."""
+        if process is not None:
+            self._look(process, name, request or {}, None)
+        if error.code not in EXPECTED:
+            raise Violation("no unexpected error", f"{process} {name}: {error.code} {error}")
+
+    def _look(self, process: Process, name: str, request: Json, reply: Json | None) -> peek.Stored:
+        device = process.device
+        before = self._before
+        aside = [path for path in device.keyless_files() if path.name not in device.set_aside]
+        if aside:
+            self._quarantined(device, [path.name for path in aside], aside)
+            device.stored = before = peek.Stored()
+        after = device.look()
+        self._session_changed(process, name, request, before, after, bool(aside))
+        self._queue(device, after)
+        return after
+
+    def _quarantined(self, device: Device, names: list[str], paths: list[Any]) -> None:
+        if not device.key_was_denied:
+            raise Violation("no file is set aside without a cause", f"{device.name}: {names}")
+        device.set_aside |= set(names)
+        waiting = device.world.ledger.of(device.name)
+        kept = sum(peek.queued_in(path) for path in paths)
+        unsent = [e for e in waiting if e.id not in device.world.stored_ids(e.kind)]
+        if kept < len(unsent):
+            raise Violation("nothing acknowledged is lost", f"{kept} of {len(unsent)} set aside")
+        for entry in waiting:
+            entry.state = SET_ASIDE
+        device.users = {}
+        self._leave(device)
+
+    # The session ----------------------------------------------------------------------------------
+
+    def _session_changed(
+        self, process: Process, name: str, request: Json,
+        before: peek.Stored, after: peek.Stored, is_new_file: bool,
+    ) -> None:  # fmt: skip
+        device = process.device
+        if before.owner and not after.owner and not is_new_file and name != "session_logout":
+            self._ended(process, name, request, before, after)
+        if after.owner is None:
+            self._leave(device)
+        if after.tokens is None or after.tokens is before.tokens:
+            return
+        if not before.usable and before.owner == after.owner and name == "session_unlock":
+            loads = device.keychain.calls["load", "biometric"]
+            if not before.readable and loads == self._biometric_loads:
+                raise Violation("only the biometric key unlocks", str(process))
+        claims = claims_of(after.tokens.access)
+        self.secrets |= {after.tokens.access: None, after.tokens.refresh: None}
+        assert after.owner is not None
+        device.users[after.owner] = after.tokens.user
+        if claims["sub"] != after.tokens.user:
+            raise Violation("a session is of its user", f"{claims['sub']} {after.tokens.user}")
+        if claims["session_id"] != device.session:
+            self._leave(device)
+            device.session = claims["session_id"]
+            device.former.discard(claims["session_id"])
+            device.locked_by_user = False
+            device.away = None
+
+    def _leave(self, device: Device) -> None:
+        if device.session is not None:
+            device.former.add(device.session)
+        device.session = None
+        device.locked_by_user = False
+        device.away = None
+
+    def _ended(
+        self, process: Process, name: str, request: Json, before: peek.Stored, after: peek.Stored
+    ) -> None:
+        """The session was cleared without a logout: there must be a proof, and of this session."""
+        device = process.device
+        flight = next((f for f in process.flights if f.number == request.get("id")), None)
+        if name != "complete" or flight is None or not is_terminal(flight.request, request):
+            detail = f"{process} {name} {json.dumps(request)[:400]}"
+            raise Violation("no sign-out without a terminal answer", detail)
+        about = self.world.session_of(flight.request)
+        if about != device.session:
+            raise Violation("a late answer ends no other session", f"{about} {device.session}")
+        sent = json.loads(flight.request["body"] or "{}").get("refresh_token")
+        if sent is not None and before.tokens is not None and sent != before.tokens.refresh:
+            raise Violation("an older token's refusal ends nothing", str(process))
+        if after.ended is None:
+            raise Violation("the end of a session is remembered", str(process))
+
+    # The queue ------------------------------------------------------------------------------------
+
+    def _queue(self, device: Device, after: peek.Stored) -> None:
+        """Every acknowledged item is here or at the server, and nothing else is here."""
+        by_user: dict[str, int] = {}
+        for owner, count in after.queued.items():
+            user = device.users.get(owner)
+            if user is None:
+                raise Violation("nothing unknown is queued", f"{device.name}: {count} items")
+            by_user[user] = by_user.get(user, 0) + count
+        for user in self.world.people:
+            held = self.world.ledger.of(device.name, user)
+            unsent = sum(entry.id not in self.world.stored_ids(entry.kind) for entry in held)
+            there = by_user.get(user, 0)
+            # An item that is just being acknowledged, or taken back, may be counted one too many.
+            if not unsent - self.world.slack <= there <= len(held) + self.world.slack:
+                detail = f"{device.name}: {there} queued, {unsent} unsent of {len(held)} held"
+                raise Violation("nothing acknowledged is lost", detail)
+
+    def row_check(self) -> None:
+        """Rows that were stored since the last look, each against what was acknowledged."""
+        stored = self.world.server.database.stored
+        rows = list(stored.items())
+        if len(rows) < self._seen_rows:
+            raise Violation("rows stay", "the server has fewer rows than before")
+        for item, row in rows[self._seen_rows :]:
+            self._row(str(item), row)
+        self._seen_rows = len(rows)
+
+    def _row(self, item: str, row: Json) -> None:
+        entries = [e for e in self.world.ledger.with_id(item) if e.owner == row["user_id"]]
+        if not entries:
+            raise Violation("only what was acknowledged is stored", f"{item} {row['user_id']}")
+        if not any(e.org == row["org_id"] for e in entries):
+            raise Violation("a row is in its organisation", f"{item} {row['org_id']}")
+        payloads = [payload for e in entries for payload in e.payloads]
+        fits = any(p["minutes"] == row["minutes"] and p["note"] == row["note"] for p in payloads)
+        if not fits:
+            raise Violation("a row is as the user wrote it", item)
+        other = self._notes.setdefault(str(row["note"]), item)
+        if other != item:
+            raise Violation("no item is stored twice", f"{other} {item}")
+
+    # Screens --------------------------------------------------------------------------------------
+
+    def _shown(self, process: Process, name: str, decision: Json, after: peek.Stored) -> None:
+        device = process.device
+        screen, reason = decision["screen"], decision["reason"]
+        if screen in {"home", "select_org"} and not after.usable:
+            raise Violation("no home while locked", f"{process} {name}: {screen} {reason}")
+        if screen == "home" and device.locked_by_user:
+            raise Violation("no home while locked", f"{process} {name}: the user has locked")
+        if reason == "session_ended" and after.owner is not None:
+            self._past_limit(device)
+        if screen == "home":
+            org = decision["org"]["id"]
+            if (device.stored.tokens is not None) and org not in self.world.orgs_of(
+                device.stored.tokens.user
+            ):
+                raise Violation("home is in an organisation of the user's", f"{process} {org}")
+        if name == "route_check":
+            return
+        process.shown = decision
+        process.waiting = None
+        if screen == "wait":
+            deadline = decision["deadline_ms"]
+            if deadline is not None:
+                process.waiting = (device.monotonic_ms, deadline - device.wall_ms)
+
+    def _past_limit(self, device: Device) -> None:
+        """An offline limit that has passed ends nothing, but asks for a sign-in."""
+        if self.world.longest_sleep_ms < 1_000_000_000:
+            raise Violation(
+                "no sign-out without a terminal answer", f"{device.name}: shown as ended"
+            )
+
+    def _returned(self, process: Process, decision: Json) -> None:
+        device = process.device
+        if device.away is None or device.session is None:
+            return
+        since, boot = device.away
+        is_long = boot == device.boot and device.monotonic_ms - since > 300_000
+        if is_long and decision["screen"] in {"home", "select_org"}:
+            raise Violation("the background time-out locks", f"{process}: {decision['reason']}")
+
+    # The loop -------------------------------------------------------------------------------------
+
+    def polled(self, process: Process, polled: Json) -> None:
+        """What a poll has brought."""
+        device = process.device
+        for event in polled["events"]:
+            self._event(process, event)
+        for request in polled["requests"]:
+            self._request(process, request)
+        now = device.monotonic_ms
+        if process.waiting is not None:
+            since, limit = process.waiting
+            if now - since > max(limit, 0) + 1000:
+                raise Violation(
+                    "every wait is resolved", f"{process} {json.dumps(process.shown)[:300]}"
+                )
+        wake = polled["wake_in_ms"]
+        if wake is not None and wake < 0:
+            raise Violation("wake_in_ms is not in the past", f"{process} {wake}")
+        if not polled["events"] and not polled["requests"] and wake == 0:
+            process.polls_in_a_row += 1
+        else:
+            process.polls_in_a_row = 0
+        if process.polls_in_a_row > 3:
+            raise Violation("wake_in_ms is not in the past", f"{process} is busy for nothing")
+        self._bounded(self._polls, str(process), MOST_POLLS, "no busy loop")
+
+    def _bounded(self, table: dict[str, deque[int]], who: str, most: int, rule: str) -> None:
+        seen = table.setdefault(who, deque())
+        seen.append(self.world.now_ms)
+        while seen[0] < self.world.now_ms - MINUTE:
+            seen.popleft()
+        if len(seen) > most:
+            raise Violation(rule, f"{who}: {len(seen)} within a minute")
+
+    def _event(self, process: Process, event: Json) -> None:
+        if event["type"] == "decision":
+            self._shown(process, "event", event["decision"], process.device.stored)
+        if event["type"] == "contact" and not process.device.stored.usable:
+            raise Violation("nothing is shown while locked", f"{process}: a contact")
+        if event["type"] == "session_ended" and process.device.world.terminal_answers == 0:
+            raise Violation("no sign-out without a terminal answer", f"{process}: event")
+
+    def _request(self, process: Process, request: Json) -> None:
+        device, stored = process.device, process.device.stored
+        purpose = request["purpose"]
+        session = self.world.session_of(request)
+        if purpose == "refresh":
+            self._bounded(self._refreshes, device.name, MOST_REFRESHES, "no refresh storm")
+            self._alone(process, request)
+        if purpose == "sign_in":
+            return
+        if purpose == "revoke":
+            if session == device.session:
+                raise Violation("only what was left is revoked", f"{process} {session}")
+            return
+        if not stored.usable:
+            raise Violation("nothing is asked for while locked", f"{process} {purpose}")
+        if session is None or session != device.session:
+            raise Violation("no request with another session's token", f"{process} {purpose}")
+        bearer = bearer_of(request)
+        if bearer is not None:
+            self._owner(process, request, claims_of(bearer)["sub"])
+
+    def _alone(self, process: Process, request: Json, ids: frozenset[str] = frozenset()) -> None:
+        """No other living process of the device is at the same thing."""
+        device = process.device
+        if device.clock_jumped:
+            return
+        for other in device.alive:
+            for flight in () if other is process else other.flights:
+                same = flight.request["purpose"] == request["purpose"]
+                age = self.world.now_ms - flight.since_ms
+                if not same or flight.answered or age >= flight.request["timeout_ms"]:
+                    continue
+                if ids and not ids & set(re.findall(ID, flight.request["body"] or "")):
+                    continue
+                raise Violation("one process at a time", f"{process} {other} {request['purpose']}")
+
+    def _owner(self, process: Process, request: Json, user: str) -> None:
+        """What is sent with this user's token must be this user's."""
+        device = process.device
+        stored = device.stored.tokens
+        if stored is not None and stored.user != user:
+            raise Violation("no request with the wrong user's token", f"{process} {user}")
+        url = urllib.parse.unquote(request["url"])
+        named = re.search(r"user_id=eq\.([0-9a-f-]{36})", url)
+        if named and named[1] != user:
+            raise Violation("no request with the wrong user's token", f"{process} {url}")
+        if request["purpose"] != "upload":
+            return
+        if request["method"] == "GET":
+            rows = [{"id": item} for item in re.findall(r"[0-9a-f-]{36}", url)]
+        else:
+            body = json.loads(request["body"])
+            rows = body["items"] if isinstance(body, dict) else body
+        ids = [row["id"] for row in rows]
+        if ids != sorted(ids):
+            raise Violation("a batch is sorted by id", f"{process}")
+        if request["method"] == "POST":
+            self._alone(process, request, frozenset(ids))
+        for row in rows:
+            entry = self.world.ledger.get(device.name, row["id"])
+            if entry is None or entry.owner != user or row.get("user_id", user) != user:
+                raise Violation("no request with the wrong user's token", f"{process} {row}")
+            if row.get("org_id", entry.org) != entry.org:
+                raise Violation("a row is in its organisation", f"{process} {row}")
+            if entry.state != HELD:
+                raise Violation("what was taken back is not sent", f"{process} {row}")
+
+    def contacts(self, process: Process, found: list[Json]) -> None:
+        """What a search has found is of the organisation that is open, and was never withheld."""
+        tokens = process.device.stored.tokens
+        orgs = self.world.orgs_of(tokens.user) if tokens else []
+        rows = self.world.server.database.rows["contacts"]
+        for contact in found:
+            row = rows.get(contact["id"])
+            if row is not None and row["org_id"] not in orgs:
+                raise Violation("contacts are of one's own organisations", f"{process} {contact}")
+            if {"phone", "address", "national_id"} & set(contact):
+                raise Violation("withheld columns are not cached", f"{process} {contact}")
+
+    # Answers --------------------------------------------------------------------------------------
+
+    def handed(self, process: Process, request: Json, answer: Answer) -> None:
+        """An answer is about to be handed over."""
+        if is_terminal(request, answer):
+            self.world.terminal_answers += 1
+
+
+def bearer_of(request: Json) -> str | None:
+    """The access token of a request."""
+    headers = {name.lower(): value for name, value in request["headers"].items()}
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    return token if scheme == "Bearer" else None
+
+
+def claims_of(token: str) -> Json:
+    """What an access token says."""
+    return dict(json.loads(jwt.decode_bytes(token.split(".")[1])))
+
+
+def is_terminal(request: Json, answer: Answer) -> bool:
+    """Whether the answer is on the closed list: judged here anew, not by the library."""
+    try:
+        body = json.loads(answer.get("body") or "")
+    except (TypeError, ValueError):
+        return False
+    if not isinstance(body, dict):
+        return False
+    code = body.get("error_code") or body.get("code")
+    if "/token?grant_type=refresh_token" in request["url"]:
+        old = body.get("error") == "invalid_grant"
+        return answer["status"] == 400 and (code in TERMINAL_REFRESH or old)
+    if request["url"].endswith("/auth/v1/user"):
+        return answer["status"] == 403 and code in TERMINAL_USER
+    return False

@@ -1,0 +1,241 @@
+"""The world: people, organisations, devices, a server, and the time that they share."""
+
+from __future__ import annotations
+
+import json
+import random
+import urllib.parse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from holdfast import Library
+from local_supabase.messages import Request
+
+from memory_supabase import MemoryServer
+
+from . import network
+from .device import Device
+from .ledger import Ledger
+from .machine import Machine
+from .network import Answer, Flight
+from .process import Process
+from .trace import Trace
+from .watch import Violation, Watch, bearer_of, claims_of
+
+Json = dict[str, Any]
+
+#: When every world begins: 2027-01-15T08:00:00Z.
+BEGIN_MS = 1_800_000_000_000
+URL = "http://backend.example"
+PASSWORD = "correct-horse-battery"
+PEOPLE = 3
+ORGANIZATIONS = 3
+DEVICES = 2
+ROLES = ("peer_mentor", "coordinator", "org_admin")
+#: A day of a world takes fewer rounds than this, or something runs in circles.
+MOST_ROUNDS = 3000
+
+
+class World:
+    """Everything there is, and how it goes on. All chance comes from `seed`."""
+
+    url = URL
+
+    def __init__(self, seed: int, library: Library, folder: Path, trace: Trace) -> None:
+        """A new world in which nobody has signed in yet."""
+        self.seed = seed
+        self.library = library
+        self.folder = folder
+        self.trace = trace
+        self.machine = Machine()
+        self.machine.seed(seed)
+        self.live_before = library.live()
+        self.now_ms = BEGIN_MS
+        self.calls = 0
+        self.slack = 0
+        #: How often something goes wrong on the way, from 0 to 1.
+        self.roughness = 0.1
+        self.longest_sleep_ms = 0
+        self.terminal_answers = 0
+        #: How often a membership or an organisation has changed.
+        self.access_changes = 0
+        self.ledger = Ledger()
+        self.watch = Watch(self)
+        chance = random.Random(f"world {seed}")
+        self.server = MemoryServer(lambda: self.now_ms / 1000, random.Random(f"server {seed}"))
+        control = self.server.control
+        control.set(jwt_lifetime=chance.choice((300, 3600)))
+        self.orgs = [control.add_org(f"Forening {n} {seed:x}") for n in range(ORGANIZATIONS)]
+        self.people: dict[str, str] = {}
+        self.memberships: dict[tuple[str, str], str] = {}
+        for number in range(PEOPLE):
+            email = f"person{number}@example.org"
+            user = control.add_user(email, PASSWORD)
+            self.people[user] = email
+            for org in self.orgs:
+                if chance.random() < 0.6 or org == self.orgs[number]:
+                    role = chance.choice(ROLES)
+                    self.memberships[user, org] = role
+                    control.set_membership(user, org, role=role)
+        for org in self.orgs:
+            control.seed_contacts(org, chance.randrange(0, 4))
+        self.devices = [Device(self, f"phone{n}", chance) for n in range(DEVICES)]
+        for device in self.devices:
+            device.start()
+
+    # Looking --------------------------------------------------------------------------------------
+
+    def stored_ids(self, kind: str) -> dict[str, Any]:
+        """What the server has, by id."""
+        return self.server.database.rows["activities" if kind == "activity" else "contacts"]
+
+    def orgs_of(self, user: str) -> list[str]:
+        """Every organisation that the user was ever let into."""
+        return [org for (who, org) in self.memberships if who == user]
+
+    def session_of(self, request: Json) -> str | None:
+        """Whose session a request speaks for."""
+        bearer = bearer_of(request)
+        if bearer is not None:
+            return str(claims_of(bearer)["session_id"])
+        if "grant_type=refresh_token" in request["url"]:
+            token = json.loads(request["body"])["refresh_token"]
+            return self.server.auth.sessions.of_token.get(token)
+        return None
+
+    @contextmanager
+    def in_doubt(self, items: int = 1) -> Iterator[None]:
+        """While a call changes what is held, the book may be behind by so many items."""
+        self.slack = items
+        try:
+            yield
+        finally:
+            self.slack = 0
+
+    def processes(self) -> list[Process]:
+        """Those that live, on all devices."""
+        return [process for device in self.devices for process in device.alive]
+
+    # The network ----------------------------------------------------------------------------------
+
+    def serve(self, request: Json, online: bool = True) -> Answer:
+        """The server acts and answers."""
+        parts = urllib.parse.urlsplit(request["url"])
+        headers = tuple((name.lower(), value) for name, value in request["headers"].items())
+        body = (request["body"] or "").encode()
+        reply = self.server.handle(
+            Request(request["method"], parts.path, parts.query, headers, body, URL)
+        )
+        self.watch.row_check()
+        self.trace.note(f"server {request['method']} {parts.path} -> {reply.status}")
+        return {
+            "status": reply.status,
+            "headers": {name.lower(): value for name, value in reply.headers.items()},
+            "body": reply.body.decode(),
+        }
+
+    def _plan(self, process: Process, flight: Flight, chance: random.Random) -> None:
+        """Decide what becomes of a request."""
+        device = process.device
+        if not device.online:
+            flight.fate = network.Fate(None, 20, {"error": "offline"})
+        else:
+            flight.fate = network.fate(
+                chance, flight.request["purpose"], self.roughness, self.now_ms / 1000
+            )
+        start = max(flight.since_ms, self.now_ms)
+        there, back = flight.fate.there, flight.fate.back
+        flight.reaches_ms = None if there is None else start + there
+        if back is not None:
+            flight.returns_ms = start + (there or 0) + back
+        elif chance.random() < 0.7:
+            # The host's own time-out.
+            flight.returns_ms = start + flight.request["timeout_ms"]
+            flight.answer = {"error": "timeout"}
+
+    def _reach(self, flight: Flight) -> None:
+        flight.reached = True
+        assert flight.fate is not None
+        answer = network.harmed(self.serve(flight.request), flight.fate.harm)
+        if flight.answer is None:
+            flight.answer = flight.fate.instead or answer
+
+    def _return(self, process: Process, flight: Flight) -> None:
+        assert flight.fate is not None
+        answer = flight.answer or flight.fate.instead or {"error": "timeout"}
+        process.hand_over(flight, answer)
+        if flight.fate.again is not None and flight.answered == 1:
+            flight.returns_ms = self.now_ms + flight.fate.again
+        else:
+            process.flights.remove(flight)
+
+    # Time -----------------------------------------------------------------------------------------
+
+    def sleep(self, duration_ms: int) -> None:
+        """Time passes, and no app runs. Requests on their way arrive late."""
+        self.longest_sleep_ms = max(self.longest_sleep_ms, duration_ms)
+        self.now_ms += duration_ms
+
+    def run(self, duration_ms: int, chance: random.Random) -> None:
+        """Hosts do what they must, by the descriptor and `wake_in_ms` alone, until time is up."""
+        end = self.now_ms + duration_ms
+        for _ in range(MOST_ROUNDS):
+            if self._work_now(chance):
+                continue
+            upcoming = self._next_event()
+            if upcoming is None or upcoming > end:
+                break
+            self.now_ms = max(self.now_ms, upcoming)
+        else:
+            raise Violation("no busy loop", f"{MOST_ROUNDS} rounds in {duration_ms} ms")
+        self.now_ms = max(self.now_ms, end)
+
+    def _work_now(self, chance: random.Random) -> bool:
+        """One thing that is due at this moment; False when nothing is."""
+        for process in self.processes():
+            for flight in process.flights:
+                if flight.fate is None:
+                    self._plan(process, flight, chance)
+        for process in [p for d in self.devices for p in (*d.alive, *d.killed)]:
+            for flight in process.flights:
+                if flight.reaches_ms is not None and not flight.reached:
+                    if self._is_past(flight.reaches_ms):
+                        self._reach(flight)
+                        return True
+                elif process.is_open and self._is_past(flight.returns_ms):
+                    self._return(process, flight)
+                    return True
+        for process in self.processes():
+            is_due = process.due is not None and process.due <= process.device.monotonic_ms
+            if is_due or process.is_signalled():
+                process.round()
+                return True
+        return False
+
+    def _is_past(self, moment_ms: int | None) -> bool:
+        return moment_ms is not None and moment_ms <= self.now_ms
+
+    def _next_event(self) -> int | None:
+        times = []
+        for process in self.processes():
+            if process.due is not None:
+                times.append(process.device.booted_ms + process.due)
+        for process in [p for d in self.devices for p in (*d.alive, *d.killed)]:
+            for flight in process.flights:
+                if flight.reaches_ms is not None and not flight.reached:
+                    times.append(flight.reaches_ms)
+                elif process.is_open and flight.returns_ms is not None:
+                    times.append(flight.returns_ms)
+        return min(times, default=None)
+
+    # The end --------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Give every handle back, those of killed processes too."""
+        for device in self.devices:
+            device.give_back()
+        live = self.library.live() - self.live_before
+        if live != 0:
+            raise Violation("nothing is left behind", f"{live} handles or replies")

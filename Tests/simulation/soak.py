@@ -1,0 +1,53 @@
+"""`make soak`: as many seeds as asked for, on every core, in parts of their own."""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from simulation import machine
+
+ROOT = Path(__file__).resolve().parents[2]
+PART = 100
+
+
+def main() -> int:
+    """Run them; 1 when any failed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=10_000)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--flavour", choices=("embedded", "runtime"), default="embedded")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    arguments = parser.parse_args()
+    folder = ROOT / "build" / "simulation"
+    folder.mkdir(parents=True, exist_ok=True)
+    environment = machine.environment(machine.build(folder))
+
+    def part(first: int) -> int:
+        count = min(PART, arguments.first + arguments.seeds - first)
+        command = [
+            sys.executable, "-m", "simulation", "--first", str(first), "--seeds", str(count),
+            "--flavour", arguments.flavour, "--go-on",
+        ]  # fmt: skip
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        print(f"from {first}: {done.stdout.strip()}\n{done.stderr}".rstrip(), flush=True)
+        return done.stderr.count("\nseed ") if done.returncode in {0, 1} else count
+
+    started = time.monotonic()
+    firsts = range(arguments.first, arguments.first + arguments.seeds, PART)
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        failed = sum(pool.map(part, firsts))
+    took = time.monotonic() - started
+    survived = arguments.seeds - failed
+    print(f"reliability: simulated worlds: {arguments.seeds} tried, {survived} survived")
+    print(f"{took:.0f} s")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
