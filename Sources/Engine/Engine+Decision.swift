@@ -192,7 +192,7 @@ extension Engine {
   private func carryOut(_ verdict: inout Verdict) throws(Failure) {
     if verdict.quarantine { try quarantine() }
     if verdict.forget { try clearSession(ended: nil) }
-    if verdict.lock { try lock(try sessions.read(), byUser: false) }
+    if verdict.lock { try lock(byUser: false) }
     if verdict.chooseOnly, let open,
       let only = open.memberships?.first(where: { $0.active && $0.orgActive })
     {

@@ -16,16 +16,19 @@ extension Engine {
     let scope = try fields.choice(ifPresent: "scope", Scope.self) ?? .local
     let discard = try fields.bool(ifPresent: "discard") ?? false
     let confirmed = try fields.integer(ifPresent: "confirm_unsent", in: 0...Fields.safe.upperBound)
-    let (situation, row) = try measure(.navigate)
+    _ = try measure(.navigate)
     var unsent: Int64 = 0
-    if let owner = row.owner { unsent = try queue.counts(of: owner).total }
-    if discard, confirmed != unsent {
-      throw Failure(
-        .sessionConfirmUnsent, "confirm_unsent must be the number of unsent items",
-        field: "/confirm_unsent", detail: ["unsent": .int(unsent)])
-    }
+    // The row of this transaction decides: another process may just have refreshed, signed somebody
+    // else in or registered an item, and what is cleared must be what is revoked and confirmed.
     try main.transaction { () throws(Failure) in
-      if situation.record == .open, let open, let keys = ring.keys {
+      let row = try sessions.read()
+      if let owner = row.owner { unsent = try queue.counts(of: owner).total }
+      if discard, confirmed != unsent {
+        throw Failure(
+          .sessionConfirmUnsent, "confirm_unsent must be the number of unsent items",
+          field: "/confirm_unsent", detail: ["unsent": .int(unsent)])
+      }
+      if try synchronize(row) == .open, let open, let keys = ring.keys {
         try addRevocation(of: open, expiresMS: row.expiresMS, keys, global: scope == .global)
       }
       if discard, let owner = row.owner { try queue.removeAll(of: owner) }

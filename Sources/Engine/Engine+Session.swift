@@ -253,17 +253,22 @@ extension Engine {
 
   public func sessionLock(_ request: JSON) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])
-    let row = try sessions.read()
-    if row.owner != nil { try lock(row, byUser: true) }
+    try lock(byUser: true)
     return try decide(.navigate)
   }
 
-  /// Erase the device wrap where the biometric key can bring it back; else lock by policy.
-  func lock(_ row: SessionRow, byUser: Bool) throws(Failure) {
-    let cryptographic = row.wrapBiometric != nil && configuration.limits.biometric != .off
-    _ = try swapSession(expecting: row.generation) { (row) throws(Failure) in
-      if cryptographic { row.wrapDevice = nil }
-      if byUser || !cryptographic { row.locked = true }
+  /// Erase the device wrap where the biometric key can bring it back; else lock by policy. A refresh
+  /// that another process stores meanwhile must not keep the session open: whatever is stored, is
+  /// locked.
+  func lock(byUser: Bool) throws(Failure) {
+    try main.transaction { () throws(Failure) in
+      let row = try sessions.read()
+      guard row.owner != nil else { return }
+      let cryptographic = row.wrapBiometric != nil && configuration.limits.biometric != .off
+      _ = try swapSession(expecting: row.generation) { (row) throws(Failure) in
+        if cryptographic { row.wrapDevice = nil }
+        if byUser || !cryptographic { row.locked = true }
+      }
     }
     forgetSession()
   }
