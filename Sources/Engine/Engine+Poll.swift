@@ -153,6 +153,9 @@ extension Engine {
     if let due = try heldDueMS(open, now), due <= 0 { askGuard(now, anew: false) }
     if guarding.wanted, !isFlying(.guard_) { return .guardian(open) }
     if let live = liveRequests.first(where: { !$0.sent }) { return .live(open, live) }
+    if try backoff(of: .rest).isProbing, flights.contains(where: { !$0.purpose.isAuth }) {
+      return nil
+    }
     if !isFlying(.upload) {
       if let batch = readBack.first {
         if batch.owner == open.owner { return .readBack(open, batch) }
@@ -165,6 +168,9 @@ extension Engine {
         try queue.promote(of: open.owner, now: now.wallMS)
       }
       if try queue.has(.pending, of: open.owner) { return .upload(open) }
+    } else if lastPullMS != nil {
+      // What is being sent changes what would be read: it is read once, after the last of it.
+      return nil
     }
     guard try pauseLeft(.pull, now) <= 0 else { return nil }
     return try nextPull(open, now)
@@ -279,14 +285,19 @@ extension Engine {
 
   /// The next try of a service: full jitter, with the server's `Retry-After` as a floor.
   func backOff(_ service: Service, _ reply: Reply, _ now: Instant) throws(Failure) {
-    let attempts = try backoffs.read(service.rawValue).attempts + 1
-    let delay = Backoff.delayMS(
-      attempt: Int(attempts), random: Random.word(), floorMS: reply.retryAfterMS ?? 0)
-    let notBefore = now.wallMS + delay
-    try backoffs.set(service.rawValue, attempts: attempts, notBeforeMS: notBefore)
+    var state = try backoff(of: service)
+    let delay = state.fail(
+      at: now.wallMS, random: Random.word(), floorMS: reply.retryAfterMS ?? 0)
+    try backoffs.set(
+      service.rawValue, attempts: state.attempts, notBeforeMS: state.notBeforeMS)
     pauses.removeAll { $0.service == service }
     pauses.append(
-      Pause(service: service, notBeforeMS: notBefore, endsMS: now.monotonicMS + delay))
+      Pause(service: service, notBeforeMS: state.notBeforeMS, endsMS: now.monotonicMS + delay))
+  }
+
+  func backoff(of service: Service) throws(Failure) -> ServiceBackoff {
+    let stored = try backoffs.read(service.rawValue)
+    return ServiceBackoff(attempts: stored.attempts, notBeforeMS: stored.notBeforeMS)
   }
 
   /// How long the service is still left alone. What began in this process ends by the monotonic
@@ -298,13 +309,14 @@ extension Engine {
     }
     let left = notBefore - now.wallMS
     // Nobody asks for more than this: it was written under another clock.
-    return left > RetryAfter.mostMS ? 0 : left
+    return left > Backoff.limitMS ? 0 : left
   }
 
   func succeed(_ service: Service) throws(Failure) {
-    guard try backoffs.read(service.rawValue).attempts > 0 else { return }
-    // An answer to what was sent before the failure does not end the pause.
-    if try pauseLeft(service, clock.now()) <= 0 { try backoffs.clear(service.rawValue) }
+    var state = try backoff(of: service)
+    guard state.isProbing else { return }
+    state.succeed(pauseLeftMS: try pauseLeft(service, clock.now()))
+    if !state.isProbing { try backoffs.clear(service.rawValue) }
   }
 
   // MARK: When to come back

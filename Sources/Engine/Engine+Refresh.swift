@@ -9,9 +9,9 @@ extension Engine {
   /// A refresh's time-out and grace: until then its lease holds.
   private static var refreshLeaseMS: Int64 { 25_000 }
 
-  /// Before the end, but never more than a third of the token's life before.
   func refreshMargin(_ open: OpenSession) -> Int64 {
-    min(configuration.limits.refreshMarginMS, open.lifetimeMS / 3)
+    RefreshPolicy.marginMS(
+      configuredMS: configuration.limits.refreshMarginMS, lifetimeMS: open.lifetimeMS)
   }
 
   func needsRefresh(

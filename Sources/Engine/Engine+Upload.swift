@@ -62,11 +62,9 @@ extension Engine {
   // MARK: Sending
 
   func launchUpload(_ open: OpenSession, _ now: Instant) throws(Failure) -> JSON? {
-    // After failures, one item probes whether the server is back before the rest follows.
-    let probing = try backoffs.read(Service.rest.rawValue).attempts > 0
     let rows = try queue.take(
       of: open.owner, holder: holder.bytes, until: now.wallMS + Engine.uploadLeaseMS,
-      maximumItems: probing ? 1 : BatchPolicy.mostItems,
+      maximumItems: BatchPolicy.items(probing: try backoff(of: .rest).isProbing),
       maximumSize: Int64(BatchPolicy.mostBytes))
     guard let first = rows.first else { return nil }
     if try queue.drain(of: open.owner) == nil {
@@ -356,8 +354,18 @@ extension Engine {
   /// Back among the pending ones, charged. After several failures in halves and behind all others:
   /// it may be one of the items that the way there cannot take, and that one must not be in the way.
   private func retry(_ batch: UploadBatch) throws(Failure) {
-    if batch.attempts >= Engine.suspectAfter { return try split(batch, attempted: true) }
+    let isSuspect = batch.attempts >= Engine.suspectAfter
+    if isSuspect, batch.items.count > 1 { return try split(batch, attempted: true) }
     for item in batch.items { try queue.settle(item.sequence, .pending, attempted: true) }
+    if isSuspect, let only = batch.items.first { try moveBehind(only) }
+  }
+
+  /// Among the last ones, so that an outage, in which one item after the other is tried in vain, does
+  /// not leave each in a request of its own; behind them if it is one of them.
+  private func moveBehind(_ item: UploadBatch.Item) throws(Failure) {
+    var cohort = try meta.int(.cohort) ?? 0
+    if try queue.find(item.tag)?.cohort ?? 0 >= cohort { cohort = try meta.next(.cohort) }
+    try queue.assign(item.sequence, cohort: cohort)
   }
 
   /// Not the items' fault: the service backs off.

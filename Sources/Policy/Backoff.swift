@@ -8,14 +8,21 @@ public enum Backoff {
   /// No step is longer, unless the server asks for it.
   public static let mostMS: Int64 = 300_000
 
+  /// No delay is longer, whatever the server asks for.
+  public static let limitMS = RetryAfter.mostMS + mostMS
+
   /// The delay after the failed attempt number `attempt` (1 is the first): anything from 2 s to
-  /// 2 s · 2^attempt, at most 5 min; `random` is 64 random bits. `floorMS` is what the server asked
-  /// for: it lengthens the delay and never shortens it.
+  /// 2 s · 2^attempt, at most 5 min; `random` is 64 random bits.
+  ///
+  /// `floorMS` is what the server asked for, and the least delay then. It tells every device the same
+  /// moment, so the longer it is the further they spread behind it: over as long again, at most
+  /// 5 min.
   public static func delayMS(attempt: Int, random: UInt64, floorMS: Int64 = 0) -> Int64 {
-    let span = UInt64(clamping: longestMS(attempt: attempt) - leastMS)
-    let jitter = random.multipliedFullWidth(by: span + 1).high
-    let delay = leastMS + Int64(clamping: jitter)
-    return max(delay, min(floorMS, RetryAfter.mostMS))
+    let floor = min(max(floorMS, 0), RetryAfter.mostMS)
+    let least = max(leastMS, floor)
+    let longest = max(longestMS(attempt: attempt), floor + min(floor, mostMS))
+    let jitter = random.multipliedFullWidth(by: UInt64(clamping: longest - least) + 1).high
+    return least + Int64(clamping: jitter)
   }
 
   /// The longest delay after the failed attempt number `attempt`.

@@ -4,4 +4,7 @@ public enum BatchPolicy {
   /// measured to work, and its loss cheap.
   public static let mostItems = 500
   public static let mostBytes = 1_000_000
+
+  /// After a failure one item finds out whether the server is back, before the rest follows.
+  public static func items(probing: Bool) -> Int { probing ? 1 : mostItems }
 }

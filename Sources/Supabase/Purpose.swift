@@ -9,4 +9,12 @@ public enum Purpose: String, CaseIterable, Sendable {
   case revoke
   case live
   case signIn = "sign_in"
+
+  /// Whether the auth service answers it; the data service answers all others.
+  public var isAuth: Bool {
+    switch self {
+    case .refresh, .validate, .revoke, .signIn: true
+    case .guard_, .upload, .pull, .summary, .live: false
+    }
+  }
 }

@@ -38,6 +38,25 @@ import Testing
     #expect(Backoff.delayMS(attempt: 1, random: 0, floorMS: 1) == 2_000)
     #expect(Backoff.delayMS(attempt: 1, random: 0, floorMS: .max) == 86_400_000)
   }
+
+  @Test(
+    "Devices that are told the same moment spread behind it: over as long again, at most 5 min",
+    arguments: [
+      (1_000, 4_000), (5_000, 10_000), (60_000, 120_000), (300_000, 600_000),
+      (3_600_000, 3_900_000), (86_400_000, Backoff.limitMS),
+    ] as [(Int64, Int64)])
+  func spreadBehindTheFloor(floor: Int64, longest: Int64) {
+    #expect(Backoff.delayMS(attempt: 1, random: .max, floorMS: floor) == longest)
+    var generator = Random(seed: 11)
+    let least = max(floor, Backoff.leastMS)
+    var halves = [0, 0]
+    for _ in 0..<1_000 {
+      let delay = Backoff.delayMS(attempt: 1, random: generator.next(), floorMS: floor)
+      #expect((least...longest).contains(delay))
+      halves[delay < (least + longest) / 2 ? 0 : 1] += 1
+    }
+    #expect(halves.allSatisfy { (400...600).contains($0) })
+  }
 }
 
 /// A small generator whose numbers are the same in every run (SplitMix64).

@@ -282,8 +282,8 @@ def test_QUE_7_retry_after_is_kept_over_a_restart(
     user.phone.pass_time(590)
     app.settle()
     assert town.control.count(UPLOADS[upload], "POST") == 1
-    # Then it comes back when that has passed, woken by `wake_in_ms`
-    assert 0 < (app.poll()["wake_in_ms"] or 0) <= 12_000
+    # Then it comes back within five minutes of that, woken by `wake_in_ms`
+    assert 0 < (app.poll()["wake_in_ms"] or 0) <= 312_000
     drain(app)
     assert_all_sent(user, town, ids)
 

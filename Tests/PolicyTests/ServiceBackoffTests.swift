@@ -1,0 +1,47 @@
+import Policy
+import Testing
+
+@Suite struct ServiceBackoffTests {
+  @Test("Every failure lengthens the pause, and one request at a time probes until a success")
+  func failures() {
+    var service = ServiceBackoff()
+    #expect(!service.isProbing)
+    for attempt in 1...20 {
+      let delay = service.fail(at: 1_000, random: .max, floorMS: 0)
+      #expect(delay == Backoff.longestMS(attempt: attempt))
+      #expect(service == ServiceBackoff(attempts: Int64(attempt), notBeforeMS: 1_000 + delay))
+      #expect(service.isProbing)
+    }
+    service.succeed(pauseLeftMS: 0)
+    #expect(service == ServiceBackoff())
+  }
+
+  @Test("An answer to what was sent before the failure does not end the pause")
+  func lateSuccess() {
+    var service = ServiceBackoff()
+    _ = service.fail(at: 0, random: 0, floorMS: 60_000)
+    let paused = service
+    service.succeed(pauseLeftMS: 1)
+    #expect(service == paused)
+  }
+
+  @Test("What the server asks for is kept")
+  func floor() {
+    var service = ServiceBackoff()
+    #expect(service.fail(at: 0, random: 0, floorMS: 60_000) == 60_000)
+  }
+
+  @Test("A probe is one item")
+  func probe() {
+    #expect(BatchPolicy.items(probing: true) == 1)
+    #expect(BatchPolicy.items(probing: false) == BatchPolicy.mostItems)
+  }
+
+  @Test(
+    "A token is renewed before its end, but not in the first two thirds of its life",
+    arguments: [(90_000, 3_600_000, 90_000), (90_000, 60_000, 20_000), (0, 3_600_000, 0)]
+      as [(Int64, Int64, Int64)])
+  func refreshMargin(configured: Int64, lifetime: Int64, margin: Int64) {
+    #expect(RefreshPolicy.marginMS(configuredMS: configured, lifetimeMS: lifetime) == margin)
+  }
+}
