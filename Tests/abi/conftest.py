@@ -49,6 +49,14 @@ def library(flavour: str) -> Library:
     return Library(path)
 
 
+@pytest.fixture(autouse=True)
+def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """After every test, whatever it used: no handle and no reply is left."""
+    yield
+    if "library" in request.fixturenames:
+        assert request.getfixturevalue("library").live() == 0, "handles or replies are left"
+
+
 @pytest.fixture(scope="session")
 def server() -> Iterator[LocalSupabase]:
     """One backend for all tests of this process."""
@@ -74,9 +82,8 @@ def town(backend: LocalSupabase) -> Town:
 
 @pytest.fixture
 def phones(tmp_path: Path, library: Library, backend: LocalSupabase) -> Iterator[MakePhone]:
-    """Makes phones; keyword arguments are those of `Phone`. Nothing may leak from their apps."""
+    """Makes phones; keyword arguments are those of `Phone`."""
     made: list[Phone] = []
-    before = library.live()
 
     def make(**options: Any) -> Phone:  # noqa: ANN401
         phone = Phone(tmp_path / f"phone-{len(made) + 1}", library, backend, **options)
@@ -86,7 +93,6 @@ def phones(tmp_path: Path, library: Library, backend: LocalSupabase) -> Iterator
     yield make
     for phone in made:
         phone.close()
-    assert library.live() == before, "handles or replies were not released"
 
 
 @pytest.fixture
@@ -165,4 +171,6 @@ def hosted(host_program: Path, flavour: str) -> Iterator[HostedLibrary]:
     """The library in a process of its own."""
     library = HostedLibrary(host_program, BUILDS[flavour])
     yield library
+    if library.process.poll() is None:
+        assert library.live() == 0, "handles or replies are left"
     library.end()
