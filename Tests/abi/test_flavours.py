@@ -7,10 +7,10 @@ from pathlib import Path
 from holdfast import Library
 from local_supabase import LocalSupabase
 
-from conftest import SETTINGS
 from support.paths import FLAVOURS
 from support.phone import Phone
 from support.town import Town
+from support.world import SETTINGS
 
 
 def test_ABI_6_both_flavours_live_in_one_process_and_share_a_folder(

@@ -211,24 +211,6 @@ phone.close()
 """
 
 
-def isolated(
-    command: list[str], before: str, after: str = "true"
-) -> subprocess.CompletedProcess[str]:
-    """Run in a mount namespace of its own, between two commands; skipped where it is forbidden."""
-    probe = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False)
-    if probe.returncode != 0:
-        pytest.skip("mount namespaces are not allowed here")
-    shell = ["unshare", "-m", "--propagation", "private", "sh", "-ec"]
-    return subprocess.run(
-        [*shell, f'{before}; "$@"; {after}', "sh", *command],
-        capture_output=True,
-        text=True,
-        env=children.environment(),
-        timeout=120,
-        check=False,
-    )
-
-
 def register_until_refused(user: SignedIn) -> list[str]:
     """The command of a process that registers until it is refused three times."""
     return [sys.executable, "-c", FULL, user.phone.spec()]
@@ -244,7 +226,7 @@ def test_QUE_17_a_disk_that_is_really_full(sign_in: MakeUser, town: Town, tmp_pa
         f" && cp -a {room}/. {folder}/"
     )
     # When more is registered than fits (what is there then is carried over to an ordinary disk)
-    done = isolated(register_until_refused(user), prepare, f"cp -a {folder}/. {room}/")
+    done = children.isolated(register_until_refused(user), prepare, f"cp -a {folder}/. {room}/")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     # Then it is refused with a clear code, every time
@@ -310,7 +292,7 @@ def test_QUE_17_a_folder_that_cannot_be_written(sign_in: MakeUser, town: Town) -
     user.phone.close()
     folder = user.phone.folder
     prepare = f"mount --bind {folder} {folder} && mount -o remount,ro,bind {folder}"
-    done = isolated([sys.executable, "-c", READ_ONLY, user.phone.spec()], prepare)
+    done = children.isolated([sys.executable, "-c", READ_ONLY, user.phone.spec()], prepare)
     # Then nothing can be registered, and it says so
     assert done.stdout.strip() == "6 storage.read_only", (done.stdout, done.stderr)
     # and when it can be written again, all is as it was

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from .paths import ROOT
 
 SCRIPTS = Path(__file__).resolve().parent.parent / "children"
@@ -53,6 +55,19 @@ def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), **(more or {})}
 
 
+def run_text(text: str, *arguments: str, timeout_s: float = 120) -> Ended:
+    """Run a few lines of Python to their end."""
+    done = subprocess.run(
+        [sys.executable, "-c", text, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        env=environment(),
+        check=False,
+    )
+    return Ended(done.returncode, done.stdout, done.stderr)
+
+
 def run(
     script: str, *arguments: str, timeout_s: float = 120, env: Mapping[str, str] | None = None
 ) -> Ended:
@@ -69,3 +84,21 @@ def run(
     except subprocess.TimeoutExpired as error:
         raise AssertionError(f"{script} hangs\n{error.stdout!r}\n{error.stderr!r}") from error
     return Ended(done.returncode, done.stdout, done.stderr)
+
+
+def isolated(
+    command: list[str], before: str, after: str = "true"
+) -> subprocess.CompletedProcess[str]:
+    """Run in a mount namespace of its own, between two commands; skipped where it is forbidden."""
+    probe = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False)
+    if probe.returncode != 0:
+        pytest.skip("mount namespaces are not allowed here")
+    shell = ["unshare", "-m", "--propagation", "private", "sh", "-ec"]
+    return subprocess.run(
+        [*shell, f'{before}; "$@"; {after}', "sh", *command],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        timeout=120,
+        check=False,
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 from holdfast import Library
@@ -45,6 +46,9 @@ class HostedLibrary(Library):
     def close(self, handle: int | None) -> None:
         if self.process.poll() is None and handle:
             self._ask("close", b"")
+
+    def set_log(self, level: int, function: Callable[[int, str], None] | None) -> None:
+        """Nothing: the other process does not call us."""
 
     def live(self) -> int:
         return self._ask("live", b"")[0]

@@ -17,6 +17,8 @@ from holdfast.keystore import (
     KeyStoreAnswer,
 )
 
+from . import secrecy
+
 
 class KeyChain:
     """Keys survive the app and its process. "biometric" is released to a finger, once per touch."""
@@ -61,6 +63,7 @@ class KeyChain:
 
     def replace(self, name: str, key: bytes) -> None:
         """Another key in the place of this one."""
+        secrecy.current.add(f"key {name}", key)
         entries = self._read()
         entries[name]["key"] = key.hex()
         self._write(entries)
@@ -93,6 +96,7 @@ class KeyChain:
         return bytes.fromhex(str(entry["key"]))
 
     def save(self, name: str, key: bytes, protection: int) -> None:
+        secrecy.current.add(f"key {name}", key)
         self._begin("save", name)
         if not self.unlocked_since_boot:
             raise KeyStoreAnswer(KEY_LOCKED)

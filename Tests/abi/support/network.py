@@ -13,6 +13,8 @@ from holdfast import HttpTransport
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest, TransportError
 
+from . import secrecy
+
 
 @dataclass
 class Network:
@@ -35,9 +37,11 @@ class Network:
 
     def __call__(self, request: HttpRequest) -> Answer:
         self.sent.append(request)
+        secrecy.current.sent(request)
         if not self.up:
             return {"error": self.failure}
         answer = self._moved(self._http(request))
+        secrecy.current.answered(answer)
         if self.lose.get(request["purpose"], 0) > 0:
             self.lose[request["purpose"]] -= 1
             return {"error": "timeout"}

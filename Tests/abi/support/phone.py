@@ -14,7 +14,7 @@ from holdfast.handle import encode
 from holdfast.keystore import KeyStore
 from holdfast.types import ClockSetRequest, Decision, Event
 
-from . import contract
+from . import contract, secrecy
 from .keychain import KeyChain
 from .network import Network, moved_session, real_now_ms
 from .town import Backend, Organisation, Person, Reached, Town
@@ -54,6 +54,7 @@ class App(Holdfast):
         self.events: list[Event] = []
         #: What the app shows now.
         self.shown: Decision | None = None
+        secrecy.listen(phone.library)
         super().__init__(cast(Any, config), phone.key_store, library=phone.library)
         contract.judge_reply("open", 0, cast(dict[str, Any], self.opened))
         contract.judge_accepted_request("open", config)
@@ -61,8 +62,11 @@ class App(Holdfast):
 
     def _call(self, name: str, request: Mapping[str, Any] | None) -> object:
         sent = None if request is None else encode(request)
+        secrecy.current.request(name, request or {})
         status, reply = self.library.call(name, self._handle, sent)
-        contract.judge_reply(name, status, None if reply is None else json.loads(reply))
+        heard = None if reply is None else json.loads(reply)
+        contract.judge_reply(name, status, heard)
+        secrecy.current.reply(name, status, heard or {})
         if status == 0:
             contract.judge_accepted_request(name, dict(request or {}))
         value = self._decode(name, status, reply)
@@ -160,6 +164,7 @@ class Phone:
         **config: Any,  # noqa: ANN401
     ) -> None:
         self.folder = folder
+        secrecy.current.folders[folder] = None
         self.library = library
         self.backend = backend
         self.town = Town(backend)
@@ -245,6 +250,8 @@ class Phone:
     def close(self) -> None:
         """The app ends."""
         if self.app is not None:
+            # While the log of the database still holds what was written and removed again.
+            secrecy.current.search_files()
             self.app.close()
             self.app = None
 

@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 from local_supabase import Control
 
+from . import secrecy
+
 PASSWORD = "correct-horse-battery"
 
 
@@ -65,6 +67,8 @@ class Town:
         """A new active organisation; its name is unique, so that a scan for it means something."""
         unique = f"{name} {uuid.uuid4().hex[:12]}"
         made = Organisation(self.control.add_org(unique), unique)
+        secrecy.current.add("id of an organisation", made.id)
+        secrecy.current.add("name of an organisation", made.name)
         if contacts:
             self.control.seed_contacts(made.id, contacts)
         return made
@@ -73,13 +77,18 @@ class Town:
         """A new user, a member of these organisations."""
         email = f"p-{uuid.uuid4().hex}@example.org"
         made = Person(self.control.add_user(email, PASSWORD), email)
+        secrecy.current.add("id of a person", made.id)
+        secrecy.current.add("address of a person", made.email)
+        secrecy.current.add("password", PASSWORD)
         for org in orgs:
+            secrecy.current.add("role", role)
             self.control.set_membership(made.id, org.id, role=role)
         return made
 
     def contact(self, org: Organisation, name: str, **columns: str) -> str:
         """A contact with this name; its id."""
         values = {"org_id": org.id, "name": name, **columns}
+        secrecy.current.add_all("contact", values)
         marks = ", ".join(["%s"] * len(values))
         query = f"insert into contacts ({', '.join(values)}) values ({marks}) returning id"
         return str(self.control.sql(query, *values.values())[0]["id"])
@@ -100,6 +109,7 @@ class Town:
         finally:
             link.close()
         assert answer.status == 200, value
+        secrecy.current.add_all("session", value)
         return value
 
     def activities(self, person: Person) -> list[dict[str, Any]]:

@@ -1,0 +1,119 @@
+"""The fixture that looks for secrets after every test: it must be able to find some."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import MakeUser
+from support import children, secrecy
+from support.scan import Scanner
+from support.secrecy import Notebook, Secrets, SecretsOfAChild
+
+TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJrYXJpIn0.c2lnbmF0dXJlLW9mLWthcmk"
+NAME = "Åse Øvingsdal"
+ID = "0f000000-0000-4000-8000-00000000abcd"
+
+
+def knowing() -> Secrets:
+    """Secrets of a sign-in and of a contact."""
+    secrets = Secrets()
+    secrets.answered({"status": 200, "body": json.dumps({"access_token": TOKEN})})
+    secrets.answered({"status": 200, "body": json.dumps([{"id": ID, "name": NAME}])})
+    secrets.request("queue_add", {"kind": "activity", "payload": {"note": "fortrolig"}})
+    return secrets
+
+
+@pytest.mark.parametrize("secret", [TOKEN, TOKEN.split(".")[1], NAME, ID, "fortrolig"])
+def test_a_file_with_a_secret_in_any_form_is_found(tmp_path: Path, secret: str) -> None:
+    raw = secret.encode()
+    shapes = {
+        "raw": raw,
+        "hex": raw.hex().encode(),
+        "HEX": raw.hex().upper().encode(),
+        "utf-16-le": secret.encode("utf-16-le"),
+        "utf-16-be": secret.encode("utf-16-be"),
+        **{f"base64 {n}": base64.b64encode(b"ab"[:n] + raw + b"tail") for n in range(3)},
+        **{f"base64url {n}": base64.urlsafe_b64encode(b"ab"[:n] + raw) for n in range(3)},
+        "json": json.dumps(secret).encode(),
+    }
+    for shape, data in shapes.items():
+        secrets = knowing()
+        secrets.folders[tmp_path] = None
+        (tmp_path / "holdfast.db").write_bytes(bytes(999) + data + b"\xff")
+        assert secrets.search_all(), shape
+    (tmp_path / "holdfast.db").write_bytes(bytes(range(256)) * 9)
+    secrets = knowing()
+    secrets.folders[tmp_path] = None
+    assert secrets.search_all() == []
+
+
+def test_a_log_line_an_error_and_an_event_are_searched() -> None:
+    for number in range(3):
+        secrets = knowing()
+        secrets.line(3, "request 1: refresh" + f" {TOKEN}" * (number == 0))
+        error = {"code": "queue.not_found", "message": "no item " + ID * (number == 1)}
+        secrets.reply("queue_get", 3, {"error": error})
+        event = {"type": "sync_completed", "message": {"text": NAME * (number == 2)}}
+        secrets.reply("poll", 0, {"events": [event]})
+        assert len(secrets.search_all()) >= 1, number
+
+
+def test_a_decision_may_name_the_organisation_and_nothing_else() -> None:
+    secrets = Secrets()
+    secrets.add("name", NAME)
+    secrets.add("id", ID)
+    secrets.add("token", TOKEN)
+    org = {"id": ID, "name": NAME, "role": "coordinator"}
+    orgs = [{"org_id": ID, "name": NAME, "role": "coordinator", "status": "revoked"}]
+    message = {"code": "membership_revoked", "text": f"Tilgangen til {NAME} er avsluttet."}
+    decision = {"org": org, "orgs": orgs, "message": message, "route": "/coordinator"}
+    secrets.reply("poll", 0, {"events": [{"type": "decision", "decision": decision}]})
+    assert secrets.search_all() == []
+    for slip in ({"banners": [ID]}, {"route": f"/contacts/{TOKEN}"}, {"reason": NAME}):
+        event = {"type": "decision", "decision": {**decision, **slip}}
+        found = Scanner(secrets.known).find(json.dumps(secrecy.searched(event)).encode())
+        assert bool(found) == ("route" not in slip), slip
+
+
+def test_what_a_killed_child_used_is_known(tmp_path: Path) -> None:
+    child = SecretsOfAChild(tmp_path)
+    child.add("token", TOKEN)
+    child.add("key", b"\x00\x01" * 16)
+    child.line(3, "a line")
+    Notebook(tmp_path).write(["name", f"t{NAME}", False])
+    secrets = Secrets()
+    secrets.read_children(tmp_path)
+    assert set(secrets.known) == {TOKEN, b"\x00\x01" * 16, NAME}
+    assert secrets.heard == [("a log line of level 3", "a line")]
+
+
+def test_everything_of_a_day_is_registered_by_itself(
+    sign_in: MakeUser, no_secret_is_readable: Secrets
+) -> None:
+    # Given a user who works, in this process and in another
+    user = sign_in(contacts=2)
+    app = user.app
+    item = app.register(note="en fortrolig samtale")
+    app.settle_until("sync_completed")
+    [first, _] = app.contact_search({"query": ""})["contacts"]
+    user.phone.close()
+    worker = children.run("queue_worker.py", user.phone.spec(), "1", "7").check()
+    elsewhere = worker.output.splitlines()[1]
+    # Then what is secret of it is known, and the log was heard at its most verbose
+    secrets = no_secret_is_readable
+    secrets.read_children(secrets.children)
+    session = next(name for name, what in secrets.known.items() if what == "refresh_token")
+    assert len(session) >= 12
+    token = next(name for name, what in secrets.known.items() if what == "access_token")
+    assert str(token).count(".") == 2
+    keys = [what for secret, what in secrets.known.items() if isinstance(secret, bytes)]
+    assert {"key device", "key biometric"} <= set(keys)
+    expected = {user.org.id, user.org.name, user.person.id, user.person.email, item, first["id"]}
+    expected |= {first["name"], "en fortrolig samtale", elsewhere}
+    assert expected <= set(secrets.known)
+    assert any(what == "a log line of level 3" for what, _ in secrets.heard)
+    assert any(what == "an event sync_completed" for what, _ in secrets.heard)
