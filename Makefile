@@ -188,7 +188,7 @@ build/bin/holdfast-disk: $(wildcard Tests/disk/*.c Tests/disk/*.h) lib
 	  -Lbuild/lib -lholdfast -lsqlite3 -ljansson -lsodium
 
 test-disk: deps lib build/bin/holdfast-disk
-	@Tests/disk/run.sh 1 25 40
+	@Tests/disk/run.sh 1 40 60
 
 disk: deps lib build/bin/holdfast-disk
 	@Tests/disk/run.sh 4 1 1
