@@ -43,13 +43,13 @@ LINK := -Wl,--version-script=.build/holdfast.map,--gc-sections,-z,nodelete,-z,de
 # What a program that was linked against the build tree looks for when it runs.
 SONAME_LINK = @ln -sf $(@F) $@.$(ABI)
 
-.PHONY: help lib bundle wheel deps demo test bench format lint install fresh clean test-swift test-python soak replay test-disk disk
+.PHONY: test-fleet test-model help lib bundle wheel deps demo test bench format lint install fresh clean test-swift test-python soak replay test-disk disk
 
 lib: build/lib/libholdfast.so build/lib-runtime/libholdfast.so build/lib/libholdfast_http.so build/include/holdfast.h
 
 # ---- what is needed ----
 
-APT := libsqlite3-dev libsodium-dev libjansson-dev libcurl4-openssl-dev postgresql python3-venv binutils g++ pkg-config curl ca-certificates
+APT := libsqlite3-dev libsodium-dev libjansson-dev libcurl4-openssl-dev postgresql python3-venv binutils g++ pkg-config spin curl ca-certificates
 # For the bundled library, the tests of what is installed, and the tests under valgrind.
 APT_TEST := valgrind dpkg-dev patch xz-utils tcl autoconf automake libtool cmake libsecret-1-dev gnome-keyring dbus
 REQUIREMENTS := $(wildcard .ci/requirements.txt examples/backend/requirements.txt Tests/*/requirements.txt bindings/python/requirements*.txt)
@@ -168,6 +168,17 @@ test: deps .build/deps-test.stamp lib wheel build/bin/holdfast-tour
 test-swift:
 	@$(SWIFT) test --disable-xctest --scratch-path .build-test 2>&1 | grep -vP '^\[\d+/\d+\]|^◇|started\.$$|✔ (?!Test run).* passed' \
 	  || [ $${PIPESTATUS[0]} = 0 ]
+
+# The rules of Sources/Policy in 100,000 simulated devices; the figure is docs/fleet.svg.
+test-fleet:
+	@mkdir -p build/fleet
+	@$(SWIFT) build -c release --scratch-path .build-runtime --product fleet $(QUIET)
+	@.build-runtime/release/fleet build/fleet
+	@$(PYTHON) -m pytest -q -p no:cacheprovider Tests/fleet
+
+# The session protocol, every order of its steps within the bounds of Tests/model/check.sh.
+test-model:
+	@Tests/model/check.sh
 
 test-python:
 	@failed=""; for suite in Tests/backend Tests/http Tests/abi Tests/packages Tests/docs bindings/python; do \

@@ -49,6 +49,9 @@ let package = Package(
     .target(
       name: "HoldfastHTTP", dependencies: ["CHoldfast"],
       cSettings: [.headerSearchPath("../../include")]),
+    .executableTarget(
+      name: "fleet", dependencies: ["Policy"], path: "Tests/fleet/Sources",
+      swiftSettings: [.swiftLanguageMode(.v6)]),
     tests(of: "Base"),
     tests(of: "Vault", on: ["Base"]),
     tests(of: "Store", on: ["Vault", "Base"]),

@@ -1,0 +1,259 @@
+import Policy
+
+/// What a device asks for.
+enum Purpose: Int, CaseIterable {
+  case refresh, membership, upload, contacts, summary
+
+  var isAuth: Bool { self == .refresh }
+}
+
+/// How a request ended, as the device sees it.
+enum Outcome: Int {
+  case answered, unreachable, unavailable, limited
+
+  /// What the library's own classification is given.
+  var answer: Answer {
+    switch self {
+    case .answered: Answer(status: 200, isServerJSON: true)
+    case .unreachable: .none
+    case .unavailable: Answer(status: 503)
+    case .limited: Answer(status: 429, code: "over_request_rate_limit", isServerJSON: true)
+    }
+  }
+}
+
+/// How a device paces what it sends.
+enum Pace {
+  /// By the library's rules.
+  case library
+  /// Everything again after a fixed time, which is what the fleet is compared with.
+  case fixed(ms: Int64)
+}
+
+/// One device: what of a handle's state its requests depend on. It decides through `Policy`, in the
+/// order of `Engine.nextJob`; the engine's own names stand beside what they mirror.
+struct Device {
+  /// What of a queued item's row decides with which others it travels.
+  struct Item {
+    var sequence: Int16
+    var cohort: Int16 = 0
+    var attempts: Int16 = 0
+
+    func precedes(_ other: Item) -> Bool {
+      cohort == other.cohort ? sequence < other.sequence : cohort < other.cohort
+    }
+  }
+
+  /// So many failures in a row, and a batch travels in halves (`Engine.suspectAfter`).
+  private static let suspectAfter: Int16 = 2
+  /// `ContactsPull.periodMS`.
+  private static let pullPeriodMS: Int64 = 900_000
+  private static let lifetimeMS: Int64 = 3_600_000
+  private static let configuredMarginMS: Int64 = 90_000
+
+  private(set) var auth = ServiceBackoff()
+  private(set) var rest = ServiceBackoff()
+  private var flying = 0
+  /// Pending, in the order in which they are taken.
+  private var pending: [Item] = []
+  private var sending: [Item] = []
+  private var lastSequence: Int16 = 0
+  private var lastCohort: Int16 = 0
+  private var owesContacts = false
+  private var owesSummary = false
+  private var wantsMembership = false
+  private var lastPullMS: Int64
+  private(set) var tokenEndsMS: Int64
+  private var refusals = 0
+  /// The refresh token it holds, by its place in the server's chain.
+  private(set) var token = 0
+  private(set) var isSignedOut = false
+  /// Tokens that it was given.
+  private(set) var refreshes = 0
+  /// The latest wake-up that was asked for; others are stale.
+  var wakeMS: Int64 = -1
+
+  init(tokenEndsMS: Int64, lastPullMS: Int64) {
+    self.tokenEndsMS = tokenEndsMS
+    self.lastPullMS = lastPullMS
+  }
+
+  var queued: Int { pending.count + sending.count }
+
+  /// `Engine.queueAdd`.
+  mutating func register(_ count: Int) {
+    for _ in 0..<count {
+      lastSequence += 1
+      insert(Item(sequence: lastSequence))
+    }
+  }
+
+  private mutating func insert(_ item: Item) {
+    var at = pending.count
+    while at > 0, item.precedes(pending[at - 1]) { at -= 1 }
+    pending.insert(item, at: at)
+  }
+
+  /// `Engine.arrive`: the app starts, and everything is asked for.
+  mutating func arrive() {
+    wantsMembership = true
+    owesContacts = true
+    owesSummary = true
+  }
+
+  // MARK: Asking
+
+  /// `Engine.nextJob`: the most urgent request that may be sent now. It counts as sent.
+  mutating func nextRequest(at nowMS: Int64) -> Purpose? {
+    guard let purpose = due(at: nowMS) else { return nil }
+    flying |= 1 << purpose.rawValue
+    switch purpose {
+    case .upload: take()
+    case .contacts: owesContacts = false
+    case .summary: owesSummary = false
+    case .refresh, .membership: break
+    }
+    return purpose
+  }
+
+  private func isFlying(_ purpose: Purpose) -> Bool { flying & 1 << purpose.rawValue != 0 }
+
+  private func due(at nowMS: Int64) -> Purpose? {
+    if isSignedOut { return nil }
+    if tokenEndsMS - nowMS <= marginMS {
+      return auth.notBeforeMS <= nowMS && !isFlying(.refresh) ? .refresh : nil
+    }
+    guard rest.notBeforeMS <= nowMS else { return nil }
+    if wantsMembership, !isFlying(.membership) { return .membership }
+    if rest.isProbing, flying & ~(1 << Purpose.refresh.rawValue) != 0 { return nil }
+    if isFlying(.upload) { return nil }
+    if !pending.isEmpty { return .upload }
+    if !isFlying(.contacts), owesContacts || lastPullMS + Device.pullPeriodMS <= nowMS {
+      return .contacts
+    }
+    if owesSummary, !isFlying(.summary) { return .summary }
+    return nil
+  }
+
+  private var marginMS: Int64 {
+    RefreshPolicy.marginMS(
+      configuredMS: Device.configuredMarginMS, lifetimeMS: Device.lifetimeMS)
+  }
+
+  /// `QueueTable.take`.
+  private mutating func take() {
+    let most = BatchPolicy.items(probing: rest.isProbing)
+    var count = 0
+    while count < min(most, pending.count), pending[count].cohort == pending[0].cohort {
+      count += 1
+    }
+    sending = Array(pending[..<count])
+    pending.removeFirst(count)
+  }
+
+  /// `Engine.wakeIn`: when to look again; nil: only an answer or the user can change something.
+  func nextWakeMS(after nowMS: Int64) -> Int64? {
+    if isSignedOut { return nil }
+    var best: Int64?
+    for at in [
+      auth.notBeforeMS, rest.notBeforeMS, tokenEndsMS - marginMS,
+      lastPullMS + Device.pullPeriodMS,
+    ] where at > nowMS {
+      best = min(best ?? .max, at)
+    }
+    return best
+  }
+
+  // MARK: Answers
+
+  /// `Engine.handle`. `newToken` is the place in the chain of a refresh's answer.
+  mutating func complete(
+    _ purpose: Purpose, _ outcome: Outcome, newToken: Int, floorMS: Int64, at nowMS: Int64,
+    _ pace: Pace, _ random: inout Generator
+  ) {
+    flying &= ~(1 << purpose.rawValue)
+    if purpose.isAuth {
+      completeRefresh(outcome, newToken, floorMS, nowMS, pace, &random)
+      return
+    }
+    let isAnswered = RestClassification.rest(outcome.answer) == .answered
+    if isAnswered {
+      rest.succeed(pauseLeftMS: rest.notBeforeMS - nowMS)
+    } else {
+      Device.fail(&rest, floorMS, nowMS, pace, &random)
+    }
+    switch purpose {
+    case .membership: if isAnswered { wantsMembership = false }
+    case .upload: settle(isAnswered, pace)
+    case .contacts: if isAnswered { lastPullMS = nowMS } else { owesContacts = true }
+    case .summary: if !isAnswered { owesSummary = true }
+    case .refresh: break
+    }
+  }
+
+  /// `Engine.refreshed`.
+  private mutating func completeRefresh(
+    _ outcome: Outcome, _ newToken: Int, _ floorMS: Int64, _ nowMS: Int64, _ pace: Pace,
+    _ random: inout Generator
+  ) {
+    switch AuthClassification.refresh(
+      newToken < 0
+        ? Answer(status: 400, code: "refresh_token_already_used", isServerJSON: true)
+        : outcome.answer)
+    {
+    case .success:
+      auth.succeed(pauseLeftMS: auth.notBeforeMS - nowMS)
+      token = newToken
+      refreshes += 1
+      tokenEndsMS = nowMS + Device.lifetimeMS
+      refusals = 0
+    case .transient: Device.fail(&auth, floorMS, nowMS, pace, &random)
+    case .unknownRejection:
+      refusals += 1
+      isSignedOut = refusals >= 3
+      Device.fail(&auth, floorMS, nowMS, pace, &random)
+    case .terminal, .alreadyUsed, .corrupt: isSignedOut = true
+    }
+  }
+
+  private static func fail(
+    _ service: inout ServiceBackoff, _ floorMS: Int64, _ nowMS: Int64, _ pace: Pace,
+    _ random: inout Generator
+  ) {
+    switch pace {
+    case .library: _ = service.fail(at: nowMS, random: random.next(), floorMS: floorMS)
+    case .fixed(let ms): service = ServiceBackoff(notBeforeMS: nowMS + ms)
+    }
+  }
+
+  /// `Engine.uploaded`: what is proved is erased, the rest goes back.
+  private mutating func settle(_ isStored: Bool, _ pace: Pace) {
+    if isStored {
+      owesContacts = true
+      owesSummary = true
+    } else if case .library = pace {
+      retry()
+    } else {
+      for item in sending { insert(item) }
+    }
+    sending = []
+  }
+
+  /// `Engine.retry`: charged, and what is suspect in halves behind the others.
+  private mutating func retry() {
+    let isSuspect = sending.contains { $0.attempts >= Device.suspectAfter }
+    if isSuspect, sending.count == 1 {
+      if sending[0].cohort == lastCohort { lastCohort += 1 }
+      sending[0].cohort = lastCohort
+    } else if isSuspect {
+      for index in sending.indices {
+        sending[index].cohort = lastCohort + (index < sending.count / 2 ? 1 : 2)
+      }
+      lastCohort += 2
+    }
+    for var item in sending {
+      item.attempts += 1
+      insert(item)
+    }
+  }
+}

@@ -1,0 +1,51 @@
+"""100,000 devices through an outage of an hour, and 300 behind one address."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import FOLDER, Figures
+from plot import FIGURE, draw
+
+OUTAGES = ["silent", "unavailable", "announced"]
+
+
+@pytest.mark.parametrize("outage", OUTAGES)
+def test_the_peak_stays_under_twice_the_capacity_that_is_free(
+    figures: Figures, outage: str
+) -> None:
+    row = figures[outage]
+    assert row["devices"] == 100_000
+    assert row["after_peak"] < 2 * row["free"]
+    assert row["before_peak"] < row["free"], "a server that is down is not hammered either"
+
+
+@pytest.mark.parametrize("outage", [*OUTAGES, "address"])
+def test_nobody_is_signed_out_and_everything_drains(figures: Figures, outage: str) -> None:
+    row = figures[outage]
+    assert row["signed_out"] == 0
+    assert row["never_renewed"] == 0
+    assert row["left"] == 0
+    assert 0 < row["done_s"] <= 900
+
+
+def test_a_retry_every_five_seconds_would_not_do(figures: Figures) -> None:
+    fixed, ours = figures["fixed"], figures["unavailable"]
+    assert fixed["after_peak"] > 5 * ours["free"]
+    assert fixed["before_peak"] > 5 * ours["free"]
+    assert fixed["after_requests"] > 2 * ours["after_requests"]
+
+
+def test_the_ordinary_load_leaves_most_of_the_capacity(figures: Figures) -> None:
+    row = figures["ordinary"]
+    assert 200 < row["after_peak"] < row["free"] / 4
+
+
+def test_behind_one_address_few_are_refused(figures: Figures) -> None:
+    ours, fixed = figures["address"], figures["address_fixed"]
+    # 30 at once and one every two seconds: 540 s for 300 at the very least.
+    assert 540 <= ours["done_s"] <= 2 * 540
+    assert ours["after_refused"] * 3 < fixed["after_refused"]
+
+
+def test_the_figure_in_the_documentation_is_this_one() -> None:
+    assert FIGURE.read_text() == draw(FOLDER), "write it anew: python3 Tests/fleet/plot.py build/fleet"

@@ -1,0 +1,606 @@
+/*
+ * The session protocol: two processes on one folder, one backend, one user at a time.
+ *
+ * Every step that can be told from outside is one atomic step here: a transaction on the file, a
+ * write to the key store, a request that leaves, an answer that arrives. Between any two of them the
+ * other process, the backend and the clock may act, and the process may die. Inlines carry the names
+ * of the engine's functions; README.md says where each is.
+ *
+ * Bounded are how often the user acts (ACTS), how often something breaks (FAULTS: a death, a lost
+ * request or answer, a clock that jumps over a lease, an access token refused for no reason), how
+ * often access tokens run out (TICKS) and how many requests for data there are (DATA). Everything
+ * within these bounds is searched, in every order.
+ *
+ * -DMUTANT_... leaves one rule of the protocol out; each is expected to break a property.
+ */
+
+#ifndef ACTS
+#define ACTS 2
+#endif
+#ifndef FAULTS
+#define FAULTS 2
+#endif
+#ifndef TICKS
+#define TICKS 2
+#endif
+#ifndef DATA
+#define DATA 1
+#endif
+
+#define SESSIONS 4 /* 1 to 3; 0: none */
+
+byte acts = ACTS, faults = FAULTS, ticks = TICKS, data = DATA;
+
+/* ---- the backend: GoTrue's sessions and their refresh tokens ---- */
+
+bit alive[SESSIONS];
+byte newest[SESSIONS]; /* the refresh token that is the newest of its session */
+byte user[SESSIONS];
+byte made = 1;
+bit reused; /* a token two generations behind came outside the interval: the session was deleted */
+
+/* ---- the file ---- */
+
+byte generation = 1;
+byte owner = 1;     /* the user; 0: signed out */
+byte session = 1;   /* whose tokens are stored */
+byte token = 1;     /* the stored refresh token */
+bit valid = 1;      /* the access token has not run out */
+bit intent;         /* a refresh was begun that has no result yet */
+bit wrapDevice = 1; /* the device key opens the vault */
+bit locked;
+byte wrapBiometric = 1; /* which biometric key opens the vault */
+byte org = 1;
+byte authenticated; /* which sign-in or unlock was the last one */
+byte lease;         /* who refreshes: process + 1 */
+byte owed[SESSIONS];    /* a revocation: the refresh token in it; 0: none */
+bit owedValid[SESSIONS]; /* its access token has not run out */
+byte writer; /* who is in a transaction that spans several steps: process + 1 */
+
+/* ---- the key store ---- */
+
+byte biometric = 1; /* which key it holds; 0: none */
+
+/* ---- the processes' memory; index: process ---- */
+
+/* What is on its way. */
+#define NONE 0
+#define ASKED 1    /* the request is in the network */
+#define ANSWERED 2 /* so is the answer */
+#define LOST 3     /* nothing will come: the time-out ends it */
+
+/* Answers. */
+#define OK 1
+#define GONE 2    /* refresh_token_not_found, session_not_found */
+#define REFUSED 3 /* bad_jwt; 401 of the data service */
+
+bit up[2] = 1;
+/* OpenSession, and the generation it mirrors; 0: nil */
+byte openGeneration[2], openSession[2], openToken[2], openOrg[2];
+bit tokenRefused[2];
+
+byte refresh[2], refreshGeneration[2], refreshSession[2], refreshToken[2], refreshAnswer[2];
+byte refreshNew[2];
+bit refreshLeased[2]; /* its lease has not run out */
+byte revoke[2], revokeJob[2], revokeToken[2], revokeAnswer[2], revokeNew[2];
+bit revokeRefreshes[2];
+byte exchange[2]; /* Exchange: the user who signs in; 0: none */
+byte exchangeOwner[2], exchangeAuthenticated[2];
+byte signIn[2], signInNew[2];
+byte upload[2], uploadOwner[2], uploadBearer[2];
+
+/* A refresh whose process died after it had left: it may still arrive. */
+byte ghost[2], ghostToken[2];
+
+#define OPEN(p) (openGeneration[p] != 0)
+/* The processes are alike, so the first to act may be called 0. */
+#define MAY_ACT(p) (acts > 0 && (acts < ACTS || p == 0))
+#define HOME(p) (OPEN(p) && !locked)
+#define FREE(p) (writer == 0 || writer == p + 1)
+
+#ifdef MUTANT_NO_LEASE
+#define MAY_REFRESH(p) true
+#else
+#define MAY_REFRESH(p) (lease == 0 || lease == p + 1)
+#endif
+
+/* The alternative to every step but a call's first: the process dies before it. */
+#define DIES(p) \
+  atomic { faults > 0 -> faults--; die(p); goto dead }
+
+/* Memory is gone, a transaction is rolled back, a lease of the dead counts for nothing
+ * (Holder.isAlive), and what has left may still arrive. */
+inline die(p) {
+  up[p] = 0;
+  if :: writer == p + 1 -> writer = 0 :: else fi;
+  if :: lease == p + 1 -> lease = 0 :: else fi;
+  if
+  :: refresh[p] == ASKED -> ghost[p] = refreshSession[p]; ghostToken[p] = refreshToken[p]
+  :: else
+  fi;
+  openGeneration[p] = 0; openSession[p] = 0; openToken[p] = 0; openOrg[p] = 0;
+  tokenRefused[p] = 0;
+  refresh[p] = NONE; refreshGeneration[p] = 0; refreshSession[p] = 0; refreshToken[p] = 0;
+  refreshAnswer[p] = 0; refreshNew[p] = 0; refreshLeased[p] = 0;
+  revoke[p] = NONE; revokeJob[p] = 0; revokeToken[p] = 0; revokeAnswer[p] = 0; revokeNew[p] = 0;
+  revokeRefreshes[p] = 0;
+  exchange[p] = 0; exchangeOwner[p] = 0; exchangeAuthenticated[p] = 0;
+  signIn[p] = NONE; signInNew[p] = 0;
+  upload[p] = NONE; uploadOwner[p] = 0; uploadBearer[p] = 0
+}
+
+/* ---- the engine ---- */
+
+inline forgetSession(p) {
+  openGeneration[p] = 0; openSession[p] = 0; openToken[p] = 0; openOrg[p] = 0;
+  exchange[p] = 0; exchangeOwner[p] = 0; exchangeAuthenticated[p] = 0
+}
+
+/* Every call begins with it: the mirror follows the row. */
+inline synchronize(p) {
+  if
+  :: openGeneration[p] == generation
+  :: else ->
+    openGeneration[p] = 0; openSession[p] = 0; openToken[p] = 0; openOrg[p] = 0;
+    tokenRefused[p] = 0;
+    if
+    :: owner != 0 && wrapDevice ->
+      openGeneration[p] = generation; openSession[p] = session; openToken[p] = token;
+      openOrg[p] = org
+    :: else
+    fi
+  fi
+}
+
+/* measure, SessionPolicy.decide, present: what is shown rests on the row of this moment. */
+inline decide(p) {
+  synchronize(p);
+  assert(!HOME(p) || (owner != 0 && wrapDevice && !locked)) /* no home while locked */
+}
+
+/* What belongs to the session goes; the generation stays to be counted on. */
+inline clearSession() {
+  generation++;
+  owner = 0; session = 0; token = 0; valid = 0; intent = 0; wrapDevice = 0; locked = 0;
+  wrapBiometric = 0; org = 0
+}
+
+inline addRevocation(s, with, isValid) {
+  owed[s] = with; owedValid[s] = isValid
+}
+
+/* Take the lease and write the intent, in one transaction. */
+inline beginRefresh(p) {
+  if
+  :: MAY_REFRESH(p) && generation == openGeneration[p] ->
+    /* Nobody else refreshes under a lease that holds. */
+    assert(!(refresh[1 - p] != NONE && refreshLeased[1 - p]));
+    lease = p + 1;
+#ifndef MUTANT_NO_INTENT
+    intent = 1;
+#endif
+    /* fly: it leaves, or the process dies first and it never arrives. */
+    refresh[p] = ASKED; refreshLeased[p] = (lease == p + 1);
+    refreshGeneration[p] = openGeneration[p]; refreshSession[p] = openSession[p];
+    refreshToken[p] = openToken[p]
+  :: else
+  fi
+}
+
+/* swapSession with the new tokens: generation + 1, intent cleared. */
+inline store(p) {
+  if
+#ifdef MUTANT_NO_SWAP
+  :: true ->
+#else
+  :: generation == refreshGeneration[p] ->
+#endif
+    generation++;
+    session = refreshSession[p]; token = refreshNew[p]; valid = 1; intent = 0
+  :: else
+  fi
+}
+
+/* Only a proof ends a session, and only the one it was given for. */
+inline endSession(p) {
+  if
+#ifdef MUTANT_END_ANY
+  :: owner != 0 ->
+#else
+  :: generation == refreshGeneration[p] ->
+#endif
+    assert(!alive[session]);
+    clearSession(); ended = 1
+  :: else
+  fi
+}
+
+inline finishRefresh(p) {
+  if :: lease == p + 1 -> lease = 0 :: else fi;
+  refresh[p] = NONE; refreshGeneration[p] = 0; refreshSession[p] = 0; refreshToken[p] = 0;
+  refreshAnswer[p] = 0; refreshNew[p] = 0; refreshLeased[p] = 0
+}
+
+inline finishRevoke(p) {
+  revoke[p] = NONE; revokeJob[p] = 0; revokeToken[p] = 0; revokeAnswer[p] = 0; revokeNew[p] = 0;
+  revokeRefreshes[p] = 0
+}
+
+/* RevocationTable.due: the other process's lease holds until its time-out. */
+#define DUE(s, p) (owed[s] != 0 && !(revokeJob[1 - p] == s && revoke[1 - p] != LOST))
+
+/* canUse, as the row of this moment says. */
+#define USABLE (owner != 0 && wrapDevice && !locked)
+#define NEEDS_REFRESH(p) (tokenRefused[p] && openGeneration[p] == generation || (intent && refresh[p] == NONE) || !valid)
+
+proctype Engine(byte p) {
+  byte job, row, before;
+  bit begun, ended, wasOpen, isBio;
+
+end_ready:
+  do
+  /* poll: nextJob's order decides. */
+  :: atomic { FREE(p) && exchange[p] != 0 && signIn[p] == NONE ->
+      signIn[p] = ASKED }
+  :: atomic { FREE(p) && !(exchange[p] != 0 && signIn[p] == NONE) && revoke[p] == NONE &&
+      (DUE(1, p) || DUE(2, p) || DUE(3, p)) ->
+      if :: DUE(1, p) -> job = 1 :: else -> if :: DUE(2, p) -> job = 2 :: else -> job = 3 fi fi;
+      /* launchRevocation: an access token that has run out is renewed first. */
+#ifdef MUTANT_REVOKE_WITHOUT_REFRESH
+      revokeRefreshes[p] = 0;
+#else
+      revokeRefreshes[p] = !owedValid[job];
+#endif
+      revokeJob[p] = job; revokeToken[p] = owed[job]; revoke[p] = ASKED; job = 0 }
+  :: atomic { FREE(p) && USABLE && NEEDS_REFRESH(p) && refresh[p] == NONE && MAY_REFRESH(p) ->
+      decide(p) };
+    if
+    :: atomic { writer == 0 -> beginRefresh(p) }
+    :: DIES(p)
+    fi
+  :: atomic { FREE(p) && data > 0 && USABLE && !NEEDS_REFRESH(p) && upload[p] == NONE ->
+      data--; decide(p) };
+    /* launchUpload: items and token are of the same mirror. */
+    atomic { FREE(p) ->
+#ifdef MUTANT_ITEMS_OF_THE_ROW
+      uploadOwner[p] = owner;
+#else
+      uploadOwner[p] = user[openSession[p]];
+#endif
+      uploadBearer[p] = user[openSession[p]];
+      if
+      :: uploadOwner[p] != 0 -> upload[p] = ASKED
+      :: else -> uploadOwner[p] = 0; uploadBearer[p] = 0
+      fi;
+      /* no request with the wrong user's token */
+      assert(upload[p] == NONE || uploadOwner[p] == uploadBearer[p]) }
+
+  /* complete: a refresh, `refreshed`. */
+  :: atomic { FREE(p) && (refresh[p] == ANSWERED || refresh[p] == LOST) ->
+      decide(p);
+      if :: refresh[p] == LOST -> refreshAnswer[p] = 0 :: else fi };
+#ifdef MUTANT_USED_BEFORE_STORED
+    /* The mirror has the new tokens before the file: whoever asks meanwhile uses them. */
+    atomic {
+      if
+      :: refreshAnswer[p] == OK && openGeneration[p] == refreshGeneration[p] ->
+        openToken[p] = refreshNew[p];
+        if
+        :: ticks > 0 -> ticks--; refreshToken[p] = openToken[p]; refreshAnswer[p] = 0;
+          refresh[p] = ASKED; goto end_ready
+        :: true
+        fi
+      :: else
+      fi };
+#endif
+    atomic { writer == 0 ->
+      if
+      :: refreshAnswer[p] == OK -> store(p)
+      :: refreshAnswer[p] == GONE -> endSession(p)
+      :: else /* staySigned */
+#ifdef MUTANT_END_WITHOUT_PROOF
+        -> if :: generation == refreshGeneration[p] -> endSession(p) :: else fi
+#endif
+      fi };
+    if
+    :: atomic { writer == 0 ->
+      if :: ended -> biometric = 0; forgetSession(p); ended = 0 :: else fi;
+      decide(p); finishRefresh(p) }
+    :: DIES(p)
+    fi
+
+  /* complete: a revocation, `revoked`. */
+  :: atomic { writer == 0 && (revoke[p] == ANSWERED || revoke[p] == LOST) ->
+      job = revokeJob[p];
+      if
+      :: revoke[p] == LOST || owed[job] == 0
+      :: else ->
+        if
+        :: revokeAnswer[p] == OK && revokeRefreshes[p] -> addRevocation(job, revokeNew[p], 1)
+        :: revokeAnswer[p] == REFUSED -> owedValid[job] = 0
+        :: else -> owed[job] = 0; owedValid[job] = 0
+        fi
+      fi;
+      job = 0; finishRevoke(p) }
+
+  /* complete: a sign-in, `signedIn`. */
+  :: atomic { writer == 0 && signIn[p] == LOST -> signIn[p] = NONE; signInNew[p] = 0;
+      exchange[p] = 0; exchangeOwner[p] = 0; exchangeAuthenticated[p] = 0 }
+  :: atomic { writer == 0 && signIn[p] == ANSWERED ->
+      decide(p);
+      row = generation;
+      begun = exchange[p] != 0 && exchangeOwner[p] == owner &&
+        exchangeAuthenticated[p] == authenticated };
+    if
+    /* adopt: the biometric key is made first, under the file's write lock. */
+    :: atomic { begun && writer == 0 && generation == row -> writer = p + 1; synchronize(p);
+        biometric = signInNew[p] };
+      if
+    :: d_step {
+        if
+        :: OPEN(p) && user[openSession[p]] != user[signInNew[p]] ->
+          addRevocation(openSession[p], openToken[p], valid)
+        :: else
+        fi;
+        generation++;
+        if :: owner != user[signInNew[p]] || !OPEN(p) -> org = 0 :: else fi;
+        owner = user[signInNew[p]]; session = signInNew[p]; token = 1; valid = 1; intent = 0;
+        wrapDevice = 1; locked = 0; wrapBiometric = signInNew[p]; authenticated++;
+        writer = 0
+      }
+    :: DIES(p)
+    fi
+    /* decline: nobody will use it. */
+    :: atomic { writer == 0 && !(begun && generation == row) ->
+        addRevocation(signInNew[p], 1, 1) }
+    fi;
+    if
+    :: atomic { FREE(p) -> signIn[p] = NONE; signInNew[p] = 0; begun = 0; row = 0;
+      exchange[p] = 0; exchangeOwner[p] = 0; exchangeAuthenticated[p] = 0;
+      decide(p) }
+    :: DIES(p)
+    fi
+
+  /* complete: a batch, `uploaded`; every item is settled under its own owner. */
+  :: atomic { upload[p] == ANSWERED ->
+      upload[p] = NONE; uploadOwner[p] = 0; uploadBearer[p] = 0 }
+
+  /* refuseToken: the data service took the token of the stored session for no good. */
+  :: atomic { faults > 0 && USABLE && !tokenRefused[p] -> faults--; decide(p);
+      tokenRefused[p] = 1 }
+
+  /* ---- what the user does ---- */
+
+  /* signInComplete, begin */
+  :: atomic { MAY_ACT(p) && writer == 0 && exchange[p] == 0 && signIn[p] == NONE && made < 3 ->
+      acts--;
+      if :: exchange[p] = 1 :: exchange[p] = 2 fi;
+      exchangeOwner[p] = owner; exchangeAuthenticated[p] = authenticated }
+
+  /* sessionLogout */
+  :: atomic { MAY_ACT(p) && FREE(p) && owner != 0 -> acts--; decide(p); wasOpen = OPEN(p) };
+    if
+    :: atomic { writer == 0 ->
+#ifdef MUTANT_LOGOUT_READS_BEFORE
+      before = openSession[p];
+#else
+      synchronize(p); wasOpen = OPEN(p);
+      before = openSession[p];
+#endif
+      /* whoever could be revoked, is */
+      assert(owner == 0 || !wrapDevice || (wasOpen && before == session));
+      if :: wasOpen -> addRevocation(before, openToken[p], valid && before == session) :: else fi;
+      before = 0; wasOpen = 0;
+      clearSession(); forgetSession(p) }
+    :: DIES(p)
+    fi;
+    if
+    :: atomic { writer == 0 -> biometric = 0; decide(p) }
+    :: DIES(p)
+    fi
+
+  /* sessionLock, lock; and a lock that a time-out brings */
+  :: atomic { MAY_ACT(p) && FREE(p) && owner != 0 && wrapDevice -> acts--; synchronize(p);
+      row = generation };
+    if
+    :: atomic { writer == 0 ->
+      if
+#ifdef MUTANT_LOCK_GIVES_UP
+      :: owner != 0 && generation == row ->
+#else
+      :: owner != 0 ->
+#endif
+#ifdef MUTANT_LOCK_KEEPS_GENERATION
+        wrapDevice = 0
+#else
+        generation++; wrapDevice = 0; if :: locked = 1 :: true fi
+#endif
+      :: else
+      fi;
+      row = 0;
+#ifndef MUTANT_LOCK_KEEPS_GENERATION
+      forgetSession(p);
+#endif
+      decide(p);
+      assert(owner == 0 || !HOME(p)) /* after a lock, nothing is readable */ }
+    :: DIES(p)
+    fi
+
+  /* sessionUnlock, openWithBiometrics: the key store's key decides, not the host's word. */
+  :: atomic { MAY_ACT(p) && FREE(p) && owner != 0 && (!wrapDevice || locked) -> acts--; decide(p);
+      row = generation; isBio = biometric != 0 && biometric == wrapBiometric };
+    if
+    :: atomic { writer == 0 ->
+      if
+      :: isBio && generation == row -> generation++; wrapDevice = 1; locked = 0; authenticated++
+      :: else
+      fi;
+      isBio = 0; row = 0; decide(p) }
+    :: DIES(p)
+    fi
+
+  /* orgSelect, choose */
+  :: atomic { MAY_ACT(p) && FREE(p) && USABLE -> acts--; decide(p) };
+    if
+    :: atomic { writer == 0 ->
+      if
+      :: generation == openGeneration[p] -> generation++; org = 3 - (org -> org : 2)
+      :: else
+      fi;
+      decide(p) }
+    :: DIES(p)
+    fi
+
+  /* Nothing to do, and nothing will be: the end. */
+  :: atomic { faults > 0 && up[p] -> faults--; die(p) }; goto dead
+  od;
+
+dead:
+  /* Engine.init */
+  atomic { writer == 0 -> job = 0; row = 0; before = 0; begun = 0; ended = 0; wasOpen = 0; isBio = 0;
+    up[p] = 1; decide(p) };
+  goto end_ready
+}
+
+/* ---- the world ---- */
+
+/* POST /token?grant_type=refresh_token (wire.md A6, measured): the newest token rotates; its parent
+ * is given the newest again, at any distance; an older one ends the session. */
+inline rotate(s, given, answer, result) {
+  if
+  :: !alive[s] -> answer = GONE
+  :: alive[s] && given == newest[s] -> newest[s]++; answer = OK; result = newest[s]
+  :: alive[s] && given + 1 == newest[s] -> answer = OK; result = newest[s]
+  :: else -> alive[s] = 0; reused = 1; answer = GONE
+  fi
+}
+
+/* No request is overtaken by two refreshes that both began after it: what is still on its way with
+ * the token before the newest arrives before the newest is rotated. See README.md. */
+#ifdef LIMIT_OVERTAKEN
+#define MAY_ROTATE(s, given) true
+#else
+#define WAITS(state, of, given, s) (state == ASKED && of == s && given + 1 == newest[s])
+#define MAY_ROTATE(s, given) (given != newest[s] || \
+  !(WAITS(refresh[0], refreshSession[0], refreshToken[0], s) || \
+    WAITS(refresh[1], refreshSession[1], refreshToken[1], s) || \
+    WAITS(revoke[0], revokeJob[0], revokeToken[0], s) && revokeRefreshes[0] || \
+    WAITS(revoke[1], revokeJob[1], revokeToken[1], s) && revokeRefreshes[1] || \
+    ghost[0] == s && ghostToken[0] + 1 == newest[s] || \
+    ghost[1] == s && ghostToken[1] + 1 == newest[s]))
+#endif
+#define REFRESH_ARRIVES(p) (refresh[p] == ASKED && MAY_ROTATE(refreshSession[p], refreshToken[p]))
+#define REVOKE_ARRIVES(p) (revoke[p] == ASKED && \
+  (!revokeRefreshes[p] || MAY_ROTATE(revokeJob[p], revokeToken[p])))
+#define GHOST_ARRIVES(p) (ghost[p] != 0 && MAY_ROTATE(ghost[p], ghostToken[p]))
+
+proctype Backend() {
+  byte p, none;
+end:
+  do
+  :: atomic { REFRESH_ARRIVES(0) || REFRESH_ARRIVES(1) ->
+      if :: REFRESH_ARRIVES(0) -> p = 0 :: REFRESH_ARRIVES(1) -> p = 1 fi;
+      rotate(refreshSession[p], refreshToken[p], refreshAnswer[p], refreshNew[p]);
+      refresh[p] = ANSWERED; p = 0 }
+  :: atomic { GHOST_ARRIVES(0) || GHOST_ARRIVES(1) ->
+      if :: GHOST_ARRIVES(0) -> p = 0 :: GHOST_ARRIVES(1) -> p = 1 fi;
+      if
+      :: rotate(ghost[p], ghostToken[p], none, none)
+      :: true /* it never arrives */
+      fi;
+      none = 0; ghost[p] = 0; ghostToken[p] = 0; p = 0 }
+  :: atomic { REVOKE_ARRIVES(0) || REVOKE_ARRIVES(1) ->
+      if :: REVOKE_ARRIVES(0) -> p = 0 :: REVOKE_ARRIVES(1) -> p = 1 fi;
+      if
+      :: revokeRefreshes[p] ->
+        rotate(revokeJob[p], revokeToken[p], revokeAnswer[p], revokeNew[p])
+      :: else ->
+        /* POST /logout: with an access token that has run out nothing is revoked. */
+        if
+        :: !alive[revokeJob[p]] -> revokeAnswer[p] = GONE
+        :: alive[revokeJob[p]] && owedValid[revokeJob[p]] ->
+          alive[revokeJob[p]] = 0; revokeAnswer[p] = OK
+        :: else ->
+          revokeAnswer[p] = REFUSED
+        fi
+      fi;
+      revoke[p] = ANSWERED; p = 0 }
+  :: atomic { signIn[0] == ASKED || signIn[1] == ASKED ->
+      if :: signIn[0] == ASKED -> p = 0 :: signIn[1] == ASKED -> p = 1 fi;
+      if
+      :: made < 3 && exchange[p] != 0 -> made++; alive[made] = 1; newest[made] = 1;
+        user[made] = exchange[p]; signInNew[p] = made; signIn[p] = ANSWERED
+      :: else -> signIn[p] = LOST
+      fi;
+      p = 0 }
+  :: atomic { upload[0] == ASKED || upload[1] == ASKED ->
+      if :: upload[0] == ASKED -> p = 0 :: upload[1] == ASKED -> p = 1 fi;
+      upload[p] = ANSWERED; p = 0 }
+
+  /* A request or an answer is lost. */
+  :: atomic { faults > 0 && (refresh[0] == ASKED || refresh[0] == ANSWERED) ->
+      faults--; refresh[0] = LOST }
+  :: atomic { faults > 0 && (refresh[1] == ASKED || refresh[1] == ANSWERED) ->
+      faults--; refresh[1] = LOST }
+  :: atomic { faults > 0 && (revoke[0] == ASKED || revoke[0] == ANSWERED) ->
+      faults--; revoke[0] = LOST }
+  :: atomic { faults > 0 && (revoke[1] == ASKED || revoke[1] == ANSWERED) ->
+      faults--; revoke[1] = LOST }
+
+  /* The device's clock jumps over a lease that is in force. */
+  :: atomic { faults > 0 && lease != 0 -> faults--; lease = 0; refreshLeased[0] = 0;
+      refreshLeased[1] = 0 }
+  od
+}
+
+/* Access tokens run out. By then every time-out is over: what has not arrived, never will. */
+proctype Time() {
+end:
+  do
+  :: atomic { ticks > 0 -> ticks--;
+      valid = 0; owedValid[1] = 0; owedValid[2] = 0; owedValid[3] = 0;
+      lease = 0; refreshLeased[0] = 0; refreshLeased[1] = 0;
+#ifndef MUTANT_SENT_LATE
+      if :: refresh[0] != NONE -> refresh[0] = LOST :: else fi;
+      if :: refresh[1] != NONE -> refresh[1] = LOST :: else fi;
+      ghost[0] = 0; ghostToken[0] = 0; ghost[1] = 0; ghostToken[1] = 0;
+#endif
+      if :: revoke[0] != NONE -> revoke[0] = LOST :: else fi;
+      if :: revoke[1] != NONE -> revoke[1] = LOST :: else fi }
+  od
+}
+
+/* ---- what must hold ---- */
+
+/* The stored tokens are those of the row's user: nothing late revives or touches another's. */
+#define OWN_TOKENS (owner == 0 && session == 0 || owner != 0 && user[session] == owner)
+/* No request of ours has ended a session. */
+#define NOT_REUSED (!reused)
+/* Whatever died when: what is stored is what the server still takes, */
+#define FORGIVEN (session == 0 || !alive[session] || newest[session] - token <= 1)
+/* and if it is not the newest, the file says that somebody must ask. */
+#define TO_BE_ASKED (session == 0 || !alive[session] || newest[session] == token || intent)
+#define SAFE (OWN_TOKENS && NOT_REUSED && FORGIVEN && TO_BE_ASKED)
+
+#define OWES (owed[1] != 0 || owed[2] != 0 || owed[3] != 0)
+
+proctype Monitor() {
+end:
+  do
+  :: d_step { !SAFE -> assert(OWN_TOKENS); assert(NOT_REUSED); assert(FORGIVEN);
+      assert(TO_BE_ASKED) }
+  /* Nothing moves any more: the world is well again, and nothing may be left undone. */
+  :: timeout ->
+    assert(!OWES); /* owed revocations were carried out */
+    assert(owner == 0 || !wrapDevice || locked || (valid && !intent && token == newest[session] ||
+      !alive[session]));
+    break
+  od
+}
+
+init {
+  d_step {
+    alive[1] = 1; newest[1] = 1; user[1] = 1
+  };
+  atomic { run Engine(0); run Engine(1); run Backend(); run Time(); run Monitor() }
+}
