@@ -134,6 +134,9 @@ const char *holdfast_version(void);
  * Required: data_dir, backend.url, backend.api_key. Every other part has a default that fits the
  * project's example backend. A screen of "*" allows every route; one ending in slash-star allows
  * everything below it.
+ * data_dir  A link is followed. The folder of another user, and one in which everybody may write, is
+ *           refused (request.invalid_value); one that others may read stays as it is, since every
+ *           file in it is 0600 and sealed. On a full or read-only disk: storage.full, .read_only.
  * keystore  NULL means the built-in "file" key store: a 0600 key file beside the data, for
  *           development, servers and kiosks. It protects nothing from who can read the folder, and
  *           releases the "biometric" key to anybody.

@@ -16,8 +16,10 @@ static int sync_folder_of(const char *path);
 /* The name of a folder is durable like those of files: once the folder that holds it was synced. */
 static int make_folder(const char *path) {
   struct stat status;
-  if (mkdir(path, 0700) != 0)
-    return errno == EEXIST || stat(path, &status) == 0 ? 0 : errno;
+  if (mkdir(path, 0700) != 0) {
+    int problem = errno; /* a read-only disk refuses also what is there */
+    return problem == EEXIST || stat(path, &status) == 0 ? 0 : problem;
+  }
   int result = sync_folder_of(path);
   if (result == EACCES)
     return 0; /* one that may be entered and not read: it cannot be synced from here */
@@ -47,7 +49,11 @@ int platform_folder(const char *path) {
   struct stat status;
   if (stat(path, &status) != 0)
     return errno;
-  return S_ISDIR(status.st_mode) ? 0 : ENOTDIR;
+  if (!S_ISDIR(status.st_mode))
+    return ENOTDIR;
+  /* Where others may put files, what is found there need not be ours; and what we put into another
+   * user's folder would lock them out. */
+  return status.st_uid != geteuid() || (status.st_mode & S_IWOTH) != 0 ? EPERM : 0;
 }
 
 int platform_read_at(const char *path, int64_t offset, void *bytes, size_t count, size_t *length) {

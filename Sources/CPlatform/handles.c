@@ -54,8 +54,16 @@ static void *retire_if_unused(slot *it) {
 }
 
 /* A child must not inherit the table in the middle of a change. */
-static void before_fork(void) { pthread_mutex_lock(&table); }
-static void after_fork(void) { pthread_mutex_unlock(&table); }
+static void before_fork(void) {
+  pthread_mutex_lock(&table);
+  platform_log_before_fork();
+}
+
+static void after_fork(void) {
+  platform_log_after_fork();
+  pthread_mutex_unlock(&table);
+}
+
 static pthread_once_t fork_hooks = PTHREAD_ONCE_INIT;
 static void install_fork_hooks(void) { pthread_atfork(before_fork, after_fork, after_fork); }
 

@@ -30,3 +30,6 @@ void platform_log(int32_t level, const char *line) {
   if (fn != NULL)
     fn(context, level, line);
 }
+
+void platform_log_before_fork(void) { pthread_mutex_lock(&guard); }
+void platform_log_after_fork(void) { pthread_mutex_unlock(&guard); }

@@ -5,12 +5,14 @@ import Store
 /// The data folder and its two files.
 enum Files {
   static func makeFolder(_ path: String) throws(Failure) {
-    let problem = platform_folder(path)
-    guard problem == 0 else {
+    let problem = Int(platform_folder(path))
+    if problem == PLATFORM_NOT_OURS {
       throw Failure(
-        Int(problem) == PLATFORM_READ_ONLY || Int(problem) == PLATFORM_NO_ACCESS
-          ? .storageReadOnly : .storageFailed, "the data folder could not be made",
-        field: "/data_dir", detail: ["errno": .int(Int64(problem))])
+        .requestInvalidValue, "the folder is another user's, or everybody may write in it",
+        field: "/data_dir")
+    }
+    guard problem == 0 else {
+      throw Database.failure(ofSystem: problem, "the data folder could not be made")
     }
   }
 
@@ -20,7 +22,23 @@ enum Files {
   static func mainPath(in folder: String) -> String { folder + "/holdfast.db" }
   static func cachePath(in folder: String) -> String { folder + "/cache.db" }
 
+  /// Held exclusively by who sets a damaged file aside, shared by who opens one.
+  private static func lockPath(in folder: String) -> String { folder + "/recovery.lock" }
+
+  /// Holds the name under which a damaged file is set aside, until the file that takes its place
+  /// knows it: a process that dies on the way leaves nothing forgotten.
+  private static func markPath(in folder: String) -> String { folder + "/recovery.name" }
+
   static func openMain(in folder: String) throws(Failure) -> Database {
+    let lock = platform_file_lock(lockPath(in: folder), false, true)
+    defer { platform_file_unlock(lock) }
+    guard !platform_exists(markPath(in: folder)) else {
+      throw Failure(.storageDamaged, "a recovery was cut short")
+    }
+    return try openLockedMain(in: folder)
+  }
+
+  private static func openLockedMain(in folder: String) throws(Failure) -> Database {
     // SQLite takes an empty file for a new one and throws its log away, with all that is in it.
     let size = platform_size(mainPath(in: folder))
     if size <= 0, platform_size(mainPath(in: folder) + "-wal") > 0 {
@@ -58,26 +76,58 @@ enum Files {
   }
 
   /// Set a damaged main file aside and note its name in a fresh one. Of several processes that find
-  /// the damage at once, the first one does it; the others open what it made.
+  /// the damage at once, the first one does it; the others open what it made. What a dead one has
+  /// begun is brought to its end.
   static func replaceDamaged(in folder: String, at now: Instant) throws(Failure) -> Database {
-    let lock = platform_file_lock(folder + "/recovery.lock", true, true)
+    let lock = platform_file_lock(lockPath(in: folder), true, true)
     guard lock >= 0 else {
       throw Database.failure(ofSystem: Int(-lock), "the damaged file could not be locked")
     }
     defer { platform_file_unlock(lock) }
-    do throws(Failure) {
-      let found = try openMain(in: folder)
-      _ = try SessionTable(found).read()
-      if try found.isSound() { return found }
-      found.close()
-    } catch  where error.code == .storageDamaged || error.code == .storageNewer {
-      // Damaged indeed. Any other failure says nothing about the file.
+    let mark = markPath(in: folder)
+    var name = [UInt8](repeating: 0, count: 64)
+    var length = 0
+    let problem = platform_read(mark, &name, name.count, &length)
+    if problem == 0, length > 0 {
+      name.removeLast(name.count - length)
+    } else {
+      if Int(problem) != PLATFORM_NO_ENTRY { try check(problem) }
+      do throws(Failure) {
+        let found = try openLockedMain(in: folder)
+        _ = try SessionTable(found).read()
+        if try found.isSound() { return found }
+        found.close()
+      } catch  where error.code == .storageDamaged || error.code == .storageNewer {
+        // Damaged indeed. Any other failure says nothing about the file.
+      }
+      name = Array("holdfast.db.damaged-\(now.wallMS)".utf8)
+      try check(platform_write(mark, name, name.count))
     }
-    let aside = try setAside(mainPath(in: folder), "damaged", at: now.wallMS)
-    let fresh = try openMain(in: folder)
-    let name = aside.utf8.split(separator: UInt8(ascii: "/")).last.map { Array($0) } ?? []
-    try MetaTable(fresh).set(.salvage, .text(String(decoding: name, as: UTF8.self)))
+    let aside = String(decoding: name, as: UTF8.self)
+    try setMainAside(in: folder, as: folder + "/" + aside)
+    let fresh = try openLockedMain(in: folder)
+    try MetaTable(fresh).set(.salvage, .text(aside))
+    try check(platform_remove(mark))
     return fresh
+  }
+
+  /// The file first: SQLite would open it without its log. What is there beside a file with anything
+  /// in it is the fresh one's.
+  private static func setMainAside(in folder: String, as aside: String) throws(Failure) {
+    let main = mainPath(in: folder)
+    if !platform_exists(aside), platform_exists(main) { try check(platform_rename(main, aside)) }
+    let size = platform_size(main)
+    guard size >= -1 else { throw Failure(.storageFailed, "a file could not be looked at") }
+    guard size <= 0 else { return }
+    for suffix in ["-wal", "-shm"] where platform_exists(main + suffix) {
+      try check(platform_rename(main + suffix, aside + suffix))
+    }
+  }
+
+  private static func check(_ problem: Int32) throws(Failure) {
+    guard problem == 0 else {
+      throw Database.failure(ofSystem: Int(problem), "a file could not be set aside")
+    }
   }
 
   static func openCache(in folder: String) throws(Failure) -> Database {
@@ -90,12 +140,7 @@ enum Files {
   static func setAside(_ path: String, _ label: String, at nowMS: Int64) throws(Failure) -> String {
     let aside = "\(path).\(label)-\(nowMS)"
     for suffix in ["-wal", "-shm", ""] where platform_exists(path + suffix) {
-      let problem = platform_rename(path + suffix, aside + suffix)
-      guard problem == 0 else {
-        throw Failure(
-          .storageFailed, "a file could not be set aside",
-          detail: ["errno": .int(Int64(problem))])
-      }
+      try check(platform_rename(path + suffix, aside + suffix))
     }
     return aside
   }

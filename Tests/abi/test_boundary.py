@@ -176,6 +176,15 @@ def test_ABI_2_a_forked_child_is_told_so(phone: Phone) -> None:
     children.run("fork.py", phone.spec()).check()
 
 
+def test_ABI_2_a_fork_in_the_middle_of_other_threads_calls(phone: Phone) -> None:
+    # Given threads that are inside calls, and that log
+    # When the process forks again and again
+    # Then no child hangs in a lock that a thread held, and each is told FORKED
+    phone.open()
+    phone.close()
+    children.run("fork_busy.py", phone.spec(), "150").check()
+
+
 def test_ABI_2_a_call_from_a_key_store_callback_answers_busy(phone: Phone) -> None:
     # Given a key store that calls the library
     # When the library asks it for a key

@@ -11,7 +11,17 @@ import pytest
 from conftest import MakeUser, SignedIn
 from support import children
 
-STATES = ["closed", "signed_out", "home", "locked", "signing_in", "offline"]
+STATES = [
+    "closed",
+    "signed_out",
+    "signing_in",
+    "no_org",
+    "home",
+    "offline",
+    "locked",
+    "forked",
+    "two_handles",
+]
 
 
 def prepared(user: SignedIn, state: str) -> str:
@@ -21,6 +31,13 @@ def prepared(user: SignedIn, state: str) -> str:
     if state in {"signed_out", "signing_in"}:
         user.app.session_logout()
         user.app.settle()
+    if state == "no_org":
+        # A second organisation, and no choice made.
+        user.app.session_logout()
+        user.phone.town.control.set_membership(
+            user.person.id, user.phone.town.organisation().id, role=user.role
+        )
+        user.app.sign_in(user.person)
     user.phone.close()
     return user.phone.spec()
 

@@ -71,10 +71,14 @@ typedef void (*platform_log_fn)(void *context, int32_t level, const char *line);
 PLATFORM_HIDDEN void platform_log_set(int32_t level, platform_log_fn fn, void *context);
 PLATFORM_HIDDEN bool platform_log_wants(int32_t level);
 PLATFORM_HIDDEN void platform_log(int32_t level, const char *line);
+/* Around fork(): the child's lock must not be held by a thread that it does not have. */
+PLATFORM_HIDDEN void platform_log_before_fork(void);
+PLATFORM_HIDDEN void platform_log_after_fork(void);
 
 /* ---- files: 0 or an errno ---- */
 
-/* Create a folder with its parents, 0700; an existing one is left as it is. */
+/* Create a folder with its parents, 0700; an existing one is left as it is. EPERM: it is another
+ * user's, or everybody may write in it. */
 PLATFORM_HIDDEN int platform_folder(const char *path);
 /* Read at most `capacity` bytes; *length is what was read. */
 PLATFORM_HIDDEN int platform_read(const char *path, void *bytes, size_t capacity, size_t *length);
@@ -102,6 +106,7 @@ PLATFORM_HIDDEN int64_t platform_process_start(int process);
 /* errno values that Swift tells apart. */
 enum {
   PLATFORM_NO_ENTRY = 2,
+  PLATFORM_NOT_OURS = 1, /* EPERM */
   PLATFORM_NO_ACCESS = 13,
   PLATFORM_EXISTS = 17,
   PLATFORM_NO_SPACE = 28,

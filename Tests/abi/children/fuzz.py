@@ -7,8 +7,10 @@ The last call before a crash stands in TRACE.
 from __future__ import annotations
 
 import json
+import os
 import random
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,10 @@ from hypothesis import strategies as st
 from support import contract
 from support.phone import App, Phone
 
-EXAMPLES = {"any": 400, "strict": 1500}
+EXAMPLES = {"any": 300, "strict": 1500}
+#: No call waits longer for another process; the rest is a busy machine.
+HANG_S = 30
+FORKED, CLOSED = 10, 9
 
 scalars = (
     st.none()
@@ -102,9 +107,23 @@ def put_into(state: str, phone: Phone) -> tuple[App | None, int]:
     app = phone.start(online=state != "offline")
     if state == "signing_in":
         app.sign_in_begin({"method": "bankid"})
-    expected = {"home": "home", "offline": "home", "locked": "unlock"}.get(state, "sign_in")
+    expected = {
+        "home": "home",
+        "offline": "home",
+        "two_handles": "home",
+        "locked": "unlock",
+        "no_org": "select_org",
+    }.get(state, "sign_in")
     assert app.screen["screen"] == expected, app.screen
     return app, app._handle
+
+
+def go_on_in_a_child() -> None:
+    """Be the child of a fork from here on; the parent ends as the child does."""
+    child = os.fork()
+    if child != 0:
+        _, status = os.waitpid(child, 0)
+        os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
 
 def main() -> None:
@@ -112,9 +131,13 @@ def main() -> None:
     mode = sys.argv[4]
     app, handle = put_into(state, phone)
     library = phone.library
+    handles = [handle]
+    if state == "two_handles":
+        second = Phone.from_spec(sys.argv[1])
+        handles.append(second.start(online=False)._handle)
     calls = 0
     closing = {"session_logout", "session_lock"}
-    if state in {"home", "offline"}:
+    if state in {"home", "offline", "two_handles"}:
         # These would leave the state at once; they have their turn in the others.
         functions = [name for name in OPERATIONS if name not in closing]
     else:
@@ -136,11 +159,14 @@ def main() -> None:
         nonlocal calls
         calls += 1
         trace.write_text(json.dumps({"function": name, "request": repr(request)}))
-        status, reply = library.call(name, handle, request)
+        start = time.monotonic()
+        status, reply = library.call(name, handles[calls % len(handles)], request)
+        assert time.monotonic() - start < HANG_S, (name, request)
         contract.judge_reply(name, status, None if reply is None else json.loads(reply))
         assert 0 <= status <= 12, (name, request, status)
         assert status not in {11, 12}, (name, request, reply)
-        assert (status == 9) == (state == "closed"), (name, request, reply)
+        assert (status == CLOSED) == (state == "closed"), (name, request, reply)
+        assert (status == FORKED) == (state == "forked"), (name, request, reply)
         if status == 0:
             note_if_lax(name, request)
 
@@ -185,6 +211,8 @@ def main() -> None:
         contract.judge_reply("open", status, None if reply is None else json.loads(reply))
         library.close(made)
 
+    if state == "forked":
+        go_on_in_a_child()
     parts = [nearly_right] if mode == "strict" else [anything, nearly_right, spoilt_byte, config]
     for part in parts:
         part()
@@ -192,9 +220,14 @@ def main() -> None:
         for name in random.Random(size).sample(functions, 4):
             attempt(name, b'{"query":"' + b"a" * size + b'"}')
             attempt(name, b"[" * size)
-    library.close(handle)
+    for made in handles:
+        library.close(made)
     del app
     phone.close()
+    if state == "forked":
+        # The parent's handle stays the parent's.
+        os.write(1, json.dumps({"calls": calls, "live": library.live() - 1, "lax": lax}).encode())
+        os._exit(0)
     print(json.dumps({"calls": calls, "live": library.live(), "lax": lax}))
 
 

@@ -1,0 +1,287 @@
+"""Folders that a careless or hostile host gives: each has its answer (docs/storage.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from holdfast import HoldfastError
+
+from conftest import MakePhone, MakeUser
+from support import children, contract
+from support.phone import FilePhone, Phone
+from support.queue import drain, stored
+from support.town import Town
+
+NOBODY = 65534
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+
+
+def refused(phone: Phone) -> dict[str, Any]:
+    """The error of an open() that has to fail, and to leave nothing."""
+    before = phone.library.live()
+    handle, (status, reply) = phone.library.open(json.dumps(phone.config).encode(), None)
+    assert (handle, status == 0) == (0, False), reply
+    answer = json.loads(reply or b"")
+    contract.judge_reply("open", status, answer)
+    assert phone.library.live() == before
+    error: dict[str, Any] = answer["error"]
+    return error
+
+
+def entries(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_ABI_1_a_folder_that_is_absent_is_made_with_its_parents(phone: Phone) -> None:
+    phone.config["data_dir"] = str(phone.folder / "a" / "b")
+    old = os.umask(0)
+    try:
+        phone.open()
+    finally:
+        os.umask(old)
+    for made in (phone.folder, phone.folder / "a", phone.folder / "a" / "b"):
+        assert stat.S_IMODE(made.stat().st_mode) == 0o700, made
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o750, 0o775, 0o711])
+def test_ABI_1_a_folder_that_others_may_read_stays_as_it_is(
+    phones: MakePhone, town: Town, mode: int
+) -> None:
+    # Given a folder that the host has made for others to read
+    phone = phones()
+    phone.folder.mkdir()
+    phone.folder.chmod(mode)
+    org = town.organisation()
+    old = os.umask(0)
+    try:
+        phone.start().sign_in(town.person(org))
+        assert phone.app is not None
+        phone.app.register()
+    finally:
+        os.umask(old)
+    # Then it is used and not changed; nobody else can open a file in it
+    assert stat.S_IMODE(phone.folder.stat().st_mode) == mode
+    files = [path for path in phone.folder.rglob("*") if path.is_file()]
+    assert len(files) >= 2
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+
+
+def test_ABI_1_the_built_in_key_store_s_files_are_the_user_s_alone(
+    phone: Phone, town: Town
+) -> None:
+    kiosk = FilePhone(phone.folder, phone.library, phone.backend)
+    kiosk.folder.mkdir(mode=0o755)
+    old = os.umask(0)
+    try:
+        kiosk.start().sign_in(town.person(town.organisation()))
+    finally:
+        os.umask(old)
+        kiosk.close()
+    assert stat.S_IMODE((kiosk.folder / "keys").stat().st_mode) == 0o700
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in (kiosk.folder / "keys").iterdir()}
+    assert modes == {0o600}
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o702])
+def test_ABI_1_a_folder_where_everybody_may_write_is_refused(phone: Phone, mode: int) -> None:
+    phone.folder.mkdir()
+    phone.folder.chmod(mode)
+    error = refused(phone)
+    assert (error["code"], error["field"]) == ("request.invalid_value", "/data_dir")
+    assert entries(phone.folder) == set(), "a refused folder was touched"
+    assert stat.S_IMODE(phone.folder.stat().st_mode) == mode
+    # and serves when the host has put it right
+    phone.folder.chmod(0o700)
+    assert phone.start().screen["screen"] == "sign_in"
+
+
+@needs_root
+def test_ABI_1_the_folder_of_another_user_is_refused(phone: Phone) -> None:
+    phone.folder.mkdir(mode=0o700)
+    os.chown(phone.folder, NOBODY, NOBODY)
+    error = refused(phone)
+    assert (error["code"], error["field"]) == ("request.invalid_value", "/data_dir")
+    assert entries(phone.folder) == set()
+
+
+OPEN = """
+import os, sys
+from holdfast import HoldfastError
+from support.phone import Phone
+os.setgid(int(sys.argv[2])), os.setuid(int(sys.argv[2]))
+try:
+    Phone.from_spec(sys.argv[1]).start(online=False)
+    print("opened")
+except HoldfastError as error:
+    print(error.status, error.code, error.field)
+"""
+
+
+@needs_root
+def test_ABI_1_another_user_of_the_machine_gets_nothing(sign_in: MakeUser) -> None:
+    # Given a user's folder, and somebody else who can reach it
+    user = sign_in()
+    user.phone.close()
+    files = {path: path.read_bytes() for path in user.phone.folder.iterdir()}
+    for parent in user.phone.folder.parents:
+        if parent.stat().st_mode & stat.S_IXOTH:
+            break
+        parent.chmod(0o711)
+    for mode in (0o700, 0o755):
+        # When they open it
+        user.phone.folder.chmod(mode)
+        done = children.run_text(OPEN, user.phone.spec(), str(NOBODY)).check()
+        # Then they are refused, and nothing is changed
+        assert done.output.strip() == "1 request.invalid_value /data_dir"
+        assert {path: path.read_bytes() for path in user.phone.folder.iterdir()} == files
+
+
+def test_ABI_1_a_link_to_a_folder_is_followed(phones: MakePhone, town: Town) -> None:
+    # Given a data folder that is a link, as on systems where /tmp or /var is one
+    phone = phones()
+    place = phone.folder.with_name("elsewhere")
+    place.mkdir(mode=0o700)
+    phone.folder.symlink_to(place)
+    person = town.person(town.organisation())
+    phone.start().sign_in(person)
+    assert phone.app is not None
+    item = phone.app.register()
+    # Then the files are where it leads to
+    assert {"holdfast.db", "cache.db"} <= entries(place)
+    assert phone.folder.is_symlink()
+    # and a second handle by the other name shares them
+    twin = Phone(place, phone.library, phone.backend)
+    twin.keychain = phone.keychain
+    with_other_name = twin.start(online=False)
+    assert [kept["id"] for kept in with_other_name.queue_list()["items"]] == [item]
+    other = with_other_name.register()
+    assert {kept["id"] for kept in phone.app.queue_list()["items"]} == {item, other}
+    twin.close()
+
+
+def test_ABI_1_a_link_that_leads_nowhere_or_to_an_open_folder(phone: Phone) -> None:
+    phone.folder.symlink_to(phone.folder.with_name("nowhere"))
+    assert refused(phone)["code"] == "storage.failed"
+    assert not phone.folder.with_name("nowhere").exists()
+    phone.folder.unlink()
+    everybody_s = phone.folder.with_name("everybody-s")
+    everybody_s.mkdir()
+    everybody_s.chmod(0o777)
+    phone.folder.symlink_to(everybody_s)
+    assert refused(phone)["code"] == "request.invalid_value"
+    phone.folder.unlink()
+    phone.folder.symlink_to(phone.folder)
+    assert refused(phone)["code"] == "storage.failed"
+
+
+def test_ABI_1_a_file_in_the_place_of_the_folder_or_of_a_file(phone: Phone) -> None:
+    phone.folder.write_text("a file")
+    assert refused(phone)["code"] == "storage.failed"
+    assert phone.folder.read_text() == "a file"
+    phone.folder.unlink()
+    for name in ("holdfast.db", "cache.db"):
+        (phone.folder / name).mkdir(parents=True)
+        if name == "holdfast.db":
+            assert refused(phone)["code"] == "storage.failed"
+        else:
+            # What can be had from the server again stands in nobody's way.
+            assert phone.start().screen["screen"] == "sign_in"
+            phone.close()
+        (phone.folder / name).rmdir()
+
+
+@pytest.mark.parametrize("name", ["", "\u0000", "a" * 300, "a/" * 3000, "/dev/null/x", "/proc/x"])
+def test_ABI_1_a_path_that_cannot_be(phone: Phone, name: str) -> None:
+    phone.config["data_dir"] = name if name.startswith("/") else str(phone.folder / name)
+    if name == "":
+        phone.config["data_dir"] = ""
+    error = refused(phone)
+    assert error["code"].startswith(("request.", "storage.")), error
+
+
+TINY = """
+import json, sys
+from holdfast import HoldfastError
+from support.phone import Phone
+phone = Phone.from_spec(sys.argv[1])
+filler = open(sys.argv[2], "wb", buffering=0)
+codes = []
+def fill():
+    for size in (65536, 4096, 1):
+        try:
+            while True:
+                filler.write(bytes(size))
+        except OSError:
+            pass
+fill()
+try:
+    phone.start(online=False)
+except HoldfastError as error:
+    codes.append(f"{error.status} {error.code}")
+filler.truncate(0)
+app = phone.start(online=False)
+print(json.dumps([codes, app.screen["screen"]]))
+"""
+
+
+def test_ABI_1_a_first_start_on_a_full_disk(phone: Phone, tmp_path: Path) -> None:
+    # Given a disk without room, a tmpfs of 512 kB, and a folder that is not there yet
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    phone.config["data_dir"] = str(disk / "phone")
+    command = [sys.executable, "-c", TINY, phone.spec(), str(disk / "filler")]
+    # When the app starts
+    mount = f"mount -t tmpfs -o size=512k,mode=700 tmpfs {disk}"
+    done = children.isolated(command, mount)
+    # Then it is told so, and starts as soon as there is room
+    assert done.returncode == 0, done.stderr
+    codes, screen = json.loads(done.stdout)
+    assert codes == ["7 storage.full"]
+    assert screen == "sign_in"
+
+
+def test_ABI_1_a_first_start_on_a_read_only_disk(phone: Phone, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    phone.config["data_dir"] = str(disk / "phone")
+    command = [sys.executable, "-c", OPEN, phone.spec(), str(os.geteuid())]
+    done = children.isolated(command, f"mount -t tmpfs -o ro tmpfs {disk}")
+    assert done.stdout.strip() == "6 storage.read_only None", (done.stdout, done.stderr)
+
+
+def test_ABI_1_two_handles_in_one_process_see_each_other(sign_in: MakeUser, town: Town) -> None:
+    # Given two handles on one folder in one process
+    user = sign_in()
+    user.app.go_offline()
+    second = Phone(user.phone.folder, user.phone.library, user.phone.backend)
+    second.keychain = user.phone.keychain
+    second.now_ms, second.monotonic_ms = user.phone.now_ms, user.phone.monotonic_ms
+    other = second.start(online=False)
+    # When each adds, edits and cancels what the other has added
+    first, later = user.app.register(minutes=1), other.register(minutes=2)
+    other.queue_edit({"id": first, "payload": {"type": "visit", "minutes": 7}})
+    user.app.queue_cancel({"id": later})
+    # Then both see the same
+    seen = [[item["id"] for item in app.queue_list()["items"]] for app in (user.app, other)]
+    assert seen == [[first], [first]]
+    # and the one sends it once, after the other was closed
+    second.close()
+    with pytest.raises(HoldfastError) as closed:
+        other.queue_list()
+    assert closed.value.code == "handle.closed"
+    user.app.go_online()
+    drain(user.app)
+    assert stored(town, user.person) == [first]
+    assert [row["minutes"] for row in town.activities(user.person)] == [7]
+    # A logout through one is a logout for all.
+    other = second.start(online=False)
+    user.app.session_logout()
+    assert other.session_status()["state"] == "signed_out"
+    second.close()
