@@ -181,7 +181,7 @@ test-model:
 	@Tests/model/check.sh
 
 test-python:
-	@failed=""; for suite in Tests/backend Tests/http Tests/abi Tests/packages Tests/docs bindings/python; do \
+	@failed=""; for suite in Tests/backend Tests/http Tests/abi Tests/crash Tests/packages Tests/docs bindings/python; do \
 	  echo "$$suite"; $(PYTHON) -m pytest -q -p no:cacheprovider -n 2 $$suite || failed="$$failed $$suite"; done; \
 	  [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
@@ -212,7 +212,7 @@ include Tests/sanitizers/sanitizers.mk
 # ---- house ----
 
 C_FILES = $$(git ls-files '*.c' '*.h')
-FORMATTED := bindings Tests/abi Tests/simulation Tests/packages
+FORMATTED := bindings Tests/abi Tests/crash Tests/simulation Tests/packages
 
 format: deps
 	@$(SWIFT) format -i -r Sources Tests Package.swift

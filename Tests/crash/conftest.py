@@ -1,0 +1,63 @@
+"""Fixtures of the kills, and their figures."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.paths import chosen_flavours
+from support.secrecy import no_secret_is_readable
+from support.world import backend, flavour, killer, library, server, town
+
+from reaper import Reaper
+
+# Fixtures that are shared with Tests/abi; the first is always on.
+__all__ = ["backend", "flavour", "killer", "library", "no_secret_is_readable", "server", "town"]
+
+#: `HOLDFAST_CRASH_SEED=n` runs the stories of an earlier run again, `HOLDFAST_CRASH_STORIES=n` so
+#: many of them with each flavour.
+SEED, COUNT = "HOLDFAST_CRASH_SEED", "HOLDFAST_CRASH_STORIES"
+#: Thirteen kills each; with those of test_every_change.py 500 and some in all.
+STORIES = int(os.environ.get(COUNT, 32 // len(chosen_flavours())))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # One seed for the run; the workers of xdist inherit it.
+    os.environ.setdefault(SEED, str(secrets.randbelow(1 << 32)))
+
+
+def pytest_report_header() -> str:
+    return f"{SEED}={os.environ[SEED]}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    kills: Counter[str] = Counter()
+    survived = 0
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.stats.get(outcome, []):
+            found = dict(report.user_properties).get("kills", [])
+            kills.update(theme for theme, _ in found)
+            survived += len(found) if outcome == "passed" else max(0, len(found) - 1)
+    told = ", ".join(f"{theme} {count}" for theme, count in sorted(kills.items()))
+    terminalreporter.write_line(f"{SEED}={os.environ[SEED]}: {told}")
+    terminalreporter.write_line(
+        f"reliability: processes killed: {kills.total()} tried, {survived} survived"
+    )
+
+
+@pytest.fixture(scope="session")
+def seed() -> int:
+    """The seed of this run."""
+    return int(os.environ[SEED])
+
+
+@pytest.fixture(scope="session")
+def reaper(killer: Path) -> Iterator[Reaper]:
+    """Starts lives and ends them."""
+    made = Reaper(killer)
+    yield made
+    made.close()

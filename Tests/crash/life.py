@@ -1,0 +1,193 @@
+"""One life of an app that will be killed: what it does, and what it says of it.
+
+Before every call the child says what it is about to do, and when the call has returned, that it is
+done: what was said to be done is acknowledged, whatever happens next. It speaks over a socket: the
+killer counts the changes of files only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import random
+import socket
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from holdfast import HoldfastError
+from support.phone import TOKEN_S, App, Phone
+
+#: With more items than this no more are added.
+ENOUGH = 150
+#: No more than the server's rule allows.
+MOST_MINUTES = 1440
+
+
+class Life:
+    """An app on the phone, and the line to whoever listens."""
+
+    def __init__(self, phone: Phone, line: socket.socket, seed: int, changes: int) -> None:
+        self.phone = phone
+        self.chance = random.Random(seed)
+        self._line = line
+        #: Die before so many changes of a file; 0: somebody else ends it.
+        self._changes = changes
+
+    def say(self, what: str, value: object = None) -> None:
+        """Tell the parent."""
+        self._line.sendall(json.dumps([what, value]).encode("ascii") + b"\n")
+
+    def begin(self) -> None:
+        """From now on death may come."""
+        self.say("begin")
+        if self._changes:
+            ctypes.CDLL(None).killer_arm(ctypes.c_long(self._changes))
+
+    def start(self, *, online: bool) -> App:
+        """The app at home, as a cold start has it."""
+        app = self.phone.start(online=online)
+        if app.screen["reason"] == "session_expired":
+            app.touch()
+        assert app.screen["screen"] == "home", app.screen
+        return app
+
+    def pass_time(self, seconds: int) -> None:
+        """Both clocks go on, also for those who come after."""
+        ms = seconds * 1000
+        self.say("time", [self.phone.now_ms + ms, self.phone.monotonic_ms + ms])
+        self.phone.pass_time(seconds)
+
+    # What users do ----------------------------------------------------------------------------
+
+    def add(self, app: App) -> str:
+        """Register an activity, with an id of the host's or of the library's."""
+        note = f"et notat {self.chance.getrandbits(96):024x}"
+        minutes = self.chance.randint(1, MOST_MINUTES)
+        request: Any = {
+            "kind": "activity",
+            "payload": {"type": "visit", "minutes": minutes, "note": note},
+            "occurred_at_ms": self.phone.now_ms,
+        }
+        if self.chance.random() < 0.5:
+            request["id"] = str(uuid.UUID(int=self.chance.getrandbits(128), version=4))
+        self.say("add", [note, minutes])
+        added = app.queue_add(request)
+        self.say("added", [note, added["id"]])
+        return added["id"]
+
+    def edit(self, app: App, item: str) -> None:
+        """Change an activity, unless it is being sent or was sent."""
+        try:
+            payload = app.queue_get({"id": item})["item"]["payload"]
+            note, minutes = payload["note"], self.chance.randint(1, MOST_MINUTES)
+            self.say("edit", [note, minutes])
+            app.queue_edit({"id": item, "payload": {**payload, "minutes": minutes}})
+        except HoldfastError as error:
+            if error.code not in {"queue.in_flight", "queue.not_found"}:
+                raise
+        else:
+            self.say("edited", [note, minutes])
+
+    def cancel(self, app: App) -> None:
+        """Register an activity and think better of it."""
+        item = self.add(app)
+        note = app.queue_get({"id": item})["item"]["payload"]["note"]
+        self.say("cancel", note)
+        app.queue_cancel({"id": item})
+        self.say("cancelled", note)
+
+
+def add(life: Life) -> None:
+    """Register one thing after another."""
+    app = life.start(online=False)
+    life.begin()
+    for _ in range(ENOUGH):
+        life.add(app)
+
+
+def edit(life: Life) -> None:
+    """Change and cancel what is queued, and register more."""
+    app = life.start(online=False)
+    items = [life.add(app) for _ in range(3)]
+    items += [item["id"] for item in app.queue_list({"limit": 20})["items"]]
+    life.begin()
+    for _ in range(ENOUGH):
+        if life.chance.random() < 0.2:
+            life.cancel(app)
+        else:
+            life.edit(app, life.chance.choice(items))
+
+
+def drain(life: Life) -> None:
+    """Register, change and send."""
+    app = life.start(online=True)
+    life.begin()
+    for _ in range(ENOUGH):
+        item = life.add(app)
+        if life.chance.random() < 0.3:
+            step = app.runner.step()
+            if life.chance.random() < 0.5 and not step.idle:
+                life.edit(app, item)
+
+
+def refresh(life: Life) -> None:
+    """The token runs out, again and again."""
+    app = life.start(online=True)
+    life.begin()
+    for _ in range(20):
+        life.pass_time(TOKEN_S)
+        for _ in range(10):
+            app.runner.step()
+            if "refresh" not in app.session_status()["owed"]:
+                break
+
+
+def logout(life: Life) -> None:
+    """Log out, and tell the server."""
+    app = life.start(online=True)
+    life.add(app)
+    life.begin()
+    life.say("logout")
+    app.session_logout({"scope": life.chance.choice(["local", "global"])})
+    life.say("logged_out")
+    app.settle()
+
+
+def org_switch(life: Life) -> None:
+    """Go from one organisation to the other, and work in each."""
+    app = life.start(online=life.chance.random() < 0.7)
+    orgs = [org["org_id"] for org in app.org_list()["orgs"]]
+    life.begin()
+    for _ in range(40):
+        org = life.chance.choice(orgs)
+        life.say("select", org)
+        app.org_select({"org_id": org})
+        life.say("selected", org)
+        app.settle()
+        life.add(app)
+
+
+def migration(life: Life) -> None:
+    """The first start: the files and the device key are made."""
+    life.begin()
+    app = life.phone.start(online=False)
+    assert app.screen["screen"] == "sign_in", app.screen
+    app.sign_in_begin({"method": "bankid"})
+
+
+def salvage(life: Life) -> None:
+    """The file is found damaged: it is set aside, and what it holds is carried over."""
+    life.begin()
+    app = life.start(online=False)
+    life.say("carried")
+    app.settle()
+    for _ in range(3):
+        life.add(app)
+
+
+#: What an app can be killed in.
+THEMES: dict[str, Callable[[Life], None]] = {
+    theme.__name__: theme
+    for theme in (add, edit, drain, refresh, logout, org_switch, migration, salvage)
+}

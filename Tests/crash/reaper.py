@@ -1,0 +1,107 @@
+"""Starts lives and ends them at a random instant."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from support import children
+from support.phone import Phone
+
+HERE = Path(__file__).resolve().parent
+#: Nothing that a life does takes so long: it hangs.
+HANG_S = 60
+
+
+@dataclass(frozen=True)
+class Instant:
+    """When to kill: so long after the beginning, or before the n-th change of a file."""
+
+    after_s: float = 0
+    changes: int = 0
+
+    def __str__(self) -> str:
+        return f"change {self.changes}" if self.changes else f"{self.after_s * 1000:.2f} ms"
+
+
+@dataclass
+class Lived:
+    """What was said before the end."""
+
+    killed: bool
+    said: list[tuple[str, Any]] = field(default_factory=list)
+
+
+class Reaper:
+    """A forge of lives (forge.py), and the hand that ends them."""
+
+    def __init__(self, killer: Path) -> None:
+        ours, theirs = socket.socketpair()
+        environment = children.environment({"LD_PRELOAD": str(killer)})
+        environment["PYTHONPATH"] += os.pathsep + str(HERE)
+        command = [sys.executable, "-X", "faulthandler", str(HERE / "forge.py")]
+        self._line = ours
+        with theirs:
+            self._process = subprocess.Popen(
+                [*command, str(theirs.fileno())], pass_fds=[theirs.fileno()], env=environment
+            )
+        self._unread = b""
+
+    def close(self) -> None:
+        """No more lives."""
+        self._line.close()
+        self._process.wait(HANG_S)
+
+    def live(self, phone: Phone, theme: str, seed: int, instant: Instant, secrets: Path) -> Lived:
+        """One life, killed at the instant unless it ends before."""
+        order = {
+            "phone": phone.spec(),
+            "theme": theme,
+            "seed": seed,
+            "changes": instant.changes,
+            "secrets": str(secrets),
+        }
+        self._line.sendall(json.dumps(order).encode("ascii") + b"\n")
+        lived = Lived(killed=False)
+        give_up = time.monotonic() + HANG_S
+        kill_at: float | None = None
+        while True:
+            now = time.monotonic()
+            if kill_at is not None and now >= kill_at:
+                self._line.sendall(b"kill\n")
+                kill_at = None
+            assert now < give_up, f"{theme} hangs: {lived.said[-3:]}"
+            line = self._read_line((kill_at or give_up) - now)
+            if line is None:
+                continue
+            what, value = json.loads(line)
+            if what == "ended":
+                failure = [text for said, text in lived.said if said == "failed"]
+                assert not failure, f"{theme} failed\n{failure[0]}"
+                assert value in {0, -signal.SIGKILL}, f"{theme} crashed with {value}"
+                lived.killed = value != 0
+                return lived
+            if what == "begin" and not instant.changes:
+                kill_at = time.monotonic() + instant.after_s
+            lived.said.append((what, value))
+
+    def _read_line(self, timeout_s: float) -> bytes | None:
+        """The next line; None when none came in time."""
+        while b"\n" not in self._unread:
+            if not select.select([self._line], [], [], max(0, timeout_s))[0]:
+                return None
+            more = self._line.recv(1 << 16)
+            assert more, "the forge is gone"
+            self._unread += more
+            timeout_s = 0
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line

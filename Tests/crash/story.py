@@ -1,0 +1,268 @@
+"""A person whose app is killed again and again, and who is owed all that was acknowledged."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from support.phone import App, Phone
+from support.town import Organisation, Person, Town
+
+from ledger import Item, Ledger
+from reaper import Instant, Reaper
+
+#: About how long the deadly part of a theme takes, and how many changes of files it makes.
+SPANS: dict[str, tuple[float, int]] = {
+    "add": (0.08, 80),
+    "edit": (0.08, 80),
+    "drain": (0.40, 200),
+    "refresh": (0.25, 80),
+    "logout": (0.02, 24),
+    "org_switch": (0.30, 80),
+    "migration": (0.03, 60),
+    "salvage": (0.04, 90),
+}
+#: The longest lease of the library (an upload's), and a little more.
+LEASE_S = 80
+#: A life that ended before its instant is lived again, at an earlier one.
+TRIES = 8
+
+
+class Story:
+    """One phone, from the sign-in to the drained queue."""
+
+    def __init__(
+        self, reaper: Reaper, town: Town, new_phone: Callable[[], Phone], seed: int, secrets: Path
+    ) -> None:
+        self.chance = random.Random(seed)
+        self.reaper = reaper
+        self.town = town
+        self.secrets = secrets
+        self.new_phone = new_phone
+        self.orgs: list[Organisation] = [town.organisation(contacts=2) for _ in range(2)]
+        self.person: Person = town.person(*self.orgs)
+        self.phone = new_phone()
+        self.ledger = Ledger()
+        self.kills: list[tuple[str, str]] = []
+        self.sign_in(self.phone.start())
+        self.phone.close()
+
+    def sign_in(self, app: App) -> None:
+        """As the person, into the first organisation."""
+        app.sign_in(self.person, self.orgs[0])
+        assert app.screen["screen"] == "home", app.screen
+        self.ledger.orgs = {self.orgs[0].id}
+        self.ledger.leaving = self.ledger.left = False
+
+    # Deaths -----------------------------------------------------------------------------------
+
+    def kill(self, theme: str) -> None:
+        """One life that ends by SIGKILL, and what is found after it."""
+        if theme == "migration":
+            self.kill_a_first_start()
+            return
+        if theme == "salvage":
+            # There is something to carry over, also in the log: its last writer died.
+            self.live(self.phone, "add")
+            destroy_header(self.phone.folder)
+        self.live(self.phone, theme)
+        self.check(was_damaged=theme == "salvage")
+
+    def live(self, phone: Phone, theme: str) -> None:
+        """One life that is killed in its theme."""
+        seconds, changes = SPANS[theme]
+        for _ in range(TRIES):
+            if self.chance.random() < 0.5:
+                instant = Instant(after_s=self.chance.random() * seconds)
+            else:
+                instant = Instant(changes=self.chance.randint(1, changes))
+            lived = self.reaper.live(
+                phone, theme, self.chance.getrandbits(32), instant, self.secrets
+            )
+            self.ledger.enter(lived)
+            for what, value in lived.said:
+                if what == "time":
+                    phone.now_ms, phone.monotonic_ms = value
+            if lived.killed:
+                self.kills.append((theme, str(instant)))
+                return
+            seconds, changes = seconds / 2, max(2, changes // 2)
+            if theme in {"logout", "migration"}:
+                return  # once is all that there is of it
+        raise AssertionError(f"{theme} always ends before it can be killed")
+
+    def kill_a_first_start(self) -> None:
+        """The first start of an app, on a new phone; then its whole life in short."""
+        phone = self.new_phone()
+        self.live(phone, "migration")
+        check_integrity(phone.folder)
+        person = self.town.person(self.orgs[0])
+        app = phone.start()
+        assert app.screen["screen"] == "sign_in", app.screen
+        app.sign_in(person)
+        item = app.register(note="etter den første starten")
+        drain(app)
+        assert [row["id"] for row in self.town.activities(person)] == [item]
+        phone.close()
+
+    # What must be found -----------------------------------------------------------------------
+
+    def check(self, *, was_damaged: bool = False) -> None:
+        """The files are whole, and everything acknowledged is there."""
+        if not was_damaged:
+            check_integrity(self.phone.folder)
+        app = self.phone.start(online=False)
+        self.check_session(app)
+        if was_damaged:
+            app.settle()
+            # What was cancelled shortly before may come back, and goes to the server then.
+            for item in self.ledger.items.values():
+                item.cancelled = False
+        self.check_items(app)
+        if app.screen["screen"] == "home":
+            self.check_refresh(app)
+        self.phone.close()
+        check_integrity(self.phone.folder)
+
+    def check_session(self, app: App) -> None:
+        """Signed in with the chosen organisation, or signed out if that was begun."""
+        state = app.session_status()["state"]
+        if state == "signed_out":
+            assert self.ledger.leaving, "signed out, and nobody asked for it"
+            app.go_online()
+            app.settle()
+            if self.town.control.sessions(self.person.id):
+                self.phone.pass_time(LEASE_S)
+                app.settle()
+            assert self.town.control.sessions(self.person.id) == [], "not revoked"
+            self.sign_in(app)
+            app.go_offline()
+            return
+        assert not self.ledger.left, "the logout is forgotten"
+        self.ledger.leaving = False
+        if app.screen["reason"] == "session_expired":
+            app.touch()
+        assert app.screen["screen"] == "home", app.screen
+        assert app.session_status()["state"] == "active"
+        org = app.screen["org"]
+        assert org is not None
+        assert org["id"] in self.ledger.orgs, "another organisation was chosen"
+        self.ledger.orgs = {org["id"]}
+
+    def check_items(self, app: App) -> None:
+        """Every item is in the queue or on the server; of two possibilities one has come true."""
+        queued = {item["payload"]["note"]: item for item in listed(app)}
+        stored = {str(row["note"]): row for row in self.town.activities(self.person)}
+        assert queued.keys() <= self.ledger.items.keys(), "an item out of nothing"
+        for note, item in self.ledger.items.items():
+            found = queued.get(note)
+            if found is None:
+                if note not in stored:
+                    assert not item.owed, f"{note} is lost: {item}"
+                continue
+            assert not item.cancelled, f"{note} was cancelled"
+            assert item.id in {None, found["id"]}
+            assert found["payload"]["minutes"] in item.minutes, f"{note}: a change is lost"
+            assert found["org_id"] in item.orgs, f"{note} is in another organisation"
+            item.id, item.owed = found["id"], True
+            item.minutes, item.orgs = {found["payload"]["minutes"]}, {found["org_id"]}
+
+    def check_refresh(self, app: App) -> None:
+        """The session is of use: the server forgives what was cut off, and no lock is left."""
+        app.go_online()
+        app.settle()
+        if "refresh" in app.session_status()["owed"]:
+            self.phone.pass_time(LEASE_S)
+            app.settle()
+        status = app.session_status()
+        assert status["state"] == "active", status
+        assert "refresh" not in status["owed"], status
+        assert "validation" not in status["owed"], status
+
+    def end(self) -> None:
+        """Everything goes to the server, once, as it was last acknowledged."""
+        app = self.phone.start()
+        self.check_session(app)
+        drain(app)
+        left = {item["payload"]["note"]: item for item in listed(app)}
+        rows = self.town.activities(self.person)
+        stored = {str(row["note"]): row for row in rows}
+        assert len(stored) == len(rows), "twice on the server"
+        assert stored.keys() <= self.ledger.items.keys()
+        for note, item in self.ledger.items.items():
+            check_end(note, item, stored.get(note), left.get(note))
+        assert len(self.town.control.sessions(self.person.id)) == 1
+        self.phone.close()
+        check_integrity(self.phone.folder)
+
+
+def check_end(
+    note: str, item: Item, row: dict[str, Any] | None, left: dict[str, Any] | None
+) -> None:
+    """Where one item has ended."""
+    if left is not None:
+        # It was changed after an attempt whose outcome nobody knew, and which had succeeded.
+        assert left["reason"]["code"] == "unknown_outcome", left
+        assert left["payload"]["minutes"] in item.minutes
+        assert row is not None
+        return
+    if row is None:
+        assert not item.owed, f"{note} is lost"
+        return
+    assert not item.cancelled, f"{note} was cancelled"
+    assert item.id in {None, str(row["id"])}
+    assert row["minutes"] in item.minutes, f"{note}: a change is lost"
+    assert str(row["org_id"]) in item.orgs, f"{note} is in another organisation"
+
+
+def drain(app: App) -> None:
+    """Send all that can be sent; the dead hold nothing back for longer than their lease."""
+    left_ms = LEASE_S * 1000
+    while True:
+        app.settle()
+        counts = app.queue_list({"limit": 1})["counts"]
+        if counts["pending"] + counts["sending"] + counts["waiting"] == 0:
+            return
+        wake_ms = app.poll()["wake_in_ms"]
+        assert wake_ms is not None, f"nothing to wait for: {counts}"
+        left_ms -= max(1, wake_ms)
+        assert left_ms > 0, f"still not sent: {counts}, {app.queue_explain()}"
+        app.phone.pass_time(max(1, wake_ms) / 1000)
+
+
+def listed(app: App) -> list[dict[str, Any]]:
+    """The whole queue."""
+    items: list[dict[str, Any]] = []
+    after = 0
+    while True:
+        page = app.queue_list({"after": after, "limit": 500})
+        items += [dict(item) for item in page["items"]]
+        if page["next"] is None:
+            return items
+        after = page["next"]
+
+
+def check_integrity(folder: Path) -> None:
+    """SQLite's own check, of a copy: what the dead left is not touched."""
+    for name in ("holdfast.db", "cache.db"):
+        if not (folder / name).exists():
+            continue
+        copy = folder.with_name("copy")
+        shutil.rmtree(copy, ignore_errors=True)
+        copy.mkdir()
+        for file in folder.glob(f"{name}*"):
+            if file.suffix in {".db", ".db-wal"}:
+                shutil.copy(file, copy)
+        with contextlib.closing(sqlite3.connect(copy / name)) as database:
+            assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)], name
+
+
+def destroy_header(folder: Path) -> None:
+    """The first page of the main file is gone, as after a torn write."""
+    with (folder / "holdfast.db").open("r+b") as file:
+        file.write(bytes(4096))
