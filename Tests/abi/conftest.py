@@ -13,40 +13,16 @@ from holdfast import Library
 from local_supabase import LocalSupabase
 
 from support.hosted import HostedLibrary
-from support.paths import BUILDS, HEADER, chosen_flavours
+from support.paths import BUILDS, HEADER
 from support.phone import ROUTES, App, Phone
+from support.secrecy import no_secret_is_readable
 from support.town import Organisation, Person, Town
+from support.world import backend, flavour, killer, library, server, town
 
-#: Settings that a test may change; everything is set back after it.
-SETTINGS = {
-    "jwt_lifetime": 3600,
-    "reuse_interval": 10,
-    "max_rows": 1000,
-    "max_body_bytes": None,
-    "max_body_rows": None,
-    "date_offset_s": 0,
-    "session_timebox": None,
-    "session_inactivity": None,
-    "single_session": False,
-    "rate_limit_burst": None,
-    "provider_user": None,
-}
+# Fixtures that are shared with other suites; the secrets are looked for after every test.
+__all__ = ["backend", "flavour", "killer", "library", "no_secret_is_readable", "server", "town"]
 
 MakePhone = Callable[..., Phone]
-
-
-@pytest.fixture(scope="session", params=chosen_flavours())
-def flavour(request: pytest.FixtureRequest) -> str:
-    """Each of the two builds of the library in turn (ABI-6)."""
-    return str(request.param)
-
-
-@pytest.fixture(scope="session")
-def library(flavour: str) -> Library:
-    """The library of the flavour; a build that is missing is a failure."""
-    path = BUILDS[flavour]
-    assert path.is_file(), f"{path} is not built: run make"
-    return Library(path)
 
 
 @pytest.fixture(autouse=True)
@@ -55,29 +31,6 @@ def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     if "library" in request.fixturenames:
         assert request.getfixturevalue("library").live() == 0, "handles or replies are left"
-
-
-@pytest.fixture(scope="session")
-def server() -> Iterator[LocalSupabase]:
-    """One backend for all tests of this process."""
-    with LocalSupabase() as running:
-        yield running
-
-
-@pytest.fixture
-def backend(server: LocalSupabase) -> Iterator[LocalSupabase]:
-    """The backend without faults, with an empty request log and its settings as they were."""
-    server.control.clear_faults()
-    server.control.clear_requests()
-    yield server
-    server.control.clear_faults()
-    server.control.set(**SETTINGS)
-
-
-@pytest.fixture
-def town(backend: LocalSupabase) -> Town:
-    """People and organisations for this test alone."""
-    return Town(backend)
 
 
 @pytest.fixture
@@ -144,16 +97,6 @@ def sign_in(phones: MakePhone, town: Town) -> MakeUser:
         return user
 
     return make
-
-
-@pytest.fixture(scope="session")
-def killer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The library that ends a process at a chosen write (support/killer.c)."""
-    target = tmp_path_factory.mktemp("killer") / "killer.so"
-    source = Path(__file__).parent / "support" / "killer.c"
-    command = ["cc", "-shared", "-fPIC", "-O1", "-Wall", "-o", str(target), str(source), "-ldl"]
-    subprocess.run(command, check=True)
-    return target
 
 
 @pytest.fixture(scope="session")

@@ -111,6 +111,7 @@ def put_into(state: str, phone: Phone) -> tuple[App | None, int]:
         "home": "home",
         "offline": "home",
         "two_handles": "home",
+        "forked": "home",
         "locked": "unlock",
         "no_org": "select_org",
     }.get(state, "sign_in")

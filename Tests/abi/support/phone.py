@@ -267,8 +267,8 @@ class Phone:
 
     def pass_time(self, seconds: float) -> None:
         """Both clocks go on."""
-        self.now_ms += int(seconds * 1000)
-        self.monotonic_ms += int(seconds * 1000)
+        self.now_ms += round(seconds * 1000)
+        self.monotonic_ms += round(seconds * 1000)
         self._set_clock()
 
     def set_wall_clock(self, by_seconds: float) -> None:
