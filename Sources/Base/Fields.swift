@@ -146,11 +146,20 @@ public struct Fields {
   public func choice<Choice: RawRepresentable & CaseIterable>(
     _ name: String, _ type: Choice.Type
   ) throws(Failure) -> Choice where Choice.RawValue == String {
-    let text = try string(name)
     // Not init(rawValue:): for many cases it builds a table behind a once-flag, which Embedded Swift
     // does not guard against threads.
-    if let found = Choice.allCases.first(where: { $0.rawValue == text }) { return found }
-    let words = Choice.allCases.map { $0.rawValue }
+    var words: [String] = []
+    for choice in Choice.allCases { words.append(choice.rawValue) }
+    let chosen = try word(name, among: words)
+    for choice in Choice.allCases where choice.rawValue == chosen { return choice }
+    throw .defect("a word that is listed is none")
+  }
+
+  /// One of these words. Apart from `choice`, of which every enumeration has a copy of its own.
+  @inline(never)
+  private func word(_ name: String, among words: [String]) throws(Failure) -> String {
+    let text = try string(name)
+    if words.contains(text) { return text }
     var message = "one of \(words.joined(separator: ", ")) is expected"
     if let near = Suggestion.nearest(to: text, among: words) {
       message += "; did you mean \"\(near)\"?"

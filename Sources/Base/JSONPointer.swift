@@ -2,22 +2,29 @@
 public enum JSONPointer {
   /// One reference token, with `~` and `/` escaped.
   public static func escape(_ key: String) -> String {
-    var result = ""
-    for scalar in key.unicodeScalars {
-      switch scalar {
-      case "~": result += "~0"
-      case "/": result += "~1"
-      default: result.unicodeScalars.append(scalar)
+    var result: [UInt8] = []
+    for byte in key.utf8 {
+      let isTilde = byte == UInt8(ascii: "~")
+      if isTilde || byte == UInt8(ascii: "/") {
+        result.append(UInt8(ascii: "~"))
+        result.append(UInt8(ascii: isTilde ? "0" : "1"))
+      } else {
+        result.append(byte)
       }
     }
-    return result
+    return String(decoding: result, as: UTF8.self)
   }
 
-  private struct Level {
-    var isArray: Bool
+  private final class Level {
+    let isArray: Bool
     var index = 0
     var key: [UInt8] = []
     var expectsKey: Bool
+
+    init(isArray: Bool) {
+      self.isArray = isArray
+      expectsKey = !isArray
+    }
   }
 
   /// The pointer of the value at a byte offset, for text that may be broken after it.
@@ -27,14 +34,14 @@ public enum JSONPointer {
     let end = min(max(offset, 0), bytes.count)
     while at < end {
       switch bytes[at] {
-      case UInt8(ascii: "{"): levels.append(Level(isArray: false, expectsKey: true))
-      case UInt8(ascii: "["): levels.append(Level(isArray: true, expectsKey: false))
+      case UInt8(ascii: "{"): levels.append(Level(isArray: false))
+      case UInt8(ascii: "["): levels.append(Level(isArray: true))
       case UInt8(ascii: "}"), UInt8(ascii: "]"): _ = levels.popLast()
       case UInt8(ascii: ","):
-        if let last = levels.indices.last {
-          levels[last].index += 1
-          levels[last].key = []
-          levels[last].expectsKey = !levels[last].isArray
+        if let level = levels.last {
+          level.index += 1
+          level.key = []
+          level.expectsKey = !level.isArray
         }
       case UInt8(ascii: "\""):
         var text: [UInt8] = []
@@ -44,9 +51,9 @@ public enum JSONPointer {
           if at < end { text.append(bytes[at]) }
           at += 1
         }
-        if let last = levels.indices.last, levels[last].expectsKey {
-          levels[last].key = text
-          levels[last].expectsKey = false
+        if let level = levels.last, level.expectsKey {
+          level.key = text
+          level.expectsKey = false
         }
       default: break
       }

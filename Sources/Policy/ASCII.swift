@@ -40,4 +40,19 @@ enum ASCII {
       return true
     }
   }
+
+  /// Whether `word` is one of `words`, which stand in one text with a space between two.
+  @inline(never)
+  static func lists(_ words: StaticString, _ word: Substring.UTF8View) -> Bool {
+    words.withUTF8Buffer { words in
+      var start = 0
+      while start < words.count {
+        var end = start
+        while end < words.count, words[end] != UInt8(ascii: " ") { end += 1 }
+        if words[start..<end].elementsEqual(word) { return true }
+        start = end + 1
+      }
+      return false
+    }
+  }
 }

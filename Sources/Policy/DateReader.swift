@@ -20,6 +20,7 @@ struct DateReader<Bytes: Collection> where Bytes.Element == UInt8 {
   }
 
   /// Takes `byte` if it is next.
+  @inline(never)
   mutating func take(_ byte: UInt8) -> Bool {
     guard next == byte else { return false }
     skip()
@@ -42,6 +43,7 @@ struct DateReader<Bytes: Collection> where Bytes.Element == UInt8 {
     return fits
   }
 
+  @inline(never)
   mutating func digit() -> Int? {
     guard let digit = next.flatMap(ASCII.digit) else { return nil }
     skip()
@@ -49,6 +51,7 @@ struct DateReader<Bytes: Collection> where Bytes.Element == UInt8 {
   }
 
   /// A number of exactly `digits` digits; at most four are asked for.
+  @inline(never)
   mutating func number(digits: Int) -> Int? {
     var total = 0
     for _ in 0..<digits {

@@ -10,22 +10,23 @@ public enum ISO8601 {
     let ms = min(max(ms, firstMS), lastMS)
     let fraction = ms.modulo(1_000)
     let date = CivilDate.at(seconds: (ms - fraction) / 1_000)
-    var text = ""
+    var text: [UInt8] = []
     text.reserveCapacity(24)
     append(date.year, digits: 4, to: &text)
-    text += "-"
+    text.append(UInt8(ascii: "-"))
     append(date.month, digits: 2, to: &text)
-    text += "-"
+    text.append(UInt8(ascii: "-"))
     append(date.day, digits: 2, to: &text)
-    text += "T"
+    text.append(UInt8(ascii: "T"))
     append(date.hour, digits: 2, to: &text)
-    text += ":"
+    text.append(UInt8(ascii: ":"))
     append(date.minute, digits: 2, to: &text)
-    text += ":"
+    text.append(UInt8(ascii: ":"))
     append(date.second, digits: 2, to: &text)
-    text += "."
+    text.append(UInt8(ascii: "."))
     append(Int(fraction), digits: 3, to: &text)
-    return text + "Z"
+    text.append(UInt8(ascii: "Z"))
+    return String(decoding: text, as: UTF8.self)
   }
 
   /// Milliseconds since 1970; nil when `text` is no instant. `T` or a space, a fraction of any
@@ -69,12 +70,12 @@ public enum ISO8601 {
   }
 
   /// `value` with zeros before it; it has no more than `digits` digits.
-  private static func append(_ value: Int, digits: Int, to text: inout String) {
+  @inline(never)
+  private static func append(_ value: Int, digits: Int, to text: inout [UInt8]) {
     var unit = 1
     for _ in 1..<digits { unit *= 10 }
     while unit > 0 {
-      let digit = UInt8(clamping: value / unit % 10)
-      text.unicodeScalars.append(Unicode.Scalar(UInt8(ascii: "0") + digit))
+      text.append(UInt8(ascii: "0") + UInt8(clamping: value / unit % 10))
       unit /= 10
     }
   }

@@ -102,22 +102,23 @@ public enum RestClassification {
     }
   }
 
-  /// The service's own codes; nil for one that is not known here.
+  /// The service's own codes, by what stands behind "PGRST"; nil for one that is not known here.
   private static func service(_ code: String) -> RestVerdict? {
-    switch code {
-    case "PGRST000", "PGRST001", "PGRST002", "PGRST003": return .transient
+    var number = 0
+    for byte in code.utf8.dropFirst(5) {
+      guard let digit = ASCII.digit(byte), number < 100 else { return nil }
+      number = 10 * number + digit
+    }
+    guard code.utf8.count == 8 else { return nil }
+    switch number {
+    case 0...3: return .transient
     // A body that does not parse can be one item's doing; what is sent was checked at the door, so
     // this is rare, and bisecting keeps it from blocking the others.
-    case "PGRST102": return .itemFault(.rejected)
-    case "PGRST103": return .endOfData
-    case "PGRST106", "PGRST125", "PGRST200", "PGRST201", "PGRST202", "PGRST203", "PGRST204",
-      "PGRST205":
-      return .schemaNotReady
-    case "PGRST301", "PGRST302", "PGRST303": return .needsToken
-    case "PGRST100", "PGRST101", "PGRST105", "PGRST107", "PGRST108", "PGRST116", "PGRST117",
-      "PGRST118", "PGRST120", "PGRST121", "PGRST122", "PGRST123", "PGRST124", "PGRST126",
-      "PGRST127", "PGRST128", "PGRST300":
-      return .serverBug
+    case 102: return .itemFault(.rejected)
+    case 103: return .endOfData
+    case 106, 125, 200...205: return .schemaNotReady
+    case 301...303: return .needsToken
+    case 100, 101, 105, 107, 108, 116...118, 120...124, 126...128, 300: return .serverBug
     default: return nil
     }
   }

@@ -1,0 +1,25 @@
+/// Sorting without a copy of the standard library's for every type: that weighs 5 kB each.
+public enum Ordering {
+  /// Heapsort of `count` things that the closures know by their places. Not stable.
+  @inline(never)
+  public static func sort(
+    _ count: Int, precedes: (Int, Int) -> Bool, swap: (Int, Int) -> Void
+  ) {
+    func sink(_ place: Int, _ end: Int) {
+      var parent = place
+      while true {
+        var child = 2 * parent + 1
+        guard child < end else { return }
+        if child + 1 < end, precedes(child, child + 1) { child += 1 }
+        guard precedes(parent, child) else { return }
+        swap(parent, child)
+        parent = child
+      }
+    }
+    for place in stride(from: count / 2 - 1, through: 0, by: -1) { sink(place, count) }
+    for end in stride(from: count - 1, to: 0, by: -1) {
+      swap(0, end)
+      sink(0, end)
+    }
+  }
+}
