@@ -129,7 +129,8 @@ const char *holdfast_version(void);
  *   "routes":{"peer_mentor":{"home":"/mentor","screens":["/mentor","/contacts"]},...},
  *   "policy":{"session_window_s":43200,"background_timeout_s":300,"offline_limit_s":1209600,
  *             "guard_timeout_ms":2500,"refresh_margin_s":90,
- *             "biometric":"required|preferred|off"},
+ *             "biometric":"required|preferred|off","pull_interval_s":900,
+ *             "reconcile_interval_s":86400,"erase_on_switch":false},
  *   "locale":"nb|nn|en","keystore":{"kind":"file"},"clock":"system|manual"}
  * Required: data_dir, backend.url, backend.api_key. Every other part has a default that fits the
  * project's example backend. A screen of "*" allows every route; one ending in slash-star allows
@@ -315,22 +316,28 @@ int32_t holdfast_queue_explain(holdfast *self, const char *request, char **reply
 /* ---- Cache ------------------------------------------------------------------------------------ */
 
 /*
- * Contacts by any part of the name, case and diacritics folded, from the cache.
- * {"query":"...","limit":1..200=50} -> {"contacts":[{"id","name",...}],"total":n,
- *  "as_of_ms":n|null,"banners":[...]}. Nothing cached yet: banners hold nothing_cached. @since 0.1
+ * Contacts from the cache: every word of the query is part of a word of the name or municipality,
+ * case and diacritics folded; best match first, then by name. {"query":"..." (up to 256 bytes; empty:
+ * all),"limit":1..200=50} -> {"contacts":[{"id","name",...}],"total":n,"as_of_ms":n|null,
+ *  "banners":[...]}. as_of_ms: when the server was last read to the end; null: never. @since 0.1
  */
 int32_t holdfast_contact_search(holdfast *self, const char *request, char **reply);
 
 /*
  * {"id":"uuid","live":false} -> {"contact":{...},"withheld":["phone",...],"message":{...}|null,
  *  "as_of_ms":n,"request":id|null,"banners":[...]}. Withheld columns are never cached: with
- * live:true and online they are fetched, and an event "contact" {"request","contact"} brings them.
- * Errors: contact.not_found. @since 0.1
+ * live:true and online they are fetched, and an event "contact" {"request","contact"} brings them,
+ * unless the session locks or another organisation is chosen before. Errors: contact.not_found.
+ * @since 0.1
  */
 int32_t holdfast_contact_get(holdfast *self, const char *request, char **reply);
 
-/* {} -> {"summary":{...}|null,"as_of_ms":n|null,"queued":{"activities":n,"minutes":n},
- *  "banners":[...]}: the server's figures as cached, and what is not yet sent on top. @since 0.1 */
+/*
+ * {} -> {"summary":{...}|null,"as_of_ms":n|null,"sent":{"activities":n,"minutes":n},
+ *  "queued":{"activities":n,"minutes":n},"banners":[...]}: the server's figures as cached; what was
+ * sent since they were read; what is not yet sent (without parked items). Nothing is in two of them:
+ * the sum is the user's total. @since 0.1
+ */
 int32_t holdfast_summary_get(holdfast *self, const char *request, char **reply);
 
 /* ---- Network, sync, and the host's loop ------------------------------------------------------- */
@@ -344,7 +351,9 @@ int32_t holdfast_network_set(holdfast *self, const char *request, char **reply);
 int32_t holdfast_sync_now(holdfast *self, const char *request, char **reply);
 
 /* {} -> {"running":bool,"counts":{...},"last_completed_ms":n|null,"not_before_ms":n|null,
- *  "contacts":{"as_of_ms":n|null},"summary":{"as_of_ms":n|null}} @since 0.1 */
+ *  "contacts":{"as_of_ms":n|null,"reconciled_ms":n|null,"skipped":n,"problem":"loop"|null},
+ *  "summary":{"as_of_ms":n|null}}. skipped: rows of the last pull that could not be used; problem: why
+ * it was given up. @since 0.1 */
 int32_t holdfast_sync_status(holdfast *self, const char *request, char **reply);
 
 /*
@@ -355,9 +364,9 @@ int32_t holdfast_sync_status(holdfast *self, const char *request, char **reply);
  *         Send each once over HTTP and hand the answer to holdfast_complete(). Requests carry
  *         credentials: send them, do not log them. Each is handed out once.
  * event   {"seq":n,"type":"decision|sync_progress|sync_completed|item_parked|session_ended|
- *          org_access_changed|storage_recovered|contact","...":...}, in growing `seq`. Events that a
- *         user must learn of return in every poll, over restarts, until `ack` reaches them; the
- *         others come once.
+ *          org_access_changed|storage_recovered|contact|pull_completed","...":...}, in growing
+ *         `seq`. Events that a user must learn of return in every poll, over restarts, until `ack`
+ *         reaches them; the others come once.
  * wake_in_ms  poll again at the latest then; null: only when something calls for it (see
  *             holdfast_wake_fd). @since 0.1
  */

@@ -1,36 +1,110 @@
-/// Text as people search it: without case and diacritics.
+/// Names as people search and sort them: by words, without case and diacritics.
 public enum Folding {
-  /// Folded UTF-8: lower case, Latin letters without their marks (å→a, ø→o, æ→ae, é→e, ß→ss).
-  public static func fold(_ text: String) -> [UInt8] {
-    var result: [UInt8] = []
-    result.reserveCapacity(text.utf8.count)
+  /// Stands before every word of a folded text.
+  public static var wordStart: UInt8 { UInt8(ascii: " ") }
+
+  /// Folded UTF-8: every word behind a `wordStart`, lower case, Latin letters without their marks (å→a,
+  /// ø→o, æ→ae, é→e, ß→ss). The old spelling "aa" is the same as "å". What cannot be seen (marks that
+  /// combine, joiners, signs of direction) and apostrophes are left out; what is no letter, mark or
+  /// digit parts words. Any part of a word folds to a part of the folded word.
+  public static func append(_ text: String, to result: inout [UInt8]) {
+    var isInWord = false
     for scalar in text.unicodeScalars {
-      let value = scalar.value
-      if value < 0x80 {
-        let byte = UInt8(value)
-        result.append(byte >= 0x41 && byte <= 0x5A ? byte + 32 : byte)
-      } else if value >= 0x300, value <= 0x36F {
-        continue  // a combining mark
-      } else if let letters = latin(value) {
-        result.append(contentsOf: letters.utf8)
-      } else {
-        let lower = Unicode.Scalar(otherAlphabet(value)) ?? scalar
-        result.append(contentsOf: String(lower).utf8)
+      switch kind(of: scalar.value) {
+      case .unseen: continue
+      case .gap: isInWord = false
+      case .letter:
+        if !isInWord { result.append(wordStart) }
+        let start = result.count
+        appendLetter(scalar, to: &result)
+        if isInWord, result[start] == UInt8(ascii: "a"), result[start - 1] == UInt8(ascii: "a") {
+          result.remove(at: start)
+        }
+        isInWord = true
       }
     }
-    return result
   }
 
-  /// Whether `part` stands anywhere in `text`; both folded.
-  public static func contains(_ text: [UInt8], _ part: [UInt8]) -> Bool {
-    guard let first = part.first else { return true }
-    guard text.count >= part.count else { return false }
-    var at = 0
-    while at <= text.count - part.count {
-      if text[at] == first, text[at..<at + part.count].elementsEqual(part) { return true }
-      at += 1
+  /// What sorts names as Norwegian does: like the folded text, with æ, ø and å (and ä and ö) behind z.
+  public static func appendSortKey(of text: String, to result: inout [UInt8]) {
+    var isInWord = false
+    for scalar in text.unicodeScalars {
+      switch kind(of: scalar.value) {
+      case .unseen:
+        // A ring that combines with an a.
+        if scalar.value == 0x30A, isInWord, result.last == UInt8(ascii: "a") {
+          result[result.count - 1] = 0x7D
+        }
+      case .gap: isInWord = false
+      case .letter:
+        if !isInWord { result.append(wordStart) }
+        isInWord = true
+        switch scalar.value {
+        case 0xC6, 0xE6, 0xC4, 0xE4: result.append(0x7B)
+        case 0xD8, 0xF8, 0xD6, 0xF6: result.append(0x7C)
+        case 0xC5, 0xE5: result.append(0x7D)
+        default: appendLetter(scalar, to: &result)
+        }
+      }
     }
-    return false
+  }
+
+  // MARK: Characters
+
+  private enum Kind { case letter, gap, unseen }
+
+  private static func kind(of value: UInt32) -> Kind {
+    switch value {
+    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: return .letter
+    case 0x27, 0x60: return .unseen  // ' `
+    case 0x00...0x7F: return .gap
+    case 0xAA, 0xB5, 0xBA: return .letter
+    case 0xAD, 0xB4: return .unseen  // soft hyphen, acute accent
+    case 0x80...0xBF, 0xD7, 0xF7: return .gap
+    case 0x2B9...0x2BF: return .unseen  // letters that look like apostrophes
+    // Marks that combine, of Latin, Cyrillic, Hebrew and Arabic.
+    case 0x300...0x36F, 0x483...0x489, 0x591...0x5BD, 0x5BF, 0x5C1...0x5C2, 0x5C4...0x5C5,
+      0x610...0x61A, 0x640, 0x64B...0x65F, 0x670, 0x6D6...0x6ED, 0x1AB0...0x1AFF, 0x1DC0...0x1DFF,
+      0x20D0...0x20FF, 0xFE00...0xFE0F, 0xFE20...0xFE2F:
+      return .unseen
+    // Joiners and signs of direction; quotation marks that stand for apostrophes.
+    case 0x61C, 0x200B...0x200F, 0x2018...0x201B, 0x202A...0x202E, 0x2060...0x206F, 0xFEFF:
+      return .unseen
+    case 0x2000...0x206F, 0x3000...0x3003, 0x60C, 0x61B, 0x61F: return .gap
+    default: return .letter
+    }
+  }
+
+  private static func appendLetter(_ scalar: Unicode.Scalar, to result: inout [UInt8]) {
+    let value = scalar.value
+    var base = UInt8(ascii: "?")
+    switch value {
+    case 0x00...0x7F:
+      let byte = UInt8(truncatingIfNeeded: value)
+      result.append(byte >= 0x41 && byte <= 0x5A ? byte + 32 : byte)
+      return
+    case 0xC0...0x24F: base = latin.utf8Start[Int(value - 0xC0)]
+    case 0x1E00...0x1EFF: base = latinAdditional.utf8Start[Int(value - 0x1E00)]
+    default: break
+    }
+    switch base {
+    case UInt8(ascii: "1"): appendPair("a", "e", to: &result)
+    case UInt8(ascii: "2"): appendPair("s", "s", to: &result)
+    case UInt8(ascii: "3"): appendPair("o", "e", to: &result)
+    case UInt8(ascii: "4"): appendPair("t", "h", to: &result)
+    case UInt8(ascii: "?"):
+      for byte in UTF8.encode(Unicode.Scalar(otherAlphabet(value)) ?? scalar) ?? .init() {
+        result.append(byte)
+      }
+    default: result.append(base)
+    }
+  }
+
+  private static func appendPair(
+    _ first: Unicode.Scalar, _ second: Unicode.Scalar, to result: inout [UInt8]
+  ) {
+    result.append(UInt8(ascii: first))
+    result.append(UInt8(ascii: second))
   }
 
   /// Greek and Cyrillic capitals in lower case; the standard library's tables of every alphabet would
@@ -43,33 +117,27 @@ public enum Folding {
     }
   }
 
-  /// Latin-1 Supplement and Latin Extended-A.
-  private static func latin(_ value: UInt32) -> String? {
-    switch value {
-    case 0xC0...0xC5, 0xE0...0xE5, 0x100...0x105: return "a"
-    case 0xC6, 0xE6: return "ae"
-    case 0xC7, 0xE7, 0x106...0x10D: return "c"
-    case 0xD0, 0xF0, 0x10E...0x111: return "d"
-    case 0xC8...0xCB, 0xE8...0xEB, 0x112...0x11B: return "e"
-    case 0x11C...0x123: return "g"
-    case 0x124...0x127: return "h"
-    case 0xCC...0xCF, 0xEC...0xEF, 0x128...0x131: return "i"
-    case 0x134...0x135: return "j"
-    case 0x136...0x138: return "k"
-    case 0x139...0x142: return "l"
-    case 0xD1, 0xF1, 0x143...0x14B: return "n"
-    case 0xD2...0xD6, 0xD8, 0xF2...0xF6, 0xF8, 0x14C...0x151: return "o"
-    case 0x152, 0x153: return "oe"
-    case 0x154...0x159: return "r"
-    case 0x15A...0x161, 0x17F: return "s"
-    case 0xDF, 0x1E9E: return "ss"
-    case 0x162...0x167: return "t"
-    case 0xDE, 0xFE: return "th"
-    case 0xD9...0xDC, 0xF9...0xFC, 0x168...0x173: return "u"
-    case 0x174, 0x175: return "w"
-    case 0xDD, 0xFD, 0xFF, 0x176...0x178: return "y"
-    case 0x179...0x17E: return "z"
-    default: return nil
-    }
+  // The base letters of the Unicode Character Database's decompositions, and of the letters with a
+  // stroke, a hook or a bar that have none. 1: ae, 2: ss, 3: oe, 4: th, ?: itself.
+
+  /// U+00C0 to U+024F: Latin-1 Supplement, Latin Extended-A and -B.
+  private static var latin: StaticString {
+    """
+    aaaaaa1ceeeeiiiidnooooo?ouuuuy42aaaaaa1ceeeeiiiidnooooo?ouuuuy4yaaaaaaccccccccdd\
+    ddeeeeeeeeeegggggggghhhhiiiiiiiiiiiijjkkkllllllllllnnnnnnnnnoooooo33rrrrrrssssss\
+    ssttttttuuuuuuuuuuuuwwyyyzzzzzzsbbbb??occdddd?eeeffgg?iikkl?mnnoooooppr??s?ttttu\
+    uuvyyzzz????????????dddlllnnnaaiioouuuuuuuuuueaaaa11ggggkkoooozzjdddgg??nnaa11oo\
+    aaaaeeeeiiiioooorrrruuuusstt??hhnd??zzaaeeooooooooyylntj??accltsz??buveejjqqrryy
+    """
+  }
+
+  /// U+1E00 to U+1EFF: Latin Extended Additional.
+  private static var latinAdditional: StaticString {
+    """
+    aabbbbbbccddddddddddeeeeeeeeeeffgghhhhhhhhhhiiiikkkkkkllllllllmmmmmmnnnnnnnnoooo\
+    oooopppprrrrrrrrssssssssssttttttttuuuuuuuuuuvvvvwwwwwwwwwwxxxxyyzzzzzzhtwyas??2d\
+    aaaaaaaaaaaaaaaaaaaaaaaaeeeeeeeeeeeeeeeeiiiioooooooooooooooooooooooouuuuuuuuuuuu\
+    uuyyyyyyyyllvvyy
+    """
   }
 }

@@ -19,6 +19,12 @@ public struct Limits {
   public var guardTimeoutMS: Int64 = 2500
   public var refreshMarginMS: Int64 = 90_000
   public var biometric: Biometric = .required
+  /// How often the contacts are asked for while the app is used.
+  public var pullIntervalMS: Int64 = 900_000
+  /// How often all their ids are compared with the server's.
+  public var reconcileIntervalMS: Int64 = 86_400_000
+  /// An organisation that is left takes its cached data with it.
+  public var eraseOnSwitch = false
 }
 
 /// The config of `holdfast_open`, read strictly.
@@ -64,7 +70,8 @@ public struct Configuration {
     var limits = Limits()
     let known = [
       "session_window_s", "background_timeout_s", "offline_limit_s", "guard_timeout_ms",
-      "refresh_margin_s", "biometric",
+      "refresh_margin_s", "biometric", "pull_interval_s", "reconcile_interval_s",
+      "erase_on_switch",
     ]
     guard let fields = try config.fields(ifPresent: "policy", known: known) else { return limits }
     let seconds: ClosedRange<Int64> = 0...315_360_000
@@ -86,6 +93,13 @@ public struct Configuration {
     if let value = try fields.choice(ifPresent: "biometric", Limits.Biometric.self) {
       limits.biometric = value
     }
+    if let value = try fields.integer(ifPresent: "pull_interval_s", in: 10...31_536_000) {
+      limits.pullIntervalMS = value * 1000
+    }
+    if let value = try fields.integer(ifPresent: "reconcile_interval_s", in: 10...31_536_000) {
+      limits.reconcileIntervalMS = value * 1000
+    }
+    limits.eraseOnSwitch = try fields.bool(ifPresent: "erase_on_switch") ?? false
     return limits
   }
 

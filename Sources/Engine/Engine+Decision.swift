@@ -183,16 +183,24 @@ extension Engine {
   /// Render a verdict, and remember it as what the host was told.
   func show(_ verdict: Verdict) throws(Failure) -> JSON {
     let decision = try render(verdict)
+    remember(decision, verdict)
+    // What waits to be handed out is older: a host that was locked is not told to go home after that.
+    events.withdraw("decision")
+    return decision
+  }
+
+  private func remember(_ decision: JSON, _ verdict: Verdict) {
     shown = Shown(
       mark: mark(of: decision), awaits: verdict.screen == .wait,
       unreachable: verdict.reason == .serverUnreachable)
-    return decision
   }
 
   private func carryOut(_ verdict: inout Verdict) throws(Failure) {
     if verdict.quarantine { try quarantine() }
     if verdict.forget { try clearSession(ended: nil) }
     if verdict.lock { try lock(byUser: false) }
+    // Another process has signed in: this one waits for an answer that it has to ask for itself.
+    if verdict.reason == .guardPending, !guarding.wanted { askGuard(clock.now(), anew: false) }
     if verdict.chooseOnly, let open,
       let only = open.memberships?.first(where: { $0.active && $0.orgActive })
     {
@@ -205,7 +213,7 @@ extension Engine {
     let folder = configuration.dataFolder
     let now = clock.now()
     forgetSession()
-    cacheFile = nil
+    closeCache()
     flights = []
     main.close()
     _ = try Files.setAside(Files.mainPath(in: folder), "keyless", at: now.wallMS)
@@ -225,7 +233,7 @@ extension Engine {
       row = empty
     }
     forgetSession()
-    dropCache()
+    eraseCache()
   }
 
   /// Whether this is what a host that was told to wait is waiting for. Another `wait` is only if it
@@ -250,8 +258,9 @@ extension Engine {
     if shown.awaits, !endsWait(verdict) { return }
     let before = shown
     try carryOut(&verdict)
-    let decision = try show(verdict)
-    guard before.awaits || shown.mark != before.mark else { return }
+    let decision = try render(verdict)
+    guard shown.awaits || mark(of: decision) != shown.mark else { return }
+    remember(decision, verdict)
     try tell(decision, over: before)
   }
 
@@ -305,7 +314,7 @@ extension Engine {
       "message": message(for: verdict.reason),
       "methods": verdict.screen == .signIn ? methods() : [],
       "orgs": verdict.screen == .selectOrg ? organisations() : [],
-      "banners": try banners(stale: verdict.stale, offline: verdict.offline),
+      "banners": banners(Notices(decision: verdict), asOf: try sessions.read().membershipsMS),
       "deadline_ms": JSON(deadline),
     ]
   }
@@ -331,19 +340,16 @@ extension Engine {
     ]
   }
 
-  func banners(stale: Bool, offline: Bool) throws(Failure) -> JSON {
-    var list: [JSON] = []
-    let row = try sessions.read()
-    if offline { list.append(banner(.offline, asOf: nil)) }
-    if stale { list.append(banner(.staleData, asOf: row.membershipsMS)) }
-    return .array(list)
-  }
-
-  func banner(_ it: Banner, asOf: Int64?) -> JSON {
-    [
-      "code": .string(it.rawValue), "tone": .string(it.tone.rawValue),
-      "text": .string(Words.text(it.word, configuration.language)), "as_of_ms": JSON(asOf),
-    ]
+  /// `asOf`: how old what is shown is, where a banner speaks of that.
+  func banners(_ notices: Notices, asOf: Int64?) -> JSON {
+    .array(
+      notices.banners.map {
+        [
+          "code": .string($0.rawValue), "tone": .string($0.tone.rawValue),
+          "text": .string(Words.text($0.word, configuration.language)),
+          "as_of_ms": JSON($0.tellsAge ? asOf : nil),
+        ]
+      })
   }
 
   func message(for reason: Reason) -> JSON {

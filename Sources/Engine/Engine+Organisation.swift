@@ -49,12 +49,16 @@ extension Engine {
     let sealed = try open.vault.seal(
       ["org_id": .string(id.text)], Engine.sessionContext("choice", open.owner))
     let confirmed = guarding
+    if configuration.limits.eraseOnSwitch, let left = open.choice {
+      try eraseCache(of: cacheTag(left, open, try keys()))
+    }
     let done = try swapSession(expecting: open.generation) { (row) throws(Failure) in
       row.choice = sealed
     }
     guard done else { return false }
     contactIndex = nil
     liveRequests = []
+    events.withdraw("contact")
     _ = try synchronize(try sessions.read())
     guarding = confirmed
     owesPull = true
@@ -122,6 +126,7 @@ extension Engine {
         try queue.release(org: orgTag(org.orgID, keys), of: open.owner)
       }
       try holdEnded(list, before ?? [], open, keys)
+      try reconcileChanged(list, before ?? [], open, keys)
       try endDrainIfDone(open.owner, now)
       if let known, known.active, known.orgActive {
         try noticeAccess(known, list.first { $0.orgID == known.orgID }, open)
@@ -146,9 +151,21 @@ extension Engine {
     }
     for org in ended {
       try queue.hold(org: orgTag(org, keys), of: open.owner)
-      try purgeCache(of: cacheTag(org, open, keys))
+      try eraseCache(of: cacheTag(org, open, keys))
     }
     try queue.forgetDenials(of: open.owner)
+  }
+
+  /// What a membership that has changed shows may have changed as well, without a trace in the rows.
+  private func reconcileChanged(
+    _ list: [Membership], _ before: [Membership], _ open: OpenSession, _ keys: KeyRing.Keys
+  ) throws(Failure) {
+    for org in list where !before.contains(org) {
+      try withCache { (cache) throws(Failure) in
+        try cache.datasets.expireReconcile(of: cacheTag(org.orgID, open, keys))
+      }
+      owesPull = true
+    }
   }
 
   private func noticeAccess(

@@ -31,7 +31,7 @@ struct Flight {
     case upload(UploadBatch)
     case readBack(UploadBatch)
     case contacts(ContactsPull)
-    case summary(org: UUID)
+    case summary(org: UUID, uploads: Int64)
     case live(LiveRequest)
   }
 
@@ -50,6 +50,9 @@ extension Engine {
   /// What a request may take beyond its time-out before its answer is ignored.
   private static var graceMS: Int64 { 5000 }
 
+  /// How long a key store that gave no key is left alone by a process whose user waits for it.
+  private static var keyStorePauseMS: Int64 { 10_000 }
+
   public func poll(_ request: JSON) throws(Failure) -> JSON {
     let fields = try Fields(request, known: ["ack"])
     if let ack = try fields.integer(ifPresent: "ack", in: 0...Fields.safe.upperBound) {
@@ -62,6 +65,9 @@ extension Engine {
     try noticeChange()
     while let job = try nextJob(now) {
       if let request = try launch(job, now) { outbox.append((lastFlight, request)) }
+    }
+    if events.holds("contact"), !canUse(try measure(.navigate).situation) {
+      events.withdraw("contact")
     }
     // What a poll that fails did not hand out, the next one does.
     let before = events
@@ -168,11 +174,9 @@ extension Engine {
         try queue.promote(of: open.owner, now: now.wallMS)
       }
       if try queue.has(.pending, of: open.owner) { return .upload(open) }
-    } else if lastPullMS != nil {
-      // What is being sent changes what would be read: it is read once, after the last of it.
-      return nil
     }
-    guard try pauseLeft(.pull, now) <= 0 else { return nil }
+    // What is being sent changes what would be read: it is read once, after the last of it.
+    guard !isFlying(.upload), try pauseLeft(.pull, now) <= 0 else { return nil }
     return try nextPull(open, now)
   }
 
@@ -205,11 +209,11 @@ extension Engine {
       return request
     case .contacts(let open, let pull):
       return try fly(
-        try pull.request(backend, open.accessToken), .contacts(pull), open.generation, now)
+        pull.request(backend, open.accessToken), .contacts(pull), open.generation, now)
     case .summary(let open, let org):
       return try fly(
-        RestRequests.summary(backend, org: org, bearer: open.accessToken), .summary(org: org),
-        open.generation, now)
+        RestRequests.summary(backend, org: org, bearer: open.accessToken),
+        .summary(org: org, uploads: try meta.int(.uploads) ?? 0), open.generation, now)
     case .live(let open, let live):
       let request = try fly(
         RestRequests.contactLive(
@@ -276,7 +280,8 @@ extension Engine {
     case .upload(let batch): try uploaded(batch, isCurrent, reply, now)
     case .readBack(let batch): try confirmed(batch, isCurrent, reply, now)
     case .contacts(let pull): if isCurrent { try pulled(pull, reply, now) }
-    case .summary(let org): if isCurrent { try summarised(org, reply, now) }
+    case .summary(let org, let uploads):
+      if isCurrent { try summarised(org, uploads, reply, now) }
     case .live(let live): if isCurrent { try fetched(live, reply, now) }
     }
   }
@@ -334,6 +339,8 @@ extension Engine {
     if shown.awaits, guarding.wanted, online {
       consider(guarding.sinceMS + configuration.limits.guardTimeoutMS - now.monotonicMS)
     }
+    // A key store that does not answer tells nobody when it will.
+    if shown.awaits, ring.keys == nil { consider(Engine.keyStorePauseMS) }
     guard online, ring.keys != nil else { return best }
     for service in [Service.auth, Service.rest, Service.pull] {
       let left = try pauseLeft(service, now)

@@ -387,6 +387,7 @@ extension Engine {
     let (situation, row) = try measure(.navigate)
     let now = clock.now()
     var reasons: [JSON] = []
+    @inline(never)
     func add(_ code: Word, _ count: Int64, until: Int64? = nil) {
       reasons.append([
         "code": .string(code.rawValue), "text": words(code.rawValue), "count": .int(count),

@@ -35,10 +35,7 @@ extension Engine {
   /// Be ready for a call: another process may have set the file aside, or the disk may have failed.
   public func followFile() throws(Failure) {
     handedOut = nil
-    if let file = cacheFile?.database, file.isSuspect {
-      file.close()
-      cacheFile = nil
-    }
+    if let file = cacheFile?.database, file.isSuspect { closeCache() }
     if main.isOpen, main.isCurrent {
       // The old connection serves until a new one can be had.
       guard main.isSuspect, let fresh = try? Files.openMain(in: configuration.dataFolder) else {

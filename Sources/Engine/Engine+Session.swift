@@ -45,6 +45,11 @@ extension Engine {
   /// Read the row, bring the mirror up to date, and say what the record is.
   func synchronize(_ row: SessionRow) throws(Failure) -> Situation.Record {
     if let open, open.generation == row.generation { return .open }
+    if let open, open.owner != row.owner {
+      // Another process has changed the user: what was confirmed and fetched was the other one's.
+      events.withdraw("contact")
+      guarding = GuardState()
+    }
     open = nil
     contactIndex = nil
     // What the server refused was the token before.
@@ -108,7 +113,7 @@ extension Engine {
     }
     // Memory follows the disk: a commit that fails has changed neither.
     guard stored != .late else { return false }
-    if stored == .anew { dropCache() }
+    if stored == .anew { eraseCache() }
     tokenEnds = (expires, now.monotonicMS + reply.expiresInS * 1000, now.bootID)
     tokenRefused = false
     exchange = nil
@@ -280,6 +285,7 @@ extension Engine {
     exchange = nil
     tokenEnds = nil
     liveRequests = []
+    events.withdraw("contact")
     guarding = GuardState()
   }
 

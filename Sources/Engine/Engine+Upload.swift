@@ -15,6 +15,8 @@ struct UploadBatch {
     var denials: Int64
     /// The server may have it with an older body.
     var isRevised: Bool
+    /// What the summary will count of it.
+    var registered: Registered?
   }
 
   var owner: [UInt8]
@@ -62,14 +64,19 @@ extension Engine {
   // MARK: Sending
 
   func launchUpload(_ open: OpenSession, _ now: Instant) throws(Failure) -> JSON? {
-    let rows = try queue.take(
-      of: open.owner, holder: holder.bytes, until: now.wallMS + Engine.uploadLeaseMS,
-      maximumItems: BatchPolicy.items(probing: try backoff(of: .rest).isProbing),
-      maximumSize: Int64(BatchPolicy.mostBytes))
-    guard let first = rows.first else { return nil }
-    if try queue.drain(of: open.owner) == nil {
-      try queue.countInDrain(of: open.owner, sent: 0, parked: 0, now: now.wallMS)
+    let rows = try main.transaction { () throws(Failure) in
+      let rows = try queue.take(
+        of: open.owner, holder: holder.bytes, until: now.wallMS + Engine.uploadLeaseMS,
+        maximumItems: BatchPolicy.items(probing: try backoff(of: .rest).isProbing),
+        maximumSize: Int64(BatchPolicy.mostBytes))
+      guard !rows.isEmpty else { return rows }
+      _ = try meta.next(.uploads)
+      if try queue.drain(of: open.owner) == nil {
+        try queue.countInDrain(of: open.owner, sent: 0, parked: 0, now: now.wallMS)
+      }
+      return rows
     }
+    guard let first = rows.first else { return nil }
     guard let head = try readItem(first, open.queueKey) else {
       try park([first], Parking(code: Word.unreadable.rawValue), now)
       try release(rows.dropFirst().map { $0.sequence })
@@ -89,10 +96,12 @@ extension Engine {
       batch.items.append(
         UploadBatch.Item(
           sequence: row.sequence, tag: row.item, id: item.id, attempts: row.attempts,
-          denials: row.denials, isRevised: item.isRevised))
+          denials: row.denials, isRevised: item.isRevised, registered: Registered(item)))
       bodies[item.id] = item.row(kind, user: open.userID)
     }
-    batch.items.sort { $0.id < $1.id }
+    Ordering.sort(
+      batch.items.count, precedes: { batch.items[$0].id < batch.items[$1].id },
+      swap: { batch.items.swapAt($0, $1) })
     let request = RestRequests.upload(
       configuration.backend, kind: kind, columns: head.columns(kind),
       rows: batch.items.compactMap { bodies[$0.id] }, bearer: open.accessToken)
@@ -267,7 +276,10 @@ extension Engine {
       }
       try endDrainIfDone(batch.owner, now)
     }
-    if !proved.items.isEmpty { try tellProgress(batch.owner, now) }
+    if !proved.items.isEmpty {
+      countSent(proved.items, of: batch.org, batch.owner)
+      try tellProgress(batch.owner, now)
+    }
     return rest
   }
 
@@ -519,7 +531,7 @@ extension Engine {
   /// When the server is asked again about organisations that hold items; nil: none does.
   func heldDueMS(_ open: OpenSession, _ now: Instant) throws(Failure) -> Int64? {
     guard !guarding.wanted, try queue.waits(for: .organisation, of: open.owner) else { return nil }
-    return guarding.sinceMS + ContactsPull.periodMS - now.monotonicMS
+    return guarding.sinceMS + configuration.limits.pullIntervalMS - now.monotonicMS
   }
 
   /// Items in the hands of a process that died, or that is far too late, become pending again.
@@ -554,19 +566,24 @@ extension Engine {
     let (open, keys) = (try requireSession(), try keys())
     let now = clock.now()
     let rest = try backoffs.read(Service.rest.rawValue).notBeforeMS
-    var asOf: (contacts: Int64?, summary: Int64?) = (nil, nil)
+    var contacts: DatasetTable.Entry?
+    var summary: DatasetTable.Entry?
     if let choice = open.choice {
       let org = cacheTag(choice, open, keys)
-      asOf.contacts = try cache().sources.read(.contacts, of: org)?.asOfMS
-      asOf.summary = try cache().sources.read(.summary, of: org)?.asOfMS
+      (contacts, summary) = try withCache { (cache) throws(Failure) in
+        (try cache.datasets.read(.contacts, of: org), try cache.datasets.read(.summary, of: org))
+      }
     }
     return [
       "running": .bool(isFlying(.upload) || isFlying(.pull)),
       "counts": countsJSON(try queue.counts(of: open.owner)),
       "last_completed_ms": JSON(try meta.int(.lastDrain)),
       "not_before_ms": JSON(rest > now.wallMS ? rest : nil),
-      "contacts": ["as_of_ms": JSON(asOf.contacts)],
-      "summary": ["as_of_ms": JSON(asOf.summary)],
+      "contacts": [
+        "as_of_ms": JSON(contacts?.asOfMS), "reconciled_ms": JSON(contacts?.reconciledMS),
+        "skipped": .int(contacts?.skipped ?? 0), "problem": JSON(contacts?.problem),
+      ],
+      "summary": ["as_of_ms": JSON(summary?.asOfMS)],
     ]
   }
 }

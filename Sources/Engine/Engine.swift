@@ -43,8 +43,6 @@ public final class Engine {
   /// The last access token that the server refused: its session's generation, and when.
   var refusal: (generation: Int64, monotonicMS: Int64)?
   var pulls = PullState()
-  /// When the contacts were last read to the end, by the monotonic clock.
-  var lastPullMS: Int64?
   var liveRequests: [LiveRequest] = []
   var lastLive: Int64 = 0
   var stale = false

@@ -16,7 +16,19 @@ struct EventQueue {
   mutating func tell(_ event: JSON, _ meta: MetaTable) throws(Failure) {
     event.set("seq", .int(try meta.next(.eventSequence)))
     try JSON.checkMemory()
+    if event["type"]?.string == "decision" { withdraw("decision") }
     once.append(event)
+  }
+
+  func holds(_ type: String) -> Bool {
+    for event in once where event["type"]?.string == type { return true }
+    return false
+  }
+
+  /// What is no longer true, or no longer for these eyes.
+  mutating func withdraw(_ type: String) {
+    let all = drain()
+    for event in all where event["type"]?.string != type { once.append(event) }
   }
 
   /// Of the events that come once, those that are still to be handed out.

@@ -136,12 +136,50 @@ enum Files {
     return database
   }
 
+  static func holdsAnything(_ path: String) -> Bool { platform_size(path) > 0 }
+
+  /// Set a damaged cache aside and start a fresh one. Of several processes that find the damage at once,
+  /// the first one does it. One such file is kept, the latest. `damaged`: the file in which it was found;
+  /// nil when there is one that does not even open.
+  static func replaceCache(
+    _ damaged: Database?, in folder: String
+  ) throws(Failure) -> (database: Database, isReplaced: Bool) {
+    let lock = platform_file_lock(folder + "/recovery.lock", true, true)
+    defer { platform_file_unlock(lock) }
+    if !(damaged?.isCurrent ?? false), let sound = try? openCache(in: folder),
+      try sound.isSound()
+    {
+      return (sound, false)
+    }
+    try rename(cachePath(in: folder), to: cachePath(in: folder) + damagedCache)
+    return (try openCache(in: folder), true)
+  }
+
+  /// What is erased from the cache must not outlast it in one that was set aside.
+  static func removeDamagedCache(in folder: String) throws(Failure) {
+    for suffix in ["-wal", "-shm", ""] {
+      let path = cachePath(in: folder) + damagedCache + suffix
+      guard platform_exists(path) else { continue }
+      let problem = platform_remove(path)
+      guard problem == 0 else {
+        throw Failure(
+          .storageFailed, "a file could not be removed", detail: ["errno": .int(Int64(problem))])
+      }
+    }
+  }
+
+  private static var damagedCache: String { ".damaged" }
+
   /// Rename a file and its log out of the way; nothing is deleted.
   static func setAside(_ path: String, _ label: String, at nowMS: Int64) throws(Failure) -> String {
     let aside = "\(path).\(label)-\(nowMS)"
+    try rename(path, to: aside)
+    return aside
+  }
+
+  private static func rename(_ path: String, to aside: String) throws(Failure) {
     for suffix in ["-wal", "-shm", ""] where platform_exists(path + suffix) {
       try check(platform_rename(path + suffix, aside + suffix))
     }
-    return aside
   }
 }

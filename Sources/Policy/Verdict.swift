@@ -55,28 +55,6 @@ public enum Reason: String, CaseIterable, Sendable {
   }
 }
 
-/// How loud a banner is.
-public enum Tone: String, CaseIterable, Sendable {
-  case info, warning
-}
-
-/// What a screen says beside its content. The raw values are the stable codes of the C API.
-public enum Banner: String, CaseIterable, Sendable {
-  case staleData = "stale_data"
-  case offline
-  case nothingCached = "nothing_cached"
-  case unsentItems = "unsent_items"
-  case encryptedOffline = "encrypted_offline"
-
-  /// Being offline is normal (OFF-3): it informs. What may mislead or get lost warns.
-  public var tone: Tone {
-    switch self {
-    case .staleData, .unsentItems: .warning
-    case .offline, .nothingCached, .encryptedOffline: .info
-    }
-  }
-}
-
 /// What to show, and what the engine does about it.
 public struct Verdict: Equatable, Sendable {
   public var screen: Screen

@@ -45,9 +45,9 @@ public enum Word: String, CaseIterable, Sendable {
   // Banners.
   case staleData = "stale_data"
   case offline
-  case nothingCached = "nothing_cached"
-  case unsentItems = "unsent_items"
-  case encryptedOffline = "encrypted_offline"
+  case nothingCachedYet = "nothing_cached_yet"
+  case queuedNotSent = "queued_not_sent"
+  case encryptedRequiresConnectivity = "encrypted_requires_connectivity"
 
   // Why nothing is sent.
   case nothingQueued = "nothing_queued"
@@ -85,7 +85,8 @@ public enum Word: String, CaseIterable, Sendable {
   case orgAccessChanged = "org_access_changed"
   case storageRecovered = "storage_recovered"
   case itemParked = "item_parked"
-  case withheldOffline = "withheld_offline"
+  case cacheRecovered = "cache_recovered"
+  case contactGone = "contact_gone"
 
   /// The compiler's own look-up of so many cases keeps a lazily made table, which Embedded Swift
   /// does not guard against two threads.

@@ -67,9 +67,10 @@ extension Words {
     // Banners.
     case .staleData: "Opplysningene kan være utdaterte."
     case .offline: "Du er uten nett. Det du registrerer, blir tatt vare på og sendt senere."
-    case .nothingCached: "Her er det ingenting ennå. Det blir hentet når du har nett."
-    case .unsentItems: "Noe av det du har registrert, er ikke sendt ennå."
-    case .encryptedOffline: "Noen opplysninger vises bare når du har nett."
+    case .nothingCachedYet: "Her er det ingenting ennå. Det blir hentet når du har nett."
+    case .queuedNotSent: "Noe av det du har registrert, er ikke sendt ennå."
+    case .encryptedRequiresConnectivity:
+      "Noen opplysninger vises bare når du har nett. Det vi har lagret, vises her."
     // Why nothing is sent.
     case .nothingQueued: "Ingenting venter på å bli sendt."
     case .sending: "Sender nå …"
@@ -105,8 +106,10 @@ extension Words {
     case .orgAccessChanged: "Tilgangen din til en organisasjon er endret."
     case .storageRecovered:
       "Noe av det som var lagret på enheten, var skadet. Vi har reddet det vi kunne."
+    case .cacheRecovered:
+      "Kontakter og tall måtte hentes på nytt. Det du har registrert, er ikke berørt."
+    case .contactGone: "Denne kontakten finnes ikke lenger."
     case .itemParked: "En registrering trenger et blikk fra deg før den kan sendes."
-    case .withheldOffline: "Dette krever nett. Det vi har lagret, vises her."
     }
   }
 }

@@ -65,9 +65,10 @@ extension Words {
     // Banners.
     case .staleData: "This information may be out of date."
     case .offline: "You are offline. What you register is kept and sent later."
-    case .nothingCached: "There is nothing here yet. It will be fetched when you are connected."
-    case .unsentItems: "Some of what you have registered is not sent yet."
-    case .encryptedOffline: "Some details are shown only when you are connected."
+    case .nothingCachedYet: "There is nothing here yet. It will be fetched when you are connected."
+    case .queuedNotSent: "Some of what you have registered is not sent yet."
+    case .encryptedRequiresConnectivity:
+      "Some details are shown only when you are connected. What we have saved is shown here."
     // Why nothing is sent.
     case .nothingQueued: "Nothing is waiting to be sent."
     case .sending: "Sending now …"
@@ -104,8 +105,10 @@ extension Words {
     case .orgAccessChanged: "Your access to an organisation has changed."
     case .storageRecovered:
       "Some of what was saved on this device was damaged. We have rescued what we could."
+    case .cacheRecovered:
+      "Contacts and figures had to be fetched again. What you have registered is not affected."
+    case .contactGone: "This contact is no longer there."
     case .itemParked: "One entry needs a look from you before it can be sent."
-    case .withheldOffline: "This needs a connection. What we have saved is shown here."
     }
   }
 }

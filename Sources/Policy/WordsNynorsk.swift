@@ -64,9 +64,10 @@ extension Words {
     // Banners.
     case .staleData: "Opplysningane kan vere utdaterte."
     case .offline: "Du er utan nett. Det du registrerer, blir teke vare på og sendt seinare."
-    case .nothingCached: "Her er det ingenting enno. Det blir henta når du har nett."
-    case .unsentItems: "Noko av det du har registrert, er ikkje sendt enno."
-    case .encryptedOffline: "Nokre opplysningar blir viste berre når du har nett."
+    case .nothingCachedYet: "Her er det ingenting enno. Det blir henta når du har nett."
+    case .queuedNotSent: "Noko av det du har registrert, er ikkje sendt enno."
+    case .encryptedRequiresConnectivity:
+      "Nokre opplysningar blir viste berre når du har nett. Det vi har lagra, står her."
     // Why nothing is sent.
     case .nothingQueued: "Ingenting ventar på å bli sendt."
     case .sending: "Sender no …"
@@ -103,8 +104,10 @@ extension Words {
     case .orgAccessChanged: "Tilgangen din til ein organisasjon er endra."
     case .storageRecovered:
       "Noko av det som var lagra på eininga, var skada. Vi har redda det vi kunne."
+    case .cacheRecovered:
+      "Kontaktar og tal måtte hentast på nytt. Det du har registrert, er ikkje røyrt."
+    case .contactGone: "Denne kontakten finst ikkje lenger."
     case .itemParked: "Ei registrering treng eit blikk frå deg før ho kan sendast."
-    case .withheldOffline: "Dette krev nett. Det vi har lagra, står her."
     }
   }
 }

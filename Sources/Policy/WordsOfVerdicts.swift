@@ -46,9 +46,9 @@ extension Banner {
     switch self {
     case .staleData: .staleData
     case .offline: .offline
-    case .nothingCached: .nothingCached
-    case .unsentItems: .unsentItems
-    case .encryptedOffline: .encryptedOffline
+    case .nothingCachedYet: .nothingCachedYet
+    case .queuedNotSent: .queuedNotSent
+    case .encryptedRequiresConnectivity: .encryptedRequiresConnectivity
     }
   }
 }

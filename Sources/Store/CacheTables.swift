@@ -6,16 +6,33 @@ public struct ContactTable {
 
   public init(_ database: Database) { self.database = database }
 
-  public func put(row: [UInt8], org: [UInt8], sealed: [UInt8]) throws(Failure) {
+  /// Store a row as the server has it. `version` is its `updated_at`, `round` the organisation's
+  /// current reconcile: what was written during one was there.
+  public func put(
+    row: [UInt8], org: [UInt8], version: String, round: Int64, sealed: [UInt8]
+  ) throws(Failure) {
     try database.run(
       """
-      INSERT INTO contact(row, org, sealed) VALUES (?1, ?2, ?3)
-      ON CONFLICT(row) DO UPDATE SET sealed = ?3
-      """, .blob(row), .blob(org), .blob(sealed))
+      INSERT INTO contact(row, org, version, round, sealed) VALUES (?1, ?2, ?3, ?4, ?5)
+      ON CONFLICT(row) DO UPDATE SET version = ?3, round = ?4, sealed = ?5
+      """, .blob(row), .blob(org), .text(version), .int(round), .blob(sealed))
   }
 
-  public func remove(row: [UInt8]) throws(Failure) {
-    try database.run("DELETE FROM contact WHERE row = ?", .blob(row))
+  /// The server has this row in this version; false when the cache does not.
+  public func confirm(row: [UInt8], version: String, round: Int64) throws(Failure) -> Bool {
+    try database.run(
+      "UPDATE contact SET round = ?3 WHERE row = ?1 AND version = ?2", .blob(row), .text(version),
+      .int(round)) > 0
+  }
+
+  public func remove(row: [UInt8]) throws(Failure) -> Bool {
+    try database.run("DELETE FROM contact WHERE row = ?", .blob(row)) > 0
+  }
+
+  /// Remove what a whole reconcile has not met; how many there were.
+  public func removeUnmet(of org: [UInt8], round: Int64) throws(Failure) -> Int {
+    try database.run(
+      "DELETE FROM contact WHERE org = ?1 AND round <> ?2", .blob(org), .int(round))
   }
 
   public func find(row: [UInt8]) throws(Failure) -> [UInt8]? {
@@ -34,31 +51,36 @@ public struct ContactTable {
     }
   }
 
-  public func removeAll(of org: [UInt8]) throws(Failure) {
+  public func removeAll(of org: [UInt8]) throws(Failure) -> Int {
     try database.run("DELETE FROM contact WHERE org = ?", .blob(org))
   }
 
   public func removeAll() throws(Failure) { try database.run("DELETE FROM contact") }
 }
 
-/// How far each source of an organisation was read, and when.
-public struct SourceTable {
+/// What of an organisation is cached, how fresh it is, and how far it was read.
+public struct DatasetTable {
   public enum Name: String, Sendable { case contacts, summary }
 
   public struct Entry: Sendable {
+    /// When the server was last read to the end; nil: never.
+    public var asOfMS: Int64?
+    /// The last row of the changes, sealed; nil: read from the beginning.
     public var cursor: [UInt8]?
-    public var asOfMS: Int64
-    public var reconciledMS: Int64
+    /// When a reconcile was last completed; nil: one is due.
+    public var reconciledMS: Int64?
+    /// The current reconcile's number.
+    public var round: Int64 = 0
+    /// The last id that the current reconcile has dealt with, sealed; nil: none is under way.
+    public var reconciled: [UInt8]?
+    /// Rows of the last pull that could not be used.
+    public var skipped: Int64 = 0
+    /// Why the last pull was given up, as a code.
+    public var problem: String?
+    /// The data itself, where it is not in a table of its own.
     public var sealed: [UInt8]?
 
-    public init(
-      cursor: [UInt8]? = nil, asOfMS: Int64, reconciledMS: Int64 = 0, sealed: [UInt8]? = nil
-    ) {
-      self.cursor = cursor
-      self.asOfMS = asOfMS
-      self.reconciledMS = reconciledMS
-      self.sealed = sealed
-    }
+    public init() {}
   }
 
   let database: Database
@@ -67,29 +89,43 @@ public struct SourceTable {
 
   public func read(_ name: Name, of org: [UInt8]) throws(Failure) -> Entry? {
     try database.first(
-      "SELECT cursor, as_of_ms, reconciled_ms, sealed FROM source WHERE org = ?1 AND name = ?2",
-      .blob(org), .text(name.rawValue)
+      """
+      SELECT as_of_ms, cursor, reconciled_ms, round, reconciled, skipped, problem, sealed
+      FROM dataset WHERE org = ?1 AND name = ?2
+      """, .blob(org), .text(name.rawValue)
     ) { (row) throws(Failure) in
-      Entry(
-        cursor: row.blob(ifPresent: 0), asOfMS: row.int(1), reconciledMS: row.int(2),
-        sealed: row.blob(ifPresent: 3))
+      var entry = Entry()
+      entry.asOfMS = row.int(ifPresent: 0)
+      entry.cursor = row.blob(ifPresent: 1)
+      entry.reconciledMS = row.int(ifPresent: 2)
+      entry.round = row.int(3)
+      entry.reconciled = row.blob(ifPresent: 4)
+      entry.skipped = row.int(5)
+      entry.problem = row.text(ifPresent: 6)
+      entry.sealed = row.blob(ifPresent: 7)
+      return entry
     }
   }
 
   public func write(_ name: Name, of org: [UInt8], _ entry: Entry) throws(Failure) {
     try database.run(
       """
-      INSERT INTO source(org, name, cursor, as_of_ms, reconciled_ms, sealed)
-      VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-      ON CONFLICT(org, name) DO UPDATE SET cursor = ?3, as_of_ms = ?4, reconciled_ms = ?5,
-        sealed = ?6
-      """, .blob(org), .text(name.rawValue), Value(entry.cursor), .int(entry.asOfMS),
-      .int(entry.reconciledMS), Value(entry.sealed))
+      INSERT OR REPLACE INTO dataset(org, name, as_of_ms, cursor, reconciled_ms, round, reconciled,
+        skipped, problem, sealed)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+      """, .blob(org), .text(name.rawValue), Value(entry.asOfMS), Value(entry.cursor),
+      Value(entry.reconciledMS), .int(entry.round), Value(entry.reconciled), .int(entry.skipped),
+      Value(entry.problem), Value(entry.sealed))
   }
 
-  public func removeAll(of org: [UInt8]) throws(Failure) {
-    try database.run("DELETE FROM source WHERE org = ?", .blob(org))
+  /// The next pull reconciles.
+  public func expireReconcile(of org: [UInt8]) throws(Failure) {
+    try database.run("UPDATE dataset SET reconciled_ms = NULL WHERE org = ?", .blob(org))
   }
 
-  public func removeAll() throws(Failure) { try database.run("DELETE FROM source") }
+  public func removeAll(of org: [UInt8]) throws(Failure) -> Int {
+    try database.run("DELETE FROM dataset WHERE org = ?", .blob(org))
+  }
+
+  public func removeAll() throws(Failure) { try database.run("DELETE FROM dataset") }
 }

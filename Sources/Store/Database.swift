@@ -152,7 +152,11 @@ public final class Database {
     let result = sqlite3_prepare_v3(
       connection, start, Int32(sql.utf8CodeUnitCount), UInt32(SQLITE_PREPARE_PERSISTENT), &made,
       nil)
-    guard result == SQLITE_OK, let made else { throw failure(result) }
+    // The statements are ours: one that the file does not understand says that the file is not what its
+    // version says.
+    guard result == SQLITE_OK, let made else {
+      throw failure(result == SQLITE_ERROR ? SQLITE_CORRUPT : result)
+    }
     statements[key] = made
     return made
   }
@@ -257,6 +261,15 @@ public final class Database {
     for digit in line[digits...] { code = code &* 10 &+ Int32(digit - UInt8(ascii: "0")) }
     return code & 0xFF == wanted
   }
+
+  /// Changes when another connection, of any process, has written to the file.
+  public func foreignVersion() throws(Failure) -> Int64 {
+    try first("PRAGMA data_version") { (row) throws(Failure) in row.int(0) } ?? 0
+  }
+
+  /// Bring what was deleted to an end on the disk: the pages into the file, the log to nothing. A
+  /// reader in another process can put it off; the next one that writes makes up for it.
+  public func flush() throws(Failure) { try execute("PRAGMA wal_checkpoint(TRUNCATE)") }
 
   public var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(connection) }
 

@@ -18,6 +18,10 @@ public struct MetaTable {
     case eraseOwed = "erase_owed"
     /// The name of a damaged file whose contents are still to be carried over.
     case salvage = "salvage"
+    /// There is a cache: a file that is missing was lost.
+    case hasCache = "has_cache"
+    /// Uploads begun, by any process: a figure read meanwhile may or may not count what they store.
+    case uploads = "uploads"
   }
 
   let database: Database

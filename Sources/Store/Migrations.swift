@@ -94,7 +94,18 @@ public struct Migrations {
       CREATE TABLE source(org BLOB NOT NULL, name TEXT NOT NULL, cursor BLOB,
         as_of_ms INTEGER NOT NULL, reconciled_ms INTEGER NOT NULL DEFAULT 0, sealed BLOB,
         PRIMARY KEY(org, name)) WITHOUT ROWID;
+      """,
+      // What is cached is fetched anew: version 1 does not know which version of a row it has.
       """
+      DROP TABLE contact;
+      DROP TABLE source;
+      CREATE TABLE contact(row BLOB PRIMARY KEY, org BLOB NOT NULL, version TEXT NOT NULL,
+        round INTEGER NOT NULL, sealed BLOB NOT NULL) WITHOUT ROWID;
+      CREATE INDEX contact_org ON contact(org, round);
+      CREATE TABLE dataset(org BLOB NOT NULL, name TEXT NOT NULL, as_of_ms INTEGER, cursor BLOB,
+        reconciled_ms INTEGER, round INTEGER NOT NULL, reconciled BLOB, skipped INTEGER NOT NULL,
+        problem TEXT, sealed BLOB, PRIMARY KEY(org, name)) WITHOUT ROWID;
+      """,
     ])
   }
 }

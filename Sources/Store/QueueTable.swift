@@ -321,6 +321,17 @@ public struct QueueTable {
     ) { (_) throws(Failure) in true } ?? false
   }
 
+  /// Whether the server may have stored an item of the organisation's of which that is not proved. (One
+  /// that waits for its parent was refused for it, which proves that it is not stored.)
+  public func isInDoubt(org: [UInt8], of owner: [UInt8]) throws(Failure) -> Bool {
+    try database.first(
+      """
+      SELECT 1 FROM queue WHERE owner = ?1 AND org = ?2 AND attempts > 0
+        AND (state IN (0, 1) OR state = 2 AND hold <> ?3) LIMIT 1
+      """, .blob(owner), .blob(org), .int(Hold.dependency.rawValue)
+    ) { (_) throws(Failure) in true } ?? false
+  }
+
   /// When the next item's time comes.
   public func nextMS(of owner: [UInt8]) throws(Failure) -> Int64? {
     try database.first(

@@ -5,29 +5,79 @@ public struct ContactRow {
   public var id: UUID
   /// As the server wrote it.
   public var updatedAt: String
-  /// A tombstone: it is to be removed.
-  public var deleted: Bool
-  /// The row as sent.
-  public var json: JSON
+  /// What may be cached of it; nil for a tombstone, which removes it.
+  public var json: JSON?
 }
 
-/// The answers to `RestRequests.contactsPage` and `RestRequests.contactIDs`.
-public enum ContactsReply {
-  /// nil when the answer is not an array of such rows.
-  public static func rows(_ body: JSON?) -> [ContactRow]? {
+/// An answer to `RestRequests.contactsPage` or `contacts`.
+public struct ContactsPage {
+  public var rows: [ContactRow] = []
+  /// How many rows came, usable or not.
+  public var count = 0
+  /// How many could not be used: without an id, a time or a name, of another organisation, or too
+  /// large.
+  public var skipped = 0
+  /// The last row that has a place in the order, usable or not.
+  public var last: Cursor?
+
+  /// The largest row that is cached, as text.
+  public static var mostBytes: Int { 65_536 }
+
+  /// nil when the answer is not an array.
+  public init?(_ body: JSON?, org: UUID, columns: [String]) {
     guard let body, body.kind == .array else { return nil }
-    var result: [ContactRow] = []
-    result.reserveCapacity(body.count)
     for row in body.elements {
-      guard let id = row["id"]?.string.flatMap({ UUID($0) }),
-        let updatedAt = row["updated_at"]?.string, Cursor.isTimestamp(updatedAt)
-      else { return nil }
-      let deletedAt = row["deleted_at"] ?? .null
-      result.append(
-        ContactRow(id: id, updatedAt: updatedAt, deleted: !deletedAt.isNull, json: row))
+      count += 1
+      guard let place = Cursor(row) else {
+        skipped += 1
+        continue
+      }
+      last = place
+      guard let contact = ContactsPage.contact(row, place, org, columns) else {
+        skipped += 1
+        continue
+      }
+      rows.append(contact)
     }
-    return result
   }
 
-  public static func ids(_ body: JSON?) -> [UUID]? { Rows.ids(body) }
+  private static func contact(
+    _ row: JSON, _ place: Cursor, _ org: UUID, _ columns: [String]
+  ) -> ContactRow? {
+    guard row["org_id"]?.string.flatMap({ UUID($0) }) == org,
+      isTextOrNull(row["deleted_at"])
+    else { return nil }
+    if row["deleted_at"]?.string != nil {
+      return ContactRow(id: place.id, updatedAt: place.updatedAt, json: nil)
+    }
+    guard row["name"]?.string != nil, isTextOrNull(row["municipality"]) else { return nil }
+    // Only what was asked for: a server that sends more must not put it into the cache.
+    let json = [:] as JSON
+    for column in columns {
+      if let value = row[column] { json.set(column, value) }
+    }
+    guard let text = try? json.text(), text.count <= mostBytes else { return nil }
+    return ContactRow(id: place.id, updatedAt: place.updatedAt, json: json)
+  }
+
+  private static func isTextOrNull(_ value: JSON?) -> Bool {
+    guard let value else { return true }
+    return value.isNull || value.kind == .string
+  }
+}
+
+/// An answer to `RestRequests.contactVersions`.
+public struct VersionsPage {
+  public var rows: [Cursor] = []
+  public var count = 0
+  public var skipped: Int { count - rows.count }
+
+  /// nil when the answer is not an array.
+  public init?(_ body: JSON?) {
+    guard let body, body.kind == .array else { return nil }
+    count = body.count
+    for row in body.elements {
+      if let place = Cursor(row) { rows.append(place) }
+    }
+  }
 }

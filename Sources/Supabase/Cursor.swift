@@ -12,6 +12,17 @@ public struct Cursor: Equatable, Sendable {
     self.id = id
   }
 
+  /// Where a row stands; nil when it has no id or no time.
+  public init?(_ row: JSON) {
+    guard let id = row["id"]?.string.flatMap({ UUID($0) }),
+      let updatedAt = row["updated_at"]?.string, Cursor.isTimestamp(updatedAt)
+    else { return nil }
+    self.init(updatedAt: updatedAt, id: id)
+  }
+
+  /// The form that `init(_:)` reads.
+  public var json: JSON { ["updated_at": .string(updatedAt), "id": .string(id.text)] }
+
   /// So many seconds earlier. `updated_at` is set when a row is written and seen when its
   /// transaction ends, so rows can appear behind a cursor that has passed them.
   public func overlapped(seconds: Int64) -> Cursor {
@@ -27,20 +38,26 @@ public struct Cursor: Equatable, Sendable {
       updatedAt: String(decoding: moved + text[whole...], as: UTF8.self), id: Cursor.first)
   }
 
-  /// Whether text can be the server's timestamp. It goes back into filters, so nothing that has a
-  /// meaning there is let in.
-  static func isTimestamp(_ text: String) -> Bool {
-    let bytes = text.utf8
-    return !bytes.isEmpty && bytes.count <= 64
-      && bytes.allSatisfy { byte in
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-          UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: ":"), UInt8(ascii: "."),
-          UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: " "):
-          return true
-        default: return false
-        }
-      }
+  /// The cursor, or the present: one row with a time in the future must not hide all that is written
+  /// until then.
+  public func capped(at nowMS: Int64) -> Cursor {
+    guard let ms = ISO8601.parse(updatedAt), ms > nowMS else { return self }
+    return Cursor(updatedAt: ISO8601.format(ms: nowMS), id: Cursor.first)
+  }
+
+  /// Whether a page that was asked for behind `cursor` and ends here has come any further. By the
+  /// millisecond: what the texts say beyond it is in the server's hand.
+  public func isBeyond(_ cursor: Cursor) -> Bool {
+    guard self != cursor, let mine = ISO8601.parse(updatedAt),
+      let its = ISO8601.parse(cursor.updatedAt)
+    else { return false }
+    return mine >= its
+  }
+
+  /// Whether text is a moment as the server writes it. It goes back into filters, so nothing else is
+  /// let in; `infinity` among the rest, behind which there is nothing more to be read.
+  private static func isTimestamp(_ text: String) -> Bool {
+    text.utf8.count <= 64 && ISO8601.parse(text) != nil
   }
 
   private static var first: UUID { UUID(high: 0, low: 0) }

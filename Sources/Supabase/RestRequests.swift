@@ -61,30 +61,51 @@ public enum RestRequests {
   public static func contactsPage(
     _ backend: Backend, org: UUID, after: Cursor?, limit: Int, bearer: SecretBytes
   ) -> Request {
+    var parts = [cachedContacts(backend, org)]
+    if let after {
+      let moment = Percent.encode("\"" + after.updatedAt + "\"")
+      // The first condition is redundant, but it turns two index scans into one.
+      parts += [
+        "&updated_at=gte.", Percent.encode(after.updatedAt), "&or=(updated_at.gt.", moment,
+        ",and(updated_at.eq.", moment, ",id.gt.", after.id.text, "))",
+      ]
+    }
+    parts += ["&order=updated_at.asc,id.asc&limit=", "\(limit)"]
+    return read(backend, .pull, parts.joined(), bearer)
+  }
+
+  /// Some contacts by their ids; at most 100 keep the URL below 8 kB.
+  public static func contacts(
+    _ backend: Backend, org: UUID, ids: [UUID], bearer: SecretBytes
+  ) -> Request {
+    let among = ids.map { $0.text }.joined(separator: ",")
+    let url = [cachedContacts(backend, org), "&id=in.(", among, ")"].joined()
+    return read(backend, .pull, url, bearer)
+  }
+
+  /// Which contacts there are, and in which version: to find those that are gone without a tombstone,
+  /// and those whose change was committed too late to be seen.
+  public static func contactVersions(
+    _ backend: Backend, org: UUID, after: UUID?, limit: Int, bearer: SecretBytes
+  ) -> Request {
+    var parts = [
+      backend.rest(backend.contactsTable), "?select=id,updated_at&org_id=eq.", org.text,
+      "&deleted_at=is.null",
+    ]
+    if let after { parts += ["&id=gt.", after.text] }
+    parts += ["&order=id.asc&limit=", "\(limit)"]
+    return read(backend, .pull, parts.joined(), bearer)
+  }
+
+  /// An organisation's contacts, with the columns that may be cached and no others.
+  private static func cachedContacts(_ backend: Backend, _ org: UUID) -> String {
     var columns = backend.contactColumns
     for column in ["updated_at", "deleted_at"] where !columns.contains(column) {
       columns.append(column)
     }
-    var url = backend.rest(backend.contactsTable) + "?select=" + list(columns)
-    url += "&org_id=eq." + org.text
-    if let after {
-      let moment = Percent.encode("\"" + after.updatedAt + "\"")
-      // Redundant, but it turns two index scans into one.
-      url += "&updated_at=gte." + Percent.encode(after.updatedAt)
-      url += "&or=(updated_at.gt." + moment + ",and(updated_at.eq." + moment
-      url += ",id.gt." + after.id.text + "))"
-    }
-    return read(backend, .pull, url + "&order=updated_at.asc,id.asc&limit=\(limit)", bearer)
-  }
-
-  /// The ids of the contacts that are there, to find those that are gone without a tombstone.
-  public static func contactIDs(
-    _ backend: Backend, org: UUID, after: UUID?, limit: Int, bearer: SecretBytes
-  ) -> Request {
-    var url = backend.rest(backend.contactsTable) + "?select=id&org_id=eq." + org.text
-    url += "&deleted_at=is.null"
-    if let after { url += "&id=gt." + after.text }
-    return read(backend, .pull, url + "&order=id.asc&limit=\(limit)", bearer)
+    return [
+      backend.rest(backend.contactsTable), "?select=", list(columns), "&org_id=eq.", org.text,
+    ].joined()
   }
 
   /// One contact, with columns that are never cached.

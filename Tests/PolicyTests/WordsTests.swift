@@ -98,15 +98,6 @@ import Testing
     #expect(silent == [.active, .unlocked, .chosen, .switched])
   }
 
-  @Test("OFF-3: being offline is said calmly")
-  func tones() {
-    #expect(Banner.offline.tone == .info)
-    #expect(Banner.nothingCached.tone == .info)
-    #expect(Banner.encryptedOffline.tone == .info)
-    #expect(Banner.staleData.tone == .warning)
-    #expect(Banner.unsentItems.tone == .warning)
-  }
-
   @Test("The codes are stable words")
   func stableCodes() {
     for word in Word.allCases {

@@ -4,41 +4,80 @@ import Testing
 @testable import Supabase
 
 @Suite struct ContactsReplyTests {
+  private let columns = ["id", "org_id", "name", "municipality"]
+
+  private func page(_ body: String) throws -> ContactsPage? {
+    ContactsPage(try json(body), org: try uuid(orgText), columns: columns)
+  }
+
+  private func row(_ more: String, id: String = idText) -> String {
+    #"{"id":"\#(id)","org_id":"\#(orgText)","updated_at":"2026-01-01T00:00:01.5+00:00"\#(more)}"#
+  }
+
   @Test("A page, tombstones among it; timestamps as the server wrote them")
-  func page() throws {
-    let rows = try #require(
-      ContactsReply.rows(
-        try json(
-          #"[{"id":"\#(idText)","org_id":"\#(orgText)","name":"Åse","municipality":null,"#
-            + #""updated_at":"2026-01-01T00:00:01.123456+00:00","deleted_at":null},"#
-            + #" {"id":"\#(otherText)","name":"Bo","updated_at":"2026-01-01T00:00:02+00:00","#
-            + #""deleted_at":"2026-01-02T00:00:00+00:00"},"#
-            + #"{"id":"\#(idText)","updated_at":"infinity"}]"#)))
-    #expect(rows.map { $0.deleted } == [false, true, false])
-    #expect(rows[0].updatedAt == "2026-01-01T00:00:01.123456+00:00")
-    #expect(rows[0].json["name"]?.string == "Åse")
-    #expect(rows[1].id.text == otherText)
-    #expect(ContactsReply.rows(try json("[]"))?.isEmpty == true)
+  func rows() throws {
+    let page = try #require(
+      try page(
+        "[" + row(#","name":"Åse","municipality":null,"deleted_at":null,"phone":"1""#) + ","
+          + row(#","deleted_at":"2026-01-02T00:00:00+00:00""#, id: otherText) + "]"))
+    #expect(page.count == 2 && page.skipped == 0 && page.rows.count == 2)
+    #expect(page.rows[0].updatedAt == "2026-01-01T00:00:01.5+00:00")
+    let kept = try #require(page.rows[0].json)
+    #expect(
+      kept
+        == [
+          "id": .string(idText), "org_id": .string(orgText), "name": "Åse", "municipality": nil,
+        ], "what was not asked for is not kept")
+    #expect(page.rows[1].id.text == otherText)
+    #expect(page.rows[1].json.map { $0.isNull } == nil, "a tombstone has nothing to keep")
+    #expect(page.last?.id.text == otherText)
+    let empty = try #require(try self.page("[]"))
+    #expect(empty.count == 0 && empty.last == nil)
+  }
+
+  @Test("What is no page is none", arguments: ["{}", #"{"rows":[]}"#])
+  func noPage(body: String) throws {
+    #expect(try page(body) == nil)
+    #expect(ContactsPage(nil, org: try uuid(orgText), columns: columns) == nil)
+    #expect(VersionsPage(try json(body)) == nil && VersionsPage(nil) == nil)
   }
 
   @Test(
-    "What is no page is none: nothing is applied of it",
+    "A bad row is counted, and the others are taken",
     arguments: [
-      "{}", "[7]", "[{}]", #"[{"id":"\#(idText)"}]"#, #"[{"id":"x","updated_at":"a"}]"#,
-      #"[{"id":"\#(idText)","updated_at":7}]"#, #"[{"id":"\#(idText)","updated_at":""}]"#,
-      #"[{"id":"\#(idText)","updated_at":"a\"),or=(x"}]"#,
-      #"[{"id":"\#(idText)","updated_at":"2026-01-01T00:00:01Z"},{}]"#,
+      "7", "{}", #"{"id":"\#(idText)"}"#, #"{"id":"x","updated_at":"2026-01-01T00:00:01Z"}"#,
     ])
-  func noPage(body: String) throws {
-    #expect(ContactsReply.rows(try json(body)) == nil)
-    #expect(ContactsReply.rows(nil) == nil)
+  func withoutPlace(bad: String) throws {
+    let page = try #require(try page("[" + row(#","name":"Bo""#) + "," + bad + "]"))
+    #expect(page.count == 2 && page.skipped == 1 && page.rows.count == 1)
+    #expect(page.last?.id.text == idText)
   }
 
-  @Test("The ids that are there")
-  func ids() throws {
-    #expect(
-      ContactsReply.ids(try json(#"[{"id":"\#(idText)"}]"#)) == [try uuid(idText)])
-    #expect(ContactsReply.ids(try json("[{}]")) == nil)
-    #expect(ContactsReply.ids(nil) == nil)
+  @Test(
+    "A row with a place that cannot be used still leads on",
+    arguments: [
+      "", #","name":null"#, #","name":7"#, #","name":"Bo","municipality":[]"#,
+      #","name":"Bo","deleted_at":true"#,
+      #","name":"\#(String(repeating: "x", count: ContactsPage.mostBytes))""#,
+    ])
+  func unusable(more: String) throws {
+    let page = try #require(try page("[" + row(more) + "]"))
+    #expect(page.count == 1 && page.skipped == 1 && page.rows.isEmpty)
+    #expect(page.last?.id.text == idText)
+  }
+
+  @Test("A row of another organisation is not taken")
+  func stranger() throws {
+    let page = try #require(
+      ContactsPage(
+        try json("[" + row(#","name":"Bo""#) + "]"), org: try uuid(otherText), columns: columns))
+    #expect(page.skipped == 1 && page.rows.isEmpty)
+  }
+
+  @Test("Which versions there are")
+  func versions() throws {
+    let page = try #require(VersionsPage(try json("[" + row("") + ",{},7]")))
+    #expect(page.count == 3 && page.skipped == 2)
+    #expect(page.rows.map { $0.id.text } == [idText])
   }
 }

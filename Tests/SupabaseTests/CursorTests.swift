@@ -1,4 +1,5 @@
 import Base
+import Policy
 import Testing
 
 @testable import Supabase
@@ -38,13 +39,42 @@ import Testing
     #expect(cursor.overlapped(seconds: seconds).updatedAt.hasSuffix(".5Z"))
   }
 
-  @Test("What may stand in a filter")
-  func timestamps() {
-    for text in ["2026-01-01T00:00:01.123456+00:00", "2026-01-01 00:00:00-03", "infinity"] {
-      #expect(Cursor.isTimestamp(text))
+  @Test("A row with a place in the order; its time goes back into filters")
+  func rows() throws {
+    func cursor(_ updatedAt: String) throws -> Cursor? {
+      Cursor(try json(#"{"id":"\#(idText)","updated_at":"\#(updatedAt)"}"#))
     }
-    for text in ["", "a\"b", "a,b", "a)b", "a&b", "å", "a\0", String(repeating: "1", count: 65)] {
-      #expect(!Cursor.isTimestamp(text))
+    for text in ["2026-01-01T00:00:01.123456+00:00", "2026-01-01 00:00:00-03"] {
+      let read = try #require(try cursor(text))
+      #expect(read.updatedAt == text && read.id.text == idText)
+      #expect(Cursor(read.json) == read)
     }
+    for text in [
+      "", "infinity", "a,b", "a)b", "a&b", "å", "2026-01-01T00:00:01Z),or=(id.gt.0",
+      "2026-01-01T00:00:01." + String(repeating: "1", count: 60) + "Z",
+    ] {
+      #expect(try cursor(text) == nil)
+    }
+    for body in ["{}", "[]", #"{"id":"\#(idText)"}"#, #"{"id":7,"updated_at":"2026-01-01T00:00:01Z"}"#] {
+      #expect(Cursor(try json(body)) == nil)
+    }
+  }
+
+  @Test("A time in the future is not waited for")
+  func capped() throws {
+    let now = try #require(ISO8601.parse("2026-01-01T00:00:10Z"))
+    let past = Cursor(updatedAt: "2026-01-01T02:00:09+02:00", id: try uuid(idText))
+    #expect(past.capped(at: now) == past)
+    let future = Cursor(updatedAt: "2056-01-01T00:00:00+00:00", id: try uuid(idText))
+    #expect(future.capped(at: now).updatedAt == "2026-01-01T00:00:10.000Z")
+  }
+
+  @Test("Whether a page has come any further")
+  func progress() throws {
+    let one = Cursor(updatedAt: "2026-01-01T00:00:10.5+00:00", id: try uuid(idText))
+    let other = Cursor(updatedAt: one.updatedAt, id: try uuid(otherText))
+    let later = Cursor(updatedAt: "2026-01-01T03:00:11+02:00", id: try uuid(idText))
+    #expect(!one.isBeyond(one))
+    #expect(other.isBeyond(one) && later.isBeyond(one) && !one.isBeyond(later))
   }
 }

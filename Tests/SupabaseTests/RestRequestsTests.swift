@@ -118,14 +118,28 @@ import Testing
     #expect(!request.url.contains("#") && !request.url.contains("\""))
   }
 
-  @Test("The ids that are there, page by page")
-  func ids() throws {
-    let first = RestRequests.contactIDs(
+  @Test("Some contacts, with the columns of a page")
+  func some() throws {
+    let request = RestRequests.contacts(
+      try backend(), org: try uuid(orgText), ids: [try uuid(idText), try uuid(otherText)],
+      bearer: try secret("a.b.c"))
+    #expect(
+      try url(request)
+        == "/contacts?select=id,org_id,name,municipality,relation,updated_at,deleted_at"
+        + "&org_id=eq.\(orgText)&id=in.(\(idText),\(otherText))")
+    #expect(request.purpose == .pull)
+    for column in try backend().withheld { #expect(!request.url.contains(column)) }
+  }
+
+  @Test("What is there in which version, page by page")
+  func versions() throws {
+    let first = RestRequests.contactVersions(
       try backend(), org: try uuid(orgText), after: nil, limit: 1_000, bearer: try secret("a.b.c"))
     #expect(
       try url(first)
-        == "/contacts?select=id&org_id=eq.\(orgText)&deleted_at=is.null&order=id.asc&limit=1000")
-    let next = RestRequests.contactIDs(
+        == "/contacts?select=id,updated_at&org_id=eq.\(orgText)&deleted_at=is.null&order=id.asc"
+        + "&limit=1000")
+    let next = RestRequests.contactVersions(
       try backend(), org: try uuid(orgText), after: try uuid(idText), limit: 1_000,
       bearer: try secret("a.b.c"))
     #expect(try url(next).contains("&deleted_at=is.null&id=gt.\(idText)&order=id.asc&"))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,7 @@ from holdfast import HoldfastError
 
 from conftest import MakePhone, MakeUser, SignedIn
 from support import thief
+from support.phone import App
 from support.town import Town
 
 
@@ -116,28 +120,104 @@ def test_CAC_3_the_cache_of_an_ended_membership_is_erased(phones: MakePhone, tow
     assert app.contact_search({"query": ""})["total"] == 0
 
 
-@pytest.mark.parametrize("damage", ["deleted", "noise", "truncated", "empty"])
+def lost(app: App) -> list[dict[str, object]]:
+    """What was told about a lost cache."""
+    return [
+        event
+        for event in app.of_type("storage_recovered")
+        if event["message"]["code"] == "cache_recovered"
+    ]
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "deleted": Path.unlink,
+    "noise": lambda path: path.write_bytes(bytes(range(256)) * 64),
+    "truncated": lambda path: path.write_bytes(path.read_bytes()[:700]),
+    "half": lambda path: path.write_bytes(path.read_bytes()[:8192]),
+    "empty": lambda path: path.write_bytes(b""),
+    "newer": lambda path: run(path, "PRAGMA user_version = 99"),
+    "other": lambda path: run(path, "DROP TABLE dataset"),
+}
+
+
+def run(path: Path, statement: str) -> None:
+    """Change the file behind the library's back."""
+    with contextlib.closing(sqlite3.connect(path)) as database, database:
+        database.execute(statement)
+
+
+@pytest.mark.parametrize("damage", sorted(DAMAGE))
 def test_CAC_4_a_damaged_cache_is_rebuilt_by_itself(
     sign_in: MakeUser, town: Town, damage: str
 ) -> None:
-    user = sign_in(contacts=5)
+    user = sign_in(contacts=200)
     user.app.go_offline()
     item = user.app.register()
     user.phone.close()
-    for path in user.phone.folder.glob("cache.db*"):
-        if damage == "deleted":
-            path.unlink()
-        elif damage == "noise":
-            path.write_bytes(bytes(range(256)) * 64)
-        elif damage == "truncated":
-            path.write_bytes(path.read_bytes()[:700])
-        else:
-            path.write_bytes(b"")
+    for path in user.phone.folder.glob("cache.db-*"):
+        path.unlink()
+    DAMAGE[damage](user.phone.folder / "cache.db")
     app = user.restart(online=False)
     assert app.screen["screen"] == "home"
     assert app.contact_search({"query": ""})["total"] == 0
     assert app.queue_get({"id": item})["item"]["state"] == "pending"
     app.go_online()
     app.settle()
-    assert app.contact_search({"query": ""})["total"] == 5
+    assert app.contact_search({"query": ""})["total"] == 200
     assert stored(town, user) == {item}
+    # The user is told once, and the registrations have nothing to do with it.
+    assert len({event["seq"] for event in lost(app)}) == 1
+    app.poll({"ack": lost(app)[0]["seq"]})
+    user.restart().settle()
+    assert lost(user.app) == []
+    assert [path for path in user.phone.folder.iterdir() if "holdfast.db." in path.name] == []
+
+
+def test_CAC_4_a_page_that_turns_out_damaged_while_it_is_used(sign_in: MakeUser) -> None:
+    user = sign_in(contacts=2_000)
+    user.phone.close()
+    path = user.phone.folder / "cache.db"
+    data = bytearray(path.read_bytes())
+    for page in range(8, len(data) // 4096, 3):
+        data[page * 4096 : page * 4096 + 200] = bytes(200)
+    path.write_bytes(bytes(data))
+    app = user.restart()
+    assert app.contact_search({"query": "a"})["total"] < 2_000
+    app.settle()
+    assert app.contact_search({"query": ""})["total"] == 2_000
+    assert len({event["seq"] for event in lost(app)}) == 1
+
+
+def test_CAC_4_deleted_while_the_app_runs(sign_in: MakeUser) -> None:
+    user = sign_in(contacts=20)
+    for path in user.phone.folder.glob("cache.db*"):
+        path.unlink()
+    assert user.app.contact_search({"query": ""})["total"] == 0
+    user.app.settle()
+    assert user.app.contact_search({"query": ""})["total"] == 20
+    assert len(lost(user.app)) == 1
+
+
+def test_the_cache_of_version_1_is_fetched_anew(sign_in: MakeUser) -> None:
+    user = sign_in(contacts=20)
+    user.phone.close()
+    for path in user.phone.folder.glob("cache.db*"):
+        path.unlink()
+    path = user.phone.folder / "cache.db"
+    for statement in (
+        "CREATE TABLE contact(row BLOB PRIMARY KEY, org BLOB NOT NULL, sealed BLOB NOT NULL) "
+        "WITHOUT ROWID",
+        "CREATE INDEX contact_org ON contact(org)",
+        "CREATE TABLE source(org BLOB NOT NULL, name TEXT NOT NULL, cursor BLOB, "
+        "as_of_ms INTEGER NOT NULL, reconciled_ms INTEGER NOT NULL DEFAULT 0, sealed BLOB, "
+        "PRIMARY KEY(org, name)) WITHOUT ROWID",
+        "INSERT INTO contact VALUES (x'01', x'02', x'03')",
+        "INSERT INTO source(org, name, as_of_ms) VALUES (x'02', 'contacts', 1)",
+        "PRAGMA user_version = 1",
+    ):
+        run(path, statement)
+    app = user.restart()
+    app.settle()
+    assert app.contact_search({"query": ""})["total"] == 20
+    assert rows(user.phone.folder) == 20
+    assert lost(app) == []

@@ -142,7 +142,7 @@ def withheld_offline(sign_in: MakeUser, town: Town, role: str) -> None:
     assert sorted(reply["withheld"]) == ["address", "national_id", "phone"]
     assert reply["message"] is not None
     assert reply["message"]["text"]
-    assert "encrypted_offline" in codes(list(reply["banners"]))
+    assert "encrypted_requires_connectivity" in codes(list(reply["banners"]))
     assert reply["contact"]["name"] == "Frøydis Prøvesen"
     assert reply["contact"]["municipality"] == "Vadsø"
     assert set(reply["contact"]) & set(secret) == set()
@@ -219,7 +219,7 @@ def summary_offline(sign_in: MakeUser, town: Town, role: str) -> None:
     assert reply["queued"] == {"activities": 2, "minutes": 45}
     assert reply["as_of_ms"] is not None
     assert 300_000 <= user.phone.now_ms - reply["as_of_ms"] < 360_000
-    assert {"offline", "unsent_items"} <= set(codes(list(reply["banners"])))
+    assert {"offline", "queued_not_sent"} <= set(codes(list(reply["banners"])))
 
 
 WALKS: dict[str, Walk] = {
@@ -274,7 +274,7 @@ def test_OFF_3_nothing_was_cached_yet(sign_in: MakeUser, town: Town) -> None:
     # When its data is asked for offline
     # Then a plain sentence says that there is nothing yet
     for reply in (app.contact_search({"query": ""}), app.summary_get()):
-        assert "nothing_cached" in codes(list(reply["banners"]))
+        assert "nothing_cached_yet" in codes(list(reply["banners"]))
         assert reply["as_of_ms"] is None
     assert app.contact_search({"query": ""})["contacts"] == []
     assert app.summary_get()["summary"] is None

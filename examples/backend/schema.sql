@@ -181,21 +181,25 @@ grant all on public.organizations, public.profiles, public.memberships, public.c
 -- Functions ------------------------------------------------------------------------------------
 
 -- The caller's own activities in one organisation, since a moment (default: this calendar year in Norway).
+-- The answer names the moment: a client that counts unsent activities on top must count the same ones.
 create function public.activity_summary(org uuid, since timestamptz default null) returns json
 language sql stable security invoker set search_path = '' as $$
-  with own as (
+  with period as (
+    select coalesce(activity_summary.since,
+      date_trunc('year', now() at time zone 'Europe/Oslo') at time zone 'Europe/Oslo') as since
+  ), own as (
     select a.type, a.minutes
     from public.activities a
     where a.org_id = activity_summary.org
       and a.user_id = (select auth.uid())
       and a.deleted_at is null
-      and a.occurred_at >= coalesce(activity_summary.since,
-        date_trunc('year', now() at time zone 'Europe/Oslo') at time zone 'Europe/Oslo')
+      and a.occurred_at >= (select period.since from period)
   ), by_type as (
     select own.type, count(*) as activities, sum(own.minutes) as minutes from own group by own.type
   )
   select json_build_object(
     'org_id', activity_summary.org,
+    'since', (select period.since from period),
     'activities', (select count(*) from own),
     'minutes', (select coalesce(sum(own.minutes), 0) from own),
     'by_type', (select coalesce(json_agg(by_type order by by_type.type), '[]') from by_type),

@@ -26,8 +26,10 @@ __all__ = [
     "ContactSearchReply",
     "ContactSearchRequest",
     "ContactsMapping",
+    "ContactsStatus",
     "Count",
     "Counts",
+    "Dataset",
     "Decision",
     "DecisionEvent",
     "DecisionReason",
@@ -40,6 +42,7 @@ __all__ = [
     "ExplainCode",
     "Explanation",
     "ExportedItem",
+    "Figures",
     "Flow",
     "Headers",
     "HttpAnswer",
@@ -68,6 +71,8 @@ __all__ = [
     "Policy",
     "PollReply",
     "PollRequest",
+    "PullCompletedEvent",
+    "PullProblem",
     "Purpose",
     "QueueAddReply",
     "QueueAddRequest",
@@ -107,7 +112,6 @@ __all__ = [
     "StorageRecoveredEvent",
     "Summary",
     "SummaryGetReply",
-    "SummaryGetReplyQueued",
     "SyncCompletedEvent",
     "SyncNowReply",
     "SyncProgressEvent",
@@ -263,6 +267,9 @@ class Policy(TypedDict):
     guard_timeout_ms: NotRequired[Count]
     refresh_margin_s: NotRequired[Count]
     biometric: NotRequired[Literal["required", "preferred", "off"]]
+    pull_interval_s: NotRequired[Count]
+    reconcile_interval_s: NotRequired[Count]
+    erase_on_switch: NotRequired[bool]
 
 
 class BuiltInKeyStore(TypedDict):
@@ -326,7 +333,11 @@ DecisionReason: TypeAlias = Literal[
 ]
 
 BannerCode: TypeAlias = Literal[
-    "stale_data", "offline", "nothing_cached", "unsent_items", "encrypted_offline"
+    "offline",
+    "stale_data",
+    "nothing_cached_yet",
+    "encrypted_requires_connectivity",
+    "queued_not_sent",
 ]
 
 Tone: TypeAlias = Literal["info", "warning"]
@@ -544,6 +555,21 @@ class ContactEvent(TypedDict):
     message: Message | None
 
 
+Dataset: TypeAlias = Literal["contacts", "summary"]
+
+PullProblem: TypeAlias = Literal["loop"]
+
+
+class PullCompletedEvent(TypedDict):
+    seq: Count
+    type: Literal["pull_completed"]
+    dataset: Dataset
+    rows: Count
+    removed: Count
+    skipped: Count
+    problem: PullProblem | None
+
+
 EventType: TypeAlias = Literal[
     "decision",
     "sync_progress",
@@ -553,6 +579,7 @@ EventType: TypeAlias = Literal[
     "org_access_changed",
     "storage_recovered",
     "contact",
+    "pull_completed",
 ]
 
 Event: TypeAlias = (
@@ -564,6 +591,7 @@ Event: TypeAlias = (
     | OrgAccessChangedEvent
     | StorageRecoveredEvent
     | ContactEvent
+    | PullCompletedEvent
 )
 
 
@@ -786,7 +814,7 @@ class ContactGetReply(TypedDict):
     banners: list[Banner]
 
 
-class SummaryGetReplyQueued(TypedDict):
+class Figures(TypedDict):
     activities: Count
     minutes: Count
 
@@ -794,7 +822,8 @@ class SummaryGetReplyQueued(TypedDict):
 class SummaryGetReply(TypedDict):
     summary: Summary | None
     as_of_ms: Instant | None
-    queued: SummaryGetReplyQueued
+    sent: Figures
+    queued: Figures
     banners: list[Banner]
 
 
@@ -811,12 +840,19 @@ class AsOf(TypedDict):
     as_of_ms: Instant | None
 
 
+class ContactsStatus(TypedDict):
+    as_of_ms: Instant | None
+    reconciled_ms: Instant | None
+    skipped: Count
+    problem: PullProblem | None
+
+
 class SyncStatusReply(TypedDict):
     running: bool
     counts: Counts
     last_completed_ms: Instant | None
     not_before_ms: Instant | None
-    contacts: AsOf
+    contacts: ContactsStatus
     summary: AsOf
 
 

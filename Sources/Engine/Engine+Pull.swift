@@ -1,0 +1,320 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Vault
+
+extension Engine {
+  var owesPull: Bool {
+    get { pulls.contacts || pulls.summary }
+    set {
+      pulls.contacts = newValue
+      pulls.summary = newValue
+    }
+  }
+
+  // MARK: When
+
+  /// What is to be read next. Only when nothing of the user's is on its way: what somebody just wrote
+  /// must not be hidden by an older row, nor counted twice.
+  func nextPull(_ open: OpenSession, _ now: Instant) throws(Failure) -> Job? {
+    guard let chosen = open.chosen, chosen.active, chosen.orgActive,
+      try !queue.has(.sending, of: open.owner)
+    else { return nil }
+    if !isFlying(.pull), try contactsDue(open, chosen.orgID, now) {
+      return .contacts(open, try startPull(open, chosen.orgID, now))
+    }
+    if pulls.summary, !isFlying(.summary),
+      try !queue.isInDoubt(org: orgTag(chosen.orgID, try keys()), of: open.owner)
+    {
+      return .summary(open, chosen.orgID)
+    }
+    return nil
+  }
+
+  private func contactsDue(
+    _ open: OpenSession, _ org: UUID, _ now: Instant
+  ) throws(Failure) -> Bool {
+    if pulls.contacts { return true }
+    if let current = pulls.current, current.org == org { return true }
+    return try nextPullMS(open, now).map { $0 <= 0 } ?? false
+  }
+
+  /// When the cache has grown old enough to be asked for again.
+  func nextPullMS(_ open: OpenSession, _ now: Instant) throws(Failure) -> Int64? {
+    guard open.choice != nil, let last = pulls.lastMS else { return nil }
+    return last + configuration.limits.pullIntervalMS - now.monotonicMS
+  }
+
+  /// The pull under way, or one that goes on where the last one got to, of whatever process.
+  private func startPull(
+    _ open: OpenSession, _ org: UUID, _ now: Instant
+  ) throws(Failure) -> ContactsPull {
+    if let current = pulls.current, current.org == org { return current }
+    let tag = cacheTag(org, open, try keys())
+    let entry = try withCache { (cache) throws(Failure) in
+      try cache.datasets.read(.contacts, of: tag)
+    }
+    var cursor: Cursor?
+    // Rows that were read with other columns are read again.
+    if let sealed = entry?.cursor,
+      let json = try open.vault.openJSON(sealed, datasetContext(tag, open, "cursor")),
+      let last = Cursor(json), let columns = json["columns"], columns == columnList
+    {
+      cursor = last.overlapped(seconds: ContactsPull.overlapS)
+    }
+    return ContactsPull(org: org, after: cursor)
+  }
+
+  private var columnList: JSON {
+    .array(configuration.backend.contactColumns.map { .string($0) })
+  }
+
+  // MARK: Contacts
+
+  /// The answer to a page.
+  func pulled(_ pull: ContactsPull, _ reply: Reply, _ now: Instant) throws(Failure) {
+    guard let open, open.choice == pull.org else { return }
+    pulls.contacts = false
+    pulls.current = pull
+    let verdict = RestClassification.rest(reply.answer)
+    if verdict == .answered || verdict == .endOfData {
+      let isTaken: Bool
+      if case .versions(let last) = pull.stage {
+        isTaken = try reconcile(behind: last, reply, pull, open, now)
+      } else {
+        isTaken = try takeIn(reply, pull, open, now)
+      }
+      if isTaken {
+        try succeed(.rest)
+        return try succeed(.pull)
+      }
+    }
+    try readFailed(verdict, reply, now)
+  }
+
+  /// Nothing could be read; what there is stays.
+  private func readFailed(
+    _ verdict: RestVerdict, _ reply: Reply, _ now: Instant
+  ) throws(Failure) {
+    if verdict == .needsToken { return try refuseToken(reply, now) }
+    stale = true
+    // What fails for reasons of its own must not hold uploads up.
+    let isOfAll = verdict == .transient || verdict == .answered || verdict == .endOfData
+    try backOff(isOfAll ? .rest : .pull, reply, now)
+  }
+
+  /// A page of rows: the rows and how far they go in one transaction, the freshness with the last
+  /// page. False when it is no such page.
+  private func takeIn(
+    _ reply: Reply, _ sent: ContactsPull, _ open: OpenSession, _ now: Instant
+  ) throws(Failure) -> Bool {
+    guard
+      let page = ContactsPage(
+        reply.body, org: sent.org, columns: configuration.backend.contactColumns)
+    else { return false }
+    let keys = try keys()
+    let org = cacheTag(sent.org, open, keys)
+    var pull = sent
+    pull.skipped += Int64(page.skipped)
+    var problem: PullProblem?
+    var isDone = false
+    let index = contactIndex
+    try withCache { (cache) throws(Failure) in
+      try cache.database.transaction { () throws(Failure) in
+        var entry = try cache.datasets.read(.contacts, of: org) ?? DatasetTable.Entry()
+        for row in page.rows {
+          let tag = contactTag(row.id, of: org, keys)
+          if let json = row.json {
+            // Mostly what the overlap brings once more.
+            if !pull.isWhole,
+              try cache.contacts.confirm(row: tag, version: row.updatedAt, round: entry.round)
+            {
+              continue
+            }
+            try cache.contacts.put(
+              row: tag, org: org, version: row.updatedAt, round: entry.round,
+              sealed: try open.vault.seal(json, contactContext(tag, open)))
+            pull.rows += 1
+          } else if try cache.contacts.remove(row: tag) {
+            pull.removed += 1
+          }
+        }
+        switch sent.stage {
+        case .changes(let before):
+          if let last = page.last {
+            if let before, !last.isBeyond(before) {
+              problem = .loop
+            } else {
+              let place = last.capped(at: try serverMS(now)).json
+              place.set("columns", columnList)
+              entry.cursor = try open.vault.seal(place, datasetContext(org, open, "cursor"))
+              pull.stage = .changes(after: last)
+            }
+          }
+          // Rows without a place in the order lead no further.
+          if problem == nil, pull.isLast(page.last == nil ? 0 : page.count) {
+            if pull.isWhole, entry.reconciledMS == nil { entry.reconciledMS = now.wallMS }
+            entry.asOfMS = now.wallMS
+            isDone = !isReconcileDue(entry, now)
+            if !isDone { try beginReconcile(&pull, &entry, org, open) }
+          }
+        case .missing(let ids, let then):
+          let rest = Array(ids.dropFirst(ContactsPull.idsAtOnce))
+          if rest.isEmpty {
+            try note(then, in: &entry, org, open)
+            pull.stage = .versions(after: then)
+          } else {
+            pull.stage = .missing(rest, then: then)
+          }
+        case .versions: break
+        }
+        if isDone || problem != nil { report(pull, problem, in: &entry) }
+        try cache.datasets.write(.contacts, of: org, entry)
+      }
+    }
+    if let index, contactIndex === index { reindex(page.rows, org, index, keys) }
+    try proceed(pull, isDone: isDone, problem, now)
+    return true
+  }
+
+  private func isReconcileDue(_ entry: DatasetTable.Entry, _ now: Instant) -> Bool {
+    guard let last = entry.reconciledMS, entry.reconciled == nil else { return true }
+    // A clock that was moved back must not put it off.
+    return last > now.wallMS || now.wallMS - last >= configuration.limits.reconcileIntervalMS
+  }
+
+  /// Begin a reconcile, or go on with one that was interrupted.
+  private func beginReconcile(
+    _ pull: inout ContactsPull, _ entry: inout DatasetTable.Entry, _ org: [UInt8],
+    _ open: OpenSession
+  ) throws(Failure) {
+    var after: UUID?
+    if let sealed = entry.reconciled {
+      after = try open.vault.openJSON(sealed, datasetContext(org, open, "reconciled"))?["id"]?
+        .string.flatMap { UUID($0) }
+    }
+    if after == nil { entry.round += 1 }
+    pull.reconcile(round: entry.round, after: after)
+  }
+
+  private func note(
+    _ id: UUID, in entry: inout DatasetTable.Entry, _ org: [UInt8], _ open: OpenSession
+  ) throws(Failure) {
+    entry.reconciled = try open.vault.seal(
+      ["id": .string(id.text)], datasetContext(org, open, "reconciled"))
+  }
+
+  /// A page of a reconcile. What the cache lacks, or has in another version, is fetched next; with the
+  /// last page, what was not met is removed.
+  private func reconcile(
+    behind last: UUID?, _ reply: Reply, _ sent: ContactsPull, _ open: OpenSession, _ now: Instant
+  ) throws(Failure) -> Bool {
+    guard let page = VersionsPage(reply.body) else { return false }
+    let keys = try keys()
+    let org = cacheTag(sent.org, open, keys)
+    var pull = sent
+    pull.skipped += Int64(page.skipped)
+    var problem: PullProblem?
+    var isDone = false
+    try withCache { (cache) throws(Failure) in
+      try cache.database.transaction { () throws(Failure) in
+        var entry = try cache.datasets.read(.contacts, of: org) ?? DatasetTable.Entry()
+        var missing: [UUID] = []
+        for row in page.rows {
+          let tag = contactTag(row.id, of: org, keys)
+          if try !cache.contacts.confirm(row: tag, version: row.updatedAt, round: entry.round) {
+            missing.append(row.id)
+          }
+        }
+        if entry.round != sent.round {
+          isDone = true
+        } else if pull.isLast(page.rows.isEmpty ? 0 : page.count), missing.isEmpty {
+          let removed = try cache.contacts.removeUnmet(of: org, round: entry.round)
+          pull.removed += Int64(removed)
+          if removed > 0 { contactIndex = nil }
+          entry.reconciled = nil
+          entry.reconciledMS = now.wallMS
+          isDone = true
+        } else if let end = page.rows.last?.id {
+          if let last, end <= last {
+            problem = .loop
+          } else if missing.isEmpty {
+            try note(end, in: &entry, org, open)
+            pull.stage = .versions(after: end)
+          } else {
+            pull.stage = .missing(missing, then: end)
+          }
+        }
+        if isDone || problem != nil { report(pull, problem, in: &entry) }
+        try cache.datasets.write(.contacts, of: org, entry)
+      }
+    }
+    try proceed(pull, isDone: isDone, problem, now)
+    return true
+  }
+
+  private func report(
+    _ pull: ContactsPull, _ problem: PullProblem?, in entry: inout DatasetTable.Entry
+  ) {
+    entry.skipped = pull.skipped
+    entry.problem = problem?.rawValue
+  }
+
+  /// Go on with the next page, or tell the host that there is something new to show.
+  private func proceed(
+    _ pull: ContactsPull, isDone: Bool, _ problem: PullProblem?, _ now: Instant
+  ) throws(Failure) {
+    guard isDone || problem != nil else {
+      pulls.current = pull
+      return
+    }
+    pulls.current = nil
+    stale = problem != nil
+    pulls.lastMS = now.monotonicMS
+    try tellPulled(
+      .contacts, rows: pull.rows, removed: pull.removed, skipped: pull.skipped, problem)
+  }
+
+  private func tellPulled(
+    _ name: DatasetTable.Name, rows: Int64, removed: Int64 = 0, skipped: Int64 = 0,
+    _ problem: PullProblem? = nil
+  ) throws(Failure) {
+    if skipped > 0 || problem != nil {
+      Log.line(.warning, "a pull: \(skipped) rows could not be used, \(problem?.rawValue ?? "done")")
+    }
+    try events.tell(
+      [
+        "type": "pull_completed", "dataset": .string(name.rawValue), "rows": .int(rows),
+        "removed": .int(removed), "skipped": .int(skipped), "problem": JSON(problem?.rawValue),
+      ], meta)
+  }
+
+  // MARK: The summary
+
+  /// The answer with the figures. What was uploaded while they were read may be in them or not: then
+  /// they are asked for again, rather than counted twice.
+  func summarised(
+    _ org: UUID, _ uploads: Int64, _ reply: Reply, _ now: Instant
+  ) throws(Failure) {
+    guard let open, open.choice == org else { return }
+    let verdict = RestClassification.rest(reply.answer)
+    guard verdict == .answered, let body = reply.body else {
+      return try readFailed(verdict, reply, now)
+    }
+    try succeed(.rest)
+    try succeed(.pull)
+    guard try meta.int(.uploads) ?? 0 == uploads else { return }
+    pulls.summary = false
+    let tag = cacheTag(org, open, try keys())
+    let figures = body.kind == .array ? body.elements.first ?? .null : body
+    var entry = DatasetTable.Entry()
+    entry.asOfMS = now.wallMS
+    entry.sealed = try open.vault.seal(
+      ["figures": figures], datasetContext(tag, open, "sealed"))
+    try withCache { (cache) throws(Failure) in
+      try cache.datasets.write(.summary, of: tag, entry)
+    }
+    try tellPulled(.summary, rows: 1)
+  }
+}

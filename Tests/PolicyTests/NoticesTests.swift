@@ -1,0 +1,50 @@
+import Testing
+
+@testable import Policy
+
+@Suite struct NoticesTests {
+  private func data(
+    _ asOf: Int64?, now: Int64 = 1_000_000_000, online: Bool = true, failing: Bool = false
+  ) -> [Banner] {
+    Notices(asOfMS: asOf, nowMS: now, online: online, failing: failing).banners
+  }
+
+  @Test("OFF-3: data and the network")
+  func ofData() {
+    let fresh: Int64 = 999_999_000
+    #expect(data(fresh) == [])
+    #expect(data(fresh, online: false) == [.offline])
+    #expect(data(fresh, failing: true) == [.staleData])
+    #expect(data(fresh, online: false, failing: true) == [.offline], "nobody could have asked")
+    #expect(data(nil) == [.nothingCachedYet])
+    #expect(data(nil, online: false, failing: true) == [.offline, .nothingCachedYet])
+    let old = 1_000_000_000 - Notices.oldMS - 1
+    #expect(data(old) == [.staleData])
+    #expect(data(old, online: false) == [.offline, .staleData])
+    #expect(data(old + 1) == [])
+  }
+
+  @Test("OFF-6, OFF-8: what is withheld, and what is not sent")
+  func ofContent() {
+    var notices = Notices(asOfMS: 1, nowMS: 2, online: false, failing: false)
+    notices.withholds = true
+    notices.isUnsent = true
+    #expect(notices.banners == [.offline, .encryptedRequiresConnectivity, .queuedNotSent])
+    notices.isOffline = false
+    #expect(notices.banners == [.queuedNotSent], "online, the fields can be fetched")
+  }
+
+  @Test("A decision says what its verdict says")
+  func ofDecision() {
+    #expect(Notices(decision: Verdict(.home, .active)).banners == [])
+    #expect(
+      Notices(decision: Verdict(.home, .active, stale: true, offline: true)).banners
+        == [.offline, .staleData])
+  }
+
+  @Test("Only what may mislead warns; what speaks of data tells its age")
+  func tones() {
+    #expect(Banner.allCases.filter { $0.tone == .warning } == [.staleData])
+    #expect(Banner.allCases.filter { $0.tellsAge } == [.offline, .staleData])
+  }
+}

@@ -1,0 +1,123 @@
+"""Contacts by the thousand, with names as people in Norway have them, as served and as cached."""
+
+from __future__ import annotations
+
+import random
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+from local_supabase import Control
+
+from . import thief
+from .phone import App
+
+# The commonest first names, surnames and municipalities of Statistics Norway's lists, and some from
+# further north and from elsewhere, for the letters that they bring along.
+FIRST = """
+Anne Inger Kari Marit Ingrid Liv Eva Anna Maria Ida Åse Bjørg Gunn Turid Sissel Wenche Solveig Randi
+Tone Hilde Bente Nina Kristin Astrid Cæcilie Frøydis Målfrid Ragnhild Ingebjørg Aud Jan Per Bjørn
+Ole Lars Kjell Knut Svein Arne Thomas Hans Geir Tor Morten Øyvind Terje Odd Erik Håkon Pål Kåre
+Asbjørn Jørgen Sjur Ánne Máret Niillas Aslak Mohamed Fatima Nguyễn Łukasz Šime Zoë André
+""".split()  # noqa: SIM905
+LAST = """
+Hansen Johansen Olsen Larsen Andersen Pedersen Nilsen Kristiansen Jensen Karlsen Johnsen Pettersen
+Eriksen Berg Haugen Hagen Johannessen Andreassen Jacobsen Dahl Jørgensen Henriksen Lund Halvorsen
+Sørensen Jakobsen Moen Gundersen Iversen Strand Solberg Svendsen Eide Knutsen Martinsen Bakken Bøe
+Østby Ødegård Åsen Sæther Næss Røed Grønli Bråten Løvås Skjærvø Kvæven Aamodt Haaland Eira Gaup
+Somby Ahmed Ali Kowalski O'Brien Sveen-Moe
+""".split()  # noqa: SIM905
+PLACES = """
+Oslo Bergen Trondheim Stavanger Bærum Kristiansand Drammen Asker Lillestrøm Fredrikstad Sandnes
+Tromsø Ålesund Bodø Tønsberg Halden Røros Vadsø Kárášjohka Guovdageaidnu Ås Måsøy Værøy Træna
+Øygarden Sør-Varanger Aure
+""".split()  # noqa: SIM905
+RELATIONS = ["pårørende", "bruker", "medlem", "fastlege"]
+
+
+def people(count: int, seed: int) -> list[tuple[str, str, str]]:
+    """Names, municipalities and relations."""
+    chance = random.Random(seed)
+    made = []
+    for _ in range(count):
+        first = chance.choice(FIRST)
+        if chance.random() < 0.2:
+            first += chance.choice([" ", "-"]) + chance.choice(FIRST)
+        name = f"{first} {chance.choice(LAST)}"
+        if chance.random() < 0.1:
+            name = unicodedata.normalize("NFD", name)
+        made.append((name, chance.choice(PLACES), chance.choice(RELATIONS)))
+    return made
+
+
+def fill(control: Control, org: str, count: int, seed: int = 1) -> list[tuple[str, str, str]]:
+    """So many contacts in one statement; what they are."""
+    made = people(count, seed)
+    columns = [list(column) for column in zip(*made, strict=True)]
+    control.sql(
+        "insert into contacts (org_id, name, municipality, relation, phone) "
+        "select %s, name, place, relation, '+47 000' from "
+        "unnest(%s::text[], %s::text[], %s::text[]) as row(name, place, relation)",
+        org, *columns,
+    )  # fmt: skip
+    return made
+
+
+Rows = dict[str, tuple[Any, Any, Any]]
+
+
+def truth(control: Control, org: str) -> Rows:
+    """What the server would show."""
+    query = "select * from contacts where org_id = %s and deleted_at is null"
+    rows = control.sql(query, org)
+    return {str(r["id"]): (r["name"], r["municipality"], r["relation"]) for r in rows}
+
+
+def cached(app: App) -> Rows:
+    """What the app shows; at most 200, as one search lists no more."""
+    reply = app.contact_search({"query": "", "limit": 200})
+    assert reply["total"] == len(reply["contacts"]), "too many contacts for this test"
+    rows: list[Any] = list(reply["contacts"])
+    return {r["id"]: (r.get("name"), r.get("municipality"), r.get("relation")) for r in rows}
+
+
+def sealed(folder: Path) -> list[bytes]:
+    """What the cache file holds, row by row, as it is on disk."""
+    query = "SELECT sealed FROM contact UNION ALL SELECT sealed FROM dataset WHERE sealed NOT NULL"
+    return [blob for (blob,) in thief.rows(folder / "cache.db", query)]
+
+
+def left_on_disk(folder: Path, blobs: list[bytes]) -> int:
+    """How many of these are still in any file of the folder, whole or in their middle."""
+    files = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
+    return sum(any(blob[30:90] in data for data in files) for blob in blobs)
+
+
+# Searching ----------------------------------------------------------------------------------------
+
+LETTERS = {"ø": "o", "æ": "ae", "ß": "ss", "đ": "d", "ŋ": "n", "ŧ": "t", "ł": "l", "œ": "oe"}
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, folded: an independent statement of what the library does."""
+    plain = "".join(
+        LETTERS.get(letter, letter)
+        for letter in unicodedata.normalize("NFD", text.lower())
+        if not unicodedata.combining(letter)
+    )
+    plain = plain.replace("'", "").replace("\N{RIGHT SINGLE QUOTATION MARK}", "")
+    while "aa" in plain:
+        plain = plain.replace("aa", "a")
+    return "".join(letter if letter.isalnum() else " " for letter in plain).split()
+
+
+def hits(rows: Rows, query: str) -> set[str]:
+    """The contacts that a query must find."""
+    wanted = words(query)
+    return {
+        ident
+        for ident, (name, place, _) in rows.items()
+        if all(
+            any(part in word for word in words(name or "") + words(place or "")) for part in wanted
+        )
+    }

@@ -1,0 +1,552 @@
+"""How the cache follows the server: pages, late commits, deletions, interruptions, bad rows."""
+
+from __future__ import annotations
+
+import json
+import urllib.parse
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+from holdfast.transport import Answer
+from holdfast.types import HttpRequest
+from local_supabase import LocalSupabase
+
+from conftest import MakeUser, SignedIn
+from support import directory
+from support.town import Town
+
+DAY_S = 86_400
+
+
+def pull(user: SignedIn, after_s: float = 0) -> list[dict[str, Any]]:
+    """Ask for everything, some time later; what was told about the contacts."""
+    user.phone.pass_time(after_s)
+    before = len(user.app.events)
+    user.app.sync_now()
+    user.app.settle()
+    return [
+        dict(event)
+        for event in user.app.events[before:]
+        if event["type"] == "pull_completed" and event["dataset"] == "contacts"
+    ]
+
+
+def names(user: SignedIn) -> list[str]:
+    """The cached names."""
+    return sorted(str(row[0]) for row in directory.cached(user.app).values())
+
+
+def asked(user: SignedIn) -> list[dict[str, str]]:
+    """The queries of the requests for contacts, in order."""
+    return [
+        dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(request["url"]).query))
+        for request in user.phone.network.sent
+        if request["purpose"] == "pull"
+    ]
+
+
+def is_reconcile(query: dict[str, str]) -> bool:
+    """Whether it asks which versions there are."""
+    return query["select"] == "id,updated_at"
+
+
+class Meddler:
+    """A server that does not do what it is asked: changes the requests on their way."""
+
+    def __init__(self, user: SignedIn, change: Callable[[str], str]) -> None:
+        self.http = user.phone.network._http
+        self.change = change
+        user.phone.network._http = self  # type: ignore[assignment]
+
+    def __call__(self, request: HttpRequest) -> Answer:
+        if request["purpose"] == "pull":
+            request = {**request, "url": self.change(request["url"])}
+        return self.http(request)
+
+
+def without(*parameters: str) -> Callable[[str], str]:
+    """Forget these query parameters."""
+
+    def change(url: str) -> str:
+        address, _, query = url.partition("?")
+        kept = [part for part in query.split("&") if part.partition("=")[0] not in parameters]
+        return f"{address}?{'&'.join(kept)}"
+
+    return change
+
+
+# Late commits -------------------------------------------------------------------------------------
+
+
+def test_CAC_1_a_row_committed_late_is_still_fetched(
+    sign_in: MakeUser, town: Town, backend: LocalSupabase
+) -> None:
+    user = sign_in()
+    with psycopg.connect(backend.dsn) as slow:
+        # Given a transaction that has written a row and is still open
+        insert = "insert into contacts (org_id, name) values (%s, 'Sen Commit')"
+        slow.execute(insert, [user.org.id])
+        # and a later row that is committed first, and read
+        town.contact(user.org, "Rask Commit")
+        pull(user)
+        assert names(user) == ["Rask Commit"]
+        slow.commit()
+    # When the first one is committed, it stands behind the cursor: a plain delta never sees it
+    behind = town.control.sql(
+        "select name from contacts where org_id = %s and updated_at > "
+        "(select updated_at from contacts where org_id = %s and name = 'Rask Commit')",
+        user.org.id, user.org.id,
+    )  # fmt: skip
+    assert behind == []
+    # Then the next pull has it all the same
+    pull(user, after_s=30)
+    assert names(user) == ["Rask Commit", "Sen Commit"]
+
+
+@pytest.mark.parametrize("change", ["new", "changed"])
+def test_CAC_1_a_row_committed_far_too_late_comes_with_the_reconcile(
+    sign_in: MakeUser, town: Town, change: str
+) -> None:
+    user = sign_in()
+    ids = [town.contact(user.org, name) for name in ("Alva Prøve", "Birk Prøve")]
+    pull(user)
+    # Given a change with a time of two minutes before the cursor
+    town.control.sql("alter table contacts disable trigger touch")
+    try:
+        if change == "new":
+            town.control.sql(
+                "insert into contacts (org_id, name, updated_at) "
+                "values (%s, 'Cato Prøve', now() - interval '2 minutes')",
+                user.org.id,
+            )
+            expected = ["Alva Prøve", "Birk Prøve", "Cato Prøve"]
+        else:
+            town.control.sql(
+                "update contacts set name = 'Alva Ny', "
+                "updated_at = now() - interval '2 minutes' where id = %s",
+                ids[0],
+            )
+            expected = ["Alva Ny", "Birk Prøve"]
+    finally:
+        town.control.sql("alter table contacts enable trigger touch")
+    pull(user, after_s=60)
+    assert names(user) != expected
+    # When a day has passed
+    pull(user, after_s=DAY_S)
+    # Then the reconcile finds it, and fetches that row alone
+    assert names(user) == expected
+    single = [query for query in asked(user) if query.get("id", "").startswith("in.(")]
+    assert [query["id"].count(",") for query in single] == [0]
+
+
+def test_CAC_1_deleted_and_moved_rows_disappear(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in()
+    ids = [town.contact(user.org, f"Prøve {number}") for number in range(6)]
+    elsewhere = town.organisation()
+    pull(user)
+    # When one is marked, one deleted without a trace, one moved where the user sees nothing
+    town.control.sql("update contacts set deleted_at = now() where id = %s", ids[0])
+    town.control.sql("delete from contacts where id = %s", ids[1])
+    town.control.sql("update contacts set org_id = %s where id = %s", elsewhere.id, ids[2])
+    # Then the mark is followed at once, the rest with the reconcile
+    [told] = pull(user, after_s=30)
+    assert told["removed"] == 1
+    assert names(user) == [f"Prøve {number}" for number in (1, 2, 3, 4, 5)]
+    [told] = pull(user, after_s=DAY_S)
+    assert told["removed"] == 2
+    assert names(user) == [f"Prøve {number}" for number in (3, 4, 5)]
+
+
+def test_CAC_1_rows_reappear_when_they_are_visible_again(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in()
+    contact = town.contact(user.org, "Borte Prøve")
+    pull(user)
+    town.control.sql("alter table contacts disable trigger touch")
+    try:
+        elsewhere = town.organisation()
+        move = "update contacts set org_id = %s where id = %s"
+        town.control.sql(move, elsewhere.id, contact)
+        pull(user, after_s=DAY_S)
+        assert names(user) == []
+        town.control.sql(move, user.org.id, contact)
+    finally:
+        town.control.sql("alter table contacts enable trigger touch")
+    pull(user, after_s=DAY_S)
+    assert names(user) == ["Borte Prøve"]
+
+
+def test_CAC_1_a_changed_membership_reconciles_at_once(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in()
+    ids = [town.contact(user.org, name) for name in ("Alva Prøve", "Birk Prøve")]
+    pull(user)
+    town.control.sql("delete from contacts where id = %s", ids[0])
+    town.control.set_membership(user.person.id, user.org.id, role="coordinator")
+    pull(user, after_s=60)
+    assert names(user) == ["Birk Prøve"]
+
+
+def test_the_reconcile_comes_as_often_as_the_policy_says(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in(policy={"reconcile_interval_s": 3600})
+    contact = town.contact(user.org, "Alva Prøve")
+    pull(user)
+    town.control.sql("delete from contacts where id = %s", contact)
+    pull(user, after_s=3000)
+    assert names(user) == ["Alva Prøve"]
+    pull(user, after_s=700)
+    assert names(user) == []
+
+
+def test_a_row_of_the_future_hides_nothing(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in()
+    town.control.sql("alter table contacts disable trigger touch")
+    try:
+        town.control.sql(
+            "insert into contacts (org_id, name, updated_at) values "
+            "(%s, 'Fram Prøve', now() + interval '30 years'), (%s, 'Evig Prøve', 'infinity')",
+            user.org.id, user.org.id,
+        )  # fmt: skip
+    finally:
+        town.control.sql("alter table contacts enable trigger touch")
+    [told] = pull(user)
+    # The one without a time in our calendar cannot be placed; it is counted.
+    assert told["skipped"] > 0
+    assert told["problem"] is None
+    assert names(user) == ["Fram Prøve"]
+    town.contact(user.org, "Ny Prøve")
+    pull(user)
+    assert names(user) == ["Fram Prøve", "Ny Prøve"]
+
+
+# Pages --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("most", [1, 7, 40, 41])
+def test_a_server_that_gives_less_than_asked_is_read_to_the_end(
+    sign_in: MakeUser, town: Town, most: int
+) -> None:
+    user = sign_in()
+    directory.fill(town.control, user.org.id, 40)
+    town.control.set(max_rows=most)
+    [told] = pull(user)
+    assert (told["rows"], told["problem"]) == (40, None)
+    assert directory.cached(user.app) == directory.truth(town.control, user.org.id)
+    # and so does the reconcile
+    town.control.sql("delete from contacts where org_id = %s and name like 'A%%'", user.org.id)
+    pull(user, after_s=DAY_S)
+    assert directory.cached(user.app) == directory.truth(town.control, user.org.id)
+
+
+def test_rows_of_one_and_the_same_time_are_told_apart_by_id(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in()
+    town.control.sql("alter table contacts disable trigger touch")
+    try:
+        town.control.sql(
+            "insert into contacts (org_id, name, updated_at) "
+            "select %s, 'Prøve ' || n, '2026-01-01T00:00:00.123456Z' from generate_series(1, 90) n",
+            user.org.id,
+        )
+    finally:
+        town.control.sql("alter table contacts enable trigger touch")
+    town.control.set(max_rows=20)
+    pull(user)
+    assert directory.cached(user.app) == directory.truth(town.control, user.org.id)
+
+
+def test_a_server_that_ignores_the_limit(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in()
+    directory.fill(town.control, user.org.id, 1_200)
+    town.control.set(max_rows=None)
+    Meddler(user, without("limit"))
+    [told] = pull(user)
+    assert (told["rows"], told["skipped"], told["problem"]) == (1_200, 0, None)
+    assert user.app.contact_search({"query": ""})["total"] == 1_200
+
+
+@pytest.mark.parametrize("ignored", [("or", "updated_at"), ("or", "updated_at", "limit")])
+def test_a_server_that_sends_the_same_page_for_ever_is_given_up(
+    sign_in: MakeUser, town: Town, ignored: tuple[str, ...]
+) -> None:
+    user = sign_in()
+    directory.fill(town.control, user.org.id, 60)
+    town.control.set(max_rows=50)
+    Meddler(user, without(*ignored))
+    user.phone.network.forget()
+    [told] = pull(user)
+    # What came is kept, the rest is reported, and nothing goes round in circles.
+    assert told["problem"] == "loop"
+    assert len(asked(user)) <= 3
+    status = user.app.sync_status()["contacts"]
+    assert status["problem"] == "loop"
+    reply = user.app.contact_search({"query": ""})
+    assert reply["total"] == 50
+    assert "stale_data" in {banner["code"] for banner in reply["banners"]}
+    # As soon as the server is well again, so is the cache.
+    user.phone.network._http = user.phone.network._http.http  # type: ignore[attr-defined]
+    [told] = pull(user, after_s=DAY_S)
+    assert told["problem"] is None
+    assert user.app.contact_search({"query": ""})["total"] == 60
+    assert user.app.sync_status()["contacts"]["problem"] is None
+
+
+def test_a_reconcile_that_goes_round_in_circles_is_given_up(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in()
+    directory.fill(town.control, user.org.id, 60)
+    pull(user)
+    town.control.set(max_rows=50)
+    Meddler(user, without("id"))
+    [told] = pull(user, after_s=DAY_S)
+    assert told["problem"] == "loop"
+    # Nothing was taken for deleted.
+    assert user.app.contact_search({"query": ""})["total"] == 60
+
+
+# Interruptions ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("again", ["go on", "restart"])
+@pytest.mark.parametrize("pages", [1, 2])
+def test_an_interrupted_pull_goes_on_where_it_was(
+    sign_in: MakeUser, town: Town, pages: int, again: str
+) -> None:
+    user = sign_in()
+    directory.fill(town.control, user.org.id, 1_300)
+    town.control.set(max_rows=400)
+
+    def cut(request: HttpRequest, answer: Answer) -> Answer:
+        if request["purpose"] == "pull" and len(asked(user)) > pages:
+            return {"error": "offline"}
+        return answer
+
+    user.phone.network.forget()
+    user.phone.network.alter.append(cut)
+    assert pull(user, after_s=60) == []
+    reply = user.app.contact_search({"query": ""})
+    # What came is there, and nobody says that it is all.
+    assert reply["total"] == 400 * pages
+    assert reply["as_of_ms"] is not None
+    assert reply["as_of_ms"] < user.phone.now_ms
+    # When the network is back
+    user.phone.network.alter.clear()
+    user.phone.network.forget()
+    if again == "restart":
+        user.restart()
+    user.phone.pass_time(600)
+    user.app.settle()
+    # Then it goes on from there, and nothing is missing
+    assert "or" in asked(user)[0]
+    assert user.app.contact_search({"query": ""})["total"] == 1_300
+    assert user.app.contact_search({"query": ""})["as_of_ms"] is not None
+
+
+def test_an_interrupted_reconcile_goes_on_where_it_was(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in()
+    directory.fill(town.control, user.org.id, 90)
+    town.control.set(max_rows=30)
+    pull(user)
+    gone = "delete from contacts where id in (select id from contacts where org_id = %s limit 25)"
+    town.control.sql(gone, user.org.id)
+
+    def cut(request: HttpRequest, answer: Answer) -> Answer:
+        started = [query for query in asked(user) if is_reconcile(query)]
+        return {"error": "timeout"} if len(started) > 1 else answer
+
+    user.phone.network.forget()
+    user.phone.network.alter.append(cut)
+    pull(user, after_s=DAY_S)
+    assert user.app.contact_search({"query": ""})["total"] == 90
+    user.phone.network.alter.clear()
+    user.restart()
+    if user.app.screen["screen"] == "unlock":
+        user.app.touch()
+    user.phone.pass_time(600)
+    user.app.settle()
+    reconciles = [query for query in asked(user) if is_reconcile(query)]
+    assert "id" in reconciles[0], "it begins anew"
+    assert directory.cached(user.app) == directory.truth(town.control, user.org.id)
+
+
+@pytest.mark.parametrize("answer", ["html", "503", "object", "truncated"])
+def test_a_page_that_is_none_changes_nothing(sign_in: MakeUser, town: Town, answer: str) -> None:
+    user = sign_in(contacts=5)
+    before = directory.cached(user.app)
+    town.contact(user.org, "Ny Prøve")
+
+    def broken(request: HttpRequest, real: Answer) -> Answer:
+        if request["purpose"] != "pull" or "status" not in real:
+            return real
+        if answer == "html":
+            return {**real, "headers": {"content-type": "text/html"}, "body": "<html>login</html>"}
+        if answer == "503":
+            return {**real, "status": 503, "body": '{"code":"PGRST000","message":"no database"}'}
+        if answer == "object":
+            return {**real, "body": '{"id":1}'}
+        return {**real, "body": (real["body"] or "")[:-10]}
+
+    user.phone.network.alter.append(broken)
+    assert pull(user) == []
+    assert directory.cached(user.app) == before
+    reply = user.app.contact_search({"query": ""})
+    assert "stale_data" in {banner["code"] for banner in reply["banners"]}
+    user.phone.network.alter.clear()
+    user.phone.pass_time(900)
+    user.app.settle()
+    assert len(directory.cached(user.app)) == 6
+    assert user.app.contact_search({"query": ""})["banners"] == []
+
+
+# Rows that are no rows ----------------------------------------------------------------------------
+
+BAD: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "no object": lambda row: 7,
+    "no id": lambda row: {key: row[key] for key in row if key != "id"},
+    "null id": lambda row: {**row, "id": None},
+    "number as id": lambda row: {**row, "id": 7},
+    "words as id": lambda row: {**row, "id": "seven"},
+    "no organisation": lambda row: {key: row[key] for key in row if key != "org_id"},
+    "another organisation": lambda row: {**row, "org_id": "00000000-0000-4000-8000-000000000001"},
+    "no time": lambda row: {**row, "updated_at": None},
+    "no time at all": lambda row: {**row, "updated_at": "yesterday"},
+    "a filter as time": lambda row: {**row, "updated_at": '2026-01-01"),or=(id.gt.0'},
+    "no name": lambda row: {key: row[key] for key in row if key != "name"},
+    "null as name": lambda row: {**row, "name": None},
+    "number as name": lambda row: {**row, "name": 7},
+    "list as municipality": lambda row: {**row, "municipality": ["Oslo"]},
+    "truth as tombstone": lambda row: {**row, "deleted_at": True},
+    "a name of 1 MB": lambda row: {**row, "name": "Å" * 500_000},
+}
+
+
+@pytest.mark.parametrize("kind", sorted(BAD))
+def test_one_bad_row_does_not_hold_up_the_page(sign_in: MakeUser, town: Town, kind: str) -> None:
+    user = sign_in()
+    ids = [town.contact(user.org, f"Prøve {number}") for number in range(5)]
+
+    def spoil(request: HttpRequest, answer: Answer) -> Answer:
+        if request["purpose"] != "pull" or not answer.get("body"):
+            return answer
+        rows = json.loads(answer["body"] or "")
+        rows = [BAD[kind](row) if row["id"] == ids[2] else row for row in rows]
+        return {**answer, "body": json.dumps(rows)}  # type: ignore[typeddict-item]
+
+    user.phone.network.alter.append(spoil)
+    [told] = pull(user)
+    assert (told["rows"], told["skipped"], told["problem"]) == (4, 1, None)
+    assert user.app.sync_status()["contacts"]["skipped"] == 1
+    assert names(user) == ["Prøve 0", "Prøve 1", "Prøve 3", "Prøve 4"]
+    # When the server has mended it
+    user.phone.network.alter.clear()
+    pull(user, after_s=DAY_S)
+    assert names(user) == [f"Prøve {number}" for number in range(5)]
+    assert user.app.sync_status()["contacts"]["skipped"] == 0
+
+
+def test_missing_null_and_extra_columns_are_no_fault(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in()
+    ids = [town.contact(user.org, f"Prøve {number}") for number in range(3)]
+
+    def change(request: HttpRequest, answer: Answer) -> Answer:
+        if request["purpose"] != "pull" or not answer.get("body"):
+            return answer
+        rows = json.loads(answer["body"] or "")
+        for row in rows:
+            if row["id"] == ids[0]:
+                del row["relation"]
+            if row["id"] == ids[1]:
+                row["municipality"] = None
+            if row["id"] == ids[2]:
+                row.update(phone="+47 99 99 99 99", secret={"deep": [1, 2]})
+        return {**answer, "body": json.dumps(rows)}  # type: ignore[typeddict-item]
+
+    user.phone.network.alter.append(change)
+    [told] = pull(user)
+    assert (told["rows"], told["skipped"]) == (3, 0)
+    found = {row["id"]: row for row in user.app.contact_search({"query": ""})["contacts"]}
+    assert "relation" not in found[ids[0]]
+    assert found[ids[1]]["municipality"] is None
+    # What was not asked for is not kept (CAC-2).
+    assert set(found[ids[2]]) == {"id", "org_id", "name", "municipality", "relation"}
+
+
+def test_the_same_id_twice_in_a_page(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in()
+    town.contact(user.org, "Prøve")
+
+    def twice(request: HttpRequest, answer: Answer) -> Answer:
+        if request["purpose"] != "pull" or not answer.get("body"):
+            return answer
+        rows = json.loads(answer["body"] or "")
+        rows += [{**row, "name": "Prøve Sist"} for row in rows]
+        return {**answer, "body": json.dumps(rows)}  # type: ignore[typeddict-item]
+
+    user.phone.network.alter.append(twice)
+    [told] = pull(user)
+    assert (told["skipped"], told["problem"]) == (0, None)
+    assert user.app.contact_search({"query": ""})["total"] == 1
+
+
+# Columns ------------------------------------------------------------------------------------------
+
+
+def test_CAC_2_a_column_that_is_withheld_from_now_on(sign_in: MakeUser, town: Town) -> None:
+    # Given an app that cached a column
+    contacts = {"columns": ["name", "municipality", "relation", "phone"], "withheld": ["address"]}
+    user = sign_in(tables={"contacts": contacts})
+    contact = town.contact(user.org, "Prøve", phone="+47 000 00 001", relation="bruker")
+    pull(user)
+    assert user.app.contact_get({"id": contact})["contact"]["phone"] == "+47 000 00 001"
+    # When its next version withholds that column
+    user.phone.config["backend"]["contacts"] = {
+        "columns": ["name", "municipality"], "withheld": ["phone", "address"],
+    }  # fmt: skip
+    user.restart(online=False)
+    # Then it is not shown any more, not even before the next pull
+    assert "phone" not in user.app.contact_get({"id": contact})["contact"]
+    assert "phone" not in user.app.contact_search({"query": ""})["contacts"][0]
+    # and the next pull reads every row anew
+    user.app.go_online()
+    user.app.settle()
+    assert set(user.app.contact_get({"id": contact})["contact"]) == {
+        "id", "org_id", "name", "municipality",
+    }  # fmt: skip
+    assert all("phone" not in query["select"] for query in asked(user))
+
+
+# Order --------------------------------------------------------------------------------------------
+
+
+def test_the_queue_is_drained_before_anything_is_read(sign_in: MakeUser) -> None:
+    user = sign_in(contacts=3)
+    user.app.go_offline()
+    for _ in range(3):
+        user.app.register()
+    user.phone.pass_time(3600)
+    user.phone.network.forget()
+    user.app.go_online()
+    user.app.settle()
+    purposes = user.phone.network.purposes()
+    assert {"upload", "pull", "summary"} <= set(purposes)
+    last_write = max(i for i, purpose in enumerate(purposes) if purpose == "upload")
+    first_read = min(i for i, p in enumerate(purposes) if p in {"pull", "summary"})
+    assert last_write < first_read
+
+
+def test_nothing_is_read_while_an_upload_is_under_way(sign_in: MakeUser) -> None:
+    user = sign_in(contacts=3)
+    user.phone.pass_time(3600)
+    user.app.register()
+    user.app.sync_now()
+    requests: list[HttpRequest] = []
+    while not any(request["purpose"] == "upload" for request in requests):
+        requests = list(user.app.poll()["requests"])
+        for request in requests:
+            if request["purpose"] != "upload":
+                user.app.complete({"id": request["id"], **user.phone.network(request)})  # type: ignore[typeddict-item]
+    [upload] = [request for request in requests if request["purpose"] == "upload"]
+    # While it has no answer
+    assert [r["purpose"] for r in user.app.poll()["requests"] if r["purpose"] != "guard"] == []
+    user.app.complete({"id": upload["id"], **user.phone.network(upload)})  # type: ignore[typeddict-item]
+    user.phone.network.forget()
+    user.app.settle()
+    assert {"pull", "summary"} <= set(user.phone.network.purposes())

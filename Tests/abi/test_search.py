@@ -1,0 +1,256 @@
+# ruff: noqa: RUF001
+"""Searching contacts: any part of any name, best match first, quickly, and only while unlocked."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from holdfast import HoldfastError
+from local_supabase import LocalSupabase
+
+from conftest import MakeUser, SignedIn
+from support import directory, scan
+from support.hosted import HostedLibrary
+from support.phone import App, FilePhone
+from support.town import Town
+
+
+def pull(user: SignedIn) -> None:
+    """Fetch what there is."""
+    user.phone.pass_time(60)
+    user.app.sync_now()
+    user.app.settle()
+
+
+def found(app: App, query: str, limit: int = 50) -> list[str]:
+    """The names that a query lists, in their order."""
+    return [
+        contact["name"]
+        for contact in app.contact_search({"query": query, "limit": limit})["contacts"]
+    ]
+
+
+def test_CAC_5_ten_thousand_contacts(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in()
+    directory.fill(town.control, user.org.id, 10_000)
+    pull(user)
+    rows = directory.truth(town.control, user.org.id)
+    assert user.app.contact_search({"query": ""})["total"] == len(rows) == 10_000
+    # Locked: nothing is said.
+    user.app.session_lock()
+    with pytest.raises(HoldfastError) as caught:
+        user.app.contact_search({"query": "Kari"})
+    assert caught.value.code == "session.locked"
+    user.app.touch()
+    user.app.go_offline()
+    # OFF-7: parts of words of names and places, whatever their marks and case
+    chance = random.Random(7)
+    everything = list(rows.values())
+    queries = ["ase", "ostby", "Å", "ø", "aa", "o'b", "sveen-moe", "kárášjohka", "nguyen", "zoe"]
+    for _ in range(120):
+        name, place, _ = chance.choice(everything)
+        parts = []
+        for word in chance.sample((name + " " + place).split(), chance.randint(1, 2)):
+            start = chance.randrange(len(word))
+            parts.append(word[start : start + chance.randint(1, 6)])
+        query = " ".join(parts)
+        queries.append(chance.choice([query, query.upper(), query.lower()]))
+    for query in queries:
+        expected = directory.hits(rows, query)
+        reply = user.app.contact_search({"query": query, "limit": 200})
+        listed = {contact["id"] for contact in reply["contacts"]}
+        assert reply["total"] == len(expected), query
+        assert listed <= expected, query
+        assert len(listed) == min(200, len(expected)), query
+        assert reply["as_of_ms"] is not None
+
+
+NAMES = [
+    "Kari Berg", "Berit Karlsen", "Oskar Lund", "Anne Kari Lie", "Åse Aas", "Ola Østby",
+    "Æsa Zakariassen", "Zara Ås", "Øyvind Li", "Per Aamot", "Pål O'Brien", "Liv-Kari Moe",
+]  # fmt: skip
+
+
+@pytest.fixture
+def listed(sign_in: MakeUser, town: Town) -> App:
+    """An app with some contacts."""
+    user = sign_in()
+    for name in NAMES:
+        town.contact(user.org, name, municipality="Karasjok" if name == "Ola Østby" else "Oslo")
+    pull(user)
+    return user.app
+
+
+def test_the_best_match_comes_first(listed: App) -> None:
+    assert found(listed, "kar") == [
+        "Kari Berg",  # begins so
+        "Anne Kari Lie", "Berit Karlsen", "Liv-Kari Moe",  # a word of the name begins so
+        "Oskar Lund", "Æsa Zakariassen",  # inside a word of the name
+        "Ola Østby",  # the place begins so
+    ]  # fmt: skip
+    assert found(listed, "kari be") == ["Kari Berg"]
+    assert found(listed, "be kari") == ["Kari Berg"]
+    assert found(listed, "kar", limit=2) == ["Kari Berg", "Anne Kari Lie"]
+
+
+def test_names_are_in_the_order_of_the_norwegian_alphabet(listed: App) -> None:
+    assert found(listed, "") == [
+        "Anne Kari Lie", "Berit Karlsen", "Kari Berg", "Liv-Kari Moe", "Ola Østby", "Oskar Lund",
+        "Per Aamot", "Pål O'Brien", "Zara Ås", "Æsa Zakariassen", "Øyvind Li", "Åse Aas",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("aas", ["Åse Aas", "Zara Ås", "Æsa Zakariassen", "Ola Østby"]),
+        ("ås", ["Åse Aas", "Zara Ås", "Æsa Zakariassen", "Ola Østby"]),
+        ("åmot", ["Per Aamot"]),
+        ("OBRIEN", ["Pål O'Brien"]),
+        ("o\N{RIGHT SINGLE QUOTATION MARK}brien", ["Pål O'Brien"]),
+        ("livkari", []),
+        ("liv-kari", ["Liv-Kari Moe"]),
+        ("  kari   berg  ", ["Kari Berg"]),
+        ("\N{COMBINING RING ABOVE}", []),
+        ("%", []),
+        ("_", []),
+        ("\N{RIGHT-TO-LEFT OVERRIDE}kari be", ["Kari Berg"]),
+        ("kari " * 40, ["Kari Berg", "Anne Kari Lie", "Liv-Kari Moe", "Æsa Zakariassen"]),
+    ],
+)
+def test_what_is_typed_is_taken_as_it_is_meant(
+    listed: App, query: str, expected: list[str]
+) -> None:
+    assert found(listed, query) == expected
+
+
+def test_scripts_and_marks_of_the_world(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in()
+    names = {
+        "יוסף כהן": ["כהן", "יוס"],
+        "יוֹסֵף לֵוִי": ["לוי"],
+        "محمّد عَلي": ["محمد", "علي"],
+        "Nguyễn Thị Ánh": ["nguyen thi anh", "ễ"],
+        "A\u030asmund Bo\u0308e": ["åsmund", "asm böe"],
+        "ΓΙΏΡΓΟΣ Παπαδοπουλος": ["παπα"],
+        "Ольга ЁЖИКОВА": ["ольга", "ёжик"],
+        "李小龍": ["小"],
+        "\u202eolleH": ["olleh"],
+        "Z\u0335\u0322\u0321a\u0300\u0301\u0302lgo": ["zalgo"],
+        "👩‍🦰 Emoji": ["emoji", "👩"],
+    }
+    for name in names:
+        town.contact(user.org, name)
+    pull(user)
+    for name, queries in names.items():
+        for query in queries:
+            assert name in found(user.app, query), query
+
+
+def test_a_pull_keeps_the_index_up_to_date(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in()
+    ids = [town.contact(user.org, name) for name in ("Berit Lund", "Dag Lund")]
+    pull(user)
+    assert found(user.app, "lund") == ["Berit Lund", "Dag Lund"]
+    town.control.sql("update contacts set name = 'Åge Lund' where id = %s", ids[0])
+    town.control.sql("update contacts set deleted_at = now() where id = %s", ids[1])
+    town.contact(user.org, "Cato Lund")
+    pull(user)
+    assert found(user.app, "lund") == ["Cato Lund", "Åge Lund"]
+    assert found(user.app, "berit") == []
+    for turn in range(40):
+        town.control.sql("update contacts set name = %s where id = %s", f"Ny {turn} Lund", ids[0])
+        pull(user)
+    assert found(user.app, "lund") == ["Cato Lund", "Ny 39 Lund"]
+
+
+def test_what_another_process_has_read_is_found(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in(contacts=2)
+    assert user.app.contact_search({"query": "Felles"})["total"] == 0
+    # Given a second process on the same folder, with an index of its own
+    other = App(user.phone, user.phone.config)
+    other.clock_set({"now_ms": user.phone.now_ms, "monotonic_ms": user.phone.monotonic_ms})
+    other.session_resume()
+    other.settle()
+    town.contact(user.org, "Felles Prøve")
+    # When one of them pulls
+    other.sync_now()
+    other.settle()
+    # Then the other one finds it
+    assert found(user.app, "felles") == ["Felles Prøve"]
+    other.close()
+
+
+def test_a_query_that_is_too_long_is_refused(listed: App) -> None:
+    with pytest.raises(HoldfastError) as caught:
+        listed.contact_search({"query": "å" * 129})
+    assert (caught.value.code, caught.value.field) == ("request.invalid_value", "/query")
+
+
+def test_CAC_5_after_a_lock_no_name_stays_in_memory(
+    hosted: HostedLibrary, tmp_path: Path, backend: LocalSupabase, town: Town
+) -> None:
+    org = town.organisation()
+    name = "Ragnfrid Ytterdalsvoll"
+    town.contact(org, name)
+    phone = FilePhone(tmp_path / "phone", hosted, backend)
+    app = phone.start()
+    app.sign_in(town.person(org))
+    assert found(app, "ytterdal") == [name]
+    in_memory = [name, "ragnfrid ytterdalsvoll"]
+    assert scan.scan_memory(hosted.pid, *in_memory) != [], "the scan sees nothing"
+    app.session_lock()
+    assert scan.scan_memory(hosted.pid, *in_memory) == []
+    phone.close()
+
+
+# One contact --------------------------------------------------------------------------------------
+
+
+def test_OFF_6_live_details_go_to_the_screen_that_asked_and_no_further(
+    sign_in: MakeUser, town: Town
+) -> None:
+    user = sign_in()
+    contact = town.contact(user.org, "Prøve", phone="+47 000 00 001")
+    pull(user)
+    app = user.app
+    # When the session locks before the answer was handed out
+    app.contact_get({"id": contact, "live": True})
+    for request in app.poll()["requests"]:
+        app.complete({"id": request["id"], **user.phone.network(request)})  # type: ignore[typeddict-item]
+    app.session_lock()
+    # Then nobody gets it
+    assert [event["type"] for event in app.poll()["events"] if event["type"] == "contact"] == []
+    app.touch()
+    app.settle()
+    assert app.of_type("contact") == []
+    assert user.phone.network.count("live") == 1
+
+
+def test_a_contact_that_has_gone_meanwhile(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in()
+    contact = town.contact(user.org, "Prøve")
+    pull(user)
+    town.control.sql("delete from contacts where id = %s", contact)
+    asked = user.app.contact_get({"id": contact, "live": True})
+    user.app.settle()
+    [event] = user.app.of_type("contact")
+    assert event["request"] == asked["request"]
+    assert (event["contact"], event["message"]["code"]) == (None, "contact_gone")
+
+
+def test_a_contact_of_another_organisation_is_not_shown(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in()
+    contact = town.contact(user.org, "Prøve")
+    second = town.organisation()
+    town.control.set_membership(user.person.id, second.id, role="peer_mentor")
+    pull(user)
+    user.app.org_select({"org_id": second.id})
+    with pytest.raises(HoldfastError) as caught:
+        user.app.contact_get({"id": contact})
+    assert caught.value.code == "contact.not_found"
+    assert user.app.contact_search({"query": "prøve"})["total"] == 0
+    user.app.org_select({"org_id": user.org.id})
+    assert user.app.contact_get({"id": contact})["contact"]["name"] == "Prøve"

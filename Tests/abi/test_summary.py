@@ -1,0 +1,165 @@
+"""The summary: what is sent and what is queued stands in it once, at every moment."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from holdfast.transport import Answer
+from holdfast.types import HttpRequest
+
+from conftest import MakeUser, SignedIn
+from support.queue import RPC
+from support.town import Town
+
+YEAR_MS = 366 * 86_400_000
+
+
+def total(user: SignedIn) -> tuple[int, int]:
+    """Activities and minutes, as a screen adds them up."""
+    reply = user.app.summary_get()
+    assert reply["summary"] is not None
+    parts = [reply["summary"], reply["sent"], reply["queued"]]
+    return sum(part["activities"] for part in parts), sum(part["minutes"] for part in parts)
+
+
+def fails(purpose: str, status: int = 503) -> Answer:
+    """An answer that says nothing about what was asked."""
+    body = '{"code":"PGRST000","message":"no database"}'
+    headers = {"content-type": "application/json"}
+    return {"status": status, "headers": headers, "body": body}
+
+
+def test_OFF_8_what_was_sent_stays_counted_until_the_figures_have_it(sign_in: MakeUser) -> None:
+    user = sign_in()
+    before = user.app.summary_get()["summary"]
+    # Given a summary that cannot be read again
+    user.phone.network.alter.append(
+        lambda request, answer: fails("summary") if request["purpose"] == "summary" else answer
+    )
+    user.app.register(minutes=40)
+    assert user.app.summary_get()["queued"] == {"activities": 1, "minutes": 40}
+    # When the item is sent
+    user.app.settle_until("sync_completed")
+    # Then the old figures stand, and the item beside them
+    reply = user.app.summary_get()
+    assert reply["summary"] == before
+    assert reply["queued"] == {"activities": 0, "minutes": 0}
+    assert reply["sent"] == {"activities": 1, "minutes": 40}
+    assert "queued_not_sent" not in {banner["code"] for banner in reply["banners"]}
+    # also after a restart
+    user.restart(online=False)
+    assert user.app.summary_get()["sent"] == {"activities": 1, "minutes": 40}
+    # When the figures come
+    user.phone.network.alter.clear()
+    user.app.go_online()
+    user.phone.pass_time(900)
+    user.app.settle()
+    # Then it is in them, and nowhere else
+    reply = user.app.summary_get()
+    assert reply["summary"] is not None
+    assert (reply["summary"]["activities"], reply["summary"]["minutes"]) == (1, 40)
+    assert reply["sent"] == reply["queued"] == {"activities": 0, "minutes": 0}
+
+
+def test_OFF_8_last_year_s_visits_are_not_counted_on_top(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in()
+    user.app.go_offline()
+    payload = {"type": "visit", "minutes": 30}
+    long_ago = user.phone.now_ms - 2 * YEAR_MS
+    user.app.queue_add({"kind": "activity", "payload": payload, "occurred_at_ms": long_ago})
+    user.app.register(minutes=10)
+    assert user.app.summary_get()["queued"] == {"activities": 1, "minutes": 10}
+    user.app.go_online()
+    user.app.settle_until("sync_completed")
+    user.app.settle()
+    assert len(town.activities(user.person)) == 2
+    assert total(user) == (1, 10)
+
+
+def test_OFF_8_a_parked_registration_is_not_counted(sign_in: MakeUser) -> None:
+    user = sign_in()
+    user.app.register(minutes=10)
+    user.app.register(minutes=100_000)
+    user.app.settle_until("sync_completed")
+    user.app.settle()
+    assert total(user) == (1, 10)
+
+
+def test_figures_that_were_read_during_an_upload_are_read_again(sign_in: MakeUser) -> None:
+    user = sign_in()
+    app = user.app
+    app.sync_now()
+    held: list[HttpRequest] = []
+    # Given a request for the summary whose answer is on its way
+    while not held:
+        for request in app.poll()["requests"]:
+            if request["purpose"] == "summary":
+                held.append(request)
+            else:
+                app.complete({"id": request["id"], **user.phone.network(request)})  # type: ignore[typeddict-item]
+    early = user.phone.network(held[0])
+    # When something is sent meanwhile
+    app.register(minutes=25)
+    for request in app.poll()["requests"]:
+        if request["purpose"] == "upload":
+            app.complete({"id": request["id"], **user.phone.network(request)})  # type: ignore[typeddict-item]
+    assert total(user) == (1, 25)
+    # Then what comes late counts it neither twice nor not at all
+    app.complete({"id": held[0]["id"], **early})  # type: ignore[typeddict-item]
+    assert total(user) == (1, 25)
+    app.settle()
+    assert total(user) == (1, 25)
+
+
+@pytest.mark.parametrize("upload", ["table", "rpc"])
+@pytest.mark.parametrize("seed", range(6))
+def test_OFF_8_nothing_is_ever_counted_twice(
+    sign_in: MakeUser, town: Town, upload: str, seed: int
+) -> None:
+    """After every step of a random day, the sum is what the user has registered."""
+    chance = random.Random(seed)
+    user = sign_in(tables=RPC if upload == "rpc" else None)
+    assert user.app.summary_get()["summary"] is not None
+    registered, minutes = 0, 0
+
+    def weather(request: HttpRequest, answer: Answer) -> Answer:
+        roll = chance.random()
+        if request["purpose"] in {"upload", "summary", "pull"}:
+            if roll < 0.15:
+                return {"error": "timeout"}
+            if roll < 0.25:
+                return fails(request["purpose"])
+        return answer
+
+    user.phone.network.alter.append(weather)
+    for _ in range(25):
+        step = chance.random()
+        if step < 0.4:
+            length = chance.randint(1, 90)
+            user.app.register(minutes=length)
+            registered, minutes = registered + 1, minutes + length
+        elif step < 0.5:
+            user.restart(online=chance.random() < 0.7)
+        elif step < 0.6:
+            user.app.go_offline() if chance.random() < 0.5 else user.app.go_online()
+        elif step < 0.7:
+            user.app.sync_now()
+        else:
+            user.phone.pass_time(chance.choice([1, 20, 120]))
+            for _ in range(chance.randint(1, 4)):
+                user.app.runner.step()
+                assert total(user) == (registered, minutes)
+        assert total(user) == (registered, minutes)
+    user.phone.network.alter.clear()
+    user.app.go_online()
+    user.phone.pass_time(3600)
+    user.app.sync_now()
+    user.app.settle()
+    user.phone.pass_time(900)
+    user.app.settle()
+    assert len(town.activities(user.person)) == registered
+    reply = user.app.summary_get()
+    assert reply["summary"] is not None
+    assert (reply["summary"]["activities"], reply["summary"]["minutes"]) == (registered, minutes)
+    assert total(user) == (registered, minutes)
