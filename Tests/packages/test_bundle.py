@@ -16,9 +16,12 @@ SIZE_LIMIT = 2_700_000
 
 
 def test_it_needs_the_c_library_alone() -> None:
-    # glibc is two files: SQLite's ranking of full-text matches takes a logarithm.
+    # glibc is several files: SQLite's ranking of full-text matches takes a logarithm, and what each
+    # thread has of its own is found by the loader.
     needed = re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-d", LIBRARY))
-    assert set(needed) == {"libc.so.6", "libm.so.6"}
+    foreign = [name for name in needed if not re.match(r"lib[cm]\.so\.6$|ld-linux", name)]
+    assert needed, "readelf names no library at all"
+    assert foreign == []
 
 
 def test_it_is_stripped_and_small() -> None:
@@ -44,6 +47,10 @@ SHARE = [
     "test_session_storage.py",
     "test_lock_is_cryptographic.py",
     "test_queue.py",
+    "test_boundary.py",
+    "test_offline.py",
+    "test_queue_batches.py",
+    "test_session_keys.py",
 ]
 
 

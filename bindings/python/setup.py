@@ -17,6 +17,9 @@ from setuptools.command.bdist_wheel import bdist_wheel
 PACKAGE = Path(__file__).parent / "src" / "holdfast"
 CARRIED = [path for path in PACKAGE.iterdir() if path.suffix in {".so", ".dylib", ".dll"}]
 
+#: The files that glibc consists of: the C library, its mathematics, and the loader.
+GLIBC = ("libc.so.", "libm.so.", "ld-linux")
+
 
 def platform_of(library: Path) -> str:
     """The tag of the systems on which a library loads.
@@ -29,7 +32,8 @@ def platform_of(library: Path) -> str:
         return platform
     needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", read_elf("-d", library)))
     versions = [int(minor) for minor in re.findall(r"GLIBC_2\.(\d+)", read_elf("-V", library))]
-    if versions and needed <= {"libc.so.6", "libm.so.6"}:
+    foreign = [name for name in needed if not name.startswith(GLIBC)]
+    if versions and not foreign:
         return platform.replace("linux", f"manylinux_2_{max(versions)}", 1)
     return platform
 

@@ -602,6 +602,8 @@ def change_contacts(world: World, process: Process, chance: random.Random) -> No
         database.update(table, row, {"name": f"Endret {chance.getrandbits(32):x}"}, SERVICE)
     elif what == 2:
         database.update(table, row, {"deleted_at": database.now()}, SERVICE)
-    elif not any(a["contact_id"] == row["id"] for a in database.rows["activities"].values()):
+    elif not world.ledger.with_id(str(row["id"])) and not any(
+        a["contact_id"] == row["id"] for a in database.rows["activities"].values()
+    ):
         # Without a tombstone: only the reconcile finds it.
         del rows[row["id"]]

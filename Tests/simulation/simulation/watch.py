@@ -254,7 +254,7 @@ class Watch:
             return
         process.shown = decision
         process.waiting = None
-        if screen == "wait":
+        if screen == "wait" and reason in {"guard_pending", "signing_in"}:
             deadline = decision["deadline_ms"]
             if deadline is not None:
                 process.waiting = (device.monotonic_ms, deadline - device.wall_ms)
