@@ -23,8 +23,13 @@ extension Engine {
     }
   }
 
-  private func cache() throws(Failure) -> CacheFile {
-    if let cacheFile, cacheFile.database.isCurrent { return cacheFile }
+  func cache() throws(Failure) -> CacheFile {
+    if let cacheFile {
+      if cacheFile.database.isCurrent { return cacheFile }
+      // What is on its way goes on from rows that are not in the new one.
+      pulls.current = nil
+      owesPull = true
+    }
     closeCache()
     let folder = configuration.dataFolder
     let wasThere = try meta.int(.hasCache) != nil
@@ -46,14 +51,15 @@ extension Engine {
     contactIndex = nil
   }
 
-  private func replaceCache() throws(Failure) -> CacheFile {
+  func replaceCache() throws(Failure) -> CacheFile {
     let damaged = cacheFile?.database
     closeCache()
     let fresh = try Files.replaceCache(damaged, in: configuration.dataFolder)
     let opened = CacheFile(fresh.database)
     cacheFile = opened
-    if fresh.isReplaced { try tellRecovered() }
+    pulls.current = nil
     owesPull = true
+    if fresh.isReplaced { try tellRecovered() }
     return opened
   }
 

@@ -80,6 +80,18 @@ enum PullProblem: String {
   case loop
 }
 
+/// What became of a pull by one page.
+struct PullStep {
+  var pull: ContactsPull
+  var isDone = false
+  /// It is given up.
+  var problem: PullProblem?
+
+  init(_ pull: ContactsPull) { self.pull = pull }
+
+  var isOver: Bool { isDone || problem != nil }
+}
+
 /// What is to be pulled.
 struct PullState {
   var contacts = false

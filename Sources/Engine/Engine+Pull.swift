@@ -104,78 +104,113 @@ extension Engine {
     try backOff(isOfAll ? .rest : .pull, reply, now)
   }
 
-  /// A page of rows: the rows and how far they go in one transaction, the freshness with the last
-  /// page. False when it is no such page.
+  /// One page's work: all of it, and how far it goes, in one transaction. nil when the cache was lost
+  /// on the way: then the pull begins anew.
+  private func step(
+    _ pull: ContactsPull, of org: [UInt8],
+    _ body: (CacheFile, inout DatasetTable.Entry, inout PullStep) throws(Failure) -> Void
+  ) throws(Failure) -> PullStep? {
+    var step = PullStep(pull)
+    let file = try cache()
+    guard pulls.current != nil else { return nil }
+    do throws(Failure) {
+      try file.database.transaction { () throws(Failure) in
+        var entry = try file.datasets.read(.contacts, of: org) ?? DatasetTable.Entry()
+        try body(file, &entry, &step)
+        if step.isOver {
+          entry.skipped = step.pull.skipped
+          entry.problem = step.problem?.rawValue
+        }
+        try file.datasets.write(.contacts, of: org, entry)
+      }
+    } catch where error.code == .storageDamaged {
+      _ = try replaceCache()
+      return nil
+    }
+    return step
+  }
+
+  /// A page of rows. False when it is no such page.
   private func takeIn(
     _ reply: Reply, _ sent: ContactsPull, _ open: OpenSession, _ now: Instant
   ) throws(Failure) -> Bool {
-    guard
-      let page = ContactsPage(
-        reply.body, org: sent.org, columns: configuration.backend.contactColumns)
-    else { return false }
+    let columns = configuration.backend.contactColumns
+    guard let page = ContactsPage(reply.body, org: sent.org, columns: columns) else {
+      return false
+    }
     let keys = try keys()
     let org = cacheTag(sent.org, open, keys)
-    var pull = sent
-    pull.skipped += Int64(page.skipped)
-    var problem: PullProblem?
-    var isDone = false
-    let index = contactIndex
-    try withCache { (cache) throws(Failure) in
-      try cache.database.transaction { () throws(Failure) in
-        var entry = try cache.datasets.read(.contacts, of: org) ?? DatasetTable.Entry()
-        for row in page.rows {
-          let tag = contactTag(row.id, of: org, keys)
-          if let json = row.json {
-            // Mostly what the overlap brings once more.
-            if !pull.isWhole,
-              try cache.contacts.confirm(row: tag, version: row.updatedAt, round: entry.round)
-            {
-              continue
-            }
-            try cache.contacts.put(
-              row: tag, org: org, version: row.updatedAt, round: entry.round,
-              sealed: try open.vault.seal(json, contactContext(tag, open)))
-            pull.rows += 1
-          } else if try cache.contacts.remove(row: tag) {
-            pull.removed += 1
-          }
-        }
-        switch sent.stage {
-        case .changes(let before):
-          if let last = page.last {
-            if let before, !last.isBeyond(before) {
-              problem = .loop
-            } else {
-              let place = last.capped(at: try serverMS(now)).json
-              place.set("columns", columnList)
-              entry.cursor = try open.vault.seal(place, datasetContext(org, open, "cursor"))
-              pull.stage = .changes(after: last)
-            }
-          }
-          // Rows without a place in the order lead no further.
-          if problem == nil, pull.isLast(page.last == nil ? 0 : page.count) {
-            if pull.isWhole, entry.reconciledMS == nil { entry.reconciledMS = now.wallMS }
-            entry.asOfMS = now.wallMS
-            isDone = !isReconcileDue(entry, now)
-            if !isDone { try beginReconcile(&pull, &entry, org, open) }
-          }
-        case .missing(let ids, let then):
-          let rest = Array(ids.dropFirst(ContactsPull.idsAtOnce))
-          if rest.isEmpty {
-            try note(then, in: &entry, org, open)
-            pull.stage = .versions(after: then)
-          } else {
-            pull.stage = .missing(rest, then: then)
-          }
-        case .versions: break
-        }
-        if isDone || problem != nil { report(pull, problem, in: &entry) }
-        try cache.datasets.write(.contacts, of: org, entry)
+    let taken = try step(sent, of: org) { (file, entry, step) throws(Failure) in
+      step.pull.skipped += Int64(page.skipped)
+      try store(page.rows, of: org, round: entry.round, open, file.contacts, &step.pull)
+      switch sent.stage {
+      case .changes(let before): try advance(behind: before, page, of: org, open, now, &entry, &step)
+      case .missing(let ids, let then):
+        let rest = Array(ids.dropFirst(ContactsPull.idsAtOnce))
+        step.pull.stage = rest.isEmpty ? .versions(after: then) : .missing(rest, then: then)
+        if rest.isEmpty { try note(then, in: &entry, of: org, open) }
+      case .versions: break
       }
     }
-    if let index, contactIndex === index { reindex(page.rows, org, index, keys) }
-    try proceed(pull, isDone: isDone, problem, now)
+    guard let taken else { return true }
+    if let contactIndex { reindex(page.rows, org, contactIndex, keys) }
+    try proceed(taken, now)
     return true
+  }
+
+  private func store(
+    _ rows: [ContactRow], of org: [UInt8], round: Int64, _ open: OpenSession,
+    _ contacts: ContactTable, _ pull: inout ContactsPull
+  ) throws(Failure) {
+    let keys = try keys()
+    for row in rows {
+      let tag = contactTag(row.id, of: org, keys)
+      guard let json = row.json else {
+        if try contacts.remove(row: tag) { pull.removed += 1 }
+        continue
+      }
+      // Mostly what the overlap brings once more.
+      if !pull.isWhole, try contacts.confirm(row: tag, version: row.updatedAt, round: round) {
+        continue
+      }
+      try contacts.put(
+        row: tag, org: org, version: row.updatedAt, round: round,
+        sealed: try open.vault.seal(json, contactContext(tag, open)))
+      pull.rows += 1
+    }
+  }
+
+  /// Where the changes go on: behind the last row, or, when that was the last page, with a reconcile.
+  private func advance(
+    behind before: Cursor?, _ page: ContactsPage, of org: [UInt8], _ open: OpenSession,
+    _ now: Instant, _ entry: inout DatasetTable.Entry, _ step: inout PullStep
+  ) throws(Failure) {
+    if let last = page.last {
+      if let before, !last.isBeyond(before) {
+        step.problem = .loop
+        return
+      }
+      let place = last.capped(at: try serverMS(now)).json
+      place.set("columns", columnList)
+      entry.cursor = try open.vault.seal(place, datasetContext(org, open, "cursor"))
+      step.pull.stage = .changes(after: last)
+    }
+    // Rows without a place in the order lead no further.
+    guard step.pull.isLast(page.last == nil ? 0 : page.count) else { return }
+    if step.pull.isWhole, entry.reconciledMS == nil { entry.reconciledMS = now.wallMS }
+    entry.asOfMS = now.wallMS
+    guard isReconcileDue(entry, now) else {
+      step.isDone = true
+      return
+    }
+    // Begin one, or go on with one that was interrupted.
+    var after: UUID?
+    if let sealed = entry.reconciled {
+      after = try open.vault.openJSON(sealed, datasetContext(org, open, "reconciled"))?["id"]?
+        .string.flatMap { UUID($0) }
+    }
+    if after == nil { entry.round += 1 }
+    step.pull.reconcile(round: entry.round, after: after)
   }
 
   private func isReconcileDue(_ entry: DatasetTable.Entry, _ now: Instant) -> Bool {
@@ -184,96 +219,66 @@ extension Engine {
     return last > now.wallMS || now.wallMS - last >= configuration.limits.reconcileIntervalMS
   }
 
-  /// Begin a reconcile, or go on with one that was interrupted.
-  private func beginReconcile(
-    _ pull: inout ContactsPull, _ entry: inout DatasetTable.Entry, _ org: [UInt8],
-    _ open: OpenSession
-  ) throws(Failure) {
-    var after: UUID?
-    if let sealed = entry.reconciled {
-      after = try open.vault.openJSON(sealed, datasetContext(org, open, "reconciled"))?["id"]?
-        .string.flatMap { UUID($0) }
-    }
-    if after == nil { entry.round += 1 }
-    pull.reconcile(round: entry.round, after: after)
-  }
-
   private func note(
-    _ id: UUID, in entry: inout DatasetTable.Entry, _ org: [UInt8], _ open: OpenSession
+    _ id: UUID, in entry: inout DatasetTable.Entry, of org: [UInt8], _ open: OpenSession
   ) throws(Failure) {
     entry.reconciled = try open.vault.seal(
       ["id": .string(id.text)], datasetContext(org, open, "reconciled"))
   }
 
   /// A page of a reconcile. What the cache lacks, or has in another version, is fetched next; with the
-  /// last page, what was not met is removed.
+  /// last page, what was not met is removed. False when it is no such page.
   private func reconcile(
     behind last: UUID?, _ reply: Reply, _ sent: ContactsPull, _ open: OpenSession, _ now: Instant
   ) throws(Failure) -> Bool {
     guard let page = VersionsPage(reply.body) else { return false }
     let keys = try keys()
     let org = cacheTag(sent.org, open, keys)
-    var pull = sent
-    pull.skipped += Int64(page.skipped)
-    var problem: PullProblem?
-    var isDone = false
-    try withCache { (cache) throws(Failure) in
-      try cache.database.transaction { () throws(Failure) in
-        var entry = try cache.datasets.read(.contacts, of: org) ?? DatasetTable.Entry()
-        var missing: [UUID] = []
-        for row in page.rows {
-          let tag = contactTag(row.id, of: org, keys)
-          if try !cache.contacts.confirm(row: tag, version: row.updatedAt, round: entry.round) {
-            missing.append(row.id)
-          }
+    let taken = try step(sent, of: org) { (file, entry, step) throws(Failure) in
+      step.pull.skipped += Int64(page.skipped)
+      // Another process has begun one since: it sees to the end.
+      guard entry.round == sent.round else {
+        step.isDone = true
+        return
+      }
+      var missing: [UUID] = []
+      for row in page.rows {
+        let tag = contactTag(row.id, of: org, keys)
+        let isThere = try file.contacts.confirm(
+          row: tag, version: row.updatedAt, round: entry.round)
+        if !isThere { missing.append(row.id) }
+      }
+      if step.pull.isLast(page.rows.isEmpty ? 0 : page.count), missing.isEmpty {
+        let removed = try file.contacts.removeUnmet(of: org, round: entry.round)
+        step.pull.removed += Int64(removed)
+        if removed > 0 { contactIndex = nil }
+        entry.reconciled = nil
+        entry.reconciledMS = now.wallMS
+        step.isDone = true
+      } else if let end = page.rows.last?.id {
+        if let last, end <= last {
+          step.problem = .loop
+        } else if missing.isEmpty {
+          try note(end, in: &entry, of: org, open)
+          step.pull.stage = .versions(after: end)
+        } else {
+          step.pull.stage = .missing(missing, then: end)
         }
-        if entry.round != sent.round {
-          isDone = true
-        } else if pull.isLast(page.rows.isEmpty ? 0 : page.count), missing.isEmpty {
-          let removed = try cache.contacts.removeUnmet(of: org, round: entry.round)
-          pull.removed += Int64(removed)
-          if removed > 0 { contactIndex = nil }
-          entry.reconciled = nil
-          entry.reconciledMS = now.wallMS
-          isDone = true
-        } else if let end = page.rows.last?.id {
-          if let last, end <= last {
-            problem = .loop
-          } else if missing.isEmpty {
-            try note(end, in: &entry, org, open)
-            pull.stage = .versions(after: end)
-          } else {
-            pull.stage = .missing(missing, then: end)
-          }
-        }
-        if isDone || problem != nil { report(pull, problem, in: &entry) }
-        try cache.datasets.write(.contacts, of: org, entry)
       }
     }
-    try proceed(pull, isDone: isDone, problem, now)
+    if let taken { try proceed(taken, now) }
     return true
   }
 
-  private func report(
-    _ pull: ContactsPull, _ problem: PullProblem?, in entry: inout DatasetTable.Entry
-  ) {
-    entry.skipped = pull.skipped
-    entry.problem = problem?.rawValue
-  }
-
   /// Go on with the next page, or tell the host that there is something new to show.
-  private func proceed(
-    _ pull: ContactsPull, isDone: Bool, _ problem: PullProblem?, _ now: Instant
-  ) throws(Failure) {
-    guard isDone || problem != nil else {
-      pulls.current = pull
-      return
-    }
-    pulls.current = nil
-    stale = problem != nil
+  private func proceed(_ step: PullStep, _ now: Instant) throws(Failure) {
+    pulls.current = step.isOver ? nil : step.pull
+    guard step.isOver else { return }
+    stale = step.problem != nil
     pulls.lastMS = now.monotonicMS
     try tellPulled(
-      .contacts, rows: pull.rows, removed: pull.removed, skipped: pull.skipped, problem)
+      .contacts, rows: step.pull.rows, removed: step.pull.removed, skipped: step.pull.skipped,
+      step.problem)
   }
 
   private func tellPulled(

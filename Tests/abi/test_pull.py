@@ -340,6 +340,30 @@ def test_an_interrupted_pull_goes_on_where_it_was(
     assert user.app.contact_search({"query": ""})["as_of_ms"] is not None
 
 
+@pytest.mark.parametrize("damage", ["deleted", "noise"])
+def test_a_cache_that_is_lost_in_the_middle_of_a_pull(
+    sign_in: MakeUser, town: Town, damage: str
+) -> None:
+    user = sign_in()
+    directory.fill(town.control, user.org.id, 190)
+    town.control.set(max_rows=60)
+    user.phone.network.forget()
+
+    def lose(request: HttpRequest, answer: Answer) -> Answer:
+        if request["purpose"] == "pull" and len(asked(user)) == 3:
+            for path in user.phone.folder.glob("cache.db*"):
+                if damage == "deleted":
+                    path.unlink()
+                else:
+                    path.write_bytes(bytes(range(256)) * (path.stat().st_size // 256))
+        return answer
+
+    user.phone.network.alter.append(lose)
+    pull(user)
+    # It begins anew: rows of the pages before are not missing.
+    assert directory.cached(user.app) == directory.truth(town.control, user.org.id)
+
+
 def test_an_interrupted_reconcile_goes_on_where_it_was(sign_in: MakeUser, town: Town) -> None:
     user = sign_in()
     directory.fill(town.control, user.org.id, 90)
