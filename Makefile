@@ -37,10 +37,11 @@ QUIET := 2>&1 | grep -vE '^\[[0-9]+/[0-9]+\]|^Building|^Build of|^$$' || [ $${PI
 HTTP_SOURCES := $(wildcard Sources/HoldfastHTTP/*.c)
 LIBRARIES := -lsqlite3 -lsodium -ljansson
 # Relative relocations take a bit each instead of 24 bytes, where the C library can read that (glibc 2.36).
-RELR := $(shell getconf GNU_LIBC_VERSION 2> /dev/null | awk '$$2 >= 2.36 {print ",-z,pack-relative-relocs"}')
+# What is built for other machines goes without.
+RELR := $(shell getconf GNU_LIBC_VERSION 2> /dev/null | awk '$$2 >= 2.36 {print "-Wl,-z,pack-relative-relocs"}')
 # Exported: the header's functions alone. Unloading is impossible (handles and allocator hooks outlive
 # it), and every free() zeroes first.
-LINK := -Wl,--version-script=.build/holdfast.map,--gc-sections,-z,nodelete,-z,defs,-z,relro,-z,now,--icf=all$(RELR) \
+LINK := -Wl,--version-script=.build/holdfast.map,--gc-sections,-z,nodelete,-z,defs,-z,relro,-z,now,--icf=all \
   -Wl,--wrap=free -Wl,-soname,libholdfast.so.$(ABI)
 # What a program that was linked against the build tree looks for when it runs.
 SONAME_LINK = @ln -sf $(@F) $@.$(ABI)
@@ -106,7 +107,7 @@ SMALL := -Osize -enforce-exclusivity=unchecked -Xfrontend -function-sections -Xl
 
 build/lib/libholdfast.so: .build-embedded/release/libHoldfastStatic.a .build/holdfast.map
 	@mkdir -p build/lib
-	@$(CLANG) -shared -fuse-ld=lld -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(LINK) $(LIBRARIES) -lm
+	@$(CLANG) -shared -fuse-ld=lld -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(LINK) $(RELR) $(LIBRARIES) -lm
 	@strip $@
 	$(SONAME_LINK)
 
