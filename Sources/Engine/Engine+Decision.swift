@@ -199,13 +199,18 @@ extension Engine {
     if verdict.quarantine { try quarantine() }
     if verdict.forget { try clearSession(ended: nil) }
     if verdict.lock { try lock(byUser: false) }
-    // Another process has signed in: this one waits for an answer that it has to ask for itself.
-    if verdict.reason == .guardPending, !guarding.wanted { askGuard(clock.now(), anew: false) }
+    askWhatIsAwaited(verdict)
     if verdict.chooseOnly, let open,
       let only = open.memberships?.first(where: { $0.active && $0.orgActive })
     {
       _ = try choose(only.orgID, open)
     }
+  }
+
+  /// Somebody else has signed in, here or in another process, and what was asked was about the user
+  /// before: whoever waits for the answer has to ask for it.
+  private func askWhatIsAwaited(_ verdict: Verdict) {
+    if verdict.reason == .guardPending, !guarding.wanted { askGuard(clock.now(), anew: false) }
   }
 
   /// The device key is gone: the files can't be read here. They are kept, under another name.
@@ -255,7 +260,7 @@ extension Engine {
     // Whoever waits for the guard is told when it has answered; whoever works goes on meanwhile.
     if !shown.awaits { situation.occasion = .foreground }
     var verdict = SessionPolicy.decide(situation)
-    if shown.awaits, !endsWait(verdict) { return }
+    if shown.awaits, !endsWait(verdict) { return askWhatIsAwaited(verdict) }
     let before = shown
     try carryOut(&verdict)
     let decision = try render(verdict)

@@ -6,7 +6,7 @@ from holdfast.keystore import KEY_FAILED
 
 from conftest import MakePhone, MakeUser
 from support.phone import App
-from support.town import Town
+from support.town import PASSWORD, Town
 
 
 def test_SES_10_no_screen_from_before_the_lock_is_told_after_it(sign_in: MakeUser) -> None:
@@ -58,6 +58,23 @@ def test_a_process_that_finds_a_session_of_another_asks_for_its_memberships(
     second.settle()
     assert second.screen["screen"] == "home"
     first.close()
+
+
+def test_somebody_who_signs_in_over_another_s_open_session_comes_home(
+    sign_in: MakeUser, town: Town
+) -> None:
+    # Given an app whose user is signed in
+    user = sign_in()
+    # When somebody else signs in on it, without a logout before
+    other = town.person(town.organisation(), role="coordinator")
+    user.app.sign_in_begin({"method": "email"})
+    wait = user.app.sign_in_complete({"email": other.email, "password": PASSWORD})
+    assert (wait["screen"], wait["reason"]) == ("wait", "signing_in")
+    user.app.settle()
+    # Then the memberships are asked for, which that screen waits for
+    assert user.app.screen["screen"] == "home"
+    assert user.app.screen["org"] is not None
+    assert user.app.screen["org"]["role"] == "coordinator"
 
 
 def test_RES_7_who_waits_for_the_key_store_is_told_when_it_answers(sign_in: MakeUser) -> None:
