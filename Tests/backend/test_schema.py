@@ -378,7 +378,7 @@ def test_summary_counts_the_callers_own_of_this_year(
     shown = summary(mentor, org=org)
     assert shown.pop("as_of")
     assert shown == {
-        "org_id": org, "activities": 4, "minutes": 106,
+        "org_id": org, "since": f"{year - 1}-12-31T23:00:00+00:00", "activities": 4, "minutes": 106,
         "by_type": [
             {"type": "samtale", "activities": 2, "minutes": 45},
             {"type": "tur", "activities": 2, "minutes": 61},

@@ -113,6 +113,7 @@ def activity_summary(
         by_type.setdefault(str(row["type"]), []).append(int(str(row["minutes"])))
     return {
         "org_id": org,
+        "since": show(start.astimezone(datetime.UTC)),
         "activities": len(own),
         "minutes": sum(sum(minutes) for minutes in by_type.values()),
         "by_type": [

@@ -36,6 +36,7 @@ def finish(world: World) -> None:
         process = _fresh_start(device)
         for user in world.people:
             _drain(world, process, user, chance)
+        _a_day_later(world, process, user, chance)
         device.close(process)
     _compare(world)
     _search_for_secrets(world)
@@ -224,23 +225,59 @@ def _last_chance(world: World, process: Process, user: str, chance: random.Rando
         alone = len(world.ledger.with_id(entry.id)) == 1
         if alone and entry.kind == "activity" and row["minutes"] != entry.payload["minutes"]:
             raise Violation("an edit is not lost", f"{entry.id} {row['minutes']} {entry.payload}")
-    _contacts(world, process, user)
 
 
-def _contacts(world: World, process: Process, user: str) -> None:
-    """After a pull, the cache has what the server shows, and nothing that has a tombstone."""
+# What is cached -----------------------------------------------------------------------------------
+
+
+def _a_day_later(world: World, process: Process, user: str, chance: random.Random) -> None:
+    """The longest pause and the time between two reconciles are over: now the cache is right."""
+    world.sleep(LONG_PATIENCE_MS)
+    world.run(ROUND_MS, chance)
     org = ((process.shown or {}).get("org") or {}).get("id")
+    if org is None:
+        raise Violation("a healthy user stays", f"{process} {str(process.shown)[:300]}")
+    _contacts(world, process, user, org)
+    _figures(world, process, user, org)
+
+
+def _contacts(world: World, process: Process, user: str, org: str) -> None:
+    """The cache has what the server shows, as it shows it, and nothing else."""
     found = process.ask("contact_search", {"query": "", "limit": 200})
-    if org is None or found is None or found["total"] > 200:
-        return
-    ids = {contact["id"] for contact in found["contacts"]}
-    rows = world.server.database.visible(TABLES["contacts"], user)
-    for row in rows:
-        if row["org_id"] != org:
+    if found is None or found["total"] > 200:
+        raise Violation("the cache follows the server", f"{process} found {found}")
+    cached = {contact["id"]: contact for contact in found["contacts"]}
+    for row in world.server.database.visible(TABLES["contacts"], user):
+        if row["org_id"] != org or row["deleted_at"] is not None:
             continue
-        if (row["deleted_at"] is None) != (row["id"] in ids):
-            what = "missing" if row["deleted_at"] is None else "deleted at the server"
-            raise Violation("the cache follows the server", f"{process} {row['id']} is {what}")
+        contact = cached.pop(row["id"], None)
+        if contact is None:
+            raise Violation("the cache follows the server", f"{process} {row['id']} is missing")
+        if any(contact[name] != row[name] for name in ("name", "municipality", "relation")):
+            raise Violation("the cache follows the server", f"{process} {contact} for {row}")
+    if cached:
+        raise Violation("the cache follows the server", f"{process} still has {list(cached)}")
+
+
+def _figures(world: World, process: Process, user: str, org: str) -> None:
+    """What is stored and what will be sent stand in the summary, each once; parked items do not."""
+    shown = process.ask("summary_get")
+    if shown is None or shown["summary"] is None:
+        raise Violation("the summary follows the server", f"{process} {shown}")
+    minutes = [
+        int(row["minutes"])
+        for row in world.server.database.visible(TABLES["activities"], user)
+        if row["org_id"] == org and row["user_id"] == user and row["deleted_at"] is None
+    ]
+    minutes += [
+        item["payload"]["minutes"]
+        for item in _items(process)
+        if item["kind"] == "activity" and item["org_id"] == org and item["state"] != "parked"
+    ]
+    parts = [shown[name] for name in ("summary", "sent", "queued")]
+    total = [sum(part[name] for part in parts) for name in ("activities", "minutes")]
+    if total != [len(minutes), sum(minutes)]:
+        raise Violation("nothing is counted twice or not at all", f"{process} {shown} {minutes}")
 
 
 def _compare(world: World) -> None:

@@ -94,6 +94,8 @@ class Watch:
         if name == "session_unlock" and released and after.usable:
             process.device.locked_by_user = False
             process.device.away = None
+        if name == "summary_get":
+            self._figures(process, reply)
         decision = reply.get("decision", reply)
         if "screen" in decision:
             self._shown(process, name, decision, after)
@@ -396,6 +398,23 @@ class Watch:
                 raise Violation("contacts are of one's own organisations", f"{process} {contact}")
             if {"phone", "address", "national_id"} & set(contact):
                 raise Violation("withheld columns are not cached", f"{process} {contact}")
+
+    def _figures(self, process: Process, reply: Json) -> None:
+        """No more is counted than was ever registered there, whatever is on its way."""
+        tokens = process.device.stored.tokens
+        if tokens is None or reply["summary"] is None:
+            return
+        org = reply["summary"]["org_id"]
+        entries = [
+            entry
+            for entry in self.world.ledger.all()
+            if (entry.owner, entry.org, entry.kind) == (tokens.user, org, "activity")
+        ]
+        # An item on two devices is an entry of each: when one has sent it, the other can't know.
+        known = len(entries)
+        total = sum(reply[part]["activities"] for part in ("summary", "sent", "queued"))
+        if total > known:
+            raise Violation("nothing is counted twice", f"{process} {reply} of {known}")
 
     # Answers --------------------------------------------------------------------------------------
 
