@@ -165,7 +165,7 @@ demo: deps lib build/bin/holdfast-tour
 # ---- tests ----
 
 test: deps .build/deps-test.stamp lib wheel build/bin/holdfast-tour
-	@failed=""; for part in test-swift test-python test-hostile test-disk; do $(MAKE) --no-print-directory $$part || failed="$$failed $$part"; done; \
+	@failed=""; for part in test-swift test-model test-fleet test-python test-hostile test-disk; do $(MAKE) --no-print-directory $$part || failed="$$failed $$part"; done; \
 	  [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
 test-swift:

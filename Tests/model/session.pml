@@ -246,11 +246,7 @@ end_ready:
       (DUE(1, p) || DUE(2, p) || DUE(3, p)) ->
       if :: DUE(1, p) -> job = 1 :: else -> if :: DUE(2, p) -> job = 2 :: else -> job = 3 fi fi;
       /* launchRevocation: an access token that has run out is renewed first. */
-#ifdef MUTANT_REVOKE_WITHOUT_REFRESH
-      revokeRefreshes[p] = 0;
-#else
       revokeRefreshes[p] = !owedValid[job];
-#endif
       revokeJob[p] = job; revokeToken[p] = owed[job]; revoke[p] = ASKED; job = 0 }
   :: atomic { FREE(p) && USABLE && NEEDS_REFRESH(p) && refresh[p] == NONE && MAY_REFRESH(p) ->
       decide(p) };
