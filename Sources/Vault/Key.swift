@@ -81,11 +81,22 @@ public final class Key {
   /// A key for one value of many, such as a user: keyed BLAKE2b with 256 bits.
   public func derived(for value: [UInt8]) throws(Failure) -> Key {
     let result = try SecretBytes(count: Key.size, room: .guarded)
-    let done = crypto_generichash(
-      result.start.assumingMemoryBound(to: UInt8.self), Key.size, value, UInt64(value.count),
-      secret.start.assumingMemoryBound(to: UInt8.self), Key.size)
-    guard done == 0 else { throw .defect("a key could not be derived") }
+    guard
+      Key.blake2b(
+        UnsafeMutableRawBufferPointer(start: result.start, count: Key.size), of: value,
+        key: secret.bytes)
+    else { throw .defect("a key could not be derived") }
     return Key(fresh: result)
+  }
+
+  /// Keyed BLAKE2b (RFC 7693); the output's length is part of what is hashed.
+  static func blake2b(
+    _ output: UnsafeMutableRawBufferPointer, of message: [UInt8], key: UnsafeRawBufferPointer
+  ) -> Bool {
+    guard let room = output.baseAddress else { return false }
+    return crypto_generichash(
+      room.assumingMemoryBound(to: UInt8.self), output.count, message,
+      UInt64(message.count), key.baseAddress?.assumingMemoryBound(to: UInt8.self), key.count) == 0
   }
 
   // MARK: Sealing
@@ -107,18 +118,40 @@ public final class Key {
     else { throw .defect("a value could not be padded") }
     var result = [UInt8](repeating: 0, count: Key.overhead + padded)
     result[0] = Key.version
-    let associated = context.associatedData
-    let done = result.withUnsafeMutableBytes { out -> Int32 in
-      guard let base = out.baseAddress else { return -1 }
-      let nonce = (base + 1).assumingMemoryBound(to: UInt8.self)
-      randombytes_buf(nonce, Key.nonceSize)
-      let cipher = (base + 1 + Key.nonceSize).assumingMemoryBound(to: UInt8.self)
-      return crypto_aead_xchacha20poly1305_ietf_encrypt(
-        cipher, nil, room.start.assumingMemoryBound(to: UInt8.self), UInt64(padded), associated,
-        UInt64(associated.count), nil, nonce, secret.start.assumingMemoryBound(to: UInt8.self))
+    let done = result.withUnsafeMutableBytes { out -> Bool in
+      guard let base = out.baseAddress else { return false }
+      randombytes_buf(base + 1, Key.nonceSize)
+      return encrypt(
+        room.bytes, nonce: base + 1, associated: context.associatedData,
+        to: base + 1 + Key.nonceSize)
     }
-    guard done == 0 else { throw .defect("a value could not be sealed") }
+    guard done else { throw .defect("a value could not be sealed") }
     return result
+  }
+
+  /// XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03): ciphertext, and the tag behind it.
+  func encrypt(
+    _ plain: UnsafeRawBufferPointer, nonce: UnsafeRawPointer, associated: [UInt8],
+    to cipher: UnsafeMutableRawPointer
+  ) -> Bool {
+    crypto_aead_xchacha20poly1305_ietf_encrypt(
+      cipher.assumingMemoryBound(to: UInt8.self), nil,
+      plain.baseAddress?.assumingMemoryBound(to: UInt8.self), UInt64(plain.count), associated,
+      UInt64(associated.count), nil, nonce.assumingMemoryBound(to: UInt8.self),
+      secret.start.assumingMemoryBound(to: UInt8.self)) == 0
+  }
+
+  /// The inverse; false when the tag is not that of these bytes.
+  func decrypt(
+    _ cipher: UnsafeRawBufferPointer, nonce: UnsafeRawPointer, associated: [UInt8],
+    to plain: UnsafeMutableRawPointer
+  ) -> Bool {
+    guard let start = cipher.baseAddress else { return false }
+    return crypto_aead_xchacha20poly1305_ietf_decrypt(
+      plain.assumingMemoryBound(to: UInt8.self), nil, nil,
+      start.assumingMemoryBound(to: UInt8.self), UInt64(cipher.count), associated,
+      UInt64(associated.count), nonce.assumingMemoryBound(to: UInt8.self),
+      secret.start.assumingMemoryBound(to: UInt8.self)) == 0
   }
 
   public func seal(_ value: JSON, _ context: SealContext) throws(Failure) -> [UInt8] {
@@ -135,17 +168,13 @@ public final class Key {
   ) throws(Failure) -> SecretBytes? {
     guard sealed.count > Key.overhead, sealed[0] == Key.version else { return nil }
     let padded = try SecretBytes(count: sealed.count - Key.overhead, room: .heap)
-    let associated = context.associatedData
-    let done = sealed.withUnsafeBytes { all -> Int32 in
-      guard let base = all.baseAddress else { return -1 }
-      let nonce = (base + 1).assumingMemoryBound(to: UInt8.self)
-      let cipher = (base + 1 + Key.nonceSize).assumingMemoryBound(to: UInt8.self)
-      return crypto_aead_xchacha20poly1305_ietf_decrypt(
-        padded.start.assumingMemoryBound(to: UInt8.self), nil, nil, cipher,
-        UInt64(all.count - 1 - Key.nonceSize), associated, UInt64(associated.count), nonce,
-        secret.start.assumingMemoryBound(to: UInt8.self))
+    let done = sealed.withUnsafeBytes { all -> Bool in
+      guard let base = all.baseAddress else { return false }
+      return decrypt(
+        UnsafeRawBufferPointer(rebasing: all[(1 + Key.nonceSize)...]), nonce: base + 1,
+        associated: context.associatedData, to: padded.start)
     }
-    guard done == 0 else { return nil }
+    guard done else { return nil }
     var count = 0
     guard
       sodium_unpad(
@@ -190,9 +219,7 @@ public final class Key {
       message.append(contentsOf: part)
     }
     var result = [UInt8](repeating: 0, count: Key.tagLength)
-    crypto_generichash(
-      &result, Key.tagLength, message, UInt64(message.count),
-      secret.start.assumingMemoryBound(to: UInt8.self), Key.size)
+    _ = result.withUnsafeMutableBytes { Key.blake2b($0, of: message, key: secret.bytes) }
     return result
   }
 }

@@ -74,6 +74,17 @@ import Testing
     #expect(try fixedKey(1).open(sealed, context) == nil)
   }
 
+  @Test("Two values of the same place, cut anywhere and put together, make no third")
+  func splices() throws {
+    let key = try fixedKey()
+    let one = try seal(Array("hemmelig".utf8), with: key, context)
+    let other = try seal(Array("offentlig".utf8), with: key, context)
+    // The first byte, the version, is the same in both.
+    for cut in 2..<one.count {
+      #expect(try key.open(Array(one[..<cut] + other[cut...]), context) == nil, "cut at \(cut)")
+    }
+  }
+
   @Test("The same value is never sealed to the same bytes")
   func nonces() throws {
     let key = try fixedKey()
