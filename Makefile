@@ -101,7 +101,9 @@ endef
 # drop the copies that generic code leaves behind.
 SMALL := -Osize -enforce-exclusivity=unchecked -Xfrontend -function-sections -Xllvm -enable-machine-outliner=always
 
+# The archive is made anew: SwiftPM leaves the objects of files that are gone in an old one.
 .build-embedded/release/libHoldfastStatic.a: $(SOURCES) | .build/deps.stamp
+	@rm -f $@
 	@$(SWIFT) build -c release --traits Embedded --scratch-path .build-embedded --product HoldfastStatic \
 	  $(foreach flag,$(SMALL),-Xswiftc $(flag)) $(QUIET)
 
@@ -112,6 +114,7 @@ build/lib/libholdfast.so: .build-embedded/release/libHoldfastStatic.a .build/hol
 	$(SONAME_LINK)
 
 .build-runtime/release/libHoldfastStatic.a: $(SOURCES) | .build/deps.stamp
+	@rm -f $@
 	@$(SWIFT) build -c release --scratch-path .build-runtime --product HoldfastStatic $(QUIET)
 
 build/lib-runtime/libholdfast.so: .build-runtime/release/libHoldfastStatic.a .build/holdfast.map
