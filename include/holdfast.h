@@ -122,7 +122,7 @@ const char *holdfast_version(void);
  *              "function":"submit_activities"},...},
  *     "memberships":{"table":"memberships"},
  *     "contacts":{"table":"contacts","columns":[...],"withheld":[...]},
- *     "summary":{"function":"activity_summary"}},
+ *     "summary":{"function":"activity_summary","kind":"activity"}},
  *   "auth_methods":[{"id":"bankid","provider":"bankid","flow":"pkce|id_token|password",
  *                    "label":"BankID"}],
  *   "redirect_url":"app.example://signed-in",

@@ -108,6 +108,7 @@ extension Engine {
       }
       if removed > 0 {
         contactIndex = nil
+        pulls.current = nil
         try cache.database.flush()
       }
     }

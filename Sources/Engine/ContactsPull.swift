@@ -44,6 +44,12 @@ struct ContactsPull {
     stage = .changes(after: cursor)
   }
 
+  /// Nothing of it has come yet, and nothing came before it.
+  var isAtStart: Bool {
+    if case .changes(nil) = stage { return true }
+    return false
+  }
+
   func request(_ backend: Backend, _ bearer: SecretBytes) -> Request {
     switch stage {
     case .changes(let cursor):
@@ -97,6 +103,7 @@ struct PullState {
   var contacts = false
   var summary = false
   var current: ContactsPull?
-  /// When the contacts were last pulled, by the monotonic clock.
+  /// When the contacts were last pulled, and the summary, by the monotonic clock.
   var lastMS: Int64?
+  var summaryMS: Int64?
 }

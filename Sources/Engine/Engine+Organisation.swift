@@ -57,6 +57,7 @@ extension Engine {
     }
     guard done else { return false }
     contactIndex = nil
+    pulls.current = nil
     liveRequests = []
     events.withdraw("contact")
     _ = try synchronize(try sessions.read())
@@ -151,7 +152,11 @@ extension Engine {
     }
     for org in ended {
       try queue.hold(org: orgTag(org, keys), of: open.owner)
-      try eraseCache(of: cacheTag(org, open, keys))
+      do throws(Failure) { try eraseCache(of: cacheTag(org, open, keys)) } catch {
+        // A cache that cannot be written must not keep the end from being known: nothing of it is
+        // shown from now on, and the next answer of the guard tries again.
+        Log.line(.warning, "what is cached could not be erased: \(error.code.rawValue)")
+      }
     }
     try queue.forgetDenials(of: open.owner)
   }
@@ -161,8 +166,11 @@ extension Engine {
     _ list: [Membership], _ before: [Membership], _ open: OpenSession, _ keys: KeyRing.Keys
   ) throws(Failure) {
     for org in list where !before.contains(org) {
-      try withCache { (cache) throws(Failure) in
-        try cache.datasets.expireReconcile(of: cacheTag(org.orgID, open, keys))
+      let tag = cacheTag(org.orgID, open, keys)
+      do throws(Failure) {
+        try withCache { (cache) throws(Failure) in try cache.datasets.expireReconcile(of: tag) }
+      } catch {
+        Log.line(.warning, "a reconcile could not be ordered: \(error.code.rawValue)")
       }
       owesPull = true
     }

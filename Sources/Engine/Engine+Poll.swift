@@ -359,7 +359,7 @@ extension Engine {
     for lease in try queue.leases() where lease.holder != holder.bytes {
       consider(min(lease.untilMS - now.wallMS, 5000))
     }
-    if let due = try nextPullMS(open, now) { consider(due) }
+    if let due = nextPullMS(open, now) { consider(due) }
     if let due = try heldDueMS(open, now) { consider(due) }
     return best
   }

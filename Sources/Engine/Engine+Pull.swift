@@ -21,10 +21,13 @@ extension Engine {
     guard let chosen = open.chosen, chosen.active, chosen.orgActive,
       try !queue.has(.sending, of: open.owner)
     else { return nil }
-    if !isFlying(.pull), try contactsDue(open, chosen.orgID, now) {
-      return .contacts(open, try startPull(open, chosen.orgID, now))
+    if !isFlying(.pull), contactsDue(chosen.orgID, now),
+      let pull = try startPull(open, chosen.orgID, now)
+    {
+      return .contacts(open, pull)
     }
-    if pulls.summary, !isFlying(.summary),
+    let isSummaryDue = pulls.summary || isOver(pulls.summaryMS, now)
+    if isSummaryDue, !isFlying(.summary),
       try !queue.isInDoubt(org: orgTag(chosen.orgID, try keys()), of: open.owner)
     {
       return .summary(open, chosen.orgID)
@@ -32,28 +35,37 @@ extension Engine {
     return nil
   }
 
-  private func contactsDue(
-    _ open: OpenSession, _ org: UUID, _ now: Instant
-  ) throws(Failure) -> Bool {
-    if pulls.contacts { return true }
-    if let current = pulls.current, current.org == org { return true }
-    return try nextPullMS(open, now).map { $0 <= 0 } ?? false
+  private func contactsDue(_ org: UUID, _ now: Instant) -> Bool {
+    pulls.contacts || pulls.current?.org == org || isOver(pulls.lastMS, now)
+  }
+
+  private func isOver(_ lastMS: Int64?, _ now: Instant) -> Bool {
+    guard let lastMS else { return false }
+    return now.monotonicMS - lastMS >= configuration.limits.pullIntervalMS
   }
 
   /// When the cache has grown old enough to be asked for again.
-  func nextPullMS(_ open: OpenSession, _ now: Instant) throws(Failure) -> Int64? {
+  func nextPullMS(_ open: OpenSession, _ now: Instant) -> Int64? {
     guard open.choice != nil, let last = pulls.lastMS else { return nil }
-    return last + configuration.limits.pullIntervalMS - now.monotonicMS
+    return min(last, pulls.summaryMS ?? last) + configuration.limits.pullIntervalMS
+      - now.monotonicMS
   }
 
   /// The pull under way, or one that goes on where the last one got to, of whatever process.
   private func startPull(
     _ open: OpenSession, _ org: UUID, _ now: Instant
-  ) throws(Failure) -> ContactsPull {
+  ) throws(Failure) -> ContactsPull? {
     if let current = pulls.current, current.org == org { return current }
     let tag = cacheTag(org, open, try keys())
-    let entry = try withCache { (cache) throws(Failure) in
-      try cache.datasets.read(.contacts, of: tag)
+    let entry: DatasetTable.Entry?
+    do throws(Failure) {
+      entry = try withCache { (cache) throws(Failure) in
+        try cache.datasets.read(.contacts, of: tag)
+      }
+    } catch {
+      // Without a cache there is nothing to be read for; everything else goes on.
+      Log.line(.warning, "the cache cannot be used: \(error.code.rawValue)")
+      return nil
     }
     var cursor: Cursor?
     // Rows that were read with other columns are read again.
@@ -97,11 +109,9 @@ extension Engine {
   private func readFailed(
     _ verdict: RestVerdict, _ reply: Reply, _ now: Instant
   ) throws(Failure) {
-    if verdict == .needsToken { return try refuseToken(reply, now) }
-    stale = true
-    // What fails for reasons of its own must not hold uploads up.
-    let isOfAll = verdict == .transient || verdict == .answered || verdict == .endOfData
-    try backOff(isOfAll ? .rest : .pull, reply, now)
+    if verdict == .needsToken { try refuseToken(reply, now) } else { stale = true }
+    // Whatever it is, uploads find out for themselves: reads must not hold them up.
+    try backOff(.pull, reply, now)
   }
 
   /// One page's work: all of it, and how far it goes, in one transaction. nil when the cache was lost
@@ -113,10 +123,20 @@ extension Engine {
     var step = PullStep(pull)
     let file = try cache()
     guard pulls.current != nil else { return nil }
+    var isLost = false
     do throws(Failure) {
       try file.database.transaction { () throws(Failure) in
-        var entry = try file.datasets.read(.contacts, of: org) ?? DatasetTable.Entry()
-        try body(file, &entry, &step)
+        let known = try file.datasets.read(.contacts, of: org)
+        // Erased meanwhile, by another process perhaps: what the pages before brought is gone.
+        isLost = known == nil && !pull.isAtStart
+        if isLost { return }
+        var entry = known ?? DatasetTable.Entry()
+        if pull.round != 0, pull.round != entry.round {
+          // Another reconcile has begun since: that one sees to the end.
+          step.isDone = true
+        } else {
+          try body(file, &entry, &step)
+        }
         if step.isOver {
           entry.skipped = step.pull.skipped
           entry.problem = step.problem?.rawValue
@@ -125,6 +145,11 @@ extension Engine {
       }
     } catch where error.code == .storageDamaged {
       _ = try replaceCache()
+      return nil
+    }
+    guard !isLost else {
+      pulls.current = nil
+      owesPull = true
       return nil
     }
     return step
@@ -142,6 +167,12 @@ extension Engine {
     let org = cacheTag(sent.org, open, keys)
     let taken = try step(sent, of: org) { (file, entry, step) throws(Failure) in
       step.pull.skipped += Int64(page.skipped)
+      if sent.isAtStart, entry.cursor != nil {
+        // Read with other columns: nothing of it may stay.
+        contactIndex = nil
+        entry.asOfMS = nil
+        _ = try file.contacts.removeAll(of: org)
+      }
       try store(page.rows, of: org, round: entry.round, open, file.contacts, &step.pull)
       switch sent.stage {
       case .changes(let before): try advance(behind: before, page, of: org, open, now, &entry, &step)
@@ -236,8 +267,10 @@ extension Engine {
     let org = cacheTag(sent.org, open, keys)
     let taken = try step(sent, of: org) { (file, entry, step) throws(Failure) in
       step.pull.skipped += Int64(page.skipped)
-      // Another process has begun one since: it sees to the end.
-      guard entry.round == sent.round else {
+      guard page.skipped == 0 else {
+        // Which row is meant is unknown: none may be taken for deleted.
+        entry.reconciled = nil
+        entry.reconciledMS = now.wallMS
         step.isDone = true
         return
       }
@@ -245,7 +278,7 @@ extension Engine {
       for row in page.rows {
         let tag = contactTag(row.id, of: org, keys)
         let isThere = try file.contacts.confirm(
-          row: tag, version: row.updatedAt, round: entry.round)
+          row: tag, version: row.version, round: entry.round)
         if !isThere { missing.append(row.id) }
       }
       if step.pull.isLast(page.rows.isEmpty ? 0 : page.count), missing.isEmpty {
@@ -304,15 +337,17 @@ extension Engine {
   ) throws(Failure) {
     guard let open, open.choice == org else { return }
     let verdict = RestClassification.rest(reply.answer)
-    guard verdict == .answered, let body = reply.body else {
+    let body = reply.body
+    let figures = body?.kind == .array ? body?.elements.first : body
+    guard verdict == .answered, let figures, figures.kind == .object else {
       return try readFailed(verdict, reply, now)
     }
     try succeed(.rest)
     try succeed(.pull)
     guard try meta.int(.uploads) ?? 0 == uploads else { return }
     pulls.summary = false
+    pulls.summaryMS = now.monotonicMS
     let tag = cacheTag(org, open, try keys())
-    let figures = body.kind == .array ? body.elements.first ?? .null : body
     var entry = DatasetTable.Entry()
     entry.asOfMS = now.wallMS
     entry.sealed = try open.vault.seal(

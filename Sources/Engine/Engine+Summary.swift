@@ -21,7 +21,7 @@ struct Figures {
   mutating func add(_ registered: Registered, since: Int64?) {
     if let since, let at = registered.atMS, at < since { return }
     activities += 1
-    minutes = minutes &+ registered.minutes
+    minutes += registered.minutes
   }
 }
 
@@ -31,10 +31,13 @@ struct Registered {
   /// When the visit was.
   let atMS: Int64?
 
-  /// nil for an item that is no activity.
-  init?(_ item: QueueItem) {
-    guard let minutes = item.payload["minutes"]?.int else { return nil }
-    self.minutes = minutes
+  /// More than anybody registers; sums of it stay exact in JSON.
+  private static var mostMinutes: Int64 { 1_000_000 }
+
+  /// nil for an item of a kind that the summary does not count.
+  init?(_ item: QueueItem, _ backend: Backend) {
+    guard item.kind == backend.summaryKind else { return nil }
+    minutes = min(max(0, item.payload["minutes"]?.int ?? 0), Registered.mostMinutes)
     atMS = item.payload["occurred_at"]?.string.flatMap { ISO8601.parse($0) } ?? item.occurredAtMS
   }
 }
@@ -94,7 +97,7 @@ extension Engine {
       let rows = try queue.page(of: open.owner, state: nil, after: after, limit: 500)
       for row in rows where row.state != .parked {
         guard let item = try readItem(row, open.queueKey), item.org == org,
-          let registered = Registered(item)
+          let registered = Registered(item, configuration.backend)
         else { continue }
         result.add(registered, since: since)
       }

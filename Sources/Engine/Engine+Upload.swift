@@ -96,7 +96,7 @@ extension Engine {
       batch.items.append(
         UploadBatch.Item(
           sequence: row.sequence, tag: row.item, id: item.id, attempts: row.attempts,
-          denials: row.denials, isRevised: item.isRevised, registered: Registered(item)))
+          denials: row.denials, isRevised: item.isRevised, registered: Registered(item, configuration.backend)))
       bodies[item.id] = item.row(kind, user: open.userID)
     }
     Ordering.sort(

@@ -34,6 +34,9 @@ public struct Notices: Equatable, Sendable {
   /// Cached data this old is out of date, whatever the network is like.
   public static var oldMS: Int64 { 86_400_000 }
 
+  /// What a clock may be ahead of another.
+  private static var aheadMS: Int64 { 3_600_000 }
+
   public init() {}
 
   /// A decision: of the memberships that it rests on.
@@ -46,7 +49,9 @@ public struct Notices: Equatable, Sendable {
   public init(asOfMS: Int64?, nowMS: Int64, online: Bool, failing: Bool) {
     isOffline = !online
     if let asOfMS {
-      isStale = online && failing || nowMS - asOfMS > Notices.oldMS
+      // One of the future was noted under another clock: how old it is nobody knows.
+      let isOld = nowMS - asOfMS > Notices.oldMS || asOfMS - nowMS > Notices.aheadMS
+      isStale = online && failing || isOld
     } else {
       isEmpty = true
     }

@@ -18,11 +18,11 @@ public struct ContactTable {
       """, .blob(row), .blob(org), .text(version), .int(round), .blob(sealed))
   }
 
-  /// The server has this row in this version; false when the cache does not.
-  public func confirm(row: [UInt8], version: String, round: Int64) throws(Failure) -> Bool {
+  /// The server has this row in this version (nil: in whichever); false when the cache does not.
+  public func confirm(row: [UInt8], version: String?, round: Int64) throws(Failure) -> Bool {
     try database.run(
-      "UPDATE contact SET round = ?3 WHERE row = ?1 AND version = ?2", .blob(row), .text(version),
-      .int(round)) > 0
+      "UPDATE contact SET round = ?3 WHERE row = ?1 AND version = ifnull(?2, version)", .blob(row),
+      Value(version), .int(round)) > 0
   }
 
   public func remove(row: [UInt8]) throws(Failure) -> Bool {
@@ -118,9 +118,12 @@ public struct DatasetTable {
       Value(entry.problem), Value(entry.sealed))
   }
 
-  /// The next pull reconciles.
+  /// The next pull reconciles, from the beginning; one that is under way ends.
   public func expireReconcile(of org: [UInt8]) throws(Failure) {
-    try database.run("UPDATE dataset SET reconciled_ms = NULL WHERE org = ?", .blob(org))
+    try database.run(
+      """
+      UPDATE dataset SET reconciled_ms = NULL, reconciled = NULL, round = round + 1 WHERE org = ?
+      """, .blob(org))
   }
 
   public func removeAll(of org: [UInt8]) throws(Failure) -> Int {

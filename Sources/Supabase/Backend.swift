@@ -14,6 +14,8 @@ public struct Backend {
   /// What is never cached.
   public var withheld: [String]
   public var summaryFunction: String
+  /// The kind of queued items that the summary counts.
+  public var summaryKind: String
 
   public func kind(_ name: String) -> QueueKind? { kinds.first { $0.name == name } }
 
@@ -22,7 +24,7 @@ public struct Backend {
     let memberships = try fields.fields(ifPresent: "memberships", known: ["table"])
     let contacts = try fields.fields(
       ifPresent: "contacts", known: ["table", "columns", "withheld"])
-    let summary = try fields.fields(ifPresent: "summary", known: ["function"])
+    let summary = try fields.fields(ifPresent: "summary", known: ["function", "kind"])
     let columns = try readColumns(contacts)
     return Backend(
       url: try readURL(fields),
@@ -32,7 +34,8 @@ public struct Backend {
       contactsTable: try Identifier.read("table", in: contacts, default: "contacts"),
       contactColumns: columns.cached,
       withheld: columns.withheld,
-      summaryFunction: try Identifier.read("function", in: summary, default: "activity_summary"))
+      summaryFunction: try Identifier.read("function", in: summary, default: "activity_summary"),
+      summaryKind: try Identifier.read("kind", in: summary, default: "activity"))
   }
 
   /// Scheme, host, perhaps a port and a path: requests put the rest behind it.

@@ -68,8 +68,15 @@ public struct ContactsPage {
 
 /// An answer to `RestRequests.contactVersions`.
 public struct VersionsPage {
-  public var rows: [Cursor] = []
+  public struct Row {
+    public var id: UUID
+    /// nil when the server tells none.
+    public var version: String?
+  }
+
+  public var rows: [Row] = []
   public var count = 0
+  /// How many rows name nothing.
   public var skipped: Int { count - rows.count }
 
   /// nil when the answer is not an array.
@@ -77,7 +84,8 @@ public struct VersionsPage {
     guard let body, body.kind == .array else { return nil }
     count = body.count
     for row in body.elements {
-      if let place = Cursor(row) { rows.append(place) }
+      guard let id = row["id"]?.string.flatMap({ UUID($0) }) else { continue }
+      rows.append(Row(id: id, version: row["updated_at"]?.string))
     }
   }
 }

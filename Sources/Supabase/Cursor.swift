@@ -45,13 +45,14 @@ public struct Cursor: Equatable, Sendable {
     return Cursor(updatedAt: ISO8601.format(ms: nowMS), id: Cursor.first)
   }
 
-  /// Whether a page that was asked for behind `cursor` and ends here has come any further. By the
-  /// millisecond: what the texts say beyond it is in the server's hand.
+  /// Whether a page that was asked for behind `cursor` and ends here has come any further.
   public func isBeyond(_ cursor: Cursor) -> Bool {
     guard self != cursor, let mine = ISO8601.parse(updatedAt),
       let its = ISO8601.parse(cursor.updatedAt)
     else { return false }
-    return mine >= its
+    if mine != its { return mine > its }
+    // Finer than a millisecond: by the texts, which one server writes alike.
+    return updatedAt == cursor.updatedAt ? id > cursor.id : updatedAt > cursor.updatedAt
   }
 
   /// Whether text is a moment as the server writes it. It goes back into filters, so nothing else is

@@ -76,8 +76,10 @@ import Testing
 
   @Test("Which versions there are")
   func versions() throws {
-    let page = try #require(VersionsPage(try json("[" + row("") + ",{},7]")))
-    #expect(page.count == 3 && page.skipped == 2)
-    #expect(page.rows.map { $0.id.text } == [idText])
+    let page = try #require(
+      VersionsPage(try json("[" + row("") + #",{},7,{"id":"\#(otherText)","updated_at":null}]"#)))
+    #expect(page.count == 4 && page.skipped == 2)
+    #expect(page.rows.map { $0.id.text } == [idText, otherText])
+    #expect(page.rows.map { $0.version } == ["2026-01-01T00:00:01.5+00:00", nil])
   }
 }

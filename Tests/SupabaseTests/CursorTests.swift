@@ -75,6 +75,9 @@ import Testing
     let other = Cursor(updatedAt: one.updatedAt, id: try uuid(otherText))
     let later = Cursor(updatedAt: "2026-01-01T03:00:11+02:00", id: try uuid(idText))
     #expect(!one.isBeyond(one))
-    #expect(other.isBeyond(one) && later.isBeyond(one) && !one.isBeyond(later))
+    #expect(other.isBeyond(one) != one.isBeyond(other), "one of two ids is behind the other")
+    #expect(later.isBeyond(one) && !one.isBeyond(later))
+    let finer = Cursor(updatedAt: "2026-01-01T00:00:10.500001+00:00", id: try uuid(idText))
+    #expect(finer.isBeyond(one) && !one.isBeyond(finer))
   }
 }

@@ -233,7 +233,8 @@ class ContactsMapping(TypedDict):
 
 
 class BackendSummary(TypedDict):
-    function: str
+    function: NotRequired[str]
+    kind: NotRequired[str]
 
 
 class Backend(TypedDict):
