@@ -92,6 +92,8 @@ struct PullStep {
   var isDone = false
   /// It is given up.
   var problem: PullProblem?
+  /// What was read before had to go.
+  var hasErased = false
 
   init(_ pull: ContactsPull) { self.pull = pull }
 

@@ -279,9 +279,12 @@ extension Engine {
     case .revoke(let job, let refreshing): try revoked(job, refreshing, reply, now)
     case .upload(let batch): try uploaded(batch, isCurrent, reply, now)
     case .readBack(let batch): try confirmed(batch, isCurrent, reply, now)
-    case .contacts(let pull): if isCurrent { try pulled(pull, reply, now) }
+    case .contacts(let pull):
+      guard isCurrent else { return }
+      try reading(reply, now) { () throws(Failure) in try pulled(pull, reply, now) }
     case .summary(let org, let uploads):
-      if isCurrent { try summarised(org, uploads, reply, now) }
+      guard isCurrent else { return }
+      try reading(reply, now) { () throws(Failure) in try summarised(org, uploads, reply, now) }
     case .live(let live): if isCurrent { try fetched(live, reply, now) }
     }
   }

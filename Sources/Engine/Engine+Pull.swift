@@ -105,6 +105,18 @@ extension Engine {
     try readFailed(verdict, reply, now)
   }
 
+  /// Take in what was read. A cache that cannot be written holds nothing else up: the server has it
+  /// all, and it is read again later.
+  func reading(
+    _ reply: Reply, _ now: Instant, _ body: () throws(Failure) -> Void
+  ) throws(Failure) {
+    do throws(Failure) { try body() } catch where error.code.retryable {
+      Log.line(.warning, "what was read could not be stored: \(error.code.rawValue)")
+      stale = true
+      try backOff(.pull, reply, now)
+    }
+  }
+
   /// Nothing could be read; what there is stays.
   private func readFailed(
     _ verdict: RestVerdict, _ reply: Reply, _ now: Instant
@@ -143,6 +155,7 @@ extension Engine {
         }
         try file.datasets.write(.contacts, of: org, entry)
       }
+      if step.hasErased { try file.database.flush() }
     } catch where error.code == .storageDamaged {
       _ = try replaceCache()
       return nil
@@ -171,7 +184,7 @@ extension Engine {
         // Read with other columns: nothing of it may stay.
         contactIndex = nil
         entry.asOfMS = nil
-        _ = try file.contacts.removeAll(of: org)
+        step.hasErased = try file.contacts.removeAll(of: org) > 0
       }
       try store(page.rows, of: org, round: entry.round, open, file.contacts, &step.pull)
       switch sent.stage {

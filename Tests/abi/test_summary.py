@@ -163,3 +163,33 @@ def test_OFF_8_nothing_is_ever_counted_twice(
     assert reply["summary"] is not None
     assert (reply["summary"]["activities"], reply["summary"]["minutes"]) == (registered, minutes)
     assert total(user) == (registered, minutes)
+
+
+def test_OFF_8_only_its_own_kind_is_counted(sign_in: MakeUser) -> None:
+    kinds = {"activity": {"table": "activities"}, "travel": {"table": "t", "columns": ["minutes"]}}
+    user = sign_in(tables={"queue": kinds})
+    user.app.go_offline()
+    at = user.phone.now_ms
+    user.app.queue_add({"kind": "travel", "payload": {"minutes": 50}, "occurred_at_ms": at})
+    user.app.queue_add({"kind": "activity", "payload": {"type": "visit"}, "occurred_at_ms": at})
+    user.app.register(minutes=-5)
+    user.app.register(minutes=2**53)
+    queued = user.app.summary_get()["queued"]
+    assert queued == {"activities": 3, "minutes": 1_000_000}
+
+
+@pytest.mark.parametrize("body", ["[]", "[null]", "[[1]]", "[7]"])
+def test_figures_that_are_none_change_nothing(sign_in: MakeUser, body: str) -> None:
+    user = sign_in()
+    before = user.app.summary_get()["summary"]
+    assert before is not None
+    user.phone.network.alter.append(
+        lambda request, real: (
+            {**real, "body": body}  # type: ignore[typeddict-item]
+            if request["purpose"] == "summary"
+            else real
+        )
+    )
+    user.app.sync_now()
+    user.app.settle()
+    assert user.app.summary_get()["summary"] == before

@@ -1,0 +1,267 @@
+"""A pull of many pages, cut short by whatever can come between: a part is never taken for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from holdfast.transport import Answer
+from holdfast.types import HttpRequest
+
+from conftest import MakePhone, MakeUser, SignedIn
+from support import directory
+from support.phone import App
+from support.town import Organisation, Town
+from test_pull import DAY_S, pull
+
+COUNT = 1_200
+
+
+def fill(town: Town, org: Organisation) -> None:
+    """Contacts whose times lie far apart: no overlap brings a page again by accident."""
+    town.control.sql("alter table contacts disable trigger touch")
+    try:
+        directory.fill(town.control, org.id, COUNT)
+        town.control.sql(
+            "with numbered as (select id, row_number() over () as n from contacts "
+            "where org_id = %s) update contacts set updated_at = now() - interval '2 days' "
+            "+ numbered.n * interval '1 minute' from numbered where numbered.id = contacts.id",
+            org.id,
+        )
+    finally:
+        town.control.sql("alter table contacts enable trigger touch")
+
+
+def total(app: App) -> int:
+    """How many contacts the app knows."""
+    return int(app.contact_search({"query": ""})["total"])
+
+
+def hold(app: App, wanted: Callable[[str], bool]) -> HttpRequest:
+    """Poll and answer, until there is a pull with such a URL; that one is left unanswered."""
+    for _ in range(40):
+        for request in app.poll()["requests"]:
+            if request["purpose"] == "pull" and wanted(request["url"]):
+                return request
+            answer(app, request)
+    raise AssertionError("it was never asked for")
+
+
+def answer(app: App, request: HttpRequest) -> None:
+    """What the server says to a request."""
+    app.complete({"id": request["id"], **app.phone.network(request)})  # type: ignore[typeddict-item]
+
+
+def page(number: int, of: Organisation | None = None) -> Callable[[str], bool]:
+    """Whether it is this page of the changes."""
+    seen = 0
+
+    def wanted(url: str) -> bool:
+        nonlocal seen
+        seen += of is None or of.id in url
+        return seen == number
+
+    return wanted
+
+
+def unlock(user: SignedIn) -> None:
+    """After a restart that asked for a finger."""
+    if user.app.screen["screen"] == "unlock":
+        user.app.touch()
+
+
+@pytest.mark.parametrize("erase", [True, False])
+def test_another_organisation_and_back(phones: MakePhone, town: Town, erase: bool) -> None:
+    first, second = town.organisation(), town.organisation(contacts=3)
+    fill(town, first)
+    phone = phones(policy={"erase_on_switch": erase})
+    app = phone.start()
+    app.sign_in(town.person(first, second))
+    app.org_select({"org_id": first.id})
+    late = hold(app, page(3, first))
+    app.org_select({"org_id": second.id})
+    app.org_select({"org_id": first.id})
+    answer(app, late)
+    app.settle()
+    assert total(app) == COUNT
+
+
+def test_a_membership_that_ends_and_comes_back(phones: MakePhone, town: Town) -> None:
+    first, second = town.organisation(), town.organisation(contacts=3)
+    fill(town, first)
+    person = town.person(first, second)
+    phone = phones()
+    app = phone.start()
+    app.sign_in(person)
+    app.org_select({"org_id": first.id})
+    late = hold(app, page(3, first))
+    for status in ("ended", "active"):
+        town.control.set_membership(person.id, first.id, status=status)
+        app.session_background()
+        app.session_foreground()
+        app.settle()
+    answer(app, late)
+    if app.screen["screen"] != "home":
+        app.org_select({"org_id": first.id})
+    app.settle()
+    assert total(app) == COUNT
+
+
+@pytest.mark.parametrize("how", ["deleted", "noise"])
+def test_a_cache_that_is_lost_between_two_pages(phones: MakePhone, town: Town, how: str) -> None:
+    org = town.organisation()
+    fill(town, org)
+    phone = phones()
+    app = phone.start()
+    pages = 0
+
+    def lose(request: HttpRequest, real: Answer) -> Answer:
+        nonlocal pages
+        pages += request["purpose"] == "pull"
+        if request["purpose"] == "pull" and pages == 2:
+            for path in phone.folder.glob("cache.db*"):
+                if how == "deleted":
+                    path.unlink()
+                else:
+                    path.write_bytes(bytes(range(256)) * (path.stat().st_size // 256))
+        return real
+
+    phone.network.alter.append(lose)
+    app.sign_in(town.person(org))
+    app.settle()
+    assert total(app) == COUNT
+
+
+def test_CAC_2_a_column_that_is_withheld_from_now_on_goes_at_once(
+    sign_in: MakeUser, town: Town
+) -> None:
+    user = sign_in()
+    fill(town, user.org)
+    pull(user, 60)
+    blobs = directory.sealed(user.phone.folder)
+    # When the app's next version withholds a column, and is closed after one page
+    contacts = {"columns": ["name", "municipality"], "withheld": ["relation", "phone"]}
+    user.phone.config["backend"]["contacts"] = contacts
+    user.restart()
+    hold(user.app, page(2))
+    # Then nothing that was read with that column is left
+    assert directory.left_on_disk(user.phone.folder, blobs[:COUNT]) == 0
+    user.restart()
+    user.app.settle()
+    assert total(user.app) == COUNT
+
+
+def test_CAC_1_a_membership_that_changes_during_a_reconcile(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in()
+    fill(town, user.org)
+    pull(user, 60)
+    query = "select id from contacts where org_id = %s order by id limit 1"
+    [first] = town.control.sql(query, user.org.id)
+    user.phone.pass_time(DAY_S)
+    user.app.sync_now()
+    hold(user.app, lambda url: "deleted_at=is.null&id=gt." in url)
+    # Given a change behind the reconcile, that comes with another role
+    town.control.sql("delete from contacts where id = %s", first["id"])
+    town.control.set_membership(user.person.id, user.org.id, role="coordinator")
+    user.restart()
+    unlock(user)
+    user.app.settle()
+    pull(user, 60)
+    assert total(user.app) == COUNT - 1
+
+
+@pytest.mark.parametrize("body", ["[{}]", "[null,1]", '[{"id":null,"updated_at":null}]'])
+def test_a_garbled_list_deletes_nothing(sign_in: MakeUser, body: str) -> None:
+    user = sign_in(contacts=20)
+    pull(user, 60)
+
+    def garble(request: HttpRequest, real: Answer) -> Answer:
+        if request["purpose"] == "pull" and "deleted_at=is.null" in request["url"]:
+            return {**real, "body": body}  # type: ignore[typeddict-item]
+        return real
+
+    user.phone.network.alter.append(garble)
+    [told] = pull(user, DAY_S)
+    assert told["skipped"] > 0
+    assert total(user.app) == 20
+
+
+def test_two_processes_that_reconcile_at_once(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in(policy={"session_window_s": 20 * DAY_S, "reconcile_interval_s": 3600})
+    fill(town, user.org)
+    pull(user, 60)
+    query = "select id from contacts where org_id = %s order by id limit 1"
+    [first] = town.control.sql(query, user.org.id)
+    town.control.sql("alter table contacts disable trigger touch")
+    try:
+        late = "update contacts set updated_at = now() - interval '40 hours' where id = %s"
+        town.control.sql(late, first["id"])
+    finally:
+        town.control.sql("alter table contacts enable trigger touch")
+    user.phone.pass_time(3700)
+    user.app.sync_now()
+    # Given one that fetches what it missed, and another one that begins the next reconcile
+    missing = hold(user.app, lambda url: "id=in." in url)
+    other = App(user.phone, user.phone.config)
+    other.clock_set({"now_ms": user.phone.now_ms, "monotonic_ms": user.phone.monotonic_ms})
+    other.session_resume()
+    other.sync_now()
+    hold(other, lambda url: "deleted_at=is.null" in url)
+    # When the first one is answered, and the other one dies
+    answer(user.app, missing)
+    other.close()
+    user.restart()
+    unlock(user)
+    user.app.settle()
+    pull(user, 1000)
+    # Then nothing was taken for deleted
+    assert total(user.app) == COUNT
+
+
+def test_a_cache_that_cannot_be_opened_holds_nothing_else_up(sign_in: MakeUser, town: Town) -> None:
+    user = sign_in(contacts=3)
+    user.phone.close()
+    for path in user.phone.folder.glob("cache.db*"):
+        path.unlink()
+    (user.phone.folder / "cache.db").mkdir()
+    (user.phone.folder / "cache.db" / "x").write_text("x")
+    app = user.restart()
+    app.register()
+    app.settle_until("sync_completed")
+    assert len(town.activities(user.person)) == 1
+    # The end of the membership is known all the same.
+    town.control.set_membership(user.person.id, user.org.id, status="ended")
+    app.session_background()
+    app.session_foreground()
+    app.settle()
+    assert app.screen["screen"] == "select_org"
+
+
+@pytest.mark.parametrize("purpose", ["pull", "summary"])
+def test_reads_that_fail_hold_no_upload_up(sign_in: MakeUser, town: Town, purpose: str) -> None:
+    user = sign_in(contacts=3)
+    broken: Answer = {
+        "status": 503, "headers": {"content-type": "application/json"},
+        "body": '{"code":"PGRST000","message":"no database"}',
+    }  # fmt: skip
+    user.phone.network.alter.append(
+        lambda request, real: broken if request["purpose"] == purpose else real
+    )
+    for turn in range(1, 6):
+        user.app.sync_now()
+        user.app.settle()
+        user.phone.pass_time(120)
+        user.app.settle()
+        user.app.register()
+        user.app.settle()
+        assert len(town.activities(user.person)) == turn
+
+
+def test_the_summary_is_read_again_as_often_as_the_contacts(sign_in: MakeUser) -> None:
+    user = sign_in(contacts=3)
+    user.phone.network.forget()
+    for _ in range(30):
+        user.phone.pass_time(120)
+        user.app.settle()
+    assert user.phone.network.count("summary") >= 3
+    assert user.phone.network.count("pull") >= 3
