@@ -113,8 +113,7 @@ def test_CAC_1_a_row_committed_far_too_late_comes_with_the_reconcile(
     ids = [town.contact(user.org, name) for name in ("Alva Prøve", "Birk Prøve")]
     pull(user)
     # Given a change with a time of two minutes before the cursor
-    town.control.sql("alter table contacts disable trigger touch")
-    try:
+    with town.times_as_given():
         if change == "new":
             town.control.sql(
                 "insert into contacts (org_id, name, updated_at) "
@@ -129,8 +128,6 @@ def test_CAC_1_a_row_committed_far_too_late_comes_with_the_reconcile(
                 ids[0],
             )
             expected = ["Alva Ny", "Birk Prøve"]
-    finally:
-        town.control.sql("alter table contacts enable trigger touch")
     pull(user, after_s=60)
     assert names(user) != expected
     # When a day has passed
@@ -163,16 +160,13 @@ def test_CAC_1_rows_reappear_when_they_are_visible_again(sign_in: MakeUser, town
     user = sign_in()
     contact = town.contact(user.org, "Borte Prøve")
     pull(user)
-    town.control.sql("alter table contacts disable trigger touch")
-    try:
+    with town.times_as_given():
         elsewhere = town.organisation()
         move = "update contacts set org_id = %s where id = %s"
         town.control.sql(move, elsewhere.id, contact)
         pull(user, after_s=DAY_S)
         assert names(user) == []
         town.control.sql(move, user.org.id, contact)
-    finally:
-        town.control.sql("alter table contacts enable trigger touch")
     pull(user, after_s=DAY_S)
     assert names(user) == ["Borte Prøve"]
 
@@ -200,15 +194,12 @@ def test_the_reconcile_comes_as_often_as_the_policy_says(sign_in: MakeUser, town
 
 def test_a_row_of_the_future_hides_nothing(sign_in: MakeUser, town: Town) -> None:
     user = sign_in()
-    town.control.sql("alter table contacts disable trigger touch")
-    try:
+    with town.times_as_given():
         town.control.sql(
             "insert into contacts (org_id, name, updated_at) values "
             "(%s, 'Fram Prøve', now() + interval '30 years'), (%s, 'Evig Prøve', 'infinity')",
             user.org.id, user.org.id,
         )  # fmt: skip
-    finally:
-        town.control.sql("alter table contacts enable trigger touch")
     [told] = pull(user)
     # The one without a time in our calendar cannot be placed; it is counted.
     assert told["skipped"] > 0
@@ -240,15 +231,12 @@ def test_a_server_that_gives_less_than_asked_is_read_to_the_end(
 
 def test_rows_of_one_and_the_same_time_are_told_apart_by_id(sign_in: MakeUser, town: Town) -> None:
     user = sign_in()
-    town.control.sql("alter table contacts disable trigger touch")
-    try:
+    with town.times_as_given():
         town.control.sql(
             "insert into contacts (org_id, name, updated_at) "
             "select %s, 'Prøve ' || n, '2026-01-01T00:00:00.123456Z' from generate_series(1, 90) n",
             user.org.id,
         )
-    finally:
-        town.control.sql("alter table contacts enable trigger touch")
     town.control.set(max_rows=20)
     pull(user)
     assert directory.cached(user.app) == directory.truth(town.control, user.org.id)

@@ -19,8 +19,7 @@ COUNT = 1_200
 
 def fill(town: Town, org: Organisation) -> None:
     """Contacts whose times lie far apart: no overlap brings a page again by accident."""
-    town.control.sql("alter table contacts disable trigger touch")
-    try:
+    with town.times_as_given():
         directory.fill(town.control, org.id, COUNT)
         town.control.sql(
             "with numbered as (select id, row_number() over () as n from contacts "
@@ -28,8 +27,6 @@ def fill(town: Town, org: Organisation) -> None:
             "+ numbered.n * interval '1 minute' from numbered where numbered.id = contacts.id",
             org.id,
         )
-    finally:
-        town.control.sql("alter table contacts enable trigger touch")
 
 
 def total(app: App) -> int:
@@ -192,12 +189,9 @@ def test_two_processes_that_reconcile_at_once(sign_in: MakeUser, town: Town) -> 
     pull(user, 60)
     query = "select id from contacts where org_id = %s order by id limit 1"
     [first] = town.control.sql(query, user.org.id)
-    town.control.sql("alter table contacts disable trigger touch")
-    try:
+    with town.times_as_given():
         late = "update contacts set updated_at = now() - interval '40 hours' where id = %s"
         town.control.sql(late, first["id"])
-    finally:
-        town.control.sql("alter table contacts enable trigger touch")
     user.phone.pass_time(3700)
     user.app.sync_now()
     # Given one that fetches what it missed, and another one that begins the next reconcile
