@@ -27,8 +27,7 @@ extension Engine {
     if let cacheFile {
       if cacheFile.database.isCurrent { return cacheFile }
       // What is on its way goes on from rows that are not in the new one.
-      pulls.current = nil
-      owesPull = true
+      pullAnew()
     }
     closeCache()
     let folder = configuration.dataFolder
@@ -57,16 +56,14 @@ extension Engine {
     let fresh = try Files.replaceCache(damaged, in: configuration.dataFolder)
     let opened = CacheFile(fresh.database)
     cacheFile = opened
-    pulls.current = nil
-    owesPull = true
+    pullAnew()
     if fresh.isReplaced { try tellRecovered() }
     return opened
   }
 
   private func tellRecovered() throws(Failure) {
     Log.line(.warning, "the cache was lost; it is fetched from the server again")
-    owesPull = true
-    pulls.current = nil
+    pullAnew()
     guard ring.keys != nil else { return }
     try notify(
       [

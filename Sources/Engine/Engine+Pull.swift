@@ -13,6 +13,12 @@ extension Engine {
     }
   }
 
+  /// What a pull under way has brought is gone: begin again.
+  func pullAnew() {
+    pulls.current = nil
+    owesPull = true
+  }
+
   // MARK: When
 
   /// What is to be read next. Only when nothing of the user's is on its way: what somebody just wrote
@@ -161,8 +167,7 @@ extension Engine {
       return nil
     }
     guard !isLost else {
-      pulls.current = nil
-      owesPull = true
+      pullAnew()
       return nil
     }
     return step
