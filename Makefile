@@ -10,6 +10,7 @@
 #   make fuzz     MINUTES=n: libFuzzer over the C API; make sanitize runs the tests under ASan, TSan and valgrind
 #   make soak     SEEDS=n worlds of the simulation on every core; make replay SEED=n (KEEP=, FLAVOUR=) shows one
 #   make disk     every failure of a disk at every point of a day; make test tries a part
+#   make docs     writes the pages and figures that are made from the code and from what was measured
 #   make lint     style and types; make format mends what a tool can mend
 #   make clean    removes what was built; the tests' Python environment, .venv, stays
 
@@ -46,7 +47,7 @@ LINK := -Wl,--version-script=.build/holdfast.map,--gc-sections,-z,nodelete,-z,de
 # What a program that was linked against the build tree looks for when it runs.
 SONAME_LINK = @ln -sf $(@F) $@.$(ABI)
 
-.PHONY: test-fleet test-model help lib bundle wheel deps demo test bench format lint install fresh clean test-swift test-python soak replay test-disk disk
+.PHONY: docs test-fleet test-model help lib bundle wheel deps demo test bench format lint install fresh clean test-swift test-python soak replay test-disk disk
 
 lib: build/lib/libholdfast.so build/lib-runtime/libholdfast.so build/lib/libholdfast_http.so build/include/holdfast.h
 
@@ -214,6 +215,14 @@ bench: deps lib
 	@$(PYTHON) Tests/benchmarks/bench.py
 
 include Tests/sanitizers/sanitizers.mk
+
+# ---- documentation ----
+
+# What is made from the headers, the schema, the rules and the last runs; Tests/docs and Tests/PolicyTests hold it current.
+docs: .venv/stamp
+	@$(PYTHON) docs/reference.py --write
+	@$(PYTHON) docs/figures.py --write
+	@HOLDFAST_WRITE_DOCS=1 $(SWIFT) test --disable-xctest --scratch-path .build-test --filter DecisionsDocumentTests $(QUIET)
 
 # ---- house ----
 

@@ -64,11 +64,11 @@ typedef struct holdfast holdfast;
 #define HOLDFAST_CONFLICT 4  /* the id exists with other content, or a confirmation does not match */
 #define HOLDFAST_KEYSTORE 5  /* the key store did not answer; nothing was changed */
 #define HOLDFAST_STORAGE 6   /* a file could not be read or written; nothing was changed */
-#define HOLDFAST_FULL 7      /* no room: disk, or the queue's limit */
+#define HOLDFAST_FULL 7      /* no room on the disk */
 #define HOLDFAST_BUSY 8      /* another process holds the file, or the call came from a callback */
 #define HOLDFAST_CLOSED 9    /* the handle is closed or never was one */
 #define HOLDFAST_FORKED 10   /* the handle belongs to the parent process */
-#define HOLDFAST_NOMEM 11    /* out of memory */
+#define HOLDFAST_NOMEM 11    /* out of memory, handles or descriptors */
 #define HOLDFAST_INTERNAL 12 /* a defect of this library; please report `error.code` */
 
 /* ---- Key store -------------------------------------------------------------------------------- */
@@ -142,7 +142,7 @@ const char *holdfast_version(void);
  *           development, servers and kiosks. It protects nothing from who can read the folder, and
  *           releases the "biometric" key to anybody.
  * reply     {"version":"...","recovered":bool}: recovered when damaged files were set aside.
- * Errors: config.invalid and its kin (INVALID), storage.* (STORAGE, FULL, BUSY). @since 0.1
+ * Errors: request.* (INVALID), storage.* (STORAGE, FULL, BUSY), handle.too_many (NOMEM). @since 0.1
  */
 int32_t holdfast_open(const char *config, const holdfast_keystore *keystore, holdfast **self,
                       char **reply);

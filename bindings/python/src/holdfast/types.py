@@ -223,6 +223,8 @@ class QueueKind(TypedDict):
 
 
 class BackendMemberships(TypedDict):
+    """The table of who belongs where."""
+
     table: str
 
 
@@ -233,6 +235,8 @@ class ContactsMapping(TypedDict):
 
 
 class BackendSummary(TypedDict):
+    """The function that counts, and the kind of queued items that count on top."""
+
     function: NotRequired[str]
     kind: NotRequired[str]
 
@@ -262,6 +266,8 @@ class RoleRoutes(TypedDict):
 
 
 class Policy(TypedDict):
+    """Bounds that an organisation sets."""
+
     session_window_s: NotRequired[Count]
     background_timeout_s: NotRequired[Count]
     offline_limit_s: NotRequired[Count]
@@ -494,12 +500,16 @@ TransportError: TypeAlias = Literal["offline", "timeout", "tls", "dns", "refused
 
 
 class DecisionEvent(TypedDict):
+    """Show another screen. Comes once; a newer decision withdraws it."""
+
     seq: Count
     type: Literal["decision"]
     decision: Decision
 
 
 class SyncProgressEvent(TypedDict):
+    """How far sending has come, at most every 200 ms. Comes once."""
+
     seq: Count
     type: Literal["sync_progress"]
     sent: Count
@@ -508,6 +518,8 @@ class SyncProgressEvent(TypedDict):
 
 
 class SyncCompletedEvent(TypedDict):
+    """Nothing of this user's can be sent any more: what was sent, parked, and still waits. Comes until acknowledged."""
+
     seq: Count
     type: Literal["sync_completed"]
     sent: Count
@@ -518,6 +530,8 @@ class SyncCompletedEvent(TypedDict):
 
 
 class ItemParkedEvent(TypedDict):
+    """An item needs its user. `field` is the column, where the server named one. Comes until acknowledged."""
+
     seq: Count
     type: Literal["item_parked"]
     id: Uuid
@@ -526,18 +540,24 @@ class ItemParkedEvent(TypedDict):
 
 
 class SessionEndedEvent(TypedDict):
+    """The server has proved the end: `reason` is refresh_token_not_found, refresh_token_already_used, session_not_found, session_expired, user_banned, user_not_found, invalid_grant or session_corrupt. Comes until acknowledged."""
+
     seq: Count
     type: Literal["session_ended"]
     reason: Code
 
 
 class OrgAccessChangedEvent(TypedDict):
+    """The chosen organisation lets the user in no longer, or with a role that this app does not know. Comes until acknowledged."""
+
     seq: Count
     type: Literal["org_access_changed"]
     reason: Literal["membership_revoked", "org_disabled", "role_unknown"]
 
 
 class StorageRecoveredEvent(TypedDict):
+    """A damaged file was set aside as `file`: items carried over, items that could not be read, and whether the session came along. Comes until acknowledged."""
+
     seq: Count
     type: Literal["storage_recovered"]
     file: str
@@ -548,6 +568,8 @@ class StorageRecoveredEvent(TypedDict):
 
 
 class ContactEvent(TypedDict):
+    """What contact_get with `live` asked for; `contact` is null when it is gone or could not be had, and `message` says so. Comes once."""
+
     seq: Count
     type: Literal["contact"]
     request: Count
@@ -562,6 +584,8 @@ PullProblem: TypeAlias = Literal["loop"]
 
 
 class PullCompletedEvent(TypedDict):
+    """Contacts or figures were read: rows that came, went and were skipped, and why a pull was given up. Comes once."""
+
     seq: Count
     type: Literal["pull_completed"]
     dataset: Dataset

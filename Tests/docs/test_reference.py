@@ -1,0 +1,90 @@
+"""docs/reference.md is what the headers, the schema and the core say, and leaves nothing out."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from pages import ROOT, anchors
+
+TEXT = (ROOT / "docs/reference.md").read_text("utf-8")
+SCHEMA = json.loads((ROOT / "include/holdfast.schema.json").read_text("utf-8"))
+DEFINITIONS = SCHEMA["$defs"]
+HEADERS = ["include/holdfast.h", "Sources/HoldfastHTTP/include/holdfast_http.h"]
+
+
+def test_the_reference_is_current() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "docs/reference.py"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_function_has_its_section() -> None:
+    headings = anchors(TEXT)
+    for header in HEADERS:
+        text = re.sub(r"/\*.*?\*/", "", (ROOT / header).read_text("utf-8"), flags=re.DOTALL)
+        names = re.findall(r"\b(holdfast_\w+)\s*\((?!\s*\*)[^;{]*\)\s*;", text)
+        assert len(names) >= 5
+        assert set(names) - headings == set()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ErrorCode",
+        "EventType",
+        "BannerCode",
+        "DecisionReason",
+        "ExplainCode",
+        "Screen",
+        "Outcome",
+        "Purpose",
+        "ItemState",
+    ],
+)
+def test_every_word_of_the_schema_stands_in_it(name: str) -> None:
+    missing = [word for word in DEFINITIONS[name]["enum"] if f"`{word}`" not in TEXT]
+    assert missing == []
+
+
+def test_every_error_is_explained() -> None:
+    assert set(SCHEMA["x-errors"]) == set(DEFINITIONS["ErrorCode"]["enum"])
+    for code in SCHEMA["x-errors"]:
+        assert re.search(
+            rf"^\| `{re.escape(code)}` \| [A-Z_]+ \| (yes)? \| .+ \|$", TEXT, flags=re.MULTILINE
+        ), code
+
+
+def test_every_setting_is_explained() -> None:
+    for name in ("Config", "Policy", "ContactsMapping", "AuthMethodConfig", "RoleRoutes"):
+        for key, field in DEFINITIONS[name]["properties"].items():
+            shape = DEFINITIONS.get(field.get("$ref", "").rsplit("/", 1)[-1], {})
+            said = {"description", "default", "enum"} & (field.keys() | shape.keys())
+            assert said, f"{name}.{key}"
+
+
+def test_the_defaults_of_the_policy_are_the_core_s() -> None:
+    swift = (ROOT / "Sources/Engine/Configuration.swift").read_text("utf-8")
+    limits = swift.split("public struct Limits", 1)[1].split("\n}", 1)[0]
+    found = dict(re.findall(r"public var (\w+)(?:: \w+)? = ([\w.]+)", limits))
+    for key, field in DEFINITIONS["Policy"]["properties"].items():
+        stem = re.sub(r"_(s|ms)$", "", key)
+        first, *rest = stem.split("_")
+        name = first + "".join(word.capitalize() for word in rest)
+        value = found.pop(name + "MS" if key != stem else name).lstrip(".").replace("_", "")
+        expected = field["default"] * 1000 if key.endswith("_s") else field["default"]
+        assert value == str(expected).lower(), key
+    assert found == {}
+
+
+def test_every_reason_of_an_end_is_named() -> None:
+    swift = (ROOT / "Sources/Policy/AuthClassification.swift").read_text("utf-8")
+    cases = swift.split("enum EndReason", 1)[1].split("\n}", 1)[0]
+    reasons = set(re.findall(r'case \w+ = "(\w+)"', cases))
+    assert len(reasons) == 7
+    about = DEFINITIONS["SessionEndedEvent"]["description"]
+    assert {reason for reason in reasons if reason not in about} == set()

@@ -1,0 +1,304 @@
+"""Writes reference.md from the headers, the schema and the words of the core.
+
+`make docs` runs it; without `--write` it only says whether the page is current.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+HEADER = ROOT / "include/holdfast.h"
+DRIVER = ROOT / "Sources/HoldfastHTTP/include/holdfast_http.h"
+SCHEMA = ROOT / "include/holdfast.schema.json"
+ERRORS = ROOT / "Sources/Base/ErrorCode.swift"
+WORDS = ROOT / "Sources/Policy/Word.swift"
+ENGLISH = ROOT / "Sources/Policy/WordsEnglish.swift"
+PAGE = ROOT / "docs/reference.md"
+
+Schema = dict[str, Any]
+
+HEAD = """# Reference
+
+Made from [`holdfast.h`](../include/holdfast.h), [`holdfast.schema.json`](../include/holdfast.schema.json) and the core's
+own lists by [`reference.py`](reference.py): do not edit; `make docs` writes it anew, and a test fails when it is not current. How to
+read it, threads and ownership: [conventions.md](conventions.md).
+
+[Functions](#functions) · [Driver](#driver) · [Configuration](#configuration) · [Status and errors](#status-and-errors) ·
+[Key store](#key-store) · [Events](#events) · [Shapes](#shapes) · [Words](#words)
+"""
+
+
+# ---- the headers ----
+
+
+def comment(text: str) -> str:
+    """The words of a C comment."""
+    lines = [re.sub(r"^\s*(/\*|\*/|\*)? ?", "", line) for line in text.splitlines()]
+    return "\n".join(lines).replace("*/", "").strip()
+
+
+def functions(header: Path) -> list[tuple[str, str, str]]:
+    """Name, declaration and manual of each function, in the order of the header."""
+    form = r"(/\*(?:(?!\*/).)*\*/)\n((?:typedef [^\n]+\n)?[\w *]+?\b(holdfast_\w+)\([^;{}]*\);)"
+    found = []
+    for text, declaration, name in re.findall(form, header.read_text("utf-8"), flags=re.DOTALL):
+        found.append((name, declaration.strip(), comment(text)))
+    return found
+
+
+def first_sentence(text: str) -> str:
+    text = re.sub(r" \([^)]*\)", "", text)
+    return re.split(r"[.:] ", text.replace("\n", " "), maxsplit=1)[0].rstrip(".") + "."
+
+
+def constants(prefix: str) -> list[tuple[str, str, str]]:
+    """Name, number and comment of the header's constants."""
+    form = rf"#define ({prefix}\w+) (\d+)(?: +/\* (.*?) \*/)?"
+    return re.findall(form, HEADER.read_text("utf-8"))
+
+
+# ---- the core's lists ----
+
+
+def swift_words(path: Path) -> dict[str, str]:
+    """Case and raw value of an enumeration's cases, one a line."""
+    found = re.findall(r'^  case (\w+)(?: = "([\w.]+)")?$', path.read_text("utf-8"), flags=re.MULTILINE)
+    return {case: raw or case for case, raw in found}
+
+
+def error_lists() -> tuple[dict[str, str], set[str]]:
+    """Code to status class, and the codes that may be tried again."""
+    text = ERRORS.read_text("utf-8")
+    raw = swift_words(ERRORS)
+    classes: dict[str, str] = {}
+    body, again = text.split("public var status: Status", 1)[1].split("public var retryable", 1)
+    for cases, name in re.findall(r"case ([^:]+):\s+return \.(\w+)", body):
+        for case in re.findall(r"\.(\w+)", cases):
+            classes[raw[case]] = name
+    named = {"notFound": "NOT_FOUND", "noMemory": "NOMEM", "internalDefect": "INTERNAL"}
+    classes = {code: named.get(name, name.upper()) for code, name in classes.items()}
+    again = again.split("return true", 1)[0]
+    return classes, {raw[case] for case in re.findall(r"\.(\w+)", again)}
+
+
+def english() -> dict[str, str]:
+    """What is said, by case."""
+    text = ENGLISH.read_text("utf-8")
+    said: dict[str, str] = {}
+    for case, block, line in re.findall(
+        r'case \.(\w+):\s+(?:"""\n(.*?)\n\s+"""|"((?:[^"\\]|\\.)*)")', text, flags=re.DOTALL
+    ):
+        said[case] = line or re.sub(r"\s+", " ", block.replace("\\\n", "")).strip()
+    return said
+
+
+def word_groups() -> list[tuple[str, list[str]]]:
+    """The cases of `Word` under the comment that stands above them."""
+    groups: list[tuple[str, list[str]]] = []
+    body = WORDS.read_text("utf-8").split("public enum Word", 1)[1].split("/// The compiler", 1)[0]
+    for line in body.splitlines():
+        if match := re.match(r"  // (.*?)\.?$", line):
+            groups.append((match[1], []))
+        elif match := re.match(r"  case (\w+)", line):
+            groups[-1][1].append(match[1])
+    return groups
+
+
+# ---- the schema ----
+
+
+class Shapes:
+    """The schema's definitions as tables."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.definitions: Schema = schema["$defs"]
+        self.operations: Schema = schema["x-operations"]
+
+    def used_by(self, name: str) -> list[str]:
+        """The functions that take or give it."""
+        reference = {"$ref": f"#/$defs/{name}"}
+        return [
+            operation
+            for operation, shape in self.operations.items()
+            if reference in (shape["request"], shape["reply"])
+        ]
+
+    def is_own(self, name: str) -> bool:
+        """Whether it is described with its one function."""
+        return name.endswith(("Request", "Reply")) and len(self.used_by(name)) == 1
+
+    def type(self, schema: Schema) -> str:
+        """What a value may be, in a table's cell."""
+        text = self.plain(schema)
+        bounds = [schema[key] for key in ("minimum", "maximum") if key in schema]
+        if bounds and "$ref" not in schema:
+            text += f" {schema.get('minimum', '')}…{schema.get('maximum', '')}"
+        elif "$ref" in schema and bounds:
+            text += f", {schema.get('minimum', 0)}…{schema['maximum']}"
+        return text
+
+    def plain(self, schema: Schema) -> str:
+        if "$ref" in schema:
+            name = schema["$ref"].rsplit("/", 1)[1]
+            return f"[{name}](#{name.lower()})"
+        if "const" in schema:
+            return f"`{json.dumps(schema['const'])}`"
+        if "enum" in schema:
+            return ", ".join(f"`{value}`" for value in schema["enum"])
+        for several in ("anyOf", "oneOf"):
+            if several in schema:
+                return " or ".join(self.plain(one) for one in schema[several])
+        kind = schema.get("type", "any")
+        if isinstance(kind, list):
+            return " or ".join(kind)
+        if kind == "array":
+            return "array of " + self.plain(schema.get("items", {}))
+        if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
+            return "object of " + self.plain(schema["additionalProperties"])
+        return str(kind)
+
+    def rows(self, schema: Schema, path: str = "") -> list[str]:
+        """One row for each field, those of inner objects below it."""
+        rows: list[str] = []
+        required = schema.get("required", ())
+        for name, field in schema.get("properties", {}).items():
+            about = field.get("description", "")
+            if "default" in field:
+                value = json.dumps(field["default"], ensure_ascii=False)
+                about = f"{about} Default: `{value}`.".strip()
+            must = "yes" if name in required else ""
+            rows.append(f"| `{path}{name}` | {self.type(field)} | {must} | {about} |")
+            if "properties" in field:
+                rows += self.rows(field, f"{path}{name}.")
+        return rows
+
+    def table(self, schema: Schema) -> str:
+        """A definition: an object's fields, alternatives, or what kind of value it is."""
+        if "oneOf" in schema:
+            parts = []
+            for one in schema["oneOf"]:
+                if "$ref" in one:
+                    parts.append(f"Or {self.plain(one)}.\n")
+                else:
+                    parts.append(f"**{one['title']}**\n\n{self.table(one)}")
+            return "\n".join(parts)
+        rows = self.rows(schema)
+        if not rows:
+            if schema.get("type") == "object":
+                return "No fields.\n" if schema.get("additionalProperties") is False else "An object.\n"
+            pattern = f", `{schema['pattern']}`" if "pattern" in schema else ""
+            return f"{self.type(schema)}{pattern}\n"
+        return "| field | type | required | |\n|---|---|---|---|\n" + "\n".join(rows) + "\n"
+
+    def described(self, name: str, level: str = "###") -> str:
+        schema = self.definitions[name]
+        about = schema.get("description", "")
+        return f"{level} {name}\n\n" + (f"{about}\n\n" if about else "") + self.table(schema)
+
+
+def function_section(name: str, declaration: str, manual: str, shapes: Shapes) -> str:
+    parts = [f"### {name}\n", "```c", declaration, "```\n", "```text", manual, "```\n"]
+    operation = shapes.operations.get(name.removeprefix("holdfast_"))
+    for side in ("request", "reply") if operation else ():
+        shape = operation[side]["$ref"].rsplit("/", 1)[1]
+        if shape == "Empty":
+            continue
+        if shapes.is_own(shape):
+            parts.append(f"{side.capitalize()}:\n\n{shapes.table(shapes.definitions[shape])}")
+        else:
+            parts.append(f"{side.capitalize()}: [{shape}](#{shape.lower()})\n")
+    return "\n".join(parts)
+
+
+def page() -> str:
+    schema = json.loads(SCHEMA.read_text("utf-8"))
+    shapes = Shapes(schema)
+    parts = [HEAD, "## Functions\n", "| function | |", "|---|---|"]
+    header = functions(HEADER)
+    for name, _, manual in header:
+        operation = schema["x-operations"].get(name.removeprefix("holdfast_"))
+        about = operation["description"] if operation else first_sentence(manual)
+        parts.append(f"| [`{name}`](#{name}) | {about} |")
+    parts.append("")
+    parts += [function_section(*function, shapes) for function in header]
+
+    parts.append(
+        "## Driver\n\n`holdfast_http.h`: the network for a host that has none of its own, over libcurl.\n"
+    )
+    parts += [function_section(*function, shapes) for function in functions(DRIVER)]
+
+    parts.append("## Configuration\n\nWhat `holdfast_open` takes.\n")
+    settings = [
+        "Config",
+        "Backend",
+        "QueueKind",
+        "ContactsMapping",
+        "AuthMethodConfig",
+        "RoleRoutes",
+        "Policy",
+        "BuiltInKeyStore",
+    ]
+    parts += [shapes.described(name) for name in settings]
+
+    classes, again = error_lists()
+    parts += ["## Status and errors\n", "| status | | |", "|---|---|---|"]
+    for name, number, about in constants("HOLDFAST_(?!KEY_|PROTECT_|H$)"):
+        parts.append(f"| `{name}` | {number} | {about} |")
+    parts += ["", "| code | status | retryable | what it says, what to do |", "|---|---|---|---|"]
+    for code, about in schema["x-errors"].items():
+        parts.append(f"| `{code}` | {classes[code]} | {'yes' if code in again else ''} | {about} |")
+    parts += ["", shapes.described("ErrorReply"), shapes.described("Error")]
+
+    parts += [
+        "## Key store\n",
+        "What a key store answers, and the protection that it is asked for: [platforms.md](platforms.md) maps them.\n",
+    ]
+    parts += ["| | | |", "|---|---|---|"]
+    parts += [
+        f"| `{name}` | {number} | {about} |" for name, number, about in constants("HOLDFAST_(?:KEY|PROTECT)_")
+    ]
+
+    parts.append("\n## Events\n")
+    events = [one["$ref"].rsplit("/", 1)[1] for one in schema["$defs"]["Event"]["oneOf"]]
+    for name in events:
+        definition = schema["$defs"][name]
+        word = definition["properties"]["type"]["const"]
+        parts.append(f"### {name}\n\n`{word}`. {definition['description']}\n\n{shapes.table(definition)}")
+
+    parts.append("## Shapes\n")
+    done = {*settings, *events, "ErrorReply", "Error", "Empty"}
+    for name in schema["$defs"]:
+        if name not in done and not shapes.is_own(name):
+            parts.append(shapes.described(name))
+
+    parts.append("## Words\n")
+    parts.append(
+        "Every `code` that comes with a `text`, and the text in English; Bokmål and Nynorsk have the same codes.\n"
+        "The `message` of a decision is null for `active`, `unlocked`, `chosen` and `switched`.\n"
+    )
+    raw, said = swift_words(WORDS), english()
+    for title, cases in word_groups():
+        parts += [f"### {title}\n", "| code | text |", "|---|---|"]
+        parts += [f"| `{raw[case]}` | {said[case]} |" for case in cases]
+        parts.append("")
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def main() -> int:
+    text = page()
+    if "--write" in sys.argv[1:]:
+        PAGE.write_text(text, "utf-8")
+        return 0
+    if PAGE.exists() and PAGE.read_text("utf-8") == text:
+        return 0
+    print("docs/reference.md is not current: make docs", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
