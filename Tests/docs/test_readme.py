@@ -3,41 +3,23 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "examples" / "backend")]
-
 from local_supabase import LocalSupabase
+from pages import ROOT
+from pages import block as block_of
 
 
 def example(language: str, backend: LocalSupabase) -> str:
     """The README's one block in a language, with a real project in place of the made-up one."""
-    text = (ROOT / "README.md").read_text("utf-8")
-    blocks = re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 1
-    block = blocks[0].replace("https://PROJECT.supabase.co", backend.url)
+    block = block_of("README.md", language).replace("https://PROJECT.supabase.co", backend.url)
     assert "KEY" in block
-    return block.replace('"KEY\\"', f'"{backend.anon_key}\\"').replace(
-        '"KEY"', f'"{backend.anon_key}"'
-    )
+    return block.replace('"KEY\\"', f'"{backend.anon_key}\\"').replace('"KEY"', f'"{backend.anon_key}"')
 
 
-@pytest.fixture(scope="module")
-def backend() -> Iterator[LocalSupabase]:
-    with LocalSupabase(demo=True) as running:
-        yield running
-
-
-def test_the_c_example_compiles_without_warnings_and_resumes(
-    backend: LocalSupabase, tmp_path: Path
-) -> None:
+def test_the_c_example_compiles_without_warnings_and_resumes(backend: LocalSupabase, tmp_path: Path) -> None:
     source = tmp_path / "example.c"
     source.write_text(example("c", backend), "utf-8")
     build = ROOT / "build"
