@@ -110,7 +110,7 @@ def test_two_bodies_swapped_are_both_refused(sign_in: MakeUser, town: Town) -> N
 
 
 def test_an_older_body_of_the_same_row_is_taken_for_the_row(sign_in: MakeUser, town: Town) -> None:
-    """What sealing does not detect (docs/storage.md): the past of a row is authentic too."""
+    """What sealing does not detect (docs/security.md): the past of a row is authentic too."""
     # Given an item that was edited, and its body of before put back
     user = sign_in()
     user.app.go_offline()

@@ -1,4 +1,4 @@
-"""Somebody who has the data files and some of the keys, and knows the format (docs/storage.md)."""
+"""Somebody who has the data files and some of the keys, and knows the format (docs/security.md)."""
 
 from __future__ import annotations
 
