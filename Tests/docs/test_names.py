@@ -1,0 +1,49 @@
+"""The tests and files that a page names are there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from pages import ROOT, pages, prose
+
+DOCS = [page for page in pages() if page.parent == ROOT / "docs" or page.name == "README.md"]
+
+
+def known() -> set[str]:
+    """The names of all tests in Python, and of the files that hold tests."""
+    found = set()
+    for folder in ("Tests", "bindings"):
+        for file in (ROOT / folder).glob("**/*.py"):
+            found |= {file.name, *re.findall(r"^def (test_\w+)", file.read_text("utf-8"), flags=re.MULTILINE)}
+            found |= set(re.findall(r"^async def (test_\w+)", file.read_text("utf-8"), flags=re.MULTILINE))
+        found |= {file.name for file in (ROOT / folder).glob("**/*.swift")}
+    return found
+
+
+ALL = known()
+
+
+def missing(text: str, folder: Path = ROOT) -> list[str]:
+    """The names of tests and paths in a page's text that lead to nothing."""
+    found = []
+    for name in re.findall(r"`(\w*(?:test_|Tests)[\w.]*…?)`", prose(text)):
+        if not (name in ALL or name.endswith("…") and any(one.startswith(name[:-1]) for one in ALL)):
+            found.append(name)
+    for path in re.findall(
+        r"`((?:Tests|Sources|docs|examples|bindings|include|\.ci)/[\w./+-]*)`", prose(text)
+    ):
+        if not ((ROOT / path).exists() or (folder / path).exists()):
+            found.append(path)
+    return found
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_a_page_names_is_there(page) -> None:
+    assert missing(page.read_text("utf-8"), page.parent) == []
+
+
+def test_a_name_that_leads_to_nothing_is_found() -> None:
+    text = "`test_links.py` `test_QUE_1_…` `test_nothing_of_the_kind` `Tests/docs/pages.py` `Tests/none`"
+    assert missing(text) == ["test_nothing_of_the_kind", "Tests/none"]
