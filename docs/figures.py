@@ -42,7 +42,7 @@ def measure() -> dict[str, int]:
 
 
 def size_rows(sizes: dict[str, int]) -> list[str]:
-    return [f"| {LIBRARIES[library]} | {size / 1000:,.0f} kB |" for library, size in sizes.items()]
+    return [f"| {LIBRARIES[library]} | {size:,} bytes |" for library, size in sizes.items()]
 
 
 def bench_rows() -> list[str]:
@@ -53,11 +53,13 @@ def bench_rows() -> list[str]:
     for figure in measured["figures"]:
         floor, ratio = figure.get("floor", ""), figure.get("ratio", "")
         rows.append(f"| {figure['name']} | {figure['value']} | {floor} | {ratio} |")
+    if (ROOT / "docs/benchmarks.md").exists():
+        rows += ["", "How they are taken: [benchmarks.md](docs/benchmarks.md)."]
     return rows
 
 
 def reliability_rows() -> list[str]:
-    table = re.findall(r"^\| (.+?) \| ([\d,]+) \| (\w+) \|", RELIABILITY.read_text("utf-8"), flags=re.M)
+    table = re.findall(r"^\| (.+?) \| ([\d,]+) \| (\w+) \|", RELIABILITY.read_text("utf-8"), flags=re.MULTILINE)
     rows = ["", "| what tries to break it | tries | survived |", "|---|---|---|"]
     for what, count, survived in table:
         plain = re.sub(r" \([^()]*`[^()]*\)", "", what)
