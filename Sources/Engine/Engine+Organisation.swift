@@ -31,7 +31,7 @@ extension Engine {
       throw Failure(.orgDisabled, "the organisation is disabled", field: "/org_id")
     }
     guard configuration.routes(for: membership.role) != nil else {
-      throw Failure(.orgUnknownRole, "the role in it has no routes", field: "/org_id")
+      throw Failure(.orgUnknownRole, "the role is not in \"routes\"", field: "/org_id")
     }
     let reason: Reason =
       open.choice == nil ? .chosen : open.choice == id ? .active : .switched

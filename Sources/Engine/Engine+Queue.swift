@@ -303,10 +303,10 @@ extension Engine {
     return try main.transaction { () throws(Failure) in
       let row = try findIdle(fields, open)
       guard var item = try readItem(row, open.queueKey) else {
-        throw Failure(.storageDamaged, "an item does not open")
+        throw Failure(.storageDamaged, "unreadable; cancel it")
       }
       guard let kind = configuration.backend.kind(item.kind) else {
-        throw Failure(.queueUnknownKind, "the item's kind is not configured", field: "/id")
+        throw Failure(.queueUnknownKind, "its kind is not in backend.queue", field: "/id")
       }
       if row.attempts > 0 { item.isRevised = true }
       item.payload = try readPayload(fields, kind, item.id, item.org, open)

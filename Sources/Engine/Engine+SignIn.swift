@@ -174,7 +174,7 @@ extension Engine {
         let verifier = try json["verifier"].map({ (value) throws(Failure) in
           try SecretBytes.text(of: value)
         }) ?? nil
-      else { throw Failure(.storageDamaged, "the sign-in's record does not open") }
+      else { throw Failure(.storageDamaged, "unreadable; begin anew") }
       return verifier
     }
   }

@@ -21,7 +21,7 @@ public func holdfast_open(
   platform_memory_begin()
   do throws(Failure) {
     guard let self else {
-      throw Failure(.requestMissingField, "there is nowhere to put the handle", field: "/self")
+      throw Failure(.requestMissingField, "self must not be NULL", field: "/self")
     }
     let engine = try Engine(
       try Configuration.read(try Boundary.read(config)), keyStore: try keyStore(keystore))

@@ -10,7 +10,7 @@ public struct Migrations {
     try database.transaction { () throws(Failure) in
       let have = try version(of: database)
       guard have <= Int64(steps.count) else {
-        throw Failure(.storageNewer, "the data was written by a newer version of this library")
+        throw Failure(.storageNewer, "written by a newer version of this library; update it")
       }
       for step in steps[Int(have)...] { try database.execute(step.description) }
       try database.execute("PRAGMA user_version=\(steps.count)")

@@ -45,7 +45,7 @@ public struct AuthMethod {
     let known = standard.first { $0.id == id }
     let provider = try fields.string(ifPresent: "provider", maximum: 128) ?? id
     guard VisibleASCII.fills(provider.utf8) else {
-      throw fields.invalid("provider", "only visible ASCII characters are expected")
+      throw fields.invalid("provider", "visible ASCII characters are expected")
     }
     return AuthMethod(
       id: id, provider: provider,

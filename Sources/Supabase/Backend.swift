@@ -94,7 +94,7 @@ public struct Backend {
   private static func readKey(_ fields: Fields) throws(Failure) -> String {
     let key = try fields.string("api_key")
     guard VisibleASCII.fills(key.utf8) else {
-      throw fields.invalid("api_key", "only visible ASCII characters are expected")
+      throw fields.invalid("api_key", "visible ASCII characters are expected")
     }
     return key
   }

@@ -62,7 +62,7 @@ public struct TokenReply {
       throw invalid(field, "the token is not this user's")
     }
     guard whole(claims["exp"], in: instants) != nil else {
-      throw invalid(field, "the token does not say when it ends")
+      throw invalid(field, "the token has no \"exp\"")
     }
     return claims
   }

@@ -102,7 +102,7 @@ struct DecisionsDocument {
       Which screen is shown, why, and what is done about it. This page is made from the code \
       (`Sources/Policy/SessionPolicy.swift`) by `Tests/PolicyTests`, which also holds the code \
       against it in all \(DecisionsDocument.grouped(codes.count)) situations; they have \(Set(codes).count) different answers. \
-      To write it anew: `HOLDFAST_WRITE_DOCS=1 swift test --filter DecisionsDocumentTests`.
+      To write it anew: `make docs`.
 
       A dot means that the value makes no difference. The columns are the axes of `Situation`.
 

@@ -18,7 +18,7 @@ import Testing
       try made.write(to: file, atomically: true, encoding: .utf8)
     }
     let stored = try String(contentsOf: file, encoding: .utf8)
-    #expect(stored == made, "write it anew with HOLDFAST_WRITE_DOCS=1")
+    #expect(stored == made, "write it anew: make docs")
   }
 
   @Test("The document is short enough to be read")

@@ -19,7 +19,7 @@ static void usage(FILE *out) {
 static bool choose_keystore(const char *name, setting *where) {
   where->secret_service = strcmp(name, "secret-service") == 0;
   if (!where->secret_service && strcmp(name, "file") != 0) {
-    fprintf(stderr, "--keystore %s: there is file and secret-service\n", name);
+    fprintf(stderr, "--keystore %s: unknown; use file or secret-service\n", name);
     return false;
   }
   if (where->secret_service && !secret_service_built()) {

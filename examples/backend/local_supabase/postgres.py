@@ -35,7 +35,7 @@ def find_binaries() -> pathlib.Path:
     for folder in folders:
         if (folder / "initdb").exists() and (folder / "postgres").exists():
             return folder
-    raise PostgresFailed("initdb and postgres were not found in /usr/lib/postgresql or in PATH")
+    raise PostgresFailed("no initdb and postgres in /usr/lib/postgresql or PATH: install PostgreSQL")
 
 
 def unprivileged_user() -> pwd.struct_passwd | None:
@@ -163,7 +163,7 @@ class Postgres:
         cache = pathlib.Path(tempfile.gettempdir()) / f"local-supabase-templates-{os.geteuid()}"
         cache.mkdir(mode=0o711, exist_ok=True)
         if cache.stat().st_uid != os.geteuid():
-            raise PostgresFailed(f"{cache} belongs to another user")
+            raise PostgresFailed(f"{cache} belongs to another user: remove it, or set TMPDIR")
         template = cache / f"{name}-{TEMPLATE_FORMAT}"
         if template.exists():
             return template
