@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from holdfast import Holdfast, Runner
+from holdfast.errors import HoldfastError
 from holdfast.types import Event
 
 REQUEST = {"id": 1, "purpose": "pull", "url": "http://x"}
@@ -80,3 +81,21 @@ def test_the_thread_works_until_stopped() -> None:
     polls = len(app.asked)
     time.sleep(0.05)
     assert len(app.asked) == polls
+
+
+def test_a_wait_that_fails_for_a_while_does_not_end_the_thread() -> None:
+    class Failing(Scripted):
+        failures = 2
+
+        def wait(self, timeout_ms: int) -> bool:
+            if self.failures:
+                self.failures -= 1
+                raise HoldfastError.of(6, None)
+            return super().wait(timeout_ms)
+
+    app = Failing([{}, {}, {"requests": [REQUEST]}])
+    with runner_for(app, lambda _: None):
+        deadline = time.monotonic() + 5
+        while not app.completed and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert (app.completed, app.failures) == ([{"id": 1, "status": 204}], 0)

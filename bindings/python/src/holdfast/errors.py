@@ -8,10 +8,17 @@ OK = 0
 
 #: What the library would have said had it given a reply.
 WITHOUT_REPLY = {
+    5: ("keystore.failed", "the key store did not answer"),
+    6: ("storage.failed", "a file could not be read"),
+    7: ("storage.full", "the disk is full"),
+    8: ("storage.busy", "another process is writing"),
     9: ("handle.closed", "the handle is closed"),
     10: ("handle.forked", "the handle belongs to the parent process"),
     11: ("memory.exhausted", "out of memory"),
 }
+
+#: The classes of failures that may pass.
+PASSING = {5, 6, 7, 8, 11}
 
 
 class HoldfastError(Exception):
@@ -56,7 +63,7 @@ class HoldfastError(Exception):
         kind = HoldfastError._classes.get(status, InternalError)
         if reply is None:
             code, message = WITHOUT_REPLY.get(status, ("internal.defect", "no reply"))
-            return kind(code, f"status {status}: {message}")
+            return kind(code, f"status {status}: {message}", retryable=status in PASSING)
         error = reply["error"]
         return kind(
             error["code"],

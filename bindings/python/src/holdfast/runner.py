@@ -109,7 +109,8 @@ class Runner:
     def _work(self) -> None:
         while not self._stopping.is_set():
             try:
-                step = self.step()
+                if not self._sleep(self.step()):
+                    return
             except ClosedError:
                 return
             except HoldfastError as error:
@@ -117,9 +118,6 @@ class Runner:
                     log.error("the runner stops: %s", error)
                     return
                 self._stopping.wait(NAP_MS / 1000)
-                continue
-            if not self._sleep(step):
-                return
 
     def _sleep(self, step: Step) -> bool:
         """Sleep until there is something to do; False when the handle was closed."""
