@@ -88,3 +88,9 @@ def test_every_reason_of_an_end_is_named() -> None:
     assert len(reasons) == 7
     about = DEFINITIONS["SessionEndedEvent"]["description"]
     assert {reason for reason in reasons if reason not in about} == set()
+
+
+def test_every_policy_has_its_line_among_the_policies() -> None:
+    page = (ROOT / "docs/sync.md").read_text("utf-8")
+    for key in DEFINITIONS["Policy"]["properties"]:
+        assert f"\n| `{key}` |" in page, key
