@@ -97,7 +97,13 @@ public struct JSON: @unchecked Sendable {
 
   /// Only while the value is being made, before anybody else holds it.
   @inline(never)
-  public func set(_ key: String, _ value: JSON) {
+  public func set(_ key: Literal, _ value: JSON) {
+    json_object_set_new(raw, key.start, json_incref(value.raw))
+  }
+
+  /// Only while the value is being made, before anybody else holds it.
+  @inline(never)
+  public func set(member key: String, _ value: JSON) {
     var copy = key
     copy.withUTF8 { bytes in
       guard let start = bytes.baseAddress else { return }
@@ -157,9 +163,27 @@ public struct JSON: @unchecked Sendable {
 
   /// A member of an object; nil when absent. JSON null counts as present.
   @inline(never)
-  public subscript(key: String) -> JSON? {
+  public subscript(key: Literal) -> JSON? {
+    guard let found = json_object_get(raw, key.start) else { return nil }
+    return JSON(borrowing: found)
+  }
+
+  @inline(never)
+  public subscript(member key: String) -> JSON? {
     guard let found = json_object_get(raw, key) else { return nil }
     return JSON(borrowing: found)
+  }
+
+  /// The name of a member that has none of these names.
+  func firstMember(notAmong names: [Literal]) -> String? {
+    var at = json_object_iter(raw)
+    while let iterator = at {
+      if let key = json_object_iter_key(iterator), !names.contains(where: { $0.equals(key) }) {
+        return String(cString: key)
+      }
+      at = json_object_iter_next(raw, iterator)
+    }
+    return nil
   }
 
   /// The elements of an array; none for anything else.
@@ -197,13 +221,15 @@ extension JSON: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral,
   ExpressibleByIntegerLiteral
 {
   @inline(never)
-  public init(dictionaryLiteral members: (String, JSON)...) {
+  public init(dictionaryLiteral members: (Literal, JSON)...) {
     self.init(owning: json_object())
     for (key, value) in members { set(key, value) }
   }
   public init(arrayLiteral elements: JSON...) { self = .array(elements) }
   @inline(never)
-  public init(stringLiteral value: String) { self = .string(value) }
+  public init(stringLiteral value: StaticString) {
+    self = .string(UnsafeRawBufferPointer(start: value.utf8Start, count: value.utf8CodeUnitCount))
+  }
   public init(booleanLiteral value: Bool) { self = .bool(value) }
   public init(nilLiteral: ()) { self = .null }
   public init(integerLiteral value: Int64) { self = .int(value) }

@@ -92,7 +92,7 @@ extension Engine {
   }
 
   private func text(_ column: String, _ contact: JSON) -> String {
-    configuration.backend.withheld.contains(column) ? "" : contact[column]?.string ?? ""
+    configuration.backend.withheld.contains(column) ? "" : contact[member: column]?.string ?? ""
   }
 
   // MARK: One contact

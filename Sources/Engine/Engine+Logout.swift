@@ -98,12 +98,11 @@ extension Engine {
     }
     try revocations.lease(job.id, until: now.wallMS + 30_000)
     let ended = try serverMS(now) >= (order["expires_ms"]?.int ?? 0) - 5000
-    var request =
+    let request =
       ended
-      ? try AuthRequests.refresh(configuration.backend, token: refresh)
+      ? try AuthRequests.refresh(configuration.backend, token: refresh, purpose: .revoke)
       : try AuthRequests.logout(
         configuration.backend, bearer: access, global: order["global"]?.bool ?? false)
-    request.purpose = .revoke
     return try fly(request, .revoke(job: job.id, refreshing: ended), 0, now)
   }
 

@@ -106,7 +106,7 @@ extension Engine {
   ) throws(Failure) -> Bool {
     var parents = item.dependsOn
     for column in kind.references {
-      if let id = item.payload[column]?.string.flatMap({ UUID($0) }) { parents.append(id) }
+      if let id = item.payload[member: column]?.string.flatMap({ UUID($0) }) { parents.append(id) }
     }
     var linked = false
     for parent in parents where parent != item.id {
@@ -158,7 +158,7 @@ extension Engine {
           field: field)
       }
       try checkNumbers(value, field)
-      result.set(name, value)
+      result.set(member: name, value)
     }
     return result
   }

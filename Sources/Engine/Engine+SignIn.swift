@@ -133,7 +133,7 @@ extension Engine {
   }
 
   /// The fields of another form: what is meant would be a guess.
-  private func refuse(_ names: [String], in fields: Fields) throws(Failure) {
+  private func refuse(_ names: [Literal], in fields: Fields) throws(Failure) {
     for name in names where fields.optional(name) != nil {
       throw fields.invalid(name, "this field belongs to another form of sign-in")
     }

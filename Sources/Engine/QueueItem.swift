@@ -65,7 +65,7 @@ struct QueueItem {
   func columns(_ kind: QueueKind) -> [String] {
     var result = ["id", "org_id"]
     if kind.hasUser { result.append("user_id") }
-    return result + kind.columns.filter { payload[$0] != nil }
+    return result + kind.columns.filter { payload[member: $0] != nil }
   }
 
   static func context(_ item: [UInt8], _ owner: [UInt8], _ column: String) -> SealContext {

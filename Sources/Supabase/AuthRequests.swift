@@ -5,8 +5,11 @@ public import Vault
 public enum AuthRequests {
   private static var timeoutMS: Int64 { 15_000 }
 
-  public static func refresh(_ backend: Backend, token: SecretBytes) throws(Failure) -> Request {
-    try grant(backend, "refresh_token", .refresh, ["refresh_token": token.json])
+  /// `purpose` is `revoke` where it serves to end a session whose access token has ended.
+  public static func refresh(
+    _ backend: Backend, token: SecretBytes, purpose: Purpose = .refresh
+  ) throws(Failure) -> Request {
+    try grant(backend, "refresh_token", purpose, ["refresh_token": token.json])
   }
 
   public static func user(_ backend: Backend, bearer: SecretBytes) throws(Failure) -> Request {
@@ -78,8 +81,10 @@ public enum AuthRequests {
 
   /// The version selects the error bodies with a string `code`; without it, errors of hooks come in
   /// a third shape.
-  private static func headers(_ backend: Backend) -> [(name: String, value: String)] {
-    backend.headers + [(name: "X-Supabase-Api-Version", value: "2024-01-01")]
+  private static func headers(_ backend: Backend) -> JSON {
+    let headers = backend.headers
+    headers.set("X-Supabase-Api-Version", "2024-01-01")
+    return headers
   }
 }
 
@@ -89,10 +94,10 @@ extension Backend {
   func rest(_ path: String) -> String { url + "/rest/v1/" + path }
 
   /// What every request has.
-  var headers: [(name: String, value: String)] {
+  var headers: JSON {
     [
-      (name: "apikey", value: apiKey), (name: "Accept", value: "application/json"),
-      (name: "X-Client-Info", value: "holdfast/" + Version.text.description),
+      "apikey": .string(apiKey), "Accept": "application/json",
+      "X-Client-Info": .string("holdfast/" + Version.text.description),
     ]
   }
 }

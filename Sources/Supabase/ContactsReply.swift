@@ -54,7 +54,7 @@ public struct ContactsPage {
     // Only what was asked for: a server that sends more must not put it into the cache.
     let json = [:] as JSON
     for column in columns {
-      if let value = row[column] { json.set(column, value) }
+      if let value = row[member: column] { json.set(member: column, value) }
     }
     guard let text = try? json.text(), text.count <= mostBytes else { return nil }
     return ContactRow(id: place.id, updatedAt: place.updatedAt, json: json)

@@ -25,7 +25,7 @@ public struct Reply {
   /// server's time as far as it is known; it counts where the answer has no date.
   public static func read(_ fields: Fields, nowMS: Int64) throws(Failure) -> Reply {
     if let error = try fields.choice(ifPresent: "error", TransportError.self) {
-      for name in ["status", "headers", "body"] where fields.optional(name) != nil {
+      for name in ["status", "headers", "body"] as [Literal] where fields.optional(name) != nil {
         throw fields.invalid(name, "not together with \"error\"")
       }
       return Reply(status: 0, transportError: error)

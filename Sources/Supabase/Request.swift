@@ -2,19 +2,19 @@ public import Base
 public import Vault
 
 /// An HTTP request as a value. The host sends it.
-public struct Request {
-  public var purpose: Purpose
-  public var method: String
-  public var url: String
-  public var headers: [(name: String, value: String)]
+public final class Request {
+  public let purpose: Purpose
+  public let method: JSON
+  public let url: String
+  /// An object of strings.
+  public let headers: JSON
   /// The user's access token; the only thing that is ever sent as `Authorization`.
-  public var bearer: SecretBytes?
-  public var body: JSON?
-  public var timeoutMS: Int64
+  public let bearer: SecretBytes?
+  public let body: JSON?
+  public let timeoutMS: Int64
 
   init(
-    _ purpose: Purpose, _ method: String, _ url: String,
-    headers: [(name: String, value: String)], bearer: SecretBytes? = nil, body: JSON? = nil,
+    _ purpose: Purpose, _ method: JSON, _ url: String, headers: JSON, bearer: SecretBytes? = nil, body: JSON? = nil,
     timeoutMS: Int64
   ) {
     self.purpose = purpose
@@ -28,8 +28,7 @@ public struct Request {
 
   /// What `holdfast_poll` hands out. The token passes from zeroed memory to zeroed memory.
   public func rendered(id: Int64) throws(Failure) -> JSON {
-    let fields: JSON = [:]
-    for header in headers { fields.set(header.name, .string(header.value)) }
+    let fields = headers.shallowCopy
     if let bearer { fields.set("Authorization", try Request.authorization(bearer)) }
     var text = JSON.null
     if let body {
@@ -37,7 +36,7 @@ public struct Request {
       text = try Request.text(of: body)
     }
     return [
-      "id": .int(id), "purpose": .string(purpose.rawValue), "method": .string(method),
+      "id": .int(id), "purpose": .string(purpose.rawValue), "method": method,
       "url": .string(url), "headers": fields, "body": text, "timeout_ms": .int(timeoutMS),
     ]
   }

@@ -26,7 +26,7 @@ public enum RestRequests {
   public static func upload(
     _ backend: Backend, kind: QueueKind, columns: [String], rows: [JSON], bearer: SecretBytes
   ) -> Request {
-    var headers = backend.headers
+    let headers = backend.headers
     var url: String
     let body: JSON
     switch kind.upload {
@@ -34,11 +34,8 @@ public enum RestRequests {
       url = backend.rest(kind.table) + "?columns=" + list(columns)
       url += "&on_conflict=id&select=id"
       body = .array(rows)
-      headers.append(
-        (
-          name: "Prefer",
-          value: "resolution=ignore-duplicates,return=representation,missing=default"
-        ))
+      headers.set(
+        "Prefer", "resolution=ignore-duplicates,return=representation,missing=default")
     case .rpc:
       url = backend.rest("rpc/") + kind.function
       body = ["items": .array(rows)]

@@ -41,13 +41,13 @@ public struct TokenReply {
 
   /// A token goes into a header or a JSON text: what does not fit there is none.
   private static func token(
-    _ name: String, in json: JSON, _ path: String
+    _ name: Literal, in json: JSON, _ path: String
   ) throws(Failure) -> SecretBytes {
     guard let value = json[name], let token = try SecretBytes.text(of: value) else {
-      throw invalid(path + "/" + name, "a string is expected")
+      throw invalid(path + "/" + name.string, "a string is expected")
     }
     guard token.count <= longestToken, VisibleASCII.fills(token.bytes) else {
-      throw invalid(path + "/" + name, "visible ASCII characters are expected")
+      throw invalid(path + "/" + name.string, "visible ASCII characters are expected")
     }
     return token
   }
