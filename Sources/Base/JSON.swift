@@ -73,6 +73,14 @@ public struct JSON: @unchecked Sendable {
   }
 
   @inline(never)
+  public static func uuid(_ value: UUID) -> JSON {
+    withUnsafeTemporaryAllocation(of: UInt8.self, capacity: UUID.length) { room in
+      value.write(to: room)
+      return string(UnsafeRawBufferPointer(room))
+    }
+  }
+
+  @inline(never)
   public static func array(_ elements: [JSON]) -> JSON {
     let result = JSON(owning: json_array())
     for element in elements { result.append(element) }
@@ -123,21 +131,40 @@ public struct JSON: @unchecked Sendable {
 
   public var isNull: Bool { kind == .null }
 
+  public var string: String? { JSON.string(raw) }
+
+  /// The member's text; nil when it is absent or none. No value is made for it, as in what follows.
+  public func string(_ key: Literal) -> String? { JSON.string(json_object_get(raw, key.start)) }
+
   @inline(never)
-  public var string: String? {
-    guard kind == .string, let start = json_string_value(raw) else { return nil }
-    let bytes = UnsafeRawBufferPointer(start: start, count: json_string_length(raw))
-    return String(decoding: bytes, as: UTF8.self)
+  private static func string(_ raw: UnsafePointer<json_t>?) -> String? {
+    text(raw).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  private static func text(_ raw: UnsafePointer<json_t>?) -> UnsafeRawBufferPointer? {
+    json_string_value(raw).map {
+      UnsafeRawBufferPointer(start: $0, count: json_string_length(raw))
+    }
+  }
+
+  public var uuid: UUID? { JSON.uuid(raw) }
+
+  public func uuid(_ key: Literal) -> UUID? { JSON.uuid(json_object_get(raw, key.start)) }
+
+  @inline(never)
+  private static func uuid(_ raw: UnsafePointer<json_t>?) -> UUID? {
+    text(raw).flatMap { UUID(utf8: $0) }
   }
 
   /// The UTF-8 of a string, without making a Swift String of it.
   public func withUTF8<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
-    guard kind == .string, let start = json_string_value(raw) else { return nil }
-    return body(UnsafeRawBufferPointer(start: start, count: json_string_length(raw)))
+    JSON.text(raw).map { body($0) }
   }
 
   @inline(never)
   public var int: Int64? { kind == .integer ? json_integer_value(raw) : nil }
+
+  public func int(_ key: Literal) -> Int64? { self[key]?.int }
 
   /// A number, whole or not.
   public var number: Double? {
@@ -151,6 +178,8 @@ public struct JSON: @unchecked Sendable {
   public var bool: Bool? {
     kind == .boolean ? raw.pointee.type == JSON_TRUE : nil
   }
+
+  public func bool(_ key: Literal) -> Bool? { self[key]?.bool }
 
   /// The number of members or elements.
   public var count: Int {

@@ -3,17 +3,31 @@ import CPlatform
 
 /// JSON as text, zeroed when released.
 public final class JSONText {
-  let start: UnsafeMutablePointer<CChar>
-  public let count: Int
+  fileprivate var start: UnsafeMutablePointer<CChar>
+  public fileprivate(set) var count = 0
+  private var capacity = 512
 
-  fileprivate init(_ start: UnsafeMutablePointer<CChar>, count: Int) {
-    self.start = start
-    self.count = count
+  fileprivate init() {
+    start = .allocate(capacity: capacity)
   }
 
-  deinit {
+  deinit { release() }
+
+  private func release() {
     platform_zero(start, count)
     start.deallocate()
+  }
+
+  fileprivate func append(_ bytes: UnsafePointer<CChar>, _ more: Int) {
+    if capacity - count < more {
+      capacity = max(capacity * 2, count + more)
+      let wider = UnsafeMutablePointer<CChar>.allocate(capacity: capacity)
+      wider.update(from: start, count: count)
+      release()
+      start = wider
+    }
+    (start + count).update(from: bytes, count: more)
+    count += more
   }
 
   public var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: count) }
@@ -37,7 +51,7 @@ extension JSON {
   public func text(_ order: Order = .given) throws(Failure) -> JSONText {
     var flags = JSON_COMPACT_FLAG | JSON_ENCODE_ANY_FLAG
     if order == .sorted { flags |= JSON_SORT_KEYS_FLAG }
-    if holdsReals {
+    if JSON.holdsReals(raw) {
       for digits in 15...16 {
         let text = try dumped(flags | digits << JSON_REAL_PRECISION_SHIFT)
         if isRead(from: text) { return text }
@@ -46,13 +60,23 @@ extension JSON {
     return try dumped(flags)
   }
 
-  private var holdsReals: Bool {
-    switch kind {
-    case .real: return true
-    case .array: return elements.contains { $0.holdsReals }
-    case .object: return members.contains { $0.value.holdsReals }
-    default: return false
+  private static func holdsReals(_ raw: UnsafeMutablePointer<json_t>?) -> Bool {
+    guard let raw else { return false }
+    switch raw.pointee.type {
+    case JSON_REAL: return true
+    case JSON_ARRAY:
+      for index in 0..<json_array_size(raw) where holdsReals(json_array_get(raw, index)) {
+        return true
+      }
+    case JSON_OBJECT:
+      var at = json_object_iter(raw)
+      while let iterator = at {
+        if holdsReals(json_object_iter_value(iterator)) { return true }
+        at = json_object_iter_next(raw, iterator)
+      }
+    default: break
     }
+    return false
   }
 
   private func isRead(from text: JSONText) -> Bool {
@@ -64,15 +88,18 @@ extension JSON {
   }
 
   private func dumped(_ flags: Int) throws(Failure) -> JSONText {
-    let needed = json_dumpb(raw, nil, 0, flags)
-    let start = UnsafeMutablePointer<CChar>.allocate(capacity: max(needed, 1))
-    guard needed > 0, json_dumpb(raw, start, needed, flags) == needed,
-      !platform_memory_exhausted()
-    else {
-      start.deallocate()
+    let text = JSONText()
+    let status = json_dump_callback(
+      raw,
+      { bytes, count, text in
+        guard let bytes, let text else { return -1 }
+        Unmanaged<JSONText>.fromOpaque(text).takeUnretainedValue().append(bytes, count)
+        return 0
+      }, Unmanaged.passUnretained(text).toOpaque(), flags)
+    guard status == 0, !platform_memory_exhausted() else {
       throw Failure(.memoryExhausted, "a JSON text could not be written")
     }
-    return JSONText(start, count: needed)
+    return text
   }
 
   /// How tolerantly text is read.

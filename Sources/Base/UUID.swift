@@ -10,10 +10,17 @@ public struct UUID: Hashable, Comparable, Sendable {
 
   /// Reads the 8-4-4-4-12 form in either case; anything else is nil.
   public init?(_ text: String) {
+    var copy = text
+    guard let id = copy.withUTF8({ UUID(utf8: UnsafeRawBufferPointer($0)) }) else { return nil }
+    self = id
+  }
+
+  @inline(never)
+  public init?(utf8 text: UnsafeRawBufferPointer) {
     var words: (UInt64, UInt64) = (0, 0)
     var digits = 0
     var at = 0
-    for byte in text.utf8 {
+    for byte in text {
       let isDash = byte == UInt8(ascii: "-")
       let dashExpected = at == 8 || at == 13 || at == 18 || at == 23
       at += 1
@@ -47,15 +54,28 @@ public struct UUID: Hashable, Comparable, Sendable {
     low = 0x8000_0000_0000_0000 | random.1 & 0x3FFF_FFFF_FFFF_FFFF
   }
 
+  /// How many characters the text has.
+  public static var length: Int { 36 }
+
+  @inline(never)
   public var text: String {
-    let digits = Hex.text(high) + Hex.text(low)
-    var result = ""
-    result.reserveCapacity(36)
-    for (index, character) in digits.utf8.enumerated() {
-      if index == 8 || index == 12 || index == 16 || index == 20 { result += "-" }
-      result.unicodeScalars.append(Unicode.Scalar(character))
+    String(unsafeUninitializedCapacity: UUID.length) { room in
+      write(to: room)
+      return UUID.length
     }
-    return result
+  }
+
+  func write(to room: UnsafeMutableBufferPointer<UInt8>) {
+    var at = 0
+    for digit in 0..<32 {
+      if digit == 8 || digit == 12 || digit == 16 || digit == 20 {
+        room[at] = UInt8(ascii: "-")
+        at += 1
+      }
+      let word = digit < 16 ? high : low
+      room[at] = Hex.digit(UInt8(truncatingIfNeeded: word >> UInt64(60 - digit % 16 * 4)) & 0xF)
+      at += 1
+    }
   }
 
   public var bytes: [UInt8] {
@@ -86,15 +106,6 @@ public enum Hex {
 
   public static func digit(_ value: UInt8) -> UInt8 {
     value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
-  }
-
-  /// Sixteen digits.
-  static func text(_ word: UInt64) -> String {
-    var digits: [UInt8] = []
-    for shift in stride(from: 60, through: 0, by: -4) {
-      digits.append(digit(UInt8(truncatingIfNeeded: word >> UInt64(shift)) & 0xF))
-    }
-    return String(decoding: digits, as: UTF8.self)
   }
 
   public static func text<Bytes: Sequence>(of bytes: Bytes) -> String where Bytes.Element == UInt8 {

@@ -149,8 +149,8 @@ extension Engine {
     var message = message(for: .serverUnreachable)
     if verdict == .answered, let body = reply.body, body.kind == .array {
       try succeed(.rest)
-      if let row = body.elements.first, row["id"]?.string.flatMap({ UUID($0) }) == live.contact,
-        row["org_id"]?.string.flatMap({ UUID($0) }) == live.org
+      if let row = body.elements.first, row.uuid("id") == live.contact,
+        row.uuid("org_id") == live.org
       {
         contact = row
         message = .null
@@ -163,7 +163,7 @@ extension Engine {
     }
     try events.tell(
       [
-        "type": "contact", "request": .int(live.number), "id": .string(live.contact.text),
+        "type": "contact", "request": .int(live.number), "id": .uuid(live.contact),
         "contact": contact, "message": message,
       ], meta)
   }

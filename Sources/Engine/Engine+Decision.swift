@@ -284,17 +284,17 @@ extension Engine {
 
   func mark(of decision: JSON) -> String {
     var parts: [String] = []
-    parts.append(decision["screen"]?.string ?? "")
-    parts.append(decision["route"]?.string ?? "")
-    parts.append(decision["org"]?["id"]?.string ?? "")
-    parts.append(decision["org"]?["role"]?.string ?? "")
+    parts.append(decision.string("screen") ?? "")
+    parts.append(decision.string("route") ?? "")
+    parts.append(decision["org"]?.string("id") ?? "")
+    parts.append(decision["org"]?.string("role") ?? "")
     for banner in decision["banners"]?.elements ?? [] {
-      parts.append(banner["code"]?.string ?? "")
+      parts.append(banner.string("code") ?? "")
     }
     for org in decision["orgs"]?.elements ?? [] {
-      parts.append(decision["reason"]?.string ?? "")
-      parts.append(org["org_id"]?.string ?? "")
-      parts.append(org["status"]?.string ?? "")
+      parts.append(decision.string("reason") ?? "")
+      parts.append(org.string("org_id") ?? "")
+      parts.append(org.string("status") ?? "")
     }
     return parts.joined(separator: "|")
   }
@@ -339,7 +339,7 @@ extension Engine {
 
   func organisation(_ it: Membership) -> JSON {
     [
-      "org_id": .string(it.orgID.text), "name": .string(it.name), "role": .string(it.role),
+      "org_id": .uuid(it.orgID), "name": .string(it.name), "role": .string(it.role),
       "status": it.active ? (it.orgActive ? "active" : "disabled") : "revoked",
       "current": .bool(it.orgID == open?.choice),
     ]

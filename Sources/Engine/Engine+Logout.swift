@@ -97,12 +97,12 @@ extension Engine {
       return nil
     }
     try revocations.lease(job.id, until: now.wallMS + 30_000)
-    let ended = try serverMS(now) >= (order["expires_ms"]?.int ?? 0) - 5000
+    let ended = try serverMS(now) >= (order.int("expires_ms") ?? 0) - 5000
     let request =
       ended
       ? try AuthRequests.refresh(configuration.backend, token: refresh, purpose: .revoke)
       : try AuthRequests.logout(
-        configuration.backend, bearer: access, global: order["global"]?.bool ?? false)
+        configuration.backend, bearer: access, global: order.bool("global") ?? false)
     return try fly(request, .revoke(job: job.id, refreshing: ended), 0, now)
   }
 

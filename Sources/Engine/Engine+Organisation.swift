@@ -47,7 +47,7 @@ extension Engine {
   /// Store the choice: what belonged to the one before is dropped with the generation, in one step.
   func choose(_ id: UUID, _ open: OpenSession) throws(Failure) -> Bool {
     let sealed = try open.vault.seal(
-      ["org_id": .string(id.text)], Engine.sessionContext("choice", open.owner))
+      ["org_id": .uuid(id)], Engine.sessionContext("choice", open.owner))
     let confirmed = guarding
     if configuration.limits.eraseOnSwitch, let left = open.choice {
       try eraseCache(of: cacheTag(left, open, try keys()))

@@ -256,7 +256,7 @@ extension Engine {
     var after: UUID?
     if let sealed = entry.reconciled {
       after = try open.vault.openJSON(sealed, datasetContext(org, open, "reconciled"))?["id"]?
-        .string.flatMap { UUID($0) }
+        .uuid
     }
     if after == nil { entry.round += 1 }
     step.pull.reconcile(round: entry.round, after: after)
@@ -272,7 +272,7 @@ extension Engine {
     _ id: UUID, in entry: inout DatasetTable.Entry, of org: [UInt8], _ open: OpenSession
   ) throws(Failure) {
     entry.reconciled = try open.vault.seal(
-      ["id": .string(id.text)], datasetContext(org, open, "reconciled"))
+      ["id": .uuid(id)], datasetContext(org, open, "reconciled"))
   }
 
   /// A page of a reconcile. What the cache lacks, or has in another version, is fetched next; with the

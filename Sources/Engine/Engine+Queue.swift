@@ -29,7 +29,7 @@ extension Engine {
     }
     var id = Random.uuid(at: now.wallMS)
     if fields.optional("id") != nil {
-      guard let given = fields.optional("id")?.string.flatMap({ UUID($0) }) else {
+      guard let given = fields.optional("id")?.uuid else {
         throw Failure(.queueInvalidID, "a UUID is expected", field: "/id")
       }
       id = given
@@ -72,7 +72,7 @@ extension Engine {
         guard let known, known.json == item.json else {
           throw Failure(.queueIDTaken, "this id is queued with other content", field: "/id")
         }
-        return ["id": .string(item.id.text), "state": .string(existing.state.word)]
+        return ["id": .uuid(item.id), "state": .string(existing.state.word)]
       }
       var row = QueueRow()
       row.item = tag
@@ -87,7 +87,7 @@ extension Engine {
         row.hold = .dependency
       }
       _ = try queue.insert(row)
-      return ["id": .string(item.id.text), "state": .string(row.state.word)]
+      return ["id": .uuid(item.id), "state": .string(row.state.word)]
     }
   }
 
@@ -106,7 +106,7 @@ extension Engine {
   ) throws(Failure) -> Bool {
     var parents = item.dependsOn
     for column in kind.references {
-      if let id = item.payload[member: column]?.string.flatMap({ UUID($0) }) { parents.append(id) }
+      if let id = item.payload[member: column]?.uuid { parents.append(id) }
     }
     var linked = false
     for parent in parents where parent != item.id {
@@ -144,7 +144,7 @@ extension Engine {
       let fixed: UUID? =
         name == "id" ? id : name == "org_id" ? org : name == "user_id" ? open.userID : nil
       if let fixed {
-        guard value.string.flatMap({ UUID($0) }) == fixed else {
+        guard value.uuid == fixed else {
           throw Failure(
             .queueInvalidPayload, "this is set by the session and can't differ", field: field)
         }
@@ -222,7 +222,7 @@ extension Engine {
       try open.queueKey.openJSON(sealed, QueueItem.context(row.item, row.owner, "verdict"))
     }
     var reason: JSON = .null
-    if let verdict, let code = verdict["code"]?.string {
+    if let verdict, let code = verdict.string("code") {
       reason = [
         "code": .string(code), "text": words(code),
         "sqlstate": verdict["sqlstate"] ?? .null, "message": verdict["message"] ?? .null,
@@ -231,9 +231,9 @@ extension Engine {
       reason = ["code": .string(code), "text": words(code), "sqlstate": .null, "message": .null]
     }
     return [
-      "id": .string(item.id.text), "seq": .int(row.sequence), "kind": .string(item.kind),
+      "id": .uuid(item.id), "seq": .int(row.sequence), "kind": .string(item.kind),
       "state": .string(row.state.word), "payload": item.payload,
-      "org_id": .string(item.org.text),
+      "org_id": .uuid(item.org),
       "depends_on": .array(item.dependsOn.map { .string($0.text) }),
       "attempts": .int(row.attempts), "created_ms": .int(row.createdMS),
       "occurred_at_ms": JSON(item.occurredAtMS), "reason": reason,
@@ -326,7 +326,7 @@ extension Engine {
         try queue.settle(row.sequence, .waiting, hold: .dependency)
       }
       let state = try queue.find(row.item)?.state ?? .pending
-      return ["id": .string(item.id.text), "state": .string(state.word)]
+      return ["id": .uuid(item.id), "state": .string(state.word)]
     }
   }
 
@@ -364,8 +364,8 @@ extension Engine {
       for row in rows {
         guard let item = try readItem(row, open.queueKey) else { continue }
         let entry: JSON = [
-          "id": .string(item.id.text), "kind": .string(item.kind), "payload": item.payload,
-          "org_id": .string(item.org.text), "state": .string(row.state.word),
+          "id": .uuid(item.id), "kind": .string(item.kind), "payload": item.payload,
+          "org_id": .uuid(item.org), "state": .string(row.state.word),
         ]
         if !item.dependsOn.isEmpty {
           entry.set("depends_on", .array(item.dependsOn.map { .string($0.text) }))

@@ -75,7 +75,7 @@ extension Engine {
     var choice: UUID?
     if let sealed = row.choice {
       guard let json = try vault.openJSON(sealed, Engine.sessionContext("choice", owner)),
-        let id = json["org_id"]?.string.flatMap({ UUID($0) })
+        let id = json.uuid("org_id")
       else { return nil }
       choice = id
     }

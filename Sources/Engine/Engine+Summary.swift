@@ -12,8 +12,8 @@ struct Figures {
   init() {}
 
   init(_ json: JSON?) {
-    activities = json?["activities"]?.int ?? 0
-    minutes = json?["minutes"]?.int ?? 0
+    activities = json?.int("activities") ?? 0
+    minutes = json?.int("minutes") ?? 0
   }
 
   var json: JSON { ["activities": .int(activities), "minutes": .int(minutes)] }
@@ -37,8 +37,8 @@ struct Registered {
   /// nil for an item of a kind that the summary does not count.
   init?(_ item: QueueItem, _ backend: Backend) {
     guard item.kind == backend.summaryKind else { return nil }
-    minutes = min(max(0, item.payload["minutes"]?.int ?? 0), Registered.mostMinutes)
-    atMS = item.payload["occurred_at"]?.string.flatMap { ISO8601.parse($0) } ?? item.occurredAtMS
+    minutes = min(max(0, item.payload.int("minutes") ?? 0), Registered.mostMinutes)
+    atMS = item.payload.string("occurred_at").flatMap { ISO8601.parse($0) } ?? item.occurredAtMS
   }
 }
 
@@ -49,7 +49,7 @@ private struct Summary {
   var entry: DatasetTable.Entry?
 
   /// The beginning of the time that the figures cover.
-  var sinceMS: Int64? { figures["since"]?.string.flatMap { ISO8601.parse($0) } }
+  var sinceMS: Int64? { figures.string("since").flatMap { ISO8601.parse($0) } }
 
   var json: JSON { ["figures": figures, "sent": sent.json] }
 }

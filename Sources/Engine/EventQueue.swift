@@ -16,19 +16,19 @@ struct EventQueue {
   mutating func tell(_ event: JSON, _ meta: MetaTable) throws(Failure) {
     event.set("seq", .int(try meta.next(.eventSequence)))
     try JSON.checkMemory()
-    if event["type"]?.string == "decision" { withdraw("decision") }
+    if event.string("type") == "decision" { withdraw("decision") }
     once.append(event)
   }
 
   func holds(_ type: String) -> Bool {
-    for event in once where event["type"]?.string == type { return true }
+    for event in once where event.string("type") == type { return true }
     return false
   }
 
   /// What is no longer true, or no longer for these eyes.
   mutating func withdraw(_ type: String) {
     let all = drain()
-    for event in all where event["type"]?.string != type { once.append(event) }
+    for event in all where event.string("type") != type { once.append(event) }
   }
 
   /// Of the events that come once, those that are still to be handed out.
@@ -70,7 +70,7 @@ extension Engine {
       for (sequence, sealed) in try notices.all(for: try sessions.read().owner, limit: 200) {
         // One that does not open was sealed by another device's key: it says nothing here.
         if let event = try keys.notices.openJSON(sealed, Engine.noticeContext(sequence)) {
-          while let first = once.first, first["seq"]?.int ?? 0 < sequence {
+          while let first = once.first, first.int("seq") ?? 0 < sequence {
             result.append(first)
             once = once.dropFirst()
           }

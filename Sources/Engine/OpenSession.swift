@@ -59,7 +59,7 @@ struct Tokens {
   var json: JSON {
     [
       "access_token": accessToken.json, "refresh_token": refreshToken.json,
-      "user_id": .string(userID.text), "lifetime_ms": .int(lifetimeMS),
+      "user_id": .uuid(userID), "lifetime_ms": .int(lifetimeMS),
     ]
   }
 
@@ -67,8 +67,8 @@ struct Tokens {
     guard let access = json["access_token"], let refresh = json["refresh_token"],
       let accessToken = try SecretBytes.text(of: access),
       let refreshToken = try SecretBytes.text(of: refresh),
-      let userID = json["user_id"]?.string.flatMap({ UUID($0) }),
-      let lifetime = json["lifetime_ms"]?.int
+      let userID = json.uuid("user_id"),
+      let lifetime = json.int("lifetime_ms")
     else { return nil }
     self.accessToken = accessToken
     self.refreshToken = refreshToken

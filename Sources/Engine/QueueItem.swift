@@ -20,7 +20,7 @@ struct QueueItem {
 
   var json: JSON {
     let json: JSON = [
-      "id": .string(id.text), "kind": .string(kind), "org_id": .string(org.text),
+      "id": .uuid(id), "kind": .string(kind), "org_id": .uuid(org),
       "payload": payload, "depends_on": .array(dependsOn.map { .string($0.text) }),
       "occurred_at_ms": JSON(occurredAtMS),
     ]
@@ -40,24 +40,24 @@ struct QueueItem {
   }
 
   init?(_ json: JSON) {
-    guard let id = json["id"]?.string.flatMap({ UUID($0) }), let kind = json["kind"]?.string,
-      let org = json["org_id"]?.string.flatMap({ UUID($0) }), let payload = json["payload"]
+    guard let id = json.uuid("id"), let kind = json.string("kind"),
+      let org = json.uuid("org_id"), let payload = json["payload"]
     else { return nil }
     self.id = id
     self.kind = kind
     self.org = org
     self.payload = payload
-    dependsOn = (json["depends_on"]?.elements ?? []).compactMap { $0.string.flatMap { UUID($0) } }
-    occurredAtMS = json["occurred_at_ms"]?.int
+    dependsOn = (json["depends_on"]?.elements ?? []).compactMap { $0.uuid }
+    occurredAtMS = json.int("occurred_at_ms")
     isRevised = json["revised"] != nil
   }
 
   /// The payload as the host sees and sends it, with the time where the table has a column for it.
   func row(_ kind: QueueKind, user: UUID) -> JSON {
     let row = payload.shallowCopy
-    row.set("id", .string(id.text))
-    row.set("org_id", .string(org.text))
-    if kind.hasUser { row.set("user_id", .string(user.text)) }
+    row.set("id", .uuid(id))
+    row.set("org_id", .uuid(org))
+    if kind.hasUser { row.set("user_id", .uuid(user)) }
     return row
   }
 

@@ -44,13 +44,13 @@ public struct ContactsPage {
   private static func contact(
     _ row: JSON, _ place: Cursor, _ org: UUID, _ columns: [String]
   ) -> ContactRow? {
-    guard row["org_id"]?.string.flatMap({ UUID($0) }) == org,
+    guard row.uuid("org_id") == org,
       isTextOrNull(row["deleted_at"])
     else { return nil }
-    if row["deleted_at"]?.string != nil {
+    if row.string("deleted_at") != nil {
       return ContactRow(id: place.id, updatedAt: place.updatedAt, json: nil)
     }
-    guard row["name"]?.string != nil, isTextOrNull(row["municipality"]) else { return nil }
+    guard row.string("name") != nil, isTextOrNull(row["municipality"]) else { return nil }
     // Only what was asked for: a server that sends more must not put it into the cache.
     let json = [:] as JSON
     for column in columns {
@@ -84,8 +84,8 @@ public struct VersionsPage {
     guard let body, body.kind == .array else { return nil }
     count = body.count
     for row in body.elements {
-      guard let id = row["id"]?.string.flatMap({ UUID($0) }) else { continue }
-      rows.append(Row(id: id, version: row["updated_at"]?.string))
+      guard let id = row.uuid("id") else { continue }
+      rows.append(Row(id: id, version: row.string("updated_at")))
     }
   }
 }

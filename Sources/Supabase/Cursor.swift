@@ -14,14 +14,14 @@ public struct Cursor: Equatable, Sendable {
 
   /// Where a row stands; nil when it has no id or no time.
   public init?(_ row: JSON) {
-    guard let id = row["id"]?.string.flatMap({ UUID($0) }),
-      let updatedAt = row["updated_at"]?.string, Cursor.isTimestamp(updatedAt)
+    guard let id = row.uuid("id"),
+      let updatedAt = row.string("updated_at"), Cursor.isTimestamp(updatedAt)
     else { return nil }
     self.init(updatedAt: updatedAt, id: id)
   }
 
   /// The form that `init(_:)` reads.
-  public var json: JSON { ["updated_at": .string(updatedAt), "id": .string(id.text)] }
+  public var json: JSON { ["updated_at": .string(updatedAt), "id": .uuid(id)] }
 
   /// So many seconds earlier. `updated_at` is set when a row is written and seen when its
   /// transaction ends, so rows can appear behind a cursor that has passed them.

@@ -12,22 +12,22 @@ public struct Membership: Equatable, Sendable {
 
   /// A row of the server's answer.
   public init?(server row: JSON) {
-    guard let orgID = row["org_id"]?.string.flatMap({ UUID($0) }), let role = row["role"]?.string,
-      let status = row["status"]?.string
+    guard let orgID = row.uuid("org_id"), let role = row.string("role"),
+      let status = row.string("status")
     else { return nil }
     let organisation = row["organizations"]
     self.orgID = orgID
     self.role = role
-    name = organisation?["name"]?.string ?? ""
+    name = organisation?.string("name") ?? ""
     active = status == "active"
-    orgActive = organisation?["status"]?.string == "active"
+    orgActive = organisation?.string("status") == "active"
   }
 
   /// The form of `json`.
   public init?(sealed json: JSON) {
-    guard let orgID = json["org_id"]?.string.flatMap({ UUID($0) }),
-      let name = json["name"]?.string, let role = json["role"]?.string,
-      let active = json["active"]?.bool, let orgActive = json["org_active"]?.bool
+    guard let orgID = json.uuid("org_id"),
+      let name = json.string("name"), let role = json.string("role"),
+      let active = json.bool("active"), let orgActive = json.bool("org_active")
     else { return nil }
     self.orgID = orgID
     self.name = name
@@ -39,7 +39,7 @@ public struct Membership: Equatable, Sendable {
   /// For storing.
   public var json: JSON {
     [
-      "org_id": .string(orgID.text), "name": .string(name), "role": .string(role),
+      "org_id": .uuid(orgID), "name": .string(name), "role": .string(role),
       "active": .bool(active), "org_active": .bool(orgActive),
     ]
   }

@@ -49,7 +49,7 @@ public struct Reply {
   public var answer: Answer {
     let error = ServerError.read(body)
     return Answer(
-      status: status, code: error.code, oauthError: body?["error"]?.string,
+      status: status, code: error.code, oauthError: body?.string("error"),
       description: error.message, isServerJSON: body != nil, retryAfterMS: retryAfterMS)
   }
 

@@ -116,7 +116,7 @@ public enum RestRequests {
   public static func summary(_ backend: Backend, org: UUID, bearer: SecretBytes) -> Request {
     Request(
       .summary, "POST", backend.rest("rpc/") + backend.summaryFunction, headers: backend.headers,
-      bearer: bearer, body: ["org": .string(org.text)], timeoutMS: readTimeoutMS)
+      bearer: bearer, body: ["org": .uuid(org)], timeoutMS: readTimeoutMS)
   }
 
   private static func read(

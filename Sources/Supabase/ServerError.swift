@@ -15,11 +15,11 @@ public struct ServerError: Equatable, Sendable {
   public static func read(_ body: JSON?) -> ServerError {
     guard let body, body.kind == .object else { return ServerError() }
     var error = ServerError()
-    error.code = body["code"]?.string ?? body["error_code"]?.string
+    error.code = body.string("code") ?? body.string("error_code")
     error.message =
-      body["msg"]?.string ?? body["message"]?.string ?? body["error_description"]?.string
-    error.details = body["details"]?.string
-    error.hint = body["hint"]?.string
+      body.string("msg") ?? body.string("message") ?? body.string("error_description")
+    error.details = body.string("details")
+    error.hint = body.string("hint")
     error.column = column(error.code, error.message, error.details)
     return error
   }

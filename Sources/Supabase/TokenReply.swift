@@ -25,14 +25,14 @@ public struct TokenReply {
     guard let user = json["user"], user.kind == .object else {
       throw invalid(path + "/user", "an object is expected")
     }
-    guard let userID = user["id"]?.string.flatMap({ UUID($0) }) else {
+    guard let userID = user.uuid("id") else {
       throw invalid(path + "/user/id", "a UUID is expected")
     }
     let claims = try claims(of: access, user: userID, path + "/access_token")
     return TokenReply(
       accessToken: access, refreshToken: refresh, expiresInS: lifetime,
       expiresAtS: whole(json["expires_at"], in: instants), userID: userID,
-      sessionID: claims["session_id"]?.string.flatMap { UUID($0) })
+      sessionID: claims.uuid("session_id"))
   }
 
   /// Until the end of the year 9999.
@@ -58,7 +58,7 @@ public struct TokenReply {
     guard let claims = try JWT.claims(of: token) else {
       throw invalid(field, "a JSON Web Token is expected")
     }
-    guard claims["sub"]?.string.flatMap({ UUID($0) }) == user else {
+    guard claims.uuid("sub") == user else {
       throw invalid(field, "the token is not this user's")
     }
     guard whole(claims["exp"], in: instants) != nil else {

@@ -32,15 +32,15 @@ public enum UploadReply {
     var result: [RowVerdict] = []
     for row in body.elements {
       guard row.kind == .object,
-        let status = row["status"]?.string.flatMap({ RowVerdict.Status(rawValue: $0) })
+        let status = row.string("status").flatMap({ RowVerdict.Status(rawValue: $0) })
       else { return nil }
-      guard let id = row["id"]?.string.flatMap({ UUID($0) }) else { continue }
-      let sqlstate = row["sqlstate"]?.string
-      let message = row["message"]?.string
+      guard let id = row.uuid("id") else { continue }
+      let sqlstate = row.string("sqlstate")
+      let message = row.string("message")
       result.append(
         RowVerdict(
           id: id, status: status, sqlstate: sqlstate, message: message,
-          column: row["column"]?.string.flatMap { Identifier.isValid($0.utf8) ? $0 : nil }
+          column: row.string("column").flatMap { Identifier.isValid($0.utf8) ? $0 : nil }
             ?? ServerError.column(sqlstate, message, nil)))
     }
     return result
@@ -54,7 +54,7 @@ enum Rows {
     var result: [UUID] = []
     result.reserveCapacity(body.count)
     for row in body.elements {
-      guard let id = row["id"]?.string.flatMap({ UUID($0) }) else { return nil }
+      guard let id = row.uuid("id") else { return nil }
       result.append(id)
     }
     return result
