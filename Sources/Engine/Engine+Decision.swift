@@ -27,6 +27,17 @@ struct GuardState {
   var failed = false
 }
 
+/// What a decision depends on, and the row that it was read from.
+final class Measured {
+  let situation: Situation
+  let row: SessionRow
+
+  init(_ situation: Situation, _ row: SessionRow) {
+    self.situation = situation
+    self.row = row
+  }
+}
+
 extension Engine {
   /// How far behind an earlier reading the device's clock may be before it counts as moved back.
   private static var clockToleranceMS: Int64 { 60_000 }
@@ -48,7 +59,7 @@ extension Engine {
   /// Measure everything that a decision depends on.
   func measure(
     _ occasion: Situation.Occasion, outcome: Situation.Outcome = .none
-  ) throws(Failure) -> (situation: Situation, row: SessionRow) {
+  ) throws(Failure) -> Measured {
     let now = clock.now()
     let keys = try ring.state(for: main)
     if owesSalvage, keys == .ready { try carryOver() }
@@ -65,7 +76,7 @@ extension Engine {
       network: online ? .online : .offline, presence: presence(row), outcome: outcome,
       membership: membership(), freshness: freshness(now), lockedByUser: row.locked,
       denied: row.rejections >= Engine.deniedAfter)
-    return (situation, row)
+    return Measured(situation, row)
   }
 
   /// Whether the access token has ended.
@@ -231,11 +242,7 @@ extension Engine {
   func clearSession(ended: String?) throws(Failure) {
     let row = try sessions.read()
     _ = try swapSession(expecting: row.generation) { (row) throws(Failure) in
-      var empty = SessionRow()
-      empty.generation = row.generation
-      empty.seenWallMS = row.seenWallMS
-      empty.ended = ended
-      row = empty
+      row.clear(ended: ended)
     }
     forgetSession()
     eraseCache()

@@ -147,7 +147,8 @@ extension Engine {
     if mayAuth, !isFlying(.revoke), let job = try revocations.due(now: now.wallMS) {
       return .revoke(job)
     }
-    let (situation, row) = try measure(.navigate)
+    let measured = try measure(.navigate)
+    let (situation, row) = (measured.situation, measured.row)
     guard canUse(situation), let open else { return nil }
     if try needsRefresh(open, row, now) {
       guard mayAuth, !isFlying(.refresh), try mayRefresh(now) else { return nil }

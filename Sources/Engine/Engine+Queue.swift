@@ -384,7 +384,8 @@ extension Engine {
   public func queueExplain(_ request: JSON) throws(Failure) -> JSON {
     let fields = try Fields(request, known: ["id"])
     _ = try fields.uuid(ifPresent: "id")
-    let (situation, row) = try measure(.navigate)
+    let measured = try measure(.navigate)
+    let (situation, row) = (measured.situation, measured.row)
     let now = clock.now()
     var reasons: [JSON] = []
     @inline(never)

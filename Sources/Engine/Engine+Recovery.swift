@@ -119,7 +119,7 @@ extension Engine {
   }
 
   private func carry(_ found: SessionRow) throws(Failure) -> Bool {
-    var row = found
+    let row = found
     let fresh = try sessions.read()
     guard fresh.owner == nil, fresh.ended == nil else { return false }
     row.generation = max(row.generation, fresh.generation) + 1

@@ -42,7 +42,7 @@ extension Engine {
   func beginRefresh(_ open: OpenSession, _ now: Instant) throws(Failure) -> Bool {
     try main.transaction { () throws(Failure) in
       guard try refreshHolder(now) == nil else { return false }
-      var row = try sessions.read()
+      let row = try sessions.read()
       guard row.generation == open.generation else { return false }
       try leases.take(
         Engine.refreshLease, holder: holder.bytes, until: now.wallMS + Engine.refreshLeaseMS)

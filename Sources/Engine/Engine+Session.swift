@@ -17,14 +17,14 @@ extension Engine {
   /// Nothing is changed, and false returned, when the generation is no longer `expected`: a late
   /// answer must neither revive nor touch a session that came after it.
   func swapSession(
-    expecting expected: Int64, _ edit: (inout SessionRow) throws(Failure) -> Void
+    expecting expected: Int64, _ edit: (SessionRow) throws(Failure) -> Void
   ) throws(Failure) -> Bool {
     try main.transaction { () throws(Failure) in
-      var row = try sessions.read()
+      let row = try sessions.read()
       guard row.generation == expected else { return false }
       row.generation += 1
       row.seenWallMS = clock.now().wallMS
-      try edit(&row)
+      try edit(row)
       return try sessions.write(row, expecting: expected)
     }
   }
@@ -32,12 +32,12 @@ extension Engine {
   /// Change what does not identify the session, such as times; the generation stays. With
   /// `expected`, only if it is still that one.
   func noteInSession(
-    _ expected: Int64? = nil, _ edit: (inout SessionRow) throws(Failure) -> Void
+    _ expected: Int64? = nil, _ edit: (SessionRow) throws(Failure) -> Void
   ) throws(Failure) {
     try main.transaction { () throws(Failure) in
-      var row = try sessions.read()
+      let row = try sessions.read()
       if let expected, row.generation != expected { return }
-      try edit(&row)
+      try edit(row)
       _ = try sessions.write(row, expecting: row.generation)
     }
   }
@@ -167,9 +167,7 @@ extension Engine {
       row.locked = false
       row.rejections = 0
       row.intentMS = 0
-      row.backgroundWallMS = nil
-      row.backgroundMonotonicMS = nil
-      row.backgroundBoot = nil
+      row.forgetBackground()
     }
     guard done else { return .late }
     try meta.set(.eraseOwed, .int(0))
@@ -222,9 +220,7 @@ extension Engine {
     let reply = try arrive(.foreground)
     if open != nil {
       try noteInSession { (row) throws(Failure) in
-        row.backgroundWallMS = nil
-        row.backgroundMonotonicMS = nil
-        row.backgroundBoot = nil
+        row.forgetBackground()
       }
     }
     return reply
@@ -312,7 +308,9 @@ extension Engine {
   public func sessionUnlock(_ request: JSON) throws(Failure) -> JSON {
     let fields = try Fields(request, known: ["outcome"])
     let outcome = try fields.choice("outcome", Outcome.self)
-    var (situation, row) = try measure(.unlock)
+    let measured = try measure(.unlock)
+    let row = measured.row
+    var situation = measured.situation
     guard SessionPolicy.decide(situation).screen == .unlock else { return try decide(.navigate) }
     situation.outcome =
       outcome == .success ? try openWithBiometrics(row, situation) : outcome.judged
@@ -364,9 +362,7 @@ extension Engine {
       row.wrapDevice = wrapped
       row.locked = false
       row.authenticatedMS = now.wallMS
-      row.backgroundWallMS = nil
-      row.backgroundMonotonicMS = nil
-      row.backgroundBoot = nil
+      row.forgetBackground()
     }
     return done ? .success : .withheld
   }
@@ -375,7 +371,8 @@ extension Engine {
 
   public func sessionStatus(_ request: JSON) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])
-    let (situation, row) = try measure(.navigate)
+    let measured = try measure(.navigate)
+    let (situation, row) = (measured.situation, measured.row)
     let now = clock.now()
     let active = canUse(situation)
     let signedIn = situation.keys == .ready && row.owner != nil

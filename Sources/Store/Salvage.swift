@@ -171,7 +171,7 @@ extension QueueRow {
 
 extension SessionRow {
   /// The session row, by its form.
-  public init?(_ record: Salvage.Record) {
+  public convenience init?(_ record: Salvage.Record) {
     let columns = record.columns
     guard record.rowID == 1, columns.count == 20, let generation = columns[1].int,
       let owner = columns[2].blob, owner.count == 16, let tokens = columns[6].blob

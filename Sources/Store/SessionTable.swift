@@ -1,7 +1,8 @@
 public import Base
 
-/// The session row: one per data folder, compared and swapped by its generation.
-public struct SessionRow: Sendable {
+/// The session row: one per data folder, compared and swapped by its generation. Every reading makes a
+/// new one.
+public final class SessionRow {
   /// Raised by every sign-in, refresh, lock, unlock, switch of organisation and logout.
   public var generation: Int64 = 0
   /// The user's tag; nil when signed out.
@@ -36,6 +37,32 @@ public struct SessionRow: Sendable {
   public var seenWallMS: Int64 = 0
 
   public init() {}
+
+  /// As nobody's: only what orders the rows and the times stays.
+  public func clear(ended: String?) {
+    self.ended = ended
+    owner = nil
+    wrapDevice = nil
+    wrapBiometric = nil
+    tokens = nil
+    choice = nil
+    memberships = nil
+    authenticatedMS = 0
+    validatedMS = 0
+    expiresMS = 0
+    membershipsMS = 0
+    locked = false
+    rejections = 0
+    intentMS = 0
+    forgetBackground()
+  }
+
+  /// The app is back.
+  public func forgetBackground() {
+    backgroundWallMS = nil
+    backgroundMonotonicMS = nil
+    backgroundBoot = nil
+  }
 }
 
 public struct SessionTable {
@@ -52,7 +79,7 @@ public struct SessionTable {
       FROM session WHERE id = 1
       """
     ) { (row) throws(Failure) -> SessionRow in
-      var result = SessionRow()
+      let result = SessionRow()
       result.generation = row.int(0)
       result.owner = row.blob(ifPresent: 1)
       result.ended = row.text(ifPresent: 2)
