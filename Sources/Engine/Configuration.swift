@@ -28,15 +28,29 @@ public struct Limits {
 }
 
 /// The config of `holdfast_open`, read strictly.
-public struct Configuration {
-  public var dataFolder: String
-  public var backend: Backend
-  public var methods: [AuthMethod]
-  public var redirectURL: String
-  public var routes: [RoleRoutes]
-  public var limits: Limits
-  public var language: Language
-  public var clock: Clock.Kind
+public final class Configuration {
+  public let dataFolder: String
+  public let backend: Backend
+  public let methods: [AuthMethod]
+  public let redirectURL: String
+  public let routes: [RoleRoutes]
+  public let limits: Limits
+  public let language: Language
+  public let clock: Clock.Kind
+
+  private init(
+    dataFolder: String, backend: Backend, methods: [AuthMethod], redirectURL: String,
+    routes: [RoleRoutes], limits: Limits, language: Language, clock: Clock.Kind
+  ) {
+    self.dataFolder = dataFolder
+    self.backend = backend
+    self.methods = methods
+    self.redirectURL = redirectURL
+    self.routes = routes
+    self.limits = limits
+    self.language = language
+    self.clock = clock
+  }
 
   public enum KeyStoreKind: String, CaseIterable, Sendable { case file }
 

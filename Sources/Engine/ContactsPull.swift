@@ -10,12 +10,12 @@ import Vault
 struct ContactsPull {
   enum Stage {
     /// Rows changed since the cursor.
-    case changes(after: Cursor?)
+    indirect case changes(after: Cursor?)
     /// Ids and versions of all that is there: what is not among them was deleted or is no longer
     /// visible.
-    case versions(after: UUID?)
+    indirect case versions(after: UUID?)
     /// Rows that a reconcile missed in the cache, or found in another version; then on behind `then`.
-    case missing([UUID], then: UUID)
+    indirect case missing([UUID], then: UUID)
   }
 
   /// Rows in a page that is asked for.

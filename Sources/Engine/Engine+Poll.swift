@@ -21,17 +21,17 @@ struct Pause {
 }
 
 /// A request that the host was given and that has no answer yet.
-struct Flight {
+final class Flight {
   enum Content {
     case refresh
     case validate
     case guardian
     case signIn(Exchange)
-    case revoke(job: Int64, refreshing: Bool)
+    indirect case revoke(job: Int64, refreshing: Bool)
     case upload(UploadBatch)
     case readBack(UploadBatch)
-    case contacts(ContactsPull)
-    case summary(org: UUID, uploads: Int64)
+    indirect case contacts(ContactsPull)
+    indirect case summary(org: UUID, uploads: Int64)
     case live(LiveRequest)
   }
 
@@ -42,6 +42,16 @@ struct Flight {
   let generation: Int64
   /// When it counts as timed out, by the monotonic clock.
   let deadlineMS: Int64
+
+  init(
+    id: Int64, purpose: Purpose, content: Content, generation: Int64, deadlineMS: Int64
+  ) {
+    self.id = id
+    self.purpose = purpose
+    self.content = content
+    self.generation = generation
+    self.deadlineMS = deadlineMS
+  }
 }
 
 extension Engine {
@@ -126,12 +136,12 @@ extension Engine {
     case validate(OpenSession)
     case guardian(OpenSession)
     case signIn(Exchange)
-    case revoke(RevocationTable.Job)
+    indirect case revoke(RevocationTable.Job)
     case upload(OpenSession)
-    case readBack(OpenSession, UploadBatch)
-    case contacts(OpenSession, ContactsPull)
-    case summary(OpenSession, UUID)
-    case live(OpenSession, LiveRequest)
+    indirect case readBack(OpenSession, UploadBatch)
+    indirect case contacts(OpenSession, ContactsPull)
+    indirect case summary(OpenSession, UUID)
+    indirect case live(OpenSession, LiveRequest)
   }
 
   func isFlying(_ purpose: Purpose) -> Bool {

@@ -136,7 +136,7 @@ extension Engine {
   /// on the way: then the pull begins anew.
   private func step(
     _ pull: ContactsPull, of org: [UInt8],
-    _ body: (CacheFile, inout DatasetTable.Entry, inout PullStep) throws(Failure) -> Void
+    _ body: (CacheFile, DatasetTable.Entry, inout PullStep) throws(Failure) -> Void
   ) throws(Failure) -> PullStep? {
     var step = PullStep(pull)
     let file = try cache()
@@ -148,12 +148,12 @@ extension Engine {
         // Erased meanwhile, by another process perhaps: what the pages before brought is gone.
         isLost = known == nil && !pull.isAtStart
         if isLost { return }
-        var entry = known ?? DatasetTable.Entry()
+        let entry = known ?? DatasetTable.Entry()
         if pull.round != 0, pull.round != entry.round {
           // Another reconcile has begun since: that one sees to the end.
           step.isDone = true
         } else {
-          try body(file, &entry, &step)
+          try body(file, entry, &step)
         }
         if step.isOver {
           entry.skipped = step.pull.skipped
@@ -193,11 +193,11 @@ extension Engine {
       }
       try store(page.rows, of: org, round: entry.round, open, file.contacts, &step.pull)
       switch sent.stage {
-      case .changes(let before): try advance(behind: before, page, of: org, open, now, &entry, &step)
+      case .changes(let before): try advance(behind: before, page, of: org, open, now, entry, &step)
       case .missing(let ids, let then):
         let rest = Array(ids.dropFirst(ContactsPull.idsAtOnce))
         step.pull.stage = rest.isEmpty ? .versions(after: then) : .missing(rest, then: then)
-        if rest.isEmpty { try note(then, in: &entry, of: org, open) }
+        if rest.isEmpty { try note(then, in: entry, of: org, open) }
       case .versions: break
       }
     }
@@ -232,7 +232,7 @@ extension Engine {
   /// Where the changes go on: behind the last row, or, when that was the last page, with a reconcile.
   private func advance(
     behind before: Cursor?, _ page: ContactsPage, of org: [UInt8], _ open: OpenSession,
-    _ now: Instant, _ entry: inout DatasetTable.Entry, _ step: inout PullStep
+    _ now: Instant, _ entry: DatasetTable.Entry, _ step: inout PullStep
   ) throws(Failure) {
     if let last = page.last {
       if let before, !last.isBeyond(before) {
@@ -269,7 +269,7 @@ extension Engine {
   }
 
   private func note(
-    _ id: UUID, in entry: inout DatasetTable.Entry, of org: [UInt8], _ open: OpenSession
+    _ id: UUID, in entry: DatasetTable.Entry, of org: [UInt8], _ open: OpenSession
   ) throws(Failure) {
     entry.reconciled = try open.vault.seal(
       ["id": .uuid(id)], datasetContext(org, open, "reconciled"))
@@ -310,7 +310,7 @@ extension Engine {
         if let last, end <= last {
           step.problem = .loop
         } else if missing.isEmpty {
-          try note(end, in: &entry, of: org, open)
+          try note(end, in: entry, of: org, open)
           step.pull.stage = .versions(after: end)
         } else {
           step.pull.stage = .missing(missing, then: end)
@@ -366,7 +366,7 @@ extension Engine {
     pulls.summary = false
     pulls.summaryMS = now.monotonicMS
     let tag = cacheTag(org, open, try keys())
-    var entry = DatasetTable.Entry()
+    let entry = DatasetTable.Entry()
     entry.asOfMS = now.wallMS
     entry.sealed = try open.vault.seal(
       ["figures": figures], datasetContext(tag, open, "sealed"))

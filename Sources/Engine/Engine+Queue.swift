@@ -40,7 +40,8 @@ extension Engine {
       dependsOn: try readDependencies(fields, id),
       occurredAtMS: try fields.integer(
         ifPresent: "occurred_at_ms", in: 0...Fields.safe.upperBound))
-    return try insert(item.withTime(kind), kind, open, now)
+    item.addTime(kind)
+    return try insert(item, kind, open, now)
   }
 
   /// What was exported goes back to where it came from, if the user is still known there.
@@ -67,14 +68,14 @@ extension Engine {
     let body = try open.queueKey.seal(text.bytes, QueueItem.context(tag, open.owner, "body"))
     return try main.transaction { () throws(Failure) in
       if let existing = try queue.find(tag) {
-        var known = try readItem(existing, open.queueKey)
+        let known = try readItem(existing, open.queueKey)
         known?.isRevised = false
         guard let known, known.json == item.json else {
           throw Failure(.queueIDTaken, "this id is queued with other content", field: "/id")
         }
         return ["id": .uuid(item.id), "state": .string(existing.state.word)]
       }
-      var row = QueueRow()
+      let row = QueueRow()
       row.item = tag
       row.owner = open.owner
       row.org = orgTag(item.org, keys)
@@ -302,7 +303,7 @@ extension Engine {
     let keys = try keys()
     return try main.transaction { () throws(Failure) in
       let row = try findIdle(fields, open)
-      guard var item = try readItem(row, open.queueKey) else {
+      guard let item = try readItem(row, open.queueKey) else {
         throw Failure(.storageDamaged, "unreadable; cancel it")
       }
       guard let kind = configuration.backend.kind(item.kind) else {
@@ -310,7 +311,7 @@ extension Engine {
       }
       if row.attempts > 0 { item.isRevised = true }
       item.payload = try readPayload(fields, kind, item.id, item.org, open)
-      item = item.withTime(kind)
+      item.addTime(kind)
       let text = try item.json.text()
       guard text.count <= QueueItem.maximumSize else {
         throw Failure(
@@ -438,12 +439,10 @@ extension Engine {
 
 extension QueueItem {
   /// The time of the visit, in the table's own column, where the payload does not say it.
-  fileprivate func withTime(_ kind: QueueKind) -> QueueItem {
+  fileprivate func addTime(_ kind: QueueKind) {
     guard let occurredAtMS, kind.columns.contains("occurred_at"), payload["occurred_at"] == nil
-    else { return self }
-    var result = self
-    result.payload = payload.shallowCopy
-    result.payload.set("occurred_at", .string(ISO8601.format(ms: occurredAtMS)))
-    return result
+    else { return }
+    payload = payload.shallowCopy
+    payload.set("occurred_at", .string(ISO8601.format(ms: occurredAtMS)))
   }
 }

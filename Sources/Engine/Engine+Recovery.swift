@@ -96,7 +96,7 @@ extension Engine {
       carried.unreadable += 1
       return
     }
-    var row = found
+    let row = found
     if row.state == .waiting, row.hold == .dependency { row.hold = .none }
     let isWaiting = row.state == .waiting && row.hold == .organisation
     let sequence = try queue.insert(row)

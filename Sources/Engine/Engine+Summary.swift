@@ -115,7 +115,7 @@ extension Engine {
       try withCache { (cache) throws(Failure) in
         try cache.database.transaction { () throws(Failure) in
           var summary = try readSummary(of: tag, open, cache)
-          guard var entry = summary.entry else { return }
+          guard let entry = summary.entry else { return }
           for item in items {
             if let registered = item.registered {
               summary.sent.add(registered, since: summary.sinceMS)

@@ -6,42 +6,71 @@ import Vault
 
 /// Items that travel in one request, sorted by id: two batches with the same ids in opposite order
 /// deadlock on the server (measured).
-struct UploadBatch {
-  struct Item {
-    var sequence: Int64
-    var tag: [UInt8]
-    var id: UUID
-    var attempts: Int64
-    var denials: Int64
+final class UploadBatch {
+  final class Item {
+    let sequence: Int64
+    let tag: [UInt8]
+    let id: UUID
+    let attempts: Int64
+    let denials: Int64
     /// The server may have it with an older body.
-    var isRevised: Bool
+    let isRevised: Bool
     /// What the summary will count of it.
-    var registered: Registered?
+    let registered: Registered?
+
+    init(_ row: QueueRow, _ item: QueueItem, _ registered: Registered?) {
+      sequence = row.sequence
+      tag = row.item
+      id = item.id
+      attempts = row.attempts
+      denials = row.denials
+      isRevised = item.isRevised
+      self.registered = registered
+    }
   }
 
-  var owner: [UInt8]
-  var org: UUID
-  var kind: QueueKind
+  let owner: [UInt8]
+  let org: UUID
+  let kind: QueueKind
   var items: [Item]
   /// Why the server refused it, while it is asked whether it has it nevertheless.
-  var doubt: Parking?
+  let doubt: Parking?
+
+  init(owner: [UInt8], org: UUID, kind: QueueKind, items: [Item] = [], doubt: Parking? = nil) {
+    self.owner = owner
+    self.org = org
+    self.kind = kind
+    self.items = items
+    self.doubt = doubt
+  }
 
   /// How often any of the items was sent in vain.
   var attempts: Int64 { items.reduce(0) { max($0, $1.attempts) } }
 
-  func only(_ ids: Set<UUID>) -> UploadBatch {
-    var result = self
-    result.items = items.filter { ids.contains($0.id) }
-    return result
+  func with(_ items: [Item]) -> UploadBatch {
+    UploadBatch(owner: owner, org: org, kind: kind, items: items, doubt: doubt)
+  }
+
+  func filter(_ isIn: (Item) -> Bool) -> UploadBatch { with(items.filter(isIn)) }
+
+  func doubted(_ doubt: Parking) -> UploadBatch {
+    UploadBatch(owner: owner, org: org, kind: kind, items: items, doubt: doubt)
   }
 }
 
 /// Why an item is parked, as it is sealed with it.
-struct Parking {
-  var code: String
-  var sqlstate: String?
-  var message: String?
-  var field: String?
+final class Parking {
+  let code: String
+  let sqlstate: String?
+  let message: String?
+  let field: String?
+
+  init(code: String, sqlstate: String? = nil, message: String? = nil, field: String? = nil) {
+    self.code = code
+    self.sqlstate = sqlstate
+    self.message = message
+    self.field = field
+  }
 
   var json: JSON {
     [
@@ -86,7 +115,7 @@ extension Engine {
       try holdKind(rows, open.owner, now)
       return nil
     }
-    var batch = UploadBatch(owner: open.owner, org: head.org, kind: kind, items: [])
+    let batch = UploadBatch(owner: open.owner, org: head.org, kind: kind)
     var bodies: [UUID: JSON] = [:]
     for row in rows {
       guard let item = try readItem(row, open.queueKey) else {
@@ -94,9 +123,7 @@ extension Engine {
         continue
       }
       batch.items.append(
-        UploadBatch.Item(
-          sequence: row.sequence, tag: row.item, id: item.id, attempts: row.attempts,
-          denials: row.denials, isRevised: item.isRevised, registered: Registered(item, configuration.backend)))
+        UploadBatch.Item(row, item, Registered(item, configuration.backend)))
       bodies[item.id] = item.row(kind, user: open.userID)
     }
     Ordering.sort(
@@ -123,8 +150,7 @@ extension Engine {
   /// The part of a batch that is still in this handle's hands. After a jump of the clock another
   /// process may have taken it over, and the user may have changed it since.
   private func stillOurs(_ batch: UploadBatch) throws(Failure) -> UploadBatch {
-    var result = batch
-    result.items = []
+    let result = batch.with([])
     for item in batch.items {
       if try queue.isLeased(item.sequence, by: holder.bytes) { result.items.append(item) }
     }
@@ -161,9 +187,8 @@ extension Engine {
       try succeed(.rest)
       if batch.items.count > 1 { return try split(batch) }
       // Stored before under this very id, or another unique key is in the way.
-      var one = batch
-      one.doubt = parking(ItemFault.duplicate.rawValue, reply)
-      try enqueueReadBack(one, isCurrent)
+      try enqueueReadBack(
+        batch.doubted(parking(ItemFault.duplicate.rawValue, reply)), isCurrent)
     case .missingParent:
       try succeed(.rest)
       try awaitParent(batch, reply, now)
@@ -202,10 +227,8 @@ extension Engine {
     guard isCurrent else { return try release(batch) }
     var at = 0
     while at < batch.items.count {
-      var part = batch
       let end = min(at + Engine.readBackItems, batch.items.count)
-      part.items = Array(batch.items[at..<end])
-      readBack.append(part)
+      readBack.append(batch.with(Array(batch.items[at..<end])))
       at = end
     }
   }
@@ -255,15 +278,13 @@ extension Engine {
   private func settle(
     _ batch: UploadBatch, stored: Set<UUID>, isNew: Bool, _ now: Instant
   ) throws(Failure) -> UploadBatch {
-    var proved = batch.only(stored)
+    let found = batch.filter { stored.contains($0.id) }
+    let proved = isNew ? found : found.filter { !$0.isRevised }
     if !isNew {
-      var unclear = proved
-      unclear.items = proved.items.filter { $0.isRevised }
-      proved.items = proved.items.filter { !$0.isRevised }
-      try parkItems(unclear, Parking(code: Word.unknownOutcome.rawValue), now)
+      try parkItems(
+        found.filter { $0.isRevised }, Parking(code: Word.unknownOutcome.rawValue), now)
     }
-    var rest = batch
-    rest.items = batch.items.filter { !stored.contains($0.id) }
+    let rest = batch.filter { !stored.contains($0.id) }
     try main.transaction { () throws(Failure) in
       for item in proved.items {
         try queue.remove(item.tag)
@@ -298,7 +319,7 @@ extension Engine {
     let known = try settle(batch, stored: new, isNew: true, now)
     let rest = try settle(known, stored: stored, isNew: false, now)
     for row in rows where !stored.contains(row.id) {
-      let one = rest.only([row.id])
+      let one = rest.filter { $0.id == row.id }
       guard !one.items.isEmpty else { continue }
       let parking = Parking(
         code: row.status == .conflict
@@ -312,8 +333,7 @@ extension Engine {
       }
     }
     // Rows without an answer prove nothing, and asking again at once would not help.
-    var silent = rest
-    silent.items = rest.items.filter { !answered.contains($0.id) }
+    let silent = rest.filter { !answered.contains($0.id) }
     if !silent.items.isEmpty { try suspend(silent, reply, now) }
   }
 

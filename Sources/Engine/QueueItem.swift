@@ -5,13 +5,13 @@ import Supabase
 import Vault
 
 /// A queued item, as it is sealed.
-struct QueueItem {
-  var id: UUID
-  var kind: String
-  var org: UUID
+final class QueueItem {
+  let id: UUID
+  let kind: String
+  let org: UUID
   var payload: JSON
-  var dependsOn: [UUID]
-  var occurredAtMS: Int64?
+  let dependsOn: [UUID]
+  let occurredAtMS: Int64?
   /// It was edited when the server may have had it already: a row that is there can be the old one.
   var isRevised = false
 
@@ -21,7 +21,7 @@ struct QueueItem {
   var json: JSON {
     let json: JSON = [
       "id": .uuid(id), "kind": .string(kind), "org_id": .uuid(org),
-      "payload": payload, "depends_on": .array(dependsOn.map { .string($0.text) }),
+      "payload": payload, "depends_on": .array(dependsOn.map { .uuid($0) }),
       "occurred_at_ms": JSON(occurredAtMS),
     ]
     if isRevised { json.set("revised", .bool(true)) }

@@ -62,7 +62,7 @@ public struct ContactTable {
 public struct DatasetTable {
   public enum Name: String, Sendable { case contacts, summary }
 
-  public struct Entry: Sendable {
+  public final class Entry {
     /// When the server was last read to the end; nil: never.
     public var asOfMS: Int64?
     /// The last row of the changes, sealed; nil: read from the beginning.
@@ -94,7 +94,7 @@ public struct DatasetTable {
       FROM dataset WHERE org = ?1 AND name = ?2
       """, .blob(org), .text(name.rawValue)
     ) { (row) throws(Failure) in
-      var entry = Entry()
+      let entry = Entry()
       entry.asOfMS = row.int(ifPresent: 0)
       entry.cursor = row.blob(ifPresent: 1)
       entry.reconciledMS = row.int(ifPresent: 2)

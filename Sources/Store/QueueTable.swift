@@ -39,7 +39,7 @@ public enum Hold: Int64, CaseIterable, Sendable {
   case kind = 4
 }
 
-public struct QueueRow: Sendable {
+public final class QueueRow {
   public var sequence: Int64 = 0
   public var item: [UInt8] = []
   public var owner: [UInt8] = []
@@ -79,7 +79,7 @@ public struct QueueTable {
   public init(_ database: Database) { self.database = database }
 
   private static func read(_ row: Row) -> QueueRow {
-    var result = QueueRow()
+    let result = QueueRow()
     result.sequence = row.int(0)
     result.item = row.blob(1)
     result.owner = row.blob(2)

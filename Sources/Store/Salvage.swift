@@ -142,7 +142,7 @@ extension Value {
 
 extension QueueRow {
   /// A row of the queue, by its form: the tags have their length, state and sizes are numbers.
-  public init?(_ record: Salvage.Record) {
+  public convenience init?(_ record: Salvage.Record) {
     let columns = record.columns
     guard columns.count == 17, let item = columns[1].blob, let owner = columns[2].blob,
       let org = columns[3].blob, let shape = columns[4].blob,

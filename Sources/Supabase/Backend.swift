@@ -1,21 +1,37 @@
 public import Base
 
 /// The server: where it is, and what its tables, columns and functions are called.
-public struct Backend {
+public final class Backend {
   /// Without a slash at the end.
-  public var url: String
+  public let url: String
   /// The project's public key. It says which project, not who asks: never sent as `Authorization`.
-  public var apiKey: String
-  public var kinds: [QueueKind]
-  public var membershipsTable: String
-  public var contactsTable: String
+  public let apiKey: String
+  public let kinds: [QueueKind]
+  public let membershipsTable: String
+  public let contactsTable: String
   /// What is cached of a contact, `id` and `org_id` among it.
-  public var contactColumns: [String]
+  public let contactColumns: [String]
   /// What is never cached.
-  public var withheld: [String]
-  public var summaryFunction: String
+  public let withheld: [String]
+  public let summaryFunction: String
   /// The kind of queued items that the summary counts.
-  public var summaryKind: String
+  public let summaryKind: String
+
+  init(
+    url: String, apiKey: String, kinds: [QueueKind], membershipsTable: String,
+    contactsTable: String, contactColumns: [String], withheld: [String], summaryFunction: String,
+    summaryKind: String
+  ) {
+    self.url = url
+    self.apiKey = apiKey
+    self.kinds = kinds
+    self.membershipsTable = membershipsTable
+    self.contactsTable = contactsTable
+    self.contactColumns = contactColumns
+    self.withheld = withheld
+    self.summaryFunction = summaryFunction
+    self.summaryKind = summaryKind
+  }
 
   public func kind(_ name: String) -> QueueKind? { kinds.first { $0.name == name } }
 

@@ -9,18 +9,31 @@ public enum Upload: String, CaseIterable, Sendable {
 }
 
 /// A kind of thing that users register: where it is stored and what it may hold.
-public struct QueueKind {
-  public var name: String
-  public var table: String
+public final class QueueKind {
+  public let name: String
+  public let table: String
   /// The columns that a host may set. `id`, `org_id` and, with `hasUser`, `user_id` come besides.
-  public var columns: [String]
-  public var upload: Upload
+  public let columns: [String]
+  public let upload: Upload
   /// Empty when `upload` is `table` and there is none.
-  public var function: String
+  public let function: String
   /// The columns whose values may be ids of other queued rows.
-  public var references: [String]
+  public let references: [String]
   /// Whether the rows name the user who registered them.
-  public var hasUser: Bool
+  public let hasUser: Bool
+
+  init(
+    name: String, table: String, columns: [String], upload: Upload, function: String,
+    references: [String], hasUser: Bool
+  ) {
+    self.name = name
+    self.table = table
+    self.columns = columns
+    self.upload = upload
+    self.function = function
+    self.references = references
+    self.hasUser = hasUser
+  }
 
   /// The kinds of the example backend.
   static var standard: [QueueKind] {
