@@ -16,6 +16,10 @@ public enum Ordering {
         parent = child
       }
     }
+    // Mostly there is nothing to do: ids come in the order of their time.
+    var sorted = 1
+    while sorted < count, !precedes(sorted, sorted - 1) { sorted += 1 }
+    if sorted >= count { return }
     for place in stride(from: count / 2 - 1, through: 0, by: -1) { sink(place, count) }
     for end in stride(from: count - 1, to: 0, by: -1) {
       swap(0, end)

@@ -117,3 +117,25 @@ public enum Hex {
     return String(decoding: digits, as: UTF8.self)
   }
 }
+
+/// Ids to look others up in: sorted, which takes less than hashing.
+public struct UUIDs {
+  private var sorted: [UUID]
+
+  public init(_ ids: [UUID]) {
+    sorted = ids
+    Ordering.sort(
+      sorted.count, precedes: { sorted[$0] < sorted[$1] }, swap: { sorted.swapAt($0, $1) })
+  }
+
+  @inline(never)
+  public func contains(_ id: UUID) -> Bool {
+    var range = 0..<sorted.count
+    while !range.isEmpty {
+      let middle = (range.lowerBound + range.upperBound) / 2
+      if sorted[middle] == id { return true }
+      range = sorted[middle] < id ? middle + 1..<range.upperBound : range.lowerBound..<middle
+    }
+    return false
+  }
+}

@@ -116,7 +116,7 @@ extension Engine {
       return nil
     }
     let batch = UploadBatch(owner: open.owner, org: head.org, kind: kind)
-    var bodies: [UUID: JSON] = [:]
+    var bodies: [JSON] = []
     for row in rows {
       guard let item = try readItem(row, open.queueKey) else {
         try park([row], Parking(code: Word.unreadable.rawValue), now)
@@ -124,14 +124,17 @@ extension Engine {
       }
       batch.items.append(
         UploadBatch.Item(row, item, Registered(item, configuration.backend)))
-      bodies[item.id] = item.row(kind, user: open.userID)
+      bodies.append(item.row(kind, user: open.userID))
     }
     Ordering.sort(
       batch.items.count, precedes: { batch.items[$0].id < batch.items[$1].id },
-      swap: { batch.items.swapAt($0, $1) })
+      swap: {
+        batch.items.swapAt($0, $1)
+        bodies.swapAt($0, $1)
+      })
     let request = RestRequests.upload(
       configuration.backend, kind: kind, columns: head.columns(kind),
-      rows: batch.items.compactMap { bodies[$0.id] }, bearer: open.accessToken)
+      rows: bodies, bearer: open.accessToken)
     return try fly(request, .upload(batch), open.generation, now)
   }
 
@@ -177,7 +180,7 @@ extension Engine {
         guard let ids = UploadReply.storedIDs(reply.body) else {
           return try pause(batch, reply, now)
         }
-        let missing = try settle(batch, stored: Set(ids), isNew: true, now)
+        let missing = try settle(batch, stored: UUIDs(ids), isNew: true, now)
         try enqueueReadBack(missing, isCurrent)
       }
     case .itemFault(let fault):
@@ -255,7 +258,7 @@ extension Engine {
       }
       return try pause(batch, reply, now)
     }
-    let absent = try settle(batch, stored: Set(ids), isNew: false, now)
+    let absent = try settle(batch, stored: UUIDs(ids), isNew: false, now)
     guard !absent.items.isEmpty else { return }
     if !isCurrent { return try release(absent) }
     // Neither inserted nor visible. Without a membership nothing of the organisation is visible, so
@@ -276,7 +279,7 @@ extension Engine {
   /// Erase what is proved; the rest of the batch. A row that is not new may be an older body of one
   /// that was edited: the user is told, for nobody else can tell.
   private func settle(
-    _ batch: UploadBatch, stored: Set<UUID>, isNew: Bool, _ now: Instant
+    _ batch: UploadBatch, stored: UUIDs, isNew: Bool, _ now: Instant
   ) throws(Failure) -> UploadBatch {
     let found = batch.filter { stored.contains($0.id) }
     let proved = isNew ? found : found.filter { !$0.isRevised }
@@ -308,15 +311,10 @@ extension Engine {
   private func settle(
     _ batch: UploadBatch, _ rows: [RowVerdict], _ isCurrent: Bool, _ reply: Reply, _ now: Instant
   ) throws(Failure) {
-    var new: Set<UUID> = []
-    var stored: Set<UUID> = []
-    var answered: Set<UUID> = []
-    for row in rows {
-      answered.insert(row.id)
-      if row.status == .stored { new.insert(row.id) }
-      if row.status == .stored || row.status == .duplicate { stored.insert(row.id) }
-    }
-    let known = try settle(batch, stored: new, isNew: true, now)
+    func ids(_ isIn: (RowVerdict) -> Bool) -> UUIDs { UUIDs(rows.filter(isIn).map { $0.id }) }
+    let stored = ids { $0.status == .stored || $0.status == .duplicate }
+    let answered = ids { _ in true }
+    let known = try settle(batch, stored: ids { $0.status == .stored }, isNew: true, now)
     let rest = try settle(known, stored: stored, isNew: false, now)
     for row in rows where !stored.contains(row.id) {
       let one = rest.filter { $0.id == row.id }

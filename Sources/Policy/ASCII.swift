@@ -43,13 +43,13 @@ enum ASCII {
 
   /// Whether `word` is one of `words`, which stand in one text with a space between two.
   @inline(never)
-  static func lists(_ words: StaticString, _ word: Substring.UTF8View) -> Bool {
+  static func lists(_ words: StaticString, _ word: [UInt8]) -> Bool {
     words.withUTF8Buffer { words in
       var start = 0
       while start < words.count {
         var end = start
         while end < words.count, words[end] != UInt8(ascii: " ") { end += 1 }
-        if words[start..<end].elementsEqual(word) { return true }
+        if Array(words[start..<end]) == word { return true }
         start = end + 1
       }
       return false

@@ -8,7 +8,7 @@ public enum RoutePolicy {
   /// A screen is a path, `*` for every route, or a path and `/*` for everything below it (and not
   /// the path itself). Query and fragment do not count, nor does one slash at the end.
   public static func allows(_ route: String, screens: [String]) -> Bool {
-    if screens.contains(where: { $0.utf8.elementsEqual("*".utf8) }) { return true }
+    if screens.contains("*") { return true }
     guard let path = Route.segments(route) else { return false }
     return screens.contains { fits(path, screen: $0) }
   }
@@ -23,8 +23,8 @@ public enum RoutePolicy {
   private static func fits(_ path: [[UInt8]], screen: String) -> Bool {
     guard let pattern = Route.plainSegments(screen) else { return false }
     guard pattern.last == [UInt8(ascii: "*")] else { return path == pattern }
-    let parent = pattern.dropLast()
-    return path.count > parent.count && path.starts(with: parent)
+    let parent = pattern.count - 1
+    return path.count > parent && Array(path[..<parent]) == Array(pattern[..<parent])
   }
 }
 
@@ -81,7 +81,7 @@ private enum Route {
 
   /// Valid UTF-8: an overlong form is a separator to some readers.
   private static func isText(_ segment: [UInt8]) -> Bool {
-    String(decoding: segment, as: UTF8.self).utf8.elementsEqual(segment)
+    Array(String(decoding: segment, as: UTF8.self).utf8) == segment
   }
 
   private static func isUnambiguous(_ byte: UInt8) -> Bool {

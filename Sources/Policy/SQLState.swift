@@ -11,7 +11,7 @@ enum SQLState {
   }
 
   private static func exact(_ code: String, _ answer: Answer) -> RestVerdict? {
-    func isOneOf(_ codes: StaticString) -> Bool { ASCII.lists(codes, code[...].utf8) }
+    func isOneOf(_ codes: StaticString) -> Bool { ASCII.lists(codes, Array(code.utf8)) }
     if isOneOf("23505") { return .duplicateKey }
     if isOneOf("23503") { return .missingParent }
     if isOneOf("23502") { return .itemFault(.missingValue) }
@@ -30,7 +30,7 @@ enum SQLState {
   }
 
   private static func byClass(_ code: String) -> RestVerdict? {
-    func isOneOf(_ classes: StaticString) -> Bool { ASCII.lists(classes, Substring(code.utf8.prefix(2)).utf8) }
+    func isOneOf(_ classes: StaticString) -> Bool { ASCII.lists(classes, Array(Array(code.utf8).prefix(2))) }
     if isOneOf("22") { return .itemFault(.invalidValue) }
     if isOneOf("21 23") { return .itemFault(.rejected) }
     // Connection, deadlock and serialisation, resources.

@@ -54,7 +54,8 @@ public final class Database {
 
   public let path: String
   private var connection: OpaquePointer?
-  private var statements: [UInt: OpaquePointer] = [:]
+  /// By the address of their text.
+  private var statements: [(sql: UnsafePointer<CChar>, made: OpaquePointer)] = []
   private var depth = 0
   private var owesRollback = false
   private let fileID: UInt64
@@ -107,8 +108,8 @@ public final class Database {
 
   /// Let go of the file; every later call fails.
   public func close() {
-    for statement in statements.values { sqlite3_finalize(statement) }
-    statements = [:]
+    for statement in statements { sqlite3_finalize(statement.made) }
+    statements = []
     sqlite3_close_v2(connection)
     connection = nil
   }
@@ -143,21 +144,18 @@ public final class Database {
   }
 
   @inline(never)
-  private func prepared(_ sql: StaticString) throws(Failure) -> OpaquePointer {
+  private func prepared(_ sql: Literal) throws(Failure) -> OpaquePointer {
     guard let connection else { throw Failure(.storageFailed, "the data file is closed") }
-    let key = UInt(bitPattern: sql.utf8Start)
-    if let found = statements[key] { return found }
+    for statement in statements where statement.sql == sql.start { return statement.made }
     var made: OpaquePointer?
-    let start = UnsafeRawPointer(sql.utf8Start).assumingMemoryBound(to: CChar.self)
     let result = sqlite3_prepare_v3(
-      connection, start, Int32(sql.utf8CodeUnitCount), UInt32(SQLITE_PREPARE_PERSISTENT), &made,
-      nil)
+      connection, sql.start, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &made, nil)
     // The statements are ours: one that the file does not understand says that the file is not what its
     // version says.
     guard result == SQLITE_OK, let made else {
       throw failure(result == SQLITE_ERROR ? SQLITE_CORRUPT : result)
     }
-    statements[key] = made
+    statements.append((sql.start, made))
     return made
   }
 
@@ -182,7 +180,7 @@ public final class Database {
   /// Run for every row; the closure ends it early by returning false.
   @inline(never)
   public func each(
-    _ sql: StaticString, _ values: [Value], _ body: (Row) throws(Failure) -> Bool
+    _ sql: Literal, _ values: [Value], _ body: (Row) throws(Failure) -> Bool
   ) throws(Failure) {
     if owesRollback { try settleRollback() }
     let statement = try prepared(sql)
@@ -202,14 +200,14 @@ public final class Database {
   /// Run; the number of rows changed.
   @discardableResult
   @inline(never)
-  public func run(_ sql: StaticString, _ values: Value...) throws(Failure) -> Int {
+  public func run(_ sql: Literal, _ values: Value...) throws(Failure) -> Int {
     try each(sql, values) { (_) throws(Failure) -> Bool in true }
     return Int(sqlite3_changes(connection))
   }
 
   /// The first row, read by `body`.
   public func first<Result>(
-    _ sql: StaticString, _ values: Value..., read body: (Row) throws(Failure) -> Result
+    _ sql: Literal, _ values: Value..., read body: (Row) throws(Failure) -> Result
   ) throws(Failure) -> Result? {
     var found: Result?
     try each(sql, values) { (row) throws(Failure) -> Bool in
@@ -221,7 +219,7 @@ public final class Database {
 
   /// All rows, read by `body`.
   public func all<Result>(
-    _ sql: StaticString, _ values: Value..., read body: (Row) throws(Failure) -> Result
+    _ sql: Literal, _ values: Value..., read body: (Row) throws(Failure) -> Result
   ) throws(Failure) -> [Result] {
     var found: [Result] = []
     try each(sql, values) { (row) throws(Failure) -> Bool in
@@ -244,7 +242,7 @@ public final class Database {
       if Database.names(SQLITE_IOERR, in: found) || Database.names(SQLITE_NOMEM, in: found) {
         throw failure(SQLITE_IOERR)
       }
-      return found.elementsEqual("ok".utf8)
+      return found == Array("ok".utf8)
     } catch  where error.code == .storageDamaged {
       return false
     }

@@ -7,7 +7,7 @@ final class PageFile {
   let pageCount: Int
   private let path: String
   /// Where in the log the newest committed image of a page stands.
-  private var logged: [UInt32: Int64] = [:]
+  private var logged: [(page: UInt32, at: Int64)] = []
 
   init(path: String) {
     self.path = path
@@ -32,7 +32,7 @@ final class PageFile {
   }
 
   private static func pageSize(_ header: [UInt8]) -> Int? {
-    guard header.count == 100, header.starts(with: "SQLite format 3\0".utf8) else { return nil }
+    guard header.count == 100, Array(header[..<16]) == Array("SQLite format 3\0".utf8) else { return nil }
     let size = Int(header[16]) << 8 | Int(header[17])
     return valid(size == 1 ? 65536 : size)
   }
@@ -55,10 +55,10 @@ final class PageFile {
     var open: [(page: UInt32, at: Int64)] = []
     while true {
       let frame = PageFile.read(path + "-wal", at: at, count: 24)
-      guard frame.count == 24, frame[8..<16].elementsEqual(header[16..<24]) else { return }
+      guard frame.count == 24, Array(frame[8..<16]) == Array(header[16..<24]) else { return }
       open.append((PageFile.word(frame, 0), at + 24))
       if PageFile.word(frame, 4) != 0 {
-        for item in open { logged[item.page] = item.at }
+        logged += open
         open = []
       }
       at += 24 + Int64(pageSize)
@@ -69,7 +69,7 @@ final class PageFile {
   func page(_ number: UInt32) -> [UInt8]? {
     guard number > 0 else { return nil }
     let bytes: [UInt8]
-    if let at = logged[number] {
+    if let at = logged.last(where: { $0.page == number })?.at {
       bytes = PageFile.read(path + "-wal", at: at, count: pageSize)
     } else {
       bytes = PageFile.read(path, at: Int64(number - 1) * Int64(pageSize), count: pageSize)
@@ -80,7 +80,7 @@ final class PageFile {
   /// The highest page number there is.
   var last: UInt32 {
     var result = UInt32(clamping: pageCount)
-    for number in logged.keys { result = max(result, number) }
+    for image in logged { result = max(result, image.page) }
     return result
   }
 }

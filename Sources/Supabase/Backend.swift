@@ -56,20 +56,23 @@ public final class Backend {
 
   /// Scheme, host, perhaps a port and a path: requests put the rest behind it.
   private static func readURL(_ fields: Fields) throws(Failure) -> String {
-    var url = try fields.string("url", maximum: 2048)
-    let isPlain = url.withUTF8 { text in
-      guard let parts = URLParts(UnsafeRawBufferPointer(text)), let authority = parts.authority,
-        VisibleASCII.fills(text), parts.query == nil, parts.fragment == nil,
-        parts.scheme.elementsEqual("https".utf8) || parts.scheme.elementsEqual("http".utf8)
-      else { return false }
-      return isHostAndPort(authority) && parts.path.allSatisfy { isPathPart($0) }
-    }
-    guard isPlain else {
+    let url = Array(try fields.string("url", maximum: 2048).utf8)
+    guard url.withUnsafeBytes({ isPlain($0) }) else {
       throw fields.invalid(
         "url", "http(s)://host is expected, without user, query or fragment")
     }
-    while url.utf8.last == UInt8(ascii: "/") { url.removeLast() }
-    return url
+    var end = url.count
+    while url[end - 1] == UInt8(ascii: "/") { end -= 1 }
+    return String(decoding: url[..<end], as: UTF8.self)
+  }
+
+  private static func isPlain(_ url: UnsafeRawBufferPointer) -> Bool {
+    guard let parts = URLParts(url), let authority = parts.authority,
+      VisibleASCII.fills(url), parts.query == nil, parts.fragment == nil
+    else { return false }
+    let scheme = String(decoding: parts.scheme, as: UTF8.self)
+    return (scheme == "https" || scheme == "http")
+      && isHostAndPort(authority) && parts.path.allSatisfy { isPathPart($0) }
   }
 
   private static func isHostAndPort(_ authority: URLParts.Part) -> Bool {

@@ -58,7 +58,11 @@ public enum Callback {
 
     init(_ part: URLParts.Part?) throws(Failure) {
       guard let part else { return }
-      for pair in part.split(separator: UInt8(ascii: "&")) {
+      var rest = part
+      while !rest.isEmpty {
+        let end = rest.firstIndex(of: UInt8(ascii: "&")) ?? rest.endIndex
+        let pair = rest[..<end]
+        rest = rest[end...].dropFirst()
         let equals = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
         let value = equals < pair.endIndex ? pair[(equals + 1)...] : pair[equals...]
         switch Callback.text(of: try Percent.decode(pair[..<equals])) {

@@ -6,21 +6,24 @@ enum JWT {
   /// The claims; nil when it is not three parts in base64url with an object in the middle.
   static func claims(of token: SecretBytes) throws(Failure) -> JSON? {
     defer { withExtendedLifetime(token) {} }
-    let parts = token.bytes.split(
-      separator: UInt8(ascii: "."), maxSplits: 3, omittingEmptySubsequences: false)
-    guard parts.count == 3 else { return nil }
-    var decoded: [SecretBytes] = []
-    for part in parts {
-      guard !part.isEmpty,
-        let bytes = try Digest.fromBase64URL(UnsafeRawBufferPointer(rebasing: part))
-      else { return nil }
-      decoded.append(bytes)
-    }
-    let payload = decoded[1]
+    let dot = UInt8(ascii: ".")
+    guard let first = token.bytes.firstIndex(of: dot), let last = token.bytes.lastIndex(of: dot),
+      try decode(token, 0..<first) != nil, first < last,
+      let payload = try decode(token, (first + 1)..<last),
+      try decode(token, (last + 1)..<token.count) != nil
+    else { return nil }
     defer { withExtendedLifetime(payload) {} }
     guard let claims = try? JSON.parse(payload.bytes, .tolerant), claims.kind == .object else {
       return nil
     }
     return claims
+  }
+
+  /// nil when the part is empty or no base64url; a further dot is none.
+  private static func decode(
+    _ token: SecretBytes, _ part: Range<Int>
+  ) throws(Failure) -> SecretBytes? {
+    part.isEmpty
+      ? nil : try Digest.fromBase64URL(UnsafeRawBufferPointer(rebasing: token.bytes[part]))
   }
 }

@@ -90,6 +90,6 @@ public final class QueueKind {
   }
 
   private static func endsWithID(_ column: String) -> Bool {
-    column.utf8.suffix(3).elementsEqual("_id".utf8)
+    Array(Array(column.utf8).suffix(3)) == Array("_id".utf8)
   }
 }

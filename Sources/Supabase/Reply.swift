@@ -64,33 +64,24 @@ public struct Reply {
 
 /// Header names are compared without case.
 private struct Headers {
-  private let all: [(name: String, value: String)]
+  private var all: [(name: [UInt8], value: String)] = []
 
   init(_ fields: Fields) throws(Failure) {
-    guard let headers = fields.optional("headers") else {
-      all = []
-      return
-    }
+    guard let headers = fields.optional("headers") else { return }
     guard headers.kind == .object else { throw fields.wrongType("headers", "an object") }
-    var read: [(name: String, value: String)] = []
     for (name, value) in headers.members {
       guard let text = value.string else {
         throw Failure(
           .requestWrongType, "a string is expected",
           field: fields.pointer("headers") + "/" + JSONPointer.escape(name))
       }
-      read.append((name: name, value: text))
+      all.append((name: name.utf8.map { $0 | ($0 >= 0x41 && $0 <= 0x5A ? 0x20 : 0) }, value: text))
     }
-    all = read
   }
 
   /// `name` is given in lower case.
   func value(_ name: String) -> String? {
-    all.first { header in
-      header.name.utf8.elementsEqual(name.utf8) { given, wanted in
-        given == wanted
-          || given >= UInt8(ascii: "A") && given <= UInt8(ascii: "Z") && given | 0x20 == wanted
-      }
-    }?.value
+    let wanted = Array(name.utf8)
+    return all.first { $0.name == wanted }?.value
   }
 }

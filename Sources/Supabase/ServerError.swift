@@ -53,27 +53,28 @@ public struct ServerError: Equatable, Sendable {
     else { return nil }
     let rest = Array(constraint.utf8)
     let prefix = Array(table.utf8) + [UInt8(ascii: "_")]
-    guard rest.starts(with: prefix) else { return nil }
+    guard Array(rest.prefix(prefix.count)) == prefix else { return nil }
     var column = rest[prefix.count...]
     while let last = column.last, last >= UInt8(ascii: "0"), last <= UInt8(ascii: "9") {
       column.removeLast()
     }
     let count = suffix.utf8.count
-    guard column.count > count, column.suffix(count).elementsEqual(suffix.utf8) else { return nil }
+    guard column.count > count, Array(column.suffix(count)) == Array(suffix.utf8) else {
+      return nil
+    }
     return identifier(column.dropLast(count))
   }
 
   /// The identifier that follows `words`.
   private static func name(after words: StaticString, in text: [UInt8]) -> String? {
-    words.withUTF8Buffer { words in
-      guard text.count > words.count else { return nil }
-      for start in 0..<(text.count - words.count)
-      where text[start..<(start + words.count)].elementsEqual(words) {
-        let rest = text[(start + words.count)...]
-        return identifier(rest.prefix { Identifier.isPart($0) })
-      }
-      return nil
+    let words = words.withUTF8Buffer { Array($0) }
+    guard text.count > words.count else { return nil }
+    for start in 0..<(text.count - words.count)
+    where Array(text[start..<(start + words.count)]) == words {
+      let rest = text[(start + words.count)...]
+      return identifier(rest.prefix { Identifier.isPart($0) })
     }
+    return nil
   }
 
   private static func identifier(_ bytes: ArraySlice<UInt8>) -> String? {

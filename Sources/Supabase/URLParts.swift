@@ -36,12 +36,12 @@ struct URLParts {
 
   /// Whether both name the same place; query and fragment do not count.
   func isSamePlace(as other: URLParts) -> Bool {
-    guard URLParts.equalIgnoringCase(scheme, other.scheme) else { return false }
+    guard URLParts.equal(scheme, other.scheme, ignoringCase: true) else { return false }
     switch (authority, other.authority) {
-    case (nil, nil): return path.elementsEqual(other.path)
+    case (nil, nil): return URLParts.equal(path, other.path)
     case (let ours?, let theirs?):
-      return URLParts.equalIgnoringCase(ours, theirs)
-        && (path.elementsEqual(other.path) || isRoot && other.isRoot)
+      return URLParts.equal(ours, theirs, ignoringCase: true)
+        && (URLParts.equal(path, other.path) || isRoot && other.isRoot)
     default: return false
     }
   }
@@ -72,7 +72,12 @@ struct URLParts {
     return lowered >= UInt8(ascii: "a") && lowered <= UInt8(ascii: "z")
   }
 
-  private static func equalIgnoringCase(_ left: Part, _ right: Part) -> Bool {
-    left.elementsEqual(right) { a, b in a == b || isLetter(a) && a | 0x20 == b | 0x20 }
+  private static func equal(_ left: Part, _ right: Part, ignoringCase: Bool = false) -> Bool {
+    guard left.count == right.count else { return false }
+    for offset in 0..<left.count {
+      let (a, b) = (left[left.startIndex + offset], right[right.startIndex + offset])
+      guard a == b || ignoringCase && isLetter(a) && a | 0x20 == b | 0x20 else { return false }
+    }
+    return true
   }
 }
