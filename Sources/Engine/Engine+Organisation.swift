@@ -116,7 +116,7 @@ extension Engine {
       ["memberships": .array(list.map { $0.json })],
       Engine.sessionContext("memberships", open.owner))
     let stored = try main.transaction { () throws(Failure) in
-      var row = try sessions.read()
+      let row = try sessions.read()
       guard row.generation == open.generation else { return false }
       row.memberships = sealed
       row.membershipsMS = now.wallMS

@@ -56,7 +56,7 @@ import Testing
     let form = try #require(Membership(server: try json(row()))).json
     form.remove(member)
     #expect(Membership(sealed: form) == nil)
-    form.set(member, 7)
+    form.set(member: member, 7)
     #expect(Membership(sealed: form) == nil)
   }
 

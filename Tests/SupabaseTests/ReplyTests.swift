@@ -8,7 +8,7 @@ import Testing
   private let now: Int64 = 1_790_000_000_000
 
   private func read(_ complete: String) throws(Failure) -> Reply {
-    let known = ["id", "status", "headers", "body", "error"]
+    let known: [Literal] = ["id", "status", "headers", "body", "error"]
     return try Reply.read(try Fields(try json(complete), known: known), nowMS: now)
   }
 

@@ -13,7 +13,7 @@ import Vault
   /// The reply with one member replaced, or removed.
   private func changed(_ member: String, _ value: JSON?) throws -> TokenReply {
     let reply = try json(tokenReply()).shallowCopy
-    if let value { reply.set(member, value) } else { reply.remove(member) }
+    if let value { reply.set(member: member, value) } else { reply.remove(member) }
     try Vault.start()
     return try TokenReply.read(reply, at: "/session")
   }
