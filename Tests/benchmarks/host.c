@@ -1,122 +1,210 @@
-/* The same work through the library, the network played by this process.
+/* The work through the library, with the null server for a network.
  *
- * host prepare DIR | cold DIR | enqueue DIR COUNT | drain DIR; prints "seconds". */
+ * host prepare DIR SESSION | cold DIR | add DIR COUNT THREADS | fill DIR COUNT BAD | drain DIR
+ * COUNT | ingest DIR COUNT | search DIR COUNT | status DIR COUNT Prints the samples as JSON
+ * (bench.h); `cold` prints the decision before them. */
+#include "bench.h"
+
 #include <holdfast.h>
-#include <jansson.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 typedef int32_t operation(holdfast *, const char *, char **);
 
 static holdfast *app;
 
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
+/* The library's share: what its calls took since it was last asked. */
+static double spent;
 
-static json_t *call(operation *function, const char *request) {
+static char *call(operation *function, const char *request) {
   char *reply = NULL;
-  if (function(app, request, &reply) != HOLDFAST_OK) {
-    fprintf(stderr, "%s\n%s\n", request, reply);
-    exit(1);
-  }
-  json_t *value = json_loads(reply, 0, NULL);
-  holdfast_free(reply);
-  return value;
+  double start = now();
+  int32_t status = function(app, request, &reply);
+  spent += now() - start;
+  if (status != HOLDFAST_OK)
+    fail(request == NULL ? "a call" : request, reply);
+  return reply;
 }
 
-static void done(operation *function, const char *request) { json_decref(call(function, request)); }
+static void done(operation *function, const char *request) {
+  holdfast_free(call(function, request));
+}
 
 static void open_app(const char *folder) {
   char config[1024], *reply = NULL;
-  snprintf(
-      config, sizeof config,
-      "{\"data_dir\":\"%s/data\",\"backend\":{\"url\":\"http://127.0.0.1:9\",\"api_key\":\"k\"},"
-      "\"policy\":{\"biometric\":\"off\"}}",
-      folder);
-  if (holdfast_open(config, NULL, &app, &reply) != HOLDFAST_OK) {
-    fprintf(stderr, "%s\n", reply);
-    exit(1);
-  }
+  write_config(config, sizeof config, folder);
+  if (holdfast_open(config, NULL, &app, &reply) != HOLDFAST_OK)
+    fail("holdfast_open", reply);
   holdfast_free(reply);
 }
 
-/* One round of the host's loop: every upload is stored, the guard finds one membership. */
-static int round_of(void) {
-  json_t *polled = call(holdfast_poll, "{}");
-  json_t *requests = json_object_get(polled, "requests"), *request;
+static void set_online(bool online) {
+  done(holdfast_network_set, online ? "{\"online\":true}" : "{\"online\":false}");
+}
+
+/* One round of a host's loop; the number of its requests of this purpose, NULL: of any. */
+static long turn(const char *purpose) {
+  long found = 0;
+  char *polled = call(holdfast_poll, "{}");
+  json_t *reply = json_loads(polled, 0, NULL);
+  holdfast_free(polled);
+  json_t *requests = json_object_get(reply, "requests"), *request;
   size_t index;
-  int uploads = 0;
   json_array_foreach(requests, index, request) {
-    const char *purpose = json_string_value(json_object_get(request, "purpose"));
-    const char *body = json_string_value(json_object_get(request, "body"));
-    json_t *answer = json_array();
-    if (strcmp(purpose, "upload") == 0) {
-      json_t *rows = json_loads(body, 0, NULL), *row;
-      size_t at;
-      json_array_foreach(rows, at, row)
-          json_array_append_new(answer, json_pack("{s:O}", "id", json_object_get(row, "id")));
-      json_decref(rows);
-      uploads += 1;
-    } else if (strcmp(purpose, "guard") == 0) {
-      json_array_append_new(
-          answer, json_loads("{\"org_id\":\"0f000000-0000-4000-8000-000000000001\",\"role\":"
-                             "\"peer_mentor\",\"status\":\"active\",\"organizations\":{\"id\":"
-                             "\"0f000000-0000-4000-8000-000000000001\",\"name\":\"Nordlys\","
-                             "\"status\":\"active\"}}",
-                             0, NULL));
-    }
-    char *text = json_dumps(answer, JSON_COMPACT);
-    json_t *completion =
-        json_pack("{s:O,s:i,s:{},s:s}", "id", json_object_get(request, "id"), "status",
-                  strcmp(purpose, "upload") == 0 ? 201 : 200, "headers", "body", text);
-    char *sent = json_dumps(completion, JSON_COMPACT);
-    done(holdfast_complete, sent);
-    free(sent);
-    free(text);
-    json_decref(completion);
-    json_decref(answer);
+    if (purpose == NULL ||
+        strcmp(json_string_value(json_object_get(request, "purpose")), purpose) == 0)
+      found += 1;
+    char *completion = answer(request);
+    done(holdfast_complete, completion);
+    free(completion);
   }
-  int busy = json_array_size(requests) > 0;
-  json_decref(polled);
-  return busy;
+  json_decref(reply);
+  return found;
+}
+
+static long work_until_idle(void) {
+  long requests = 0, these;
+  while ((these = turn(NULL)) > 0)
+    requests += these;
+  return requests;
+}
+
+static void prepare(const char *session) {
+  done(holdfast_session_start, session);
+  work_until_idle();
+}
+
+/* To the decision, which is printed: the host shows it. */
+static void cold(const char *folder) {
+  double start = now();
+  open_app(folder);
+  char *decision = call(holdfast_session_resume, NULL);
+  sample(now() - start);
+  puts(decision);
+  holdfast_free(decision);
+}
+
+typedef struct {
+  long from, count;
+} share;
+
+static void *add(void *argument) {
+  share *mine = argument;
+  char request[REQUEST_ROOM], *reply = NULL;
+  for (long number = mine->from; number < mine->from + mine->count; number++) {
+    write_visit(request, number, false);
+    double start = now();
+    int32_t status = holdfast_queue_add(app, request, &reply);
+    sample(now() - start);
+    if (status != HOLDFAST_OK)
+      fail(request, reply);
+    holdfast_free(reply);
+  }
+  return NULL;
+}
+
+static void add_all(long count, long threads) {
+  pthread_t started[64];
+  share shares[64];
+  for (long at = 0; at < threads; at++) {
+    shares[at] = (share){.from = at * (count / threads), .count = count / threads};
+    if (pthread_create(&started[at], NULL, add, &shares[at]) != 0)
+      fail("pthread_create", NULL);
+  }
+  for (long at = 0; at < threads; at++)
+    pthread_join(started[at], NULL);
+}
+
+static void fill(long count, bool with_bad) {
+  char request[REQUEST_ROOM];
+  for (long number = 0; number < count; number++) {
+    write_visit(request, number, with_bad && number % BAD_EVERY == BAD_EVERY / 2);
+    done(holdfast_queue_add, request);
+  }
+}
+
+/* Poll and complete until nothing is left to be sent: one sample, the library's share. */
+static void drain(long items) {
+  long uploads = 0, these;
+  set_online(true);
+  spent = 0;
+  while ((these = turn("upload")) > 0 || uploads == 0)
+    uploads += these;
+  sample(spent);
+  report(items, uploads);
+}
+
+/* What a pull of all contacts costs the library, from the first page to the last. */
+static void ingest(long count) {
+  contacts_there = count;
+  spent = 0;
+  long requests = work_until_idle();
+  sample(spent);
+  report(count, requests);
+}
+
+/* The first search after an unlock builds the index; the next ones are `count` samples behind it.
+ */
+static void search(long count) {
+  char request[256];
+  for (long number = 0; number <= count; number++) {
+    snprintf(request, sizeof request, "{\"query\":\"%s\"}", query(number));
+    spent = 0;
+    char *reply = call(holdfast_contact_search, request);
+    sample(spent);
+    holdfast_free(reply);
+  }
+}
+
+static void status(long count) {
+  for (long number = 0; number < count; number++) {
+    spent = 0;
+    char *reply = call(holdfast_session_status, NULL);
+    sample(spent);
+    holdfast_free(reply);
+  }
 }
 
 int main(int count, char **arguments) {
   if (count < 3)
     return 64;
   const char *mode = arguments[1], *folder = arguments[2];
-  double start = now();
+  long number = count > 3 ? atol(arguments[3]) : 0, other = count > 4 ? atol(arguments[4]) : 0;
+  if (strcmp(mode, "cold") == 0) {
+    cold(folder);
+    report(1, 0);
+    return 0;
+  }
   open_app(folder);
   if (strcmp(mode, "prepare") == 0) {
-    done(holdfast_session_start, arguments[3]);
-    while (round_of())
-      ;
-  } else if (strcmp(mode, "cold") == 0) {
-    done(holdfast_session_resume, NULL);
-  } else {
-    done(holdfast_session_resume, NULL);
-    if (strcmp(mode, "enqueue") == 0) {
-      done(holdfast_network_set, "{\"online\":false}");
-      start = now();
-      for (int number = 0; number < atoi(arguments[3]); number++) {
-        char request[256];
-        snprintf(request, sizeof request,
-                 "{\"kind\":\"activity\",\"payload\":{\"type\":\"visit\",\"minutes\":%d,"
-                 "\"note\":\"kaffe og prat\"}}",
-                 number % 1440 + 1);
-        done(holdfast_queue_add, request);
-      }
-    } else {
-      start = now();
-      while (round_of())
-        ;
-    }
+    prepare(arguments[3]);
+    return 0;
   }
-  printf("%.6f\n", now() - start);
+  done(holdfast_session_resume, NULL);
+  if (strcmp(mode, "drain") == 0) {
+    drain(number);
+    return 0;
+  }
+  if (strcmp(mode, "ingest") == 0) {
+    ingest(number);
+    return 0;
+  }
+  if (strcmp(mode, "fill") == 0 || strcmp(mode, "add") == 0)
+    set_online(false);
+  else
+    work_until_idle();
+  if (strcmp(mode, "fill") == 0)
+    fill(number, other != 0);
+  else if (strcmp(mode, "add") == 0)
+    add_all(number, other);
+  else if (strcmp(mode, "search") == 0)
+    search(number);
+  else if (strcmp(mode, "status") == 0)
+    status(number);
+  else
+    return 64;
+  report(number, 0);
   return 0;
 }

@@ -1,0 +1,159 @@
+#include "bench.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+void fail(const char *what, const char *why) {
+  fprintf(stderr, "%s: %s\n", what, why == NULL ? "" : why);
+  exit(1);
+}
+
+/* ---- results ---- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static double *samples;
+static size_t count, room;
+
+void sample(double seconds) {
+  pthread_mutex_lock(&lock);
+  if (count == room) {
+    room = room == 0 ? 4096 : 2 * room;
+    samples = realloc(samples, room * sizeof *samples);
+    if (samples == NULL)
+      fail("samples", "no memory");
+  }
+  samples[count++] = seconds;
+  pthread_mutex_unlock(&lock);
+}
+
+void report(long items, long requests) {
+  printf("{\"samples\":[");
+  for (size_t at = 0; at < count; at++)
+    printf("%s%.9f", at == 0 ? "" : ",", samples[at]);
+  printf("],\"items\":%ld,\"requests\":%ld}\n", items, requests);
+}
+
+/* ---- the work ---- */
+
+void write_visit(char room[REQUEST_ROOM], long number, bool is_bad) {
+  snprintf(room, REQUEST_ROOM,
+           "{\"kind\":\"activity\",\"payload\":{\"type\":\"visit\",\"minutes\":%ld,"
+           "\"occurred_at\":\"2026-11-21T10:%02ld:00Z\",\"note\":\"Kaffe og prat på kjøkkenet\"}}",
+           is_bad ? 1441 : number % 1440 + 1, number % 60);
+}
+
+void write_config(char *room, size_t size, const char *folder) {
+  snprintf(room, size,
+           "{\"data_dir\":\"%s/data\",\"backend\":{\"url\":\"http://127.0.0.1:9\","
+           "\"api_key\":\"public-key\"},\"policy\":{\"biometric\":\"off\"}}",
+           folder);
+}
+
+static const char *const first_names[] = {"Åse",     "Bjørn",    "Cecilie", "Dag",    "Eléa",
+                                          "Frøydis", "Gørild",   "Håkon",   "Ærlend", "Jørgen",
+                                          "Kåre",    "Lærke",    "Mårten",  "Néa",    "Øystein",
+                                          "Pål",     "Ragnhild", "Sølve",   "Tuva",   "Ådne"};
+static const char *const last_names[] = {"Prøvesen",   "Eksempelvik",   "Testås", "Øvingsdal",
+                                         "Demoløkken", "Mønsterbråten", "Prøvé"};
+static const char *const places[] = {"Tromsø", "Bærum", "Ålesund",  "Bø",
+                                     "Vadsø",  "Ås",    "Sør-Fron", "Oslo"};
+enum { FIRST_NAMES = 20, LAST_NAMES = 7, PLACES = 8 };
+
+const char *query(long number) {
+  static const char *const typed[] = {
+      "kår",         "ås",     "øystein",     "prøve 12", "bjørn tromsø",
+      "mønster",     "n",      "eksempel bo", "4711",     "håkon oslo",
+      "finnes ikke", "vik 99", "é",           "demo",     "gør"};
+  return typed[(size_t)number % (sizeof typed / sizeof *typed)];
+}
+
+/* ---- the null server ---- */
+
+long contacts_there = 0;
+static long contacts_read = 0;
+
+static json_t *contact(long number) {
+  char id[64], name[128], updated[128];
+  snprintf(id, sizeof id, "0c000000-0000-4000-8000-%012ld", number);
+  snprintf(name, sizeof name, "%s %s %ld", first_names[number % FIRST_NAMES],
+           last_names[number % LAST_NAMES], number);
+  snprintf(updated, sizeof updated, "2026-01-%02ldT%02ld:%02ld:%02ld.%06ld+00:00",
+           1 + number / 86400 % 28, number / 3600 % 24, number / 60 % 60, number % 60,
+           number % 1000000);
+  return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:n}", "id", id, "org_id", ORG, "name", name,
+                   "municipality", places[number % PLACES], "relation", "pårørende", "updated_at",
+                   updated, "deleted_at");
+}
+
+static json_t *contacts_page(const char *url) {
+  if (strstr(url, "updated_at=gte.") == NULL)
+    contacts_read = 0;
+  json_t *rows = json_array();
+  for (int row = 0; row < CONTACTS_IN_PAGE && contacts_read < contacts_there; row++)
+    json_array_append_new(rows, contact(contacts_read++));
+  return rows;
+}
+
+static json_t *memberships(void) {
+  return json_pack("[{s:s,s:s,s:s,s:s,s:{s:s,s:s,s:s}}]", "org_id", ORG, "role", "peer_mentor",
+                   "status", "active", "updated_at", "2026-01-01T00:00:00+00:00", "organizations",
+                   "id", ORG, "name", "Mentorforeningen Nordlys", "status", "active");
+}
+
+/* The ids of the rows, or the error of the first bad one. */
+static json_t *stored(const char *body, int *status) {
+  json_t *rows = json_loads(body, 0, NULL), *row, *ids = json_array();
+  size_t at;
+  *status = 201;
+  json_array_foreach(rows, at, row) {
+    if (json_integer_value(json_object_get(row, "minutes")) > 1440) {
+      *status = 400;
+      json_decref(ids);
+      ids = json_pack("{s:s,s:s,s:s,s:n}", "code", "23514", "message",
+                      "new row for relation \"activities\" violates check constraint "
+                      "\"activities_minutes_check\"",
+                      "details", "Failing row contains (...).", "hint");
+      break;
+    }
+    json_array_append_new(ids, json_pack("{s:O}", "id", json_object_get(row, "id")));
+  }
+  json_decref(rows);
+  return ids;
+}
+
+char *answer(const json_t *request) {
+  const char *purpose = json_string_value(json_object_get(request, "purpose"));
+  const char *url = json_string_value(json_object_get(request, "url"));
+  int status = 200;
+  json_t *value;
+  if (strcmp(purpose, "upload") == 0)
+    value = stored(json_string_value(json_object_get(request, "body")), &status);
+  else if (strcmp(purpose, "guard") == 0)
+    value = memberships();
+  else if (strcmp(purpose, "pull") == 0)
+    value = contacts_page(url);
+  else if (strcmp(purpose, "validate") == 0)
+    value = json_pack("{s:s}", "id", USER);
+  else
+    value = json_pack("{s:i,s:i}", "activities", 0, "minutes", 0);
+  char *body = json_dumps(value, JSON_COMPACT);
+  json_t *completion =
+      json_pack("{s:O,s:i,s:{s:s},s:s}", "id", json_object_get(request, "id"), "status", status,
+                "headers", "content-type", "application/json; charset=utf-8", "body", body);
+  char *text = json_dumps(completion, JSON_COMPACT);
+  if (text == NULL)
+    fail("null server", "no answer");
+  json_decref(completion);
+  json_decref(value);
+  free(body);
+  return text;
+}
