@@ -1,7 +1,9 @@
 /* The floor: the same work in plain C on SQLite, libsodium and jansson, on the library's own files.
  *
- * floor cold DIR CHECK | add DIR COUNT THREADS | drain DIR COUNT | ingest DIR COUNT | search DIR
- * COUNT | status DIR COUNT
+ * floor MODE DIR ...
+ *   cold DIR CHECK         with 1, the file is checked; 0 shows what that costs
+ *   fill DIR COUNT BAD     measures nothing: queues items in one commit, for others to work on
+ *   add, drain, ingest, search, status: as host.c has them
  *
  * A floor that left out what the promise needs would flatter nobody but itself, and one that copied
  * the library's rules would flatter the library. So it has, and nothing else:
@@ -365,6 +367,16 @@ static char *add_one(const char *request) {
   return dump(json_pack("{s:s,s:s}", "id", text, "state", "pending"));
 }
 
+static void fill(long count, bool with_bad) {
+  char request[REQUEST_ROOM];
+  run(database, "PRAGMA wal_autocheckpoint=0; BEGIN IMMEDIATE");
+  for (long number = 0; number < count; number++) {
+    write_visit(request, number, with_bad && number % BAD_EVERY == BAD_EVERY / 2);
+    free(add_one(request));
+  }
+  run(database, "COMMIT; PRAGMA wal_checkpoint(TRUNCATE)");
+}
+
 typedef struct {
   long from, count;
 } share;
@@ -385,6 +397,11 @@ static void *add(void *argument) {
 static void add_all(long count, long threads) {
   pthread_t started[64];
   share shares[64];
+  char request[REQUEST_ROOM];
+  for (long number = 0; number < WARM_UP; number++) {
+    write_visit(request, number, false);
+    free(add_one(request));
+  }
   for (long at = 0; at < threads; at++) {
     shares[at] = (share){.from = at * (count / threads), .count = count / threads};
     if (pthread_create(&started[at], NULL, add, &shares[at]) != 0)
@@ -784,7 +801,9 @@ int main(int count, char **arguments) {
     ingest(number);
     return 0;
   }
-  if (strcmp(mode, "add") == 0)
+  if (strcmp(mode, "fill") == 0)
+    fill(number, other != 0);
+  else if (strcmp(mode, "add") == 0)
     add_all(number, other);
   else if (strcmp(mode, "search") == 0)
     search(number);

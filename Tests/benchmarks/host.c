@@ -1,8 +1,15 @@
 /* The work through the library, with the null server for a network.
  *
- * host prepare DIR SESSION | cold DIR | add DIR COUNT THREADS | fill DIR COUNT BAD | drain DIR
- * COUNT | ingest DIR COUNT | search DIR COUNT | status DIR COUNT Prints the samples as JSON
- * (bench.h); `cold` prints the decision before them. */
+ * host MODE DIR ...
+ *   prepare DIR SESSION    sign in, and let the app come to rest
+ *   cold DIR               open and resume; prints the decision
+ *   add DIR COUNT THREADS  queue_add, each call a sample
+ *   drain DIR COUNT        send what is queued
+ *   ingest DIR COUNT       pull so many contacts
+ *   search DIR COUNT       contact_search: the first one, then so many more
+ *   status DIR COUNT       session_status
+ *
+ * Prints the samples as JSON (bench.h). */
 #include "bench.h"
 
 #include <holdfast.h>
@@ -108,6 +115,11 @@ static void *add(void *argument) {
 static void add_all(long count, long threads) {
   pthread_t started[64];
   share shares[64];
+  char request[REQUEST_ROOM];
+  for (long number = 0; number < WARM_UP; number++) {
+    write_visit(request, number, false);
+    done(holdfast_queue_add, request);
+  }
   for (long at = 0; at < threads; at++) {
     shares[at] = (share){.from = at * (count / threads), .count = count / threads};
     if (pthread_create(&started[at], NULL, add, &shares[at]) != 0)
@@ -115,14 +127,6 @@ static void add_all(long count, long threads) {
   }
   for (long at = 0; at < threads; at++)
     pthread_join(started[at], NULL);
-}
-
-static void fill(long count, bool with_bad) {
-  char request[REQUEST_ROOM];
-  for (long number = 0; number < count; number++) {
-    write_visit(request, number, with_bad && number % BAD_EVERY == BAD_EVERY / 2);
-    done(holdfast_queue_add, request);
-  }
 }
 
 /* Poll and complete until nothing is left to be sent: one sample, the library's share. */
@@ -191,13 +195,10 @@ int main(int count, char **arguments) {
     ingest(number);
     return 0;
   }
-  if (strcmp(mode, "fill") == 0 || strcmp(mode, "add") == 0)
-    set_online(false);
-  else
-    work_until_idle();
-  if (strcmp(mode, "fill") == 0)
-    fill(number, other != 0);
-  else if (strcmp(mode, "add") == 0)
+  /* Online and at rest: the state in which an app is used. What is added is sent by the host's
+   * loop, which is not run here. */
+  work_until_idle();
+  if (strcmp(mode, "add") == 0)
     add_all(number, other);
   else if (strcmp(mode, "search") == 0)
     search(number);

@@ -1,0 +1,155 @@
+"""Instructions per call and sizes, against recorded.json: a rise of more than 5 % fails.
+
+check.py            measure and compare
+check.py record     measure and record
+
+Counted are the instructions inside libholdfast.so, by callgrind, while a call runs: those of SQLite,
+libsodium, jansson and the C library are left out, since they differ with the processor (a library
+chooses among several versions of a function) and with the system. So the figures are the same on
+every machine of an architecture, under any load; but random ids and hash seeds move them by a few in
+a thousand.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import programs
+import work
+
+RECORDED = programs.HERE / "recorded.json"
+#: A rise beyond this fails.
+MOST = 1.05
+#: No rise is small enough beyond these.
+LIMITS = {"embedded": 600_000, "runtime": 7_000_000, "bundled": 2_700_000}
+
+#: What is counted: the host's mode and arguments, the calls it makes that count, how many, and runs.
+COUNTED = {
+    "cold start": ("rest", ["cold"], ["open", "session_resume"], 1, 3),
+    "queue_add": ("rest", ["add", "100", "1"], ["queue_add"], 100 + work.WARM_UP, 1),
+    "contact_search": ("contacts", ["search", "59"], ["contact_search"], 60, 1),
+}
+CONTACTS = 1000
+
+
+def prepared(folder: Path) -> None:
+    """A folder at rest, and one with contacts; made by the Embedded flavour, used by both."""
+    programs.run("host", "embedded", "prepare", str(folder / "rest"), work.session())
+    shutil.copytree(folder / "rest", folder / "contacts")
+    programs.run("host", "embedded", "ingest", str(folder / "contacts"), str(CONTACTS))
+
+
+def instructions(flavour: str, template: Path, arguments: list[str], calls: list[str]) -> int:
+    """Of one run, inside the library and during these calls."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(template, f"{folder}/copy")
+        output = Path(folder, "callgrind.out")
+        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={output}"]
+        command += ["--collect-atstart=no"]
+        command += [f"--toggle-collect=holdfast_{call}*" for call in calls]
+        command += [str(programs.path("host")), arguments[0], f"{folder}/copy", *arguments[1:]]
+        done = subprocess.run(
+            command,
+            env=programs.environment(flavour),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            sys.exit(f"{' '.join(command)}\n{done.stderr}")
+        return inside(output.read_text())
+
+
+def inside(profile: str) -> int:
+    """The instructions that a callgrind file charges to the library's own code.
+
+    A file's lines are: "ob=(id) name" for all that follows until the next one; "calls=" before a line
+    that counts what a callee took, which stands under the callee too; other lines that begin with
+    a position count what the function itself took.
+    """
+    names: dict[str, str] = {}
+    is_ours = skips = False
+    total = 0
+    for line in profile.splitlines():
+        if (found := re.match(r"(c?)ob=\((\d+)\)(?: (.*))?", line)) is not None:
+            of_callee, number, name = found.groups()
+            if name is not None:
+                names[number] = name
+            if not of_callee:
+                is_ours = Path(names[number]).name.startswith("libholdfast.so")
+        elif line.startswith("calls="):
+            skips = True
+        elif line[:1] in "0123456789+-*" and line:
+            if is_ours and not skips:
+                total += int(line.split()[1])
+            skips = False
+    return total
+
+
+def counts(flavour: str, folder: Path) -> dict[str, int]:
+    result = {}
+    for name, (template, arguments, calls, times, runs) in COUNTED.items():
+        found = [
+            instructions(flavour, folder / template, arguments, calls) // times
+            for _ in range(runs)
+        ]
+        result[name] = round(statistics.median(found))
+    return result
+
+
+def sizes() -> dict[str, int]:
+    return {flavour: programs.library(flavour).stat().st_size for flavour in LIMITS}
+
+
+def measure() -> dict[str, dict[str, dict[str, int]]]:
+    programs.build()
+    with tempfile.TemporaryDirectory() as folder:
+        prepared(Path(folder))
+        instructions = {
+            flavour: counts(flavour, Path(folder)) for flavour in programs.FLAVOURS
+        }
+    return {"instructions": instructions, "bytes": {"stripped": sizes()}}
+
+
+def compare(found: dict[str, dict[str, dict[str, int]]]) -> bool:
+    """Print every figure beside the recorded one; whether none has risen too far."""
+    recorded = json.loads(RECORDED.read_text())[platform.machine()]
+    is_good = True
+    for kind, groups in found.items():
+        for group, figures in groups.items():
+            for name, figure in figures.items():
+                before = recorded[kind][group][name]
+                verdict = ""
+                if figure > before * MOST:
+                    verdict = "  more than 5 % above what is recorded"
+                if kind == "bytes" and figure > LIMITS[name]:
+                    verdict += f"  above {LIMITS[name]:,}"
+                is_good = is_good and not verdict
+                what = f"{name}, {group}, {kind}"
+                print(f"{what:48} {figure:>12,} {before:>12,} {figure / before - 1:>+7.1%}{verdict}")
+    return is_good
+
+
+def main() -> None:
+    found = measure()
+    if sys.argv[1:] == ["record"]:
+        known = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
+        known[platform.machine()] = found
+        RECORDED.write_text(json.dumps(known, indent=2) + "\n")
+    if not compare(found):
+        sys.exit(
+            "What the library costs has risen. If that is what is wanted: make bench-record,"
+            " and say why in the commit."
+        )
+
+
+if __name__ == "__main__":
+    main()

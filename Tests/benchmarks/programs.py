@@ -1,0 +1,88 @@
+"""The C programs that are compared: built, and run with the library of a flavour."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+BUILD = ROOT / "build" / "bench"
+
+#: The flavours and where their libraries are, below build/.
+FOLDERS = {"embedded": "lib", "runtime": "lib-runtime", "bundled": "lib-bundled"}
+FLAVOURS = ("embedded", "runtime")
+
+_LINKED = {
+    "host": [f"-L{ROOT / 'build/lib'}", "-lholdfast", "-ljansson"],
+    "floor": ["-lsqlite3", "-lsodium", "-ljansson"],
+    "load": ["-ljansson", "-ldl"],
+    "spawn": ["-ljansson"],
+}
+_COMPILED = ["cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}"]
+
+
+def library(flavour: str) -> Path:
+    return ROOT / "build" / FOLDERS[flavour] / "libholdfast.so"
+
+
+def path(name: str) -> Path:
+    return BUILD / name
+
+
+def build() -> None:
+    BUILD.mkdir(parents=True, exist_ok=True)
+    for name, linked in _LINKED.items():
+        sources = [str(HERE / "bench.c"), str(HERE / f"{name}.c")]
+        subprocess.run(
+            [*_COMPILED, *sources, "-o", str(path(name)), *linked, "-pthread"], check=True
+        )
+
+
+def environment(flavour: str) -> dict[str, str]:
+    """In which the host loads the library of this flavour, and Python too."""
+    return {
+        **os.environ,
+        "LD_LIBRARY_PATH": str(library(flavour).parent),
+        "HOLDFAST_LIBRARY": str(library(flavour)),
+    }
+
+
+def output(command: list[str], flavour: str = "embedded") -> str:
+    done = subprocess.run(
+        command, env=environment(flavour), capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)[:2000]}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def result(text: str) -> dict[str, Any]:
+    """What bench.h's report() printed, in the last line."""
+    found: dict[str, Any] = json.loads(text.splitlines()[-1])
+    return found
+
+
+def run(name: str, flavour: str, mode: str, folder: str, *more: str) -> dict[str, Any]:
+    if mode == "prepare":
+        Path(folder).mkdir(parents=True)
+        output([str(path(name)), mode, folder, *more], flavour)
+        return {}
+    return result(output([str(path(name)), mode, folder, *more], flavour))
+
+
+def spawn(
+    count: int, name: str, flavour: str, *arguments: str
+) -> tuple[list[float], list[dict[str, Any]]]:
+    """Whole runs of a program: their seconds from outside, and what each reported."""
+    text = output([str(path("spawn")), str(count), str(path(name)), *arguments], flavour)
+    outside, reports = [], []
+    for line in text.splitlines():
+        seconds, _, report = line.partition(" ")
+        outside.append(float(seconds))
+        reports.append(json.loads(report))
+    return outside, reports
