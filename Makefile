@@ -4,7 +4,8 @@
 #                 Swift), build/lib/libholdfast_http.so, build/include/
 #   make bundle   build/lib-bundled/libholdfast.so: SQLite, libsodium and jansson inside
 #   make wheel    build/wheel/holdfast-*.whl, which carries the bundled library
-#   make bench    cold start, enqueue and drain against a C floor
+#   make bench    what the library costs, beside a C floor and its peers: docs/benchmarks.md; QUICK=1 to try it
+#   make bench-check  instructions per call and sizes, against what is recorded
 #   make install  headers, libraries, pkg-config and CMake files below PREFIX (/usr/local); honours DESTDIR, LIBDIR
 #   make fresh    make demo on a Debian that has just been installed into a folder; FRESH="demo test" for both. As root
 #   make fuzz     MINUTES=n: libFuzzer over the C API; make sanitize runs the tests under ASan, TSan and valgrind
@@ -47,7 +48,7 @@ LINK := -Wl,--version-script=.build/holdfast.map,--gc-sections,-z,nodelete,-z,de
 # What a program that was linked against the build tree looks for when it runs.
 SONAME_LINK = @ln -sf $(@F) $@.$(ABI)
 
-.PHONY: docs test-fleet test-model help lib bundle wheel deps demo test bench format lint install fresh clean test-swift test-python soak replay test-disk disk
+.PHONY: docs test-fleet test-model help lib bundle wheel deps demo test format lint install fresh clean test-swift test-python soak replay test-disk disk
 
 lib: build/lib/libholdfast.so build/lib-runtime/libholdfast.so build/lib/libholdfast_http.so build/include/holdfast.h
 
@@ -212,9 +213,7 @@ test-disk: deps lib build/bin/holdfast-disk
 disk: deps lib build/bin/holdfast-disk
 	@Tests/disk/run.sh 4 1 1
 
-bench: deps lib
-	@$(PYTHON) Tests/benchmarks/bench.py
-
+include Tests/benchmarks/benchmarks.mk
 include Tests/sanitizers/sanitizers.mk
 
 # ---- documentation ----
@@ -228,7 +227,7 @@ docs: .venv/stamp
 # ---- house ----
 
 C_FILES = $$(git ls-files '*.c' '*.h')
-FORMATTED := bindings Tests/abi Tests/crash Tests/simulation Tests/packages
+FORMATTED := bindings Tests/abi Tests/benchmarks Tests/crash Tests/simulation Tests/packages
 
 format: deps
 	@$(SWIFT) format -i -r Sources Tests Package.swift
@@ -243,7 +242,7 @@ lint: deps
 	check .venv/bin/clang-format --dry-run -Werror $(C_FILES); \
 	check .venv/bin/ruff check -q bindings Tests examples; \
 	check .venv/bin/ruff format -q --check $(FORMATTED); \
-	for typed in bindings/python Tests/packages; do cd $$typed; check $(CURDIR)/.venv/bin/mypy; cd $(CURDIR); done; \
+	for typed in bindings/python Tests/benchmarks Tests/packages; do cd $$typed; check $(CURDIR)/.venv/bin/mypy; cd $(CURDIR); done; \
 	[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
 install: lib

@@ -28,9 +28,8 @@ enum {
   REQUEST_ROOM = 512,
   CONTACTS_IN_PAGE = 500,
   BAD_EVERY = 100,
-  /* Added before anything is measured: a write-ahead log that still grows costs the file system a
-   * commit of its own with every sync, one that has its size and is begun anew does not. */
-  WARM_UP = 300
+  /* Added before anything is measured. */
+  WARM_UP = 10
 };
 
 /* What a host asks when a visit is registered: number `number`. A bad one breaks a rule of the

@@ -1,8 +1,8 @@
 """What the library costs, beside the floor and beside what others offer: one run, one table.
 
-Absolute times say little on a shared machine; ratios of figures taken side by side hold. Every row has
-its contenders run in turn, round after round, behind one that does not count; a ratio is the median of
-the rounds' ratios. The table goes into docs/benchmarks.md.
+Absolute times say little on a shared machine; ratios of figures taken side by side hold. Every row
+has its contenders run in turn, round after round, behind one that does not count; a ratio is the
+median of the rounds' ratios. The table goes into docs/benchmarks.md.
 
 QUICK=1: fewer and smaller rounds, to try the benchmark itself; nothing is written.
 """
@@ -22,7 +22,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import check
 import programs
@@ -142,10 +141,17 @@ class Bench:
         self.peer_folder = folder / "peers"
         self.peer_folder.mkdir()
         programs.build()
-        #: Signed in and at rest, with a few items that wait: what an app finds when it starts.
+        #: Signed in and at rest.
+        self.empty = folder / "empty"
+        programs.run("host", "embedded", "prepare", str(self.empty), work.session())
+        #: With a few items that wait, in a log that nobody has closed: what a start finds.
         self.rest = folder / "rest"
-        programs.run("host", "embedded", "prepare", str(self.rest), work.session())
-        programs.run("floor", "embedded", "fill", str(self.rest), "20", "0")
+        shutil.copytree(self.empty, self.rest)
+        programs.run("host", "embedded", "add", str(self.rest), "10", "1")
+        #: The same after some days of use.
+        self.warm = self.folder / "warm"
+        shutil.copytree(self.rest, self.warm)
+        programs.run("floor", "embedded", "warm", str(self.warm))
 
     # ---- pieces ----
 
@@ -153,13 +159,16 @@ class Bench:
         place = self.folder / f"copy-{name}"
         shutil.rmtree(place, ignore_errors=True)
         shutil.copytree(template, place)
+        # What is still to be written back would be somebody's sync.
+        subprocess.run(["sync", "-f", str(place)], check=True)
         return place
 
     def filled(self, name: str, items: int, with_bad: bool = False) -> Path:
         place = self.folder / name
         if not place.exists():
-            shutil.copytree(self.rest, place)
+            shutil.copytree(self.empty, place)
             programs.run("floor", "embedded", "fill", str(place), str(items), str(int(with_bad)))
+            programs.run("floor", "embedded", "warm", str(place))
         return place
 
     def program(self, flavour: str) -> str:
@@ -168,14 +177,18 @@ class Bench:
     def samples(self, flavour: str, mode: str, folder: Path, *more: object) -> list[float]:
         name = self.program(flavour)
         given = [str(value) for value in more]
-        found: list[float] = programs.run(name, flavour_of(flavour), mode, str(folder), *given)["samples"]
+        found: list[float] = programs.run(name, flavour_of(flavour), mode, str(folder), *given)[
+            "samples"
+        ]
         return found
 
     def ours(self, make: Callable[[str], Contender], floor: bool = True) -> dict[str, Contender]:
         names = [*programs.FLAVOURS, *(["floor"] if floor else [])]
         return {name: make(name) for name in names}
 
-    def ratios(self, found: dict[str, Series], figure: Callable[[list[float]], float]) -> list[float]:
+    def ratios(
+        self, found: dict[str, Series], figure: Callable[[list[float]], float]
+    ) -> list[float]:
         return [ratio(found[flavour], found["floor"], figure) for flavour in programs.FLAVOURS]
 
     def add_row(self, row: Row) -> None:
@@ -206,12 +219,16 @@ class Bench:
 
             return run
 
-        contenders = {name: start(name) for name in [*programs.FLAVOURS, "floor", "floor, unchecked"]}
+        contenders = {
+            name: start(name) for name in [*programs.FLAVOURS, "floor", "floor, unchecked"]
+        }
         peers = {"raw key": "sqlcipher-raw", "passphrase": "sqlcipher-passphrase"}
         for name, mode in peers.items():
             if self.peers.has("sqlcipher3-binary"):
-                run = self.peer("sqlcipher3-binary", "cold", mode, self.peer_folder)
-                contenders[name] = lambda run=run: [run()[0] for _ in range(2 if QUICK else 5)]
+                contenders[name] = several(
+                    self.peer("sqlcipher3-binary", "cold", mode, self.peer_folder),
+                    2 if QUICK else 5,
+                )
         found = contest(self.rounds, contenders)
         ratios = self.ratios(found, statistics.median)
         told = [f"SQLCipher, {name}: {both(found[name])}" for name in peers if name in found]
@@ -265,9 +282,7 @@ class Bench:
 
             return run
 
-        contenders = {
-            name: open_it(name, str(programs.library(name))) for name in programs.FOLDERS
-        }
+        contenders = {name: open_it(name, str(programs.library(name))) for name in programs.FOLDERS}
         library = self.peers.tdlib()
         if library is not None:
             contenders["tdlib"] = open_it("tdlib", str(library))
@@ -296,7 +311,7 @@ class Bench:
         for threads in (1, 4):
 
             def make(name: str, threads: int = threads) -> Contender:
-                place = self.copy(self.rest, f"add-{name}")
+                place = self.copy(self.warm, f"add-{name}")
                 return lambda: self.samples(name, "add", place, count, threads)
 
             contenders = self.ours(make)
@@ -312,8 +327,8 @@ class Bench:
                     contenders[name] = self.peer(
                         package, "add", mode, self.peer_folder, count, threads
                     )
-            found = contest(self.rounds, contenders)
-            # A rate is one over a mean: the seldom commit that moves the log into the file counts too.
+            found = contest(3 if QUICK else 11, contenders)
+            # By the mean: the seldom commit that moves the log into the file counts too.
             rates = [1 / value for value in self.ratios(found, statistics.fmean)]
             told = [
                 f"{name}: {both(found[name])}"
@@ -334,6 +349,29 @@ class Bench:
                 )
             )
 
+    def add_without_disk(self) -> None:
+        """Where a sync costs nothing, what is left is the calls' own work."""
+        if first_line("findmnt", "-n", "-o", "FSTYPE", "-T", "/dev/shm") != "tmpfs":
+            return
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
+
+            def make(name: str) -> Contender:
+                place = Path(memory, name)
+                shutil.copytree(self.warm, place)
+                return lambda: self.samples(name, "add", place, 300, 1)
+
+            found = contest(self.rounds, self.ours(make))
+        rates = [1 / value for value in self.ratios(found, statistics.median)]
+        self.add_row(
+            Row(
+                "queue_add, in memory instead of on a disk",
+                both(found["embedded"]),
+                both(found["runtime"]),
+                both(found["floor"]),
+                rates_text(rates),
+            )
+        )
+
     def add_to_many(self) -> None:
         sizes = [100, 10_000, 100_000 if QUICK else 1_000_000]
         places = {size: self.filled(f"queued-{size}", size) for size in sizes}
@@ -342,7 +380,7 @@ class Bench:
             for size in sizes:
 
                 def run(flavour: str = flavour, size: int = size) -> list[float]:
-                    # What one round adds is not there for the next; of the largest it does not show.
+                    # What one round adds is not there for the next; in the largest it is lost.
                     small = size < sizes[-1]
                     place = self.copy(places[size], "many") if small else places[size]
                     return self.samples(flavour, "add", place, 100, 1)
@@ -416,7 +454,8 @@ class Bench:
         ]
 
         def cell(flavour: str) -> str:
-            return f"{seconds(found[f'{flavour} bad'].p50)}, clean {seconds(found[f'{flavour} clean'].p50)}"
+            bad, clean = (found[f"{flavour} {kind}"].p50 for kind in ("bad", "clean"))
+            return f"{seconds(bad)}, clean {seconds(clean)}"
 
         self.add_row(
             Row(
@@ -443,7 +482,9 @@ class Bench:
                 command = [sys.executable, script, "drain", *place, str(items)]
 
                 def run() -> list[float]:
-                    found: list[float] = programs.result(programs.output(command, flavour))["samples"]
+                    found: list[float] = programs.result(programs.output(command, flavour))[
+                        "samples"
+                    ]
                     return found
 
                 return run
@@ -460,8 +501,8 @@ class Bench:
         told = []
         if "in bulk" in found:
             told = [
-                f"supabase-py, which keeps nothing on disk: one by one {rate(found['one by one'], one_by_one)},"
-                f" in bulk {rate(found['in bulk'], items)}"
+                "supabase-py, which keeps nothing on disk: one by one"
+                f" {rate(found['one by one'], one_by_one)}, in bulk {rate(found['in bulk'], items)}"
             ]
         self.add_row(
             Row(
@@ -495,7 +536,10 @@ class Bench:
             )["samples"]
             return {"ingest": [ingest], "first": [first], "next": later}
 
-        peers = {"FTS5, in clear": ("", "fts5"), "SQLCipher, LIKE": ("sqlcipher3-binary", "sqlcipher")}
+        peers = {
+            "FTS5, in clear": ("", "fts5"),
+            "SQLCipher, LIKE": ("sqlcipher3-binary", "sqlcipher"),
+        }
         for number in range((2 if QUICK else 5) + 1):
             for name in (*programs.FLAVOURS, "floor"):
                 keep(name, number, one(name))
@@ -626,6 +670,7 @@ class Bench:
             self.cold_start,
             self.status,
             self.add,
+            self.add_without_disk,
             self.add_to_many,
             self.drain,
             self.drain_bad,
@@ -636,6 +681,11 @@ class Bench:
             started = time.monotonic()
             part()
             print(f"  ({part.__name__}: {time.monotonic() - started:.0f} s)", flush=True)
+
+
+def several(run: Contender, times: int) -> Contender:
+    """One sample each of so many processes."""
+    return lambda: [run()[0] for _ in range(times)]
 
 
 def flavour_of(name: str) -> str:
@@ -674,15 +724,20 @@ def machine(folder: Path) -> list[str]:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     system = re.search(r'PRETTY_NAME="(.*)"', Path("/etc/os-release").read_text())
     kernel = ".".join(platform.release().split(".")[:2])
-    file_system = first_line("stat", "-f", "-c", "%T", str(folder))
+    file_system = first_line("findmnt", "-n", "-o", "FSTYPE", "-T", str(folder))
     versions = [f"Swift {version_of('swift', '--version')}", f"Python {platform.python_version()}"]
     versions += [
         f"{name} {first_line('pkg-config', '--modversion', package)}"
-        for name, package in (("SQLite", "sqlite3"), ("libsodium", "libsodium"), ("jansson", "jansson"))
+        for name, package in (
+            ("SQLite", "sqlite3"),
+            ("libsodium", "libsodium"),
+            ("jansson", "jansson"),
+        )
     ]
+    system_name = system.group(1) if system else "?"
+    hardware = f"{processor}, {os.cpu_count()} cores, {memory:.0f} GB, {platform.machine()}"
     return [
-        f"{processor}, {os.cpu_count()} cores, {memory:.0f} GB; {platform.machine()}, Linux {kernel}"
-        f"{', ' + system.group(1) if system else ''}; {file_system}",
+        f"{hardware}; Linux {kernel}, {system_name}; {file_system}",
         ", ".join(versions),
     ]
 

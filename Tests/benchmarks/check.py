@@ -3,11 +3,11 @@
 check.py            measure and compare
 check.py record     measure and record
 
-Counted are the instructions inside libholdfast.so, by callgrind, while a call runs: those of SQLite,
-libsodium, jansson and the C library are left out, since they differ with the processor (a library
-chooses among several versions of a function) and with the system. So the figures are the same on
-every machine of an architecture, under any load; but random ids and hash seeds move them by a few in
-a thousand.
+Counted are the instructions inside libholdfast.so, by callgrind, while a call runs: those of
+SQLite, libsodium, jansson and the C library are left out, since they differ with the processor (a
+library chooses among several versions of a function) and with the system. So the figures are the
+same on every machine of an architecture, under any load; but random ids and hash seeds move them by
+a few in a thousand.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST = 1.05
 #: No rise is small enough beyond these.
 LIMITS = {"embedded": 600_000, "runtime": 7_000_000, "bundled": 2_700_000}
 
-#: What is counted: the host's mode and arguments, the calls it makes that count, how many, and runs.
+#: What is counted: folder, the host's mode and arguments, its calls that count, how many, and runs.
 COUNTED = {
     "cold start": ("rest", ["cold"], ["open", "session_resume"], 1, 3),
     "queue_add": ("rest", ["add", "100", "1"], ["queue_add"], 100 + work.WARM_UP, 1),
@@ -71,9 +71,9 @@ def instructions(flavour: str, template: Path, arguments: list[str], calls: list
 def inside(profile: str) -> int:
     """The instructions that a callgrind file charges to the library's own code.
 
-    A file's lines are: "ob=(id) name" for all that follows until the next one; "calls=" before a line
-    that counts what a callee took, which stands under the callee too; other lines that begin with
-    a position count what the function itself took.
+    A file's lines are: "ob=(id) name" for all that follows until the next one; "calls=" before a
+    line that counts what a callee took, which stands under the callee too; other lines that begin
+    with a position count what the function itself took.
     """
     names: dict[str, str] = {}
     is_ours = skips = False
@@ -98,8 +98,7 @@ def counts(flavour: str, folder: Path) -> dict[str, int]:
     result = {}
     for name, (template, arguments, calls, times, runs) in COUNTED.items():
         found = [
-            instructions(flavour, folder / template, arguments, calls) // times
-            for _ in range(runs)
+            instructions(flavour, folder / template, arguments, calls) // times for _ in range(runs)
         ]
         result[name] = round(statistics.median(found))
     return result
@@ -113,9 +112,7 @@ def measure() -> dict[str, dict[str, dict[str, int]]]:
     programs.build()
     with tempfile.TemporaryDirectory() as folder:
         prepared(Path(folder))
-        instructions = {
-            flavour: counts(flavour, Path(folder)) for flavour in programs.FLAVOURS
-        }
+        instructions = {flavour: counts(flavour, Path(folder)) for flavour in programs.FLAVOURS}
     return {"instructions": instructions, "bytes": {"stripped": sizes()}}
 
 
@@ -134,7 +131,9 @@ def compare(found: dict[str, dict[str, dict[str, int]]]) -> bool:
                     verdict += f"  above {LIMITS[name]:,}"
                 is_good = is_good and not verdict
                 what = f"{name}, {group}, {kind}"
-                print(f"{what:48} {figure:>12,} {before:>12,} {figure / before - 1:>+7.1%}{verdict}")
+                print(
+                    f"{what:48} {figure:>12,} {before:>12,} {figure / before - 1:>+7.1%}{verdict}"
+                )
     return is_good
 
 

@@ -6,8 +6,8 @@ peers.py contacts (fts5 | sqlcipher) FOLDER COUNT SEARCHES
 peers.py status tdlib FOLDER COUNT
 peers.py drain (supabase-one | supabase-bulk) URL KEY COUNT
 
-Prints what bench.h's report() prints. All of them keep what they are given in the clear, but SQLCipher;
-all write with a synced commit for each call (SQLite: write-ahead log, synchronous=FULL).
+Prints what bench.h's report() prints. All of them keep what they are given in the clear, but
+SQLCipher; all write with a synced commit for each call (SQLite: write-ahead log, synchronous=FULL).
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ import work
 RAW_KEY = "x'" + "2b" * 32 + "'"
 PASSPHRASE = "correct horse battery staple"
 BATCH = 500
+#: Added before anything is measured. While a write-ahead log grows, every sync costs a commit of
+#: the file system's besides; SQLite begins it anew after 1,000 pages. A peer's is gone when it
+#: closes; the library's and the floor's have their size, since they are killed, as apps are.
+WARM_UP = 300
 
 
 def report(samples: list[float], items: int, requests: int = 0) -> None:
@@ -96,12 +100,12 @@ def adder(name: str, folder: Path) -> Callable[[str], object]:
 
         huey = SqliteHuey(filename=str(folder / "huey.db"), fsync=True)
 
-        @huey.task()
         def register(visit: object) -> None:
             """Nobody runs it: what is measured is the queue."""
 
+        enqueue = huey.task()(register)
         judge_durability(huey.storage.conn)
-        return lambda text: register(json.loads(text))
+        return lambda text: enqueue(json.loads(text))
     if name == "litequeue":
         from litequeue import LiteQueue
 
@@ -118,7 +122,8 @@ def adder(name: str, folder: Path) -> Callable[[str], object]:
     connection = sqlcipher(folder / "sqlcipher-queue.db", RAW_KEY)
     durable(connection)
     connection.execute(
-        "CREATE TABLE IF NOT EXISTS queue(seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE, body TEXT)"
+        "CREATE TABLE IF NOT EXISTS queue("
+        "seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE, body TEXT)"
     )
     judge_durability(connection)
     lock = threading.Lock()
@@ -136,7 +141,7 @@ def adder(name: str, folder: Path) -> Callable[[str], object]:
 def add(name: str, folder: Path, count: int, threads: int) -> None:
     keep = adder(name, folder)
     samples: list[float] = []
-    for number in range(work.WARM_UP):
+    for number in range(WARM_UP):
         keep(work.visit(number))
 
     def some(first: int) -> None:
@@ -182,7 +187,8 @@ def contacts(name: str, folder: Path, count: int, searches: int) -> None:
         put = "INSERT INTO contact VALUES (?, ?, ?, ?)"
     else:
         connection.execute(
-            "CREATE VIRTUAL TABLE contact USING fts5(id UNINDEXED, name, municipality, body UNINDEXED,"
+            "CREATE VIRTUAL TABLE contact USING fts5("
+            "id UNINDEXED, name, municipality, body UNINDEXED,"
             " tokenize=\"unicode61 remove_diacritics 2\", prefix='2 3')"
         )
         put = "INSERT INTO contact VALUES (?, ?, ?, ?)"
@@ -246,7 +252,11 @@ def drain(name: str, url: str, key: str, count: int) -> None:
     client.auth.sign_in_with_password({"email": work.EMAIL, "password": work.PASSWORD})
     membership = client.table("memberships").select("org_id").execute().data[0]
     rows = [
-        {"id": str(uuid.uuid4()), "org_id": membership["org_id"], **json.loads(work.visit(number))["payload"]}
+        {
+            "id": str(uuid.uuid4()),
+            "org_id": membership["org_id"],
+            **json.loads(work.visit(number))["payload"],
+        }
         for number in range(count)
     ]
     size = 1 if name == "supabase-one" else BATCH
@@ -254,7 +264,9 @@ def drain(name: str, url: str, key: str, count: int) -> None:
     start = time.perf_counter()
     requests = 0
     for at in range(0, count, size):
-        stored = table.upsert(rows[at : at + size], ignore_duplicates=True, on_conflict="id").execute()
+        stored = table.upsert(
+            rows[at : at + size], ignore_duplicates=True, on_conflict="id"
+        ).execute()
         requests += 1
         if len(stored.data) != len(rows[at : at + size]):
             sys.exit("not all are stored")

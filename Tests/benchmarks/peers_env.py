@@ -15,7 +15,7 @@ LIST = programs.HERE / "peers.txt"
 
 class Peers:
     def __init__(self) -> None:
-        """Install what is missing of peers.txt, above its second comment; the rest are constraints."""
+        """Install what is missing of peers.txt, down to its second comment; the rest constrains."""
         self._python = str(VENV / "bin/python")
         self._missing: dict[str, str] = {}
         self._pinned: list[str] = []

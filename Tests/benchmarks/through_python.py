@@ -16,12 +16,31 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bindings/python/src"))
 
-import work  # noqa: E402
 from holdfast import Holdfast, Runner  # noqa: E402
+
+import programs  # noqa: E402
+import work  # noqa: E402
 
 
 def report(samples: list[float], items: int, requests: int = 0) -> None:
     print(json.dumps({"samples": samples, "items": items, "requests": requests}))
+
+
+def null_server(request: Any) -> Any:
+    """Answers what an app at rest asks."""
+    membership = {"org_id": work.ORG, "role": "peer_mentor", "status": "active"}
+    organization = {"id": work.ORG, "name": "Mentorforeningen Nordlys", "status": "active"}
+    bodies: dict[str, object] = {
+        "guard": [{**membership, "organizations": organization}],
+        "pull": [],
+        "validate": {"id": work.USER},
+        "upload": [{"id": row["id"]} for row in json.loads(request["body"] or "[]")]
+        if request["purpose"] == "upload"
+        else [],
+    }
+    body = bodies.get(request["purpose"], {"activities": 0, "minutes": 0})
+    headers = {"content-type": "application/json; charset=utf-8"}
+    return {"status": 200, "headers": headers, "body": json.dumps(body)}
 
 
 def status(folder: str, count: int) -> None:
@@ -33,6 +52,7 @@ def status(folder: str, count: int) -> None:
     samples = []
     with Holdfast(config) as app:
         app.session_resume()
+        Runner(app, transport=null_server).run_until_idle()
         for _ in range(count):
             start = time.perf_counter()
             found = app.session_status()
@@ -44,20 +64,20 @@ def status(folder: str, count: int) -> None:
 
 def drain(url: str, key: str, count: int) -> None:
     """From the first request to the last item that is proved to be stored."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=programs.BUILD) as folder:
         config: Any = {
-            "data_dir": folder,
+            "data_dir": f"{folder}/data",
             "backend": {"url": url, "api_key": key},
             "auth_methods": [{"id": "password", "flow": "password", "label": "E-mail"}],
+            "policy": {"biometric": "off"},
         }
         with Holdfast(config) as app:
-            runner = Runner(app)
             app.sign_in_complete({"email": work.EMAIL, "password": work.PASSWORD})
-            runner.run_until_idle()
-            app.network_set({"online": False})
-            for number in range(count):
-                app.queue_add(json.loads(work.visit(number)))
-            app.network_set({"online": True})
+            Runner(app).run_until_idle()
+        programs.run("floor", "embedded", "fill", folder, str(count), "0")
+        with Holdfast(config) as app:
+            app.session_resume()
+            runner = Runner(app)
             requests = 0
             start = time.perf_counter()
             while (counts := app.sync_status()["counts"])["pending"] + counts["sending"] > 0:

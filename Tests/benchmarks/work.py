@@ -10,17 +10,33 @@ from typing import Any
 USER = "0a000000-0000-4000-8000-000000000001"
 ORG = "0f000000-0000-4000-8000-000000000001"
 #: Added before anything is measured, as bench.h says.
-WARM_UP = 300
+WARM_UP = 10
 #: A user of the local backend's demo with one organisation.
 EMAIL = "solo@example.org"
 PASSWORD = "holdfast-demo"
 
-_FIRST = "Åse Bjørn Cecilie Dag Eléa Frøydis Gørild Håkon Ærlend Jørgen Kåre Lærke Mårten Néa Øystein Pål Ragnhild Sølve Tuva Ådne".split()
+_FIRST = (
+    "Åse Bjørn Cecilie Dag Eléa Frøydis Gørild Håkon Ærlend Jørgen "
+    "Kåre Lærke Mårten Néa Øystein Pål Ragnhild Sølve Tuva Ådne"
+).split()
 _LAST = "Prøvesen Eksempelvik Testås Øvingsdal Demoløkken Mønsterbråten Prøvé".split()
 _PLACES = "Tromsø Bærum Ålesund Bø Vadsø Ås Sør-Fron Oslo".split()
 _TYPED = [
-    "kår", "ås", "øystein", "prøve 12", "bjørn tromsø", "mønster", "n", "eksempel bo", "4711", "håkon oslo",
-    "finnes ikke", "vik 99", "é", "demo", "gør",
+    "kår",
+    "ås",
+    "øystein",
+    "prøve 12",
+    "bjørn tromsø",
+    "mønster",
+    "n",
+    "eksempel bo",
+    "4711",
+    "håkon oslo",
+    "finnes ikke",
+    "vik 99",
+    "é",
+    "demo",
+    "gør",
 ]
 
 
