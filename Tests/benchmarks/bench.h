@@ -17,6 +17,10 @@ _Noreturn void fail(const char *what, const char *why);
 
 /* Take a sample, in seconds; from any thread. */
 void sample(double seconds);
+/* Before each call of one thread. With BENCH_TURNS in the environment it waits for a line of input,
+ * and sample() tells at once what it took: so several processes take turns call by call, and
+ * whatever the disk does meets all of them. false: the input has ended. */
+bool turn_comes(void);
 /* {"samples":[...],"items":n,"requests":n}: of everything that was measured, at the end. */
 void report(long items, long requests);
 

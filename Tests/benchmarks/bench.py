@@ -73,6 +73,27 @@ def contest(rounds: int, contenders: dict[str, Contender]) -> dict[str, Series]:
     return found
 
 
+def take_turns(
+    rounds: int, calls: int, commands: dict[str, tuple[list[str], str]]
+) -> dict[str, Series]:
+    """Like `contest`, but the processes are there all the time and take turns call by call."""
+    processes = {name: programs.Turns(*command) for name, command in commands.items()}
+    found = {name: Series() for name in commands}
+    order = list(commands)
+    for number in range(rounds + 1):
+        taken: dict[str, list[float]] = {name: [] for name in order}
+        for _ in range(calls):
+            for name in order:
+                taken[name].append(processes[name].take())
+            order.append(order.pop(0))
+        for name in order:
+            if number > 0:
+                found[name].rounds.append(taken[name])
+    for process in processes.values():
+        process.end()
+    return found
+
+
 def ratio(ours: Series, theirs: Series, figure: Callable[[list[float]], float]) -> float:
     """The median of the rounds' ratios."""
     return statistics.median(
@@ -314,7 +335,13 @@ class Bench:
                 place = self.copy(self.warm, f"add-{name}")
                 return lambda: self.samples(name, "add", place, count, threads)
 
+            def told_to(name: str) -> tuple[list[str], str]:
+                place = str(self.copy(self.warm, f"add-{name}"))
+                program = str(programs.path(self.program(name)))
+                return [program, "add", place, "1000000", "1"], flavour_of(name)
+
             contenders = self.ours(make)
+            commands = {name: told_to(name) for name in (*programs.FLAVOURS, "floor")}
             peers = {
                 "persist-queue": "persist-queue",
                 "huey": "huey",
@@ -324,10 +351,13 @@ class Bench:
             for name, package in peers.items():
                 if self.peers.has(package):
                     mode = "sqlcipher" if name == "SQLCipher" else name
-                    contenders[name] = self.peer(
-                        package, "add", mode, self.peer_folder, count, threads
-                    )
-            found = contest(3 if QUICK else 11, contenders)
+                    given = ["add", mode, self.peer_folder]
+                    contenders[name] = self.peer(package, *given, count, threads)
+                    commands[name] = (self.peers.command(package, *given, 1_000_000, 1), "embedded")
+            if threads == 1:
+                found = take_turns(3 if QUICK else 11, count, commands)
+            else:
+                found = contest(3 if QUICK else 11, contenders)
             # By the mean: the seldom commit that moves the log into the file counts too.
             rates = [1 / value for value in self.ratios(found, statistics.fmean)]
             told = [
@@ -375,18 +405,14 @@ class Bench:
     def add_to_many(self) -> None:
         sizes = [100, 10_000, 100_000 if QUICK else 1_000_000]
         places = {size: self.filled(f"queued-{size}", size) for size in sizes}
-        contenders: dict[str, Contender] = {}
+        commands: dict[str, tuple[list[str], str]] = {}
         for flavour in programs.FLAVOURS:
             for size in sizes:
-
-                def run(flavour: str = flavour, size: int = size) -> list[float]:
-                    # What one round adds is not there for the next; in the largest it is lost.
-                    small = size < sizes[-1]
-                    place = self.copy(places[size], "many") if small else places[size]
-                    return self.samples(flavour, "add", place, 100, 1)
-
-                contenders[f"{flavour} {size}"] = run
-        found = contest(self.rounds, contenders)
+                place = self.copy(places[size], f"{flavour}-{size}")
+                command = [str(programs.path("host")), "pile", str(place), "1000000"]
+                commands[f"{flavour} {size}"] = (command, flavour)
+        # Few calls: at a hundred queued there are to be about a hundred.
+        found = take_turns(5, 20, commands)
         ratios = [
             ratio(
                 found[f"{flavour} {sizes[-1]}"], found[f"{flavour} {sizes[0]}"], statistics.median
@@ -408,7 +434,7 @@ class Bench:
                 max(ratios) <= 1.25,
             )
         )
-        for place in places.values():
+        for place in [*places.values(), *(Path(command[2]) for command, _ in commands.values())]:
             shutil.rmtree(place)
 
     def drain(self) -> None:

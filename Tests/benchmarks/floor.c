@@ -396,7 +396,7 @@ typedef struct {
 static void *add(void *argument) {
   share *mine = argument;
   char request[REQUEST_ROOM];
-  for (long number = mine->from; number < mine->from + mine->count; number++) {
+  for (long number = mine->from; number < mine->from + mine->count && turn_comes(); number++) {
     write_visit(request, number, false);
     double start = now();
     char *reply = add_one(request);

@@ -3,7 +3,8 @@
  * host MODE DIR ...
  *   prepare DIR SESSION    sign in, and let the app come to rest
  *   cold DIR               open and resume; prints the decision
- *   add DIR COUNT THREADS  queue_add, each call a sample
+ *   add DIR COUNT THREADS  queue_add, each call a sample: online, all that was queued is sent
+ *   pile DIR COUNT         the same without a network: what is queued stays
  *   drain DIR COUNT        send what is queued
  *   ingest DIR COUNT       pull so many contacts
  *   search DIR COUNT       contact_search: the first one, then so many more
@@ -100,7 +101,7 @@ typedef struct {
 static void *add(void *argument) {
   share *mine = argument;
   char request[REQUEST_ROOM], *reply = NULL;
-  for (long number = mine->from; number < mine->from + mine->count; number++) {
+  for (long number = mine->from; number < mine->from + mine->count && turn_comes(); number++) {
     write_visit(request, number, false);
     double start = now();
     int32_t status = holdfast_queue_add(app, request, &reply);
@@ -195,11 +196,16 @@ int main(int count, char **arguments) {
     ingest(number);
     return 0;
   }
-  /* Online and at rest: the state in which an app is used. What is added is sent by the host's
+  /* Online and at rest: the state in which an app is used. What is added then is sent by the host's
    * loop, which is not run here. */
-  work_until_idle();
+  if (strcmp(mode, "pile") == 0)
+    set_online(false);
+  else
+    work_until_idle();
   if (strcmp(mode, "add") == 0)
     add_all(number, other);
+  else if (strcmp(mode, "pile") == 0)
+    add_all(number, 1);
   else if (strcmp(mode, "search") == 0)
     search(number);
   else if (strcmp(mode, "status") == 0)

@@ -13,6 +13,7 @@ SQLCipher; all write with a synced commit for each call (SQLite: write-ahead log
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 import time
@@ -140,6 +141,8 @@ def adder(name: str, folder: Path) -> Callable[[str], object]:
 
 def add(name: str, folder: Path, count: int, threads: int) -> None:
     keep = adder(name, folder)
+    # As bench.h's turn_comes() has it.
+    turns = "BENCH_TURNS" in os.environ
     samples: list[float] = []
     for number in range(WARM_UP):
         keep(work.visit(number))
@@ -147,10 +150,14 @@ def add(name: str, folder: Path, count: int, threads: int) -> None:
     def some(first: int) -> None:
         mine = []
         for number in range(first, first + count // threads):
+            if turns and not sys.stdin.readline():
+                break
             text = work.visit(number)
             start = time.perf_counter()
             keep(text)
             mine.append(time.perf_counter() - start)
+            if turns:
+                print(f"{mine[-1]:.9f}", flush=True)
         samples.extend(mine)
 
     started = [

@@ -41,10 +41,12 @@ class Peers:
 
     def run(self, package: str, *arguments: object) -> dict[str, Any]:
         """What peers.py reports; `package` is what it needs."""
+        return programs.result(programs.output(self.command(package, *arguments)))
+
+    def command(self, package: str, *arguments: object) -> list[str]:
         if not self.has(package):
             raise RuntimeError(f"{package} is missing")
-        command = [self._python, str(programs.HERE / "peers.py"), *map(str, arguments)]
-        return programs.result(programs.output(command))
+        return [self._python, str(programs.HERE / "peers.py"), *map(str, arguments)]
 
     def tdlib(self) -> Path | None:
         """TDLib's JSON library, from the package that carries it."""

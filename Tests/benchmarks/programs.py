@@ -75,6 +75,37 @@ def run(name: str, flavour: str, mode: str, folder: str, *more: str) -> dict[str
     return result(output([str(path(name)), mode, folder, *more], flavour))
 
 
+class Turns:
+    """A program that makes a call whenever it is told to."""
+
+    def __init__(self, command: list[str], flavour: str) -> None:
+        self._name = " ".join(command)
+        self._process = subprocess.Popen(
+            command,
+            env={**environment(flavour), "BENCH_TURNS": "1"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def take(self) -> float:
+        """The next call's seconds."""
+        given, told = self._process.stdin, self._process.stdout
+        if given is None or told is None:
+            raise RuntimeError("no pipes")
+        given.write("\n")
+        given.flush()
+        line = told.readline()
+        if not line:
+            sys.exit(f"{self._name} has ended")
+        return float(line)
+
+    def end(self) -> None:
+        self._process.communicate()
+        if self._process.returncode != 0:
+            sys.exit(f"{self._name} failed")
+
+
 def spawn(
     count: int, name: str, flavour: str, *arguments: str
 ) -> tuple[list[float], list[dict[str, Any]]]:
