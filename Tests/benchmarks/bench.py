@@ -32,6 +32,7 @@ sys.path.insert(0, str(programs.ROOT / "examples/backend"))
 
 QUICK = os.environ.get("QUICK", "") not in ("", "0")
 PAGE = programs.ROOT / "docs" / "benchmarks.md"
+FIGURES = programs.ROOT / "docs" / "benchmarks.json"
 NAMES = {"embedded": "Embedded", "runtime": "runtime", "floor": "floor", "bundled": "bundled"}
 
 #: Why a target is missed, by the row's first words. A miss without a reason is a fault.
@@ -791,6 +792,25 @@ def write_page(bench: Bench) -> None:
     PAGE.write_text(f"{before}{begin}\n{about}\n\n{table(bench.rows)}\n{end}{after}")
 
 
+def write_figures(bench: Bench) -> None:
+    """What the README shows: Embedded beside the floor, p50 alone."""
+    figures = []
+    for row in bench.rows:
+        if row.floor == "—" or row.floor.startswith("bundled"):
+            continue
+        figures.append(
+            {
+                "name": row.what,
+                "value": row.embedded.split(" (")[0],
+                "floor": row.floor.split(" (")[0],
+                "ratio": row.ratios.split(" / ")[0],
+            }
+        )
+    about = {"machine": machine(bench.folder)[0].split(";")[0], "figures": figures}
+    FIGURES.write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n")
+    subprocess.run([sys.executable, str(FIGURES.parent / "figures.py"), "--write"], check=True)
+
+
 def main() -> None:
     programs.BUILD.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
@@ -804,6 +824,7 @@ def main() -> None:
         print(table(bench.rows))
         if not QUICK:
             write_page(bench)
+            write_figures(bench)
         (programs.BUILD / "samples.json").write_text(
             json.dumps([row.__dict__ for row in bench.rows], indent=1, ensure_ascii=False)
         )
