@@ -50,6 +50,8 @@ class Peers:
 
     def tdlib(self) -> Path | None:
         """TDLib's JSON library, from the package that carries it."""
+        if not self.has("tdjson"):
+            return None
         return next(VENV.glob("lib/python*/site-packages/tdjson.libs/libtdjson*"), None)
 
     def versions(self) -> str:
