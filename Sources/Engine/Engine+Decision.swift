@@ -11,8 +11,9 @@ struct Shown {
   var mark = ""
   /// A `wait` was told: an event must follow.
   var awaits = false
-  /// The `wait` says already that the server cannot be reached: that alone is no news any more.
-  var unreachable = false
+  /// Why. Of a `wait` that says already that the server cannot be reached, that alone is no news any
+  /// more; one for a sign-in ends with that.
+  var reason = Reason.sessionMissing
 }
 
 /// The membership check of this process.
@@ -44,12 +45,12 @@ extension Engine {
   /// Online rejections with unknown codes in a row, after which the sign-in is shown.
   private static var deniedAfter: Int64 { 3 }
 
-  /// Ask the server for the memberships; `anew` restarts the time-out.
-  func askGuard(_ now: Instant, anew: Bool) {
-    if anew {
-      guarding = GuardState()
-    }
-    if !guarding.wanted { guarding.sinceMS = now.monotonicMS }
+  /// Ask the server for the memberships; `anew` restarts the time-out. `silently`: no decision
+  /// follows, so a host that was told a deadline is held to that one.
+  func askGuard(_ now: Instant, anew: Bool, silently: Bool = false) {
+    let isTold = silently && shown.reason == .guardPending
+    if !guarding.wanted || anew && !isTold { guarding.sinceMS = now.monotonicMS }
+    if anew { guarding.confirmed = false }
     guarding.wanted = true
     guarding.failed = false
   }
@@ -202,8 +203,7 @@ extension Engine {
 
   private func remember(_ decision: JSON, _ verdict: Verdict) {
     shown = Shown(
-      mark: mark(of: decision), awaits: verdict.screen == .wait,
-      unreachable: verdict.reason == .serverUnreachable)
+      mark: mark(of: decision), awaits: verdict.screen == .wait, reason: verdict.reason)
   }
 
   private func carryOut(_ verdict: inout Verdict) throws(Failure) {
@@ -251,18 +251,22 @@ extension Engine {
   /// Whether this is what a host that was told to wait is waiting for. Another `wait` is only if it
   /// says that the deadline has passed without an answer.
   private func endsWait(_ verdict: Verdict) -> Bool {
-    verdict.screen != .wait || verdict.reason == .serverUnreachable && !shown.unreachable
+    verdict.screen != .wait || verdict.reason == .serverUnreachable && shown.reason != verdict.reason
   }
+
+  /// Whether the host waits for a sign-in that is under way. (One that has been shown something else
+  /// since is told of that as ever.)
+  private var awaitsSignIn: Bool { exchange != nil && shown.reason == .signingIn }
 
   /// Whether the guard's deadline has passed and the host that waits for it was not told yet.
   func owesDecision(_ now: Instant) throws(Failure) -> Bool {
-    guard shown.awaits, exchange == nil, freshness(now) == .unreachable else { return false }
+    guard shown.awaits, !awaitsSignIn, freshness(now) == .unreachable else { return false }
     return endsWait(SessionPolicy.decide(try measure(.navigate).situation))
   }
 
   /// An event follows when what the host shows is no longer what it should show.
   func noticeChange() throws(Failure) {
-    guard !shown.mark.isEmpty, exchange == nil else { return }
+    guard !shown.mark.isEmpty, !awaitsSignIn else { return }
     var situation = try measure(.navigate).situation
     // Whoever waits for the guard is told when it has answered; whoever works goes on meanwhile.
     if !shown.awaits { situation.occasion = .foreground }

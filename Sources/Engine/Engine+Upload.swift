@@ -470,7 +470,7 @@ extension Engine {
         try queue.settle(item.sequence, .waiting, hold: .organisation, denied: true)
       }
     }
-    askGuard(now, anew: true)
+    askGuard(now, anew: true, silently: true)
   }
 
   // MARK: Parking
@@ -572,7 +572,7 @@ extension Engine {
     _ = try requireSession()
     let now = clock.now()
     owesPull = true
-    askGuard(now, anew: !guarding.confirmed)
+    askGuard(now, anew: !guarding.confirmed, silently: true)
     if !online { return ["started": false, "reason": "offline"] }
     let rest = try backoffs.read(Service.rest.rawValue).notBeforeMS
     if rest > now.wallMS { return ["started": false, "reason": "back_off"] }

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.types import TransportError
+from holdfast.types import Decision, TransportError
 
-from conftest import MakePhone
+from conftest import MakePhone, MakeUser
 from support.phone import App
 from support.town import Town
 
@@ -74,3 +74,59 @@ def test_signing_in_offline_leaves_the_host_in_peace(phones: MakePhone, town: To
     app.go_online()
     app.settle()
     assert (app.screen["screen"], app.screen["reason"]) == ("home", "chosen")
+
+
+def pass_the_deadline(app: App, wait: Decision) -> list[str]:
+    """Time passes up to the deadline of the `wait`, and the host polls: what it is told."""
+    deadline = wait["deadline_ms"]
+    assert (wait["reason"], deadline is None) == ("guard_pending", False)
+    assert deadline is not None
+    app.phone.pass_time(max(0, deadline - app.phone.now_ms) / 1000)
+    told = [event["decision"] for event in app.poll()["events"] if event["type"] == "decision"]
+    return [decision["reason"] for decision in told]
+
+
+def test_ORG_7_a_deadline_that_was_told_is_kept_when_the_user_pulls_to_refresh(
+    phones: MakePhone, town: Town
+) -> None:
+    # Given a host that waits for the memberships
+    app = signed_in(phones, town, online=True, failure="timeout")
+    assert [request["purpose"] for request in app.poll()["requests"]] == ["guard"]
+    # When the user pulls to refresh a second later
+    app.phone.pass_time(1)
+    app.sync_now()
+    # Then the wait ends when it was said to end
+    assert pass_the_deadline(app, app.screen) == ["server_unreachable"]
+
+
+def test_ORG_7_a_deadline_that_was_told_is_kept_when_the_server_denies_an_item(
+    sign_in: MakeUser,
+) -> None:
+    # Given an app that has just been started, and an item on its way
+    app = sign_in().restart()
+    app.register()
+    requests = {request["purpose"]: request["id"] for request in app.poll()["requests"]}
+    # and that waits for the memberships
+    wait = app.session_background()
+    app.phone.pass_time(1)
+    # When a policy refuses the item, so that the memberships are in doubt
+    body = '{"code":"42501","message":"denied","details":null,"hint":null}'
+    headers = {"content-type": "application/json"}
+    app.complete({"id": requests["upload"], "status": 403, "headers": headers, "body": body})
+    # Then the wait ends when it was said to end: with what is known of the memberships
+    assert pass_the_deadline(app, wait) == ["active"]
+
+
+def test_ORG_7_a_wait_for_the_guard_ends_in_time_while_somebody_signs_in(
+    phones: MakePhone, town: Town
+) -> None:
+    # Given a session whose memberships were never had, over which another sign-in is under way
+    app = signed_in(phones, town, online=True, failure="timeout")
+    app.sign_in_begin({"method": "email"})
+    app.sign_in_complete({"email": "somebody@example.org", "password": "correct-horse"})
+    assert app.screen["reason"] == "signing_in"
+    # When the app comes back to the screen, and neither is answered
+    wait = app.session_foreground()
+    app.poll()
+    # Then its wait ends by the deadline that it was told
+    assert pass_the_deadline(app, wait) == ["server_unreachable"]
