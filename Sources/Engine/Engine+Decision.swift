@@ -251,7 +251,8 @@ extension Engine {
   /// Whether this is what a host that was told to wait is waiting for. Another `wait` is only if it
   /// says that the deadline has passed without an answer.
   private func endsWait(_ verdict: Verdict) -> Bool {
-    verdict.screen != .wait || verdict.reason == .serverUnreachable && shown.reason != verdict.reason
+    verdict.screen != .wait
+      || verdict.reason == .serverUnreachable && shown.reason != verdict.reason
   }
 
   /// Whether the host waits for a sign-in that is under way. (One that has been shown something else

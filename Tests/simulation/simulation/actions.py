@@ -212,7 +212,7 @@ def log_out(world: World, process: Process, chance: random.Random) -> None:
     """Log out, here or everywhere; perhaps give up what is unsent."""
     device = process.device
     request: Json = {"scope": chance.choice(("local", "local", "global"))}
-    user = device.users.get(device.stored.owner or b"")
+    user = device.user
     unsent = device.stored.queued.get(device.stored.owner or b"", 0)
     if chance.random() < 0.3:
         request |= {"discard": True, "confirm_unsent": unsent + chance.choice((0, 0, 1))}
@@ -261,7 +261,7 @@ def _add(world: World, process: Process, chance: random.Random) -> None:
         reply = process.ask("queue_add", request)
         if reply is None or device.stored.tokens is None:
             return
-        known = world.ledger.get(device.name, reply["id"])
+        known = world.ledger.get(device.name, device.stored.tokens.user, reply["id"])
         if known is not None and known.state == HELD:
             return
         item = (process.ask("queue_get", {"id": reply["id"]}) or {"item": None})["item"]
@@ -316,7 +316,7 @@ def edit(world: World, process: Process, chance: random.Random) -> None:
         "minutes": chance.randrange(1, 300),
         "occurred_at": item["payload"].get("occurred_at"),
     }
-    entry = world.ledger.get(process.device.name, item["id"])
+    entry = world.ledger.get(process.device.name, process.device.user, item["id"])
     reply = process.ask("queue_edit", {"id": item["id"], "payload": payload})
     if reply is not None and entry is not None:
         entry.payloads.append(payload)
@@ -330,7 +330,7 @@ def cancel(world: World, process: Process, chance: random.Random) -> None:
         return
     with world.in_doubt():
         reply = process.ask("queue_cancel", {"id": item["id"]})
-    entry = world.ledger.get(process.device.name, item["id"])
+    entry = world.ledger.get(process.device.name, process.device.user, item["id"])
     if reply is not None and entry is not None:
         entry.state = TAKEN_BACK
 
@@ -355,9 +355,9 @@ def carry_over(world: World, process: Process, chance: random.Random) -> None:
     item = chance.choice(exported["items"])
     with world.in_doubt():
         reply = other.alive[0].ask("queue_add", item)
-    source = world.ledger.get(process.device.name, item["id"])
+    source = world.ledger.get(process.device.name, tokens.user, item["id"])
     if reply is not None and source is not None:
-        known = world.ledger.get(other.name, item["id"])
+        known = world.ledger.get(other.name, here.user, item["id"])
         if known is None or known.state != HELD:
             copy = Entry(
                 item["id"], other.name, here.user, item["org_id"], item["kind"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import uuid
 from pathlib import Path
@@ -18,6 +19,8 @@ from .process import Process
 if TYPE_CHECKING:
     from .world import World
 
+#: What a file that was set aside is called, up to the time.
+KEYLESS = "holdfast.db.keyless"
 QUEUE = {
     "activity": {
         "table": "activities",
@@ -156,9 +159,15 @@ class Device:
         self.stored = self._observer.look(self.device_key, self.stored)
         return self.stored
 
+    @property
+    def user(self) -> str | None:
+        """Who is signed in, as far as it was ever seen."""
+        return self.users.get(self.stored.owner or b"")
+
     def keyless_files(self) -> list[Path]:
         """Files that were set aside because their key was lost."""
-        return sorted(self.folder.glob("holdfast.db.keyless*"))
+        names = os.listdir(self.folder) if self.folder.is_dir() else []
+        return [self.folder / name for name in sorted(names) if name.startswith(KEYLESS)]
 
     def script(self, call: str, name: str, answers: list[int]) -> None:
         """The key store fails so."""

@@ -40,15 +40,15 @@ class Ledger:
 
     def __init__(self) -> None:
         """An empty book."""
-        self._entries: dict[tuple[str, str], Entry] = {}
+        self._entries: dict[tuple[str, str, str], Entry] = {}
 
     def add(self, entry: Entry) -> None:
         """An item was acknowledged."""
-        self._entries[entry.device, entry.id] = entry
+        self._entries[entry.device, entry.owner, entry.id] = entry
 
-    def get(self, device: str, item: str) -> Entry | None:
-        """The entry of this item on this device."""
-        return self._entries.get((device, item))
+    def get(self, device: str, owner: str | None, item: str) -> Entry | None:
+        """The entry of this item of this user's on this device."""
+        return None if owner is None else self._entries.get((device, owner, item))
 
     def of(self, device: str, owner: str | None = None) -> list[Entry]:
         """What this device holds, of this user."""

@@ -68,6 +68,11 @@ STRANGE = (
 )
 
 
+#: "Not let in" is said before a request is let in, and never once it has been: the library takes it
+#: as proof that nothing was stored (and charges no attempt, QUE-5).
+NOT_LET_IN = frozenset({401, 413})
+
+
 @dataclass(frozen=True)
 class Fate:
     """What becomes of one request."""
@@ -103,7 +108,10 @@ def fate(chance: random.Random, purpose: str, roughness: float, now_s: float) ->
     if kind == 4:
         return Fate(there, back, harm=chance.choice(("cut", "fewer rows", "not text", "empty")))
     acted = there if chance.random() < 0.3 else None
-    return Fate(acted, back, _trouble(chance, purpose, now_s), again=again)
+    answer = _trouble(chance, purpose, now_s)
+    if answer["status"] in NOT_LET_IN:
+        acted = None
+    return Fate(acted, back, answer, again=again)
 
 
 def _trouble(chance: random.Random, purpose: str, now_s: float) -> Answer:

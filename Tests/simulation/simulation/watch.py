@@ -252,7 +252,8 @@ class Watch:
                 device.stored.tokens.user
             ):
                 raise Violation("home is in an organisation of the user's", f"{process} {org}")
-        if name == "route_check":
+        if name == "route_check" and screen == "home":
+            # Not there, but where one is already; any other decision is the way to go instead.
             return
         process.shown = decision
         process.waiting = None
@@ -379,8 +380,8 @@ class Watch:
         if request["method"] == "POST":
             self._alone(process, request, frozenset(ids))
         for row in rows:
-            entry = self.world.ledger.get(device.name, row["id"])
-            if entry is None or entry.owner != user or row.get("user_id", user) != user:
+            entry = self.world.ledger.get(device.name, user, row["id"])
+            if entry is None or row.get("user_id", user) != user:
                 raise Violation("no request with the wrong user's token", f"{process} {row}")
             if row.get("org_id", entry.org) != entry.org:
                 raise Violation("a row is in its organisation", f"{process} {row}")
