@@ -6,6 +6,7 @@ stands, so that any list of actions can be carried out, also one from which some
 
 from __future__ import annotations
 
+import datetime
 import json
 import random
 import urllib.parse
@@ -368,11 +369,16 @@ def carry_over(world: World, process: Process, chance: random.Random) -> None:
 
 @_action(14)
 def look_around(world: World, process: Process, chance: random.Random) -> None:
-    """Read something."""
-    name = chance.choice((
+    """Read something, or several things."""
+    names = chance.choices((
         "session_status", "org_list", "queue_list", "queue_explain", "summary_get", "sync_status",
         "contact_search", "contact_get", "route_check", "queue_export", "queue_get",
-    ))  # fmt: skip
+    ), k=chance.choice((1, 1, 4)))  # fmt: skip
+    for name in names:
+        _look_at(world, process, chance, name)
+
+
+def _look_at(world: World, process: Process, chance: random.Random, name: str) -> None:
     request: Json = {}
     if name == "contact_search":
         request = {"query": chance.choice(("", "a", "Ås", "ø"))}
@@ -385,9 +391,7 @@ def look_around(world: World, process: Process, chance: random.Random) -> None:
         request = {"route": chance.choice(("/mentor", "/contacts/1", "/admin", "/reports/x"))}
     elif name == "queue_get":
         request = {"id": _new_id(chance)}
-    reply = process.ask(name, request)
-    if name == "contact_search" and reply is not None:
-        world.watch.contacts(process, reply["contacts"])
+    process.ask(name, request)
 
 
 @_action(6)
@@ -595,7 +599,11 @@ def change_contacts(world: World, process: Process, chance: random.Random) -> No
     what = chance.randrange(4)
     if what == 0 or not here:
         name = f"Kontakt {chance.getrandbits(32):x} Øyås"
-        database.insert(table, {"org_id": org, "name": name}, SERVICE, None)
+        made, _ = database.insert(table, {"org_id": org, "name": name}, SERVICE, None)
+        if made is not None and chance.random() < 0.3:
+            # Of a transaction that began earlier and commits only now.
+            earlier = datetime.timedelta(seconds=chance.choice((1, 8, 50)))
+            rows[made["id"]]["updated_at"] = database.now() - earlier
         return
     row = chance.choice(here)
     if what == 1:

@@ -154,6 +154,11 @@ class Device:
         entry = json.loads(self.keychain.path.read_text(encoding="ascii")).get("device")
         return bytes.fromhex(entry["key"]) if entry and entry["key"] else None
 
+    def keys(self) -> list[bytes]:
+        """Every key that lies in the key store."""
+        entries = json.loads(self.keychain.path.read_text(encoding="ascii")).values()
+        return [bytes.fromhex(entry["key"]) for entry in entries if entry["key"]]
+
     def look(self) -> peek.Stored:
         """The files as they are now."""
         self.stored = self._observer.look(self.device_key, self.stored)

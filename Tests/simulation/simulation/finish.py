@@ -6,7 +6,7 @@ import json
 import random
 from typing import Any
 
-from support.scan import scan_files
+from support.scan import Scanner, files_below
 
 from memory_supabase.schema import TABLES
 
@@ -29,8 +29,7 @@ ROUND_MS = 10 * MINUTE
 def finish(world: World) -> None:
     """Heal the world, drain every device for every user, and compare both ends."""
     chance = random.Random(f"finish {world.seed}")
-    if world.seed % 4 == 0:
-        _search_for_secrets(world)
+    _search_for_secrets(world)
     _heal(world)
     for device in world.devices:
         process = _fresh_start(device)
@@ -44,6 +43,7 @@ def finish(world: World) -> None:
 
 def _heal(world: World) -> None:
     control = world.server.control
+    world.healed = True
     world.roughness = 0
     control.set(
         jwt_lifetime=3600, reuse_interval=10, single_session=False, rate_limit_burst=None,
@@ -268,7 +268,7 @@ def _figures(world: World, process: Process, user: str, org: str) -> None:
     if shown is None or shown["summary"] is None:
         raise Violation("the summary follows the server", f"{process} {shown}")
     minutes = [
-        int(row["minutes"])
+        int(str(row["minutes"]))
         for row in world.server.database.visible(TABLES["activities"], user)
         if row["org_id"] == org and row["user_id"] == user and row["deleted_at"] is None
     ]
@@ -293,15 +293,21 @@ def _compare(world: World) -> None:
 
 
 def _search_for_secrets(world: World) -> None:
-    """Some of what was secret, in every file of every device."""
-    chance = random.Random(f"secrets {world.seed} {world.calls}")
-    tokens = list(world.watch.secrets)
-    secrets = [*chance.sample(tokens, min(2, len(tokens))), chance.choice(world.orgs)]
-    entries = world.ledger.all()
-    for entry in chance.sample(entries, min(1, len(entries))):
-        secrets += [entry.id, str(entry.payload.get("note") or entry.payload.get("name"))]
-    secrets.append(f"Forening {chance.randrange(3)} {world.seed:x}")
+    """Everything that was secret, in every file of every device."""
+    secrets: dict[str | bytes, str] = dict.fromkeys(world.watch.secrets, "a token")
+    for user, email in world.people.items():
+        secrets |= {user: "a user", email: "an address"}
+    for org in world.server.database.rows["organizations"].values():
+        secrets |= {str(org["id"]): "an organisation", str(org["name"]): "its name"}
+    for contact in world.server.database.rows["contacts"].values():
+        secrets |= {str(contact["id"]): "a contact", str(contact["name"]): "a contact's name"}
+    for entry in world.ledger.all():
+        secrets[entry.id] = "an item"
+        secrets |= {str(p.get("note") or p.get("name")): "a text" for p in entry.payloads}
     for device in world.devices:
-        finds = scan_files(device.folder, *secrets)
+        secrets |= dict.fromkeys(device.keys(), "a key")
+    scanner = Scanner(secrets)
+    for device in world.devices:
+        finds = scanner.find_in_files(files_below(device.folder))
         if finds:
             raise Violation("no secret is in the files", f"{device.name}: {finds[:3]}")

@@ -19,13 +19,24 @@ HTML = {"content-type": "text/html; charset=utf-8"}
 JSON = {"content-type": "application/json; charset=utf-8"}
 
 
-def _rest(status: int, code: str, message: str = "") -> Answer:
+def _rest(status: int, code: str, message: str = "", **headers: str) -> Answer:
     body = {"code": code, "details": None, "hint": None, "message": message}
-    return {"status": status, "headers": JSON, "body": json.dumps(body)}
+    return {"status": status, "headers": {**JSON, **headers}, "body": json.dumps(body)}
+
+
+def _terse(status: int, code: str) -> Answer:
+    """The shape of `client-error-verbosity=minimal`."""
+    return {"status": status, "headers": JSON, "body": json.dumps({"code": code, "message": "m"})}
 
 
 def _auth(status: int, code: str) -> Answer:
-    return {"status": status, "headers": JSON, "body": json.dumps({"code": code, "message": "m"})}
+    return _terse(status, code)
+
+
+def _old_auth(status: int, code: str) -> Answer:
+    """Before the API version of 2024-01-01, which a gateway may strip from the request."""
+    body = {"code": status, "error_code": code, "msg": "m", "error_id": "e"}
+    return {"status": status, "headers": JSON, "body": json.dumps(body)}
 
 
 def _page(status: int, **headers: str) -> Answer:
@@ -36,6 +47,7 @@ def _page(status: int, **headers: str) -> Answer:
 GATEWAY = (
     _page(200), _page(302, location="http://portal.example/"), _page(511), _page(403), _page(502),
     _page(503), _page(504), _page(520), _page(525), _page(408), _page(429), _page(404), _page(413),
+    _page(425), _page(499), _page(500),
     {"status": 200, "headers": {}, "body": ""}, {"status": 204, "headers": {}, "body": ""},
     {"status": 200, "headers": JSON, "body": None},
     {"status": 429, "headers": {"retry-after": "7"}, "body": ""},
@@ -51,14 +63,23 @@ DATA = (
     _rest(500, "55P03"), _rest(503, "PGRST000"), _rest(503, "PGRST001"), _rest(503, "PGRST002"),
     _rest(504, "PGRST003"), _rest(404, "PGRST205"), _rest(404, "PGRST202"),
     _rest(401, "PGRST303", "JWT expired"), _rest(401, "PGRST301"), _rest(401, "42501"),
-    _rest(500, "42P17"), _rest(418, "X1"), _rest(429, "PT429"),
+    _rest(500, "42P17"), _rest(418, "X1"), _rest(429, "PT429"), _rest(503, "PT503"),
+    _rest(503, "08006"), _rest(500, "53400"), _rest(500, "54001"), _rest(500, "57P05"),
+    _rest(500, "58030"), _rest(500, "P0002"), _rest(405, "25006"), _rest(406, "PGRST116"),
+    _rest(401, "22023", 'role "authenticated" does not exist'), _rest(401, "PGRST302"),
+    _rest(401, "PGRST303", "JWT issued at future"), _rest(404, "42P01"), _rest(404, "42883"),
+    _rest(400, "42703"), _rest(400, "PGRST204"), _rest(400, "PGRST100"), _rest(500, "PGRST300"),
+    _rest(503, "PGRST002", **{"retry-after": "1"}), _rest(429, "LIMIT", **{"retry-after": "9"}),
+    _terse(500, "40001"), _terse(503, "PGRST001"), _terse(504, "PGRST003"),
 )  # fmt: skip
 #: Answers of the auth service that end nothing.
 AUTH = (
     _auth(409, "conflict"), _auth(422, "hook_timeout"), _auth(422, "hook_timeout_after_retry"),
     _auth(429, "over_request_rate_limit"), _auth(500, "unexpected_failure"),
     _auth(504, "request_timeout"), _auth(500, "session_not_found"),
-    {"status": 500, "headers": JSON, "body": '{"code":500,"error_code":"unexpected_failure"}'},
+    _old_auth(500, "unexpected_failure"), _old_auth(429, "over_request_rate_limit"),
+    _old_auth(422, "hook_timeout"), _old_auth(409, "conflict"),
+    _auth(503, "hook_payload_over_size"),
     {"status": 400, "headers": JSON, "body": "{}"},
 )  # fmt: skip
 #: And those that it may send for reasons that nobody knows.
@@ -73,6 +94,9 @@ STRANGE = (
 NOT_LET_IN = frozenset({401, 413})
 
 
+HARMS = ("cut", "fewer rows", "not text", "empty", "old")
+
+
 @dataclass(frozen=True)
 class Fate:
     """What becomes of one request."""
@@ -83,7 +107,7 @@ class Fate:
     back: int | None
     #: Instead of the server's own answer, after it has acted (if it has).
     instead: Answer | None = None
-    #: How the server's answer is harmed: "cut", "fewer rows", "not text", "empty".
+    #: How the server's answer is harmed: "cut", "fewer rows", "not text", "empty", "old".
     harm: str | None = None
     #: A second time, so much later.
     again: int | None = None
@@ -106,7 +130,7 @@ def fate(chance: random.Random, purpose: str, roughness: float, now_s: float) ->
     if kind == 3:
         return Fate(there, back + chance.choice((4000, 30_000, 90_000)), again=again)
     if kind == 4:
-        return Fate(there, back, harm=chance.choice(("cut", "fewer rows", "not text", "empty")))
+        return Fate(there, back, harm=chance.choice(HARMS))
     acted = there if chance.random() < 0.3 else None
     answer = _trouble(chance, purpose, now_s)
     if answer["status"] in NOT_LET_IN:
@@ -140,10 +164,24 @@ def harmed(answer: Answer, harm: str | None) -> Answer:
         rows = json.loads(body)
     except ValueError:
         return answer
+    if harm == "old":
+        return _as_of_old(answer, rows)
     # Reads are not shortened: nothing says that a page is whole, except that it is not full.
     if not isinstance(rows, list) or answer["status"] != 201:
         return answer
     return {**answer, "body": json.dumps(rows[: len(rows) // 2])}
+
+
+def _as_of_old(answer: Answer, value: Any) -> Answer:  # noqa: ANN401 - JSON
+    """What an old auth service says of the same: no `expires_at`, and errors of OAuth's shape."""
+    if not isinstance(value, dict):
+        return answer
+    if "access_token" in value:
+        value = {name: inner for name, inner in value.items() if name != "expires_at"}
+        value["expires_in"] = float(value["expires_in"])
+    elif value.get("code") in {"refresh_token_not_found", "refresh_token_already_used"}:
+        value = {"error": "invalid_grant", "error_description": value["message"]}
+    return {**answer, "body": json.dumps(value)}
 
 
 @dataclass

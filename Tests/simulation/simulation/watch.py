@@ -96,6 +96,8 @@ class Watch:
             process.device.away = None
         if name == "summary_get":
             self._figures(process, reply)
+        if name == "contact_search":
+            self._contacts(process, reply["contacts"])
         decision = reply.get("decision", reply)
         if "screen" in decision:
             self._shown(process, name, decision, after)
@@ -316,8 +318,10 @@ class Watch:
     def _event(self, process: Process, event: Json) -> None:
         if event["type"] == "decision":
             self._shown(process, "event", event["decision"], process.device.stored)
-        if event["type"] == "contact" and not process.device.stored.usable:
-            raise Violation("nothing is shown while locked", f"{process}: a contact")
+        if event["type"] == "contact":
+            if not process.device.stored.usable:
+                raise Violation("nothing is shown while locked", f"{process}: a contact")
+            self._own(process, [event])
         if event["type"] == "session_ended" and process.device.world.terminal_answers == 0:
             raise Violation("no sign-out without a terminal answer", f"{process}: event")
 
@@ -388,8 +392,15 @@ class Watch:
             if entry.state != HELD:
                 raise Violation("what was taken back is not sent", f"{process} {row}")
 
-    def contacts(self, process: Process, found: list[Json]) -> None:
-        """What a search has found is of the organisation that is open, and was never withheld."""
+    def _contacts(self, process: Process, found: list[Json]) -> None:
+        """What a search has found was never withheld."""
+        self._own(process, found)
+        for contact in found:
+            if {"phone", "address", "national_id"} & set(contact):
+                raise Violation("withheld columns are not cached", f"{process} {contact}")
+
+    def _own(self, process: Process, found: list[Json]) -> None:
+        """Contacts are of organisations that the user was let into."""
         tokens = process.device.stored.tokens
         orgs = self.world.orgs_of(tokens.user) if tokens else []
         rows = self.world.server.database.rows["contacts"]
@@ -397,8 +408,6 @@ class Watch:
             row = rows.get(contact["id"])
             if row is not None and row["org_id"] not in orgs:
                 raise Violation("contacts are of one's own organisations", f"{process} {contact}")
-            if {"phone", "address", "national_id"} & set(contact):
-                raise Violation("withheld columns are not cached", f"{process} {contact}")
 
     def _figures(self, process: Process, reply: Json) -> None:
         """No more is counted than was ever registered there, whatever is on its way."""

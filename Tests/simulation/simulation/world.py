@@ -59,6 +59,8 @@ class World:
         self.roughness = 0.1
         self.longest_sleep_ms = 0
         self.terminal_answers = 0
+        #: Nothing goes wrong any more: the run is at its end.
+        self.healed = False
         #: How often a membership or an organisation has changed.
         self.access_changes = 0
         self.ledger = Ledger()
