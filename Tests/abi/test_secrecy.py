@@ -7,10 +7,12 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from conftest import MakeUser
 from support import children, secrecy
-from support.scan import Scanner
+from support.scan import LEAST, Scanner, ScannerError
 from support.secrecy import Notebook, Secrets, SecretsOfAChild
 
 TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJrYXJpIn0.c2lnbmF0dXJlLW9mLWthcmk"
@@ -49,6 +51,37 @@ def test_a_file_with_a_secret_in_any_form_is_found(tmp_path: Path, secret: str) 
     secrets = knowing()
     secrets.folders[tmp_path] = None
     assert secrets.search_all() == []
+
+
+@given(
+    st.lists(st.binary(min_size=LEAST, max_size=12), max_size=8),
+    st.lists(st.integers(0, 7), max_size=4),
+    st.binary(max_size=40),
+    st.binary(max_size=5),
+)
+def test_the_scan_finds_what_stands_there_and_nothing_else(
+    secrets: list[bytes], chosen: list[int], noise: bytes, between: bytes
+) -> None:
+    # Given data with some of the secrets in it, up to its very end or cut short of it
+    data = noise + between.join(secrets[n] for n in chosen if n < len(secrets))
+    names = {secret: secret.hex() for secret in secrets}
+    for part in (data, data[:-1], b""):
+        raw = {
+            find.split()[0] for find in Scanner(dict(names)).find(part) if find.endswith("(raw)")
+        }
+        # Then the scan says what a plain search says
+        assert raw == {secret.hex() for secret in secrets if secret in part}
+
+
+def test_a_scan_whose_memory_was_damaged_finds_nothing_but_that() -> None:
+    # Given a scanner whose text was overwritten with zeros, as a stray free() would do it
+    scanner = Scanner({TOKEN: "token", NAME: "name", "fortrolig": "note"})
+    edges = list(scanner._edges)
+    scanner._text = bytes(edges[-1])
+    scanner._scan = scanner._program.scan_make(scanner._text, scanner._edges, len(edges) - 1)
+    # When it looks into a file of zeros, which a new holdfast.db-shm mostly is, it says so
+    with pytest.raises(ScannerError, match="memory is damaged"):
+        scanner.find(bytes(32768))
 
 
 def test_a_log_line_an_error_and_an_event_are_searched() -> None:

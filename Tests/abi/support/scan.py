@@ -58,6 +58,10 @@ def find(data: bytes, secret: str | bytes) -> list[str]:
     return [name for name, form in forms(secret).items() if form in data]
 
 
+class ScannerError(AssertionError):
+    """The scan itself went wrong."""
+
+
 class Scanner:
     """Many secrets in all their forms, looked for in one pass (scan.c)."""
 
@@ -70,6 +74,8 @@ class Scanner:
                 if len(pattern) >= LEAST:
                     names.setdefault(pattern, f"{name} ({form})")
         self._names = list(names.values())
+        self._patterns = list(names)
+        # Where scan.c looks. The patterns themselves lie elsewhere: see find().
         self._text = b"".join(names)
         edges = [0, *accumulate(map(len, names))]
         self._edges = (ctypes.c_uint64 * len(edges))(*edges)
@@ -87,7 +93,15 @@ class Scanner:
         """The secrets that stand in the data: `name (form)` each."""
         found = (ctypes.c_int32 * MOST_FINDS)()
         count = self._program.scan_find(self._scan, data, len(data), found, MOST_FINDS)
-        return sorted({self._names[index] for index in found[:count]})
+        indices = set(found[:count])
+        # scan.c works in the memory of the process under test: what a defect there writes over its
+        # text or its table is no find. (Patterns of zeros stand in every file.)
+        untrue = [self._names[index] for index in indices if self._patterns[index] not in data]
+        if untrue:
+            raise ScannerError(
+                f"{len(untrue)} finds that are none, of {untrue[0]}: memory is damaged"
+            )
+        return sorted(self._names[index] for index in indices)
 
     def find_in_files(self, paths: Iterable[Path]) -> list[str]:
         """`file: name (form)` for every find in the files, or in their names."""
