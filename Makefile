@@ -48,7 +48,7 @@ LINK := -Wl,--version-script=.build/holdfast.map,--gc-sections,-z,nodelete,-z,de
 # What a program that was linked against the build tree looks for when it runs.
 SONAME_LINK = @ln -sf $(@F) $@.$(ABI)
 
-.PHONY: docs test-fleet test-model help lib bundle wheel deps demo test format lint install fresh clean test-swift test-python soak replay test-disk disk
+.PHONY: docs test-fleet test-model test-simulation help lib bundle wheel deps demo test format lint install fresh clean test-swift test-python soak replay test-disk disk
 
 lib: build/lib/libholdfast.so build/lib-runtime/libholdfast.so build/lib/libholdfast_http.so build/include/holdfast.h
 
@@ -171,7 +171,7 @@ demo: deps lib build/bin/holdfast-tour
 # ---- tests ----
 
 test: deps .build/deps-test.stamp lib wheel build/bin/holdfast-tour
-	@failed=""; for part in test-swift test-model test-fleet test-python test-hostile test-disk; do $(MAKE) --no-print-directory $$part || failed="$$failed $$part"; done; \
+	@failed=""; for part in test-swift test-model test-fleet test-python test-simulation test-hostile test-disk; do $(MAKE) --no-print-directory $$part || failed="$$failed $$part"; done; \
 	  [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
 test-swift:
@@ -193,6 +193,10 @@ test-python:
 	@failed=""; for suite in Tests/backend Tests/http Tests/abi Tests/crash Tests/packages Tests/docs bindings/python; do \
 	  echo "$$suite"; $(PYTHON) -m pytest -q -p no:cacheprovider -n 2 $$suite || failed="$$failed $$suite"; done; \
 	  [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
+
+# 1,000 seeds of the simulation, on both builds, and a lie against each of its invariants.
+test-simulation: deps lib
+	@$(PYTHON) -m pytest -q -p no:cacheprovider -n 2 Tests/simulation
 
 SIMULATION := PYTHONPATH=Tests/simulation $(PYTHON)
 soak: deps lib

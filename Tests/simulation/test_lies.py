@@ -12,8 +12,8 @@ import pytest
 
 SOURCES = Path(__file__).parent / "simulation"
 #: The name of a rule where it is judged.
-RULE = re.compile(r"""(?:Violation\(\s*|_bounded\([^"]*)"([^"]+)\"""")
-PARTS = 4
+RULE = re.compile(r"""(?:Violation\(\s*|_bounded\([^"\n]*)"([^"]+)\"""")
+PARTS = 8
 
 
 def rules() -> list[str]:
