@@ -9,7 +9,7 @@
 #   make install  headers, libraries, pkg-config and CMake files below PREFIX (/usr/local); honours DESTDIR, LIBDIR
 #   make fresh    make demo on a Debian that has just been installed into a folder; FRESH="demo test" for both. As root
 #   make fuzz     MINUTES=n: libFuzzer over the C API; make sanitize runs the tests under ASan, TSan and valgrind
-#   make soak     SEEDS=n worlds of the simulation on every core; make replay SEED=n (KEEP=, FLAVOUR=) shows one
+#   make soak     SEEDS=n worlds of the simulation on every core; make replay SEED=n (KEEP=) shows one; FLAVOUR=
 #   make disk     every failure of a disk at every point of a day; make test tries a part
 #   make docs     writes the pages and figures that are made from the code and from what was measured
 #   make lint     style and types; make format mends what a tool can mend
@@ -200,7 +200,7 @@ test-simulation: deps lib
 
 SIMULATION := PYTHONPATH=Tests/simulation $(PYTHON)
 soak: deps lib
-	@$(SIMULATION) Tests/simulation/soak.py --seeds $(or $(SEEDS),10000) --first $(or $(FIRST),0)
+	@$(SIMULATION) Tests/simulation/soak.py --seeds $(or $(SEEDS),10000) --first $(or $(FIRST),0) --flavour $(or $(FLAVOUR),embedded)
 
 replay: deps lib
 	@$(SIMULATION) -m simulation --seed $(SEED) $(if $(KEEP),--keep $(KEEP)) --flavour $(or $(FLAVOUR),embedded)
