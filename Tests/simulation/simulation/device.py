@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,8 @@ from .process import Process
 if TYPE_CHECKING:
     from .world import World
 
-#: What a file that was set aside is called, up to the time.
-KEYLESS = "holdfast.db.keyless"
+#: What a file that was set aside is called.
+KEYLESS = re.compile(r"holdfast\.db\.keyless-\d+")
 QUEUE = {
     "activity": {
         "table": "activities",
@@ -172,7 +173,8 @@ class Device:
     def keyless_files(self) -> list[Path]:
         """Files that were set aside because their key was lost."""
         names = os.listdir(self.folder) if self.folder.is_dir() else []
-        return [self.folder / name for name in sorted(names) if name.startswith(KEYLESS)]
+        # A log moves along with its file.
+        return [self.folder / name for name in sorted(names) if KEYLESS.fullmatch(name)]
 
     def script(self, call: str, name: str, answers: list[int]) -> None:
         """The key store fails so."""

@@ -180,7 +180,9 @@ def _is_true(world: World, entry: Entry, code: str | None, left: set[str]) -> bo
     if code == "server_rule":
         return any(p.get("minutes") == BAD_MINUTES for p in entry.payloads)
     if code == "conflict":
-        return row is not None and row.get("user_id", entry.owner) != entry.owner
+        if row is None:
+            return False
+        return row.get("user_id", entry.owner) != entry.owner or row["org_id"] != entry.org
     if code == "unknown_outcome":
         return row is not None and len(entry.payloads) > 1
     if code == "dependency_parked":
