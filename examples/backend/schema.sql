@@ -268,7 +268,8 @@ begin
         (id, org_id, user_id, type, occurred_at, minutes, contact_id, follows, note)
       values (submit_activities.id, row_in.org_id, row_in.user_id, row_in.type, row_in.occurred_at,
         row_in.minutes, row_in.contact_id, row_in.follows, row_in.note)
-      on conflict on constraint activities_pkey do nothing;
+      -- Of every unique key: when two callers meet, (id, org_id) may be the one that is hit.
+      on conflict do nothing;
       get diagnostics stored_count = row_count;
       if stored_count = 1 then
         submit_activities.status := 'stored';
