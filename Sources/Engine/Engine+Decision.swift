@@ -48,8 +48,8 @@ extension Engine {
   /// Ask the server for the memberships; `anew` restarts the time-out. `silently`: no decision
   /// follows, so a host that was told a deadline is held to that one.
   func askGuard(_ now: Instant, anew: Bool, silently: Bool = false) {
-    let isTold = silently && shown.reason == .guardPending
-    if !guarding.wanted || anew && !isTold { guarding.sinceMS = now.monotonicMS }
+    let isTold = silently && (shown.reason == .guardPending || shown.reason == .signingIn)
+    if !isTold, anew || !guarding.wanted { guarding.sinceMS = now.monotonicMS }
     if anew { guarding.confirmed = false }
     guarding.wanted = true
     guarding.failed = false
@@ -272,7 +272,12 @@ extension Engine {
     // Whoever waits for the guard is told when it has answered; whoever works goes on meanwhile.
     if !shown.awaits { situation.occasion = .foreground }
     var verdict = SessionPolicy.decide(situation)
-    if shown.awaits, !endsWait(verdict) { return askWhatIsAwaited(verdict) }
+    if shown.awaits, !endsWait(verdict) {
+      if verdict.reason != .guardPending || guarding.wanted { return }
+      // The deadline that was told may have passed meanwhile.
+      askGuard(clock.now(), anew: false, silently: true)
+      return try noticeChange()
+    }
     let before = shown
     try carryOut(&verdict)
     let decision = try render(verdict)

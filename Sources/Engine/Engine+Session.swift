@@ -46,9 +46,10 @@ extension Engine {
   func synchronize(_ row: SessionRow) throws(Failure) -> Situation.Record {
     if let open, open.generation == row.generation { return .open }
     if let open, open.owner != row.owner {
-      // Another process has changed the user: what was confirmed and fetched was the other one's.
+      // Another process has changed the user: what was confirmed and fetched was the other one's. (But
+      // a host that waits was told until when.)
       events.withdraw("contact")
-      guarding = GuardState()
+      guarding = GuardState(sinceMS: guarding.sinceMS)
     }
     open = nil
     contactIndex = nil
@@ -282,7 +283,7 @@ extension Engine {
     tokenEnds = nil
     liveRequests = []
     events.withdraw("contact")
-    guarding = GuardState()
+    guarding = GuardState(sinceMS: guarding.sinceMS)
   }
 
   private enum Outcome: String, CaseIterable {

@@ -130,3 +130,18 @@ def test_ORG_7_a_wait_for_the_guard_ends_in_time_while_somebody_signs_in(
     app.poll()
     # Then its wait ends by the deadline that it was told
     assert pass_the_deadline(app, wait) == ["server_unreachable"]
+
+
+def test_ORG_7_a_wait_ends_in_time_when_another_process_signs_somebody_else_in(
+    phones: MakePhone, town: Town
+) -> None:
+    # Given a host that waits for the memberships
+    app = signed_in(phones, town, online=True, failure="timeout")
+    wait = app.screen
+    app.poll()
+    # When somebody else signs in by another process, and the answer comes too late
+    other = App(app.phone, app.phone.config)
+    other.session_start({"session": town.session(town.person(town.organisation()))})
+    other.close()
+    # Then the wait ends by the deadline that it was told
+    assert pass_the_deadline(app, wait) == ["server_unreachable"]
