@@ -9,6 +9,15 @@ public struct Literal: ExpressibleByStringLiteral, @unchecked Sendable {
     start = UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
   }
 
+  /// How many bytes it has, without the NUL.
+  public var count: Int {
+    var count = 0
+    while start[count] != 0 { count += 1 }
+    return count
+  }
+
+  public var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: count) }
+
   func equals(_ text: UnsafePointer<CChar>) -> Bool {
     var at = 0
     while start[at] == text[at] {

@@ -128,7 +128,7 @@ extension Engine {
     SealContext(table: "contact", row: row, owner: open.owner, column: "sealed")
   }
 
-  func datasetContext(_ org: [UInt8], _ open: OpenSession, _ column: String) -> SealContext {
+  func datasetContext(_ org: [UInt8], _ open: OpenSession, _ column: Literal) -> SealContext {
     SealContext(table: "dataset", row: org, owner: open.owner, column: column)
   }
 }

@@ -54,6 +54,19 @@ final class Flight {
   }
 }
 
+/// When to come back, as it was found.
+struct Wakes {
+  /// By the monotonic clock; nil: nothing is due by time alone.
+  let dueMS: Int64?
+  /// What it was found from.
+  let version: FileVersion
+  let changes: UInt
+  let hasKeys: Bool
+  let foundMS: Int64
+  /// How far the device's clock was ahead of the monotonic one.
+  let offsetMS: Int64
+}
+
 extension Engine {
   /// The device's clock and the monotonic one tick apart by less than this.
   private static var wakeToleranceMS: Int64 { 50 }
@@ -69,6 +82,8 @@ extension Engine {
       try notices.acknowledge(upTo: ack, for: try sessions.read().owner)
     }
     let now = clock.now()
+    // What was thought to be due is looked for, not taken for granted.
+    wakes = nil
     if try meta.int(.eraseOwed) == 1 { try eraseBiometricKey() }
     try expireFlights(now)
     try expireExchange(now)
@@ -184,7 +199,7 @@ extension Engine {
       if let due = try queue.nextMS(of: open.owner), due <= now.wallMS {
         try queue.promote(of: open.owner, now: now.wallMS)
       }
-      if try queue.has(.pending, of: open.owner) { return .upload(open) }
+      if try queue.hasPending(of: open.owner) { return .upload(open) }
     }
     // What is being sent changes what would be read: it is read once, after the last of it.
     guard !isFlying(.upload), try pauseLeft(.pull, now) <= 0 else { return nil }
@@ -342,6 +357,44 @@ extension Engine {
 
   /// Derived from what is stored and under way, so that a lost wake-up is impossible.
   func wakeIn(_ now: Instant) throws(Failure) -> Int64? {
+    let version = main.version
+    if let wakes, stands(wakes, version, now) {
+      return wakes.dueMS.map { max(0, $0 - now.monotonicMS) }
+    }
+    wakes = nil
+    let best = try findWake(now)
+    if let version, version == main.version {
+      wakes = Wakes(
+        dueMS: best.map { now.monotonicMS + $0 }, version: version, changes: changes,
+        hasKeys: ring.keys != nil, foundMS: now.monotonicMS, offsetMS: now.wallMS - now.monotonicMS)
+    }
+    return best
+  }
+
+  /// Whether the same would be found: nothing has changed, the device's clock has only ticked, and nothing has
+  /// fallen due since. (What was due already still is.)
+  private func stands(_ wakes: Wakes, _ version: FileVersion?, _ now: Instant) -> Bool {
+    version == wakes.version && changes == wakes.changes && (ring.keys != nil) == wakes.hasKeys
+      && now.monotonicMS >= wakes.foundMS
+      && abs(now.wallMS - now.monotonicMS - wakes.offsetMS) < Engine.wakeToleranceMS
+      && (wakes.dueMS.map { now.monotonicMS < $0 || $0 == wakes.foundMS } ?? true)
+  }
+
+  /// Whether something was due already, as far as that is known.
+  func isKnownDue() -> Bool {
+    guard let wakes, wakes.dueMS == wakes.foundMS else { return false }
+    return stands(wakes, main.version, clock.now())
+  }
+
+  /// What was due still is: this call has only added to it.
+  func keepDue() {
+    guard let wakes, let version = main.version else { return }
+    self.wakes = Wakes(
+      dueMS: wakes.dueMS, version: version, changes: changes, hasKeys: wakes.hasKeys,
+      foundMS: wakes.foundMS, offsetMS: wakes.offsetMS)
+  }
+
+  private func findWake(_ now: Instant) throws(Failure) -> Int64? {
     if try hasWork() { return 0 }
     var best: Int64?
     func consider(_ milliseconds: Int64) {

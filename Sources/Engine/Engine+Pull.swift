@@ -25,7 +25,7 @@ extension Engine {
   /// must not be hidden by an older row, nor counted twice.
   func nextPull(_ open: OpenSession, _ now: Instant) throws(Failure) -> Job? {
     guard let chosen = open.chosen, chosen.active, chosen.orgActive,
-      try !queue.has(.sending, of: open.owner)
+      try !queue.hasSending(of: open.owner)
     else { return nil }
     if !isFlying(.pull), contactsDue(chosen.orgID, now),
       let pull = try startPull(open, chosen.orgID, now)

@@ -15,6 +15,8 @@ extension Engine {
     let fields = try Fields(
       request,
       known: ["kind", "payload", "id", "depends_on", "occurred_at_ms", "org_id", "state"])
+    let isDue = isKnownDue()
+    defer { if isDue { keepDue() } }
     let (open, current) = try requireOrganisation()
     let org = try readOrganisation(fields, open) ?? current.orgID
     _ = try state(fields)
@@ -94,9 +96,14 @@ extension Engine {
 
   /// Items of one shape travel together: organisation, kind and columns.
   private func shape(_ item: QueueItem, _ kind: QueueKind, _ keys: KeyRing.Keys) -> [UInt8] {
-    keys.lookup.tag(
-      "shape", item.org.bytes, Array(item.kind.utf8),
-      Array(item.columns(kind).joined(separator: ",").utf8))
+    let columns = item.columns(kind)
+    if let last = ring.lastShape, last.org == item.org, last.kind == item.kind, last.columns == columns {
+      return last.tag
+    }
+    let tag = keys.lookup.tag(
+      "shape", item.org.bytes, Array(item.kind.utf8), Array(columns.joined(separator: ",").utf8))
+    ring.lastShape = Shape(org: item.org, kind: item.kind, columns: columns, tag: tag)
+    return tag
   }
 
   /// Link the item to parents that are still queued: those it names, and those its columns refer to.
@@ -434,6 +441,21 @@ extension Engine {
     let others = try queue.countOfOthers(than: owner)
     if others > 0 { add(.otherUser, others) }
     return ["reasons": .array(reasons), "counts": countsJSON(counts)]
+  }
+}
+
+/// What the last item was like: the next one is mostly alike.
+final class Shape {
+  let org: UUID
+  let kind: String
+  let columns: [String]
+  let tag: [UInt8]
+
+  init(org: UUID, kind: String, columns: [String], tag: [UInt8]) {
+    self.org = org
+    self.kind = kind
+    self.columns = columns
+    self.tag = tag
   }
 }
 

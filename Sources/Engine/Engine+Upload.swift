@@ -518,8 +518,8 @@ extension Engine {
   /// One `sync_completed` when nothing of the owner's can be sent any more.
   func endDrainIfDone(_ owner: [UInt8], _ now: Instant) throws(Failure) {
     guard let drain = try queue.drain(of: owner), drain.sent + drain.parked > 0 else { return }
-    if try queue.has(.pending, of: owner) { return }
-    if try queue.has(.sending, of: owner) { return }
+    if try queue.hasPending(of: owner) { return }
+    if try queue.hasSending(of: owner) { return }
     if try queue.nextMS(of: owner) != nil { return }
     let waiting = try queue.counts(of: owner).waiting
     try queue.endDrain(of: owner)

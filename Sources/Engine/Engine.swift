@@ -13,46 +13,49 @@ public final class Engine {
   let clock: Clock
   let ring: KeyRing
   let holder: Holder
-  var main: Database
+  var main: Database { didSet { changes &+= 1 } }
   var cacheFile: CacheFile?
 
   /// The readable session, or nil. Mirrors the row of its generation.
-  var open: OpenSession?
+  var open: OpenSession? { didSet { changes &+= 1 } }
   /// Until the host says otherwise.
-  var online = true
-  var flights: [Flight] = []
+  var online = true { didSet { changes &+= 1 } }
+  var flights: [Flight] = [] { didSet { changes &+= 1 } }
   var lastFlight: Int64 = 0
   /// Requests of `flights` that the host was not yet given.
   var outbox: [(flight: Int64, request: JSON)] = []
   /// Events and outbox before the poll that this call is.
   var handedOut: (events: EventQueue, outbox: [(flight: Int64, request: JSON)])?
-  var guarding = GuardState()
+  var guarding = GuardState() { didSet { changes &+= 1 } }
   /// The server has not confirmed this session since the process started, or came back online.
-  var owesValidation = false
+  var owesValidation = false { didSet { changes &+= 1 } }
   /// The server refused the access token: refresh, whatever the clock says.
-  var tokenRefused = false
+  var tokenRefused = false { didSet { changes &+= 1 } }
   /// When the access token of this expiry ends by the monotonic clock, if it came in this process.
-  var tokenEnds: (expiresMS: Int64, monotonicMS: Int64, bootID: String)?
+  var tokenEnds: (expiresMS: Int64, monotonicMS: Int64, bootID: String)? { didSet { changes &+= 1 } }
   /// The pauses of `Service`s that began in this process, by the monotonic clock.
-  var pauses: [Pause] = []
+  var pauses: [Pause] = [] { didSet { changes &+= 1 } }
   /// By when the last poll told the host to poll again, by the monotonic clock; nil: nothing was told
   /// yet that could turn out too late.
   var promisedMS: Int64?
-  var exchange: Exchange?
-  var readBack: [UploadBatch] = []
+  var exchange: Exchange? { didSet { changes &+= 1 } }
+  var readBack: [UploadBatch] = [] { didSet { changes &+= 1 } }
   /// The last access token that the server refused: its session's generation, and when.
   var refusal: (generation: Int64, monotonicMS: Int64)?
-  var pulls = PullState()
-  var liveRequests: [LiveRequest] = []
+  var pulls = PullState() { didSet { changes &+= 1 } }
+  var liveRequests: [LiveRequest] = [] { didSet { changes &+= 1 } }
   var lastLive: Int64 = 0
   var stale = false
-  var events = EventQueue()
-  var shown = Shown()
+  var events = EventQueue() { didSet { changes &+= 1 } }
+  var shown = Shown() { didSet { changes &+= 1 } }
   var contactIndex: ContactIndex?
   /// Damaged files were set aside when the folder was opened.
   public internal(set) var recovered: Bool
   /// A file that was set aside still waits for the device key.
   var owesSalvage = false
+  /// Counts the changes of what it depends on when there is something to do, beside the file and the clock.
+  var changes: UInt = 0
+  var wakes: Wakes?
 
   /// Opens the files. `keyStore` nil: the built-in file store.
   public init(_ configuration: Configuration, keyStore: (any KeyStore)?) throws(Failure) {

@@ -16,11 +16,13 @@ final class KeyRing {
 
   let store: any KeyStore
   private(set) var keys: Keys?
+  /// Made with these keys.
+  var lastShape: Shape?
 
   init(_ store: any KeyStore) { self.store = store }
 
   private static var checkContext: SealContext {
-    SealContext(table: "meta", column: MetaTable.Name.keyCheck.rawValue)
+    SealContext(table: "meta", column: MetaTable.Name.keyCheck.text)
   }
 
   private enum Found {
@@ -73,5 +75,8 @@ final class KeyRing {
     return true
   }
 
-  func forget() { keys = nil }
+  func forget() {
+    keys = nil
+    lastShape = nil
+  }
 }

@@ -68,7 +68,7 @@ final class QueueItem {
     return result + kind.columns.filter { payload[member: $0] != nil }
   }
 
-  static func context(_ item: [UInt8], _ owner: [UInt8], _ column: String) -> SealContext {
+  static func context(_ item: [UInt8], _ owner: [UInt8], _ column: Literal) -> SealContext {
     SealContext(table: "queue", row: item, owner: owner, column: column)
   }
 }

@@ -8,6 +8,7 @@ public enum Value {
   case int(Int64)
   case blob([UInt8])
   case text(String)
+  case literal(Literal)
 
   public static func int(_ value: Int) -> Value { .int(Int64(value)) }
 
@@ -53,10 +54,14 @@ public final class Database {
   }
 
   public let path: String
-  private var connection: OpaquePointer?
+  private(set) var connection: OpaquePointer?
   /// By the address of their text.
   private var statements: [(sql: UnsafePointer<CChar>, made: OpaquePointer)] = []
+  var known: Readings?
+  /// Statements under way: while there are any, the file is read as it was at the first one's beginning.
+  private(set) var running = 0
   private var depth = 0
+  private var changesBefore: Int32 = 0
   private var owesRollback = false
   private let fileID: UInt64
   /// SQLite has found the file damaged.
@@ -172,6 +177,7 @@ public final class Database {
       case .blob(let bytes):
         result = sqlite3_bind_blob(statement, at, bytes, Int32(bytes.count), transient)
       case .text(let text): result = sqlite3_bind_text(statement, at, text, -1, transient)
+      case .literal(let text): result = sqlite3_bind_text(statement, at, text.start, -1, nil)
       }
       guard result == SQLITE_OK else { throw failure(result) }
     }
@@ -184,7 +190,9 @@ public final class Database {
   ) throws(Failure) {
     if owesRollback { try settleRollback() }
     let statement = try prepared(sql)
+    running += 1
     defer {
+      running -= 1
       sqlite3_reset(statement)
       sqlite3_clear_bindings(statement)
     }
@@ -288,7 +296,10 @@ public final class Database {
 
   @inline(never)
   private func begin() throws(Failure) {
-    if depth == 0 { try run("BEGIN IMMEDIATE") }
+    if depth == 0 {
+      try run("BEGIN IMMEDIATE")
+      changesBefore = sqlite3_total_changes(connection)
+    }
     depth += 1
   }
 
@@ -297,6 +308,8 @@ public final class Database {
     try JSON.checkMemory()
     if depth == 1 { try run("COMMIT") }
     depth -= 1
+    // Without changes nothing is committed, and what is was another's.
+    if depth == 0, sqlite3_total_changes(connection) != changesBefore { keepReadings() }
   }
 
   /// Also after a failed COMMIT: a full disk leaves the transaction open.

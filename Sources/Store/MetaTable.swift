@@ -3,25 +3,27 @@ public import Base
 /// Single values by name.
 public struct MetaTable {
   /// The names there are.
-  public enum Name: String, Sendable {
+  public struct Name {
+    public let text: Literal
+
     /// Proof that the device key is the one that sealed this file.
-    case keyCheck = "key_check"
+    public static var keyCheck: Name { Name(text: "key_check") }
     /// Server time minus device time, in milliseconds.
-    case clockOffset = "clock_offset_ms"
+    public static var clockOffset: Name { Name(text: "clock_offset_ms") }
     /// The last event's number.
-    case eventSequence = "event_seq"
+    public static var eventSequence: Name { Name(text: "event_seq") }
     /// The last cohort's number.
-    case cohort = "cohort"
+    public static var cohort: Name { Name(text: "cohort") }
     /// When the last drain was completed.
-    case lastDrain = "last_drain_ms"
+    public static var lastDrain: Name { Name(text: "last_drain_ms") }
     /// The key store has not yet confirmed that the biometric key is erased.
-    case eraseOwed = "erase_owed"
+    public static var eraseOwed: Name { Name(text: "erase_owed") }
     /// The name of a damaged file whose contents are still to be carried over.
-    case salvage = "salvage"
+    public static var salvage: Name { Name(text: "salvage") }
     /// There is a cache: a file that is missing was lost.
-    case hasCache = "has_cache"
+    public static var hasCache: Name { Name(text: "has_cache") }
     /// Uploads begun, by any process: a figure read meanwhile may or may not count what they store.
-    case uploads = "uploads"
+    public static var uploads: Name { Name(text: "uploads") }
   }
 
   let database: Database
@@ -29,27 +31,33 @@ public struct MetaTable {
   public init(_ database: Database) { self.database = database }
 
   public func int(_ name: Name) throws(Failure) -> Int64? {
-    try database.first("SELECT value FROM meta WHERE name = ?", .text(name.rawValue)) {
+    guard let readings = database.readings else { return try readAnew(name) }
+    return try readings.number(name.text) { () throws(Failure) in try readAnew(name) }
+  }
+
+  private func readAnew(_ name: Name) throws(Failure) -> Int64? {
+    try database.first("SELECT value FROM meta WHERE name = ?", .literal(name.text)) {
       (row) throws(Failure) in row.int(0)
     }
   }
 
   public func blob(_ name: Name) throws(Failure) -> [UInt8]? {
-    try database.first("SELECT value FROM meta WHERE name = ?", .text(name.rawValue)) {
+    try database.first("SELECT value FROM meta WHERE name = ?", .literal(name.text)) {
       (row) throws(Failure) in row.blob(0)
     }
   }
 
   public func text(_ name: Name) throws(Failure) -> String? {
-    try database.first("SELECT value FROM meta WHERE name = ?", .text(name.rawValue)) {
+    try database.first("SELECT value FROM meta WHERE name = ?", .literal(name.text)) {
       (row) throws(Failure) in row.text(ifPresent: 0)
     } ?? nil
   }
 
   public func set(_ name: Name, _ value: Value) throws(Failure) {
+    database.known = nil
     try database.run(
       "INSERT INTO meta(name, value) VALUES (?, ?) ON CONFLICT(name) DO UPDATE SET value = excluded.value",
-      .text(name.rawValue), value)
+      .literal(name.text), value)
   }
 
   /// Raise a counter and return it.

@@ -197,11 +197,19 @@ public struct QueueTable {
     ) { (row) throws(Failure) in row.int(0) } ?? 0
   }
 
-  public func has(_ state: ItemState, of owner: [UInt8]) throws(Failure) -> Bool {
-    try database.first(
-      "SELECT 1 FROM queue WHERE owner = ?1 AND state = ?2 LIMIT 1", .blob(owner),
-      .int(state.rawValue)
-    ) { (_) throws(Failure) in true } ?? false
+  // The states stand in the statements: one that is bound where an index has a condition makes SQLite plan anew
+  // every time.
+
+  public func hasPending(of owner: [UInt8]) throws(Failure) -> Bool {
+    try has("SELECT 1 FROM queue WHERE owner = ? AND state = 0 LIMIT 1", owner)
+  }
+
+  public func hasSending(of owner: [UInt8]) throws(Failure) -> Bool {
+    try has("SELECT 1 FROM queue WHERE owner = ? AND state = 1 LIMIT 1", owner)
+  }
+
+  private func has(_ sql: Literal, _ owner: [UInt8]) throws(Failure) -> Bool {
+    try database.first(sql, .blob(owner)) { (_) throws(Failure) in true } ?? false
   }
 
   // MARK: Batches

@@ -1,7 +1,6 @@
 public import Base
 
-/// The session row: one per data folder, compared and swapped by its generation. Every reading makes a
-/// new one.
+/// The session row: one per data folder, compared and swapped by its generation.
 public final class SessionRow {
   /// Raised by every sign-in, refresh, lock, unlock, switch of organisation and logout.
   public var generation: Int64 = 0
@@ -70,7 +69,17 @@ public struct SessionTable {
 
   public init(_ database: Database) { self.database = database }
 
+  /// Outside a transaction it may be one that was read before, as long as the file is the same: nobody may change
+  /// it then.
   public func read() throws(Failure) -> SessionRow {
+    let readings = database.readings
+    if let row = readings?.session { return row }
+    let row = try readAnew()
+    readings?.session = row
+    return row
+  }
+
+  private func readAnew() throws(Failure) -> SessionRow {
     let found = try database.first(
       """
       SELECT generation, owner, ended, wrap_device, wrap_biometric, tokens, choice, memberships,
@@ -107,6 +116,7 @@ public struct SessionTable {
 
   /// Store `row` if the stored generation is still `expected`; false: somebody was faster.
   public func write(_ row: SessionRow, expecting expected: Int64) throws(Failure) -> Bool {
+    database.known = nil
     let changed = try database.run(
       """
       UPDATE session SET generation = ?2, owner = ?3, ended = ?4, wrap_device = ?5,

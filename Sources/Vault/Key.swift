@@ -4,12 +4,12 @@ import CSodium
 /// What a sealed value belongs to. It is authenticated with the value, so that values cannot be
 /// swapped between rows, columns, owners or databases.
 public struct SealContext {
-  let table: String
+  let table: Literal
   let row: [UInt8]
   let owner: [UInt8]
-  let column: String
+  let column: Literal
 
-  public init(table: String, row: [UInt8] = [], owner: [UInt8] = [], column: String) {
+  public init(table: Literal, row: [UInt8] = [], owner: [UInt8] = [], column: Literal) {
     self.table = table
     self.row = row
     self.owner = owner
@@ -17,13 +17,41 @@ public struct SealContext {
   }
 
   fileprivate var associatedData: [UInt8] {
-    var result: [UInt8] = [Key.version]
-    for part in [Array(table.utf8), row, owner, Array(column.utf8)] {
-      result.append(UInt8(truncatingIfNeeded: part.count >> 8))
-      result.append(UInt8(truncatingIfNeeded: part.count))
-      result.append(contentsOf: part)
+    var message = Message(lengthBytes: 2, capacity: 64)
+    message.bytes.append(Key.version)
+    message.append(table)
+    message.append(row)
+    message.append(owner)
+    message.append(column)
+    return message.bytes
+  }
+}
+
+/// Parts of a text, each behind its length, so that no two lists of parts make the same text.
+private struct Message {
+  var bytes: [UInt8] = []
+  private let lengthBytes: Int
+
+  init(lengthBytes: Int, capacity: Int) {
+    self.lengthBytes = lengthBytes
+    bytes.reserveCapacity(capacity)
+  }
+
+  @inline(never)
+  private mutating func append(count: Int) {
+    for byte in stride(from: lengthBytes - 1, through: 0, by: -1) {
+      bytes.append(UInt8(truncatingIfNeeded: count >> (8 * byte)))
     }
-    return result
+  }
+
+  mutating func append(_ part: [UInt8]) {
+    append(count: part.count)
+    bytes.append(contentsOf: part)
+  }
+
+  mutating func append(_ part: Literal) {
+    append(count: part.count)
+    bytes.append(contentsOf: part.bytes)
   }
 }
 
@@ -210,16 +238,12 @@ public final class Key {
   public static var tagLength: Int { 16 }
 
   /// A keyed BLAKE2b tag: finds a row by a value that the file does not show.
-  public func tag(_ domain: String, _ parts: [UInt8]...) -> [UInt8] {
-    var message: [UInt8] = []
-    for part in [Array(domain.utf8)] + parts {
-      for shift in stride(from: 24, through: 0, by: -8) {
-        message.append(UInt8(truncatingIfNeeded: part.count >> shift))
-      }
-      message.append(contentsOf: part)
-    }
+  public func tag(_ domain: Literal, _ parts: [UInt8]...) -> [UInt8] {
+    var message = Message(lengthBytes: 4, capacity: 96)
+    message.append(domain)
+    for part in parts { message.append(part) }
     var result = [UInt8](repeating: 0, count: Key.tagLength)
-    _ = result.withUnsafeMutableBytes { Key.blake2b($0, of: message, key: secret.bytes) }
+    _ = result.withUnsafeMutableBytes { Key.blake2b($0, of: message.bytes, key: secret.bytes) }
     return result
   }
 }

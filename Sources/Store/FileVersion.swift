@@ -1,0 +1,69 @@
+public import Base
+import CSQLite
+
+/// What a data file held at a moment: the header of the index of its log (WAL-index format, section 2.1 of
+/// https://www.sqlite.org/walformat.html), which names the last commit and the sum over all of them. Equal
+/// headers, equal contents; so what was read under one need not be read again.
+public struct FileVersion: Equatable {
+  typealias Words = (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64)
+  fileprivate let words: Words
+
+  /// How often something was committed, at least since the log was last recovered.
+  fileprivate var commits: UInt32 {
+    withUnsafeBytes(of: words) { $0.load(fromByteOffset: 8, as: UInt32.self) }
+  }
+
+  public static func == (left: FileVersion, right: FileVersion) -> Bool {
+    left.words == right.words
+  }
+}
+
+/// What was read while the file had this version.
+final class Readings {
+  var version: FileVersion
+  var session: SessionRow?
+  /// Single values, by the address of their name.
+  private var numbers: [(name: UnsafePointer<CChar>, value: Int64?)] = []
+
+  init(_ version: FileVersion) { self.version = version }
+
+  func number(_ name: Literal, _ read: () throws(Failure) -> Int64?) throws(Failure) -> Int64? {
+    for known in numbers where known.name == name.start { return known.value }
+    let value = try read()
+    numbers.append((name.start, value))
+    return value
+  }
+}
+
+extension Database {
+  /// Read where SQLite has the index in memory, without a lock: half of a change looks like a change. nil where
+  /// that is not possible, and within a transaction, which has a state of its own.
+  public var version: FileVersion? {
+    guard let connection, sqlite3_get_autocommit(connection) != 0 else { return nil }
+    var file: UnsafeMutablePointer<sqlite3_file>?
+    guard
+      sqlite3_file_control(connection, "main", SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK,
+      let file, let methods = file.pointee.pMethods, methods.pointee.iVersion >= 2
+    else { return nil }
+    var index: UnsafeMutableRawPointer?
+    guard methods.pointee.xShmMap(file, 0, 32_768, 0, &index) == SQLITE_OK,
+      let index
+    else { return nil }
+    return FileVersion(words: index.load(as: FileVersion.Words.self))
+  }
+
+  /// After a commit of one's own that left the session and the single values alone: what is known of them is still so
+  /// if nobody else has committed anything.
+  func keepReadings() {
+    guard let known, let version else { return }
+    if version.commits == known.version.commits &+ 1 { known.version = version }
+  }
+
+  /// What is known of the file as it is now; nil where that cannot be told.
+  var readings: Readings? {
+    guard running == 0, let version else { return nil }
+    if let known, known.version == version { return known }
+    known = Readings(version)
+    return known
+  }
+}
