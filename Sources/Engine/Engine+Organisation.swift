@@ -107,9 +107,8 @@ extension Engine {
     let known = open.chosen
     var list = listed
     // The chosen one is kept when it has gone, so that the user can be told which it was.
-    if var gone = known, !listed.contains(where: { $0.orgID == gone.orgID }) {
-      gone.active = false
-      list.append(gone)
+    if let known, !listed.contains(where: { $0.orgID == known.orgID }) {
+      list.append(Membership(ended: known))
     }
     let keys = try keys()
     let sealed = try open.vault.seal(

@@ -1,5 +1,5 @@
 /// What a server answered, as far as a judgement needs it.
-public struct Answer: Equatable, Sendable {
+public final class Answer {
   /// The HTTP status; 0 when there was no answer at all (offline, time-out, TLS, DNS).
   public var status: Int
   /// The string that the body names as `code` (data and new auth format) or `error_code` (old auth

@@ -1,14 +1,14 @@
 public import Base
 
 /// What a user is in an organisation.
-public struct Membership: Equatable, Sendable {
-  public var orgID: UUID
+public final class Membership: Equatable, Sendable {
+  public let orgID: UUID
   /// The organisation's.
-  public var name: String
-  public var role: String
-  public var active: Bool
+  public let name: String
+  public let role: String
+  public let active: Bool
   /// Whether the organisation itself is; one that the server does not show is not.
-  public var orgActive: Bool
+  public let orgActive: Bool
 
   /// A row of the server's answer.
   public init?(server row: JSON) {
@@ -23,6 +23,15 @@ public struct Membership: Equatable, Sendable {
     orgActive = organisation?.string("status") == "active"
   }
 
+  /// The same, but over.
+  public init(ended membership: Membership) {
+    orgID = membership.orgID
+    name = membership.name
+    role = membership.role
+    active = false
+    orgActive = membership.orgActive
+  }
+
   /// The form of `json`.
   public init?(sealed json: JSON) {
     guard let orgID = json.uuid("org_id"),
@@ -35,6 +44,8 @@ public struct Membership: Equatable, Sendable {
     self.active = active
     self.orgActive = orgActive
   }
+
+  public static func == (left: Membership, right: Membership) -> Bool { left.json == right.json }
 
   /// For storing.
   public var json: JSON {

@@ -7,7 +7,7 @@ public enum TransportError: String, CaseIterable, Sendable {
 }
 
 /// The answer to a request, read tolerantly: what is not understood is absent.
-public struct Reply {
+public final class Reply {
   /// 0: there was no answer.
   public var status: Int
   public var transportError: TransportError?
@@ -17,6 +17,11 @@ public struct Reply {
   public var dateMS: Int64?
   /// How long the server asks to be left alone, at least.
   public var retryAfterMS: Int64?
+
+  private init(status: Int, transportError: TransportError? = nil) {
+    self.status = status
+    self.transportError = transportError
+  }
 
   /// What stands for an answer that did not come in time.
   public static var timedOut: Reply { Reply(status: 0, transportError: .timeout) }
@@ -30,7 +35,7 @@ public struct Reply {
       }
       return Reply(status: 0, transportError: error)
     }
-    var reply = Reply(status: Int(try fields.integer("status", in: 100...599)))
+    let reply = Reply(status: Int(try fields.integer("status", in: 100...599)))
     if let body = fields.optional("body") {
       guard let parsed = body.withUTF8({ parse($0) }) else {
         throw fields.wrongType("body", "a string")

@@ -2,16 +2,28 @@ public import Base
 public import Vault
 
 /// A session as the auth service sends it: the answer to every grant.
-public struct TokenReply {
-  public var accessToken: SecretBytes
-  public var refreshToken: SecretBytes
+public final class TokenReply {
+  public let accessToken: SecretBytes
+  public let refreshToken: SecretBytes
   /// 0 to ten years.
-  public var expiresInS: Int64
+  public let expiresInS: Int64
   /// In server time, until the year 9999. Servers of before 2023 do not send it.
-  public var expiresAtS: Int64?
-  public var userID: UUID
+  public let expiresAtS: Int64?
+  public let userID: UUID
   /// From the access token, unverified.
-  public var sessionID: UUID?
+  public let sessionID: UUID?
+
+  private init(
+    accessToken: SecretBytes, refreshToken: SecretBytes, expiresInS: Int64, expiresAtS: Int64?,
+    userID: UUID, sessionID: UUID?
+  ) {
+    self.accessToken = accessToken
+    self.refreshToken = refreshToken
+    self.expiresInS = expiresInS
+    self.expiresAtS = expiresAtS
+    self.userID = userID
+    self.sessionID = sessionID
+  }
 
   /// Read tolerantly: unknown members do not matter, numbers may have a fraction. Throws
   /// `session.invalid` with the member that is missing or garbled; `path` is where `json` stands.
