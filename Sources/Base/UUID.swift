@@ -130,12 +130,6 @@ public struct UUIDs {
 
   @inline(never)
   public func contains(_ id: UUID) -> Bool {
-    var range = 0..<sorted.count
-    while !range.isEmpty {
-      let middle = (range.lowerBound + range.upperBound) / 2
-      if sorted[middle] == id { return true }
-      range = sorted[middle] < id ? middle + 1..<range.upperBound : range.lowerBound..<middle
-    }
-    return false
+    Ordering.find(sorted.count) { sorted[$0] == id ? 0 : sorted[$0] < id ? -1 : 1 }
   }
 }

@@ -118,7 +118,7 @@ extension Engine {
     let batch = UploadBatch(owner: open.owner, org: head.org, kind: kind)
     var bodies: [JSON] = []
     for row in rows {
-      guard let item = try readItem(row, open.queueKey) else {
+      guard let item = row === first ? head : try readItem(row, open.queueKey) else {
         try park([row], Parking(code: Word.unreadable.rawValue), now)
         continue
       }
@@ -153,11 +153,10 @@ extension Engine {
   /// The part of a batch that is still in this handle's hands. After a jump of the clock another
   /// process may have taken it over, and the user may have changed it since.
   private func stillOurs(_ batch: UploadBatch) throws(Failure) -> UploadBatch {
-    let result = batch.with([])
-    for item in batch.items {
-      if try queue.isLeased(item.sequence, by: holder.bytes) { result.items.append(item) }
+    let ours = try queue.leased(by: holder.bytes)
+    return batch.filter { item in
+      Ordering.find(ours.count) { ours[$0] - item.sequence }
     }
-    return result
   }
 
   /// The answer to a batch. Only an id read back proves that an item is stored; any user's session
@@ -185,7 +184,7 @@ extension Engine {
       }
     case .itemFault(let fault):
       try succeed(.rest)
-      try blame(batch, parking(fault.rawValue, reply), now)
+      try blame(batch, parking(fault.rawValue, reply), ServerError.failingRow(reply.body), now)
     case .duplicateKey:
       try succeed(.rest)
       if batch.items.count > 1 { return try split(batch) }
@@ -205,7 +204,7 @@ extension Engine {
       if isCurrent { try refuseToken(reply, now) }
     case .tooLarge:
       if batch.items.count > 1 { return try split(batch) }
-      try blame(batch, parking(ItemFault.tooLong.rawValue, reply), now)
+      try blame(batch, parking(ItemFault.tooLong.rawValue, reply), nil, now)
     case .statementTimeout:
       if batch.items.count > 1 { try split(batch) } else { try suspend(batch, reply, now) }
     case .schemaNotReady, .serverBug, .unknownRejection: try suspend(batch, reply, now)
@@ -289,10 +288,7 @@ extension Engine {
     }
     let rest = batch.filter { !stored.contains($0.id) }
     try main.transaction { () throws(Failure) in
-      for item in proved.items {
-        try queue.remove(item.tag)
-        try queue.releaseDependents(of: item.tag)
-      }
+      try queue.removeStored(proved.items.map { $0.tag })
       if !proved.items.isEmpty {
         try queue.countInDrain(
           of: batch.owner, sent: Int64(proved.items.count), parked: 0, now: now.wallMS)
@@ -349,18 +345,28 @@ extension Engine {
     return ItemFault.rejected.rawValue
   }
 
-  /// A refused batch is halved until the item at fault is alone, and that one is parked.
+  /// A refused batch is halved until the item at fault is alone, and that one is parked. The item that the server
+  /// names is alone at once; its word is not enough to park it.
   private func blame(
-    _ batch: UploadBatch, _ parking: Parking, _ now: Instant
+    _ batch: UploadBatch, _ parking: Parking, _ named: UUID?, _ now: Instant
   ) throws(Failure) {
-    if batch.items.count > 1 { try split(batch) } else { try parkItems(batch, parking, now) }
+    if batch.items.count > 1 {
+      try split(batch, apart: named)
+    } else {
+      try parkItems(batch, parking, now)
+    }
   }
 
-  /// Two halves that travel apart.
-  private func split(_ batch: UploadBatch, attempted: Bool = false) throws(Failure) {
-    let middle = batch.items.count / 2
+  /// Two halves that travel apart, and one item by itself behind them.
+  private func split(
+    _ batch: UploadBatch, apart named: UUID? = nil, attempted: Bool = false
+  ) throws(Failure) {
+    let rest = batch.items.filter { $0.id != named }
+    let middle = rest.count / 2
     try main.transaction { () throws(Failure) in
-      for half in [batch.items[..<middle], batch.items[middle...]] {
+      for half in [
+        Array(rest[..<middle]), Array(rest[middle...]), batch.items.filter { $0.id == named },
+      ] where !half.isEmpty {
         let cohort = try meta.next(.cohort)
         for item in half {
           try queue.settle(item.sequence, .pending, attempted: attempted)
@@ -459,7 +465,7 @@ extension Engine {
   ) throws(Failure) {
     if batch.items.contains(where: { $0.denials > 0 }), guarding.confirmed, isMember(of: batch.org)
     {
-      return try blame(batch, parking, now)
+      return try blame(batch, parking, nil, now)
     }
     try hold(batch, now)
   }

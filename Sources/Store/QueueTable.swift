@@ -125,6 +125,21 @@ public struct QueueTable {
     try database.run("DELETE FROM dependency WHERE item = ?", .blob(item))
   }
 
+  /// The same for items that are stored: what waited only for them may go.
+  public func removeStored(_ items: [[UInt8]]) throws(Failure) {
+    // Mostly nothing waits for anything.
+    let isLinked =
+      try database.first("SELECT 1 FROM dependency LIMIT 1") { (_) throws(Failure) in true }
+      ?? false
+    for item in items {
+      try database.run("DELETE FROM queue WHERE item = ?", .blob(item))
+      if isLinked {
+        try database.run("DELETE FROM dependency WHERE item = ?", .blob(item))
+        try releaseDependents(of: item)
+      }
+    }
+  }
+
   public func removeAll(of owner: [UInt8]) throws(Failure) {
     try database.run(
       "DELETE FROM dependency WHERE item IN (SELECT item FROM queue WHERE owner = ?)", .blob(owner))
@@ -241,21 +256,22 @@ public struct QueueTable {
         rows.append(QueueTable.read(row))
         return true
       }
-      for row in rows {
-        try database.run(
-          "UPDATE queue SET state = 1, hold = 0, lease = ?2, lease_ms = ?3 WHERE seq = ?1",
-          .int(row.sequence), .blob(holder), .int(leaseMS))
-      }
+      guard let last = rows.last else { return rows }
+      try database.run(
+        """
+        UPDATE queue SET state = 1, hold = 0, lease = ?5, lease_ms = ?6
+        WHERE owner = ?1 AND state = 0 AND cohort = ?3 AND shape = ?2 AND seq <= ?4
+        """, .blob(owner), .blob(head.0), .int(head.1), .int(last.sequence), .blob(holder),
+        .int(leaseMS))
       return rows
     }
   }
 
-  /// Whether an item is still in this holder's hands.
-  public func isLeased(_ sequence: Int64, by holder: [UInt8]) throws(Failure) -> Bool {
-    try database.first(
-      "SELECT 1 FROM queue WHERE seq = ?1 AND state = 1 AND lease = ?2", .int(sequence),
-      .blob(holder)
-    ) { (_) throws(Failure) in true } ?? false
+  /// The items in this holder's hands, in their order.
+  public func leased(by holder: [UInt8]) throws(Failure) -> [Int64] {
+    try database.all(
+      "SELECT seq FROM queue WHERE state = 1 AND lease = ? ORDER BY seq", .blob(holder)
+    ) { (row) throws(Failure) in row.int(0) }
   }
 
   /// Out of the request and into another state.
