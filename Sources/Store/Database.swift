@@ -135,11 +135,10 @@ public final class Database {
     case .full: try execute("PRAGMA synchronous=FULL")
     case .normal: try execute("PRAGMA synchronous=NORMAL")
     }
+    sqlite3_wal_autocheckpoint(connection, 500)
     try execute(
-      """
-      PRAGMA secure_delete=ON; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-1024;
-      PRAGMA trusted_schema=OFF; PRAGMA wal_autocheckpoint=500
-      """)
+      "PRAGMA secure_delete=ON; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-1024; PRAGMA trusted_schema=OFF"
+    )
   }
 
   /// Several statements without arguments.

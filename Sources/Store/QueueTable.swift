@@ -334,6 +334,12 @@ public struct QueueTable {
 
   /// Items of kinds that were unknown are tried again: the configuration may be another one now.
   public func releaseKinds() throws(Failure) {
+    // Asked first: every start would wait for the write lock.
+    let isHeld =
+      try database.first("SELECT 1 FROM queue WHERE state = 2 AND hold = 4 LIMIT 1") {
+        (_) throws(Failure) in true
+      } ?? false
+    guard isHeld else { return }
     try database.run("UPDATE queue SET state = 0, hold = 0 WHERE state = 2 AND hold = 4")
   }
 

@@ -1,11 +1,12 @@
 public import Base
+import CPlatform
 import CSodium
 
 /// Bytes that must not outlive their use: zeroed when released, and never a Swift String or Array.
 public final class SecretBytes {
   /// Where they live.
   public enum Room: Sendable {
-    /// libsodium's guarded pages, locked into memory: keys and tokens.
+    /// libsodium's guarded pages, locked into memory, which small ones share: keys and tokens.
     case guarded
     /// The ordinary heap: texts on their way through.
     case heap
@@ -20,7 +21,7 @@ public final class SecretBytes {
     let capacity = max(count, 1)
     let taken: UnsafeMutableRawPointer?
     switch room {
-    case .guarded: taken = sodium_malloc(capacity)
+    case .guarded: taken = platform_secret_take(capacity) { sodium_malloc($0) }
     case .heap: taken = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 16)
     }
     guard let taken else { throw Failure(.memoryExhausted, "no memory for a secret") }
@@ -49,7 +50,8 @@ public final class SecretBytes {
 
   deinit {
     switch room {
-    case .guarded: sodium_free(start)
+    case .guarded:
+      if !platform_secret_give(start, max(count, 1)) { sodium_free(start) }
     case .heap:
       sodium_memzero(start, count)
       start.deallocate()
