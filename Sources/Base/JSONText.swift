@@ -3,12 +3,12 @@ import CPlatform
 
 /// JSON as text, zeroed when released.
 public final class JSONText {
-  fileprivate var start: UnsafeMutablePointer<CChar>
+  fileprivate var start: UnsafeMutableRawPointer
   public fileprivate(set) var count = 0
   private var capacity = 512
 
   fileprivate init() {
-    start = .allocate(capacity: capacity)
+    start = .allocate(byteCount: capacity, alignment: 1)
   }
 
   deinit { release() }
@@ -18,15 +18,16 @@ public final class JSONText {
     start.deallocate()
   }
 
-  fileprivate func append(_ bytes: UnsafePointer<CChar>, _ more: Int) {
+  // Raw memory: typed pointers are copied element by element in Embedded Swift.
+  fileprivate func append(_ bytes: UnsafeRawPointer, _ more: Int) {
     if capacity - count < more {
       capacity = max(capacity * 2, count + more)
-      let wider = UnsafeMutablePointer<CChar>.allocate(capacity: capacity)
-      wider.update(from: start, count: count)
+      let wider = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 1)
+      wider.copyMemory(from: start, byteCount: count)
       release()
       start = wider
     }
-    (start + count).update(from: bytes, count: more)
+    (start + count).copyMemory(from: bytes, byteCount: more)
     count += more
   }
 
@@ -81,7 +82,7 @@ extension JSON {
 
   private func isRead(from text: JSONText) -> Bool {
     var problem = json_error_t()
-    guard let again = json_loadb(text.start, text.count, JSON_DECODE_ANY_FLAG, &problem) else {
+    guard let again = json_loadb(text.start.assumingMemoryBound(to: CChar.self), text.count, JSON_DECODE_ANY_FLAG, &problem) else {
       return false
     }
     return JSON(owning: again) == self
