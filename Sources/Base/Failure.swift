@@ -24,13 +24,20 @@ public struct Failure: Error {
   public var field: String? { box.field }
   public var detail: JSON? { box.detail }
 
+  /// For texts that hold figures or names.
+  @_disfavoredOverload
   @inline(never)
   public init(_ code: ErrorCode, _ message: String, field: String? = nil, detail: JSON? = nil) {
     box = Box(code, message, field, detail)
   }
 
+  @inline(never)
+  public init(_ code: ErrorCode, _ message: Literal, field: String? = nil, detail: JSON? = nil) {
+    box = Box(code, message.string, field, detail)
+  }
+
   /// A broken promise of this library's own; never the host's fault.
-  public static func defect(_ message: String) -> Failure { Failure(.internalDefect, message) }
+  public static func defect(_ message: Literal) -> Failure { Failure(.internalDefect, message) }
 
   /// The error reply.
   public var reply: JSON {

@@ -47,8 +47,14 @@ public struct Fields {
     Failure(.requestWrongType, "\(expected) is expected", field: pointer(name))
   }
 
+  @_disfavoredOverload
   @inline(never)
   public func invalid(_ name: Literal, _ message: String) -> Failure {
+    Failure(.requestInvalidValue, message, field: pointer(name))
+  }
+
+  @inline(never)
+  public func invalid(_ name: Literal, _ message: Literal) -> Failure {
     Failure(.requestInvalidValue, message, field: pointer(name))
   }
 

@@ -88,6 +88,9 @@ public struct JSON: @unchecked Sendable {
   }
 
   @inline(never)
+  public init(_ value: Literal) { self.init(owning: json_string(value.start)) }
+
+  @inline(never)
   public init(_ value: String?) {
     if let value { self = .string(value) } else { self = .null }
   }
@@ -255,10 +258,8 @@ extension JSON: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral,
     for (key, value) in members { set(key, value) }
   }
   public init(arrayLiteral elements: JSON...) { self = .array(elements) }
-  @inline(never)
-  public init(stringLiteral value: StaticString) {
-    self = .string(UnsafeRawBufferPointer(start: value.utf8Start, count: value.utf8CodeUnitCount))
-  }
+  @inlinable
+  public init(stringLiteral value: StaticString) { self.init(Literal(stringLiteral: value)) }
   public init(booleanLiteral value: Bool) { self = .bool(value) }
   public init(nilLiteral: ()) { self = .null }
   public init(integerLiteral value: Int64) { self = .int(value) }

@@ -24,7 +24,7 @@ public enum Words {
       case .nn: nynorsk(word)
       case .en: english(word)
       }
-    return named(text, organisation ?? unnamed(language))
+    return named(text.string, organisation ?? unnamed(language))
   }
 
   private static func unnamed(_ language: Language) -> String {

@@ -1,6 +1,6 @@
 extension Words {
   /// Norwegian, bokmål. `{organisation}` stands for the name, see `Words.text`.
-  static func bokmal(_ word: Word) -> String {
+  static func bokmal(_ word: Word) -> Literal {
     switch word {
     // Reasons: what a decision says.
     case .active: "Du er logget inn."

@@ -1,6 +1,6 @@
 extension Words {
   /// English. `{organisation}` stands for the name, see `Words.text`.
-  static func english(_ word: Word) -> String {
+  static func english(_ word: Word) -> Literal {
     switch word {
     // Reasons: what a decision says.
     case .active: "You are signed in."

@@ -1,6 +1,6 @@
 extension Words {
   /// Norwegian, nynorsk. `{organisation}` stands for the name, see `Words.text`.
-  static func nynorsk(_ word: Word) -> String {
+  static func nynorsk(_ word: Word) -> Literal {
     switch word {
     // Reasons: what a decision says.
     case .active: "Du er logga inn."
