@@ -1,3 +1,5 @@
+import Base
+
 /// The languages that Holdfast speaks. The raw values are those of `locale` (BCP 47).
 public enum Language: String, CaseIterable, Sendable {
   /// Norwegian, bokmål.

@@ -1,3 +1,5 @@
+import Base
+
 extension Words {
   /// Norwegian, bokmål. `{organisation}` stands for the name, see `Words.text`.
   static func bokmal(_ word: Word) -> Literal {

@@ -1,3 +1,5 @@
+import Base
+
 extension Words {
   /// English. `{organisation}` stands for the name, see `Words.text`.
   static func english(_ word: Word) -> Literal {

@@ -1,3 +1,5 @@
+import Base
+
 extension Words {
   /// Norwegian, nynorsk. `{organisation}` stands for the name, see `Words.text`.
   static func nynorsk(_ word: Word) -> Literal {
