@@ -97,7 +97,7 @@ extension Engine {
       let rows = try queue.take(
         of: open.owner, holder: holder.bytes, until: now.wallMS + Engine.uploadLeaseMS,
         maximumItems: BatchPolicy.items(probing: try backoff(of: .rest).isProbing),
-        maximumSize: Int64(BatchPolicy.mostBytes))
+        freshItems: batchItems, maximumSize: Int64(BatchPolicy.mostBytes))
       guard !rows.isEmpty else { return rows }
       _ = try meta.next(.uploads)
       if try queue.drain(of: open.owner) == nil {
@@ -180,11 +180,12 @@ extension Engine {
           return try pause(batch, reply, now)
         }
         let missing = try settle(batch, stored: UUIDs(ids), isNew: true, now)
+        batchItems = min(batchItems * 2, BatchPolicy.mostItems)
         try enqueueReadBack(missing, isCurrent)
       }
     case .itemFault(let fault):
       try succeed(.rest)
-      try blame(batch, parking(fault.rawValue, reply), ServerError.failingRow(reply.body), now)
+      try blame(batch, parking(fault.rawValue, reply), now)
     case .duplicateKey:
       try succeed(.rest)
       if batch.items.count > 1 { return try split(batch) }
@@ -204,7 +205,7 @@ extension Engine {
       if isCurrent { try refuseToken(reply, now) }
     case .tooLarge:
       if batch.items.count > 1 { return try split(batch) }
-      try blame(batch, parking(ItemFault.tooLong.rawValue, reply), nil, now)
+      try blame(batch, parking(ItemFault.tooLong.rawValue, reply), now)
     case .statementTimeout:
       if batch.items.count > 1 { try split(batch) } else { try suspend(batch, reply, now) }
     case .schemaNotReady, .serverBug, .unknownRejection: try suspend(batch, reply, now)
@@ -345,32 +346,24 @@ extension Engine {
     return ItemFault.rejected.rawValue
   }
 
-  /// A refused batch is halved until the item at fault is alone, and that one is parked. The item that the server
-  /// names is alone at once; its word is not enough to park it.
+  /// A refused batch is halved until the item at fault is alone, and that one is parked. Where there is one there
+  /// may be more: the next batches are smaller, for each of them costs less then.
   private func blame(
-    _ batch: UploadBatch, _ parking: Parking, _ named: UUID?, _ now: Instant
+    _ batch: UploadBatch, _ parking: Parking, _ now: Instant
   ) throws(Failure) {
-    if batch.items.count > 1 {
-      try split(batch, apart: named)
-    } else {
-      try parkItems(batch, parking, now)
-    }
+    guard batch.items.count > 1 else { return try parkItems(batch, parking, now) }
+    batchItems = BatchPolicy.carefulItems
+    try split(batch)
   }
 
-  /// Two halves that travel apart, and one item by itself behind them.
-  private func split(
-    _ batch: UploadBatch, apart named: UUID? = nil, attempted: Bool = false
-  ) throws(Failure) {
-    let rest = batch.items.filter { $0.id != named }
-    let middle = rest.count / 2
+  /// Two halves that travel apart.
+  private func split(_ batch: UploadBatch, attempted: Bool = false) throws(Failure) {
+    let middle = batch.items.count / 2
     try main.transaction { () throws(Failure) in
-      for half in [
-        Array(rest[..<middle]), Array(rest[middle...]), batch.items.filter { $0.id == named },
-      ] where !half.isEmpty {
+      for half in [batch.items[..<middle], batch.items[middle...]] {
         let cohort = try meta.next(.cohort)
         for item in half {
-          try queue.settle(item.sequence, .pending, attempted: attempted)
-          try queue.assign(item.sequence, cohort: cohort)
+          try queue.settle(item.sequence, .pending, attempted: attempted, cohort: cohort)
         }
       }
     }
@@ -465,7 +458,7 @@ extension Engine {
   ) throws(Failure) {
     if batch.items.contains(where: { $0.denials > 0 }), guarding.confirmed, isMember(of: batch.org)
     {
-      return try blame(batch, parking, nil, now)
+      return try blame(batch, parking, now)
     }
     try hold(batch, now)
   }

@@ -39,6 +39,8 @@ public final class Engine {
   /// yet that could turn out too late.
   var promisedMS: Int64?
   var exchange: Exchange? { didSet { changes &+= 1 } }
+  /// How many items that were not refused yet travel together.
+  var batchItems = BatchPolicy.mostItems
   var readBack: [UploadBatch] = [] { didSet { changes &+= 1 } }
   /// The last access token that the server refused: its session's generation, and when.
   var refusal: (generation: Int64, monotonicMS: Int64)?

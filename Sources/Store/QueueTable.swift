@@ -229,9 +229,11 @@ public struct QueueTable {
 
   // MARK: Batches
 
-  /// Lease the next items that may travel together, oldest first, within both limits.
+  /// Lease the next items that may travel together, oldest first, within the limits; `freshItems` is that of those
+  /// that were not refused together with others.
   public func take(
-    of owner: [UInt8], holder: [UInt8], until leaseMS: Int64, maximumItems: Int, maximumSize: Int64
+    of owner: [UInt8], holder: [UInt8], until leaseMS: Int64, maximumItems: Int,
+    freshItems: Int = .max, maximumSize: Int64
   ) throws(Failure) -> [QueueRow] {
     try database.transaction { () throws(Failure) in
       let head = try database.first(
@@ -249,7 +251,8 @@ public struct QueueTable {
           not_before_ms, created_ms, size, body, verdict
         FROM queue WHERE owner = ?1 AND state = 0 AND cohort = ?3 AND shape = ?2
         ORDER BY seq LIMIT ?4
-        """, [.blob(owner), .blob(head.0), .int(head.1), .int(maximumItems)]
+        """, [.blob(owner), .blob(head.0), .int(head.1),
+          .int(head.1 == 0 ? min(maximumItems, freshItems) : maximumItems)]
       ) { (row) throws(Failure) in
         size += row.int(12)
         if !rows.isEmpty, size > maximumSize { return false }
@@ -277,16 +280,16 @@ public struct QueueTable {
   /// Out of the request and into another state.
   public func settle(
     _ sequence: Int64, _ state: ItemState, hold: Hold = .none, notBeforeMS: Int64 = 0,
-    attempted: Bool = false, denied: Bool = false, verdict: [UInt8]? = nil
+    attempted: Bool = false, denied: Bool = false, verdict: [UInt8]? = nil, cohort: Int64? = nil
   ) throws(Failure) {
     try database.run(
       """
       UPDATE queue SET state = ?2, hold = ?3, not_before_ms = ?4, attempts = attempts + ?5,
         denials = denials + ?6, verdict = ?7, lease = NULL, lease_ms = 0,
-        cohort = CASE ?2 WHEN 3 THEN 0 ELSE cohort END
+        cohort = CASE ?2 WHEN 3 THEN 0 ELSE ifnull(?8, cohort) END
       WHERE seq = ?1
       """, .int(sequence), .int(state.rawValue), .int(hold.rawValue), .int(notBeforeMS),
-      .int(attempted ? 1 : 0), .int(denied ? 1 : 0), Value(verdict))
+      .int(attempted ? 1 : 0), .int(denied ? 1 : 0), Value(verdict), Value(cohort))
   }
 
   public func assign(_ sequence: Int64, cohort: Int64) throws(Failure) {

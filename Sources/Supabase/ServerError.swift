@@ -24,16 +24,6 @@ public struct ServerError: Equatable, Sendable {
     return error
   }
 
-  /// The row that broke a constraint, if its id stands first: PostgreSQL shows the row, in the order of the
-  /// table's columns, to who may read it.
-  public static func failingRow(_ body: JSON?) -> UUID? {
-    let details = Array((body?.string("details") ?? "").utf8)
-    let before = Array("Failing row contains (".utf8)
-    guard details.count >= before.count + UUID.length, Array(details[..<before.count]) == before
-    else { return nil }
-    return details[before.count...].prefix(UUID.length).withUnsafeBytes { UUID(utf8: $0) }
-  }
-
   /// Best effort; the sources are PostgreSQL's message texts, in English.
   static func column(_ code: String?, _ message: String?, _ details: String?) -> String? {
     let message = Array((message ?? "").utf8)

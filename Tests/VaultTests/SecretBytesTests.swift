@@ -15,6 +15,25 @@ import Testing
     }
   }
 
+  @Test("Secrets share pages, and not a byte; what is given back is zero")
+  func sharing() throws {
+    try Vault.start()
+    var held: [(SecretBytes, [UInt8])] = []
+    for round in 0..<200 {
+      let count = [32, 1, 64, 65, 700, 4_096, 0, 5_000][round % 8]
+      let plain = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ round) }
+      held.append((try plain.withUnsafeBytes { try SecretBytes(copying: $0) }, plain))
+      if round % 3 == 2 { held.remove(at: round % held.count) }
+    }
+    for (secret, plain) in held { #expect(bytes(of: secret) == plain) }
+    let regions = Set(held.filter { $0.1.count <= 64 }.map { UInt(bitPattern: $0.0.start) >> 12 })
+    #expect(regions.count < held.count / 2)
+    let first = try #require(held.firstIndex { $0.1.count > 0 && $0.1.count <= 4_096 })
+    let (place, count) = (held[first].0.start, held[first].1.count)
+    held.remove(at: first)
+    #expect(UnsafeRawBufferPointer(start: place, count: count).allSatisfy { $0 == 0 })
+  }
+
   @Test("The text of a JSON string and back; other kinds have none")
   func json() throws {
     try Vault.start()

@@ -133,10 +133,10 @@ static json_t *stored(const char *body, int *status) {
     if (json_integer_value(json_object_get(row, "minutes")) > 1440) {
       *status = 400;
       json_decref(ids);
-      ids = json_pack("{s:s,s:s,s:s,s:n}", "code", "23514", "message",
+      ids = json_pack("{s:s,s:s,s:n,s:n}", "code", "23514", "message",
                       "new row for relation \"activities\" violates check constraint "
                       "\"activities_minutes_check\"",
-                      "details", "Failing row contains (...).", "hint");
+                      "details", "hint"); /* the row is not shown where policies guard it */
       break;
     }
     json_array_append_new(ids, json_pack("{s:O}", "id", json_object_get(row, "id")));

@@ -1,0 +1,101 @@
+import Base
+import Testing
+
+@testable import Store
+
+/// What was read stands as long as the file's version does.
+@Suite struct FileVersionTests {
+  @Test func itChangesWithEveryCommitOfAnybodyAndWithNothingElse() throws {
+    let folder = try TemporaryFolder()
+    let (ours, theirs) = (try folder.open(), try folder.open())
+    let first = try #require(ours.version)
+    _ = try SessionTable(ours).read()
+    #expect(ours.version == first)
+    try MetaTable(theirs).set(.cohort, .int(1))
+    let second = try #require(ours.version)
+    #expect(second != first)
+    #expect(theirs.version == second)
+    try MetaTable(ours).set(.cohort, .int(2))
+    #expect(ours.version != second)
+  }
+
+  @Test func aTransactionHasNone() throws {
+    let folder = try TemporaryFolder()
+    let database = try folder.open()
+    try database.transaction { () throws(Failure) in
+      #expect(database.version == nil)
+      #expect(database.readings == nil)
+    }
+    #expect(database.version != nil)
+  }
+
+  @Test func anUnchangedRowIsReadOnceAndAChangedOneAtOnce() throws {
+    let folder = try TemporaryFolder()
+    let (ours, theirs) = (try folder.open(), try folder.open())
+    let sessions = SessionTable(ours)
+    let row = try sessions.read()
+    #expect(try sessions.read() === row)
+    let changed = try SessionTable(theirs).read()
+    changed.generation = 7
+    #expect(try SessionTable(theirs).write(changed, expecting: row.generation))
+    #expect(try sessions.read().generation == 7)
+    #expect(row.generation == 0)
+  }
+
+  @Test func ourOwnCommitKeepsWhatItLeavesAlone() throws {
+    let folder = try TemporaryFolder()
+    let database = try folder.open()
+    let row = try SessionTable(database).read()
+    _ = try MetaTable(database).int(.clockOffset)
+    try queueOne(database, 1)
+    #expect(try SessionTable(database).read() === row)
+    try database.transaction { () throws(Failure) in
+      try MetaTable(database).set(.clockOffset, .int(5))
+    }
+    #expect(try MetaTable(database).int(.clockOffset) == 5)
+    try database.transaction { () throws(Failure) in
+      let row = try SessionTable(database).read()
+      row.rejections = 3
+      _ = try SessionTable(database).write(row, expecting: row.generation)
+    }
+    #expect(try SessionTable(database).read().rejections == 3)
+  }
+
+  @Test func whatAnotherCommitsBesideOurOwnIsSeen() throws {
+    let folder = try TemporaryFolder()
+    let (ours, theirs) = (try folder.open(), try folder.open())
+    _ = try MetaTable(ours).int(.clockOffset)
+    try MetaTable(theirs).set(.clockOffset, .int(9))
+    try queueOne(ours, 1)
+    #expect(try MetaTable(ours).int(.clockOffset) == 9)
+    // A transaction of ours that changes nothing commits nothing: the one commit is the other's.
+    try MetaTable(theirs).set(.clockOffset, .int(10))
+    try ours.transaction { () throws(Failure) in _ = try QueueTable(ours).find([1]) }
+    #expect(try MetaTable(ours).int(.clockOffset) == 10)
+  }
+
+  @Test func whileAStatementRunsNothingIsRemembered() throws {
+    let folder = try TemporaryFolder()
+    let (ours, theirs) = (try folder.open(), try folder.open())
+    try queueOne(ours, 1)
+    try ours.each("SELECT seq FROM queue", []) { (_) throws(Failure) in
+      // The statement sees the file as it was; so would what is read beside it.
+      try MetaTable(theirs).set(.clockOffset, .int(4))
+      #expect(try MetaTable(ours).int(.clockOffset) == nil)
+      return true
+    }
+    #expect(try MetaTable(ours).int(.clockOffset) == 4)
+  }
+
+  private func queueOne(_ database: Database, _ number: UInt8) throws(Failure) {
+    try database.transaction { () throws(Failure) in
+      let row = QueueRow()
+      row.item = [number]
+      row.owner = [1]
+      row.org = [2]
+      row.shape = [3]
+      row.body = [4]
+      _ = try QueueTable(database).insert(row)
+    }
+  }
+}
