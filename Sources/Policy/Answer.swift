@@ -1,20 +1,20 @@
 /// What a server answered, as far as a judgement needs it.
-public final class Answer {
+public final class Answer: Sendable {
   /// The HTTP status; 0 when there was no answer at all (offline, time-out, TLS, DNS).
-  public var status: Int
+  public let status: Int
   /// The string that the body names as `code` (data and new auth format) or `error_code` (old auth
   /// format, where `code` is a number). Nil when there is none, or the body is not the server's
   /// JSON.
-  public var code: String?
+  public let code: String?
   /// The body's `error`: OAuth-style answers of the auth service have no code.
-  public var oauthError: String?
+  public let oauthError: String?
   /// The body's text for developers: `message`, `msg` or `error_description`. Never shown, never
   /// logged; it tells apart what shares a code.
-  public var description: String?
+  public let description: String?
   /// Whether the body is JSON. Gateways, captive portals and proxies send HTML, or nothing.
-  public var isServerJSON: Bool
+  public let isServerJSON: Bool
   /// What `Retry-After` asks for, see `RetryAfter`.
-  public var retryAfterMS: Int64?
+  public let retryAfterMS: Int64?
 
   public init(
     status: Int, code: String? = nil, oauthError: String? = nil, description: String? = nil,

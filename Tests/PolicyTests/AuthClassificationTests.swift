@@ -57,14 +57,17 @@ import Testing
 
   @Test("Refresh reads the answers of servers before v2.164.0")
   func refreshOldServers() {
-    var answer = json(400, nil, error: "invalid_grant")
-    #expect(AuthClassification.refresh(answer) == .terminal(.invalidGrant))
-    answer.description = "Invalid Refresh Token: Already Used"
-    #expect(AuthClassification.refresh(answer) == .alreadyUsed)
-    answer.description = "Invalid Refresh Token: Refresh Token Not Found"
-    #expect(AuthClassification.refresh(answer) == .terminal(.invalidGrant))
-    answer.isServerJSON = false
-    #expect(AuthClassification.refresh(answer) == .transient)
+    func verdict(_ description: String?, isServerJSON: Bool = true) -> RefreshVerdict {
+      AuthClassification.refresh(
+        Answer(
+          status: 400, oauthError: "invalid_grant", description: description,
+          isServerJSON: isServerJSON))
+    }
+    #expect(verdict(nil) == .terminal(.invalidGrant))
+    #expect(verdict("Invalid Refresh Token: Already Used") == .alreadyUsed)
+    let notFound = "Invalid Refresh Token: Refresh Token Not Found"
+    #expect(verdict(notFound) == .terminal(.invalidGrant))
+    #expect(verdict(notFound, isServerJSON: false) == .transient)
   }
 
   @Test("Refresh succeeds with a JSON body alone")

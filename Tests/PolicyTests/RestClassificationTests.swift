@@ -47,11 +47,12 @@ import Testing
 
   @Test("A role that the database does not know is the token's fault, also with 400 (12.2)")
   func unknownRole() {
-    var answer = Answer(status: 400, code: "22023", isServerJSON: true)
-    answer.description = "role \"nobody\" does not exist"
-    #expect(RestClassification.rest(answer) == .needsToken)
-    answer.description = "invalid value for parameter"
-    #expect(RestClassification.rest(answer) == .itemFault(.invalidValue))
+    func verdict(_ description: String) -> RestVerdict {
+      RestClassification.rest(
+        Answer(status: 400, code: "22023", description: description, isServerJSON: true))
+    }
+    #expect(verdict("role \"nobody\" does not exist") == .needsToken)
+    #expect(verdict("invalid value for parameter") == .itemFault(.invalidValue))
   }
 
   @Test(

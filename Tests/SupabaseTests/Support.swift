@@ -1,3 +1,4 @@
+import Policy
 import Base
 import Testing
 import Vault
@@ -82,4 +83,12 @@ func tokenReply(access: String? = nil) -> String {
     + #""aud":"authenticated","role":"authenticated","email":"a@example.org","phone":"","#
     + #""last_sign_in_at":"2024-11-21T06:00:00.123456789Z","identities":[],"#
     + #""is_anonymous":false},"weak_password":null}"#
+}
+
+extension Answer: Equatable {
+  public static func == (left: Answer, right: Answer) -> Bool {
+    left.status == right.status && left.code == right.code && left.oauthError == right.oauthError
+      && left.description == right.description && left.isServerJSON == right.isServerJSON
+      && left.retryAfterMS == right.retryAfterMS
+  }
 }
