@@ -82,7 +82,10 @@ extension JSON {
 
   private func isRead(from text: JSONText) -> Bool {
     var problem = json_error_t()
-    guard let again = json_loadb(text.start.assumingMemoryBound(to: CChar.self), text.count, JSON_DECODE_ANY_FLAG, &problem) else {
+    guard
+      let again = json_loadb(
+        text.start.assumingMemoryBound(to: CChar.self), text.count, JSON_DECODE_ANY_FLAG, &problem)
+    else {
       return false
     }
     return JSON(owning: again) == self

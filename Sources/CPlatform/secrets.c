@@ -1,5 +1,5 @@
-/* Room for many small secrets in few guarded regions. A region costs its maker seven system calls and four pages;
- * a start of the library would make eleven of them. */
+/* Room for many small secrets in few guarded regions. A region costs its maker seven system calls
+ * and four pages; a start of the library would make eleven of them. */
 #include "platform.h"
 
 #include <pthread.h>

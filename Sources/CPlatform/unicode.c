@@ -43,9 +43,9 @@ PLATFORM_HIDDEN bool _swift_stdlib_isInCB_Consonant(uint32_t scalar) {
 }
 
 /* What the standard library would do for text that has no place here: strings of Objective-C and of
- * UTF-16, and canonical equivalence. These definitions take the place of its own, which are weak, and
- * with them goes all that only they need (a fortieth of the library). A toolchain that names them
- * otherwise just keeps its own. */
+ * UTF-16, and canonical equivalence. These definitions take the place of its own, which are weak,
+ * and with them goes all that only they need (a fortieth of the library). A toolchain that names
+ * them otherwise just keeps its own. */
 #ifdef __ELF__
 
 #include <string.h>
@@ -69,14 +69,16 @@ static void foreign_text(void) { __builtin_trap(); }
 #define NEVER_CALLED(name, symbol)                                                                 \
   PLATFORM_HIDDEN void name(void) __asm__(symbol) __attribute__((alias("foreign_text")))
 
-NEVER_CALLED(platform_no_1, "$es16_StringGutsSliceV7compare4with9expectingSbAB_s01_A16ComparisonResultOtF");
+NEVER_CALLED(platform_no_1,
+             "$es16_StringGutsSliceV7compare4with9expectingSbAB_s01_A16ComparisonResultOtF");
 NEVER_CALLED(platform_no_2, "$es11_StringGutsV27_slowEnsureMatchingEncodingySS5IndexVAEF");
-NEVER_CALLED(platform_no_3, "$es11_StringGutsV12_foreignGrow33_408A76AB043BD3EFBAB6FAAAAA9B4914LLyySiF");
-NEVER_CALLED(platform_no_4,
-             "$es11_StringGutsV24_foreignConvertedToSmall33_408A76AB043BD3EFBAB6FAAAAA9B4914LLs01_fA0VyF");
+NEVER_CALLED(platform_no_3,
+             "$es11_StringGutsV12_foreignGrow33_408A76AB043BD3EFBAB6FAAAAA9B4914LLyySiF");
 NEVER_CALLED(
-    platform_no_5,
-    "$es11_StringGutsV21_foreignAppendInPlace33_408A76AB043BD3EFBAB6FAAAAA9B4914LLyys01_aB5SliceVF");
+    platform_no_4,
+    "$es11_StringGutsV24_foreignConvertedToSmall33_408A76AB043BD3EFBAB6FAAAAA9B4914LLs01_fA0VyF");
+NEVER_CALLED(platform_no_5, "$es11_StringGutsV21_foreignAppendInPlace33_"
+                            "408A76AB043BD3EFBAB6FAAAAA9B4914LLyys01_aB5SliceVF");
 NEVER_CALLED(platform_no_6, "$eSS8UTF8ViewV16_foreignDistance4from2toSiSS5IndexV_AGtF");
 NEVER_CALLED(platform_no_7, "$eSS8UTF8ViewV13_foreignCountSiyF");
 NEVER_CALLED(platform_no_8, "$eSS8UTF8ViewV13_foreignIndex_8offsetBySS0D0VAF_SitF");

@@ -18,7 +18,7 @@ extension Engine {
     _ body: (CacheFile) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     let file = try cache()
-    do throws(Failure) { return try body(file) } catch where error.code == .storageDamaged {
+    do throws(Failure) { return try body(file) } catch  where error.code == .storageDamaged {
       return try body(try replaceCache())
     }
   }
@@ -39,7 +39,7 @@ extension Engine {
       if isLost { try tellRecovered() }
       if !wasThere { try meta.set(.hasCache, .int(1)) }
       return opened
-    } catch where error.code == .storageDamaged || error.code == .storageNewer {
+    } catch  where error.code == .storageDamaged || error.code == .storageNewer {
       return try replaceCache()
     }
   }

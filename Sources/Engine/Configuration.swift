@@ -140,7 +140,9 @@ public final class Configuration {
     [
       RoleRoutes(
         role: "peer_mentor", home: "/mentor",
-        screens: ["/mentor", "/mentor/*", "/contacts", "/contacts/*", "/activities", "/activities/*"]),
+        screens: [
+          "/mentor", "/mentor/*", "/contacts", "/contacts/*", "/activities", "/activities/*",
+        ]),
       RoleRoutes(role: "coordinator", home: "/coordinator", screens: ["*"]),
       RoleRoutes(role: "org_admin", home: "/admin", screens: ["*"]),
     ]

@@ -116,7 +116,7 @@ extension Engine {
   func reading(
     _ reply: Reply, _ now: Instant, _ body: () throws(Failure) -> Void
   ) throws(Failure) {
-    do throws(Failure) { try body() } catch where error.code.retryable {
+    do throws(Failure) { try body() } catch  where error.code.retryable {
       Log.line(.warning, "what was read could not be stored: \(error.code.rawValue)")
       stale = true
       try backOff(.pull, reply, now)
@@ -162,7 +162,7 @@ extension Engine {
         try file.datasets.write(.contacts, of: org, entry)
       }
       if step.hasErased { try file.database.flush() }
-    } catch where error.code == .storageDamaged {
+    } catch  where error.code == .storageDamaged {
       _ = try replaceCache()
       return nil
     }
@@ -337,7 +337,8 @@ extension Engine {
     _ problem: PullProblem? = nil
   ) throws(Failure) {
     if skipped > 0 || problem != nil {
-      Log.line(.warning, "a pull: \(skipped) rows could not be used, \(problem?.rawValue ?? "done")")
+      Log.line(
+        .warning, "a pull: \(skipped) rows could not be used, \(problem?.rawValue ?? "done")")
     }
     try events.tell(
       [

@@ -97,7 +97,9 @@ extension Engine {
   /// Items of one shape travel together: organisation, kind and columns.
   private func shape(_ item: QueueItem, _ kind: QueueKind, _ keys: KeyRing.Keys) -> [UInt8] {
     let columns = item.columns(kind)
-    if let last = ring.lastShape, last.org == item.org, last.kind == item.kind, last.columns == columns {
+    if let last = ring.lastShape, last.org == item.org, last.kind == item.kind,
+      last.columns == columns
+    {
       return last.tag
     }
     let tag = keys.lookup.tag(

@@ -32,7 +32,9 @@ public final class Engine {
   /// The server refused the access token: refresh, whatever the clock says.
   var tokenRefused = false { didSet { changes &+= 1 } }
   /// When the access token of this expiry ends by the monotonic clock, if it came in this process.
-  var tokenEnds: (expiresMS: Int64, monotonicMS: Int64, bootID: String)? { didSet { changes &+= 1 } }
+  var tokenEnds: (expiresMS: Int64, monotonicMS: Int64, bootID: String)? {
+    didSet { changes &+= 1 }
+  }
   /// The pauses of `Service`s that began in this process, by the monotonic clock.
   var pauses: [Pause] = [] { didSet { changes &+= 1 } }
   /// By when the last poll told the host to poll again, by the monotonic clock; nil: nothing was told

@@ -30,7 +30,9 @@ enum SQLState {
   }
 
   private static func byClass(_ code: String) -> RestVerdict? {
-    func isOneOf(_ classes: StaticString) -> Bool { ASCII.lists(classes, Array(Array(code.utf8).prefix(2))) }
+    func isOneOf(_ classes: StaticString) -> Bool {
+      ASCII.lists(classes, Array(Array(code.utf8).prefix(2)))
+    }
     if isOneOf("22") { return .itemFault(.invalidValue) }
     if isOneOf("21 23") { return .itemFault(.rejected) }
     // Connection, deadlock and serialisation, resources.

@@ -22,7 +22,8 @@ public struct LeaseTable {
 
   /// Another's lease that has not run out; one that ends absurdly late was written under a wrong
   /// clock and counts as run out.
-  public func holder(_ name: String, notBy holder: [UInt8], now: Int64) throws(Failure) -> [UInt8]? {
+  public func holder(_ name: String, notBy holder: [UInt8], now: Int64) throws(Failure) -> [UInt8]?
+  {
     try database.first(
       """
       SELECT holder FROM lease
@@ -32,7 +33,8 @@ public struct LeaseTable {
   }
 
   /// When another's lease runs out; nil: it is free or ours.
-  public func heldUntil(_ name: String, notBy holder: [UInt8], now: Int64) throws(Failure) -> Int64? {
+  public func heldUntil(_ name: String, notBy holder: [UInt8], now: Int64) throws(Failure) -> Int64?
+  {
     try database.first(
       """
       SELECT expires_ms FROM lease

@@ -32,7 +32,9 @@ final class PageFile {
   }
 
   private static func pageSize(_ header: [UInt8]) -> Int? {
-    guard header.count == 100, Array(header[..<16]) == Array("SQLite format 3\0".utf8) else { return nil }
+    guard header.count == 100, Array(header[..<16]) == Array("SQLite format 3\0".utf8) else {
+      return nil
+    }
     let size = Int(header[16]) << 8 | Int(header[17])
     return valid(size == 1 ? 65536 : size)
   }

@@ -251,8 +251,11 @@ public struct QueueTable {
           not_before_ms, created_ms, size, body, verdict
         FROM queue WHERE owner = ?1 AND state = 0 AND cohort = ?3 AND shape = ?2
         ORDER BY seq LIMIT ?4
-        """, [.blob(owner), .blob(head.0), .int(head.1),
-          .int(head.1 == 0 ? min(maximumItems, freshItems) : maximumItems)]
+        """,
+        [
+          .blob(owner), .blob(head.0), .int(head.1),
+          .int(head.1 == 0 ? min(maximumItems, freshItems) : maximumItems),
+        ]
       ) { (row) throws(Failure) in
         size += row.int(12)
         if !rows.isEmpty, size > maximumSize { return false }

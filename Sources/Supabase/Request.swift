@@ -14,7 +14,8 @@ public final class Request {
   public let timeoutMS: Int64
 
   init(
-    _ purpose: Purpose, _ method: JSON, _ url: String, headers: JSON, bearer: SecretBytes? = nil, body: JSON? = nil,
+    _ purpose: Purpose, _ method: JSON, _ url: String, headers: JSON, bearer: SecretBytes? = nil,
+    body: JSON? = nil,
     timeoutMS: Int64
   ) {
     self.purpose = purpose

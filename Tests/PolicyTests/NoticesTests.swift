@@ -22,7 +22,8 @@ import Testing
     #expect(data(old) == [.staleData])
     #expect(data(old, online: false) == [.offline, .staleData])
     #expect(data(old + 1) == [])
-    #expect(data(1_000_000_000 + 3_600_001, online: false) == [.offline, .staleData], "another clock")
+    #expect(
+      data(1_000_000_000 + 3_600_001, online: false) == [.offline, .staleData], "another clock")
   }
 
   @Test("OFF-6, OFF-8: what is withheld, and what is not sent")

@@ -4,7 +4,9 @@ import Testing
 @testable import Store
 
 @Suite struct QueueTableTests {
-  private func table(_ folder: TemporaryFolder) throws -> QueueTable { QueueTable(try folder.open()) }
+  private func table(_ folder: TemporaryFolder) throws -> QueueTable {
+    QueueTable(try folder.open())
+  }
 
   @Test func aBatchHoldsOneShapeWithinBothLimitsAndIsLeased() throws {
     let folder = try TemporaryFolder()

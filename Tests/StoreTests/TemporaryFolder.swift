@@ -23,7 +23,8 @@ final class TemporaryFolder {
 
 func queueRow(_ number: Int, owner: UInt8 = 1, body: [UInt8] = [1, 2, 3]) -> QueueRow {
   let row = QueueRow()
-  row.item = [UInt8](repeating: 0, count: 12) + (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
+  row.item =
+    [UInt8](repeating: 0, count: 12) + (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
   row.owner = [UInt8](repeating: owner, count: 16)
   row.org = [UInt8](repeating: 7, count: 16)
   row.shape = [UInt8](repeating: 8, count: 16)

@@ -55,7 +55,9 @@ import Testing
     ] {
       #expect(try cursor(text) == nil)
     }
-    for body in ["{}", "[]", #"{"id":"\#(idText)"}"#, #"{"id":7,"updated_at":"2026-01-01T00:00:01Z"}"#] {
+    for body in [
+      "{}", "[]", #"{"id":"\#(idText)"}"#, #"{"id":7,"updated_at":"2026-01-01T00:00:01Z"}"#,
+    ] {
       #expect(Cursor(try json(body)) == nil)
     }
   }

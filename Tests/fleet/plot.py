@@ -89,8 +89,10 @@ class Panel:
         """A time with a name."""
         x = self.x(start)
         self.parts += [
-            f'<rect x="{x:.1f}" y="{self.top + TOP}" width="{self.x(end) - x:.1f}"'
-            f' height="{HEIGHT - TOP - BOTTOM}" fill="#eaeef2" fill-opacity="0.6"/>',
+            (
+                f'<rect x="{x:.1f}" y="{self.top + TOP}" width="{self.x(end) - x:.1f}"'
+                f' height="{HEIGHT - TOP - BOTTOM}" fill="#eaeef2" fill-opacity="0.6"/>'
+            ),
             text(x + 6, self.top + HEIGHT - BOTTOM - 8, words, extra=' fill="#57606a"'),
         ]
 

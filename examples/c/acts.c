@@ -250,7 +250,8 @@ static void look_up(app *app) {
         text_at(contact, "name"));
   json_t *card = app_call(app, holdfast_contact_get,
                           json_pack("{s:s,s:b}", "id", text_at(contact, "id"), "live", true));
-  check(find_by(json_object_get(card, "banners"), "code", "encrypted_requires_connectivity") != NULL ||
+  check(find_by(json_object_get(card, "banners"), "code", "encrypted_requires_connectivity") !=
+                NULL ||
             json_is_object(json_object_get(card, "message")),
         "phone and address stay on the server: %zu fields withheld",
         json_array_size(json_object_get(card, "withheld")));

@@ -38,10 +38,11 @@ PLATFORM_HIDDEN char *platform_reply(const char *bytes, size_t count);
 PLATFORM_HIDDEN void platform_reply_free(void *reply);
 PLATFORM_HIDDEN int64_t platform_live(void);
 
-/* Room for a secret, shared with others up to 4 kB, in regions that `make` makes (libsodium's guarded pages).
- * NULL when there is no memory. */
+/* Room for a secret, shared with others up to 4 kB, in regions that `make` makes (libsodium's
+ * guarded pages). NULL when there is no memory. */
 PLATFORM_HIDDEN void *platform_secret_take(size_t count, void *(*make)(size_t));
-/* Zero it and give it back; false for one that has a region of its own, which its maker's inverse takes. */
+/* Zero it and give it back; false for one that has a region of its own, which its maker's inverse
+ * takes. */
 PLATFORM_HIDDEN bool platform_secret_give(void *secret, size_t count);
 
 /* ---- handles ---- */

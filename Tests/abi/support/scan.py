@@ -107,9 +107,10 @@ class Scanner:
         """`file: name (form)` for every find in the files, or in their names."""
         finds: list[str] = []
         for path in paths:
-            # SQLite's index of its log: page numbers and sums, made anew at the next start. No code of ours
-            # writes there; but under load its pages were seen to show a stretch of this very process's memory
-            # (of the texts that are looked for, in forms that the library never makes).
+            # SQLite's index of its log: page numbers and sums, made anew at the next start. No code
+            # of ours writes there; but under load its pages were seen to show a stretch of this
+            # very process's memory (of the texts that are looked for, in forms that the library
+            # never makes).
             if path.name.endswith("-shm"):
                 continue
             try:
