@@ -7,7 +7,8 @@ public import Vault
 /// The state machine: one per handle, called by one thread at a time.
 ///
 /// What must last is in the files, and is read anew by every call when anybody has written there
-/// since: other processes do. In memory is only what may be forgotten: which requests are under way, and what was shown.
+/// since: other processes do. In memory is only what may be forgotten: which requests are under way,
+/// and what was shown.
 public final class Engine {
   let configuration: Configuration
   let clock: Clock

@@ -298,6 +298,7 @@ public final class Database {
     if depth == 0 {
       try run("BEGIN IMMEDIATE")
       changesBefore = sqlite3_total_changes(connection)
+      checkReadings()
     }
     depth += 1
   }

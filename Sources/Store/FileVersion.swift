@@ -39,7 +39,12 @@ extension Database {
   /// Read where SQLite has the index in memory, without a lock: half of a change looks like a change. nil where
   /// that is not possible, and within a transaction, which has a state of its own.
   public var version: FileVersion? {
-    guard let connection, sqlite3_get_autocommit(connection) != 0 else { return nil }
+    isOpen && sqlite3_get_autocommit(connection) != 0 ? lastCommit : nil
+  }
+
+  /// The version that the last commit made, of whoever: in a transaction the one that it began with.
+  private var lastCommit: FileVersion? {
+    guard let connection else { return nil }
     var file: UnsafeMutablePointer<sqlite3_file>?
     guard
       sqlite3_file_control(connection, "main", SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK,
@@ -52,8 +57,12 @@ extension Database {
     return FileVersion(words: index.load(as: FileVersion.Words.self))
   }
 
-  /// After a commit of one's own that left the session and the single values alone: what is known of them is still so
-  /// if nobody else has committed anything.
+  /// The write lock has been taken: what is known is of this version, or it is forgotten.
+  func checkReadings() {
+    if let known, known.version != lastCommit { self.known = nil }
+  }
+
+  /// After a commit of one's own: what it left alone is still as it was, if nobody else has committed anything since.
   func keepReadings() {
     guard let known, let version else { return }
     if version.commits == known.version.commits &+ 1 { known.version = version }
