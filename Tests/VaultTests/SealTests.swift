@@ -119,6 +119,7 @@ import Testing
 
   @Test("A key wrapped by another comes back; garbage and other lengths do not become keys")
   func wrapping() throws {
+    try Vault.start()
     let outer = try Key.random()
     let inner = try Key.random()
     let wrapped = try outer.wrap(inner, context)

@@ -6,12 +6,12 @@ import Testing
 
 /// A key whose bytes are the same in every run.
 func fixedKey(_ first: UInt8 = 0) throws -> Key {
-  try Vault.start()
   let bytes = (0..<32).map { first &+ UInt8($0) }
   return try #require(Key(try secret(bytes)))
 }
 
 func secret(_ bytes: [UInt8]) throws(Failure) -> SecretBytes {
+  try Vault.start()
   let result = try SecretBytes.written(capacity: bytes.count) { room in
     room.copyBytes(from: bytes)
     return bytes.count
@@ -36,6 +36,7 @@ func hex(_ text: String) -> [UInt8] {
 
 /// A folder of its own for `body`, removed afterwards.
 func withFolder(_ body: (String) throws -> Void) throws {
+  try Vault.start()
   var template = Array("/tmp/holdfast-vault-XXXXXX".utf8CString)
   let folder = try #require(mkdtemp(&template)).withMemoryRebound(to: CChar.self, capacity: 1) {
     String(cString: $0)
