@@ -34,7 +34,7 @@ def start(phone: Phone, count: int, minutes: int) -> subprocess.Popen[str]:
 
 def finish(worker: subprocess.Popen[str]) -> list[str]:
     """The ids that it acknowledged until it ended or was killed."""
-    output, _ = worker.communicate(timeout=120)
+    output, _ = worker.communicate(timeout=120 * children.PATIENCE)
     return [line for line in output.split("\n")[:-1] if line not in {"ready", "done"}]
 
 
@@ -257,7 +257,7 @@ def test_QUE_17_a_limit_on_the_size_of_files(sign_in: MakeUser, town: Town) -> N
         text=True,
         env=children.environment(),
         preexec_fn=limit,
-        timeout=120,
+        timeout=120 * children.PATIENCE,
         check=False,
     )
     assert done.returncode == 0, done.stderr

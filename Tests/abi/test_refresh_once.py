@@ -54,7 +54,7 @@ def test_SES_4_eight_processes_need_a_refresh_at_once(
             assert child.stdin is not None
             child.stdin.write("go\n")
             child.stdin.flush()
-        outputs = [child.communicate(timeout=90) for child in started]
+        outputs = [child.communicate(timeout=90 * children.PATIENCE) for child in started]
     finally:
         for child in started:
             child.kill()

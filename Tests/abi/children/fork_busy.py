@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 
+from support.children import PATIENCE
 from support.phone import Phone
 
 FORKED = 10
@@ -37,7 +38,7 @@ def main() -> None:
                 garbage, _ = library.call("session_status", 8, b"{}")
                 library.close(handle)
                 os._exit(0 if (status, garbage) == (FORKED, 9) else 1)
-            give_up = time.monotonic() + HANG_S
+            give_up = time.monotonic() + HANG_S * PATIENCE
             while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
                 if time.monotonic() > give_up:
                     os.kill(child, 9)

@@ -16,6 +16,9 @@ from .paths import ROOT
 
 SCRIPTS = Path(__file__).resolve().parent.parent / "children"
 
+#: How many times longer an instrumented process may take before it counts as hanging.
+PATIENCE = 8 if os.environ.get("HOLDFAST_SANITIZER") else 1
+
 
 @dataclass(frozen=True)
 class Ended:
@@ -61,7 +64,7 @@ def run_text(text: str, *arguments: str, timeout_s: float = 120) -> Ended:
         [sys.executable, "-c", text, *arguments],
         capture_output=True,
         text=True,
-        timeout=timeout_s,
+        timeout=timeout_s * PATIENCE,
         env=environment(),
         check=False,
     )
@@ -77,7 +80,7 @@ def run(
             command(script, *arguments),
             capture_output=True,
             text=True,
-            timeout=timeout_s,
+            timeout=timeout_s * PATIENCE,
             env=environment(env),
             errors="replace",
         )
@@ -99,6 +102,6 @@ def isolated(
         capture_output=True,
         text=True,
         env=environment(),
-        timeout=120,
+        timeout=120 * PATIENCE,
         check=False,
     )
