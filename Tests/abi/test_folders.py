@@ -124,16 +124,21 @@ except HoldfastError as error:
 """
 
 
+def opened_to_others(folder: Path) -> None:
+    """Others may go through the folders above this one."""
+    for parent in folder.parents:
+        if parent.stat().st_mode & stat.S_IXOTH:
+            break
+        parent.chmod(0o711)
+
+
 @needs_root
 def test_ABI_1_another_user_of_the_machine_gets_nothing(sign_in: MakeUser) -> None:
     # Given a user's folder, and somebody else who can reach it
     user = sign_in()
     user.phone.close()
     files = {path: path.read_bytes() for path in user.phone.folder.iterdir()}
-    for parent in user.phone.folder.parents:
-        if parent.stat().st_mode & stat.S_IXOTH:
-            break
-        parent.chmod(0o711)
+    opened_to_others(user.phone.folder)
     for mode in (0o700, 0o755):
         # When they open it
         user.phone.folder.chmod(mode)
@@ -141,6 +146,29 @@ def test_ABI_1_another_user_of_the_machine_gets_nothing(sign_in: MakeUser) -> No
         # Then they are refused, and nothing is changed
         assert done.output.strip() == "1 request.invalid_value /data_dir"
         assert {path: path.read_bytes() for path in user.phone.folder.iterdir()} == files
+
+
+@needs_root
+@pytest.mark.parametrize("before", ["empty", "used"])
+def test_ABI_1_a_folder_that_its_own_user_may_not_write(
+    phone: Phone, town: Town, before: str
+) -> None:
+    # Given somebody's folder, empty or of an app that has run, in which they may not write
+    if before == "used":
+        phone.start().sign_in(town.person(town.organisation()))
+        phone.close()
+    else:
+        phone.folder.mkdir()
+    for path in (phone.folder, *phone.folder.iterdir()):
+        os.chown(path, NOBODY, NOBODY)
+        path.chmod(0o500 if path.is_dir() else 0o400)
+    opened_to_others(phone.folder)
+    files = {path: path.read_bytes() for path in phone.folder.iterdir()}
+    # When they open it
+    done = children.run_text(OPEN, phone.spec(), str(NOBODY)).check()
+    # Then they are told why not, and nothing is changed
+    assert done.output.strip() == "6 storage.read_only None"
+    assert {path: path.read_bytes() for path in phone.folder.iterdir()} == files
 
 
 def test_ABI_1_a_link_to_a_folder_is_followed(phones: MakePhone, town: Town) -> None:
