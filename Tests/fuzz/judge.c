@@ -132,10 +132,14 @@ static void judge_added(holdfast *handle, const json_t *reply) {
     judge_fail("an item that was accepted is not found: %d", status);
 }
 
+/* A copy with nothing behind it, so that reading on is noticed. */
+static char *exactly(const char *text) { return text == NULL ? NULL : strdup(text); }
+
 json_t *judge_ask(const char *name, operation *function, holdfast *handle, const char *request) {
-  char *reply = NULL;
+  char *reply = NULL, *sent = exactly(request);
   double began = seconds();
-  int32_t status = function(handle, request, &reply);
+  int32_t status = function(handle, sent, &reply);
+  free(sent);
   json_t *value = judge(name, status, reply, began);
   if (handle == NULL && status != HOLDFAST_CLOSED)
     judge_fail("%s answers %d without a handle", name, status);
@@ -150,9 +154,10 @@ void judge_call(const char *name, operation *function, holdfast *handle, const c
 }
 
 void judge_open(const char *config, const holdfast_keystore *store, holdfast **handle) {
-  char *reply = NULL;
+  char *reply = NULL, *sent = exactly(config);
   double began = seconds();
-  int32_t status = holdfast_open(config, store, handle, &reply);
+  int32_t status = holdfast_open(sent, store, handle, &reply);
+  free(sent);
   json_decref(judge("open", status, reply, began));
   if ((status == HOLDFAST_OK) != (*handle != NULL))
     judge_fail("open answers %d and %s handle", status, *handle == NULL ? "no" : "a");
