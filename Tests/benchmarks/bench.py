@@ -36,7 +36,30 @@ FIGURES = programs.ROOT / "docs" / "benchmarks.json"
 NAMES = {"embedded": "Embedded", "runtime": "runtime", "floor": "floor", "bundled": "bundled"}
 
 #: Why a target is missed, by the row's first words. A miss without a reason is a fault.
-EXPLAINED: dict[str, str] = {}
+EXPLAINED: dict[str, str] = {
+    "load": "on the edge: SQLite's own library is 0.7 MB of it; the bundled build has it inside",
+    "cold start, in process": "ordinary Swift makes its types' tables at first use",
+    "cold start, whole process": (
+        "the loader's work for four libraries is in both figures; ordinary Swift's own comes on top"
+    ),
+    "smallest call": (
+        "no SQL is left in it; half of it is the reply, made and written by jansson, which the "
+        "floor has too; then locks, clocks and a look whether the file is still the same one"
+    ),
+    "queue_add, durable, 1 thread": "the disk's syncs vary more than the contenders differ",
+    "queue_add, durable, 4 threads": (
+        "the disk's syncs, and who gets the lock, vary more than the contenders differ"
+    ),
+    "drain of 10,400 with 1 % bad": (
+        "halving sends every item twice and each request is leased on the disk before it leaves; "
+        "where the kind is uploaded by a function (upload: rpc) bad items cost nothing"
+    ),
+    "contacts: next searches": "as the floor does the same, it is the machine that takes turns",
+}
+
+
+def explanation(what: str) -> str | None:
+    return next((why for words, why in EXPLAINED.items() if what.startswith(words)), None)
 
 
 @dataclass
@@ -136,7 +159,7 @@ class Row:
             return "recorded"
         if self.met:
             return "met"
-        return f"missed: {EXPLAINED.get(self.what, 'not explained')}"
+        return f"missed: {explanation(self.what) or 'not explained'}"
 
     def cells(self) -> list[str]:
         return [
@@ -829,7 +852,7 @@ def main() -> None:
             json.dumps([row.__dict__ for row in bench.rows], indent=1, ensure_ascii=False)
         )
     print(f"\n{time.monotonic() - started:.0f} s")
-    missed = [row.what for row in bench.rows if row.met is False and row.what not in EXPLAINED]
+    missed = [row.what for row in bench.rows if row.met is False and explanation(row.what) is None]
     if missed and not QUICK:
         sys.exit("missed and not explained: " + "; ".join(missed))
 
