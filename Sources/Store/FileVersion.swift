@@ -1,4 +1,4 @@
-public import Base
+import Base
 import CSQLite
 
 /// What a data file held at a moment: the header of the index of its log (WAL-index format, section 2.1 of

@@ -70,11 +70,11 @@ import Testing
   @Test func aWriteOverAnotherGenerationChangesNothing() throws {
     let folder = try TemporaryFolder()
     let table = SessionTable(try folder.open())
-    var row = try table.read()
+    let row = try table.read()
     row.generation = 1
     row.tokens = [1]
     #expect(try table.write(row, expecting: 0))
-    var late = row
+    let late = row
     late.generation = 1
     late.tokens = [9]
     #expect(try !table.write(late, expecting: 0))
@@ -84,7 +84,7 @@ import Testing
   @Test func everyColumnComesBack() throws {
     let folder = try TemporaryFolder()
     let table = SessionTable(try folder.open())
-    var row = SessionRow()
+    let row = SessionRow()
     row.generation = 3
     row.owner = [1]
     row.ended = "x"

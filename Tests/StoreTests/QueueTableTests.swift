@@ -12,7 +12,7 @@ import Testing
     let folder = try TemporaryFolder()
     let table = try table(folder)
     for number in 0..<10 {
-      var row = queueRow(number, body: [UInt8](repeating: 1, count: 100))
+      let row = queueRow(number, body: [UInt8](repeating: 1, count: 100))
       if number == 4 { row.shape = [UInt8](repeating: 9, count: 16) }
       _ = try table.insert(row)
     }
@@ -57,7 +57,7 @@ import Testing
     let table = try table(folder)
     let (a, b, child) = (queueRow(1), queueRow(2), queueRow(3))
     for row in [a, b] { _ = try table.insert(row) }
-    var waiting = child
+    let waiting = child
     waiting.state = .waiting
     waiting.hold = .dependency
     _ = try table.insert(waiting)
