@@ -46,7 +46,7 @@ def fuzz(spec: str, state: str, mode: str, trace: Path) -> dict[str, Any]:
     """What the child reports; it must come back well."""
     ended = children.run("fuzz.py", spec, state, str(trace), mode, timeout_s=300)
     last = trace.read_text(encoding="utf-8") if trace.exists() else "none"
-    assert ended.status == 0, f"{ended.status}\nlast call: {last}\n{ended.errors[-6000:]}"
+    assert ended.status == 0, f"{ended.status}\nlast call: {last[:2000]}\n{ended.errors[-6000:]}"
     done: dict[str, Any] = json.loads(ended.output.splitlines()[-1])
     return done
 
