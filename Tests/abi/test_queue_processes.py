@@ -7,6 +7,7 @@ import random
 import resource
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any, cast
@@ -34,7 +35,14 @@ def start(phone: Phone, count: int, minutes: int) -> subprocess.Popen[str]:
 
 def finish(worker: subprocess.Popen[str]) -> list[str]:
     """The ids that it acknowledged until it ended or was killed."""
-    output, _ = worker.communicate(timeout=120 * children.PATIENCE)
+    # readline() may have taken more than its line, and communicate(timeout=) does not see that.
+    assert worker.stdout is not None
+    hangs = threading.Timer(120 * children.PATIENCE, worker.kill)
+    hangs.start()
+    with worker.stdout as stream:
+        output = stream.read()
+    worker.wait()
+    hangs.cancel()
     return [line for line in output.split("\n")[:-1] if line not in {"ready", "done"}]
 
 
