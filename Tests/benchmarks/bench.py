@@ -50,7 +50,7 @@ EXPLAINED: dict[str, str] = {
     "queue_add, durable, 4 threads": (
         "the disk's syncs, and who gets the lock, vary more than the contenders differ"
     ),
-    "drain of 10,400 with 1 % bad": (
+    "drain of 10,000 with 1 % bad": (
         "halving sends every item twice and each request is leased on the disk before it leaves; "
         "where the kind is uploaded by a function (upload: rpc) bad items cost nothing"
     ),
