@@ -41,6 +41,22 @@ PLATFORM_HIDDEN void __wrap_free(void *bytes) {
   plain_free(bytes);
 }
 
+#ifdef HOLDFAST_EMBEDDED
+/* An object whose initialiser has failed. Embedded Swift's own (6.3, weak) lets go of what the
+ * object holds and never of its memory. No class here has a superclass, whose part would be left.
+ */
+PLATFORM_HIDDEN void swift_deallocPartialClassInstance(void *object, void *metadata, size_t size,
+                                                       size_t align_mask);
+
+void swift_deallocPartialClassInstance(void *object, void *metadata, size_t size,
+                                       size_t align_mask) {
+  (void)metadata;
+  (void)size;
+  (void)align_mask;
+  free(object);
+}
+#endif
+
 static _Thread_local bool exhausted = false;
 
 bool platform_memory_exhausted(void) { return exhausted; }
