@@ -136,7 +136,7 @@ public struct JSON: @unchecked Sendable {
 
   public var string: String? { JSON.string(raw) }
 
-  /// The member's text; nil when it is absent or none. No value is made for it, as in what follows.
+  /// The member's text; nil when it is absent or none. No value is made for it.
   public func string(_ key: Literal) -> String? { JSON.string(json_object_get(raw, key.start)) }
 
   @inline(never)
@@ -152,6 +152,7 @@ public struct JSON: @unchecked Sendable {
 
   public var uuid: UUID? { JSON.uuid(raw) }
 
+  /// As `string(_:)`.
   public func uuid(_ key: Literal) -> UUID? { JSON.uuid(json_object_get(raw, key.start)) }
 
   @inline(never)

@@ -44,7 +44,7 @@ PLATFORM_HIDDEN bool _swift_stdlib_isInCB_Consonant(uint32_t scalar) {
 
 /* What the standard library would do for text that has no place here: strings of Objective-C and of
  * UTF-16, and canonical equivalence. These definitions take the place of its own, which are weak,
- * and with them goes all that only they need (a fortieth of the library). A toolchain that names
+ * and with them goes all that only they need (a thirtieth of the library). A toolchain that names
  * them otherwise just keeps its own. */
 #ifdef __ELF__
 

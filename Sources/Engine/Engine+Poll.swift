@@ -59,12 +59,15 @@ struct Wakes {
   /// By the monotonic clock; nil: nothing is due by time alone.
   let dueMS: Int64?
   /// What it was found from.
-  let version: FileVersion
-  let changes: UInt
+  var version: FileVersion
+  var changes: UInt
   let hasKeys: Bool
   let foundMS: Int64
   /// How far the device's clock was ahead of the monotonic one.
   let offsetMS: Int64
+
+  /// Something was due when it was found: it still is, until a poll looks.
+  var isDue: Bool { dueMS == foundMS }
 }
 
 extension Engine {
@@ -371,27 +374,26 @@ extension Engine {
     return best
   }
 
-  /// Whether the same would be found: nothing has changed, the device's clock has only ticked, and nothing has
-  /// fallen due since. (What was due already still is.)
+  /// Whether the same would be found: nothing has changed, the device's clock has only ticked, and
+  /// nothing has fallen due since.
   private func stands(_ wakes: Wakes, _ version: FileVersion?, _ now: Instant) -> Bool {
     version == wakes.version && changes == wakes.changes && (ring.keys != nil) == wakes.hasKeys
       && now.monotonicMS >= wakes.foundMS
       && abs(now.wallMS - now.monotonicMS - wakes.offsetMS) < Engine.wakeToleranceMS
-      && (wakes.dueMS.map { now.monotonicMS < $0 || $0 == wakes.foundMS } ?? true)
+      && (wakes.isDue || now.monotonicMS < wakes.dueMS ?? Int64.max)
   }
 
   /// Whether something was due already, as far as that is known.
   func isKnownDue() -> Bool {
-    guard let wakes, wakes.dueMS == wakes.foundMS else { return false }
+    guard let wakes, wakes.isDue else { return false }
     return stands(wakes, main.version, clock.now())
   }
 
   /// What was due still is: this call has only added to it.
   func keepDue() {
-    guard let wakes, let version = main.version else { return }
-    self.wakes = Wakes(
-      dueMS: wakes.dueMS, version: version, changes: changes, hasKeys: wakes.hasKeys,
-      foundMS: wakes.foundMS, offsetMS: wakes.offsetMS)
+    guard let version = main.version else { return }
+    wakes?.version = version
+    wakes?.changes = changes
   }
 
   private func findWake(_ now: Instant) throws(Failure) -> Int64? {

@@ -346,8 +346,8 @@ extension Engine {
     return ItemFault.rejected.rawValue
   }
 
-  /// A refused batch is halved until the item at fault is alone, and that one is parked. Where there is one there
-  /// may be more: the next batches are smaller, for each of them costs less then.
+  /// A refused batch is halved until the item at fault is alone, and that one is parked. Where there is
+  /// one there may be more: the next batches are smaller, for each of them costs less then.
   private func blame(
     _ batch: UploadBatch, _ parking: Parking, _ now: Instant
   ) throws(Failure) {

@@ -58,7 +58,8 @@ public final class Engine {
   public internal(set) var recovered: Bool
   /// A file that was set aside still waits for the device key.
   var owesSalvage = false
-  /// Counts the changes of what it depends on when there is something to do, beside the file and the clock.
+  /// Counts the changes of what it depends on when there is something to do, beside the file and
+  /// the clock.
   var changes: UInt = 0
   var wakes: Wakes?
 

@@ -4,8 +4,8 @@ public enum BatchPolicy {
   /// measured to work, and its loss cheap.
   public static let mostItems = 500
   public static let mostBytes = 1_000_000
-  /// After an item was refused. With one bad item in a hundred, halving sends every item twice then instead of
-  /// nearly five times; doubled by every batch that is stored.
+  /// After an item was refused. With one bad item in a hundred, halving sends every item twice then
+  /// instead of nearly five times; doubled by every batch that is stored.
   public static let carefulItems = 62
 
   /// After a failure one item finds out whether the server is back, before the rest follows.

@@ -58,7 +58,8 @@ public final class Database {
   /// By the address of their text.
   private var statements: [(sql: UnsafePointer<CChar>, made: OpaquePointer)] = []
   var known: Readings?
-  /// Statements under way: while there are any, the file is read as it was at the first one's beginning.
+  /// Statements under way: while there are any, the file is read as it was at the first one's
+  /// beginning.
   private(set) var running = 0
   private var depth = 0
   private var changesBefore: Int32 = 0

@@ -1,9 +1,9 @@
 import Base
 import CSQLite
 
-/// What a data file held at a moment: the header of the index of its log (WAL-index format, section 2.1 of
-/// https://www.sqlite.org/walformat.html), which names the last commit and the sum over all of them. Equal
-/// headers, equal contents; so what was read under one need not be read again.
+/// What a data file held at a moment: the header of the index of its log (WAL-index format, section
+/// 2.1 of https://www.sqlite.org/walformat.html), which names the last commit and the sum over all
+/// of them. Equal headers, equal contents; so what was read under one need not be read again.
 public struct FileVersion: Equatable {
   typealias Words = (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64)
   fileprivate let words: Words
@@ -36,8 +36,9 @@ final class Readings {
 }
 
 extension Database {
-  /// Read where SQLite has the index in memory, without a lock: half of a change looks like a change. nil where
-  /// that is not possible, and within a transaction, which has a state of its own.
+  /// Read where SQLite has the index in memory, without a lock: half of a change looks like a
+  /// change. nil where that is not possible, and within a transaction, which has a state of its
+  /// own.
   public var version: FileVersion? {
     isOpen && sqlite3_get_autocommit(connection) != 0 ? lastCommit : nil
   }
@@ -62,7 +63,8 @@ extension Database {
     if let known, known.version != lastCommit { self.known = nil }
   }
 
-  /// After a commit of one's own: what it left alone is still as it was, if nobody else has committed anything since.
+  /// After a commit of one's own: what it left alone is still as it was, if nobody else has
+  /// committed anything since.
   func keepReadings() {
     guard let known, let version else { return }
     if version.commits == known.version.commits &+ 1 { known.version = version }

@@ -212,8 +212,8 @@ public struct QueueTable {
     ) { (row) throws(Failure) in row.int(0) } ?? 0
   }
 
-  // The states stand in the statements: one that is bound where an index has a condition makes SQLite plan anew
-  // every time.
+  // The states stand in the statements: one that is bound where an index has a condition makes
+  // SQLite plan anew every time.
 
   public func hasPending(of owner: [UInt8]) throws(Failure) -> Bool {
     try has("SELECT 1 FROM queue WHERE owner = ? AND state = 0 LIMIT 1", owner)
@@ -229,8 +229,8 @@ public struct QueueTable {
 
   // MARK: Batches
 
-  /// Lease the next items that may travel together, oldest first, within the limits; `freshItems` is that of those
-  /// that were not refused together with others.
+  /// Lease the next items that may travel together, oldest first, within the limits; `freshItems`
+  /// is that of those that were not refused together with others.
   public func take(
     of owner: [UInt8], holder: [UInt8], until leaseMS: Int64, maximumItems: Int,
     freshItems: Int = .max, maximumSize: Int64

@@ -69,8 +69,8 @@ public struct SessionTable {
 
   public init(_ database: Database) { self.database = database }
 
-  /// Outside a transaction it may be one that was read before, as long as the file is the same: nobody may change
-  /// it then.
+  /// Outside a transaction it may be one that was read before, as long as the file is the same:
+  /// nobody may change it then.
   public func read() throws(Failure) -> SessionRow {
     let readings = database.readings
     if let row = readings?.session { return row }

@@ -66,6 +66,42 @@ void write_visit(char room[REQUEST_ROOM], long number, bool is_bad) {
            is_bad ? 1441 : number % 1440 + 1, number % 60);
 }
 
+typedef struct {
+  long from, count;
+  char *(*add)(const char *request);
+  void (*release)(void *);
+} share;
+
+static void *add_share(void *argument) {
+  const share *mine = argument;
+  char request[REQUEST_ROOM];
+  for (long number = mine->from; number < mine->from + mine->count && turn_comes(); number++) {
+    write_visit(request, number, false);
+    double start = now();
+    char *reply = mine->add(request);
+    sample(now() - start);
+    mine->release(reply);
+  }
+  return NULL;
+}
+
+void add_all(long count, long threads, char *(*add)(const char *request), void (*release)(void *)) {
+  pthread_t started[64];
+  share shares[64];
+  char request[REQUEST_ROOM];
+  for (long number = 0; number < WARM_UP; number++) {
+    write_visit(request, number, false);
+    release(add(request));
+  }
+  for (long at = 0; at < threads; at++) {
+    shares[at] = (share){at * (count / threads), count / threads, add, release};
+    if (pthread_create(&started[at], NULL, add_share, &shares[at]) != 0)
+      fail("pthread_create", NULL);
+  }
+  for (long at = 0; at < threads; at++)
+    pthread_join(started[at], NULL);
+}
+
 void write_config(char *room, size_t size, const char *folder) {
   snprintf(room, size,
            "{\"data_dir\":\"%s/data\",\"backend\":{\"url\":\"http://127.0.0.1:9\","

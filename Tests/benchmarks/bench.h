@@ -39,6 +39,9 @@ enum {
 /* What a host asks when a visit is registered: number `number`. A bad one breaks a rule of the
  * server's: one minute too many. */
 void write_visit(char room[REQUEST_ROOM], long number, bool is_bad);
+/* Visits added by so many threads, each a sample, behind WARM_UP that are none. `add` returns the
+ * reply, which `release` takes outside the sample. */
+void add_all(long count, long threads, char *(*add)(const char *request), void (*release)(void *));
 /* The config of holdfast_open. The floor reads it too. */
 void write_config(char *room, size_t size, const char *folder);
 /* What somebody types into the search field, in turn: names, parts of names, places, nothing found.

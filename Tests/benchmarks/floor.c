@@ -389,40 +389,6 @@ static void warm(void) {
     run(database, "UPDATE session SET seen_wall_ms = seen_wall_ms");
 }
 
-typedef struct {
-  long from, count;
-} share;
-
-static void *add(void *argument) {
-  share *mine = argument;
-  char request[REQUEST_ROOM];
-  for (long number = mine->from; number < mine->from + mine->count && turn_comes(); number++) {
-    write_visit(request, number, false);
-    double start = now();
-    char *reply = add_one(request);
-    sample(now() - start);
-    free(reply);
-  }
-  return NULL;
-}
-
-static void add_all(long count, long threads) {
-  pthread_t started[64];
-  share shares[64];
-  char request[REQUEST_ROOM];
-  for (long number = 0; number < WARM_UP; number++) {
-    write_visit(request, number, false);
-    free(add_one(request));
-  }
-  for (long at = 0; at < threads; at++) {
-    shares[at] = (share){.from = at * (count / threads), .count = count / threads};
-    if (pthread_create(&started[at], NULL, add, &shares[at]) != 0)
-      fail("pthread_create", NULL);
-  }
-  for (long at = 0; at < threads; at++)
-    pthread_join(started[at], NULL);
-}
-
 /* ---- draining ---- */
 
 typedef struct {
@@ -818,7 +784,7 @@ int main(int count, char **arguments) {
   else if (strcmp(mode, "warm") == 0)
     warm();
   else if (strcmp(mode, "add") == 0)
-    add_all(number, other);
+    add_all(number, other, add_one, free);
   else if (strcmp(mode, "search") == 0)
     search(number);
   else if (strcmp(mode, "status") == 0)

@@ -94,40 +94,11 @@ static void cold(const char *folder) {
   holdfast_free(decision);
 }
 
-typedef struct {
-  long from, count;
-} share;
-
-static void *add(void *argument) {
-  share *mine = argument;
-  char request[REQUEST_ROOM], *reply = NULL;
-  for (long number = mine->from; number < mine->from + mine->count && turn_comes(); number++) {
-    write_visit(request, number, false);
-    double start = now();
-    int32_t status = holdfast_queue_add(app, request, &reply);
-    sample(now() - start);
-    if (status != HOLDFAST_OK)
-      fail(request, reply);
-    holdfast_free(reply);
-  }
-  return NULL;
-}
-
-static void add_all(long count, long threads) {
-  pthread_t started[64];
-  share shares[64];
-  char request[REQUEST_ROOM];
-  for (long number = 0; number < WARM_UP; number++) {
-    write_visit(request, number, false);
-    done(holdfast_queue_add, request);
-  }
-  for (long at = 0; at < threads; at++) {
-    shares[at] = (share){.from = at * (count / threads), .count = count / threads};
-    if (pthread_create(&started[at], NULL, add, &shares[at]) != 0)
-      fail("pthread_create", NULL);
-  }
-  for (long at = 0; at < threads; at++)
-    pthread_join(started[at], NULL);
+static char *add(const char *request) {
+  char *reply = NULL;
+  if (holdfast_queue_add(app, request, &reply) != HOLDFAST_OK)
+    fail(request, reply);
+  return reply;
 }
 
 /* Poll and complete until nothing is left to be sent: one sample, the library's share. */
@@ -203,9 +174,9 @@ int main(int count, char **arguments) {
   else
     work_until_idle();
   if (strcmp(mode, "add") == 0)
-    add_all(number, other);
+    add_all(number, other, add, holdfast_free);
   else if (strcmp(mode, "pile") == 0)
-    add_all(number, 1);
+    add_all(number, 1, add, holdfast_free);
   else if (strcmp(mode, "search") == 0)
     search(number);
   else if (strcmp(mode, "status") == 0)

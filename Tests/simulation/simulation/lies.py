@@ -484,20 +484,19 @@ def _not_counted() -> Lie:
 
 @_lie("an item is parked for a true reason")
 def _untrue() -> Lie:
-    def blame(_: Process, reply: Json) -> None:
-        for item in reply["items"]:
-            if item["state"] == "parked":
-                item["reason"]["code"] = "conflict"
-
-    return _reply("queue_list", blame)
+    return _parked_for("conflict")
 
 
 @_lie("what a healthy server takes is not parked")
 def _parked_for_nothing() -> Lie:
+    return _parked_for("too_long")
+
+
+def _parked_for(code: str) -> Lie:
     def blame(_: Process, reply: Json) -> None:
         for item in reply["items"]:
             if item["state"] == "parked":
-                item["reason"]["code"] = "too_long"
+                item["reason"]["code"] = code
 
     return _reply("queue_list", blame)
 
