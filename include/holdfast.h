@@ -158,7 +158,7 @@ void holdfast_close(holdfast *self);
 void holdfast_free(void *reply);
 
 /* Handles and replies not yet released in this process: for leak tests. @since 0.1 */
-int64_t holdfast_live(void);
+int64_t holdfast_live_count(void);
 
 /*
  * Log lines for developers, process-wide: fn(context, level, line), called inside calls of the

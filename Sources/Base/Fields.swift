@@ -6,7 +6,7 @@ public struct Fields {
 
   /// `known` lists every field that the object may have.
   @inline(never)
-  public init(_ value: JSON, at path: String = "", known: [Literal]) throws(Failure) {
+  public init(_ value: JSON, at path: String = "", known: [StaticCString]) throws(Failure) {
     guard value.kind == .object else {
       throw Failure(
         path.isEmpty ? .requestNotAnObject : .requestWrongType, "an object is expected",
@@ -22,20 +22,20 @@ public struct Fields {
     throw Failure(.requestUnknownField, message, field: pointer(member: unknown))
   }
 
-  public func pointer(_ name: Literal) -> String { pointer(member: name.string) }
+  public func pointer(_ name: StaticCString) -> String { pointer(member: name.string) }
 
   @inline(never)
   public func pointer(member name: String) -> String { path + "/" + JSONPointer.escape(name) }
 
   /// A member that is there and not null.
   @inline(never)
-  public func optional(_ name: Literal) -> JSON? {
+  public func optional(_ name: StaticCString) -> JSON? {
     guard let value = object[name], !value.isNull else { return nil }
     return value
   }
 
   @inline(never)
-  public func required(_ name: Literal) throws(Failure) -> JSON {
+  public func required(_ name: StaticCString) throws(Failure) -> JSON {
     guard let value = optional(name) else {
       throw Failure(.requestMissingField, "this field is required", field: pointer(name))
     }
@@ -43,24 +43,24 @@ public struct Fields {
   }
 
   @inline(never)
-  public func wrongType(_ name: Literal, _ expected: String) -> Failure {
+  public func wrongType(_ name: StaticCString, _ expected: String) -> Failure {
     Failure(.requestWrongType, "\(expected) is expected", field: pointer(name))
   }
 
   @_disfavoredOverload
   @inline(never)
-  public func invalid(_ name: Literal, _ message: String) -> Failure {
+  public func invalid(_ name: StaticCString, _ message: String) -> Failure {
     Failure(.requestInvalidValue, message, field: pointer(name))
   }
 
   @inline(never)
-  public func invalid(_ name: Literal, _ message: Literal) -> Failure {
+  public func invalid(_ name: StaticCString, _ message: StaticCString) -> Failure {
     Failure(.requestInvalidValue, message, field: pointer(name))
   }
 
   /// Text of at most `maximum` bytes; empty text is refused.
   @inline(never)
-  public func string(_ name: Literal, maximum: Int = 4096) throws(Failure) -> String {
+  public func string(_ name: StaticCString, maximum: Int = 4096) throws(Failure) -> String {
     let value = try required(name)
     guard let text = value.string else { throw wrongType(name, "a string") }
     guard !text.isEmpty, text.utf8.count <= maximum else {
@@ -71,7 +71,7 @@ public struct Fields {
 
   /// Text that must not become a Swift String: 1 to `maximum` bytes.
   @inline(never)
-  public func text(_ name: Literal, maximum: Int) throws(Failure) -> JSON {
+  public func text(_ name: StaticCString, maximum: Int) throws(Failure) -> JSON {
     let value = try required(name)
     guard let count = value.withUTF8({ $0.count }) else { throw wrongType(name, "a string") }
     guard count > 0, count <= maximum else {
@@ -81,13 +81,13 @@ public struct Fields {
   }
 
   @inline(never)
-  public func string(ifPresent name: Literal, maximum: Int = 4096) throws(Failure) -> String? {
+  public func string(ifPresent name: StaticCString, maximum: Int = 4096) throws(Failure) -> String? {
     optional(name) == nil ? nil : try string(name, maximum: maximum)
   }
 
   @inline(never)
   public func integer(
-    _ name: Literal, in range: ClosedRange<Int64> = Fields.safe
+    _ name: StaticCString, in range: ClosedRange<Int64> = Fields.safe
   ) throws(Failure) -> Int64 {
     let value = try required(name)
     guard let number = value.int else { throw wrongType(name, "an integer") }
@@ -99,44 +99,44 @@ public struct Fields {
 
   @inline(never)
   public func integer(
-    ifPresent name: Literal, in range: ClosedRange<Int64> = Fields.safe
+    ifPresent name: StaticCString, in range: ClosedRange<Int64> = Fields.safe
   ) throws(Failure) -> Int64? {
     optional(name) == nil ? nil : try integer(name, in: range)
   }
 
   @inline(never)
-  public func bool(_ name: Literal) throws(Failure) -> Bool {
+  public func bool(_ name: StaticCString) throws(Failure) -> Bool {
     let value = try required(name)
     guard let flag = value.bool else { throw wrongType(name, "true or false") }
     return flag
   }
 
   @inline(never)
-  public func bool(ifPresent name: Literal) throws(Failure) -> Bool? {
+  public func bool(ifPresent name: StaticCString) throws(Failure) -> Bool? {
     optional(name) == nil ? nil : try bool(name)
   }
 
   @inline(never)
-  public func uuid(_ name: Literal) throws(Failure) -> UUID {
+  public func uuid(_ name: StaticCString) throws(Failure) -> UUID {
     let text = try string(name)
     guard let id = UUID(text) else { throw invalid(name, "a UUID is expected") }
     return id
   }
 
   @inline(never)
-  public func uuid(ifPresent name: Literal) throws(Failure) -> UUID? {
+  public func uuid(ifPresent name: StaticCString) throws(Failure) -> UUID? {
     optional(name) == nil ? nil : try uuid(name)
   }
 
   @inline(never)
-  public func array(ifPresent name: Literal) throws(Failure) -> [JSON]? {
+  public func array(ifPresent name: StaticCString) throws(Failure) -> [JSON]? {
     guard let value = optional(name) else { return nil }
     guard value.kind == .array else { throw wrongType(name, "an array") }
     return value.elements
   }
 
   @inline(never)
-  public func strings(ifPresent name: Literal) throws(Failure) -> [String]? {
+  public func strings(ifPresent name: StaticCString) throws(Failure) -> [String]? {
     guard let elements = try array(ifPresent: name) else { return nil }
     var result: [String] = []
     for (index, element) in elements.enumerated() {
@@ -151,7 +151,7 @@ public struct Fields {
 
   /// One of a closed list of words.
   public func choice<Choice: RawRepresentable & CaseIterable>(
-    _ name: Literal, _ type: Choice.Type
+    _ name: StaticCString, _ type: Choice.Type
   ) throws(Failure) -> Choice where Choice.RawValue == String {
     // Not init(rawValue:): for many cases it builds a table behind a once-flag, which Embedded Swift
     // does not guard against threads.
@@ -164,7 +164,7 @@ public struct Fields {
 
   /// One of these words. Apart from `choice`, of which every enumeration has a copy of its own.
   @inline(never)
-  private func word(_ name: Literal, among words: [String]) throws(Failure) -> String {
+  private func word(_ name: StaticCString, among words: [String]) throws(Failure) -> String {
     let text = try string(name)
     if words.contains(text) { return text }
     var message = "one of \(words.joined(separator: ", ")) is expected"
@@ -175,19 +175,19 @@ public struct Fields {
   }
 
   public func choice<Choice: RawRepresentable & CaseIterable>(
-    ifPresent name: Literal, _ type: Choice.Type
+    ifPresent name: StaticCString, _ type: Choice.Type
   ) throws(Failure) -> Choice? where Choice.RawValue == String {
     optional(name) == nil ? nil : try choice(name, type)
   }
 
   /// A member object.
   @inline(never)
-  public func fields(_ name: Literal, known: [Literal]) throws(Failure) -> Fields {
+  public func fields(_ name: StaticCString, known: [StaticCString]) throws(Failure) -> Fields {
     try Fields(try required(name), at: pointer(name), known: known)
   }
 
   @inline(never)
-  public func fields(ifPresent name: Literal, known: [Literal]) throws(Failure) -> Fields? {
+  public func fields(ifPresent name: StaticCString, known: [StaticCString]) throws(Failure) -> Fields? {
     optional(name) == nil ? nil : try fields(name, known: known)
   }
 

@@ -88,7 +88,7 @@ public struct JSON: @unchecked Sendable {
   }
 
   @inline(never)
-  public init(_ value: Literal) { self.init(owning: json_string(value.start)) }
+  public init(_ value: StaticCString) { self.init(owning: json_string(value.start)) }
 
   @inline(never)
   public init(_ value: String?) {
@@ -108,7 +108,7 @@ public struct JSON: @unchecked Sendable {
 
   /// Only while the value is being made, before anybody else holds it.
   @inline(never)
-  public func set(_ key: Literal, _ value: JSON) {
+  public func set(_ key: StaticCString, _ value: JSON) {
     json_object_set_new(raw, key.start, json_incref(value.raw))
   }
 
@@ -137,7 +137,7 @@ public struct JSON: @unchecked Sendable {
   public var string: String? { JSON.string(raw) }
 
   /// The member's text; nil when it is absent or none. No value is made for it.
-  public func string(_ key: Literal) -> String? { JSON.string(json_object_get(raw, key.start)) }
+  public func string(_ key: StaticCString) -> String? { JSON.string(json_object_get(raw, key.start)) }
 
   @inline(never)
   private static func string(_ raw: UnsafePointer<json_t>?) -> String? {
@@ -153,7 +153,7 @@ public struct JSON: @unchecked Sendable {
   public var uuid: UUID? { JSON.uuid(raw) }
 
   /// As `string(_:)`.
-  public func uuid(_ key: Literal) -> UUID? { JSON.uuid(json_object_get(raw, key.start)) }
+  public func uuid(_ key: StaticCString) -> UUID? { JSON.uuid(json_object_get(raw, key.start)) }
 
   @inline(never)
   private static func uuid(_ raw: UnsafePointer<json_t>?) -> UUID? {
@@ -168,7 +168,7 @@ public struct JSON: @unchecked Sendable {
   @inline(never)
   public var int: Int64? { kind == .integer ? json_integer_value(raw) : nil }
 
-  public func int(_ key: Literal) -> Int64? { self[key]?.int }
+  public func int(_ key: StaticCString) -> Int64? { self[key]?.int }
 
   /// A number, whole or not.
   public var number: Double? {
@@ -183,7 +183,7 @@ public struct JSON: @unchecked Sendable {
     kind == .boolean ? raw.pointee.type == JSON_TRUE : nil
   }
 
-  public func bool(_ key: Literal) -> Bool? { self[key]?.bool }
+  public func bool(_ key: StaticCString) -> Bool? { self[key]?.bool }
 
   /// The number of members or elements.
   public var count: Int {
@@ -196,7 +196,7 @@ public struct JSON: @unchecked Sendable {
 
   /// A member of an object; nil when absent. JSON null counts as present.
   @inline(never)
-  public subscript(key: Literal) -> JSON? {
+  public subscript(key: StaticCString) -> JSON? {
     guard let found = json_object_get(raw, key.start) else { return nil }
     return JSON(borrowing: found)
   }
@@ -208,7 +208,7 @@ public struct JSON: @unchecked Sendable {
   }
 
   /// The name of a member that has none of these names.
-  func firstMember(notAmong names: [Literal]) -> String? {
+  func firstMember(notAmong names: [StaticCString]) -> String? {
     var at = json_object_iter(raw)
     while let iterator = at {
       if let key = json_object_iter_key(iterator), !names.contains(where: { $0.equals(key) }) {
@@ -254,13 +254,13 @@ extension JSON: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral,
   ExpressibleByIntegerLiteral
 {
   @inline(never)
-  public init(dictionaryLiteral members: (Literal, JSON)...) {
+  public init(dictionaryLiteral members: (StaticCString, JSON)...) {
     self.init(owning: json_object())
     for (key, value) in members { set(key, value) }
   }
   public init(arrayLiteral elements: JSON...) { self = .array(elements) }
   @inlinable
-  public init(stringLiteral value: StaticString) { self.init(Literal(stringLiteral: value)) }
+  public init(stringLiteral value: StaticString) { self.init(StaticCString(stringLiteral: value)) }
   public init(booleanLiteral value: Bool) { self = .bool(value) }
   public init(nilLiteral: ()) { self = .null }
   public init(integerLiteral value: Int64) { self = .int(value) }

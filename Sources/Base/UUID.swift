@@ -119,17 +119,17 @@ public enum Hex {
 }
 
 /// Ids to look others up in: sorted, which takes less than hashing.
-public struct UUIDs {
+public struct SortedUUIDSet {
   private var sorted: [UUID]
 
   public init(_ ids: [UUID]) {
     sorted = ids
-    Ordering.sort(
+    IndexSort.sort(
       sorted.count, precedes: { sorted[$0] < sorted[$1] }, swap: { sorted.swapAt($0, $1) })
   }
 
   @inline(never)
   public func contains(_ id: UUID) -> Bool {
-    Ordering.find(sorted.count) { sorted[$0] == id ? 0 : sorted[$0] < id ? -1 : 1 }
+    IndexSort.find(sorted.count) { sorted[$0] == id ? 0 : sorted[$0] < id ? -1 : 1 }
   }
 }

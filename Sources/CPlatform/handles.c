@@ -8,7 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-void platform_count(int by);
+void platform_live_add(int by);
 
 enum { SLOT_BITS = 12, SLOT_COUNT = 1 << SLOT_BITS };
 
@@ -49,7 +49,7 @@ static void *retire_if_unused(slot *it) {
   void *object = it->object;
   close(it->descriptor);
   it->object = NULL;
-  platform_count(-1);
+  platform_live_add(-1);
   return object;
 }
 
@@ -97,7 +97,7 @@ uintptr_t platform_handle_new(void *object) {
   if (handle == 0)
     close(descriptor);
   else
-    platform_count(1);
+    platform_live_add(1);
   return handle;
 }
 

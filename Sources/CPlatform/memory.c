@@ -97,7 +97,7 @@ typedef struct {
 
 static atomic_llong live = 0;
 
-void platform_count(int by) { atomic_fetch_add(&live, by); }
+void platform_live_add(int by) { atomic_fetch_add(&live, by); }
 
 char *platform_reply(const char *bytes, size_t count) {
   reply_block *block = malloc(sizeof *block + count + 1);
@@ -107,7 +107,7 @@ char *platform_reply(const char *bytes, size_t count) {
   char *text = (char *)block->bytes;
   memcpy(text, bytes, count);
   text[count] = 0;
-  platform_count(1);
+  platform_live_add(1);
   return text;
 }
 
@@ -117,7 +117,7 @@ void platform_reply_free(void *reply) {
   reply_block *block = (reply_block *)((char *)reply - offsetof(reply_block, bytes));
   explicit_bzero(block, sizeof *block + block->count + 1);
   free(block);
-  platform_count(-1);
+  platform_live_add(-1);
 }
 
 int64_t platform_live(void) { return atomic_load(&live); }

@@ -70,8 +70,8 @@ extension Engine {
         "type": "storage_recovered", "file": "cache.db", "salvaged": 0, "lost": 0,
         "session": false,
         "message": [
-          "code": .string(Word.cacheRecovered.rawValue),
-          "text": words(Word.cacheRecovered.rawValue),
+          "code": .string(MessageCode.cacheRecovered.rawValue),
+          "text": words(MessageCode.cacheRecovered.rawValue),
         ],
       ], owner: nil)
   }
@@ -128,7 +128,7 @@ extension Engine {
     SealContext(table: "contact", row: row, owner: open.owner, column: "sealed")
   }
 
-  func datasetContext(_ org: [UInt8], _ open: OpenSession, _ column: Literal) -> SealContext {
+  func datasetContext(_ org: [UInt8], _ open: OpenSession, _ column: StaticCString) -> SealContext {
     SealContext(table: "dataset", row: org, owner: open.owner, column: column)
   }
 }

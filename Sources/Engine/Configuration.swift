@@ -82,7 +82,7 @@ public final class Configuration {
 
   private static func readLimits(_ config: Fields) throws(Failure) -> Limits {
     var limits = Limits()
-    let known: [Literal] = [
+    let known: [StaticCString] = [
       "session_window_s", "background_timeout_s", "offline_limit_s", "guard_timeout_ms",
       "refresh_margin_s", "biometric", "pull_interval_s", "reconcile_interval_s",
       "erase_on_switch",

@@ -42,7 +42,7 @@ final class ContactIndex {
 
   func sort() {
     texts.withUnsafeBufferPointer { texts in
-      Ordering.sort(
+      IndexSort.sort(
         entries.count, precedes: { ContactIndex.precedes(entries[$0], entries[$1], texts) },
         swap: { entries.swapAt($0, $1) })
     }

@@ -14,8 +14,8 @@ struct LiveRequest {
 
 extension Engine {
   /// What a reply with data that is this old says beside it.
-  func notices(asOf: Int64?) -> Notices {
-    Notices(asOfMS: asOf, nowMS: clock.now().wallMS, online: online, failing: stale)
+  func notices(asOf: Int64?) -> Banners {
+    Banners(asOfMS: asOf, nowMS: clock.now().wallMS, online: online, failing: stale)
   }
 
   // MARK: Searching
@@ -130,7 +130,7 @@ extension Engine {
     ]
   }
 
-  private func message(_ word: Word) -> JSON {
+  private func message(_ word: MessageCode) -> JSON {
     ["code": .string(word.rawValue), "text": words(word.rawValue)]
   }
 
@@ -141,7 +141,7 @@ extension Engine {
   }
 
   /// A contact with its withheld columns: to the screen that asked, and nowhere else.
-  func fetched(_ live: LiveRequest, _ reply: Reply, _ now: Instant) throws(Failure) {
+  func fetched(_ live: LiveRequest, _ reply: HTTPResponse, _ now: Instant) throws(Failure) {
     liveRequests.removeAll { $0.number == live.number }
     guard let open, open.choice == live.org else { return }
     let verdict = RestClassification.rest(reply.answer)

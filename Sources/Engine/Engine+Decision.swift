@@ -193,7 +193,7 @@ extension Engine {
   }
 
   /// Render a verdict, and remember it as what the host was told.
-  func show(_ verdict: Verdict) throws(Failure) -> JSON {
+  func show(_ verdict: Decision) throws(Failure) -> JSON {
     let decision = try render(verdict)
     remember(decision, verdict)
     // What waits to be handed out is older: a host that was locked is not told to go home after that.
@@ -201,12 +201,12 @@ extension Engine {
     return decision
   }
 
-  private func remember(_ decision: JSON, _ verdict: Verdict) {
+  private func remember(_ decision: JSON, _ verdict: Decision) {
     shown = Shown(
       mark: mark(of: decision), awaits: verdict.screen == .wait, reason: verdict.reason)
   }
 
-  private func carryOut(_ verdict: inout Verdict) throws(Failure) {
+  private func carryOut(_ verdict: inout Decision) throws(Failure) {
     if verdict.quarantine { try quarantine() }
     if verdict.forget { try clearSession(ended: nil) }
     if verdict.lock { try lock(byUser: false) }
@@ -220,7 +220,7 @@ extension Engine {
 
   /// Somebody else has signed in, here or in another process, and what was asked was about the user
   /// before: whoever waits for the answer has to ask for it.
-  private func askWhatIsAwaited(_ verdict: Verdict) {
+  private func askWhatIsAwaited(_ verdict: Decision) {
     if verdict.reason == .guardPending, !guarding.wanted { askGuard(clock.now(), anew: false) }
   }
 
@@ -250,7 +250,7 @@ extension Engine {
 
   /// Whether this is what a host that was told to wait is waiting for. Another `wait` is only if it
   /// says that the deadline has passed without an answer.
-  private func endsWait(_ verdict: Verdict) -> Bool {
+  private func endsWait(_ verdict: Decision) -> Bool {
     verdict.screen != .wait
       || verdict.reason == .serverUnreachable && shown.reason != verdict.reason
   }
@@ -316,7 +316,7 @@ extension Engine {
     return parts.joined(separator: "|")
   }
 
-  func render(_ verdict: Verdict) throws(Failure) -> JSON {
+  func render(_ verdict: Decision) throws(Failure) -> JSON {
     let now = clock.now()
     let chosen = verdict.screen == .home ? open?.chosen : nil
     var deadline: Int64?
@@ -336,7 +336,7 @@ extension Engine {
       "message": message(for: verdict.reason),
       "methods": verdict.screen == .signIn ? methods() : [],
       "orgs": verdict.screen == .selectOrg ? organisations() : [],
-      "banners": banners(Notices(decision: verdict), asOf: try sessions.read().membershipsMS),
+      "banners": banners(Banners(decision: verdict), asOf: try sessions.read().membershipsMS),
       "deadline_ms": JSON(deadline),
     ]
   }
@@ -363,12 +363,12 @@ extension Engine {
   }
 
   /// `asOf`: how old what is shown is, where a banner speaks of that.
-  func banners(_ notices: Notices, asOf: Int64?) -> JSON {
+  func banners(_ notices: Banners, asOf: Int64?) -> JSON {
     .array(
       notices.banners.map {
         [
           "code": .string($0.rawValue), "tone": .string($0.tone.rawValue),
-          "text": .string(Words.text($0.word, configuration.language)),
+          "text": .string(Messages.text($0.word, configuration.language)),
           "as_of_ms": JSON($0.tellsAge ? asOf : nil),
         ]
       })
@@ -379,12 +379,12 @@ extension Engine {
     return [
       "code": .string(reason.rawValue),
       "text": .string(
-        Words.text(word, configuration.language, organisation: open?.chosen?.name)),
+        Messages.text(word, configuration.language, organisation: open?.chosen?.name)),
     ]
   }
 
   func words(_ code: String) -> JSON {
-    guard let word = Word(rawValue: code) else { return .string("") }
-    return .string(Words.text(word, configuration.language))
+    guard let word = MessageCode(rawValue: code) else { return .string("") }
+    return .string(Messages.text(word, configuration.language))
   }
 }

@@ -40,7 +40,7 @@ extension Engine {
     try abandonReadBack()
     try eraseBiometricKey()
     try backoffs.clear(Service.auth.rawValue)
-    let decision = try show(Verdict(.signIn, .signedOut))
+    let decision = try show(Decision(.signIn, .signedOut))
     return ["unsent": .int(unsent), "decision": decision]
   }
 
@@ -107,7 +107,7 @@ extension Engine {
   }
 
   func revoked(
-    _ id: Int64, _ refreshing: Bool, _ reply: Reply, _ now: Instant
+    _ id: Int64, _ refreshing: Bool, _ reply: HTTPResponse, _ now: Instant
   ) throws(Failure) {
     guard let keys = ring.keys, let job = try revocations.find(id),
       let order = try keys.revocations.openJSON(job.sealed, Engine.revocationContext())
@@ -144,7 +144,7 @@ extension Engine {
   }
 
   private func postpone(
-    _ job: RevocationTable.Job, _ reply: Reply, _ now: Instant
+    _ job: RevocationTable.Job, _ reply: HTTPResponse, _ now: Instant
   ) throws(Failure) {
     let delay = Backoff.delayMS(
       attempt: Int(job.attempts) + 1, random: Random.word(), floorMS: reply.retryAfterMS ?? 0)

@@ -85,7 +85,7 @@ extension Engine {
   // MARK: The guard
 
   /// The server's list of memberships: proof of what the user may enter.
-  func guarded(_ reply: Reply, _ now: Instant) throws(Failure) {
+  func guarded(_ reply: HTTPResponse, _ now: Instant) throws(Failure) {
     guard let open else { return }
     let verdict = RestClassification.rest(reply.answer)
     if verdict == .answered, let list = MembershipsReply.read(reply.body) {

@@ -274,7 +274,7 @@ extension Engine {
     let fields = try Fields(request, known: ["id", "status", "headers", "body", "error"])
     let id = try fields.integer("id", in: 0...Fields.safe.upperBound)
     let now = clock.now()
-    let reply = try Reply.read(fields, nowMS: try serverMS(now))
+    let reply = try HTTPResponse.read(fields, nowMS: try serverMS(now))
     try expireFlights(now)
     guard let index = flights.firstIndex(where: { $0.id == id }) else { return ["accepted": false] }
     if reply.status != 0 { try learnServerTime(reply.dateMS, now) }
@@ -290,12 +290,12 @@ extension Engine {
   private func expireFlights(_ now: Instant) throws(Failure) {
     let late = flights.filter { $0.deadlineMS <= now.monotonicMS }
     for flight in late {
-      try handle(flight, Reply.timedOut, now)
+      try handle(flight, HTTPResponse.timedOut, now)
       flights.removeAll { $0.id == flight.id }
     }
   }
 
-  private func handle(_ flight: Flight, _ reply: Reply, _ now: Instant) throws(Failure) {
+  private func handle(_ flight: Flight, _ reply: HTTPResponse, _ now: Instant) throws(Failure) {
     let row = try sessions.read()
     _ = try synchronize(row)
     let isCurrent = row.generation == flight.generation
@@ -321,7 +321,7 @@ extension Engine {
   // MARK: Back-off
 
   /// The next try of a service: full jitter, with the server's `Retry-After` as a floor.
-  func backOff(_ service: Service, _ reply: Reply, _ now: Instant) throws(Failure) {
+  func backOff(_ service: Service, _ reply: HTTPResponse, _ now: Instant) throws(Failure) {
     var state = try backoff(of: service)
     let delay = state.fail(
       at: now.wallMS, random: Random.word(), floorMS: reply.retryAfterMS ?? 0)

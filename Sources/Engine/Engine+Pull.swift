@@ -91,7 +91,7 @@ extension Engine {
   // MARK: Contacts
 
   /// The answer to a page.
-  func pulled(_ pull: ContactsPull, _ reply: Reply, _ now: Instant) throws(Failure) {
+  func pulled(_ pull: ContactsPull, _ reply: HTTPResponse, _ now: Instant) throws(Failure) {
     guard let open, open.choice == pull.org else { return }
     pulls.contacts = false
     pulls.current = pull
@@ -114,7 +114,7 @@ extension Engine {
   /// Take in what was read. A cache that cannot be written holds nothing else up: the server has it
   /// all, and it is read again later.
   func reading(
-    _ reply: Reply, _ now: Instant, _ body: () throws(Failure) -> Void
+    _ reply: HTTPResponse, _ now: Instant, _ body: () throws(Failure) -> Void
   ) throws(Failure) {
     do throws(Failure) { try body() } catch  where error.code.retryable {
       Log.line(.warning, "what was read could not be stored: \(error.code.rawValue)")
@@ -125,7 +125,7 @@ extension Engine {
 
   /// Nothing could be read; what there is stays.
   private func readFailed(
-    _ verdict: RestVerdict, _ reply: Reply, _ now: Instant
+    _ verdict: RestVerdict, _ reply: HTTPResponse, _ now: Instant
   ) throws(Failure) {
     if verdict == .needsToken { try refuseToken(reply, now) } else { stale = true }
     // Whatever it is, uploads find out for themselves: reads must not hold them up.
@@ -175,7 +175,7 @@ extension Engine {
 
   /// A page of rows. False when it is no such page.
   private func takeIn(
-    _ reply: Reply, _ sent: ContactsPull, _ open: OpenSession, _ now: Instant
+    _ reply: HTTPResponse, _ sent: ContactsPull, _ open: OpenSession, _ now: Instant
   ) throws(Failure) -> Bool {
     let columns = configuration.backend.contactColumns
     guard let page = ContactsPage(reply.body, org: sent.org, columns: columns) else {
@@ -278,7 +278,7 @@ extension Engine {
   /// A page of a reconcile. What the cache lacks, or has in another version, is fetched next; with the
   /// last page, what was not met is removed. False when it is no such page.
   private func reconcile(
-    behind last: UUID?, _ reply: Reply, _ sent: ContactsPull, _ open: OpenSession, _ now: Instant
+    behind last: UUID?, _ reply: HTTPResponse, _ sent: ContactsPull, _ open: OpenSession, _ now: Instant
   ) throws(Failure) -> Bool {
     guard let page = VersionsPage(reply.body) else { return false }
     let keys = try keys()
@@ -352,7 +352,7 @@ extension Engine {
   /// The answer with the figures. What was uploaded while they were read may be in them or not: then
   /// they are asked for again, rather than counted twice.
   func summarised(
-    _ org: UUID, _ uploads: Int64, _ reply: Reply, _ now: Instant
+    _ org: UUID, _ uploads: Int64, _ reply: HTTPResponse, _ now: Instant
   ) throws(Failure) {
     guard let open, open.choice == org else { return }
     let verdict = RestClassification.rest(reply.answer)

@@ -267,12 +267,12 @@ extension Engine {
     guard row.state == .waiting else { return nil }
     switch row.hold {
     case .none: return nil
-    case .time: return Word.waitingTime.rawValue
-    case .organisation: return Word.waitingOrganisation.rawValue
-    case .kind: return Word.schemaNotReady.rawValue
+    case .time: return MessageCode.waitingTime.rawValue
+    case .organisation: return MessageCode.waitingOrganisation.rawValue
+    case .kind: return MessageCode.schemaNotReady.rawValue
     case .dependency:
       return try queue.waitsForParked(row.item)
-        ? Word.dependencyParked.rawValue : Word.dependencyWaiting.rawValue
+        ? MessageCode.dependencyParked.rawValue : MessageCode.dependencyWaiting.rawValue
     }
   }
 
@@ -399,7 +399,7 @@ extension Engine {
     let now = clock.now()
     var reasons: [JSON] = []
     @inline(never)
-    func add(_ code: Word, _ count: Int64, until: Int64? = nil) {
+    func add(_ code: MessageCode, _ count: Int64, until: Int64? = nil) {
       reasons.append([
         "code": .string(code.rawValue), "text": words(code.rawValue), "count": .int(count),
         "until_ms": JSON(until),

@@ -52,7 +52,7 @@ extension Engine {
   }
 
   /// The answer to a refresh. The new tokens are used only once they are stored.
-  func refreshed(_ flight: Flight, _ reply: Reply, _ now: Instant) throws(Failure) {
+  func refreshed(_ flight: Flight, _ reply: HTTPResponse, _ now: Instant) throws(Failure) {
     let isCurrent = try sessions.read().generation == flight.generation
     if isCurrent {
       switch AuthClassification.refresh(reply.answer) {
@@ -76,7 +76,7 @@ extension Engine {
   }
 
   /// nil when they are not what a session is made of.
-  func readTokens(_ reply: Reply) throws(Failure) -> TokenReply? {
+  func readTokens(_ reply: HTTPResponse) throws(Failure) -> TokenReply? {
     guard let body = reply.body else { return nil }
     do throws(Failure) { return try TokenReply.read(body) } catch
       where error.code == .sessionInvalid
@@ -111,7 +111,7 @@ extension Engine {
   }
 
   /// No proof of an end: keep the session, mark it stale, try again later.
-  private func staySigned(_ reply: Reply, _ now: Instant) throws(Failure) {
+  private func staySigned(_ reply: HTTPResponse, _ now: Instant) throws(Failure) {
     stale = true
     if guarding.wanted { guarding.failed = true }
     try backOff(.auth, reply, now)
@@ -130,7 +130,7 @@ extension Engine {
   }
 
   /// The answer to `GET /user`.
-  func validated(_ reply: Reply, _ generation: Int64, _ now: Instant) throws(Failure) {
+  func validated(_ reply: HTTPResponse, _ generation: Int64, _ now: Instant) throws(Failure) {
     switch AuthClassification.user(reply.answer) {
     case .valid:
       owesValidation = false

@@ -8,7 +8,7 @@ extension Engine {
   // MARK: The row and its mirror
 
   /// The contexts in which the session row's values are sealed.
-  static func sessionContext(_ column: Literal, _ owner: [UInt8]) -> SealContext {
+  static func sessionContext(_ column: StaticCString, _ owner: [UInt8]) -> SealContext {
     SealContext(table: "session", owner: owner, column: column)
   }
 

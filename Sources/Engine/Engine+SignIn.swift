@@ -133,7 +133,7 @@ extension Engine {
   }
 
   /// The fields of another form: what is meant would be a guess.
-  private func refuse(_ names: [Literal], in fields: Fields) throws(Failure) {
+  private func refuse(_ names: [StaticCString], in fields: Fields) throws(Failure) {
     for name in names where fields.optional(name) != nil {
       throw fields.invalid(name, "this field belongs to another form of sign-in")
     }
@@ -152,8 +152,8 @@ extension Engine {
     case .refused(let error, let code, _, let state):
       // Somebody who does not know the state cannot end a sign-in either.
       _ = try verifier(for: state)
-      if code == "flow_state_expired" { return try show(Verdict(.signIn, .signInExpired)) }
-      return try show(Verdict(.signIn, error == "access_denied" ? .signInCancelled : .signInFailed))
+      if code == "flow_state_expired" { return try show(Decision(.signIn, .signInExpired)) }
+      return try show(Decision(.signIn, error == "access_denied" ? .signInCancelled : .signInFailed))
     }
   }
 
@@ -184,7 +184,7 @@ extension Engine {
     exchange = Exchange(
       proof, over: try sessions.read(),
       deadlineMS: clock.now().monotonicMS + Engine.exchangeLifetimeMS)
-    return try show(Verdict(.wait, .signingIn))
+    return try show(Decision(.wait, .signingIn))
   }
 
   /// A sign-in that the server did not answer in time.
@@ -196,7 +196,7 @@ extension Engine {
   /// The answer to the exchange. It counts only for the session that it was begun over, `row` being
   /// the one that is stored now.
   func signedIn(
-    _ exchange: Exchange, _ row: SessionRow, _ reply: Reply, _ now: Instant
+    _ exchange: Exchange, _ row: SessionRow, _ reply: HTTPResponse, _ now: Instant
   ) throws(Failure) {
     let verdict = AuthClassification.signIn(reply.answer)
     guard self.exchange === exchange else {
@@ -232,7 +232,7 @@ extension Engine {
   /// The sign-in has ended without a session. It has not while that could not be told.
   private func tellSignIn(_ reason: Reason) throws(Failure) {
     let before = shown
-    try tell(try show(Verdict(.signIn, reason)), over: before)
+    try tell(try show(Decision(.signIn, reason)), over: before)
     exchange = nil
   }
 }

@@ -97,7 +97,7 @@ extension Engine {
       let rows = try queue.take(
         of: open.owner, holder: holder.bytes, until: now.wallMS + Engine.uploadLeaseMS,
         maximumItems: BatchPolicy.items(probing: try backoff(of: .rest).isProbing),
-        freshItems: batchItems, maximumSize: Int64(BatchPolicy.mostBytes))
+        freshItems: batchItems, maximumSize: Int64(BatchPolicy.maxBytes))
       guard !rows.isEmpty else { return rows }
       _ = try meta.next(.uploads)
       if try queue.drain(of: open.owner) == nil {
@@ -107,7 +107,7 @@ extension Engine {
     }
     guard let first = rows.first else { return nil }
     guard let head = try readItem(first, open.queueKey) else {
-      try park([first], Parking(code: Word.unreadable.rawValue), now)
+      try park([first], Parking(code: MessageCode.unreadable.rawValue), now)
       try release(rows.dropFirst().map { $0.sequence })
       return nil
     }
@@ -119,14 +119,14 @@ extension Engine {
     var bodies: [JSON] = []
     for row in rows {
       guard let item = row === first ? head : try readItem(row, open.queueKey) else {
-        try park([row], Parking(code: Word.unreadable.rawValue), now)
+        try park([row], Parking(code: MessageCode.unreadable.rawValue), now)
         continue
       }
       batch.items.append(
         UploadBatch.Item(row, item, Registered(item, configuration.backend)))
       bodies.append(item.row(kind, user: open.userID))
     }
-    Ordering.sort(
+    IndexSort.sort(
       batch.items.count, precedes: { batch.items[$0].id < batch.items[$1].id },
       swap: {
         batch.items.swapAt($0, $1)
@@ -155,14 +155,14 @@ extension Engine {
   private func stillOurs(_ batch: UploadBatch) throws(Failure) -> UploadBatch {
     let ours = try queue.leased(by: holder.bytes)
     return batch.filter { item in
-      Ordering.find(ours.count) { ours[$0] - item.sequence }
+      IndexSort.find(ours.count) { ours[$0] - item.sequence }
     }
   }
 
   /// The answer to a batch. Only an id read back proves that an item is stored; any user's session
   /// may have come since, so every item is settled under its own owner.
   func uploaded(
-    _ sent: UploadBatch, _ isCurrent: Bool, _ reply: Reply, _ now: Instant
+    _ sent: UploadBatch, _ isCurrent: Bool, _ reply: HTTPResponse, _ now: Instant
   ) throws(Failure) {
     let batch = try stillOurs(sent)
     guard !batch.items.isEmpty else { return }
@@ -179,8 +179,8 @@ extension Engine {
         guard let ids = UploadReply.storedIDs(reply.body) else {
           return try pause(batch, reply, now)
         }
-        let missing = try settle(batch, stored: UUIDs(ids), isNew: true, now)
-        batchItems = min(batchItems * 2, BatchPolicy.mostItems)
+        let missing = try settle(batch, stored: SortedUUIDSet(ids), isNew: true, now)
+        batchItems = min(batchItems * 2, BatchPolicy.maxItems)
         try enqueueReadBack(missing, isCurrent)
       }
     case .itemFault(let fault):
@@ -215,7 +215,7 @@ extension Engine {
 
   /// The server refused the access token: a new one is fetched, and the items are not charged. One
   /// that is refused as soon as it has come would be fetched for ever, so then the service rests.
-  func refuseToken(_ reply: Reply, _ now: Instant) throws(Failure) {
+  func refuseToken(_ reply: HTTPResponse, _ now: Instant) throws(Failure) {
     guard let open else { return }
     tokenRefused = true
     if let refusal, refusal.generation == open.generation { return }
@@ -244,7 +244,7 @@ extension Engine {
 
   /// The answer to "which of these are stored?".
   func confirmed(
-    _ sent: UploadBatch, _ isCurrent: Bool, _ reply: Reply, _ now: Instant
+    _ sent: UploadBatch, _ isCurrent: Bool, _ reply: HTTPResponse, _ now: Instant
   ) throws(Failure) {
     let batch = try stillOurs(sent)
     guard !batch.items.isEmpty else { return }
@@ -258,13 +258,13 @@ extension Engine {
       }
       return try pause(batch, reply, now)
     }
-    let absent = try settle(batch, stored: UUIDs(ids), isNew: false, now)
+    let absent = try settle(batch, stored: SortedUUIDSet(ids), isNew: false, now)
     guard !absent.items.isEmpty else { return }
     if !isCurrent { return try release(absent) }
     // Neither inserted nor visible. Without a membership nothing of the organisation is visible, so
     // this says nothing then; with one, the id belongs to somebody else.
     if guarding.confirmed, isMember(of: batch.org) {
-      try parkItems(absent, batch.doubt ?? Parking(code: Word.conflict.rawValue), now)
+      try parkItems(absent, batch.doubt ?? Parking(code: MessageCode.conflict.rawValue), now)
     } else {
       try hold(absent, now)
     }
@@ -279,13 +279,13 @@ extension Engine {
   /// Erase what is proved; the rest of the batch. A row that is not new may be an older body of one
   /// that was edited: the user is told, for nobody else can tell.
   private func settle(
-    _ batch: UploadBatch, stored: UUIDs, isNew: Bool, _ now: Instant
+    _ batch: UploadBatch, stored: SortedUUIDSet, isNew: Bool, _ now: Instant
   ) throws(Failure) -> UploadBatch {
     let found = batch.filter { stored.contains($0.id) }
     let proved = isNew ? found : found.filter { !$0.isRevised }
     if !isNew {
       try parkItems(
-        found.filter { $0.isRevised }, Parking(code: Word.unknownOutcome.rawValue), now)
+        found.filter { $0.isRevised }, Parking(code: MessageCode.unknownOutcome.rawValue), now)
     }
     let rest = batch.filter { !stored.contains($0.id) }
     try main.transaction { () throws(Failure) in
@@ -306,9 +306,9 @@ extension Engine {
 
   /// A function's answer names every row's fate: no bad item costs a request of its own.
   private func settle(
-    _ batch: UploadBatch, _ rows: [RowVerdict], _ isCurrent: Bool, _ reply: Reply, _ now: Instant
+    _ batch: UploadBatch, _ rows: [RowResult], _ isCurrent: Bool, _ reply: HTTPResponse, _ now: Instant
   ) throws(Failure) {
-    func ids(_ isIn: (RowVerdict) -> Bool) -> UUIDs { UUIDs(rows.filter(isIn).map { $0.id }) }
+    func ids(_ isIn: (RowResult) -> Bool) -> SortedUUIDSet { SortedUUIDSet(rows.filter(isIn).map { $0.id }) }
     let stored = ids { $0.status == .stored || $0.status == .duplicate }
     let answered = ids { _ in true }
     let known = try settle(batch, stored: ids { $0.status == .stored }, isNew: true, now)
@@ -318,7 +318,7 @@ extension Engine {
       guard !one.items.isEmpty else { continue }
       let parking = Parking(
         code: row.status == .conflict
-          ? Word.conflict.rawValue : rowFault(row.sqlstate), sqlstate: row.sqlstate,
+          ? MessageCode.conflict.rawValue : rowFault(row.sqlstate), sqlstate: row.sqlstate,
         message: row.message, field: row.column)
       switch rowVerdict(row) {
       case .missingParent: try awaitParent(one, parking, now)
@@ -332,17 +332,17 @@ extension Engine {
     if !silent.items.isEmpty { try suspend(silent, reply, now) }
   }
 
-  private func rowVerdict(_ row: RowVerdict) -> RestVerdict {
+  private func rowVerdict(_ row: RowResult) -> RestVerdict {
     guard row.status == .rejected, let code = row.sqlstate else { return .itemFault(.rejected) }
-    return RestClassification.rest(Answer(status: 400, code: code, isServerJSON: true))
+    return RestClassification.rest(ResponseFacts(status: 400, code: code, isServerJSON: true))
   }
 
   private func rowFault(_ sqlstate: String?) -> String {
     let verdict = RestClassification.rest(
-      Answer(status: 400, code: sqlstate, isServerJSON: true))
+      ResponseFacts(status: 400, code: sqlstate, isServerJSON: true))
     if case .itemFault(let fault) = verdict { return fault.rawValue }
     if case .duplicateKey = verdict { return ItemFault.duplicate.rawValue }
-    if case .missingParent = verdict { return Word.missingParent.rawValue }
+    if case .missingParent = verdict { return MessageCode.missingParent.rawValue }
     return ItemFault.rejected.rawValue
   }
 
@@ -398,7 +398,7 @@ extension Engine {
   }
 
   /// Not the items' fault: the service backs off.
-  private func pause(_ batch: UploadBatch, _ reply: Reply, _ now: Instant) throws(Failure) {
+  private func pause(_ batch: UploadBatch, _ reply: HTTPResponse, _ now: Instant) throws(Failure) {
     try main.transaction { () throws(Failure) in
       try retry(batch)
       try backOff(.rest, reply, now)
@@ -408,7 +408,7 @@ extension Engine {
 
   /// The server lives, but takes nothing of this shape: no table (yet), or a defect there. That
   /// shape backs off by itself, and nothing is parked; the others go on.
-  private func suspend(_ batch: UploadBatch, _ reply: Reply, _ now: Instant) throws(Failure) {
+  private func suspend(_ batch: UploadBatch, _ reply: HTTPResponse, _ now: Instant) throws(Failure) {
     try succeed(.rest)
     guard let first = batch.items.first else { return }
     let delay = Backoff.delayMS(
@@ -422,10 +422,10 @@ extension Engine {
 
   /// Wait for a parent that is queued; without one, park.
   private func awaitParent(
-    _ batch: UploadBatch, _ reply: Reply, _ now: Instant
+    _ batch: UploadBatch, _ reply: HTTPResponse, _ now: Instant
   ) throws(Failure) {
     if batch.items.count > 1 { return try split(batch) }
-    try awaitParent(batch, parking(Word.missingParent.rawValue, reply), now)
+    try awaitParent(batch, parking(MessageCode.missingParent.rawValue, reply), now)
   }
 
   private func awaitParent(
@@ -448,7 +448,7 @@ extension Engine {
   /// A policy said no. Either the membership has ended: then the organisation's items wait, and the
   /// guard finds out; or it has not, and the item itself is at fault.
   private func denied(
-    _ batch: UploadBatch, _ reply: Reply, _ now: Instant
+    _ batch: UploadBatch, _ reply: HTTPResponse, _ now: Instant
   ) throws(Failure) {
     try denied(batch, parking(ItemFault.rejected.rawValue, reply), now)
   }
@@ -474,7 +474,7 @@ extension Engine {
 
   // MARK: Parking
 
-  private func parking(_ code: String, _ reply: Reply) -> Parking {
+  private func parking(_ code: String, _ reply: HTTPResponse) -> Parking {
     let error = ServerError.read(reply.body)
     return Parking(
       code: code, sqlstate: error.code, message: error.message, field: error.column)

@@ -43,7 +43,7 @@ public final class Engine {
   var promisedMS: Int64?
   var exchange: Exchange? { didSet { changes &+= 1 } }
   /// How many items that were not refused yet travel together.
-  var batchItems = BatchPolicy.mostItems
+  var batchItems = BatchPolicy.maxItems
   var readBack: [UploadBatch] = [] { didSet { changes &+= 1 } }
   /// The last access token that the server refused: its session's generation, and when.
   var refusal: (generation: Int64, monotonicMS: Int64)?
@@ -96,7 +96,7 @@ public final class Engine {
   var sessions: SessionTable { SessionTable(main) }
   var meta: MetaTable { MetaTable(main) }
   var queue: QueueTable { QueueTable(main) }
-  var notices: NoticeTable { NoticeTable(main) }
+  var notices: DurableEventTable { DurableEventTable(main) }
   var leases: LeaseTable { LeaseTable(main) }
   var backoffs: BackoffTable { BackoffTable(main) }
   var signIns: SignInTable { SignInTable(main) }

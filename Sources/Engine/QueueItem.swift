@@ -68,7 +68,7 @@ final class QueueItem {
     return result + kind.columns.filter { payload[member: $0] != nil }
   }
 
-  static func context(_ item: [UInt8], _ owner: [UInt8], _ column: Literal) -> SealContext {
+  static func context(_ item: [UInt8], _ owner: [UInt8], _ column: StaticCString) -> SealContext {
     SealContext(table: "queue", row: item, owner: owner, column: column)
   }
 }

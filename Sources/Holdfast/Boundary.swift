@@ -3,13 +3,13 @@ import CPlatform
 import Engine
 
 typealias Text = UnsafePointer<CChar>
-typealias Reply = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+typealias ReplyOut = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
 
 /// The way in and out: handles, JSON, status codes. No decision is made here.
 enum Boundary {
   /// One call: enter the handle, read the request, run, write the reply.
   static func call(
-    _ handle: OpaquePointer?, _ request: Text?, _ reply: Reply?,
+    _ handle: OpaquePointer?, _ request: Text?, _ reply: ReplyOut?,
     _ body: (Engine, JSON) throws(Failure) -> JSON
   ) -> Int32 {
     reply?.pointee = nil
@@ -26,7 +26,7 @@ enum Boundary {
   }
 
   private static func run(
-    _ engine: Engine, _ request: Text?, _ reply: Reply?,
+    _ engine: Engine, _ request: Text?, _ reply: ReplyOut?,
     _ body: (Engine, JSON) throws(Failure) -> JSON
   ) -> Int32 {
     platform_memory_begin()
@@ -54,7 +54,7 @@ enum Boundary {
     return try JSON.parse(UnsafeRawBufferPointer(start: request, count: count))
   }
 
-  static func answer(_ json: JSON, _ status: Status, _ reply: Reply?) throws(Failure) -> Int32 {
+  static func answer(_ json: JSON, _ status: Status, _ reply: ReplyOut?) throws(Failure) -> Int32 {
     guard let reply else { return status.rawValue }
     let text = try json.text()
     guard let start = text.bytes.baseAddress,
@@ -64,7 +64,7 @@ enum Boundary {
     return status.rawValue
   }
 
-  static func fail(_ found: Failure, _ reply: Reply?) -> Int32 {
+  static func fail(_ found: Failure, _ reply: ReplyOut?) -> Int32 {
     // What looked like another fault may come of it.
     let failure =
       platform_memory_exhausted() ? Failure(.memoryExhausted, "no memory for JSON") : found
@@ -74,7 +74,7 @@ enum Boundary {
     return (try? answer(failure.reply, status, reply)) ?? Status.noMemory.rawValue
   }
 
-  private static func refuse(_ entry: platform_entry, _ reply: Reply?) -> Int32 {
+  private static func refuse(_ entry: platform_entry, _ reply: ReplyOut?) -> Int32 {
     switch entry {
     case PLATFORM_FORKED:
       return fail(Failure(.handleForked, "the handle belongs to the parent process"), reply)

@@ -75,7 +75,7 @@ public func holdfast_close(_ self: OpaquePointer?) {
 public func holdfast_free(_ reply: UnsafeMutableRawPointer?) { platform_reply_free(reply) }
 
 @c @implementation
-public func holdfast_live() -> Int64 { platform_live() }
+public func holdfast_live_count() -> Int64 { platform_live() }
 
 @c @implementation
 public func holdfast_log(

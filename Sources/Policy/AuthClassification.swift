@@ -70,7 +70,7 @@ public enum RevokeVerdict: Equatable, Sendable {
 /// there is no code, and where they say that any refusal is passing.
 public enum AuthClassification {
   /// `POST /token?grant_type=refresh_token`.
-  public static func refresh(_ answer: Answer) -> RefreshVerdict {
+  public static func refresh(_ answer: ResponseFacts) -> RefreshVerdict {
     if answer.isSuccess { return answer.isServerJSON ? .success : .transient }
     guard answer.isServerJSON, !answer.isPassing else { return .transient }
     guard let code = answer.knownCode else { return withoutCode(answer) }
@@ -87,7 +87,7 @@ public enum AuthClassification {
 
   /// `GET /user`. A success does not prove that the next refresh will succeed: the server checks
   /// the session's limits at refresh alone.
-  public static func user(_ answer: Answer) -> UserVerdict {
+  public static func user(_ answer: ResponseFacts) -> UserVerdict {
     if answer.isSuccess { return answer.isServerJSON ? .valid : .transient }
     guard let code = answer.knownCode, !answer.isPassing else { return .transient }
     switch code {
@@ -100,7 +100,7 @@ public enum AuthClassification {
   }
 
   /// `POST /token` with a PKCE code, an identity token or a password.
-  public static func signIn(_ answer: Answer) -> SignInVerdict {
+  public static func signIn(_ answer: ResponseFacts) -> SignInVerdict {
     if answer.isSuccess { return answer.isServerJSON ? .success : .transient }
     guard answer.isServerJSON, !answer.isPassing else { return .transient }
     guard let code = answer.knownCode else { return .rejected(answer.oauthError ?? "unknown") }
@@ -112,7 +112,7 @@ public enum AuthClassification {
   }
 
   /// `POST /logout`. Success is 204 alone: it has no body that could be told from a portal's.
-  public static func revoke(_ answer: Answer) -> RevokeVerdict {
+  public static func revoke(_ answer: ResponseFacts) -> RevokeVerdict {
     if answer.status == 204 { return .done }
     guard let code = answer.knownCode, !answer.isPassing else { return .transient }
     switch code {
@@ -124,7 +124,7 @@ public enum AuthClassification {
 
   /// OAuth-style refusals and those of servers before v2.164.0. A body that names nothing is no
   /// proof of anything: gateways speak JSON too.
-  private static func withoutCode(_ answer: Answer) -> RefreshVerdict {
+  private static func withoutCode(_ answer: ResponseFacts) -> RefreshVerdict {
     guard let error = answer.oauthError, !error.isEmpty else { return .transient }
     guard error == "invalid_grant" else { return .unknownRejection }
     return answer.describes("already used") ? .alreadyUsed : .terminal(.invalidGrant)

@@ -4,7 +4,7 @@
 /// server the least work (Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015).
 public enum Backoff {
   /// No attempt follows another sooner.
-  public static let leastMS: Int64 = 2_000
+  public static let minDelayMS: Int64 = 2_000
   /// No step is longer, unless the server asks for it.
   public static let mostMS: Int64 = 300_000
 
@@ -19,7 +19,7 @@ public enum Backoff {
   /// 5 min.
   public static func delayMS(attempt: Int, random: UInt64, floorMS: Int64 = 0) -> Int64 {
     let floor = min(max(floorMS, 0), RetryAfter.mostMS)
-    let least = max(leastMS, floor)
+    let least = max(minDelayMS, floor)
     let longest = max(longestMS(attempt: attempt), floor + min(floor, mostMS))
     let jitter = random.multipliedFullWidth(by: UInt64(clamping: longest - least) + 1).high
     return least + Int64(clamping: jitter)
@@ -29,6 +29,6 @@ public enum Backoff {
   public static func longestMS(attempt: Int) -> Int64 {
     // 2 s · 2^8 is beyond 5 min: larger exponents would only overflow.
     let exponent = Int64(min(max(attempt, 1), 8))
-    return min(leastMS << exponent, mostMS)
+    return min(minDelayMS << exponent, mostMS)
   }
 }

@@ -31,14 +31,14 @@ enum LockPolicy {
   ///
   /// The device wrap is erased only where the biometric key can open the session again: without it,
   /// locking would destroy the session, so it is a matter of policy and ends at the sign-in.
-  static func locked(_ s: Situation, because cause: Reason) -> Verdict {
+  static func locked(_ s: Situation, because cause: Reason) -> Decision {
     let lock = s.record == .open && s.presence == .available
-    if let reason = failure(s) { return Verdict(.signIn, reason, lock: lock) }
-    if let reason = impossible(s) { return Verdict(.signIn, reason, lock: lock) }
+    if let reason = failure(s) { return Decision(.signIn, reason, lock: lock) }
+    if let reason = impossible(s) { return Decision(.signIn, reason, lock: lock) }
     if s.occasion == .unlock && s.outcome == .withheld {
-      return Verdict(.unlock, .biometricWithheld, lock: lock)
+      return Decision(.unlock, .biometricWithheld, lock: lock)
     }
-    return Verdict(.unlock, cause, lock: lock)
+    return Decision(.unlock, cause, lock: lock)
   }
 
   /// Why the prompt did not open the session, when there was one and it gives way to the sign-in

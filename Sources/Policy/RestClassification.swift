@@ -58,7 +58,7 @@ public enum RestVerdict: Equatable, Sendable {
 ///
 /// The code decides, the status only where the body is not the service's JSON.
 public enum RestClassification {
-  public static func rest(_ answer: Answer) -> RestVerdict {
+  public static func rest(_ answer: ResponseFacts) -> RestVerdict {
     if answer.isSuccess {
       // A portal's page comes with 200; only 204 has no body to tell it by.
       return answer.isServerJSON || answer.status == 204 ? .answered : .transient

@@ -5,12 +5,12 @@
 /// without a token and 403 with one, 57014 is 500 and asks for smaller batches.
 enum SQLState {
   /// The verdict; nil for a code that is not known here.
-  static func verdict(_ code: String, _ answer: Answer) -> RestVerdict? {
+  static func verdict(_ code: String, _ answer: ResponseFacts) -> RestVerdict? {
     guard code.utf8.count == 5 else { return nil }
     return exact(code, answer) ?? byClass(code)
   }
 
-  private static func exact(_ code: String, _ answer: Answer) -> RestVerdict? {
+  private static func exact(_ code: String, _ answer: ResponseFacts) -> RestVerdict? {
     func isOneOf(_ codes: StaticString) -> Bool { ASCII.lists(codes, Array(code.utf8)) }
     if isOneOf("23505") { return .duplicateKey }
     if isOneOf("23503") { return .missingParent }
@@ -45,7 +45,7 @@ enum SQLState {
   }
 
   /// A token that names a role the database does not know: 401, but 400 up to version 12.
-  private static func isAboutRole(_ answer: Answer) -> Bool {
+  private static func isAboutRole(_ answer: ResponseFacts) -> Bool {
     answer.status == 401
       || answer.describes("role \"") && answer.describes("does not exist")
   }

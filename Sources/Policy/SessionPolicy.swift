@@ -4,35 +4,35 @@
 /// locked, and only then where the user goes. `docs/decisions.md` is generated from this function.
 public enum SessionPolicy {
   /// Decide what to show.
-  public static func decide(_ s: Situation) -> Verdict {
+  public static func decide(_ s: Situation) -> Decision {
     if let verdict = unreadable(s) ?? over(s) { return verdict }
-    guard let cause = LockPolicy.cause(s) else { return PlacePolicy.place(s, as: .active) }
-    if LockPolicy.opens(s) { return PlacePolicy.place(s, as: .unlocked) }
+    guard let cause = LockPolicy.cause(s) else { return NavigationPolicy.place(s, as: .active) }
+    if LockPolicy.opens(s) { return NavigationPolicy.place(s, as: .unlocked) }
     return LockPolicy.locked(s, because: cause)
   }
 
   /// The device key is not at hand. Nothing is cleared: a key store that is silent today may answer
   /// tomorrow (RES-7), and files without their key may find it again on their own device (SES-11).
-  private static func unreadable(_ s: Situation) -> Verdict? {
+  private static func unreadable(_ s: Situation) -> Decision? {
     switch s.keys {
     case .ready: nil
-    case .locked: Verdict(.wait, .keystoreLocked)
-    case .failed: Verdict(.wait, .keystoreFailed)
-    case .lost: Verdict(.signIn, .keyLost, quarantine: true)
+    case .locked: Decision(.wait, .keystoreLocked)
+    case .failed: Decision(.wait, .keystoreFailed)
+    case .lost: Decision(.signIn, .keyLost, quarantine: true)
     }
   }
 
   /// There is no session to go on with (RES-5, KEEP-3, KEEP-7). Only a record that does not open is
   /// cleared; without proof from the server the data is kept.
-  private static func over(_ s: Situation) -> Verdict? {
+  private static func over(_ s: Situation) -> Decision? {
     switch s.record {
-    case .missing: return Verdict(.signIn, .sessionMissing)
-    case .corrupt: return Verdict(.signIn, .sessionCorrupt, forget: true)
-    case .ended: return Verdict(.signIn, .sessionEnded)
+    case .missing: return Decision(.signIn, .sessionMissing)
+    case .corrupt: return Decision(.signIn, .sessionCorrupt, forget: true)
+    case .ended: return Decision(.signIn, .sessionEnded)
     case .sealed, .open: break
     }
-    if s.denied { return Verdict(.signIn, .denied) }
-    if s.window == .pastLimit { return Verdict(.signIn, .sessionEnded) }
+    if s.denied { return Decision(.signIn, .denied) }
+    if s.window == .pastLimit { return Decision(.signIn, .sessionEnded) }
     return nil
   }
 }

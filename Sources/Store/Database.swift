@@ -8,7 +8,7 @@ public enum Value {
   case int(Int64)
   case blob([UInt8])
   case text(String)
-  case literal(Literal)
+  case literal(StaticCString)
 
   public static func int(_ value: Int) -> Value { .int(Int64(value)) }
 
@@ -57,7 +57,7 @@ public final class Database {
   private(set) var connection: OpaquePointer?
   /// By the address of their text.
   private var statements: [(sql: UnsafePointer<CChar>, made: OpaquePointer)] = []
-  var known: Readings?
+  var known: ReadCache?
   /// Statements under way: while there are any, the file is read as it was at the first one's
   /// beginning.
   private(set) var running = 0
@@ -149,7 +149,7 @@ public final class Database {
   }
 
   @inline(never)
-  private func prepared(_ sql: Literal) throws(Failure) -> OpaquePointer {
+  private func prepared(_ sql: StaticCString) throws(Failure) -> OpaquePointer {
     guard let connection else { throw Failure(.storageFailed, "the data file is closed") }
     for statement in statements where statement.sql == sql.start { return statement.made }
     var made: OpaquePointer?
@@ -186,7 +186,7 @@ public final class Database {
   /// Run for every row; the closure ends it early by returning false.
   @inline(never)
   public func each(
-    _ sql: Literal, _ values: [Value], _ body: (Row) throws(Failure) -> Bool
+    _ sql: StaticCString, _ values: [Value], _ body: (Row) throws(Failure) -> Bool
   ) throws(Failure) {
     if owesRollback { try settleRollback() }
     let statement = try prepared(sql)
@@ -208,14 +208,14 @@ public final class Database {
   /// Run; the number of rows changed.
   @discardableResult
   @inline(never)
-  public func run(_ sql: Literal, _ values: Value...) throws(Failure) -> Int {
+  public func run(_ sql: StaticCString, _ values: Value...) throws(Failure) -> Int {
     try each(sql, values) { (_) throws(Failure) -> Bool in true }
     return Int(sqlite3_changes(connection))
   }
 
   /// The first row, read by `body`.
   public func first<Result>(
-    _ sql: Literal, _ values: Value..., read body: (Row) throws(Failure) -> Result
+    _ sql: StaticCString, _ values: Value..., read body: (Row) throws(Failure) -> Result
   ) throws(Failure) -> Result? {
     var found: Result?
     try each(sql, values) { (row) throws(Failure) -> Bool in
@@ -227,7 +227,7 @@ public final class Database {
 
   /// All rows, read by `body`.
   public func all<Result>(
-    _ sql: Literal, _ values: Value..., read body: (Row) throws(Failure) -> Result
+    _ sql: StaticCString, _ values: Value..., read body: (Row) throws(Failure) -> Result
   ) throws(Failure) -> [Result] {
     var found: [Result] = []
     try each(sql, values) { (row) throws(Failure) -> Bool in

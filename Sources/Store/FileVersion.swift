@@ -5,8 +5,8 @@ import CSQLite
 /// 2.1 of https://www.sqlite.org/walformat.html), which names the last commit and the sum over all
 /// of them. Equal headers, equal contents; so what was read under one need not be read again.
 public struct FileVersion: Equatable {
-  typealias Words = (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64)
-  fileprivate let words: Words
+  typealias HeaderWords = (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64)
+  fileprivate let words: HeaderWords
 
   /// How often something was committed, at least since the log was last recovered.
   fileprivate var commits: UInt32 {
@@ -19,7 +19,7 @@ public struct FileVersion: Equatable {
 }
 
 /// What was read while the file had this version.
-final class Readings {
+final class ReadCache {
   var version: FileVersion
   var session: SessionRow?
   /// Single values, by the address of their name.
@@ -27,7 +27,7 @@ final class Readings {
 
   init(_ version: FileVersion) { self.version = version }
 
-  func number(_ name: Literal, _ read: () throws(Failure) -> Int64?) throws(Failure) -> Int64? {
+  func number(_ name: StaticCString, _ read: () throws(Failure) -> Int64?) throws(Failure) -> Int64? {
     for known in numbers where known.name == name.start { return known.value }
     let value = try read()
     numbers.append((name.start, value))
@@ -55,7 +55,7 @@ extension Database {
     guard methods.pointee.xShmMap(file, 0, 32_768, 0, &index) == SQLITE_OK,
       let index
     else { return nil }
-    return FileVersion(words: index.load(as: FileVersion.Words.self))
+    return FileVersion(words: index.load(as: FileVersion.HeaderWords.self))
   }
 
   /// The write lock has been taken: what is known is of this version, or it is forgotten.
@@ -71,10 +71,10 @@ extension Database {
   }
 
   /// What is known of the file as it is now; nil where that cannot be told.
-  var readings: Readings? {
+  var readings: ReadCache? {
     guard running == 0, let version else { return nil }
     if let known, known.version == version { return known }
-    known = Readings(version)
+    known = ReadCache(version)
     return known
   }
 }

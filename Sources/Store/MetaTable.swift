@@ -4,7 +4,7 @@ public import Base
 public struct MetaTable {
   /// The names there are.
   public struct Name {
-    public let text: Literal
+    public let text: StaticCString
 
     /// Proof that the device key is the one that sealed this file.
     public static var keyCheck: Name { Name(text: "key_check") }

@@ -223,7 +223,7 @@ public struct QueueTable {
     try has("SELECT 1 FROM queue WHERE owner = ? AND state = 1 LIMIT 1", owner)
   }
 
-  private func has(_ sql: Literal, _ owner: [UInt8]) throws(Failure) -> Bool {
+  private func has(_ sql: StaticCString, _ owner: [UInt8]) throws(Failure) -> Bool {
     try database.first(sql, .blob(owner)) { (_) throws(Failure) in true } ?? false
   }
 

@@ -21,7 +21,7 @@ public struct ContactsPage {
   public var last: Cursor?
 
   /// The largest row that is cached, as text.
-  public static var mostBytes: Int { 65_536 }
+  public static var maxBytes: Int { 65_536 }
 
   /// nil when the answer is not an array.
   public init?(_ body: JSON?, org: UUID, columns: [String]) {
@@ -56,7 +56,7 @@ public struct ContactsPage {
     for column in columns {
       if let value = row[member: column] { json.set(member: column, value) }
     }
-    guard let text = try? json.text(), text.count <= mostBytes else { return nil }
+    guard let text = try? json.text(), text.count <= maxBytes else { return nil }
     return ContactRow(id: place.id, updatedAt: place.updatedAt, json: json)
   }
 

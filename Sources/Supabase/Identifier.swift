@@ -15,7 +15,7 @@ enum Identifier {
 
   /// The member `name`, or the default when it is absent.
   static func read(
-    _ name: Literal, in fields: Fields?, default standard: String
+    _ name: StaticCString, in fields: Fields?, default standard: String
   ) throws(Failure) -> String {
     guard let fields, let text = try fields.string(ifPresent: name) else { return standard }
     guard isValid(text.utf8) else { throw refusal(fields.pointer(name)) }
@@ -23,7 +23,7 @@ enum Identifier {
   }
 
   /// A list of different names.
-  static func readAll(_ name: Literal, in fields: Fields) throws(Failure) -> [String]? {
+  static func readAll(_ name: StaticCString, in fields: Fields) throws(Failure) -> [String]? {
     guard let list = try fields.strings(ifPresent: name) else { return nil }
     for (index, text) in list.enumerated() {
       let field = "\(fields.pointer(name))/\(index)"

@@ -53,7 +53,7 @@ public final class TokenReply {
 
   /// A token goes into a header or a JSON text: what does not fit there is none.
   private static func token(
-    _ name: Literal, in json: JSON, _ path: String
+    _ name: StaticCString, in json: JSON, _ path: String
   ) throws(Failure) -> SecretBytes {
     guard let value = json[name], let token = try SecretBytes.text(of: value) else {
       throw invalid(path + "/" + name.string, "a string is expected")

@@ -1,7 +1,7 @@
 public import Base
 
 /// What the upload function says of one row.
-public struct RowVerdict: Equatable, Sendable {
+public struct RowResult: Equatable, Sendable {
   public enum Status: String, CaseIterable, Sendable {
     case stored
     /// Stored before, by the same user.
@@ -27,18 +27,18 @@ public enum UploadReply {
 
   /// What a function said; nil when the answer is not an array of such rows. Rows without an id
   /// answer for nothing that was sent.
-  public static func rows(_ body: JSON?) -> [RowVerdict]? {
+  public static func rows(_ body: JSON?) -> [RowResult]? {
     guard let body, body.kind == .array else { return nil }
-    var result: [RowVerdict] = []
+    var result: [RowResult] = []
     for row in body.elements {
       guard row.kind == .object,
-        let status = row.string("status").flatMap({ RowVerdict.Status(rawValue: $0) })
+        let status = row.string("status").flatMap({ RowResult.Status(rawValue: $0) })
       else { return nil }
       guard let id = row.uuid("id") else { continue }
       let sqlstate = row.string("sqlstate")
       let message = row.string("message")
       result.append(
-        RowVerdict(
+        RowResult(
           id: id, status: status, sqlstate: sqlstate, message: message,
           column: row.string("column").flatMap { Identifier.isValid($0.utf8) ? $0 : nil }
             ?? ServerError.column(sqlstate, message, nil)))

@@ -4,12 +4,12 @@ import CSodium
 /// What a sealed value belongs to. It is authenticated with the value, so that values cannot be
 /// swapped between rows, columns, owners or databases.
 public struct SealContext {
-  let table: Literal
+  let table: StaticCString
   let row: [UInt8]
   let owner: [UInt8]
-  let column: Literal
+  let column: StaticCString
 
-  public init(table: Literal, row: [UInt8] = [], owner: [UInt8] = [], column: Literal) {
+  public init(table: StaticCString, row: [UInt8] = [], owner: [UInt8] = [], column: StaticCString) {
     self.table = table
     self.row = row
     self.owner = owner
@@ -49,7 +49,7 @@ private struct Message {
     bytes.append(contentsOf: part)
   }
 
-  mutating func append(_ part: Literal) {
+  mutating func append(_ part: StaticCString) {
     append(count: part.count)
     bytes.append(contentsOf: part.bytes)
   }
@@ -238,7 +238,7 @@ public final class Key {
   public static var tagLength: Int { 16 }
 
   /// A keyed BLAKE2b tag: finds a row by a value that the file does not show.
-  public func tag(_ domain: Literal, _ parts: [UInt8]...) -> [UInt8] {
+  public func tag(_ domain: StaticCString, _ parts: [UInt8]...) -> [UInt8] {
     var message = Message(lengthBytes: 4, capacity: 96)
     message.append(domain)
     for part in parts { message.append(part) }

@@ -5,7 +5,7 @@ import Testing
 @Suite struct FieldsTests {
   private enum Color: String, CaseIterable { case red, green }
 
-  private let known: [Literal] = ["text", "count", "flag", "id", "list", "color", "inner"]
+  private let known: [StaticCString] = ["text", "count", "flag", "id", "list", "color", "inner"]
 
   private func fields(_ text: String, at path: String = "") throws(Failure) -> Fields {
     try Fields(try parse(text), at: path, known: known)

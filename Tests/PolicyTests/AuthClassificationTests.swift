@@ -3,8 +3,8 @@ import Testing
 
 /// Answers of the auth service as measured on v2.196.0, and what is not the service's at all.
 @Suite struct AuthClassificationTests {
-  private func json(_ status: Int, _ code: String?, error: String? = nil) -> Answer {
-    Answer(status: status, code: code, oauthError: error, isServerJSON: true)
+  private func json(_ status: Int, _ code: String?, error: String? = nil) -> ResponseFacts {
+    ResponseFacts(status: status, code: code, oauthError: error, isServerJSON: true)
   }
 
   @Test(
@@ -21,7 +21,7 @@ import Testing
     // Statuses of the same error have changed between versions.
     #expect(AuthClassification.refresh(json(403, code)) == verdict)
     // A code that was not read from the server's JSON proves nothing, nor does a fault of its.
-    #expect(AuthClassification.refresh(Answer(status: 400, code: code)) == .transient)
+    #expect(AuthClassification.refresh(ResponseFacts(status: 400, code: code)) == .transient)
     #expect(AuthClassification.refresh(json(500, code)) == .transient)
     #expect(AuthClassification.refresh(json(429, code)) == .transient)
   }
@@ -29,18 +29,18 @@ import Testing
   @Test(
     "SES-1: refresh keeps the session for all that may pass",
     arguments: [
-      Answer.none, Answer(status: 200), Answer(status: 302), Answer(status: 400),
-      Answer(status: 403), Answer(status: 404), Answer(status: 408), Answer(status: 502),
-      Answer(status: 503, retryAfterMS: 5_000), Answer(status: 522),
-      Answer(status: 409, code: "conflict", isServerJSON: true),
-      Answer(status: 422, code: "hook_timeout", isServerJSON: true),
-      Answer(status: 422, code: "hook_timeout_after_retry", isServerJSON: true),
-      Answer(status: 429, code: "over_request_rate_limit", isServerJSON: true),
-      Answer(status: 500, code: "unexpected_failure", isServerJSON: true),
-      Answer(status: 504, code: "request_timeout", isServerJSON: true),
-      Answer(status: 401, isServerJSON: true), Answer(status: 400, code: "", isServerJSON: true),
+      ResponseFacts.none, ResponseFacts(status: 200), ResponseFacts(status: 302), ResponseFacts(status: 400),
+      ResponseFacts(status: 403), ResponseFacts(status: 404), ResponseFacts(status: 408), ResponseFacts(status: 502),
+      ResponseFacts(status: 503, retryAfterMS: 5_000), ResponseFacts(status: 522),
+      ResponseFacts(status: 409, code: "conflict", isServerJSON: true),
+      ResponseFacts(status: 422, code: "hook_timeout", isServerJSON: true),
+      ResponseFacts(status: 422, code: "hook_timeout_after_retry", isServerJSON: true),
+      ResponseFacts(status: 429, code: "over_request_rate_limit", isServerJSON: true),
+      ResponseFacts(status: 500, code: "unexpected_failure", isServerJSON: true),
+      ResponseFacts(status: 504, code: "request_timeout", isServerJSON: true),
+      ResponseFacts(status: 401, isServerJSON: true), ResponseFacts(status: 400, code: "", isServerJSON: true),
     ])
-  func refreshTransient(answer: Answer) {
+  func refreshTransient(answer: ResponseFacts) {
     #expect(AuthClassification.refresh(answer) == .transient)
     #expect(AuthClassification.user(answer) == .transient)
     #expect(AuthClassification.revoke(answer) == .transient)
@@ -59,7 +59,7 @@ import Testing
   func refreshOldServers() {
     func verdict(_ description: String?, isServerJSON: Bool = true) -> RefreshVerdict {
       AuthClassification.refresh(
-        Answer(
+        ResponseFacts(
           status: 400, oauthError: "invalid_grant", description: description,
           isServerJSON: isServerJSON))
     }
@@ -73,7 +73,7 @@ import Testing
   @Test("Refresh succeeds with a JSON body alone")
   func refreshSuccess() {
     #expect(AuthClassification.refresh(json(200, nil)) == .success)
-    #expect(AuthClassification.refresh(Answer(status: 200)) == .transient)
+    #expect(AuthClassification.refresh(ResponseFacts(status: 200)) == .transient)
   }
 
   @Test(
@@ -87,13 +87,13 @@ import Testing
     ])
   func user(status: Int, code: String, verdict: UserVerdict) {
     #expect(AuthClassification.user(json(status, code)) == verdict)
-    #expect(AuthClassification.user(Answer(status: status, code: code)) == .transient)
+    #expect(AuthClassification.user(ResponseFacts(status: status, code: code)) == .transient)
   }
 
   @Test("GET /user confirms with a JSON body alone: a portal's page is no user")
   func userValid() {
     #expect(AuthClassification.user(json(200, nil)) == .valid)
-    #expect(AuthClassification.user(Answer(status: 200)) == .transient)
+    #expect(AuthClassification.user(ResponseFacts(status: 200)) == .transient)
   }
 
   @Test(
@@ -117,15 +117,15 @@ import Testing
       AuthClassification.signIn(json(400, nil, error: "invalid nonce"))
         == .rejected("invalid nonce"))
     #expect(AuthClassification.signIn(json(401, nil)) == .rejected("unknown"))
-    #expect(AuthClassification.signIn(Answer(status: 403)) == .transient)
+    #expect(AuthClassification.signIn(ResponseFacts(status: 403)) == .transient)
     #expect(AuthClassification.signIn(json(200, nil)) == .success)
-    #expect(AuthClassification.signIn(Answer(status: 200)) == .transient)
+    #expect(AuthClassification.signIn(ResponseFacts(status: 200)) == .transient)
   }
 
   @Test("SES-8: a logout is done when the session is no more, by this or before")
   func revoke() {
-    #expect(AuthClassification.revoke(Answer(status: 204)) == .done)
-    #expect(AuthClassification.revoke(Answer(status: 200)) == .transient)
+    #expect(AuthClassification.revoke(ResponseFacts(status: 204)) == .done)
+    #expect(AuthClassification.revoke(ResponseFacts(status: 200)) == .transient)
     #expect(AuthClassification.revoke(json(200, nil)) == .transient)
     #expect(AuthClassification.revoke(json(403, "session_not_found")) == .done)
     #expect(AuthClassification.revoke(json(403, "user_not_found")) == .done)

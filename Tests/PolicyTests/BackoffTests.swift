@@ -48,7 +48,7 @@ import Testing
   func spreadBehindTheFloor(floor: Int64, longest: Int64) {
     #expect(Backoff.delayMS(attempt: 1, random: .max, floorMS: floor) == longest)
     var generator = Random(seed: 11)
-    let least = max(floor, Backoff.leastMS)
+    let least = max(floor, Backoff.minDelayMS)
     var halves = [0, 0]
     for _ in 0..<1_000 {
       let delay = Backoff.delayMS(attempt: 1, random: generator.next(), floorMS: floor)

@@ -115,7 +115,7 @@ struct DecisionsDocument {
   /// The reasons that a decision can give, by screen. Others are the engine's, for what it was
   /// asked to do (`signed_out`, `switched`, `route_forbidden`, the sign-in).
   private var reasons: String {
-    let verdicts = Set(Product.shared.codes).map { Verdict(code: $0) }
+    let verdicts = Set(Product.shared.codes).map { Decision(code: $0) }
     let lines = Screen.allCases.map { screen in
       let reasons = Reason.allCases.filter { reason in
         verdicts.contains { $0.screen == screen && $0.reason == reason }
@@ -211,7 +211,7 @@ extension Situation {
   }
 }
 
-extension Verdict {
+extension Decision {
   /// What is done beside showing the screen.
   var deeds: String {
     [

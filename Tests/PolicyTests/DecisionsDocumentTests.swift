@@ -122,12 +122,12 @@ private final class Reader {
     return outcome
   }
 
-  private func verdict(_ row: [String], _ errands: [String]) -> Verdict {
+  private func verdict(_ row: [String], _ errands: [String]) -> Decision {
     let words = (row.suffix(1) + errands).flatMap { $0.components(of: ",") }
     guard let screen = Screen(rawValue: row[0]), let reason = Reason(rawValue: row[1]) else {
-      return Verdict(.wait, .active)
+      return Decision(.wait, .active)
     }
-    return Verdict(
+    return Decision(
       screen, reason, lock: words.contains("lock"), forget: words.contains("forget"),
       quarantine: words.contains("quarantine"), chooseOnly: words.contains("choose"),
       stale: words.contains("stale"), offline: words.contains("offline"),

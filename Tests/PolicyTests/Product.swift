@@ -134,7 +134,7 @@ extension Situation {
   }
 }
 
-extension Verdict {
+extension Decision {
   /// The verdict in sixteen bits: screen and reason, then the eight flags.
   var code: UInt16 {
     // Cases without payload are numbered in their order; `allCases.firstIndex` would take most of

@@ -14,7 +14,7 @@ enum Property: CaseIterable, Sendable {
   case errandsOfOpenSessions
 
   /// Whether the property holds.
-  func holds(_ s: Situation, _ verdict: Verdict) -> Bool {
+  func holds(_ s: Situation, _ verdict: Decision) -> Bool {
     switch self {
     case .nothingIsShownUnread:
       guard verdict.screen == .home || verdict.screen == .selectOrg else { return true }
@@ -58,8 +58,8 @@ struct Complaints {
 
   private init() {
     let codes = Product.shared.codes
-    var verdicts = Array(repeating: Verdict(.wait, .active), count: 1 << 16)
-    for code in Set(codes) { verdicts[Int(code)] = Verdict(code: code) }
+    var verdicts = Array(repeating: Decision(.wait, .active), count: 1 << 16)
+    for code in Set(codes) { verdicts[Int(code)] = Decision(code: code) }
     let properties = Property.allCases
     var number = 0
     Product.forEachBlock { situation, _ in

@@ -5,7 +5,7 @@ import Testing
 @Suite struct PropertyTests {
   /// Every pair of cells that differ in `axis` alone, `from` against `to`, with different verdicts.
   private func differences(
-    _ axis: String, _ from: Int, _ to: Int, _ complaint: (Situation, Verdict, Verdict) -> Bool
+    _ axis: String, _ from: Int, _ to: Int, _ complaint: (Situation, Decision, Decision) -> Bool
   ) -> [Situation] {
     let codes = Product.shared.codes
     guard let index = Axis.all.firstIndex(where: { $0.name == axis }) else { return [.plain] }
@@ -20,7 +20,7 @@ import Testing
           let other = codes[start + to * stride + rest]
           guard one != other, found.count < 10 else { continue }
           let situation = Product.situation(start + from * stride + rest)
-          if complaint(situation, Verdict(code: one), Verdict(code: other)) {
+          if complaint(situation, Decision(code: one), Decision(code: other)) {
             found.append(situation)
           }
         }
@@ -80,7 +80,7 @@ import Testing
     "More reason to lock never opens more",
     arguments: [("locked", 0, 1), ("absence", 0, 1), ("window", 0, 1), ("window", 1, 2)])
   func lockingIsMonotonic(axis: String, from: Int, to: Int) {
-    func isOpen(_ verdict: Verdict) -> Bool {
+    func isOpen(_ verdict: Decision) -> Bool {
       verdict.screen == .home || verdict.screen == .selectOrg
         || verdict.reason == .guardPending || verdict.reason == .serverUnreachable
     }

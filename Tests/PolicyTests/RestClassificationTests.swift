@@ -4,15 +4,15 @@ import Testing
 /// Answers of the data service as measured on 12.2.12, 13.0.8 and 14.17, and gateways' answers.
 @Suite struct RestClassificationTests {
   private func verdict(_ status: Int, _ code: String?) -> RestVerdict {
-    RestClassification.rest(Answer(status: status, code: code, isServerJSON: true))
+    RestClassification.rest(ResponseFacts(status: status, code: code, isServerJSON: true))
   }
 
   @Test("Success is read from the body; a portal's page is none")
   func success() {
     for status in [200, 201, 206] { #expect(verdict(status, nil) == .answered) }
-    #expect(RestClassification.rest(Answer(status: 204)) == .answered)
-    #expect(RestClassification.rest(Answer(status: 200)) == .transient)
-    #expect(RestClassification.rest(Answer(status: 201)) == .transient)
+    #expect(RestClassification.rest(ResponseFacts(status: 204)) == .answered)
+    #expect(RestClassification.rest(ResponseFacts(status: 200)) == .transient)
+    #expect(RestClassification.rest(ResponseFacts(status: 201)) == .transient)
   }
 
   @Test(
@@ -49,7 +49,7 @@ import Testing
   func unknownRole() {
     func verdict(_ description: String) -> RestVerdict {
       RestClassification.rest(
-        Answer(status: 400, code: "22023", description: description, isServerJSON: true))
+        ResponseFacts(status: 400, code: "22023", description: description, isServerJSON: true))
     }
     #expect(verdict("role \"nobody\" does not exist") == .needsToken)
     #expect(verdict("invalid value for parameter") == .itemFault(.invalidValue))
@@ -102,7 +102,7 @@ import Testing
   func emptyCode() {
     #expect(verdict(400, "") == .transient)
     #expect(verdict(400, nil) == .transient)
-    #expect(RestClassification.rest(Answer(status: 400, code: "23514")) == .transient)
+    #expect(RestClassification.rest(ResponseFacts(status: 400, code: "23514")) == .transient)
   }
 
   @Test("Without the service's JSON the status decides")
@@ -114,7 +114,7 @@ import Testing
       (504, .transient), (522, .transient),
     ]
     for (status, verdict) in expected {
-      #expect(RestClassification.rest(Answer(status: status)) == verdict, "\(status)")
+      #expect(RestClassification.rest(ResponseFacts(status: status)) == verdict, "\(status)")
     }
   }
 

@@ -34,7 +34,7 @@ import Testing
   @Test("A probe is one item")
   func probe() {
     #expect(BatchPolicy.items(probing: true) == 1)
-    #expect(BatchPolicy.items(probing: false) == BatchPolicy.mostItems)
+    #expect(BatchPolicy.items(probing: false) == BatchPolicy.maxItems)
   }
 
   @Test(

@@ -3,7 +3,7 @@ import Testing
 
 /// The acceptance criteria that a decision alone can fulfil, by their names.
 @Suite struct SessionScenarioTests {
-  private func decide(_ change: (inout Situation) -> Void) -> Verdict {
+  private func decide(_ change: (inout Situation) -> Void) -> Decision {
     SessionPolicy.decide(.with(change))
   }
 
@@ -20,12 +20,12 @@ import Testing
   @Test("RES-2: given an expired access token, when the app starts, then unlock")
   func expiredTokenAsksForBiometrics() {
     #expect(
-      decide { $0.token = .expired } == Verdict(.unlock, .sessionExpired, lock: true))
+      decide { $0.token = .expired } == Decision(.unlock, .sessionExpired, lock: true))
     #expect(
       decide {
         $0.token = .expired
         $0.record = .sealed
-      } == Verdict(.unlock, .sessionExpired))
+      } == Decision(.unlock, .sessionExpired))
   }
 
   @Test("RES-2: given no biometrics, when the app starts, then expiry alone does not lock")
@@ -42,7 +42,7 @@ import Testing
       decide {
         $0.token = .expired
         $0.presence = .required
-      } == Verdict(.signIn, .biometricNotEnrolled))
+      } == Decision(.signIn, .biometricNotEnrolled))
   }
 
   @Test("RES-3: given RES-2 online, when biometrics succeed, then a refresh comes before home")
@@ -61,19 +61,19 @@ import Testing
       $0.occasion = .navigate
       $0.freshness = .confirmed
     }
-    #expect(refreshed == Verdict(.home, .active))
+    #expect(refreshed == Decision(.home, .active))
 
     var timedOut = unlocked
     timedOut.freshness = .unreachable
     #expect(
       SessionPolicy.decide(timedOut)
-        == Verdict(.home, .unlocked, stale: true, owesValidation: true))
+        == Decision(.home, .unlocked, stale: true, owesValidation: true))
   }
 
   @Test("RES-5: given a missing or damaged session, when the app starts, then sign-in")
   func damagedSession() {
-    #expect(decide { $0.record = .missing } == Verdict(.signIn, .sessionMissing))
-    #expect(decide { $0.record = .corrupt } == Verdict(.signIn, .sessionCorrupt, forget: true))
+    #expect(decide { $0.record = .missing } == Decision(.signIn, .sessionMissing))
+    #expect(decide { $0.record = .corrupt } == Decision(.signIn, .sessionCorrupt, forget: true))
   }
 
   @Test(
@@ -90,7 +90,7 @@ import Testing
       $0.record = .sealed
       $0.outcome = outcome
     }
-    #expect(verdict == Verdict(.signIn, reason))
+    #expect(verdict == Decision(.signIn, reason))
   }
 
   @Test("RES-7: given a key store that is locked or silent, then wait, and nothing is cleared")
@@ -100,12 +100,12 @@ import Testing
         $0.keys = .locked
         $0.record = record
       }
-      #expect(locked == Verdict(.wait, .keystoreLocked))
+      #expect(locked == Decision(.wait, .keystoreLocked))
       let failed = decide {
         $0.keys = .failed
         $0.record = record
       }
-      #expect(failed == Verdict(.wait, .keystoreFailed))
+      #expect(failed == Decision(.wait, .keystoreFailed))
     }
   }
 
@@ -116,7 +116,7 @@ import Testing
       decide {
         $0.record = .sealed
         $0.lockedByUser = true
-      } == Verdict(.unlock, .userLocked))
+      } == Decision(.unlock, .userLocked))
   }
 
   @Test("KEEP-3: given a session that ended or passed its limit, then sign-in with session_ended")
@@ -126,14 +126,14 @@ import Testing
         $0.occasion = occasion
         $0.record = .ended
       }
-      #expect(ended == Verdict(.signIn, .sessionEnded))
+      #expect(ended == Decision(.signIn, .sessionEnded))
       for outcome in Situation.Outcome.allCases {
         let past = decide {
           $0.occasion = occasion
           $0.window = .pastLimit
           $0.outcome = outcome
         }
-        #expect(past == Verdict(.signIn, .sessionEnded))
+        #expect(past == Decision(.signIn, .sessionEnded))
       }
     }
   }
@@ -145,7 +145,7 @@ import Testing
         $0.occasion = occasion
         $0.absence = .long
       }
-      #expect(verdict == Verdict(.unlock, .backgroundTimeout, lock: true))
+      #expect(verdict == Decision(.unlock, .backgroundTimeout, lock: true))
     }
   }
 
@@ -157,7 +157,7 @@ import Testing
       $0.absence = .long
       $0.denied = true
     }
-    #expect(verdict == Verdict(.signIn, .sessionEnded))
+    #expect(verdict == Decision(.signIn, .sessionEnded))
   }
 
   @Test("ORG-1: given a choice, when biometrics succeed, then straight home")
@@ -167,7 +167,7 @@ import Testing
       $0.outcome = .success
       $0.record = .sealed
     }
-    #expect(verdict == Verdict(.home, .unlocked, owesValidation: true, asksGuard: true))
+    #expect(verdict == Decision(.home, .unlocked, owesValidation: true, asksGuard: true))
   }
 
   @Test("ORG-2: given a revoked membership or a disabled organisation, then a choice that says why")
@@ -177,17 +177,17 @@ import Testing
       decide {
         $0.membership = .revoked
         $0.freshness = confirmed
-      } == Verdict(.selectOrg, .membershipRevoked))
+      } == Decision(.selectOrg, .membershipRevoked))
     #expect(
       decide {
         $0.membership = .disabled
         $0.freshness = confirmed
-      } == Verdict(.selectOrg, .orgDisabled))
+      } == Decision(.selectOrg, .orgDisabled))
     #expect(
       decide {
         $0.membership = .unknownRole
         $0.freshness = confirmed
-      } == Verdict(.selectOrg, .roleUnknown))
+      } == Decision(.selectOrg, .roleUnknown))
   }
 
   @Test("ORG-3: given no network and cached memberships, then home with both banners")
@@ -200,7 +200,7 @@ import Testing
           $0.occasion = occasion
         }
         #expect(
-          verdict == Verdict(.home, .active, stale: true, offline: true, owesValidation: true))
+          verdict == Decision(.home, .active, stale: true, offline: true, owesValidation: true))
       }
     }
   }
@@ -215,7 +215,7 @@ import Testing
     #expect(decide { $0.membership = .noneAtAll }.reason == .noMembership)
     let unasked = decide { $0.membership = .unasked }
     #expect(
-      unasked == Verdict(.wait, .guardPending, owesValidation: true, asksGuard: true))
+      unasked == Decision(.wait, .guardPending, owesValidation: true, asksGuard: true))
   }
 
   @Test("ORG-7: given a guard in flight, when the host navigates, then wait, then the cache")
@@ -230,7 +230,7 @@ import Testing
       $0.occasion = .navigate
       $0.freshness = .unreachable
     }
-    #expect(timedOut == Verdict(.home, .active, stale: true, owesValidation: true))
+    #expect(timedOut == Decision(.home, .active, stale: true, owesValidation: true))
   }
 
   @Test("OFF-2, OFF-5: given no network, when biometrics succeed, then home with validation owed")
@@ -249,7 +249,7 @@ import Testing
 
   @Test("SES-7: given a clock moved back, then biometrics, or nothing where there are none")
   func clockMovedBack() {
-    #expect(decide { $0.clock = .movedBack } == Verdict(.unlock, .clockMovedBack, lock: true))
+    #expect(decide { $0.clock = .movedBack } == Decision(.unlock, .clockMovedBack, lock: true))
     for presence in [Situation.Presence.off, .unenrolled, .required] {
       let verdict = decide {
         $0.clock = .movedBack
@@ -266,13 +266,13 @@ import Testing
       $0.record = .sealed
       $0.outcome = .invalidated
     }
-    #expect(invalidated == Verdict(.signIn, .keyLost))
+    #expect(invalidated == Decision(.signIn, .keyLost))
     for presence in [Situation.Presence.off, .unenrolled, .required] {
       let gone = decide {
         $0.record = .sealed
         $0.presence = presence
       }
-      #expect(gone == Verdict(.signIn, .keyLost))
+      #expect(gone == Decision(.signIn, .keyLost))
     }
   }
 
@@ -283,14 +283,14 @@ import Testing
       $0.record = .sealed
       $0.outcome = .withheld
     }
-    #expect(withheld == Verdict(.unlock, .biometricWithheld))
+    #expect(withheld == Decision(.unlock, .biometricWithheld))
     let noWrap = decide {
       $0.occasion = .unlock
       $0.record = .sealed
       $0.outcome = .success
       $0.presence = .required
     }
-    #expect(noWrap == Verdict(.signIn, .keyLost))
+    #expect(noWrap == Decision(.signIn, .keyLost))
   }
 
   @Test("SES-11: given files without their device key, then sign-in, and the files are set aside")
@@ -300,12 +300,12 @@ import Testing
         $0.keys = .lost
         $0.record = record
       }
-      #expect(verdict == Verdict(.signIn, .keyLost, quarantine: true))
+      #expect(verdict == Decision(.signIn, .keyLost, quarantine: true))
     }
   }
 
   @Test("Given refusals on no list, again and again, then sign-in, and the data is kept")
   func denied() {
-    #expect(decide { $0.denied = true } == Verdict(.signIn, .denied))
+    #expect(decide { $0.denied = true } == Decision(.signIn, .denied))
   }
 }

@@ -22,8 +22,8 @@ import Testing
           differences.append(
             """
             \(Product.situation(number + place))
-              is    \(Verdict(code: codes[number + place]))
-              wants \(Verdict(code: expected[place]))
+              is    \(Decision(code: codes[number + place]))
+              wants \(Decision(code: expected[place]))
             """)
         }
       }
@@ -50,7 +50,7 @@ import Testing
       let situation = Product.situation(number)
       #expect(Product.number(of: situation) == number)
       #expect(SessionPolicy.decide(situation).code == Product.shared.codes[number])
-      #expect(Verdict(code: Product.shared.codes[number]) == SessionPolicy.decide(situation))
+      #expect(Decision(code: Product.shared.codes[number]) == SessionPolicy.decide(situation))
     }
   }
 }
@@ -84,12 +84,12 @@ private final class PlaceTable {
     return codes
   }
 
-  private func verdict(_ cell: UInt64, _ outcome: String) -> Verdict {
+  private func verdict(_ cell: UInt64, _ outcome: String) -> Decision {
     guard outcome.hasPrefix("place") else {
-      return Verdict(row: outcome, locks: cell & ~Sheet.locks & context == 0)
+      return Decision(row: outcome, locks: cell & ~Sheet.locks & context == 0)
     }
     let arrived = cell | (outcome == "place unlocked" ? Sheet.unlocked : Sheet.active)
-    var verdict = Verdict(row: Sheet.place.outcome(arrived) ?? "wait active")
+    var verdict = Decision(row: Sheet.place.outcome(arrived) ?? "wait active")
     verdict.offline = Sheet.any(Sheet.offline, cell)
     verdict.stale = Sheet.any(Sheet.stale, cell)
     verdict.owesValidation = Sheet.any(Sheet.owesValidation, cell)

@@ -58,7 +58,7 @@ import Testing
     arguments: [
       "", #","name":null"#, #","name":7"#, #","name":"Bo","municipality":[]"#,
       #","name":"Bo","deleted_at":true"#,
-      #","name":"\#(String(repeating: "x", count: ContactsPage.mostBytes))""#,
+      #","name":"\#(String(repeating: "x", count: ContactsPage.maxBytes))""#,
     ])
   func unusable(more: String) throws {
     let page = try #require(try page("[" + row(more) + "]"))

@@ -85,8 +85,8 @@ func tokenReply(access: String? = nil) -> String {
     + #""is_anonymous":false},"weak_password":null}"#
 }
 
-extension Answer: Equatable {
-  public static func == (left: Answer, right: Answer) -> Bool {
+extension ResponseFacts: Equatable {
+  public static func == (left: ResponseFacts, right: ResponseFacts) -> Bool {
     left.status == right.status && left.code == right.code && left.oauthError == right.oauthError
       && left.description == right.description && left.isServerJSON == right.isServerJSON
       && left.retryAfterMS == right.retryAfterMS

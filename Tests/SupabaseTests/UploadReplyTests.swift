@@ -37,7 +37,7 @@ import Testing
             + #""message":"new row for relation \"activities\" violates check constraint "#
             + #"\"activities_minutes_check\"","column":"minutes","new":[]}]"#)))
     #expect(rows.map { $0.status } == [.stored, .duplicate, .conflict, .rejected])
-    #expect(rows[0] == RowVerdict(id: try uuid(idText), status: .stored))
+    #expect(rows[0] == RowResult(id: try uuid(idText), status: .stored))
     #expect(rows[3].id.text == otherText)
     #expect(rows[3].sqlstate == "23514" && rows[3].column == "minutes")
     #expect(rows[3].message?.contains("minutes_check") == true)

@@ -81,7 +81,7 @@ import Testing
     #expect(Random.bytes(32) != Random.bytes(32))
   }
 
-  @Test("Random UUIDs are of version 7 at their time")
+  @Test("Random SortedUUIDSet are of version 7 at their time")
   func uuids() throws {
     let id = Random.uuid(at: 0x017F_22E2_79B0)
     #expect(id.text.hasPrefix("017f22e2-79b0-7"))

@@ -488,8 +488,8 @@ void app_close(world *it) {
   fault_leave();
   fault_lift();
   it->app = NULL;
-  if (holdfast_live() != 0)
-    finding("%lld handles or replies are left", (long long)holdfast_live());
+  if (holdfast_live_count() != 0)
+    finding("%lld handles or replies are left", (long long)holdfast_live_count());
 }
 
 void app_pass(world *it, int64_t seconds) {

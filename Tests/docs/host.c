@@ -130,5 +130,5 @@ int main(int count, char **words) {
 #else
   follow(app);
 #endif
-  return (int)holdfast_live();
+  return (int)holdfast_live_count();
 }

@@ -173,8 +173,8 @@ void judge_reentry(void) {
 }
 
 void judge_nothing_left(void) {
-  if (holdfast_live() != 0)
-    judge_fail("%lld handles or replies are left", (long long)holdfast_live());
+  if (holdfast_live_count() != 0)
+    judge_fail("%lld handles or replies are left", (long long)holdfast_live_count());
 }
 
 void judge_log(void *context, int32_t level, const char *line) {

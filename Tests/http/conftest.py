@@ -27,7 +27,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     declare(built)
     built.fake_open.restype = ctypes.c_void_p
     built.fake_acked.restype = ctypes.c_int64
-    built.holdfast_live.restype = ctypes.c_int64
+    built.holdfast_live_count.restype = ctypes.c_int64
     built.fake_completion.restype = ctypes.c_char_p
     built.holdfast_close.argtypes = [ctypes.c_void_p]
     built.holdfast_close.restype = None

@@ -100,7 +100,7 @@ class Core:
     def live(self, within_s: float = 5) -> int:
         """Handles and replies that are left once a driver that is ending has ended."""
         end = time.monotonic() + within_s
-        while (left := int(self.library.holdfast_live())) and time.monotonic() < end:
+        while (left := int(self.library.holdfast_live_count())) and time.monotonic() < end:
             time.sleep(0.01)
         return left
 

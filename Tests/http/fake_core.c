@@ -126,7 +126,7 @@ void holdfast_free(void *reply) {
   free(reply);
 }
 
-int64_t holdfast_live(void) {
+int64_t holdfast_live_count(void) {
   pthread_mutex_lock(&lock);
   int64_t live = atomic_load(&replies) + (descriptor >= 0);
   pthread_mutex_unlock(&lock);

@@ -32,7 +32,7 @@ int main(void) {
   holdfast_http_stop(driver);
   holdfast_close(app);
   puts(holdfast_version());
-  return fine && holdfast_live() == 0 ? 0 : 1;
+  return fine && holdfast_live_count() == 0 ? 0 : 1;
 }
 """
 

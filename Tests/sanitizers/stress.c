@@ -151,7 +151,7 @@ static void *watcher(void *context) {
   for (size_t at = 0; !atomic_load(&over); at++) {
     struct pollfd item = {.fd = holdfast_wake_fd(handles[at % handle_count]), .events = POLLIN};
     poll(&item, item.fd < 0 ? 0 : 1, 2);
-    int64_t live = holdfast_live();
+    int64_t live = holdfast_live_count();
     if (live < 0)
       fail("live", (int32_t)live, NULL);
   }
@@ -208,8 +208,8 @@ static void run_round(server *it, const char *folder, size_t round, size_t count
   for (size_t at = 0; at < handle_count; at++)
     if (call(handles[at], holdfast_session_status, NULL, NULL))
       fail("a closed handle is open", HOLDFAST_OK, NULL);
-  if (holdfast_live() != 0)
-    fail("handles or replies are left", (int32_t)holdfast_live(), NULL);
+  if (holdfast_live_count() != 0)
+    fail("handles or replies are left", (int32_t)holdfast_live_count(), NULL);
 }
 
 int main(int count, char **arguments) {

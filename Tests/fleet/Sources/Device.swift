@@ -12,12 +12,12 @@ enum Outcome: Int {
   case answered, unreachable, unavailable, limited
 
   /// What the library's own classification is given.
-  var answer: Answer {
+  var answer: ResponseFacts {
     switch self {
-    case .answered: Answer(status: 200, isServerJSON: true)
+    case .answered: ResponseFacts(status: 200, isServerJSON: true)
     case .unreachable: .none
-    case .unavailable: Answer(status: 503)
-    case .limited: Answer(status: 429, code: "over_request_rate_limit", isServerJSON: true)
+    case .unavailable: ResponseFacts(status: 503)
+    case .limited: ResponseFacts(status: 429, code: "over_request_rate_limit", isServerJSON: true)
     }
   }
 }
@@ -198,7 +198,7 @@ struct Device {
   ) {
     switch AuthClassification.refresh(
       newToken < 0
-        ? Answer(status: 400, code: "refresh_token_already_used", isServerJSON: true)
+        ? ResponseFacts(status: 400, code: "refresh_token_already_used", isServerJSON: true)
         : outcome.answer)
     {
     case .success:

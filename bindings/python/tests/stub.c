@@ -17,7 +17,7 @@ static char *text(const char *value) {
 }
 
 const char *holdfast_version(void) { return "9.8.7"; }
-int64_t holdfast_live(void) { return __atomic_load_n(&live, __ATOMIC_SEQ_CST); }
+int64_t holdfast_live_count(void) { return __atomic_load_n(&live, __ATOMIC_SEQ_CST); }
 
 void holdfast_free(void *reply) {
   if (reply == NULL)

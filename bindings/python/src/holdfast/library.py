@@ -100,7 +100,7 @@ class Library:
         self._close.argtypes, self._close.restype = (void,), None
         self._free.argtypes, self._free.restype = (void,), None
         dll.holdfast_version.argtypes, dll.holdfast_version.restype = (), text
-        dll.holdfast_live.argtypes, dll.holdfast_live.restype = (), ctypes.c_int64
+        dll.holdfast_live_count.argtypes, dll.holdfast_live_count.restype = (), ctypes.c_int64
         dll.holdfast_log.argtypes = (ctypes.c_int32, LOG_FUNCTION, void)
         dll.holdfast_log.restype = None
         dll.holdfast_wait.argtypes = (void, ctypes.c_int32)
@@ -158,7 +158,7 @@ class Library:
 
     def live(self) -> int:
         """Handles and replies not yet released in this process."""
-        count: int = self._dll.holdfast_live()
+        count: int = self._dll.holdfast_live_count()
         return count
 
     def set_log(self, level: int, function: Callable[[int, str], None] | None) -> None:

@@ -12,13 +12,13 @@ public enum Language: String, CaseIterable, Sendable {
 
 /// What is said to people: short, calm, without the words of our trade (LAB-1).
 ///
-/// Every language has a file of its own, a switch over all of `Word`: a code without a text in one
+/// Every language has a file of its own, a switch over all of `MessageCode`: a code without a text in one
 /// of them does not compile.
-public enum Words {
+public enum Messages {
   /// The text of `word`. Where it speaks of an organisation (ORG-2: which, and why), it names
   /// `organisation`, or says "the organisation" when there is no name at hand.
   public static func text(
-    _ word: Word, _ language: Language, organisation: String? = nil
+    _ word: MessageCode, _ language: Language, organisation: String? = nil
   ) -> String {
     let text =
       switch language {
@@ -49,8 +49,8 @@ public enum Words {
   }
 }
 
-extension Word {
-  /// The codes that `Words.text` fills with the name of an organisation.
+extension MessageCode {
+  /// The codes that `Messages.text` fills with the name of an organisation.
   public var namesOrganisation: Bool {
     switch self {
     case .membershipRevoked, .orgDisabled, .roleUnknown: true

@@ -20,7 +20,7 @@ public enum Banner: String, CaseIterable, Sendable {
 }
 
 /// Which banners a decision or a reply carries: everything that any of them says is decided here.
-public struct Notices: Equatable, Sendable {
+public struct Banners: Equatable, Sendable {
   public var isOffline = false
   /// What is shown is older than it should be, although a newer state was asked for.
   public var isStale = false
@@ -40,7 +40,7 @@ public struct Notices: Equatable, Sendable {
   public init() {}
 
   /// A decision: of the memberships that it rests on.
-  public init(decision verdict: Verdict) {
+  public init(decision verdict: Decision) {
     isOffline = verdict.offline
     isStale = verdict.stale
   }
@@ -50,7 +50,7 @@ public struct Notices: Equatable, Sendable {
     isOffline = !online
     if let asOfMS {
       // One of the future was noted under another clock: how old it is nobody knows.
-      let isOld = nowMS - asOfMS > Notices.oldMS || asOfMS - nowMS > Notices.aheadMS
+      let isOld = nowMS - asOfMS > Banners.oldMS || asOfMS - nowMS > Banners.aheadMS
       isStale = online && failing || isOld
     } else {
       isEmpty = true

@@ -1,5 +1,5 @@
 /// What a server answered, as far as a judgement needs it.
-public final class Answer: Sendable {
+public final class ResponseFacts: Sendable {
   /// The HTTP status; 0 when there was no answer at all (offline, time-out, TLS, DNS).
   public let status: Int
   /// The string that the body names as `code` (data and new auth format) or `error_code` (old auth
@@ -29,7 +29,7 @@ public final class Answer: Sendable {
   }
 
   /// There was no answer.
-  public static var none: Answer { Answer(status: 0) }
+  public static var none: ResponseFacts { ResponseFacts(status: 0) }
 
   var isSuccess: Bool { status >= 200 && status < 300 }
 

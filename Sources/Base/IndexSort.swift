@@ -1,6 +1,6 @@
 /// Sorting, and finding in what is sorted, without a copy of the standard library's for every type:
 /// that weighs 5 kB each.
-public enum Ordering {
+public enum IndexSort {
   /// Whether one of `count` sorted things is what is looked for. The closure says how a place compares
   /// with it: below 0 before it, 0 the same, above 0 behind it.
   @inline(never)

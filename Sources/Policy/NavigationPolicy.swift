@@ -1,7 +1,7 @@
 /// Where a user with an open session goes: the choice of organisation is data, the guard is proof.
-enum PlacePolicy {
+enum NavigationPolicy {
   /// The place for a session that is open; `arrival` is the reason given with the home screen.
-  static func place(_ s: Situation, as arrival: Reason) -> Verdict {
+  static func place(_ s: Situation, as arrival: Reason) -> Decision {
     var verdict = screen(s, as: arrival)
     verdict.offline = s.network == .offline
     verdict.stale = s.membership != .unasked && isStale(s)
@@ -10,21 +10,21 @@ enum PlacePolicy {
     return verdict
   }
 
-  private static func screen(_ s: Situation, as arrival: Reason) -> Verdict {
+  private static func screen(_ s: Situation, as arrival: Reason) -> Decision {
     switch s.membership {
     case .unasked:
-      return Verdict(.wait, isUnanswered(s) ? .serverUnreachable : .guardPending)
-    case .noneAtAll: return Verdict(.selectOrg, .noMembership)
-    case .unchosen: return Verdict(.selectOrg, .firstChoice)
-    case .revoked: return Verdict(.selectOrg, .membershipRevoked)
-    case .disabled: return Verdict(.selectOrg, .orgDisabled)
-    case .unknownRole: return Verdict(.selectOrg, .roleUnknown)
+      return Decision(.wait, isUnanswered(s) ? .serverUnreachable : .guardPending)
+    case .noneAtAll: return Decision(.selectOrg, .noMembership)
+    case .unchosen: return Decision(.selectOrg, .firstChoice)
+    case .revoked: return Decision(.selectOrg, .membershipRevoked)
+    case .disabled: return Decision(.selectOrg, .orgDisabled)
+    case .unknownRole: return Decision(.selectOrg, .roleUnknown)
     case .single:
-      if refreshesFirst(s, arrival) { return Verdict(.wait, .guardPending) }
-      return Verdict(.home, .chosen, chooseOnly: true)
+      if refreshesFirst(s, arrival) { return Decision(.wait, .guardPending) }
+      return Decision(.home, .chosen, chooseOnly: true)
     case .active:
-      if refreshesFirst(s, arrival) || awaitsGuard(s) { return Verdict(.wait, .guardPending) }
-      return Verdict(.home, arrival)
+      if refreshesFirst(s, arrival) || awaitsGuard(s) { return Decision(.wait, .guardPending) }
+      return Decision(.home, arrival)
     }
   }
 

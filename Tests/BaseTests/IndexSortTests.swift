@@ -2,13 +2,13 @@ import Testing
 
 @testable import Base
 
-@Suite struct OrderingTests {
+@Suite struct IndexSortTests {
   @Test("Any numbers", arguments: 0..<40)
   func sorts(count: Int) {
     var random = SystemRandomNumberGenerator()
     var numbers = (0..<count).map { _ in UInt8.random(in: 0...9, using: &random) }
     let expected = numbers.sorted()
-    Ordering.sort(
+    IndexSort.sort(
       count, precedes: { numbers[$0] < numbers[$1] }, swap: { numbers.swapAt($0, $1) })
     #expect(numbers == expected)
   }
@@ -17,7 +17,7 @@ import Testing
   func extremes() {
     for start in [Array(0..<500), Array((0..<500).reversed()), Array(repeating: 7, count: 500)] {
       var numbers = start
-      Ordering.sort(
+      IndexSort.sort(
         numbers.count, precedes: { numbers[$0] < numbers[$1] }, swap: { numbers.swapAt($0, $1) })
       #expect(numbers == start.sorted())
     }

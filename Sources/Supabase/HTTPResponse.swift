@@ -7,7 +7,7 @@ public enum TransportError: String, CaseIterable, Sendable {
 }
 
 /// The answer to a request, read tolerantly: what is not understood is absent.
-public final class Reply {
+public final class HTTPResponse {
   /// 0: there was no answer.
   public var status: Int
   public var transportError: TransportError?
@@ -24,18 +24,18 @@ public final class Reply {
   }
 
   /// What stands for an answer that did not come in time.
-  public static var timedOut: Reply { Reply(status: 0, transportError: .timeout) }
+  public static var timedOut: HTTPResponse { HTTPResponse(status: 0, transportError: .timeout) }
 
   /// The request of `holdfast_complete`: `status`, `headers`, `body`, or `error`. `nowMS` is the
   /// server's time as far as it is known; it counts where the answer has no date.
-  public static func read(_ fields: Fields, nowMS: Int64) throws(Failure) -> Reply {
+  public static func read(_ fields: Fields, nowMS: Int64) throws(Failure) -> HTTPResponse {
     if let error = try fields.choice(ifPresent: "error", TransportError.self) {
-      for name in ["status", "headers", "body"] as [Literal] where fields.optional(name) != nil {
+      for name in ["status", "headers", "body"] as [StaticCString] where fields.optional(name) != nil {
         throw fields.invalid(name, "not together with \"error\"")
       }
-      return Reply(status: 0, transportError: error)
+      return HTTPResponse(status: 0, transportError: error)
     }
-    let reply = Reply(status: Int(try fields.integer("status", in: 100...599)))
+    let reply = HTTPResponse(status: Int(try fields.integer("status", in: 100...599)))
     if let body = fields.optional("body") {
       guard let parsed = body.withUTF8({ parse($0) }) else {
         throw fields.wrongType("body", "a string")
@@ -51,9 +51,9 @@ public final class Reply {
   }
 
   /// As Policy judges it.
-  public var answer: Answer {
+  public var answer: ResponseFacts {
     let error = ServerError.read(body)
-    return Answer(
+    return ResponseFacts(
       status: status, code: error.code, oauthError: body?.string("error"),
       description: error.message, isServerJSON: body != nil, retryAfterMS: retryAfterMS)
   }

@@ -1,7 +1,7 @@
 public import Base
 
 /// Events that a user must learn of, sealed, until the host acknowledges them.
-public struct NoticeTable {
+public struct DurableEventTable {
   let database: Database
 
   public init(_ database: Database) { self.database = database }

@@ -1,8 +1,8 @@
 import Base
 
-extension Words {
-  /// Norwegian, bokmål. `{organisation}` stands for the name, see `Words.text`.
-  static func bokmal(_ word: Word) -> Literal {
+extension Messages {
+  /// Norwegian, bokmål. `{organisation}` stands for the name, see `Messages.text`.
+  static func bokmal(_ word: MessageCode) -> StaticCString {
     switch word {
     // Reasons: what a decision says.
     case .active: "Du er logget inn."

@@ -2,11 +2,11 @@ import Policy
 import Testing
 
 /// LAB-1: a stable code and a text in every language.
-@Suite struct WordsTests {
+@Suite struct MessagesTests {
   @Test("LAB-1: every code has a text in every language", arguments: Language.allCases)
   func everyText(language: Language) {
-    for word in Word.allCases {
-      let text = Words.text(word, language)
+    for word in MessageCode.allCases {
+      let text = Messages.text(word, language)
       #expect(text.count > 5, "\(word)")
       #expect(text.first?.isUppercase == true, "\(word): \(text)")
       #expect(text.hasSuffix(".") || text.hasSuffix(" …"), "\(word): \(text)")
@@ -18,9 +18,9 @@ import Testing
 
   @Test("LAB-1: no two codes say the same", arguments: Language.allCases)
   func distinct(language: Language) {
-    var seen: [String: Word] = [:]
-    for word in Word.allCases {
-      let text = Words.text(word, language)
+    var seen: [String: MessageCode] = [:]
+    for word in MessageCode.allCases {
+      let text = Messages.text(word, language)
       #expect(seen[text] == nil, "\(word) and \(seen[text].map { "\($0)" } ?? ""): \(text)")
       seen[text] = word
     }
@@ -29,13 +29,13 @@ import Testing
   @Test("LAB-1: the languages differ")
   func languagesDiffer() {
     var same = 0
-    for word in Word.allCases {
-      let english = Words.text(word, .en)
-      #expect(english != Words.text(word, .nb))
-      #expect(english != Words.text(word, .nn))
-      if Words.text(word, .nb) == Words.text(word, .nn) { same += 1 }
+    for word in MessageCode.allCases {
+      let english = Messages.text(word, .en)
+      #expect(english != Messages.text(word, .nb))
+      #expect(english != Messages.text(word, .nn))
+      if Messages.text(word, .nb) == Messages.text(word, .nn) { same += 1 }
     }
-    #expect(same * 10 <= Word.allCases.count)
+    #expect(same * 10 <= MessageCode.allCases.count)
   }
 
   @Test("LAB-1: no words of our trade", arguments: Language.allCases)
@@ -46,8 +46,8 @@ import Testing
       "authenticat", "invalid", "ugyldig", "400", "401", "403", "500", "timeout", "json",
       "holdfast",
     ]
-    for word in Word.allCases {
-      let text = Words.text(word, language).lowercased()
+    for word in MessageCode.allCases {
+      let text = Messages.text(word, language).lowercased()
       for term in trade {
         let isThere = text.split { !$0.isLetter && !$0.isNumber }.contains { $0.hasPrefix(term) }
         #expect(!isThere, "\(word): \(text)")
@@ -65,9 +65,9 @@ import Testing
       "ikkje", "eg", "kva", "eininga", "noko", "nokon", "frå", "vart", "enno", "seinare", "halde",
       "innlogginga", "klokka", "vere", "meir", "sjølv", "ei", "ein", "eit",
     ]
-    for word in Word.allCases {
-      let bokmal = Set(words(Words.text(word, .nb)))
-      let nynorsk = Set(words(Words.text(word, .nn)))
+    for word in MessageCode.allCases {
+      let bokmal = Set(words(Messages.text(word, .nb)))
+      let nynorsk = Set(words(Messages.text(word, .nn)))
       #expect(bokmal.isDisjoint(with: onlyNynorsk), "\(word): \(bokmal)")
       #expect(nynorsk.isDisjoint(with: onlyBokmal), "\(word): \(nynorsk)")
     }
@@ -75,14 +75,14 @@ import Testing
 
   @Test("ORG-2: the text names the organisation, or does without")
   func organisation() {
-    for word in Word.allCases {
+    for word in MessageCode.allCases {
       for language in Language.allCases {
-        let named = Words.text(word, language, organisation: "Likepersonene {x} ÆØÅ")
+        let named = Messages.text(word, language, organisation: "Likepersonene {x} ÆØÅ")
         #expect(named.contains("Likepersonene {x} ÆØÅ") == word.namesOrganisation, "\(word)")
       }
     }
     #expect(
-      Words.text(.membershipRevoked, .nb)
+      Messages.text(.membershipRevoked, .nb)
         == "Tilgangen din til organisasjonen er avsluttet. Du kan velge en annen organisasjon.")
   }
 
@@ -100,13 +100,13 @@ import Testing
 
   @Test("The codes are stable words")
   func stableCodes() {
-    for word in Word.allCases {
+    for word in MessageCode.allCases {
       #expect(word.rawValue.allSatisfy { $0.isASCII && ($0.isLowercase || $0 == "_") })
     }
-    #expect(Set(Word.allCases.map(\.rawValue)).count == Word.allCases.count)
-    for word in Word.allCases { #expect(Word(rawValue: word.rawValue) == word) }
+    #expect(Set(MessageCode.allCases.map(\.rawValue)).count == MessageCode.allCases.count)
+    for word in MessageCode.allCases { #expect(MessageCode(rawValue: word.rawValue) == word) }
     for reason in Reason.allCases { #expect(Reason(rawValue: reason.rawValue) == reason) }
-    #expect(Word(rawValue: "") == nil && Reason(rawValue: "Active") == nil)
+    #expect(MessageCode(rawValue: "") == nil && Reason(rawValue: "Active") == nil)
   }
 
   private func words(_ text: String) -> [String] {

@@ -2,11 +2,11 @@ import Testing
 
 @testable import Policy
 
-@Suite struct NoticesTests {
+@Suite struct BannersTests {
   private func data(
     _ asOf: Int64?, now: Int64 = 1_000_000_000, online: Bool = true, failing: Bool = false
   ) -> [Banner] {
-    Notices(asOfMS: asOf, nowMS: now, online: online, failing: failing).banners
+    Banners(asOfMS: asOf, nowMS: now, online: online, failing: failing).banners
   }
 
   @Test("OFF-3: data and the network")
@@ -18,7 +18,7 @@ import Testing
     #expect(data(fresh, online: false, failing: true) == [.offline], "nobody could have asked")
     #expect(data(nil) == [.nothingCachedYet])
     #expect(data(nil, online: false, failing: true) == [.offline, .nothingCachedYet])
-    let old = 1_000_000_000 - Notices.oldMS - 1
+    let old = 1_000_000_000 - Banners.oldMS - 1
     #expect(data(old) == [.staleData])
     #expect(data(old, online: false) == [.offline, .staleData])
     #expect(data(old + 1) == [])
@@ -28,7 +28,7 @@ import Testing
 
   @Test("OFF-6, OFF-8: what is withheld, and what is not sent")
   func ofContent() {
-    var notices = Notices(asOfMS: 1, nowMS: 2, online: false, failing: false)
+    var notices = Banners(asOfMS: 1, nowMS: 2, online: false, failing: false)
     notices.withholds = true
     notices.isUnsent = true
     #expect(notices.banners == [.offline, .encryptedRequiresConnectivity, .queuedNotSent])
@@ -38,9 +38,9 @@ import Testing
 
   @Test("A decision says what its verdict says")
   func ofDecision() {
-    #expect(Notices(decision: Verdict(.home, .active)).banners == [])
+    #expect(Banners(decision: Decision(.home, .active)).banners == [])
     #expect(
-      Notices(decision: Verdict(.home, .active, stale: true, offline: true)).banners
+      Banners(decision: Decision(.home, .active, stale: true, offline: true)).banners
         == [.offline, .staleData])
   }
 

@@ -144,7 +144,7 @@ struct Sheet: Sendable {
   ]
 }
 
-extension Verdict {
+extension Decision {
   /// A verdict as the sheets write it.
   init(row: String, locks: Bool = false) {
     let words = row.split(separator: " ").map(String.init)

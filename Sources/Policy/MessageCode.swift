@@ -1,8 +1,8 @@
-/// Everything that is said to a person: one code each, stable, in `Words` in every language.
+/// Everything that is said to a person: one code each, stable, in `Messages` in every language.
 ///
 /// A code that appears in several places (`offline` is a banner and an explanation) says the same
 /// in all of them.
-public enum Word: String, CaseIterable, Sendable {
+public enum MessageCode: String, CaseIterable, Sendable {
   // Reasons: what a decision says.
   case active
   case sessionMissing = "session_missing"

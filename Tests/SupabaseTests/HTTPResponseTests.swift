@@ -7,15 +7,15 @@ import Testing
 @Suite struct ReplyTests {
   private let now: Int64 = 1_790_000_000_000
 
-  private func read(_ complete: String) throws(Failure) -> Reply {
-    let known: [Literal] = ["id", "status", "headers", "body", "error"]
-    return try Reply.read(try Fields(try json(complete), known: known), nowMS: now)
+  private func read(_ complete: String) throws(Failure) -> HTTPResponse {
+    let known: [StaticCString] = ["id", "status", "headers", "body", "error"]
+    return try HTTPResponse.read(try Fields(try json(complete), known: known), nowMS: now)
   }
 
   /// A reply with this status and body.
-  private func reply(_ status: Int, _ body: String?) throws -> Reply {
+  private func reply(_ status: Int, _ body: String?) throws -> HTTPResponse {
     let complete: JSON = ["id": 1, "status": .int(status), "body": JSON(body)]
-    return try Reply.read(
+    return try HTTPResponse.read(
       try Fields(complete, known: ["id", "status", "headers", "body", "error"]), nowMS: now)
   }
 
@@ -27,7 +27,7 @@ import Testing
     #expect(reply.status == 0)
     #expect(reply.transportError == error)
     #expect(reply.answer == .none)
-    #expect(Reply.timedOut.status == 0 && Reply.timedOut.transportError == .timeout)
+    #expect(HTTPResponse.timedOut.status == 0 && HTTPResponse.timedOut.transportError == .timeout)
   }
 
   @Test("Every mistake of the host's names its field")
@@ -98,7 +98,7 @@ import Testing
   func noBody(body: String?) throws {
     let reply = try reply(200, body)
     #expect(reply.body == nil)
-    #expect(reply.answer == Answer(status: 200))
+    #expect(reply.answer == ResponseFacts(status: 200))
   }
 
   @Test("A byte order mark, duplicate keys and unknown members do not matter")
@@ -162,7 +162,7 @@ import Testing
   ) throws {
     #expect(
       try reply(status, body).answer
-        == Answer(
+        == ResponseFacts(
           status: status, code: code, oauthError: oauth, description: description,
           isServerJSON: true))
   }

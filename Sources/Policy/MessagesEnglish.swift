@@ -1,8 +1,8 @@
 import Base
 
-extension Words {
-  /// English. `{organisation}` stands for the name, see `Words.text`.
-  static func english(_ word: Word) -> Literal {
+extension Messages {
+  /// English. `{organisation}` stands for the name, see `Messages.text`.
+  static func english(_ word: MessageCode) -> StaticCString {
     switch word {
     // Reasons: what a decision says.
     case .active: "You are signed in."

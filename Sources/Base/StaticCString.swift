@@ -1,7 +1,7 @@
 /// Text of the source code, as jansson and SQLite take it: its address in the library, ended by a
 /// NUL. Member names are such: a look-up needs no String and no memory, and the call that passes
 /// one stays small.
-public struct Literal: ExpressibleByStringLiteral, @unchecked Sendable {
+public struct StaticCString: ExpressibleByStringLiteral, @unchecked Sendable {
   public let start: UnsafePointer<CChar>
 
   /// A literal's bytes end with a NUL, as `StaticString.utf8Start` says.

@@ -1,8 +1,8 @@
 import Base
 
-extension Words {
-  /// Norwegian, nynorsk. `{organisation}` stands for the name, see `Words.text`.
-  static func nynorsk(_ word: Word) -> Literal {
+extension Messages {
+  /// Norwegian, nynorsk. `{organisation}` stands for the name, see `Messages.text`.
+  static func nynorsk(_ word: MessageCode) -> StaticCString {
     switch word {
     // Reasons: what a decision says.
     case .active: "Du er logga inn."

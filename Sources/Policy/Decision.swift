@@ -56,7 +56,7 @@ public enum Reason: String, CaseIterable, Sendable {
 }
 
 /// What to show, and what the engine does about it.
-public struct Verdict: Equatable, Sendable {
+public struct Decision: Equatable, Sendable {
   public var screen: Screen
   public var reason: Reason
   /// Erase the device wrap now: the session opens only with the biometric key afterwards.

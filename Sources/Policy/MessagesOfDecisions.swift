@@ -1,6 +1,6 @@
 extension Reason {
   /// What the screen says about the reason; nil where a screen speaks for itself.
-  public var word: Word? {
+  public var word: MessageCode? {
     switch self {
     case .active, .unlocked, .chosen, .switched: nil
     case .sessionMissing: .sessionMissing
@@ -42,7 +42,7 @@ extension Reason {
 
 extension Banner {
   /// What the banner says.
-  public var word: Word {
+  public var word: MessageCode {
     switch self {
     case .staleData: .staleData
     case .offline: .offline
@@ -55,7 +55,7 @@ extension Banner {
 
 extension ItemFault {
   /// What a parked item says about itself.
-  public var word: Word {
+  public var word: MessageCode {
     switch self {
     case .rejected: .rejected
     case .invalidValue: .invalidValue
