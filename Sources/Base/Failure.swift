@@ -32,12 +32,16 @@ public struct Failure: Error {
   }
 
   @inline(never)
-  public init(_ code: ErrorCode, _ message: StaticCString, field: String? = nil, detail: JSON? = nil) {
+  public init(
+    _ code: ErrorCode, _ message: StaticCString, field: String? = nil, detail: JSON? = nil
+  ) {
     box = Box(code, message.string, field, detail)
   }
 
   /// A broken promise of this library's own; never the host's fault.
-  public static func defect(_ message: StaticCString) -> Failure { Failure(.internalDefect, message) }
+  public static func defect(_ message: StaticCString) -> Failure {
+    Failure(.internalDefect, message)
+  }
 
   /// The error reply.
   public var reply: JSON {

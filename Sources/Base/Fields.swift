@@ -81,7 +81,8 @@ public struct Fields {
   }
 
   @inline(never)
-  public func string(ifPresent name: StaticCString, maximum: Int = 4096) throws(Failure) -> String? {
+  public func string(ifPresent name: StaticCString, maximum: Int = 4096) throws(Failure) -> String?
+  {
     optional(name) == nil ? nil : try string(name, maximum: maximum)
   }
 
@@ -187,7 +188,9 @@ public struct Fields {
   }
 
   @inline(never)
-  public func fields(ifPresent name: StaticCString, known: [StaticCString]) throws(Failure) -> Fields? {
+  public func fields(ifPresent name: StaticCString, known: [StaticCString]) throws(Failure)
+    -> Fields?
+  {
     optional(name) == nil ? nil : try fields(name, known: known)
   }
 

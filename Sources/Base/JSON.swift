@@ -137,7 +137,9 @@ public struct JSON: @unchecked Sendable {
   public var string: String? { JSON.string(raw) }
 
   /// The member's text; nil when it is absent or none. No value is made for it.
-  public func string(_ key: StaticCString) -> String? { JSON.string(json_object_get(raw, key.start)) }
+  public func string(_ key: StaticCString) -> String? {
+    JSON.string(json_object_get(raw, key.start))
+  }
 
   @inline(never)
   private static func string(_ raw: UnsafePointer<json_t>?) -> String? {

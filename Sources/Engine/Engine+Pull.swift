@@ -278,7 +278,8 @@ extension Engine {
   /// A page of a reconcile. What the cache lacks, or has in another version, is fetched next; with the
   /// last page, what was not met is removed. False when it is no such page.
   private func reconcile(
-    behind last: UUID?, _ reply: HTTPResponse, _ sent: ContactsPull, _ open: OpenSession, _ now: Instant
+    behind last: UUID?, _ reply: HTTPResponse, _ sent: ContactsPull, _ open: OpenSession,
+    _ now: Instant
   ) throws(Failure) -> Bool {
     guard let page = VersionsPage(reply.body) else { return false }
     let keys = try keys()

@@ -153,7 +153,8 @@ extension Engine {
       // Somebody who does not know the state cannot end a sign-in either.
       _ = try verifier(for: state)
       if code == "flow_state_expired" { return try show(Decision(.signIn, .signInExpired)) }
-      return try show(Decision(.signIn, error == "access_denied" ? .signInCancelled : .signInFailed))
+      return try show(
+        Decision(.signIn, error == "access_denied" ? .signInCancelled : .signInFailed))
     }
   }
 

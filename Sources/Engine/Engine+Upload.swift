@@ -306,9 +306,12 @@ extension Engine {
 
   /// A function's answer names every row's fate: no bad item costs a request of its own.
   private func settle(
-    _ batch: UploadBatch, _ rows: [RowResult], _ isCurrent: Bool, _ reply: HTTPResponse, _ now: Instant
+    _ batch: UploadBatch, _ rows: [RowResult], _ isCurrent: Bool, _ reply: HTTPResponse,
+    _ now: Instant
   ) throws(Failure) {
-    func ids(_ isIn: (RowResult) -> Bool) -> SortedUUIDSet { SortedUUIDSet(rows.filter(isIn).map { $0.id }) }
+    func ids(_ isIn: (RowResult) -> Bool) -> SortedUUIDSet {
+      SortedUUIDSet(rows.filter(isIn).map { $0.id })
+    }
     let stored = ids { $0.status == .stored || $0.status == .duplicate }
     let answered = ids { _ in true }
     let known = try settle(batch, stored: ids { $0.status == .stored }, isNew: true, now)
@@ -408,7 +411,8 @@ extension Engine {
 
   /// The server lives, but takes nothing of this shape: no table (yet), or a defect there. That
   /// shape backs off by itself, and nothing is parked; the others go on.
-  private func suspend(_ batch: UploadBatch, _ reply: HTTPResponse, _ now: Instant) throws(Failure) {
+  private func suspend(_ batch: UploadBatch, _ reply: HTTPResponse, _ now: Instant) throws(Failure)
+  {
     try succeed(.rest)
     guard let first = batch.items.first else { return }
     let delay = Backoff.delayMS(

@@ -27,7 +27,8 @@ final class ReadCache {
 
   init(_ version: FileVersion) { self.version = version }
 
-  func number(_ name: StaticCString, _ read: () throws(Failure) -> Int64?) throws(Failure) -> Int64? {
+  func number(_ name: StaticCString, _ read: () throws(Failure) -> Int64?) throws(Failure) -> Int64?
+  {
     for known in numbers where known.name == name.start { return known.value }
     let value = try read()
     numbers.append((name.start, value))

@@ -30,7 +30,8 @@ public final class HTTPResponse {
   /// server's time as far as it is known; it counts where the answer has no date.
   public static func read(_ fields: Fields, nowMS: Int64) throws(Failure) -> HTTPResponse {
     if let error = try fields.choice(ifPresent: "error", TransportError.self) {
-      for name in ["status", "headers", "body"] as [StaticCString] where fields.optional(name) != nil {
+      for name in ["status", "headers", "body"] as [StaticCString]
+      where fields.optional(name) != nil {
         throw fields.invalid(name, "not together with \"error\"")
       }
       return HTTPResponse(status: 0, transportError: error)

@@ -27,7 +27,8 @@ import Testing
     #expect(fold("יוֹסֵף") == fold("יוסף"))
   }
 
-  @Test("Messages are parted by what is no letter; apostrophes and what cannot be seen are not there")
+  @Test(
+    "Messages are parted by what is no letter; apostrophes and what cannot be seen are not there")
   func words() {
     #expect(fold("  Anne-Lise,  O'Brien\t(Moe) ") == " anne lise obrien moe")
     #expect(fold("O\u{2019}Brien") == " obrien")

@@ -29,8 +29,10 @@ import Testing
   @Test(
     "SES-1: refresh keeps the session for all that may pass",
     arguments: [
-      ResponseFacts.none, ResponseFacts(status: 200), ResponseFacts(status: 302), ResponseFacts(status: 400),
-      ResponseFacts(status: 403), ResponseFacts(status: 404), ResponseFacts(status: 408), ResponseFacts(status: 502),
+      ResponseFacts.none, ResponseFacts(status: 200), ResponseFacts(status: 302),
+      ResponseFacts(status: 400),
+      ResponseFacts(status: 403), ResponseFacts(status: 404), ResponseFacts(status: 408),
+      ResponseFacts(status: 502),
       ResponseFacts(status: 503, retryAfterMS: 5_000), ResponseFacts(status: 522),
       ResponseFacts(status: 409, code: "conflict", isServerJSON: true),
       ResponseFacts(status: 422, code: "hook_timeout", isServerJSON: true),
@@ -38,7 +40,8 @@ import Testing
       ResponseFacts(status: 429, code: "over_request_rate_limit", isServerJSON: true),
       ResponseFacts(status: 500, code: "unexpected_failure", isServerJSON: true),
       ResponseFacts(status: 504, code: "request_timeout", isServerJSON: true),
-      ResponseFacts(status: 401, isServerJSON: true), ResponseFacts(status: 400, code: "", isServerJSON: true),
+      ResponseFacts(status: 401, isServerJSON: true),
+      ResponseFacts(status: 400, code: "", isServerJSON: true),
     ])
   func refreshTransient(answer: ResponseFacts) {
     #expect(AuthClassification.refresh(answer) == .transient)
