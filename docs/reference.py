@@ -1,6 +1,6 @@
-"""Writes reference.md from the headers, the schema and the words of the core.
+"""Writes reference.md from the headers, the schema, and the core's lists of codes.
 
-`make docs` runs it; without `--write` it only says whether the page is current.
+`make docs` runs it. Without `--write` it only checks that the page is up to date.
 """
 
 from __future__ import annotations
@@ -16,20 +16,22 @@ HEADER = ROOT / "include/holdfast.h"
 DRIVER = ROOT / "Sources/HoldfastHTTP/include/holdfast_http.h"
 SCHEMA = ROOT / "include/holdfast.schema.json"
 ERRORS = ROOT / "Sources/Base/ErrorCode.swift"
-WORDS = ROOT / "Sources/Policy/Word.swift"
-ENGLISH = ROOT / "Sources/Policy/WordsEnglish.swift"
+CODES = ROOT / "Sources/Policy/MessageCode.swift"
+ENGLISH = ROOT / "Sources/Policy/MessagesEnglish.swift"
 PAGE = ROOT / "docs/reference.md"
 
 Schema = dict[str, Any]
 
 HEAD = """# Reference
 
-Made from [`holdfast.h`](../include/holdfast.h), [`holdfast.schema.json`](../include/holdfast.schema.json) and the core's
-own lists by [`reference.py`](reference.py): do not edit; `make docs` writes it anew, and a test fails when it is not current. How to
-read it, threads and ownership: [conventions.md](conventions.md).
+Do not edit this page. [`reference.py`](reference.py) generates it from [`holdfast.h`](../include/holdfast.h),
+[`holdfast.schema.json`](../include/holdfast.schema.json) and the lists of codes in the core. `make docs` runs it,
+and a test fails when the page is out of date. [conventions.md](conventions.md) explains naming, ownership and
+threads.
 
-[Functions](#functions) · [Driver](#driver) · [Configuration](#configuration) · [Status and errors](#status-and-errors) ·
-[Key store](#key-store) · [Events](#events) · [Shapes](#shapes) · [Words](#words)
+[Functions](#functions) · [Driver](#driver) · [Configuration](#configuration) ·
+[Status and errors](#status-and-errors) · [Key store](#key-store) · [Events](#events) · [Shapes](#shapes) ·
+[Messages](#messages)
 """
 
 
@@ -37,13 +39,13 @@ read it, threads and ownership: [conventions.md](conventions.md).
 
 
 def comment(text: str) -> str:
-    """The words of a C comment."""
+    """The text of a C comment, without its frame."""
     lines = [re.sub(r"^\s*(/\*|\*/|\*)? ?", "", line) for line in text.splitlines()]
     return "\n".join(lines).replace("*/", "").strip()
 
 
 def functions(header: Path) -> list[tuple[str, str, str]]:
-    """Name, declaration and manual of each function, in the order of the header."""
+    """Name, declaration and comment of each function, in the order of the header."""
     form = r"(/\*(?:(?!\*/).)*\*/)\n((?:typedef [^\n]+\n)?[\w *]+?\b(holdfast_\w+)\([^;{}]*\);)"
     found = []
     for text, declaration, name in re.findall(form, header.read_text("utf-8"), flags=re.DOTALL):
@@ -57,7 +59,7 @@ def first_sentence(text: str) -> str:
 
 
 def constants(prefix: str) -> list[tuple[str, str, str]]:
-    """Name, number and comment of the header's constants."""
+    """Name, number and comment of the header's constants that begin with `prefix`."""
     form = rf"#define ({prefix}\w+) (\d+)(?: +/\* (.*?) \*/)?"
     return re.findall(form, HEADER.read_text("utf-8"))
 
@@ -65,16 +67,16 @@ def constants(prefix: str) -> list[tuple[str, str, str]]:
 # ---- the core's lists ----
 
 
-def swift_words(path: Path) -> dict[str, str]:
-    """Case and raw value of an enumeration's cases, one a line."""
+def swift_cases(path: Path) -> dict[str, str]:
+    """Case name to raw value, for an enumeration with one case per line."""
     found = re.findall(r'^  case (\w+)(?: = "([\w.]+)")?$', path.read_text("utf-8"), flags=re.MULTILINE)
     return {case: raw or case for case, raw in found}
 
 
 def error_lists() -> tuple[dict[str, str], set[str]]:
-    """Code to status class, and the codes that may be tried again."""
+    """The status class of each code, and the set of retryable codes."""
     text = ERRORS.read_text("utf-8")
-    raw = swift_words(ERRORS)
+    raw = swift_cases(ERRORS)
     classes: dict[str, str] = {}
     body, again = text.split("public var status: Status", 1)[1].split("public var retryable", 1)
     for cases, name in re.findall(r"case ([^:]+):\s+return \.(\w+)", body):
@@ -87,7 +89,7 @@ def error_lists() -> tuple[dict[str, str], set[str]]:
 
 
 def english() -> dict[str, str]:
-    """What is said, by case."""
+    """The English text of each case."""
     text = ENGLISH.read_text("utf-8")
     said: dict[str, str] = {}
     for case, block, line in re.findall(
@@ -97,10 +99,11 @@ def english() -> dict[str, str]:
     return said
 
 
-def word_groups() -> list[tuple[str, list[str]]]:
-    """The cases of `Word` under the comment that stands above them."""
+def code_groups() -> list[tuple[str, list[str]]]:
+    """The cases of `MessageCode`, grouped by the comment above each group."""
     groups: list[tuple[str, list[str]]] = []
-    body = WORDS.read_text("utf-8").split("public enum Word", 1)[1].split("/// The compiler", 1)[0]
+    text = CODES.read_text("utf-8")
+    body = re.split(r"\n  public |\n}", text.split("public enum MessageCode", 1)[1], maxsplit=1)[0]
     for line in body.splitlines():
         if match := re.match(r"  // (.*?)\.?$", line):
             groups.append((match[1], []))
@@ -113,14 +116,14 @@ def word_groups() -> list[tuple[str, list[str]]]:
 
 
 class Shapes:
-    """The schema's definitions as tables."""
+    """Renders the definitions of the schema as tables."""
 
     def __init__(self, schema: Schema) -> None:
         self.definitions: Schema = schema["$defs"]
         self.operations: Schema = schema["x-operations"]
 
     def used_by(self, name: str) -> list[str]:
-        """The functions that take or give it."""
+        """The operations whose request or reply is `name`."""
         reference = {"$ref": f"#/$defs/{name}"}
         return [
             operation
@@ -129,11 +132,11 @@ class Shapes:
         ]
 
     def is_own(self, name: str) -> bool:
-        """Whether it is described with its one function."""
+        """Whether `name` belongs to one operation and is described there."""
         return name.endswith(("Request", "Reply")) and len(self.used_by(name)) == 1
 
     def type(self, schema: Schema) -> str:
-        """What a value may be, in a table's cell."""
+        """The type of a value, for a table cell."""
         text = self.plain(schema)
         bounds = [schema[key] for key in ("minimum", "maximum") if key in schema]
         if bounds and "$ref" not in schema:
@@ -163,7 +166,7 @@ class Shapes:
         return str(kind)
 
     def rows(self, schema: Schema, path: str = "") -> list[str]:
-        """One row for each field, those of inner objects below it."""
+        """One row per field; the fields of a nested object follow it."""
         rows: list[str] = []
         required = schema.get("required", ())
         for name, field in schema.get("properties", {}).items():
@@ -178,7 +181,7 @@ class Shapes:
         return rows
 
     def table(self, schema: Schema) -> str:
-        """A definition: an object's fields, alternatives, or what kind of value it is."""
+        """A definition: the fields of an object, its alternatives, or a plain type."""
         if "oneOf" in schema:
             parts = []
             for one in schema["oneOf"]:
@@ -228,11 +231,11 @@ def page() -> str:
     parts += [function_section(*function, shapes) for function in header]
 
     parts.append(
-        "## Driver\n\n`holdfast_http.h`: the network for a host that has none of its own, over libcurl.\n"
+        "## Driver\n\n`holdfast_http.h`: sends the requests over libcurl, for a host without an HTTP client.\n"
     )
     parts += [function_section(*function, shapes) for function in functions(DRIVER)]
 
-    parts.append("## Configuration\n\nWhat `holdfast_open` takes.\n")
+    parts.append("## Configuration\n\nThe `config` argument of `holdfast_open`.\n")
     settings = [
         "Config",
         "Backend",
@@ -249,14 +252,15 @@ def page() -> str:
     parts += ["## Status and errors\n", "| status | | |", "|---|---|---|"]
     for name, number, about in constants("HOLDFAST_(?!KEY_|PROTECT_|H$)"):
         parts.append(f"| `{name}` | {number} | {about} |")
-    parts += ["", "| code | status | retryable | what it says, what to do |", "|---|---|---|---|"]
+    parts += ["", "| code | status | retryable | meaning and remedy |", "|---|---|---|---|"]
     for code, about in schema["x-errors"].items():
         parts.append(f"| `{code}` | {classes[code]} | {'yes' if code in again else ''} | {about} |")
     parts += ["", shapes.described("ErrorReply"), shapes.described("Error")]
 
     parts += [
         "## Key store\n",
-        "What a key store answers, and the protection that it is asked for: [platforms.md](platforms.md) maps them.\n",
+        "The results of a key store, and the protection levels that `save` receives.\n"
+        "[platforms.md](platforms.md) maps them to each platform.\n",
     ]
     parts += ["| | | |", "|---|---|---|"]
     parts += [
@@ -276,13 +280,13 @@ def page() -> str:
         if name not in done and not shapes.is_own(name):
             parts.append(shapes.described(name))
 
-    parts.append("## Words\n")
+    parts.append("## Messages\n")
     parts.append(
-        "Every `code` that comes with a `text`, and the text in English; Bokmål and Nynorsk have the same codes.\n"
+        "Every `code` that comes with a `text`, and its English text. Bokmål and Nynorsk have the same codes.\n"
         "The `message` of a decision is null for `active`, `unlocked`, `chosen` and `switched`.\n"
     )
-    raw, said = swift_words(WORDS), english()
-    for title, cases in word_groups():
+    raw, said = swift_cases(CODES), english()
+    for title, cases in code_groups():
         parts += [f"### {title}\n", "| code | text |", "|---|---|"]
         parts += [f"| `{raw[case]}` | {said[case]} |" for case in cases]
         parts.append("")
@@ -296,7 +300,7 @@ def main() -> int:
         return 0
     if PAGE.exists() and PAGE.read_text("utf-8") == text:
         return 0
-    print("docs/reference.md is not current: make docs", file=sys.stderr)
+    print("docs/reference.md is out of date: run make docs", file=sys.stderr)
     return 1
 
 

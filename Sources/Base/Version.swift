@@ -1,4 +1,4 @@
-/// The library's version, the only place where it is written.
+/// The library's version. The Makefile reads it from here; the Python package repeats it.
 public enum Version {
-  public static var text: StaticString { "0.1.0" }
+  public static var text: StaticString { "0.2.0" }
 }

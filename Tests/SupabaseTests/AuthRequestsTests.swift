@@ -7,7 +7,7 @@ import Testing
 @Suite struct AuthRequestsTests {
   private let headers =
     #""headers":{"apikey":"sb_publishable_k","Accept":"application/json","#
-    + #""X-Client-Info":"holdfast/0.1.0","X-Supabase-Api-Version":"2024-01-01""#
+    + #""X-Client-Info":"holdfast/0.2.0","X-Supabase-Api-Version":"2024-01-01""#
   private let url = #""url":"https://x.supabase.co/auth/v1"#
 
   @Test("Refresh")

@@ -7,7 +7,7 @@ import Testing
 @Suite struct RestRequestsTests {
   private let headers =
     #""headers":{"apikey":"sb_publishable_k","Accept":"application/json","#
-    + #""X-Client-Info":"holdfast/0.1.0""#
+    + #""X-Client-Info":"holdfast/0.2.0""#
   private let bearer = #""Authorization":"Bearer a.b.c""#
   private let url = #""url":"https://x.supabase.co/rest/v1"#
 
