@@ -15,7 +15,7 @@ def test_what_is_left_is_needed(items: list[int], needed: set[int]) -> None:
 
     if not fails(items):
         return
-    few = shrink(items, fails, most_tries=10_000)
+    few = shrink(items, fails, max_tries=10_000)
     assert fails(few)
     assert len(few) == len(needed)
 
@@ -34,5 +34,5 @@ def test_tries_are_bounded() -> None:
         tries.append(len(some))
         return False
 
-    shrink(list(range(1000)), fails, most_tries=10)
+    shrink(list(range(1000)), fails, max_tries=10)
     assert len(tries) == 10

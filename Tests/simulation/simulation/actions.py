@@ -20,9 +20,9 @@ from memory_supabase.database import SERVICE
 from memory_supabase.schema import TABLES
 
 from .device import Device
+from .invariants import Violation
 from .ledger import HELD, TAKEN_BACK, Entry
 from .process import Process
-from .watch import Violation
 from .world import PASSWORD, ROLES, URL, World
 
 Json = dict[str, Any]

@@ -14,7 +14,7 @@ from holdfast.keystore import KEY_INVALIDATED, KEY_NOT_FOUND
 from support.keychain import KeyChain
 from support.phone import METHODS, POLICY, ROUTES
 
-from . import peek
+from . import observer
 from .process import Process
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ class Device:
         self.online = True
         self.alive: list[Process] = []
         self.killed: list[Process] = []
-        self.stored = peek.Stored()
-        self._observer = peek.Observer(self.folder)
+        self.stored = observer.Stored()
+        self._observer = observer.Observer(self.folder)
         #: The tag under which a user's items lie here -> the user, as learned from the session row.
         self.users: dict[bytes, str] = {}
         #: The session that is stored, and those that were: only a revoke may speak for these.
@@ -160,7 +160,7 @@ class Device:
         entries = json.loads(self.keychain.path.read_text(encoding="ascii")).values()
         return [bytes.fromhex(entry["key"]) for entry in entries if entry["key"]]
 
-    def look(self) -> peek.Stored:
+    def look(self) -> observer.Stored:
         """The files as they are now."""
         self.stored = self._observer.look(self.device_key, self.stored)
         return self.stored

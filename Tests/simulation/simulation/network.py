@@ -185,7 +185,7 @@ def _as_of_old(answer: Answer, value: Any) -> Answer:  # noqa: ANN401 - JSON
 
 
 @dataclass
-class Flight:
+class InFlightRequest:
     """A request on its way."""
 
     number: int

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from holdfast import Holdfast, HoldfastError
 from holdfast.handle import encode
 
-from .network import Answer, Flight
+from .network import Answer, InFlightRequest
 
 if TYPE_CHECKING:
     from .device import Device
@@ -28,7 +28,7 @@ class Process(Holdfast):
         self.device = device
         self.world = device.world
         self.pid = self.world.machine.new_process()
-        self.flights: list[Flight] = []
+        self.in_flight: list[InFlightRequest] = []
         self.shown: Json | None = None
         #: A `wait` was shown: since when, and how long it may last, by the monotonic clock.
         self.waiting: tuple[int, int] | None = None
@@ -52,7 +52,7 @@ class Process(Holdfast):
             return cls(device)
         except HoldfastError as error:
             device.world.trace.note(f"{device.name} open: {error.code}")
-            device.world.watch.refused(None, "open", error)
+            device.world.invariants.refused(None, "open", error)
             return None
 
     def __str__(self) -> str:
@@ -68,21 +68,21 @@ class Process(Holdfast):
     def _call(self, name: str, request: Mapping[str, Any] | None) -> object:
         if name not in SILENT:
             self._set_clock()
-        sent = None if request is None else encode(request)
-        watch = self.world.watch
-        watch.before(self, name, dict(request or {}))
+        encoded = None if request is None else encode(request)
+        invariants = self.world.invariants
+        invariants.before(self, name, dict(request or {}))
         with self._inside():
-            status, reply = self.library.call(name, self._handle, sent)
+            status, reply = self.library.call(name, self._handle, encoded)
         if name not in SILENT:
             self.world.calls += 1
             text = (reply or b"").decode()
-            self.world.trace.note(f"{self} {name} {(sent or b'').decode()} -> {status} {text}")
+            self.world.trace.note(f"{self} {name} {(encoded or b'').decode()} -> {status} {text}")
         try:
             value = self._decode(name, status, reply)
         except HoldfastError as error:
-            watch.refused(self, name, error, dict(request or {}))
+            invariants.refused(self, name, error, dict(request or {}))
             raise
-        watch.answered(self, name, dict(request or {}), value)
+        invariants.answered(self, name, dict(request or {}), value)
         return value
 
     def _set_clock(self) -> None:
@@ -125,14 +125,14 @@ class Process(Holdfast):
         for event in polled["events"]:
             self.ack = max(self.ack or 0, event["seq"])
         for request in polled["requests"]:
-            self.flights.append(Flight(request["id"], request, self.world.now_ms))
-        self.world.watch.polled(self, polled)
+            self.in_flight.append(InFlightRequest(request["id"], request, self.world.now_ms))
+        self.world.invariants.polled(self, polled)
 
-    def hand_over(self, flight: Flight, answer: Answer) -> None:
+    def hand_over(self, sent: InFlightRequest, answer: Answer) -> None:
         """The answer to a request has come."""
-        flight.answered += 1
-        self.world.watch.handed(self, flight.request, answer)
-        self.ask("complete", {"id": flight.number, **answer})
+        sent.answered += 1
+        self.world.invariants.handed(self, sent.request, answer)
+        self.ask("complete", {"id": sent.number, **answer})
 
     # The end --------------------------------------------------------------------------------------
 

@@ -14,9 +14,9 @@ from holdfast import Holdfast, Library
 
 from . import actions
 from .actions import Action
-from .finish import finish
+from .end_state import check_end_state
+from .invariants import Violation
 from .trace import Trace
-from .watch import Violation
 from .world import URL, World
 
 #: Where the devices' files lie: memory, since nothing here is about disks.
@@ -65,7 +65,7 @@ def play(
         world = World(seed, library, folder, trace)
         for step in steps:
             actions.perform(world, step)
-        finish(world)
+        check_end_state(world)
         world.close()
     except Violation as violation:
         rule, detail = violation.rule, str(violation)

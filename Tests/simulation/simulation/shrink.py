@@ -12,7 +12,7 @@ Item = TypeVar("Item")
 
 
 def shrink(
-    items: Sequence[Item], fails: Callable[[list[Item]], bool], most_tries: int = 400
+    items: Sequence[Item], fails: Callable[[list[Item]], bool], max_tries: int = 400
 ) -> list[Item]:
     """A list of which no single item can be left out (unless the tries are used up)."""
     kept = list(items)
@@ -25,7 +25,7 @@ def shrink(
             if fails(without):
                 kept, parts = without, max(parts - 1, 2)
                 break
-            if tries >= most_tries:
+            if tries >= max_tries:
                 return kept
         else:
             if size == 1:

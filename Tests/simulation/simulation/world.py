@@ -17,12 +17,12 @@ from memory_supabase import MemoryServer
 
 from . import network
 from .device import Device
+from .invariants import InvariantChecker, Violation, bearer_of, claims_of
 from .ledger import Ledger
 from .machine import Machine
-from .network import Answer, Flight
+from .network import Answer, InFlightRequest
 from .process import Process
 from .trace import Trace
-from .watch import Violation, Watch, bearer_of, claims_of
 
 Json = dict[str, Any]
 
@@ -36,7 +36,7 @@ DEVICES = 2
 ROLES = ("peer_mentor", "coordinator", "org_admin")
 #: An hour of a world takes fewer rounds than this, or something runs in circles. (While another
 #: process refreshes, one looks every second.)
-MOST_ROUNDS = 3000
+MAX_ROUNDS = 3000
 HOUR_MS = 3_600_000
 
 
@@ -66,7 +66,7 @@ class World:
         #: How often a membership or an organisation has changed.
         self.access_changes = 0
         self.ledger = Ledger()
-        self.watch = Watch(self)
+        self.invariants = InvariantChecker(self)
         chance = random.Random(f"world {seed}")
         self.server = MemoryServer(lambda: self.now_ms / 1000, random.Random(f"server {seed}"))
         control = self.server.control
@@ -132,7 +132,7 @@ class World:
         reply = self.server.handle(
             Request(request["method"], parts.path, parts.query, headers, body, URL)
         )
-        self.watch.row_check()
+        self.invariants.row_check()
         self.trace.note(f"server {request['method']} {parts.path} -> {reply.status}")
         return {
             "status": reply.status,
@@ -140,40 +140,40 @@ class World:
             "body": reply.body.decode(),
         }
 
-    def _plan(self, process: Process, flight: Flight, chance: random.Random) -> None:
+    def _plan(self, process: Process, sent: InFlightRequest, chance: random.Random) -> None:
         """Decide what becomes of a request."""
         device = process.device
         if not device.online:
-            flight.fate = network.Fate(None, 20, {"error": "offline"})
+            sent.fate = network.Fate(None, 20, {"error": "offline"})
         else:
-            flight.fate = network.fate(
-                chance, flight.request["purpose"], self.roughness, self.now_ms / 1000
+            sent.fate = network.fate(
+                chance, sent.request["purpose"], self.roughness, self.now_ms / 1000
             )
-        start = max(flight.since_ms, self.now_ms)
-        there, back = flight.fate.there, flight.fate.back
-        flight.reaches_ms = None if there is None else start + there
+        start = max(sent.since_ms, self.now_ms)
+        there, back = sent.fate.there, sent.fate.back
+        sent.reaches_ms = None if there is None else start + there
         if back is not None:
-            flight.returns_ms = start + (there or 0) + back
+            sent.returns_ms = start + (there or 0) + back
         elif chance.random() < 0.7:
             # The host's own time-out.
-            flight.returns_ms = start + flight.request["timeout_ms"]
-            flight.answer = {"error": "timeout"}
+            sent.returns_ms = start + sent.request["timeout_ms"]
+            sent.answer = {"error": "timeout"}
 
-    def _reach(self, flight: Flight) -> None:
-        flight.reached = True
-        assert flight.fate is not None
-        answer = network.harmed(self.serve(flight.request), flight.fate.harm)
-        if flight.answer is None:
-            flight.answer = flight.fate.instead or answer
+    def _reach(self, sent: InFlightRequest) -> None:
+        sent.reached = True
+        assert sent.fate is not None
+        answer = network.harmed(self.serve(sent.request), sent.fate.harm)
+        if sent.answer is None:
+            sent.answer = sent.fate.instead or answer
 
-    def _return(self, process: Process, flight: Flight) -> None:
-        assert flight.fate is not None
-        answer = flight.answer or flight.fate.instead or {"error": "timeout"}
-        process.hand_over(flight, answer)
-        if flight.fate.again is not None and flight.answered == 1:
-            flight.returns_ms = self.now_ms + flight.fate.again
+    def _return(self, process: Process, sent: InFlightRequest) -> None:
+        assert sent.fate is not None
+        answer = sent.answer or sent.fate.instead or {"error": "timeout"}
+        process.hand_over(sent, answer)
+        if sent.fate.again is not None and sent.answered == 1:
+            sent.returns_ms = self.now_ms + sent.fate.again
         else:
-            process.flights.remove(flight)
+            process.in_flight.remove(sent)
 
     # Time -----------------------------------------------------------------------------------------
 
@@ -185,7 +185,7 @@ class World:
     def run(self, duration_ms: int, chance: random.Random) -> None:
         """Hosts do what they must, by the descriptor and `wake_in_ms` alone, until time is up."""
         end = self.now_ms + duration_ms
-        most = MOST_ROUNDS * (1 + duration_ms // HOUR_MS)
+        most = MAX_ROUNDS * (1 + duration_ms // HOUR_MS)
         for _ in range(most):
             if self._work_now(chance):
                 continue
@@ -200,17 +200,17 @@ class World:
     def _work_now(self, chance: random.Random) -> bool:
         """One thing that is due at this moment; False when nothing is."""
         for process in self.processes():
-            for flight in process.flights:
-                if flight.fate is None:
-                    self._plan(process, flight, chance)
+            for sent in process.in_flight:
+                if sent.fate is None:
+                    self._plan(process, sent, chance)
         for process in [p for d in self.devices for p in (*d.alive, *d.killed)]:
-            for flight in process.flights:
-                if flight.reaches_ms is not None and not flight.reached:
-                    if self._is_past(flight.reaches_ms):
-                        self._reach(flight)
+            for sent in process.in_flight:
+                if sent.reaches_ms is not None and not sent.reached:
+                    if self._is_past(sent.reaches_ms):
+                        self._reach(sent)
                         return True
-                elif process.is_open and self._is_past(flight.returns_ms):
-                    self._return(process, flight)
+                elif process.is_open and self._is_past(sent.returns_ms):
+                    self._return(process, sent)
                     return True
         for process in self.processes():
             is_due = process.due is not None and process.due <= process.device.monotonic_ms
@@ -228,11 +228,11 @@ class World:
             if process.due is not None:
                 times.append(process.device.booted_ms + process.due)
         for process in [p for d in self.devices for p in (*d.alive, *d.killed)]:
-            for flight in process.flights:
-                if flight.reaches_ms is not None and not flight.reached:
-                    times.append(flight.reaches_ms)
-                elif process.is_open and flight.returns_ms is not None:
-                    times.append(flight.returns_ms)
+            for sent in process.in_flight:
+                if sent.reaches_ms is not None and not sent.reached:
+                    times.append(sent.reaches_ms)
+                elif process.is_open and sent.returns_ms is not None:
+                    times.append(sent.returns_ms)
         return min(times, default=None)
 
     # The end --------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
-"""A lie for every invariant: something is falsified, and the watch must notice it.
+"""Mutants: for every invariant at least one injected violation that the checker must report.
 
-What the library answers, what stands in its files, what the server stores or what the book says is
-made wrong, as a defect would make it. `python -m simulation.lies` says which seed found each lie.
+A mutant falsifies a reply, a file, a stored row or the ledger in the way a defect would.
+`python -m simulation.mutants` prints the seed that kills each one.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from memory_supabase.schema import TABLES
 from . import __main__ as program
 from . import actions
 from .device import Device
+from .invariants import ID, InvariantChecker, bearer_of, claims_of, is_terminal
 from .ledger import TAKEN_BACK
-from .peek import Observer, Stored
+from .observer import Observer, Stored
 from .process import Process
 from .run import play
-from .watch import ID, Watch, bearer_of, claims_of, is_terminal
 from .world import World
 
 Json = dict[str, Any]
-Lie = AbstractContextManager[object]
-#: A lie that so many worlds do not notice is not noticed.
-MOST_SEEDS = 80
+Mutant = AbstractContextManager[object]
+#: A mutant that survives this many seeds counts as not killed.
+MAX_SEEDS = 80
 NOBODY = "00000000-0000-4000-8000-000000000000"
 
-LIES: dict[str, list[Callable[[], Lie]]] = {}
+MUTANTS: dict[str, list[Callable[[], Mutant]]] = {}
 
 
-def _lie(rule: str) -> Callable[[Callable[[], Lie]], Callable[[], Lie]]:
-    def register(make: Callable[[], Lie]) -> Callable[[], Lie]:
-        LIES.setdefault(rule, []).append(make)
+def violates(rule: str) -> Callable[[Callable[[], Mutant]], Callable[[], Mutant]]:
+    def register(make: Callable[[], Mutant]) -> Callable[[], Mutant]:
+        MUTANTS.setdefault(rule, []).append(make)
         return make
 
     return register
@@ -51,12 +51,12 @@ def _lie(rule: str) -> Callable[[Callable[[], Lie]], Callable[[], Lie]]:
 # How it is done ----------------------------------------------------------------------------------
 
 
-def _reply(name: str, change: Callable[[Process, Json], object]) -> Lie:
+def _reply(name: str, change: Callable[[Process, Json], object]) -> Mutant:
     """Every reply to these calls is changed, before anybody has seen it."""
-    honest = Process._decode
+    original = Process._decode
 
     def decode(self: Process, called: str, status: int, reply: bytes | None) -> Json:
-        value = honest(self, called, status, reply)
+        value = original(self, called, status, reply)
         if called in name.split() and hasattr(self, "opened"):
             change(self, value)
         return value
@@ -64,7 +64,7 @@ def _reply(name: str, change: Callable[[Process, Json], object]) -> Lie:
     return mock.patch.object(Process, "_decode", decode)
 
 
-def _refusal(name: str, code: str, when: Callable[[Process], bool]) -> Lie:
+def _refusal(name: str, code: str, when: Callable[[Process], bool]) -> Mutant:
     """The call is made, and then said to have failed."""
 
     def refuse(process: Process, _: Json) -> None:
@@ -78,29 +78,29 @@ def _refusal(name: str, code: str, when: Callable[[Process], bool]) -> Lie:
     return _reply(name, refuse)
 
 
-def _decision(change: Callable[[Process, Json], object]) -> Lie:
+def _decision(change: Callable[[Process, Json], object]) -> Mutant:
     """Every decision that an event tells is changed."""
 
-    def told(process: Process, reply: Json) -> None:
+    def change_decisions(process: Process, reply: Json) -> None:
         for event in reply["events"]:
             if event["type"] == "decision":
                 change(process, event["decision"])
 
-    return _reply("poll", told)
+    return _reply("poll", change_decisions)
 
 
-def _request(change: Callable[[Process, Json], object], purpose: str = "") -> Lie:
+def _request(change: Callable[[Process, Json], object], purpose: str = "") -> Mutant:
     """Every request of this purpose is changed."""
 
-    def sent(process: Process, reply: Json) -> None:
+    def change_requests(process: Process, reply: Json) -> None:
         for request in reply["requests"]:
             if request["purpose"] == purpose or not purpose:
                 change(process, request)
 
-    return _reply("poll", sent)
+    return _reply("poll", change_requests)
 
 
-def _again(when: Callable[[Process, Json], bool], **changes: str) -> Lie:
+def _again(when: Callable[[Process, Json], bool], **changes: str) -> Mutant:
     """Requests that there were come once more, when it is wrong to make them."""
     seen: dict[str, Json] = {}
 
@@ -115,7 +115,7 @@ def _again(when: Callable[[Process, Json], bool], **changes: str) -> Lie:
     return _reply("poll", poll)
 
 
-def _files(statement: str, every: int = 7, name: str = "queue_get poll") -> Lie:
+def _files(statement: str, every: int = 7, name: str = "queue_get poll") -> Mutant:
     """The device's file is changed behind the library's back."""
     count = 0
 
@@ -130,36 +130,36 @@ def _files(statement: str, every: int = 7, name: str = "queue_get poll") -> Lie:
     return _reply(name, change)
 
 
-def _before(place: type, name: str, first: Callable[..., object]) -> Lie:
+def _before(place: type, name: str, first: Callable[..., object]) -> Mutant:
     """Something happens just before a method is called."""
-    honest = getattr(place, name)
+    original = getattr(place, name)
 
     def both(self: object, *arguments: object, **named: object) -> object:
         first(self, *arguments)
-        return honest(self, *arguments, **named)
+        return original(self, *arguments, **named)
 
     return mock.patch.object(place, name, both)
 
 
-def _stored(change: Callable[[World, Json], object]) -> Lie:
+def _stored(change: Callable[[World, Json], object]) -> Mutant:
     """The newest row at the server is changed as soon as it is there."""
 
-    def look(watch: Watch) -> None:
-        for row in list(watch.world.server.database.stored.values())[watch._seen_rows :]:
-            change(watch.world, row)
+    def look(checker: InvariantChecker) -> None:
+        for row in list(checker.world.server.database.stored.values())[checker.seen_rows :]:
+            change(checker.world, row)
 
-    return _before(Watch, "row_check", look)
+    return _before(InvariantChecker, "row_check", look)
 
 
 def _is_healthy(process: Process) -> bool:
     return process.world.healed
 
 
-def _terminal(change: Callable[[Process], object]) -> Lie:
+def _terminal(change: Callable[[Process], object]) -> Mutant:
     """Something is so when an answer comes that ends a session."""
 
-    def hand(process: Process, flight: Any, answer: Json) -> None:  # noqa: ANN401
-        if is_terminal(flight.request, answer) and process.device.session is not None:
+    def hand(process: Process, sent: Any, answer: Json) -> None:  # noqa: ANN401
+        if is_terminal(sent.request, answer) and process.device.session is not None:
             change(process)
 
     return _before(Process, "hand_over", hand)
@@ -168,23 +168,25 @@ def _terminal(change: Callable[[Process], object]) -> Lie:
 # The session -------------------------------------------------------------------------------------
 
 
-@_lie("no home while locked")
-def _home_at_once() -> Lie:
+@violates("no home while locked")
+def _home_at_once() -> Mutant:
     def home(_: Process, reply: Json) -> None:
         reply.update(screen="home", org={"id": NOBODY})
 
     return _reply("session_lock", home)
 
 
-@_lie("no home while locked")
-def _home_after_a_lock() -> Lie:
+@violates("no home while locked")
+def _home_after_a_lock() -> Mutant:
     return _before(
-        Watch, "answered", lambda watch, p, *_: setattr(p.device, "locked_by_user", True)
+        InvariantChecker,
+        "answered",
+        lambda checker, p, *_: setattr(p.device, "locked_by_user", True),
     )
 
 
-@_lie("home is in an organisation of the user's")
-def _home_elsewhere() -> Lie:
+@violates("home is in an organisation of the user's")
+def _home_elsewhere() -> Mutant:
     def elsewhere(_: Process, decision: Json) -> None:
         if decision["org"]:
             decision["org"]["id"] = NOBODY
@@ -192,14 +194,14 @@ def _home_elsewhere() -> Lie:
     return _decision(elsewhere)
 
 
-@_lie("nothing is shown while locked")
+@violates("nothing is shown while locked")
 @contextmanager
 def _data_while_locked() -> Iterator[None]:
-    honest = Process._decode
+    original = Process._decode
 
     def decode(self: Process, name: str, status: int, reply: bytes | None) -> Json:
         try:
-            return honest(self, name, status, reply)
+            return original(self, name, status, reply)
         except HoldfastError as error:
             if name == "org_list" and error.code in {"session.locked", "session.none"}:
                 return {"orgs": []}
@@ -209,8 +211,8 @@ def _data_while_locked() -> Iterator[None]:
         yield
 
 
-@_lie("nothing is shown while locked")
-def _contact_while_locked() -> Lie:
+@violates("nothing is shown while locked")
+def _contact_while_locked() -> Mutant:
     def poll(process: Process, reply: Json) -> None:
         if not process.device.stored.usable:
             reply["events"].append({"type": "contact", "seq": 0})
@@ -218,33 +220,33 @@ def _contact_while_locked() -> Lie:
     return _reply("poll", poll)
 
 
-@_lie("only the biometric key unlocks")
-def _unlocked_without_the_key() -> Lie:
+@violates("only the biometric key unlocks")
+def _unlocked_without_the_key() -> Mutant:
     return _before(
-        Watch, "answered",
-        lambda watch, p, *_: setattr(
-            watch, "_biometric_loads", p.device.keychain.calls["load", "biometric"]
+        InvariantChecker, "answered",
+        lambda checker, p, *_: setattr(
+            checker, "biometric_loads", p.device.keychain.calls["load", "biometric"]
         ),
     )  # fmt: skip
 
 
-@_lie("the background time-out locks")
-def _away_for_longer() -> Lie:
-    def longer(watch: Watch, process: Process, name: str, *_: object) -> None:
+@violates("the background time-out locks")
+def _away_for_longer() -> Mutant:
+    def longer(checker: InvariantChecker, process: Process, name: str, *_: object) -> None:
         if name == "session_foreground" and process.device.away is not None:
             since, boot = process.device.away
             process.device.away = (since - 400_000, boot)
 
-    return _before(Watch, "answered", longer)
+    return _before(InvariantChecker, "answered", longer)
 
 
-@_lie("a session is of its user")
+@violates("a session is of its user")
 @contextmanager
 def _of_another() -> Iterator[None]:
-    honest = Observer.look
+    original = Observer.look
 
     def look(self: Observer, key: Any, before: Stored) -> Stored:  # noqa: ANN401
-        after = honest(self, key, before)
+        after = original(self, key, before)
         if after.tokens is None:
             return after
         return dataclasses.replace(after, tokens=dataclasses.replace(after.tokens, user=NOBODY))
@@ -253,8 +255,8 @@ def _of_another() -> Iterator[None]:
         yield
 
 
-@_lie("no sign-out without a terminal answer")
-def _cleared() -> Lie:
+@violates("no sign-out without a terminal answer")
+def _cleared() -> Mutant:
     return _files(
         "UPDATE session SET owner = NULL, wrap_device = NULL, wrap_biometric = NULL, "
         "tokens = NULL, generation = generation + 1",
@@ -262,26 +264,26 @@ def _cleared() -> Lie:
     )
 
 
-@_lie("no sign-out without a terminal answer")
-def _told_of_an_end() -> Lie:
+@violates("no sign-out without a terminal answer")
+def _told_of_an_end() -> Mutant:
     def poll(_: Process, reply: Json) -> None:
         reply["events"].append({"type": "session_ended", "seq": 0})
 
     return _reply("poll", poll)
 
 
-@_lie("no sign-out without a terminal answer")
-def _shown_as_ended() -> Lie:
+@violates("no sign-out without a terminal answer")
+def _shown_as_ended() -> Mutant:
     return _decision(lambda _, decision: decision.update(screen="sign_in", reason="session_ended"))
 
 
-@_lie("a late answer ends no other session")
-def _ended_by_another() -> Lie:
+@violates("a late answer ends no other session")
+def _ended_by_another() -> Mutant:
     return _terminal(lambda process: setattr(process.device, "session", NOBODY))
 
 
-@_lie("an older token's refusal ends nothing")
-def _ended_by_an_older_token() -> Lie:
+@violates("an older token's refusal ends nothing")
+def _ended_by_an_older_token() -> Mutant:
     def older(process: Process) -> None:
         stored = process.device.stored
         if stored.tokens is not None:
@@ -291,36 +293,36 @@ def _ended_by_an_older_token() -> Lie:
     return _terminal(older)
 
 
-@_lie("the end of a session is remembered")
+@violates("the end of a session is remembered")
 @contextmanager
 def _forgotten() -> Iterator[None]:
-    honest = Observer.look
+    original = Observer.look
 
     def look(self: Observer, key: Any, before: Stored) -> Stored:  # noqa: ANN401
-        return dataclasses.replace(honest(self, key, before), ended=None)
+        return dataclasses.replace(original(self, key, before), ended=None)
 
     with mock.patch.object(Observer, "look", look):
         yield
 
 
-@_lie("no file is set aside without a cause")
-def _set_aside() -> Lie:
+@violates("no file is set aside without a cause")
+def _set_aside() -> Mutant:
     return _reply(
         "queue_add",
         lambda process, _: (process.device.folder / "holdfast.db.keyless-1").write_bytes(b""),
     )
 
 
-@_lie("no unexpected error")
-def _defect() -> Lie:
+@violates("no unexpected error")
+def _defect() -> Mutant:
     return _refusal("queue_list", "internal.defect", lambda _: True)
 
 
 # The loop ----------------------------------------------------------------------------------------
 
 
-@_lie("every wait is resolved")
-def _never_told() -> Lie:
+@violates("every wait is resolved")
+def _never_told() -> Mutant:
     return _reply(
         "poll",
         lambda _, reply: reply.update(
@@ -329,23 +331,23 @@ def _never_told() -> Lie:
     )
 
 
-@_lie("wake_in_ms is not in the past")
-def _in_the_past() -> Lie:
+@violates("wake_in_ms is not in the past")
+def _in_the_past() -> Mutant:
     return _reply("poll", lambda _, reply: reply.update(wake_in_ms=-1))
 
 
-@_lie("wake_in_ms is not in the past")
-def _always_now() -> Lie:
+@violates("wake_in_ms is not in the past")
+def _always_now() -> Mutant:
     return _reply("poll", lambda _, reply: reply.update(wake_in_ms=0))
 
 
-@_lie("no busy loop")
-def _always_soon() -> Lie:
+@violates("no busy loop")
+def _always_soon() -> Mutant:
     return _reply("poll", lambda _, reply: reply.update(wake_in_ms=1))
 
 
-@_lie("no refresh storm")
-def _storm() -> Lie:
+@violates("no refresh storm")
+def _storm() -> Mutant:
     def poll(_: Process, reply: Json) -> None:
         for request in list(reply["requests"]):
             if request["purpose"] == "refresh":
@@ -354,13 +356,13 @@ def _storm() -> Lie:
     return _reply("poll", poll)
 
 
-@_lie("one process at a time")
-def _both_at_once() -> Lie:
+@violates("one process at a time")
+def _both_at_once() -> Mutant:
     def poll(process: Process, reply: Json) -> None:
         for other in process.device.alive:
-            for flight in other.flights:
-                if flight.request["purpose"] == "refresh" and other is not process:
-                    reply["requests"].append(flight.request)
+            for sent in other.in_flight:
+                if sent.request["purpose"] == "refresh" and other is not process:
+                    reply["requests"].append(sent.request)
 
     return _reply("poll", poll)
 
@@ -368,18 +370,18 @@ def _both_at_once() -> Lie:
 # Whose requests ----------------------------------------------------------------------------------
 
 
-@_lie("only what was left is revoked")
-def _revoked() -> Lie:
+@violates("only what was left is revoked")
+def _revoked() -> Mutant:
     return _request(lambda _, request: request.update(purpose="revoke"), "guard")
 
 
-@_lie("nothing is asked for while locked")
-def _asked_while_locked() -> Lie:
+@violates("nothing is asked for while locked")
+def _asked_while_locked() -> Mutant:
     return _again(lambda process, _: not process.device.stored.usable, purpose="guard")
 
 
-@_lie("no request with another session's token")
-def _another_session() -> Lie:
+@violates("no request with another session's token")
+def _another_session() -> Mutant:
     def is_former(process: Process, request: Json) -> bool:
         session = process.world.session_of(request)
         return process.device.stored.usable and session in process.device.former
@@ -387,8 +389,8 @@ def _another_session() -> Lie:
     return _again(is_former, purpose="guard")
 
 
-@_lie("no request with the wrong user's token")
-def _another_user() -> Lie:
+@violates("no request with the wrong user's token")
+def _another_user() -> Mutant:
     def another(_: Process, request: Json) -> None:
         request["url"] = re.sub(
             "user_id=eq[.][0-9a-f-]{36}", f"user_id=eq.{NOBODY}", request["url"]
@@ -397,8 +399,8 @@ def _another_user() -> Lie:
     return _request(another, "guard")
 
 
-@_lie("no request with the wrong user's token")
-def _another_owner() -> Lie:
+@violates("no request with the wrong user's token")
+def _another_owner() -> Mutant:
     def another(process: Process, request: Json) -> None:
         if request["body"]:
             bearer = bearer_of(request)
@@ -408,8 +410,8 @@ def _another_owner() -> Lie:
     return _request(another, "upload")
 
 
-@_lie("a row is in its organisation")
-def _another_organisation() -> Lie:
+@violates("a row is in its organisation")
+def _another_organisation() -> Mutant:
     def another(process: Process, request: Json) -> None:
         for org in process.world.orgs:
             request["body"] = request["body"] and request["body"].replace(org, NOBODY)
@@ -417,8 +419,8 @@ def _another_organisation() -> Lie:
     return _request(another, "upload")
 
 
-@_lie("a batch is sorted by id")
-def _unsorted() -> Lie:
+@violates("a batch is sorted by id")
+def _unsorted() -> Mutant:
     def backwards(_: Process, request: Json) -> None:
         body = json.loads(request["body"] or "[]")
         (body["items"] if isinstance(body, dict) else body).reverse()
@@ -427,8 +429,8 @@ def _unsorted() -> Lie:
     return _request(backwards, "upload")
 
 
-@_lie("what was taken back is not sent")
-def _taken_back() -> Lie:
+@violates("what was taken back is not sent")
+def _taken_back() -> Mutant:
     def is_taken_back(process: Process, request: Json) -> bool:
         device, ledger = process.device, process.world.ledger
         if not device.stored.usable or process.world.session_of(request) != device.session:
@@ -443,56 +445,56 @@ def _taken_back() -> Lie:
 # The queue ---------------------------------------------------------------------------------------
 
 
-@_lie("nothing acknowledged is lost")
-def _dropped() -> Lie:
+@violates("nothing acknowledged is lost")
+def _dropped() -> Mutant:
     return _files("DELETE FROM queue WHERE seq = (SELECT max(seq) FROM queue)")
 
 
-@_lie("nothing acknowledged is lost")
-def _gone_at_the_end() -> Lie:
+@violates("nothing acknowledged is lost")
+def _gone_at_the_end() -> Mutant:
     def lose(process: Process, reply: Json) -> None:
         reply["item"] = None
 
     return _reply("queue_get", lose)
 
 
-@_lie("nothing acknowledged is lost")
-def _unstored() -> Lie:
+@violates("nothing acknowledged is lost")
+def _unstored() -> Mutant:
     def empty(*_: object) -> dict[str, Any]:
         return {}
 
     return mock.patch.object(World, "stored_ids", empty)
 
 
-@_lie("nothing unknown is queued")
-def _somebody_elses() -> Lie:
+@violates("nothing unknown is queued")
+def _somebody_elses() -> Mutant:
     return _files("UPDATE queue SET owner = x'00112233'", every=20)
 
 
-@_lie("nothing is counted twice")
-def _counted_twice() -> Lie:
+@violates("nothing is counted twice")
+def _counted_twice() -> Mutant:
     return _reply("summary_get", lambda _, reply: reply["queued"].update(activities=5000))
 
 
-@_lie("nothing is counted twice or not at all")
-def _not_counted() -> Lie:
+@violates("nothing is counted twice or not at all")
+def _not_counted() -> Mutant:
     def fewer(_: Process, reply: Json) -> None:
         reply["sent"]["minutes"] -= 1
 
     return _reply("summary_get", fewer)
 
 
-@_lie("an item is parked for a true reason")
-def _untrue() -> Lie:
+@violates("an item is parked for a true reason")
+def _untrue() -> Mutant:
     return _parked_for("conflict")
 
 
-@_lie("what a healthy server takes is not parked")
-def _parked_for_nothing() -> Lie:
+@violates("what a healthy server takes is not parked")
+def _parked_for_nothing() -> Mutant:
     return _parked_for("too_long")
 
 
-def _parked_for(code: str) -> Lie:
+def _parked_for(code: str) -> Mutant:
     def blame(_: Process, reply: Json) -> None:
         for item in reply["items"]:
             if item["state"] == "parked":
@@ -501,8 +503,8 @@ def _parked_for(code: str) -> Lie:
     return _reply("queue_list", blame)
 
 
-@_lie("an item is as the user wrote it")
-def _another_text() -> Lie:
+@violates("an item is as the user wrote it")
+def _another_text() -> Mutant:
     def more(_: Process, reply: Json) -> None:
         for item in reply["items"]:
             item["payload"]["minutes"] = 7
@@ -510,68 +512,68 @@ def _another_text() -> Lie:
     return _reply("queue_list", more)
 
 
-@_lie("an edit is not lost")
+@violates("an edit is not lost")
 @contextmanager
 def _edited_in_vain() -> Iterator[None]:
-    honest = Process.ask
+    original = Process.ask
 
     def ask(self: Process, name: str, request: Json | None = None) -> Json | None:
         if name == "queue_edit":
             return {"id": (request or {})["id"], "state": "pending"}
-        return honest(self, name, request)
+        return original(self, name, request)
 
     with mock.patch.object(Process, "ask", ask):
         yield
 
 
-@_lie("the queue can be listed")
-def _unlisted() -> Lie:
+@violates("the queue can be listed")
+def _unlisted() -> Mutant:
     return _refusal("queue_list", "keystore.failed", _is_healthy)
 
 
 # The server --------------------------------------------------------------------------------------
 
 
-@_lie("rows stay")
-def _vanished() -> Lie:
-    def vanish(watch: Watch) -> None:
-        stored = watch.world.server.database.stored
+@violates("rows stay")
+def _vanished() -> Mutant:
+    def vanish(checker: InvariantChecker) -> None:
+        stored = checker.world.server.database.stored
         if len(stored) > 2:
             del stored[next(iter(stored))]
 
-    return _before(Watch, "row_check", vanish)
+    return _before(InvariantChecker, "row_check", vanish)
 
 
-@_lie("only what was acknowledged is stored")
-def _stranger() -> Lie:
-    def insert(watch: Watch) -> None:
-        database = watch.world.server.database
+@violates("only what was acknowledged is stored")
+def _stranger() -> Mutant:
+    def insert(checker: InvariantChecker) -> None:
+        database = checker.world.server.database
         if len(database.stored) == 2:
             row = next(iter(database.stored.values()))
             values = {**row, "id": NOBODY, "note": "a stranger's", "follows": None}
             database.insert(TABLES["activities"], values, SERVICE, None)
 
-    return _before(Watch, "row_check", insert)
+    return _before(InvariantChecker, "row_check", insert)
 
 
-@_lie("a row is in its organisation")
-def _moved() -> Lie:
+@violates("a row is in its organisation")
+def _moved() -> Mutant:
     return _stored(lambda _, row: row.update(org_id=NOBODY))
 
 
-@_lie("a row is as the user wrote it")
-def _changed() -> Lie:
+@violates("a row is as the user wrote it")
+def _changed() -> Mutant:
     return _stored(lambda _, row: row.update(minutes=row["minutes"] + 1))
 
 
-@_lie("no item is stored twice")
+@violates("no item is stored twice")
 @contextmanager
 def _same_again() -> Iterator[None]:
-    honest = actions._payload
+    original = actions._payload
 
     def payload(*arguments: Any) -> Json:  # noqa: ANN401
         return {
-            **honest(*arguments),
+            **original(*arguments),
             **({"note": "the same"} if arguments[3] == "activity" else {}),
         }
 
@@ -582,12 +584,12 @@ def _same_again() -> Iterator[None]:
 # What is cached ----------------------------------------------------------------------------------
 
 
-def _found(change: Callable[[Process, list[Json]], object]) -> Lie:
+def _found(change: Callable[[Process, list[Json]], object]) -> Mutant:
     return _reply("contact_search", lambda process, reply: change(process, reply["contacts"]))
 
 
-@_lie("contacts are of one's own organisations")
-def _foreign() -> Lie:
+@violates("contacts are of one's own organisations")
+def _foreign() -> Mutant:
     def add(process: Process, contacts: list[Json]) -> None:
         tokens = process.device.stored.tokens
         own = process.world.orgs_of(tokens.user) if tokens else []
@@ -597,58 +599,58 @@ def _foreign() -> Lie:
     return _found(add)
 
 
-@_lie("withheld columns are not cached")
-def _withheld() -> Lie:
+@violates("withheld columns are not cached")
+def _withheld() -> Mutant:
     return _found(lambda _, contacts: [contact.update(phone="1") for contact in contacts])
 
 
-@_lie("the cache follows the server")
-def _missing() -> Lie:
+@violates("the cache follows the server")
+def _missing() -> Mutant:
     return _found(lambda _, contacts: contacts.clear())
 
 
-@_lie("the cache follows the server")
-def _outdated() -> Lie:
+@violates("the cache follows the server")
+def _outdated() -> Mutant:
     return _found(lambda _, contacts: [contact.update(name="Another") for contact in contacts])
 
 
-@_lie("the cache follows the server")
-def _kept() -> Lie:
+@violates("the cache follows the server")
+def _kept() -> Mutant:
     return _found(lambda _, contacts: contacts.append({"id": NOBODY}))
 
 
-@_lie("the cache follows the server")
-def _too_many() -> Lie:
+@violates("the cache follows the server")
+def _too_many() -> Mutant:
     return _reply("contact_search", lambda _, reply: reply.update(total=201))
 
 
-@_lie("the summary follows the server")
-def _no_summary() -> Lie:
+@violates("the summary follows the server")
+def _no_summary() -> Mutant:
     return _reply("summary_get", lambda _, reply: reply.update(summary=None))
 
 
 # The end -----------------------------------------------------------------------------------------
 
 
-@_lie("a healthy device opens its files")
+@violates("a healthy device opens its files")
 @contextmanager
 def _does_not_open() -> Iterator[None]:
-    honest = Device.start
+    original = Device.start
 
     def start(self: Device) -> Process | None:
-        return None if self.world.healed else honest(self)
+        return None if self.world.healed else original(self)
 
     with mock.patch.object(Device, "start", start):
         yield
 
 
-@_lie("a healthy user signs in")
-def _kept_out() -> Lie:
+@violates("a healthy user signs in")
+def _kept_out() -> Mutant:
     return _refusal("session_start", "keystore.failed", _is_healthy)
 
 
-@_lie("a healthy member has an organisation")
-def _no_organisation() -> Lie:
+@violates("a healthy member has an organisation")
+def _no_organisation() -> Mutant:
     def revoke(process: Process, decision: Json) -> None:
         for org in decision["orgs"]:
             org["status"] = "revoked"
@@ -656,8 +658,8 @@ def _no_organisation() -> Lie:
     return _decision(revoke)
 
 
-@_lie("a healthy user comes home")
-def _sent_away() -> Lie:
+@violates("a healthy user comes home")
+def _sent_away() -> Mutant:
     def away(process: Process, decision: Json) -> None:
         if process.world.healed:
             decision.update(screen="sign_in")
@@ -665,8 +667,8 @@ def _sent_away() -> Lie:
     return _decision(away)
 
 
-@_lie("a healthy user stays")
-def _sent_away_later() -> Lie:
+@violates("a healthy user stays")
+def _sent_away_later() -> Mutant:
     def away(world: World, duration_ms: int) -> None:
         for process in world.processes():
             if world.healed and process.shown is not None:
@@ -675,30 +677,30 @@ def _sent_away_later() -> Lie:
     return _before(World, "sleep", away)
 
 
-@_lie("everything drains")
+@violates("everything drains")
 @contextmanager
 def _out_of_order() -> Iterator[None]:
-    honest = World.serve
+    original = World.serve
 
     def serve(self: World, request: Json, online: bool = True) -> Json:
         if request.get("purpose") == "upload":
             return {"status": 503, "headers": {}, "body": ""}
-        return honest(self, request, online)
+        return original(self, request, online)
 
     with mock.patch.object(World, "serve", serve):
         yield
 
 
-@_lie("no secret is in the files")
-def _written_down() -> Lie:
+@violates("no secret is in the files")
+def _written_down() -> Mutant:
     def write(process: Process, _: Json) -> None:
-        secrets = json.dumps([*process.world.orgs, *process.world.watch.secrets])
+        secrets = json.dumps([*process.world.orgs, *process.world.invariants.secrets])
         (process.device.folder / "log.txt").write_text(secrets)
 
     return _reply("session_resume", write)
 
 
-@_lie("nothing is left behind")
+@violates("nothing is left behind")
 @contextmanager
 def _left_open() -> Iterator[None]:
     kept: list[Process] = []
@@ -712,12 +714,12 @@ def _left_open() -> Iterator[None]:
         process.give_back()
 
 
-# Telling them -------------------------------------------------------------------------------------
+# Running them -------------------------------------------------------------------------------------
 
 
-def find(make: Callable[[], Lie], rule: str, library: Library) -> int | None:
-    """The first seed that notices the lie; None: no seed does."""
-    for seed in range(MOST_SEEDS):
+def find(make: Callable[[], Mutant], rule: str, library: Library) -> int | None:
+    """The first seed that reports this violation; None when no seed does."""
+    for seed in range(MAX_SEEDS):
         with make():
             noticed = play(seed, library).rule
         if noticed == rule:
@@ -726,12 +728,12 @@ def find(make: Callable[[], Lie], rule: str, library: Library) -> int | None:
 
 
 def main() -> int:
-    """Tell every lie, or those against the rules that are given: a line of JSON for each."""
+    """Run the mutants of the given rules, or all; print a line of JSON for each."""
     library = Library(program.ROOT / "build" / "lib" / "libholdfast.so")
-    wanted = sys.argv[1:] or list(LIES)
+    wanted = sys.argv[1:] or list(MUTANTS)
     for rule in wanted:
-        for make in LIES[rule]:
-            line = {"rule": rule, "lie": make.__name__, "seed": find(make, rule, library)}
+        for make in MUTANTS[rule]:
+            line = {"rule": rule, "mutant": make.__name__, "seed": find(make, rule, library)}
             print(json.dumps(line), flush=True)
     return 0
 

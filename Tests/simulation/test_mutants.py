@@ -1,4 +1,4 @@
-"""Every invariant can be broken: something is falsified for each, and the run notices it."""
+"""Mutation test of the invariants: each one reports every violation that is injected against it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 SOURCES = Path(__file__).parent / "simulation"
-#: The name of a rule where it is judged.
+#: The name of a rule where the code checks it.
 RULE = re.compile(r"""(?:Violation\(\s*|_bounded\([^"\n]*)"([^"]+)\"""")
 PARTS = 8
 
 
 def rules() -> list[str]:
-    """The names of all invariants, as they stand in the code."""
+    """The names of all invariants, read from the code."""
     texts = (path.read_text(encoding="utf-8") for path in sorted(SOURCES.glob("*.py")))
     return sorted({rule for text in texts for rule in RULE.findall(text)})
 
@@ -29,14 +29,14 @@ def test_the_rules_are_found() -> None:
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_every_invariant_notices_a_lie(environment: dict[str, str], part: int) -> None:
-    # Given lies against a share of the rules, each as a defect would tell it
+def test_every_invariant_kills_its_mutants(environment: dict[str, str], part: int) -> None:
+    # Given the mutants of a share of the rules, each one as a defect would look
     some = rules()[part::PARTS]
-    # When worlds are played with one of them at a time
-    command = [sys.executable, "-m", "simulation.lies", *some]
+    # When worlds run with one mutant at a time
+    command = [sys.executable, "-m", "simulation.mutants", *some]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    # Then each is noticed, by the rule that it is against
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    assert {one["rule"] for one in told} == set(some)
-    assert [one["lie"] for one in told if one["seed"] is None] == []
+    # Then the rule that each mutant violates reports it
+    results = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {one["rule"] for one in results} == set(some)
+    assert [one["mutant"] for one in results if one["seed"] is None] == []

@@ -12,9 +12,9 @@ from memory_supabase.schema import TABLES
 
 from .actions import BAD_MINUTES, HOUR, MINUTE
 from .device import Device
+from .invariants import Violation
 from .ledger import HELD, Entry
 from .process import Process
-from .watch import Violation
 from .world import PASSWORD, World
 
 Json = dict[str, Any]
@@ -26,7 +26,7 @@ LONG_PATIENCE_MS = 26 * HOUR
 ROUND_MS = 10 * MINUTE
 
 
-def finish(world: World) -> None:
+def check_end_state(world: World) -> None:
     """Heal the world, drain every device for every user, and compare both ends."""
     chance = random.Random(f"finish {world.seed}")
     _search_for_secrets(world)
@@ -296,7 +296,7 @@ def _compare(world: World) -> None:
 
 def _search_for_secrets(world: World) -> None:
     """Everything that was secret, in every file of every device."""
-    secrets: dict[str | bytes, str] = dict.fromkeys(world.watch.secrets, "a token")
+    secrets: dict[str | bytes, str] = dict.fromkeys(world.invariants.secrets, "a token")
     for user, email in world.people.items():
         secrets |= {user: "a user", email: "an address"}
     for org in world.server.database.rows["organizations"].values():

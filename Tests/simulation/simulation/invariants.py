@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from local_supabase import jwt
 
-from . import peek
+from . import observer
 from .ledger import HELD, SET_ASIDE
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ EXPECTED = {
     "sign_in.foreign_callback", "sign_in.state_mismatch", "contact.not_found",
 }  # fmt: skip
 #: So many polls within a minute are a busy loop, requests and events included.
-MOST_POLLS = 400
-MOST_REFRESHES = 12
+MAX_POLLS = 400
+MAX_REFRESHES = 12
 MINUTE = 60_000
 #: An item's id in a body: other ids stand there too, but not as `id`.
 ID = r'"id": ?"([0-9a-f-]{36})"'
@@ -60,16 +60,16 @@ class Violation(AssertionError):  # noqa: N818 - what it is called in the field
         self.rule = rule
 
 
-class Watch:
+class InvariantChecker:
     """Sees every call, request, answer and stored row."""
 
     def __init__(self, world: World) -> None:
         """Nothing was seen yet."""
         self.world = world
-        self._before: peek.Stored = peek.Stored()
-        self._biometric_loads = 0
+        self._before: observer.Stored = observer.Stored()
+        self.biometric_loads = 0
         self._notes: dict[str, str] = {}
-        self._seen_rows = 0
+        self.seen_rows = 0
         self._polls: dict[str, deque[int]] = {}
         self._refreshes: dict[str, deque[int]] = {}
         #: Tokens that came to a device, for the search for secrets.
@@ -81,7 +81,7 @@ class Watch:
         """A call is about to be made."""
         device = process.device
         self._before = device.stored
-        self._biometric_loads = device.keychain.calls["load", "biometric"]
+        self.biometric_loads = device.keychain.calls["load", "biometric"]
 
     def answered(self, process: Process, name: str, request: Json, reply: Json) -> None:
         """A call has succeeded."""
@@ -90,7 +90,7 @@ class Watch:
         after = self._look(process, name, request, reply)
         if name in DATA and not self._before.usable and not after.usable:
             raise Violation("nothing is shown while locked", f"{process} {name} answered")
-        released = process.device.keychain.calls["load", "biometric"] > self._biometric_loads
+        released = process.device.keychain.calls["load", "biometric"] > self.biometric_loads
         if name == "session_unlock" and released and after.usable:
             process.device.locked_by_user = False
             process.device.away = None
@@ -113,13 +113,15 @@ class Watch:
         if error.code not in EXPECTED:
             raise Violation("no unexpected error", f"{process} {name}: {error.code} {error}")
 
-    def _look(self, process: Process, name: str, request: Json, reply: Json | None) -> peek.Stored:
+    def _look(
+        self, process: Process, name: str, request: Json, reply: Json | None
+    ) -> observer.Stored:
         device = process.device
         before = self._before
         aside = [path for path in device.keyless_files() if path.name not in device.set_aside]
         if aside:
             self._quarantined(device, [path.name for path in aside], aside)
-            device.stored = before = peek.Stored()
+            device.stored = before = observer.Stored()
         after = device.look()
         self._session_changed(process, name, request, before, after, bool(aside))
         self._queue(device, after)
@@ -130,7 +132,7 @@ class Watch:
             raise Violation("no file is set aside without a cause", f"{device.name}: {names}")
         device.set_aside |= set(names)
         waiting = device.world.ledger.of(device.name)
-        kept = sum(peek.queued_in(path) for path in paths)
+        kept = sum(observer.queued_in(path) for path in paths)
         unsent = [e for e in waiting if e.id not in device.world.stored_ids(e.kind)]
         if kept < len(unsent):
             raise Violation("nothing acknowledged is lost", f"{kept} of {len(unsent)} set aside")
@@ -143,7 +145,7 @@ class Watch:
 
     def _session_changed(
         self, process: Process, name: str, request: Json,
-        before: peek.Stored, after: peek.Stored, is_new_file: bool,
+        before: observer.Stored, after: observer.Stored, is_new_file: bool,
     ) -> None:  # fmt: skip
         device = process.device
         if before.owner and not after.owner and not is_new_file and name != "session_logout":
@@ -154,7 +156,7 @@ class Watch:
             return
         if not before.usable and before.owner == after.owner and name == "session_unlock":
             loads = device.keychain.calls["load", "biometric"]
-            if not before.readable and loads == self._biometric_loads:
+            if not before.readable and loads == self.biometric_loads:
                 raise Violation("only the biometric key unlocks", str(process))
         claims = claims_of(after.tokens.access)
         self.secrets |= {after.tokens.access: None, after.tokens.refresh: None}
@@ -177,26 +179,31 @@ class Watch:
         device.away = None
 
     def _ended(
-        self, process: Process, name: str, request: Json, before: peek.Stored, after: peek.Stored
+        self,
+        process: Process,
+        name: str,
+        request: Json,
+        before: observer.Stored,
+        after: observer.Stored,
     ) -> None:
         """The session was cleared without a logout: there must be a proof, and of this session."""
         device = process.device
-        flight = next((f for f in process.flights if f.number == request.get("id")), None)
-        if name != "complete" or flight is None or not is_terminal(flight.request, request):
+        sent = next((f for f in process.in_flight if f.number == request.get("id")), None)
+        if name != "complete" or sent is None or not is_terminal(sent.request, request):
             detail = f"{process} {name} {json.dumps(request)[:400]}"
             raise Violation("no sign-out without a terminal answer", detail)
-        about = self.world.session_of(flight.request)
+        about = self.world.session_of(sent.request)
         if about != device.session:
             raise Violation("a late answer ends no other session", f"{about} {device.session}")
-        sent = json.loads(flight.request["body"] or "{}").get("refresh_token")
-        if sent is not None and before.tokens is not None and sent != before.tokens.refresh:
+        used = json.loads(sent.request["body"] or "{}").get("refresh_token")
+        if used is not None and before.tokens is not None and used != before.tokens.refresh:
             raise Violation("an older token's refusal ends nothing", str(process))
         if after.ended is None:
             raise Violation("the end of a session is remembered", str(process))
 
     # The queue ------------------------------------------------------------------------------------
 
-    def _queue(self, device: Device, after: peek.Stored) -> None:
+    def _queue(self, device: Device, after: observer.Stored) -> None:
         """Every acknowledged item is here or at the server, and nothing else is here."""
         by_user: dict[str, int] = {}
         for owner, count in after.queued.items():
@@ -217,11 +224,11 @@ class Watch:
         """Rows that were stored since the last look, each against what was acknowledged."""
         stored = self.world.server.database.stored
         rows = list(stored.items())
-        if len(rows) < self._seen_rows:
+        if len(rows) < self.seen_rows:
             raise Violation("rows stay", "the server has fewer rows than before")
-        for item, row in rows[self._seen_rows :]:
+        for item, row in rows[self.seen_rows :]:
             self._row(str(item), row)
-        self._seen_rows = len(rows)
+        self.seen_rows = len(rows)
 
     def _row(self, item: str, row: Json) -> None:
         entries = [e for e in self.world.ledger.with_id(item) if e.owner == row["user_id"]]
@@ -239,7 +246,7 @@ class Watch:
 
     # Screens --------------------------------------------------------------------------------------
 
-    def _shown(self, process: Process, name: str, decision: Json, after: peek.Stored) -> None:
+    def _shown(self, process: Process, name: str, decision: Json, after: observer.Stored) -> None:
         device = process.device
         screen, reason = decision["screen"], decision["reason"]
         if screen in {"home", "select_org"} and not after.usable:
@@ -305,7 +312,7 @@ class Watch:
             process.polls_in_a_row = 0
         if process.polls_in_a_row > 3:
             raise Violation("wake_in_ms is not in the past", f"{process} is busy for nothing")
-        self._bounded(self._polls, str(process), MOST_POLLS, "no busy loop")
+        self._bounded(self._polls, str(process), MAX_POLLS, "no busy loop")
 
     def _bounded(self, table: dict[str, deque[int]], who: str, most: int, rule: str) -> None:
         seen = table.setdefault(who, deque())
@@ -330,7 +337,7 @@ class Watch:
         purpose = request["purpose"]
         session = self.world.session_of(request)
         if purpose == "refresh":
-            self._bounded(self._refreshes, device.name, MOST_REFRESHES, "no refresh storm")
+            self._bounded(self._refreshes, device.name, MAX_REFRESHES, "no refresh storm")
             self._alone(process, request)
         if purpose == "sign_in":
             return
@@ -352,12 +359,12 @@ class Watch:
         if device.clock_jumped:
             return
         for other in device.alive:
-            for flight in () if other is process else other.flights:
-                same = flight.request["purpose"] == request["purpose"]
-                age = self.world.now_ms - flight.since_ms
-                if not same or flight.answered or age >= flight.request["timeout_ms"]:
+            for sent in () if other is process else other.in_flight:
+                same = sent.request["purpose"] == request["purpose"]
+                age = self.world.now_ms - sent.since_ms
+                if not same or sent.answered or age >= sent.request["timeout_ms"]:
                     continue
-                if ids and not ids & set(re.findall(ID, flight.request["body"] or "")):
+                if ids and not ids & set(re.findall(ID, sent.request["body"] or "")):
                     continue
                 raise Violation("one process at a time", f"{process} {other} {request['purpose']}")
 
