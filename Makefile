@@ -57,7 +57,7 @@ lib: build/lib/libholdfast.so build/lib-runtime/libholdfast.so build/lib/libhold
 APT := libsqlite3-dev libsodium-dev libjansson-dev libcurl4-openssl-dev postgresql python3-venv binutils g++ pkg-config spin curl ca-certificates
 # For the bundled library, the tests of what is installed, and the tests under valgrind.
 APT_TEST := valgrind dpkg-dev patch xz-utils tcl autoconf automake libtool cmake libsecret-1-dev gnome-keyring dbus
-REQUIREMENTS := $(wildcard .ci/requirements.txt examples/backend/requirements.txt Tests/*/requirements.txt bindings/python/requirements*.txt)
+REQUIREMENTS := $(wildcard .ci/requirements.txt Tests/*/requirements.txt bindings/python/requirements*.txt)
 
 deps: .build/deps.stamp .venv/stamp
 

@@ -17,8 +17,8 @@ hypothesis.settings.register_profile("backend", deadline=None, database=None)
 hypothesis.settings.load_profile("backend")
 
 HERE = pathlib.Path(__file__).resolve().parent
-BACKEND = HERE.parent.parent / "examples" / "backend"
-sys.path[:0] = [str(BACKEND), str(HERE.parent / "simulation")]
+SERVER = HERE.parent / "server"
+sys.path[:0] = [str(SERVER), str(HERE.parent / "simulation")]
 
 from memory_supabase import MemorySupabase  # noqa: E402
 

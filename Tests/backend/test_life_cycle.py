@@ -18,7 +18,7 @@ import httpx
 import psycopg
 import pytest
 
-from conftest import BACKEND, Person, activity
+from conftest import SERVER, Person, activity
 from local_supabase import LocalSupabase, StartFailed, demo
 
 OWNER = """
@@ -81,7 +81,7 @@ def kill_and_wait(victims: str, folder: str) -> pathlib.Path:
     """Start an owner of a server, kill the victims, wait until nothing runs; the data directory."""
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, folder], stdout=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": str(BACKEND)},
+        env={**os.environ, "PYTHONPATH": str(SERVER)},
     )
     try:
         assert owner.stdout is not None
@@ -106,7 +106,7 @@ def test_command_line_and_signals(number: int) -> None:
     """Given a server started by hand, then one JSON line says where it is, and a signal ends everything."""
     process = subprocess.Popen(
         [sys.executable, "-m", "local_supabase", "--demo"], stdout=subprocess.PIPE,
-        stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(BACKEND)},
+        stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(SERVER)},
     )
     try:
         assert process.stdout is not None

@@ -28,7 +28,7 @@ import programs
 import work
 from peers_env import Peers
 
-sys.path.insert(0, str(programs.ROOT / "examples/backend"))
+sys.path.insert(0, str(programs.ROOT / "Tests/server"))
 
 QUICK = os.environ.get("QUICK", "") not in ("", "0")
 PAGE = programs.ROOT / "docs" / "benchmarks.md"

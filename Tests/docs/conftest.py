@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "examples/backend")]
+sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "Tests/server")]
 
 from local_supabase import LocalSupabase
 

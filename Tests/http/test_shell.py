@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from driver_stand import ROOT
 
-sys.path.insert(0, str(ROOT / "examples" / "backend"))
+sys.path.insert(0, str(ROOT / "Tests" / "server"))
 from local_supabase.launcher import LocalSupabase
 
 SHELL = Path(os.environ.get("HOLDFAST_TOUR", ROOT / "build" / "bin" / "holdfast-tour"))

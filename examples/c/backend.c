@@ -1,5 +1,5 @@
 /* What the tour asks of the local backend beside the app's own requests: faults on demand, the log
- * of requests, and the database itself. See examples/backend/README.md. */
+ * of requests, and the database itself. See Tests/server/README.md. */
 #define _GNU_SOURCE
 #include "tour.h"
 

@@ -5,4 +5,4 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 python=${PYTHON:-$root/.venv/bin/python}
 [ -x "$python" ] || python=python3
-PYTHONPATH=$root/examples/backend exec "$python" "$here/demo.py" "$@"
+PYTHONPATH=$root/Tests/server exec "$python" "$here/demo.py" "$@"

@@ -54,7 +54,7 @@ def command(script: str, *arguments: str) -> list[str]:
 def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
     """Ours, with the places of the packages that a child imports."""
     here = SCRIPTS.parent
-    paths = [here, ROOT / "bindings" / "python" / "src", ROOT / "examples" / "backend"]
+    paths = [here, ROOT / "bindings" / "python" / "src", ROOT / "Tests" / "server"]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), **(more or {})}
 
 

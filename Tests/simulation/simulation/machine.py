@@ -36,7 +36,7 @@ def environment(machine: Path) -> dict[str, str]:
         HERE.parent,
         root / "Tests" / "abi",
         root / "bindings" / "python" / "src",
-        root / "examples" / "backend",
+        root / "Tests" / "server",
     ]
     return {
         **os.environ,

@@ -10,7 +10,7 @@ import sys
 
 from .config import Config
 from .postgres import PostgresFailed
-from .server import HERE, serve
+from .server import SCHEMA, serve
 
 
 def main() -> None:
@@ -19,7 +19,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="local_supabase", description=__doc__)
     add = parser.add_argument
     add("--port", type=int, default=0, help="loopback port; 0 picks a free one")
-    add("--schema", type=pathlib.Path, default=HERE / "schema.sql", help="SQL file to load once")
+    add("--schema", type=pathlib.Path, default=SCHEMA, help="SQL file to load once")
     add("--data-dir", help="keep the database here; without it a temporary one is made and removed")
     add("--jwt-secret", default=os.environ.get("LOCAL_SUPABASE_JWT_SECRET", defaults.jwt_secret))
     add("--jwt-lifetime", type=int, default=defaults.jwt_lifetime, help="seconds")

@@ -29,6 +29,7 @@ from .request_log import RequestLog
 from .server_state import State
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
+SCHEMA = HERE.parents[1] / "examples" / "backend" / "schema.sql"
 
 
 class Protocol(HttpToolsProtocol):
