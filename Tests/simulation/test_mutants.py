@@ -18,7 +18,7 @@ PARTS = 8
 
 def rules() -> list[str]:
     """The names of all invariants, read from the code."""
-    texts = (path.read_text(encoding="utf-8") for path in sorted(SOURCES.glob("*.py")))
+    texts = (path.read_text(encoding="utf-8") for path in sorted(SOURCES.rglob("*.py")))
     return sorted({rule for text in texts for rule in RULE.findall(text)})
 
 

@@ -1,0 +1,23 @@
+"""Actions: everything that a user, a host, a device and the world can do.
+
+An action is a name and a number. Every choice that it makes follows from the number and from the
+state of the world, so a list of actions can still be performed after some were removed.
+Importing a module registers its actions; the order of the imports is part of what a seed means.
+"""
+
+from . import user, world_events
+from .registry import DAY, HOUR, MINUTE, SECOND, Action, draw, perform
+from .steps import BAD_MINUTES
+
+__all__ = [
+    "BAD_MINUTES",
+    "DAY",
+    "HOUR",
+    "MINUTE",
+    "SECOND",
+    "Action",
+    "draw",
+    "perform",
+    "user",
+    "world_events",
+]

@@ -1,0 +1,59 @@
+"""The table of actions: an action is drawn from it by a seed and performed from its number."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..process import Process
+from ..world import World
+
+Json = dict[str, Any]
+Body = Callable[[World, Process, random.Random], None]
+
+SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000
+
+
+@dataclass(frozen=True)
+class Action:
+    """One step of a run."""
+
+    name: str
+    number: int
+
+    def __str__(self) -> str:
+        """As it is shown."""
+        return f"{self.name} {self.number}"
+
+
+_BODIES: dict[str, Body] = {}
+_WEIGHTS: dict[str, int] = {}
+
+
+def action(weight: int) -> Callable[[Body], Body]:
+    def register(body: Body) -> Body:
+        _BODIES[body.__name__] = body
+        _WEIGHTS[body.__name__] = weight
+        return body
+
+    return register
+
+
+def draw(seed: int, count: int) -> list[Action]:
+    """The actions of a seed."""
+    chance = random.Random(f"actions {seed}")
+    names = chance.choices(list(_WEIGHTS), list(_WEIGHTS.values()), k=count)
+    return [Action(name, chance.getrandbits(32)) for name in names]
+
+
+def perform(world: World, action: Action) -> None:
+    """Carry it out, by a process that lives; one is started where there is none."""
+    chance = random.Random(f"{action.name} {action.number}")
+    device = chance.choice(world.devices)
+    world.trace.note(f"-- {action} on {device.name} at {world.now_ms}")
+    if not device.alive and device.start() is None:
+        return
+    process = chance.choice(device.alive)
+    _BODIES[action.name](world, process, chance)

@@ -1,0 +1,206 @@
+"""What a user does: signs in, locks, chooses an organisation, registers and reads."""
+
+from __future__ import annotations
+
+import random
+
+from ..ledger import HELD, TAKEN_BACK, Entry
+from ..process import Process
+from ..world import World
+from . import steps
+from .registry import HOUR, MINUTE, SECOND, Json, action
+
+OUTCOMES = (
+    "success", "failed", "cancelled", "lockout", "lockout_permanent", "not_enrolled",
+    "invalidated", "unavailable",
+)  # fmt: skip
+
+
+@action(60)
+def react(world: World, process: Process, chance: random.Random) -> None:
+    """Do what the screen asks for, then let the host work a little."""
+    screen = "resume" if process.shown is None else process.shown["screen"]
+    if screen == "resume":
+        process.ask("session_resume")
+    elif screen == "unlock":
+        process.device.keychain.present_finger()
+        process.ask("session_unlock", {"outcome": "success"})
+    elif screen == "sign_in":
+        steps.sign_in(world, process, chance, chance.choice(list(world.people)))
+    elif screen == "select_org":
+        orgs = [o["org_id"] for o in (process.shown or {})["orgs"] if o["status"] == "active"]
+        if orgs:
+            process.ask("org_select", {"org_id": chance.choice(orgs)})
+    elif screen == "home":
+        steps.add(world, process, chance)
+    world.run(chance.choice((0, 50, 500, 5 * SECOND)), chance)
+
+
+@action(8)
+def sign_in_as_another(world: World, process: Process, chance: random.Random) -> None:
+    """Somebody else takes the phone, whoever is signed in."""
+    steps.sign_in(world, process, chance, chance.choice(list(world.people)))
+
+
+@action(6)
+def prompt_ends(world: World, process: Process, chance: random.Random) -> None:
+    """The biometric prompt ends somehow; the host may claim what is not true."""
+    if chance.random() < 0.5:
+        process.device.keychain.present_finger()
+    else:
+        process.device.keychain.take_finger_away()
+    process.ask("session_unlock", {"outcome": chance.choice(OUTCOMES)})
+
+
+@action(6)
+def lock(world: World, process: Process, chance: random.Random) -> None:
+    """Lock now."""
+    had_session = process.device.stored.owner is not None
+    if process.ask("session_lock") is not None and had_session:
+        process.device.locked_by_user = process.device.stored.owner is not None
+
+
+@action(10)
+def go_away(world: World, process: Process, chance: random.Random) -> None:
+    """The app leaves the screen, and perhaps is suspended."""
+    device = process.device
+    if process.ask("session_background") is not None and device.session is not None:
+        device.away = (device.monotonic_ms, device.boot)
+    if chance.random() < 0.6:
+        world.sleep(chance.choice((SECOND, MINUTE, 4 * MINUTE, 6 * MINUTE, HOUR)))
+
+
+@action(10)
+def come_back(world: World, process: Process, chance: random.Random) -> None:
+    """The app is on the screen again."""
+    if process.ask("session_foreground") is not None:
+        process.device.away = None
+
+
+@action(5)
+def log_out(world: World, process: Process, chance: random.Random) -> None:
+    """Log out, here or everywhere; perhaps give up what is unsent."""
+    device = process.device
+    request: Json = {"scope": chance.choice(("local", "local", "global"))}
+    user = device.user
+    unsent = device.stored.queued.get(device.stored.owner or b"", 0)
+    if chance.random() < 0.3:
+        request |= {"discard": True, "confirm_unsent": unsent + chance.choice((0, 0, 1))}
+    with world.in_doubt(10_000):
+        reply = process.ask("session_logout", request)
+    if reply is not None and request.get("discard") and user is not None:
+        for entry in world.ledger.of(device.name, user):
+            entry.state = TAKEN_BACK
+
+
+@action(8)
+def choose(world: World, process: Process, chance: random.Random) -> None:
+    """Another organisation, one's own or not."""
+    process.ask("org_list")
+    process.ask("org_select", {"org_id": chance.choice(world.orgs)})
+
+
+@action(30)
+def register(world: World, process: Process, chance: random.Random) -> None:
+    """Register one or several visits."""
+    for _ in range(chance.choice((1, 1, 3, 8))):
+        steps.add(world, process, chance)
+
+
+def _pick(process: Process, chance: random.Random) -> Json | None:
+    listed = process.ask("queue_list", {"limit": chance.choice((3, 100))})
+    return chance.choice(listed["items"]) if listed and listed["items"] else None
+
+
+@action(10)
+def edit(world: World, process: Process, chance: random.Random) -> None:
+    """Change one that waits."""
+    item = _pick(process, chance)
+    if item is None or item["kind"] != "activity":
+        return
+    payload = {
+        **{k: v for k, v in item["payload"].items() if k != "occurred_at"},
+        "minutes": chance.randrange(1, 300),
+        "occurred_at": item["payload"].get("occurred_at"),
+    }
+    entry = world.ledger.get(process.device.name, process.device.user, item["id"])
+    reply = process.ask("queue_edit", {"id": item["id"], "payload": payload})
+    if reply is not None and entry is not None:
+        entry.payloads.append(payload)
+
+
+@action(6)
+def cancel(world: World, process: Process, chance: random.Random) -> None:
+    """Take one back."""
+    item = _pick(process, chance)
+    if item is None:
+        return
+    with world.in_doubt():
+        reply = process.ask("queue_cancel", {"id": item["id"]})
+    entry = world.ledger.get(process.device.name, process.device.user, item["id"])
+    if reply is not None and entry is not None:
+        entry.state = TAKEN_BACK
+
+
+@action(5)
+def retry(world: World, process: Process, chance: random.Random) -> None:
+    """Try all again, or one."""
+    item = _pick(process, chance) if chance.random() < 0.5 else None
+    process.ask("queue_retry", {} if item is None else {"id": item["id"]})
+
+
+@action(4)
+def carry_over(world: World, process: Process, chance: random.Random) -> None:
+    """What one device exports, its user adds on another: the same items, twice under way."""
+    exported = process.ask("queue_export")
+    other = chance.choice([d for d in world.devices if d is not process.device])
+    if not exported or not exported["items"] or not other.alive:
+        return
+    tokens, here = process.device.stored.tokens, other.stored.tokens
+    if tokens is None or here is None or tokens.user != here.user or not other.stored.usable:
+        return
+    item = chance.choice(exported["items"])
+    with world.in_doubt():
+        reply = other.alive[0].ask("queue_add", item)
+    source = world.ledger.get(process.device.name, tokens.user, item["id"])
+    if reply is not None and source is not None:
+        known = world.ledger.get(other.name, here.user, item["id"])
+        if known is None or known.state != HELD:
+            copy = Entry(
+                item["id"], other.name, here.user, item["org_id"], item["kind"],
+                list(source.payloads), list(source.parents),
+            )  # fmt: skip
+            world.ledger.add(copy)
+
+
+@action(14)
+def look_around(world: World, process: Process, chance: random.Random) -> None:
+    """Read something, or several things."""
+    names = chance.choices((
+        "session_status", "org_list", "queue_list", "queue_explain", "summary_get", "sync_status",
+        "contact_search", "contact_get", "route_check", "queue_export", "queue_get",
+    ), k=chance.choice((1, 1, 4)))  # fmt: skip
+    for name in names:
+        _look_at(world, process, chance, name)
+
+
+def _look_at(world: World, process: Process, chance: random.Random, name: str) -> None:
+    request: Json = {}
+    if name == "contact_search":
+        request = {"query": chance.choice(("", "a", "Ås", "ø"))}
+    elif name == "contact_get":
+        contacts = list(world.server.database.rows["contacts"])
+        if not contacts:
+            return
+        request = {"id": chance.choice(contacts), "live": chance.random() < 0.5}
+    elif name == "route_check":
+        request = {"route": chance.choice(("/mentor", "/contacts/1", "/admin", "/reports/x"))}
+    elif name == "queue_get":
+        request = {"id": steps.new_id(chance)}
+    process.ask(name, request)
+
+
+@action(6)
+def sync(world: World, process: Process, chance: random.Random) -> None:
+    """Pull to refresh."""
+    process.ask("sync_now")

@@ -1,0 +1,214 @@
+"""Mutants of the invariants about the queue, the rows at the server and the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+from memory_supabase.database import SERVICE
+from memory_supabase.schema import TABLES
+
+from ..actions import steps
+from ..invariants import InvariantChecker
+from ..process import Process
+from ..world import World
+from .injection import (
+    NOBODY,
+    Json,
+    Mutant,
+    change_file,
+    change_reply,
+    change_row,
+    fail_call,
+    is_healthy,
+    run_before,
+    violates,
+)
+
+# The queue ----------------------------------------------------------------------------------------
+
+
+@violates("nothing acknowledged is lost")
+def _dropped() -> Mutant:
+    return change_file("DELETE FROM queue WHERE seq = (SELECT max(seq) FROM queue)")
+
+
+@violates("nothing acknowledged is lost")
+def _gone_at_the_end() -> Mutant:
+    def lose(process: Process, reply: Json) -> None:
+        reply["item"] = None
+
+    return change_reply("queue_get", lose)
+
+
+@violates("nothing acknowledged is lost")
+def _unstored() -> Mutant:
+    def empty(*_: object) -> dict[str, Any]:
+        return {}
+
+    return mock.patch.object(World, "stored_ids", empty)
+
+
+@violates("nothing unknown is queued")
+def _somebody_elses() -> Mutant:
+    return change_file("UPDATE queue SET owner = x'00112233'", every=20)
+
+
+@violates("nothing is counted twice")
+def _counted_twice() -> Mutant:
+    return change_reply("summary_get", lambda _, reply: reply["queued"].update(activities=5000))
+
+
+@violates("nothing is counted twice or not at all")
+def _not_counted() -> Mutant:
+    def fewer(_: Process, reply: Json) -> None:
+        reply["sent"]["minutes"] -= 1
+
+    return change_reply("summary_get", fewer)
+
+
+@violates("an item is parked for a true reason")
+def _untrue() -> Mutant:
+    return _parked_for("conflict")
+
+
+@violates("what a healthy server takes is not parked")
+def _parked_for_nothing() -> Mutant:
+    return _parked_for("too_long")
+
+
+def _parked_for(code: str) -> Mutant:
+    def blame(_: Process, reply: Json) -> None:
+        for item in reply["items"]:
+            if item["state"] == "parked":
+                item["reason"]["code"] = code
+
+    return change_reply("queue_list", blame)
+
+
+@violates("an item is as the user wrote it")
+def _another_text() -> Mutant:
+    def more(_: Process, reply: Json) -> None:
+        for item in reply["items"]:
+            item["payload"]["minutes"] = 7
+
+    return change_reply("queue_list", more)
+
+
+@violates("an edit is not lost")
+@contextmanager
+def _edited_in_vain() -> Iterator[None]:
+    original = Process.ask
+
+    def ask(self: Process, name: str, request: Json | None = None) -> Json | None:
+        if name == "queue_edit":
+            return {"id": (request or {})["id"], "state": "pending"}
+        return original(self, name, request)
+
+    with mock.patch.object(Process, "ask", ask):
+        yield
+
+
+@violates("the queue can be listed")
+def _unlisted() -> Mutant:
+    return fail_call("queue_list", "keystore.failed", is_healthy)
+
+
+# The server ---------------------------------------------------------------------------------------
+
+
+@violates("rows stay")
+def _vanished() -> Mutant:
+    def vanish(checker: InvariantChecker) -> None:
+        stored = checker.world.server.database.stored
+        if len(stored) > 2:
+            del stored[next(iter(stored))]
+
+    return run_before(InvariantChecker, "row_check", vanish)
+
+
+@violates("only what was acknowledged is stored")
+def _stranger() -> Mutant:
+    def insert(checker: InvariantChecker) -> None:
+        database = checker.world.server.database
+        if len(database.stored) == 2:
+            row = next(iter(database.stored.values()))
+            values = {**row, "id": NOBODY, "note": "a stranger's", "follows": None}
+            database.insert(TABLES["activities"], values, SERVICE, None)
+
+    return run_before(InvariantChecker, "row_check", insert)
+
+
+@violates("a row is in its organisation")
+def _moved() -> Mutant:
+    return change_row(lambda _, row: row.update(org_id=NOBODY))
+
+
+@violates("a row is as the user wrote it")
+def _changed() -> Mutant:
+    return change_row(lambda _, row: row.update(minutes=row["minutes"] + 1))
+
+
+@violates("no item is stored twice")
+@contextmanager
+def _same_again() -> Iterator[None]:
+    original = steps.make_payload
+
+    def payload(*arguments: Any) -> Json:  # noqa: ANN401
+        return {
+            **original(*arguments),
+            **({"note": "the same"} if arguments[3] == "activity" else {}),
+        }
+
+    with mock.patch.object(steps, "make_payload", payload):
+        yield
+
+
+# What is cached -----------------------------------------------------------------------------------
+
+
+def _found(change: Callable[[Process, list[Json]], object]) -> Mutant:
+    return change_reply("contact_search", lambda process, reply: change(process, reply["contacts"]))
+
+
+@violates("contacts are of one's own organisations")
+def _foreign() -> Mutant:
+    def add(process: Process, contacts: list[Json]) -> None:
+        tokens = process.device.stored.tokens
+        own = process.world.orgs_of(tokens.user) if tokens else []
+        rows = process.world.server.database.rows["contacts"].values()
+        contacts += [{"id": row["id"]} for row in rows if row["org_id"] not in own]
+
+    return _found(add)
+
+
+@violates("withheld columns are not cached")
+def _withheld() -> Mutant:
+    return _found(lambda _, contacts: [contact.update(phone="1") for contact in contacts])
+
+
+@violates("the cache follows the server")
+def _missing() -> Mutant:
+    return _found(lambda _, contacts: contacts.clear())
+
+
+@violates("the cache follows the server")
+def _outdated() -> Mutant:
+    return _found(lambda _, contacts: [contact.update(name="Another") for contact in contacts])
+
+
+@violates("the cache follows the server")
+def _kept() -> Mutant:
+    return _found(lambda _, contacts: contacts.append({"id": NOBODY}))
+
+
+@violates("the cache follows the server")
+def _too_many() -> Mutant:
+    return change_reply("contact_search", lambda _, reply: reply.update(total=201))
+
+
+@violates("the summary follows the server")
+def _no_summary() -> Mutant:
+    return change_reply("summary_get", lambda _, reply: reply.update(summary=None))
