@@ -1,4 +1,4 @@
-"""The README's examples run as they stand, against the local backend."""
+"""The README's examples run unchanged against the local backend."""
 
 from __future__ import annotations
 
@@ -10,18 +10,43 @@ from pathlib import Path
 from local_supabase import LocalSupabase
 from pages import ROOT
 from pages import block as block_of
+from test_hosts import compiled, stores_a_visit
+
+# What the loop leaves out: the top of the second C block of docs/hosts.md, which defines `call`.
+HELPERS = block_of("docs/hosts.md", "c", 1).split("/* Until the handle is closed. */", 1)[0]
+# Tests/docs/host.c calls the loop by this name.
+FOLLOW = "void follow(holdfast *app);\nvoid follow(holdfast *app) { run(app); }\n"
 
 
-def example(language: str, backend: LocalSupabase) -> str:
-    """The README's one block in a language, with a real project in place of the made-up one."""
-    block = block_of("README.md", language).replace("https://PROJECT.supabase.co", backend.url)
+def example(language: str, backend: LocalSupabase, number: int = 0) -> str:
+    """A block of the README, with the local backend in place of the made-up project."""
+    block = block_of("README.md", language, number).replace("https://PROJECT.supabase.co", backend.url)
     assert "KEY" in block
     return block.replace('"KEY\\"', f'"{backend.anon_key}\\"').replace('"KEY"', f'"{backend.anon_key}"')
 
 
+def test_the_loop_delivers_an_item(backend: LocalSupabase, tmp_path: Path) -> None:
+    """Given an app with one queued item, when the loop of the README runs, then the server has it."""
+    loop = block_of("README.md", "c").replace("void run(", "static void run(")
+    stores_a_visit([compiled(HELPERS + loop + FOLLOW, tmp_path)], backend, tmp_path)
+
+
+def test_the_loop_is_on_the_first_screen() -> None:
+    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
+    start = lines.index("```c")
+    assert start < 12
+    assert lines.index("```", start) - start <= 20
+
+
+def test_no_line_is_wider_than_120_columns() -> None:
+    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
+    # A link definition cannot be wrapped.
+    assert [line for line in lines if len(line) > 120 and not line.startswith("[")] == []
+
+
 def test_the_c_example_compiles_without_warnings_and_resumes(backend: LocalSupabase, tmp_path: Path) -> None:
     source = tmp_path / "example.c"
-    source.write_text(example("c", backend), "utf-8")
+    source.write_text(example("c", backend, 1), "utf-8")
     build = ROOT / "build"
     subprocess.run(
         [
