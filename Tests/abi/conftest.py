@@ -12,15 +12,23 @@ import pytest
 from holdfast import Library
 from local_supabase import LocalSupabase
 
+from support.directory_fixtures import DirectoryFixtures, Organisation, Person
 from support.hosted import HostedLibrary
 from support.paths import BUILDS, HEADER
 from support.phone import ROUTES, App, Phone
 from support.secrecy import no_secret_is_readable
-from support.town import Organisation, Person, Town
-from support.world import backend, flavour, killer, library, server, town
+from support.shared_fixtures import backend, directory, flavour, killer, library, server
 
 # Fixtures that are shared with other suites; the secrets are looked for after every test.
-__all__ = ["backend", "flavour", "killer", "library", "no_secret_is_readable", "server", "town"]
+__all__ = [
+    "backend",
+    "directory",
+    "flavour",
+    "killer",
+    "library",
+    "no_secret_is_readable",
+    "server",
+]
 
 MakePhone = Callable[..., Phone]
 
@@ -82,13 +90,13 @@ MakeUser = Callable[..., SignedIn]
 
 
 @pytest.fixture
-def sign_in(phones: MakePhone, town: Town) -> MakeUser:
+def sign_in(phones: MakePhone, directory: DirectoryFixtures) -> MakeUser:
     """Makes a phone whose user is signed in: `role`, number of `contacts`, options of `Phone`."""
 
     def make(role: str = "peer_mentor", contacts: int = 0, **options: Any) -> SignedIn:  # noqa: ANN401
         phone = phones(**options)
-        org = town.organisation(contacts=contacts)
-        person = town.person(org, role=role)
+        org = directory.organisation(contacts=contacts)
+        person = directory.person(org, role=role)
         app = phone.start()
         app.sign_in(person)
         user = SignedIn(phone, app, person, org, role)

@@ -11,20 +11,20 @@ import pytest
 from holdfast import HoldfastError
 
 from conftest import MakePhone, MakeUser, SignedIn
-from support import thief
+from support import attacker
+from support.directory_fixtures import DirectoryFixtures
 from support.phone import App
-from support.town import Town
 
 
 def rows(folder: Path) -> int:
     """How many contacts the cache file holds."""
-    [(count,)] = thief.rows(folder / "cache.db", "SELECT count(*) FROM contact")
+    [(count,)] = attacker.rows(folder / "cache.db", "SELECT count(*) FROM contact")
     return int(count)
 
 
-def stored(town: Town, user: SignedIn) -> set[str]:
+def stored(directory: DirectoryFixtures, user: SignedIn) -> set[str]:
     """The ids that the server has."""
-    return {str(row["id"]) for row in town.activities(user.person)}
+    return {str(row["id"]) for row in directory.activities(user.person)}
 
 
 def test_KEEP_4_the_cache_goes_with_the_logout(sign_in: MakeUser) -> None:
@@ -61,11 +61,13 @@ def test_CAC_2_withheld_columns_are_never_asked_for(sign_in: MakeUser) -> None:
         assert set(contact) & {"phone", "address", "national_id"} == set()
 
 
-def test_CAC_1_late_changed_and_deleted_rows(sign_in: MakeUser, town: Town) -> None:
+def test_CAC_1_late_changed_and_deleted_rows(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given cached contacts
     user = sign_in()
     names = ["Kari Prøve", "Ola Prøve", "Per Prøve"]
-    ids = [town.contact(user.org, name) for name in names]
+    ids = [directory.contact(user.org, name) for name in names]
 
     def shown() -> list[str]:
         user.phone.pass_time(60)
@@ -75,18 +77,18 @@ def test_CAC_1_late_changed_and_deleted_rows(sign_in: MakeUser, town: Town) -> N
 
     assert shown() == names
     # When one is changed, one is marked as deleted, and one is new with an older time
-    town.control.sql("update contacts set name = 'Kari Ny' where id = %s", ids[0])
-    town.control.sql("update contacts set deleted_at = now() where id = %s", ids[1])
+    directory.control.sql("update contacts set name = 'Kari Ny' where id = %s", ids[0])
+    directory.control.sql("update contacts set deleted_at = now() where id = %s", ids[1])
     assert shown() == ["Kari Ny", "Per Prøve"]
-    with town.times_as_given():
-        late = town.contact(user.org, "Sen Commit")
-        town.control.sql(
+    with directory.times_as_given():
+        late = directory.contact(user.org, "Sen Commit")
+        directory.control.sql(
             "update contacts set updated_at = now() - interval '5 seconds' where id = %s", late
         )
     # Then the next pull has it all
     assert shown() == ["Kari Ny", "Per Prøve", "Sen Commit"]
     # and what was deleted without a trace is gone after the reconcile
-    town.control.sql("delete from contacts where id = %s", ids[2])
+    directory.control.sql("delete from contacts where id = %s", ids[2])
     user.phone.pass_time(2 * 86_400)
     user.restart()
     if user.app.screen["screen"] == "unlock":
@@ -95,20 +97,22 @@ def test_CAC_1_late_changed_and_deleted_rows(sign_in: MakeUser, town: Town) -> N
     assert shown() == ["Kari Ny", "Sen Commit"]
 
 
-def test_CAC_3_the_cache_of_an_ended_membership_is_erased(phones: MakePhone, town: Town) -> None:
-    first, second = town.organisation(contacts=4), town.organisation(contacts=3)
-    person = town.person(first, second)
+def test_CAC_3_the_cache_of_an_ended_membership_is_erased(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
+    first, second = directory.organisation(contacts=4), directory.organisation(contacts=3)
+    person = directory.person(first, second)
     app = phones().start()
     app.sign_in(person, first)
     assert app.contact_search({"query": ""})["total"] == 4
-    town.control.set_membership(person.id, first.id, status="ended")
+    directory.control.set_membership(person.id, first.id, status="ended")
     app.session_background()
     app.session_foreground()
     app.settle()
     assert app.screen["screen"] == "select_org"
     app.org_select({"org_id": second.id})
     app.settle()
-    town.control.set_membership(person.id, first.id, status="active")
+    directory.control.set_membership(person.id, first.id, status="active")
     app.session_background()
     app.session_foreground()
     app.settle()
@@ -145,7 +149,7 @@ def run(path: Path, statement: str) -> None:
 
 @pytest.mark.parametrize("damage", sorted(DAMAGE))
 def test_CAC_4_a_damaged_cache_is_rebuilt_by_itself(
-    sign_in: MakeUser, town: Town, damage: str
+    sign_in: MakeUser, directory: DirectoryFixtures, damage: str
 ) -> None:
     user = sign_in(contacts=200)
     user.app.go_offline()
@@ -161,7 +165,7 @@ def test_CAC_4_a_damaged_cache_is_rebuilt_by_itself(
     app.go_online()
     app.settle()
     assert app.contact_search({"query": ""})["total"] == 200
-    assert stored(town, user) == {item}
+    assert stored(directory, user) == {item}
     # The user is told once, and the registrations have nothing to do with it.
     assert len({event["seq"] for event in lost(app)}) == 1
     app.poll({"ack": lost(app)[0]["seq"]})

@@ -13,8 +13,8 @@ from holdfast.types import HttpRequest
 from local_supabase import LocalSupabase
 
 from conftest import MakeUser, SignedIn
-from support import directory
-from support.town import Organisation, Town
+from support import contact_data
+from support.directory_fixtures import DirectoryFixtures, Organisation
 
 SEEDS = range(12)
 STEPS = 30
@@ -24,15 +24,17 @@ DAY_S = 86_400
 class World:
     """A server whose rows change in every way there is, and an app that follows when it can."""
 
-    def __init__(self, user: SignedIn, town: Town, dsn: str, chance: random.Random) -> None:
+    def __init__(
+        self, user: SignedIn, directory: DirectoryFixtures, dsn: str, chance: random.Random
+    ) -> None:
         self.user = user
-        self.town = town
+        self.directory = directory
         self.chance = chance
-        self.elsewhere = town.organisation()
+        self.elsewhere = directory.organisation()
         self.dsn = dsn
         #: Transactions that are still open, and where they must be committed at the latest.
         self.late: list[psycopg.Connection] = []
-        self.names = iter(directory.people(10_000, chance.randrange(1 << 30)))
+        self.names = iter(contact_data.people(10_000, chance.randrange(1 << 30)))
         user.phone.network.alter.append(self.weather)
         self.bad = 0.0
 
@@ -42,7 +44,7 @@ class World:
 
     def ids(self) -> list[str]:
         """The contacts there are."""
-        return sorted(directory.truth(self.town.control, self.user.org.id))
+        return sorted(contact_data.truth(self.directory.control, self.user.org.id))
 
     # The server -------------------------------------------------------------------------------
 
@@ -51,7 +53,7 @@ class World:
         query = "insert into contacts (org_id, name, municipality, relation) values (%s,%s,%s,%s)"
         values = (self.user.org.id, name, place, relation)
         if connection is None:
-            self.town.control.sql(query, *values)
+            self.directory.control.sql(query, *values)
         else:
             connection.execute(query, values)
 
@@ -63,7 +65,7 @@ class World:
         values = (next(self.names)[0], self.chance.choice(ids))
         if connection is None:
             if not self.late:
-                self.town.control.sql(query, *values)
+                self.directory.control.sql(query, *values)
         else:
             connection.execute("set local lock_timeout = '200ms'")
             try:
@@ -85,7 +87,7 @@ class World:
         ids = self.ids()
         if ids and not self.late:
             some = self.chance.choice(ids)
-            self.town.control.sql(query, *([target.id, some] if target else [some]))
+            self.directory.control.sql(query, *([target.id, some] if target else [some]))
 
     def open_late(self) -> None:
         connection = psycopg.connect(self.dsn)
@@ -101,7 +103,7 @@ class World:
 
     def revoke(self) -> None:
         for status in ("ended", "active"):
-            self.town.control.set_membership(
+            self.directory.control.set_membership(
                 self.user.person.id, self.user.org.id, role=self.user.role, status=status
             )
             self.user.app.session_background()
@@ -142,10 +144,12 @@ class World:
 
 
 @pytest.fixture
-def open_world(sign_in: MakeUser, town: Town, backend: LocalSupabase, seed: int) -> Iterator[World]:
+def open_world(
+    sign_in: MakeUser, directory: DirectoryFixtures, backend: LocalSupabase, seed: int
+) -> Iterator[World]:
     """A world whose open transactions are closed in the end."""
     user = sign_in(policy={"session_window_s": 30 * DAY_S, "offline_limit_s": 60 * DAY_S})
-    world = World(user, town, backend.dsn, random.Random(seed))
+    world = World(user, directory, backend.dsn, random.Random(seed))
     with ExitStack() as stack:
         stack.callback(lambda: [connection.close() for connection in world.late])
         yield world
@@ -154,8 +158,8 @@ def open_world(sign_in: MakeUser, town: Town, backend: LocalSupabase, seed: int)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_CAC_1_the_cache_becomes_what_the_server_has(open_world: World, seed: int) -> None:
     world = open_world
-    world.town.control.set(max_rows=world.chance.choice([3, 10, 1000]))
-    directory.fill(world.town.control, world.user.org.id, 20, seed)
+    world.directory.control.set(max_rows=world.chance.choice([3, 10, 1000]))
+    contact_data.fill(world.directory.control, world.user.org.id, 20, seed)
     moves = [
         (world.insert, 6), (world.change, 5), (world.mark, 3), (world.delete, 3), (world.move, 2),
         (world.open_late, 3), (world.commit_late, 3), (world.revoke, 1), (world.pull, 6),
@@ -174,11 +178,11 @@ def test_CAC_1_the_cache_becomes_what_the_server_has(open_world: World, seed: in
     world.pull()
     # Then the cache is what the server shows, row by row
     assert world.user.app.screen["screen"] == "home", world.user.app.screen
-    expected = directory.truth(world.town.control, world.user.org.id)
-    assert directory.cached(world.user.app) == expected
+    expected = contact_data.truth(world.directory.control, world.user.org.id)
+    assert contact_data.cached(world.user.app) == expected
     # and every search finds what it must
     for query in ("a", "berg", "an os"):
         assert {
             contact["id"]
             for contact in world.user.app.contact_search({"query": query, "limit": 200})["contacts"]
-        } == directory.hits(expected, query)
+        } == contact_data.hits(expected, query)

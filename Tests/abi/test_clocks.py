@@ -10,8 +10,8 @@ from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
 from conftest import MakeUser, SignedIn
+from support.directory_fixtures import DirectoryFixtures
 from support.phone import TOKEN_S
-from support.town import Town
 
 
 def unlocked(user: SignedIn) -> None:
@@ -23,7 +23,7 @@ def unlocked(user: SignedIn) -> None:
 
 @pytest.mark.parametrize("hours", [-30, -13, -1, 1, 13, 30])
 def test_SES_7_a_clock_that_is_wrong_at_the_start(
-    sign_in: MakeUser, town: Town, hours: int
+    sign_in: MakeUser, directory: DirectoryFixtures, hours: int
 ) -> None:
     # Given a phone whose clock was moved while the app was closed; the world's time goes on
     user = sign_in()
@@ -41,16 +41,18 @@ def test_SES_7_a_clock_that_is_wrong_at_the_start(
         assert user.app.screen["screen"] == "home"
         assert user.app.of_type("session_ended") == []
         assert user.app.session_status()["state"] == "active"
-    assert town.refreshes() <= 1
+    assert directory.refreshes() <= 1
     # and the server's time is known
     offset = user.app.session_status()["clock_offset_ms"]
     assert abs(offset + hours * 3_600_000) < 5000
 
 
-def test_SES_7_a_clock_moved_back_does_not_prolong_a_pause(sign_in: MakeUser, town: Town) -> None:
+def test_SES_7_a_clock_moved_back_does_not_prolong_a_pause(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given a refresh that failed, and is to be repeated after a while
     user = sign_in()
-    town.control.respond("/auth/v1/token", 503, body="busy", times=1)
+    directory.control.respond("/auth/v1/token", 503, body="busy", times=1)
     user.phone.pass_time(TOKEN_S + 60)
     user.app.settle()
     assert user.phone.network.count("refresh") == 1
@@ -67,7 +69,7 @@ def test_SES_7_a_clock_moved_back_does_not_prolong_a_pause(sign_in: MakeUser, to
 
 
 def test_SES_7_the_token_s_life_counts_by_the_clock_that_does_not_jump(
-    sign_in: MakeUser, town: Town
+    sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given a token that came in this process
     user = sign_in()
@@ -79,10 +81,10 @@ def test_SES_7_the_token_s_life_counts_by_the_clock_that_does_not_jump(
     for _ in range(TOKEN_S // 60 - 2):
         user.phone.pass_time(60)
         user.app.settle()
-    assert town.refreshes() == 0
+    assert directory.refreshes() == 0
     user.phone.pass_time(60)
     user.app.settle()
-    assert town.refreshes() == 1
+    assert directory.refreshes() == 1
 
 
 @pytest.mark.parametrize(("off_for_s", "screen"), [(60, "home"), (400, "unlock")])
@@ -110,29 +112,31 @@ def test_KEEP_6_a_suspended_phone_was_away(sign_in: MakeUser) -> None:
 
 @pytest.mark.parametrize("offset_s", [-7200, 7200])
 def test_SES_7_the_server_s_clock_is_what_counts(
-    sign_in: MakeUser, town: Town, offset_s: int
+    sign_in: MakeUser, directory: DirectoryFixtures, offset_s: int
 ) -> None:
     # Given a server whose `Date` differs from the phone's clock
     user = sign_in()
-    town.control.set(date_offset_s=offset_s)
+    directory.control.set(date_offset_s=offset_s)
     user.app.sync_now()
     user.app.settle()
     assert abs(user.app.session_status()["clock_offset_ms"] - offset_s * 1000) < 5000
     assert user.app.session_status()["state"] == "active"
     assert user.app.screen["screen"] == "home"
-    assert town.refreshes() == 0
+    assert directory.refreshes() == 0
 
 
 CALLS = ["session_status", "org_list", "poll", "sync_now", "session_foreground", "queue_explain"]
 
 
-def test_SES_6_fifty_calls_while_a_refresh_keeps_failing(sign_in: MakeUser, town: Town) -> None:
+def test_SES_6_fifty_calls_while_a_refresh_keeps_failing(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given a server that does not refresh
     user = sign_in(policy={"background_timeout_s": 10**6})
-    town.control.respond("/auth/v1/token", 503, body="busy", times=-1)
+    directory.control.respond("/auth/v1/token", 503, body="busy", times=-1)
     user.phone.pass_time(TOKEN_S + 60)
     user.app.settle()
-    assert town.refreshes() == 1
+    assert directory.refreshes() == 1
     steps = []
     for step in range(2, 7):
         # When the host calls and polls as often as it likes
@@ -140,14 +144,14 @@ def test_SES_6_fifty_calls_while_a_refresh_keeps_failing(sign_in: MakeUser, town
             getattr(user.app, CALLS[number % len(CALLS)])()
             user.app.settle()
         # Then there is no further request before the step of the back-off has passed
-        assert town.refreshes() == step - 1
+        assert directory.refreshes() == step - 1
         wake = user.app.poll()["wake_in_ms"]
         assert wake is not None
         assert wake > 100, "the host would spin"
         steps.append(wake)
         user.phone.pass_time(wake / 1000 + 0.01)
         user.app.settle()
-        assert town.refreshes() == step
+        assert directory.refreshes() == step
     assert all(2_000 <= wake <= 300_000 for wake in steps)
     assert user.app.of_type("session_ended") == []
     assert user.app.session_status()["state"] == "active"
@@ -155,7 +159,7 @@ def test_SES_6_fifty_calls_while_a_refresh_keeps_failing(sign_in: MakeUser, town
 
 @pytest.mark.parametrize("form", ["seconds", "date"])
 def test_SES_6_retry_after_is_a_floor_and_survives_a_restart(
-    sign_in: MakeUser, town: Town, form: str
+    sign_in: MakeUser, directory: DirectoryFixtures, form: str
 ) -> None:
     # Given a server that asks for ten minutes
     user = sign_in(policy={"biometric": "off"})
@@ -172,10 +176,10 @@ def test_SES_6_retry_after_is_a_floor_and_survives_a_restart(
     if form == "date":
         user.phone.network.alter.append(as_date)
     body = json.dumps({"code": "over_request_rate_limit", "message": "x"})
-    town.control.respond("/auth/v1/token", 429, body=body, times=1, retry_after_s=600)
+    directory.control.respond("/auth/v1/token", 429, body=body, times=1, retry_after_s=600)
     user.phone.pass_time(TOKEN_S + 60)
     user.app.settle()
-    assert town.refreshes() == 1
+    assert directory.refreshes() == 1
     # When the app is closed and opened, with the network coming and going
     for passed in (60, 200, 300):
         user.phone.pass_time(passed)
@@ -184,36 +188,36 @@ def test_SES_6_retry_after_is_a_floor_and_survives_a_restart(
         user.app.go_online()
         user.app.settle()
         # Then nothing is asked before
-        assert town.refreshes() == 1
+        assert directory.refreshes() == 1
     # and once, within five minutes of the moment that everybody was told
     user.phone.pass_time(340)
     user.app.settle()
-    assert town.refreshes() == 2
+    assert directory.refreshes() == 2
     assert user.app.session_status()["owed"] == []
 
 
 def test_SES_6_a_data_service_that_refuses_every_token_is_no_storm(
-    sign_in: MakeUser, town: Town
+    sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given a data service that takes no token, not even a new one
     user = sign_in()
     body = '{"code":"PGRST301","message":"JWSError"}'
-    town.control.respond("/rest/v1", 401, body=body, times=-1)
-    town.control.clear_requests()
+    directory.control.respond("/rest/v1", 401, body=body, times=-1)
+    directory.control.clear_requests()
     # When the app goes on for a minute
     user.app.sync_now()
     for _ in range(60):
         user.app.settle()
         user.phone.pass_time(1)
     # Then neither service is asked more often than a back-off allows, and nobody is signed out
-    assert town.refreshes() <= 12
+    assert directory.refreshes() <= 12
     assert user.phone.network.count("pull") + user.phone.network.count("guard") <= 40
     assert user.app.session_status()["state"] == "active"
 
 
 @pytest.mark.parametrize("state", ["past the limit", "locked", "signed out", "refresh fails"])
 def test_a_host_that_follows_wake_in_ms_never_spins(
-    sign_in: MakeUser, town: Town, state: str
+    sign_in: MakeUser, directory: DirectoryFixtures, state: str
 ) -> None:
     # Given an app that can do nothing now
     user = sign_in(policy={"offline_limit_s": 86_400})
@@ -226,10 +230,10 @@ def test_a_host_that_follows_wake_in_ms_never_spins(
         user.app.session_lock()
         user.phone.pass_time(TOKEN_S + 60)
     if state == "signed out":
-        town.control.respond("/auth/v1/logout", 503, times=-1)
+        directory.control.respond("/auth/v1/logout", 503, times=-1)
         user.app.session_logout()
     if state == "refresh fails":
-        town.control.respond("/auth/v1/token", 503, times=-1)
+        directory.control.respond("/auth/v1/token", 503, times=-1)
         user.phone.pass_time(TOKEN_S + 60)
     user.app.go_online()
     # When the host polls as told

@@ -12,8 +12,8 @@ from jsonschema import Draft202012Validator
 
 from conftest import MakePhone, MakeUser
 from support import contract
+from support.directory_fixtures import DirectoryFixtures
 from support.paths import HEADER, ROOT, SCHEMA
-from support.town import Town
 
 
 def listed(name: str) -> set[str]:
@@ -88,7 +88,7 @@ def test_the_judge_refuses_what_does_not_fit() -> None:
 
 
 def test_ABI_5_every_operation_and_event_fits_the_schema(
-    sign_in: MakeUser, phones: MakePhone, town: Town
+    sign_in: MakeUser, phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
     # Given the judge that every reply of these tests goes before
     # When a day of use calls every operation and meets every kind of event but storage_recovered
@@ -96,8 +96,8 @@ def test_ABI_5_every_operation_and_event_fits_the_schema(
     before = Counter(contract.judged)
     user = sign_in(contacts=3)
     app, org = user.app, user.org
-    second = town.organisation()
-    town.control.set_membership(user.person.id, second.id, role="peer_mentor")
+    second = directory.organisation()
+    directory.control.set_membership(user.person.id, second.id, role="peer_mentor")
 
     app.session_background()
     app.session_foreground()
@@ -131,7 +131,7 @@ def test_ABI_5_every_operation_and_event_fits_the_schema(
     app.settle_until("item_parked")
     app.queue_cancel({"id": refused})
 
-    town.control.set_membership(user.person.id, org.id, status="ended")
+    directory.control.set_membership(user.person.id, org.id, status="ended")
     user.restart()
     user.app.settle()
     user.app.org_select({"org_id": second.id})
@@ -140,7 +140,7 @@ def test_ABI_5_every_operation_and_event_fits_the_schema(
     user.app.session_lock()
     user.app.touch()
     user.app.settle()
-    town.control.revoke_sessions(user.person.id)
+    directory.control.revoke_sessions(user.person.id)
     user.restart()
     user.app.settle()
     assert user.app.screen["screen"] == "sign_in"

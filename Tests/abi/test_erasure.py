@@ -8,22 +8,24 @@ from __future__ import annotations
 import pytest
 
 from conftest import MakePhone, MakeUser, SignedIn
-from support import directory
-from support.town import Organisation, Town
+from support import contact_data
+from support.directory_fixtures import DirectoryFixtures, Organisation
 
 
 def taken(user: SignedIn) -> list[bytes]:
     """What lies on the disk of the cached data: contacts and summary, sealed."""
-    blobs = directory.sealed(user.phone.folder)
+    blobs = contact_data.sealed(user.phone.folder)
     assert len(blobs) > 200
-    assert directory.left_on_disk(user.phone.folder, blobs) == len(blobs)
+    assert contact_data.left_on_disk(user.phone.folder, blobs) == len(blobs)
     return blobs
 
 
-def member_of_two(phones: MakePhone, town: Town, **policy: bool) -> tuple[SignedIn, Organisation]:
+def member_of_two(
+    phones: MakePhone, directory: DirectoryFixtures, **policy: bool
+) -> tuple[SignedIn, Organisation]:
     """A user of two organisations, with the contacts of the first one cached."""
-    first, second = town.organisation(contacts=300), town.organisation(contacts=3)
-    person = town.person(first, second)
+    first, second = directory.organisation(contacts=300), directory.organisation(contacts=3)
+    person = directory.person(first, second)
     phone = phones(policy=policy)
     app = phone.start()
     app.sign_in(person, first)
@@ -34,40 +36,46 @@ def test_KEEP_4_after_a_logout(sign_in: MakeUser) -> None:
     user = sign_in(contacts=300)
     blobs = taken(user)
     user.app.session_logout()
-    assert directory.left_on_disk(user.phone.folder, blobs) == 0
+    assert contact_data.left_on_disk(user.phone.folder, blobs) == 0
 
 
-def test_CAC_3_after_the_end_of_a_membership(phones: MakePhone, town: Town) -> None:
-    user, second = member_of_two(phones, town)
+def test_CAC_3_after_the_end_of_a_membership(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
+    user, second = member_of_two(phones, directory)
     blobs = taken(user)
-    town.control.set_membership(user.person.id, user.org.id, status="ended")
+    directory.control.set_membership(user.person.id, user.org.id, status="ended")
     user.app.session_background()
     user.app.session_foreground()
     user.app.settle()
     assert user.app.screen["screen"] == "select_org"
-    assert directory.left_on_disk(user.phone.folder, blobs) == 0
+    assert contact_data.left_on_disk(user.phone.folder, blobs) == 0
     user.app.org_select({"org_id": second.id})
     user.app.settle()
     assert user.app.contact_search({"query": ""})["total"] == 3
 
 
-def test_CAC_3_an_organisation_that_is_disabled(sign_in: MakeUser, town: Town) -> None:
+def test_CAC_3_an_organisation_that_is_disabled(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in(contacts=300)
     blobs = taken(user)
-    town.control.sql("update organizations set status = 'disabled' where id = %s", user.org.id)
+    directory.control.sql("update organizations set status = 'disabled' where id = %s", user.org.id)
     user.app.session_background()
     user.app.session_foreground()
     user.app.settle()
-    assert directory.left_on_disk(user.phone.folder, blobs) == 0
+    assert contact_data.left_on_disk(user.phone.folder, blobs) == 0
 
 
 @pytest.mark.parametrize("erase", [True, False])
-def test_an_organisation_that_is_left(phones: MakePhone, town: Town, erase: bool) -> None:
-    user, second = member_of_two(phones, town, erase_on_switch=erase)
+def test_an_organisation_that_is_left(
+    phones: MakePhone, directory: DirectoryFixtures, erase: bool
+) -> None:
+    user, second = member_of_two(phones, directory, erase_on_switch=erase)
     blobs = taken(user)
     user.app.go_offline()
     user.app.org_select({"org_id": second.id})
-    assert directory.left_on_disk(user.phone.folder, blobs) == (0 if erase else len(blobs))
+    assert contact_data.left_on_disk(user.phone.folder, blobs) == (0 if erase else len(blobs))
     user.app.org_select({"org_id": user.org.id})
     assert user.app.contact_search({"query": ""})["total"] == (0 if erase else 300)
     user.app.go_online()
@@ -87,6 +95,6 @@ def test_a_damaged_cache_that_was_set_aside_goes_as_well(sign_in: MakeUser) -> N
     user.app.settle()
     aside = [item.name for item in user.phone.folder.iterdir() if ".damaged" in item.name]
     assert "cache.db.damaged" in aside
-    assert directory.left_on_disk(user.phone.folder, blobs) > 0
+    assert contact_data.left_on_disk(user.phone.folder, blobs) > 0
     user.app.session_logout()
-    assert directory.left_on_disk(user.phone.folder, blobs) == 0
+    assert contact_data.left_on_disk(user.phone.folder, blobs) == 0

@@ -5,20 +5,22 @@ from __future__ import annotations
 from holdfast.types import Decision, TransportError
 
 from conftest import MakePhone, MakeUser
+from support.directory_fixtures import DirectoryFixtures
 from support.phone import App
-from support.town import Town
 
 
-def signed_in(phones: MakePhone, town: Town, *, online: bool, failure: TransportError) -> App:
+def signed_in(
+    phones: MakePhone, directory: DirectoryFixtures, *, online: bool, failure: TransportError
+) -> App:
     """Somebody has just signed in, and the server is not reached any more."""
     phone = phones()
-    person = town.person(town.organisation())
+    person = directory.person(directory.organisation())
     app = phone.start()
     phone.network.up = False
     phone.network.failure = failure
     if not online:
         app.network_set({"online": False})
-    app.session_start({"session": town.session(person)})
+    app.session_start({"session": directory.session(person)})
     return app
 
 
@@ -32,10 +34,10 @@ def polled_until_quiet(app: App) -> int | None:
 
 
 def test_a_guard_that_fails_ends_the_wait_and_leaves_the_host_in_peace(
-    phones: MakePhone, town: Town
+    phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
     # Given a first sign-in that waits for the memberships
-    app = signed_in(phones, town, online=True, failure="timeout")
+    app = signed_in(phones, directory, online=True, failure="timeout")
     assert (app.screen["screen"], app.screen["reason"]) == ("wait", "guard_pending")
     # When the server is not reached
     wake = polled_until_quiet(app)
@@ -50,9 +52,11 @@ def test_a_guard_that_fails_ends_the_wait_and_leaves_the_host_in_peace(
     assert (app.screen["screen"], app.screen["reason"]) == ("home", "chosen")
 
 
-def test_a_guard_that_is_not_answered_in_time_is_told_once(phones: MakePhone, town: Town) -> None:
+def test_a_guard_that_is_not_answered_in_time_is_told_once(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
     # Given a request for the memberships that the host has not answered
-    app = signed_in(phones, town, online=True, failure="timeout")
+    app = signed_in(phones, directory, online=True, failure="timeout")
     deadline = app.screen["deadline_ms"]
     assert deadline is not None
     assert [request["purpose"] for request in app.poll()["requests"]] == ["guard"]
@@ -65,9 +69,11 @@ def test_a_guard_that_is_not_answered_in_time_is_told_once(phones: MakePhone, to
     assert second["wake_in_ms"] is None or second["wake_in_ms"] > 0
 
 
-def test_signing_in_offline_leaves_the_host_in_peace(phones: MakePhone, town: Town) -> None:
+def test_signing_in_offline_leaves_the_host_in_peace(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
     # Given a phone without a network, and a session that was obtained just before
-    app = signed_in(phones, town, online=False, failure="offline")
+    app = signed_in(phones, directory, online=False, failure="offline")
     assert (app.screen["screen"], app.screen["reason"]) == ("wait", "server_unreachable")
     # Then there is nothing to be done until the network is back
     assert polled_until_quiet(app) is None
@@ -87,10 +93,10 @@ def pass_the_deadline(app: App, wait: Decision) -> list[str]:
 
 
 def test_ORG_7_a_deadline_that_was_told_is_kept_when_the_user_pulls_to_refresh(
-    phones: MakePhone, town: Town
+    phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
     # Given a host that waits for the memberships
-    app = signed_in(phones, town, online=True, failure="timeout")
+    app = signed_in(phones, directory, online=True, failure="timeout")
     assert [request["purpose"] for request in app.poll()["requests"]] == ["guard"]
     # When the user pulls to refresh a second later
     app.phone.pass_time(1)
@@ -118,10 +124,10 @@ def test_ORG_7_a_deadline_that_was_told_is_kept_when_the_server_denies_an_item(
 
 
 def test_ORG_7_a_wait_for_the_guard_ends_in_time_while_somebody_signs_in(
-    phones: MakePhone, town: Town
+    phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
     # Given a session whose memberships were never had, over which another sign-in is under way
-    app = signed_in(phones, town, online=True, failure="timeout")
+    app = signed_in(phones, directory, online=True, failure="timeout")
     app.sign_in_begin({"method": "email"})
     app.sign_in_complete({"email": "somebody@example.org", "password": "correct-horse"})
     assert app.screen["reason"] == "signing_in"
@@ -133,15 +139,15 @@ def test_ORG_7_a_wait_for_the_guard_ends_in_time_while_somebody_signs_in(
 
 
 def test_ORG_7_a_wait_ends_in_time_when_another_process_signs_somebody_else_in(
-    phones: MakePhone, town: Town
+    phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
     # Given a host that waits for the memberships
-    app = signed_in(phones, town, online=True, failure="timeout")
+    app = signed_in(phones, directory, online=True, failure="timeout")
     wait = app.screen
     app.poll()
     # When somebody else signs in by another process, and the answer comes too late
     other = App(app.phone, app.phone.config)
-    other.session_start({"session": town.session(town.person(town.organisation()))})
+    other.session_start({"session": directory.session(directory.person(directory.organisation()))})
     other.close()
     # Then the wait ends by the deadline that it was told
     assert pass_the_deadline(app, wait) == ["server_unreachable"]

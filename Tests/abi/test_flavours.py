@@ -7,10 +7,10 @@ from pathlib import Path
 from holdfast import Library
 from local_supabase import LocalSupabase
 
+from support.directory_fixtures import DirectoryFixtures
 from support.paths import FLAVOURS
 from support.phone import Phone
-from support.town import Town
-from support.world import SETTINGS
+from support.shared_fixtures import SETTINGS
 
 
 def test_ABI_6_both_flavours_live_in_one_process_and_share_a_folder(
@@ -22,9 +22,9 @@ def test_ABI_6_both_flavours_live_in_one_process_and_share_a_folder(
     server.control.set(**SETTINGS)
     embedded, runtime = (Library(path) for path in FLAVOURS.values())
     assert embedded.version() == runtime.version()
-    town = Town(server)
-    org = town.organisation(contacts=3)
-    person = town.person(org)
+    directory = DirectoryFixtures(server)
+    org = directory.organisation(contacts=3)
+    person = directory.person(org)
     phone = Phone(tmp_path / "phone", embedded, server)
     phone.start().sign_in(person)
     for library in (runtime, embedded, runtime):
@@ -38,7 +38,7 @@ def test_ABI_6_both_flavours_live_in_one_process_and_share_a_folder(
     app.go_online()
     app.settle_until("sync_completed")
     phone.close()
-    assert len(town.activities(person)) == 3
+    assert len(directory.activities(person)) == 3
     assert (embedded.live(), runtime.live()) == (0, 0)
 
 

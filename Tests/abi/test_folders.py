@@ -14,9 +14,9 @@ from holdfast import HoldfastError
 
 from conftest import MakePhone, MakeUser
 from support import children, contract
+from support.directory_fixtures import DirectoryFixtures
 from support.phone import FilePhone, Phone
 from support.queue import drain, stored
-from support.town import Town
 
 NOBODY = 65534
 
@@ -52,16 +52,16 @@ def test_ABI_1_a_folder_that_is_absent_is_made_with_its_parents(phone: Phone) ->
 
 @pytest.mark.parametrize("mode", [0o755, 0o750, 0o775, 0o711])
 def test_ABI_1_a_folder_that_others_may_read_stays_as_it_is(
-    phones: MakePhone, town: Town, mode: int
+    phones: MakePhone, directory: DirectoryFixtures, mode: int
 ) -> None:
     # Given a folder that the host has made for others to read
     phone = phones()
     phone.folder.mkdir()
     phone.folder.chmod(mode)
-    org = town.organisation()
+    org = directory.organisation()
     old = os.umask(0)
     try:
-        phone.start().sign_in(town.person(org))
+        phone.start().sign_in(directory.person(org))
         assert phone.app is not None
         phone.app.register()
     finally:
@@ -74,13 +74,13 @@ def test_ABI_1_a_folder_that_others_may_read_stays_as_it_is(
 
 
 def test_ABI_1_the_built_in_key_store_s_files_are_the_user_s_alone(
-    phone: Phone, town: Town
+    phone: Phone, directory: DirectoryFixtures
 ) -> None:
     kiosk = FilePhone(phone.folder, phone.library, phone.backend)
     kiosk.folder.mkdir(mode=0o755)
     old = os.umask(0)
     try:
-        kiosk.start().sign_in(town.person(town.organisation()))
+        kiosk.start().sign_in(directory.person(directory.organisation()))
     finally:
         os.umask(old)
         kiosk.close()
@@ -151,11 +151,11 @@ def test_ABI_1_another_user_of_the_machine_gets_nothing(sign_in: MakeUser) -> No
 @needs_root
 @pytest.mark.parametrize("before", ["empty", "used"])
 def test_ABI_1_a_folder_that_its_own_user_may_not_write(
-    phone: Phone, town: Town, before: str
+    phone: Phone, directory: DirectoryFixtures, before: str
 ) -> None:
     # Given somebody's folder, empty or of an app that has run, in which they may not write
     if before == "used":
-        phone.start().sign_in(town.person(town.organisation()))
+        phone.start().sign_in(directory.person(directory.organisation()))
         phone.close()
     else:
         phone.folder.mkdir()
@@ -171,13 +171,15 @@ def test_ABI_1_a_folder_that_its_own_user_may_not_write(
     assert {path: path.read_bytes() for path in phone.folder.iterdir()} == files
 
 
-def test_ABI_1_a_link_to_a_folder_is_followed(phones: MakePhone, town: Town) -> None:
+def test_ABI_1_a_link_to_a_folder_is_followed(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
     # Given a data folder that is a link, as on systems where /tmp or /var is one
     phone = phones()
     place = phone.folder.with_name("elsewhere")
     place.mkdir(mode=0o700)
     phone.folder.symlink_to(place)
-    person = town.person(town.organisation())
+    person = directory.person(directory.organisation())
     phone.start().sign_in(person)
     assert phone.app is not None
     item = phone.app.register()
@@ -284,7 +286,9 @@ def test_ABI_1_a_first_start_on_a_read_only_disk(phone: Phone, tmp_path: Path) -
     assert done.stdout.strip() == "6 storage.read_only None", (done.stdout, done.stderr)
 
 
-def test_ABI_1_two_handles_in_one_process_see_each_other(sign_in: MakeUser, town: Town) -> None:
+def test_ABI_1_two_handles_in_one_process_see_each_other(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given two handles on one folder in one process
     user = sign_in()
     user.app.go_offline()
@@ -306,8 +310,8 @@ def test_ABI_1_two_handles_in_one_process_see_each_other(sign_in: MakeUser, town
     assert closed.value.code == "handle.closed"
     user.app.go_online()
     drain(user.app)
-    assert stored(town, user.person) == [first]
-    assert [row["minutes"] for row in town.activities(user.person)] == [7]
+    assert stored(directory, user.person) == [first]
+    assert [row["minutes"] for row in directory.activities(user.person)] == [7]
     # A logout through one is a logout for all.
     other = second.start(online=False)
     user.app.session_logout()

@@ -34,8 +34,8 @@ def prepared(user: SignedIn, state: str) -> str:
     if state == "no_org":
         # A second organisation, and no choice made.
         user.app.session_logout()
-        user.phone.town.control.set_membership(
-            user.person.id, user.phone.town.organisation().id, role=user.role
+        user.phone.directory.control.set_membership(
+            user.person.id, user.phone.directory.organisation().id, role=user.role
         )
         user.app.sign_in(user.person)
     user.phone.close()

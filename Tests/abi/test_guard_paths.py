@@ -8,8 +8,8 @@ import pytest
 from holdfast import HoldfastError
 
 from conftest import MakePhone, MakeUser, SignedIn
+from support.directory_fixtures import DirectoryFixtures
 from support.phone import ROUTES, App
-from support.town import Town
 
 
 def come_back(user: SignedIn) -> None:
@@ -20,12 +20,14 @@ def come_back(user: SignedIn) -> None:
     user.app.settle()
 
 
-def test_ORG_8_a_role_that_changed_has_another_home(sign_in: MakeUser, town: Town) -> None:
+def test_ORG_8_a_role_that_changed_has_another_home(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given a peer mentor at home
     user = sign_in()
     seen = len(user.app.events)
     # When the role changes, and the app comes back
-    town.control.set_membership(user.person.id, user.org.id, role="coordinator")
+    directory.control.set_membership(user.person.id, user.org.id, role="coordinator")
     come_back(user)
     # Then an event leads to the new role's home, and the old one's screens are closed
     told = [e["decision"] for e in user.app.events[seen:] if e["type"] == "decision"]
@@ -40,29 +42,33 @@ def test_ORG_8_a_role_that_changed_has_another_home(sign_in: MakeUser, town: Tow
     assert user.restart().screen["route"] == "/coordinator"
 
 
-def test_ORG_8_a_role_that_shares_its_home_is_told_too(phones: MakePhone, town: Town) -> None:
+def test_ORG_8_a_role_that_shares_its_home_is_told_too(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
     routes = {**ROUTES, "coordinator": {"home": "/mentor", "screens": ["/mentor", "/reports/*"]}}
     phone = phones(routes=routes)
-    org = town.organisation()
-    person = town.person(org)
+    org = directory.organisation()
+    person = directory.person(org)
     app = phone.start()
     app.sign_in(person)
     user = SignedIn(phone, app, person, org, "peer_mentor")
     seen = len(app.events)
-    town.control.set_membership(person.id, org.id, role="coordinator")
+    directory.control.set_membership(person.id, org.id, role="coordinator")
     come_back(user)
     told = [e["decision"] for e in app.events[seen:] if e["type"] == "decision"]
     assert [d["org"] and d["org"]["role"] for d in told] == ["coordinator"]
     assert app.route_check({"route": "/reports/1"}) == {"allow": True}
 
 
-def test_ORG_2_a_role_that_this_app_does_not_know(phones: MakePhone, town: Town) -> None:
+def test_ORG_2_a_role_that_this_app_does_not_know(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
     # Given a member of two organisations, and an app that has no routes for one of the roles
     routes = {name: ROUTES[name] for name in ("peer_mentor", "org_admin")}
     phone = phones(routes=routes)
-    first, second = town.organisation("Nordlys"), town.organisation("Vestland")
-    person = town.person(first)
-    town.control.set_membership(person.id, second.id, role="coordinator")
+    first, second = directory.organisation("Nordlys"), directory.organisation("Vestland")
+    person = directory.person(first)
+    directory.control.set_membership(person.id, second.id, role="coordinator")
     app = phone.start()
     app.sign_in(person, first)
     before = app.org_list()["orgs"]
@@ -76,7 +82,7 @@ def test_ORG_2_a_role_that_this_app_does_not_know(phones: MakePhone, town: Town)
     assert app.org_list()["orgs"] == before
     assert app.session_status()["generation"] == generation
     # When the role in the chosen one becomes unknown
-    town.control.set_membership(person.id, first.id, role="coordinator")
+    directory.control.set_membership(person.id, first.id, role="coordinator")
     come_back(SignedIn(phone, app, person, first, "coordinator"))
     # Then the selection says which organisation and why, and an event tells it
     assert (app.screen["screen"], app.screen["reason"]) == ("select_org", "role_unknown")
@@ -86,20 +92,24 @@ def test_ORG_2_a_role_that_this_app_does_not_know(phones: MakePhone, town: Town)
     assert app.session_status()["state"] == "active"
 
 
-def test_ORG_6_the_only_membership_has_an_unknown_role(phones: MakePhone, town: Town) -> None:
+def test_ORG_6_the_only_membership_has_an_unknown_role(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
     app = phones(routes={"org_admin": ROUTES["org_admin"]}).start()
-    app.sign_in(town.person(town.organisation()))
+    app.sign_in(directory.person(directory.organisation()))
     assert (app.screen["screen"], app.screen["reason"]) == ("select_org", "role_unknown")
 
 
 @pytest.mark.parametrize("access", ["ended", "disabled"])
-def test_ORG_6_the_only_membership_is_of_no_use(phones: MakePhone, town: Town, access: str) -> None:
-    org = town.organisation()
-    person = town.person(org)
+def test_ORG_6_the_only_membership_is_of_no_use(
+    phones: MakePhone, directory: DirectoryFixtures, access: str
+) -> None:
+    org = directory.organisation()
+    person = directory.person(org)
     if access == "ended":
-        town.control.set_membership(person.id, org.id, status="ended")
+        directory.control.set_membership(person.id, org.id, status="ended")
     else:
-        town.control.set_org(org.id, "disabled")
+        directory.control.set_org(org.id, "disabled")
     app = phones().start()
     app.sign_in(person)
     assert app.screen["screen"] == "select_org"
@@ -108,12 +118,14 @@ def test_ORG_6_the_only_membership_is_of_no_use(phones: MakePhone, town: Town, a
     assert caught.value.code == "org.none"
 
 
-def test_ORG_2_restored_access_leads_back_home(sign_in: MakeUser, town: Town) -> None:
+def test_ORG_2_restored_access_leads_back_home(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
-    town.control.set_org(user.org.id, "disabled")
+    directory.control.set_org(user.org.id, "disabled")
     come_back(user)
     assert user.app.screen["reason"] == "org_disabled"
-    town.control.set_org(user.org.id, "active")
+    directory.control.set_org(user.org.id, "active")
     come_back(user)
     assert (user.app.screen["screen"], user.app.screen["route"]) == ("home", user.home)
 
@@ -123,7 +135,9 @@ def freshness(app: App) -> tuple[str, int | None]:
     return listed["freshness"], listed["as_of_ms"]
 
 
-def test_ORG_3_confirmed_cached_and_revoked_are_told_apart(sign_in: MakeUser, town: Town) -> None:
+def test_ORG_3_confirmed_cached_and_revoked_are_told_apart(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given an answer of the server's
     user = sign_in()
     confirmed = freshness(user.app)
@@ -141,7 +155,7 @@ def test_ORG_3_confirmed_cached_and_revoked_are_told_apart(sign_in: MakeUser, to
     [stale] = [b for b in user.app.screen["banners"] if b["code"] == "stale_data"]
     assert stale["as_of_ms"] == confirmed[1]
     # and the server's next answer is of now, whatever it says
-    town.control.set_membership(user.person.id, user.org.id, status="ended")
+    directory.control.set_membership(user.person.id, user.org.id, status="ended")
     user.app.go_online()
     user.app.settle()
     assert freshness(user.app) == ("confirmed", user.phone.now_ms)
@@ -149,16 +163,18 @@ def test_ORG_3_confirmed_cached_and_revoked_are_told_apart(sign_in: MakeUser, to
     assert user.app.screen["reason"] == "membership_revoked"
 
 
-def test_ORG_3_before_the_first_answer_there_is_none(phones: MakePhone, town: Town) -> None:
+def test_ORG_3_before_the_first_answer_there_is_none(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
     app = phones().start()
-    app.session_start({"session": town.session(town.person(town.organisation()))})
+    app.session_start({"session": directory.session(directory.person(directory.organisation()))})
     assert freshness(app) == ("none", None)
     assert app.org_list()["orgs"] == []
 
 
 @pytest.mark.parametrize("failure", ["offline", "500", "html", "not a list"])
 def test_ORG_7_a_guard_without_an_answer_falls_back_to_what_is_known(
-    sign_in: MakeUser, town: Town, failure: str
+    sign_in: MakeUser, directory: DirectoryFixtures, failure: str
 ) -> None:
     # Given a guard that is asked at a start, and that fails
     user = sign_in()
@@ -166,7 +182,7 @@ def test_ORG_7_a_guard_without_an_answer_falls_back_to_what_is_known(
     bodies = {"500": (500, "{}"), "html": (200, "<html>"), "not a list": (200, '{"a":1}')}
     if failure in bodies:
         status, body = bodies[failure]
-        town.control.respond("/rest/v1/memberships", status, body=body, times=-1)
+        directory.control.respond("/rest/v1/memberships", status, body=body, times=-1)
     user.phone.pass_time(60)
     if failure == "offline":
         user.phone.network.up = False
@@ -177,7 +193,7 @@ def test_ORG_7_a_guard_without_an_answer_falls_back_to_what_is_known(
     assert [(b["code"], b["as_of_ms"]) for b in app.screen["banners"]] == [("stale_data", known)]
     assert app.route_check({"route": "/mentor"}) == {"allow": True}
     # and the banner goes when the guard is answered after all
-    town.control.clear_faults()
+    directory.control.clear_faults()
     user.phone.network.up = True
     user.phone.pass_time(400)
     app.settle()
@@ -197,16 +213,18 @@ def test_ORG_6_a_choice_that_is_none_changes_nothing(sign_in: MakeUser, org: str
     assert user.restart().screen["org"] is not None
 
 
-def test_ORG_2_a_selection_that_changes_is_told(sign_in: MakeUser, town: Town) -> None:
+def test_ORG_2_a_selection_that_changes_is_told(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given a selection that is shown because the organisation was disabled
     user = sign_in()
-    town.control.set_org(user.org.id, "disabled")
+    directory.control.set_org(user.org.id, "disabled")
     come_back(user)
     assert user.app.screen["reason"] == "org_disabled"
     # When the membership ends too, and another one begins
-    second = town.organisation("Vestland")
-    town.control.set_membership(user.person.id, second.id)
-    town.control.set_membership(user.person.id, user.org.id, status="ended")
+    second = directory.organisation("Vestland")
+    directory.control.set_membership(user.person.id, second.id)
+    directory.control.set_membership(user.person.id, user.org.id, status="ended")
     come_back(user)
     # Then the new reason and the new choice are shown
     assert (user.app.screen["screen"], user.app.screen["reason"]) == (

@@ -8,8 +8,8 @@ import pytest
 from holdfast.types import Decision
 
 from conftest import MakePhone
+from support.directory_fixtures import DirectoryFixtures
 from support.phone import TOKEN_S
-from support.town import Town
 
 LANGUAGES = ["nb", "nn", "en"]
 OUTCOMES: list[Any] = [
@@ -18,7 +18,7 @@ OUTCOMES: list[Any] = [
 ]  # fmt: skip
 
 
-def texts(phones: MakePhone, town: Town, language: str) -> dict[str, str]:
+def texts(phones: MakePhone, directory: DirectoryFixtures, language: str) -> dict[str, str]:
     """What a user of an app in this language reads on the way through it, by code."""
     read: dict[str, str] = {}
 
@@ -28,12 +28,12 @@ def texts(phones: MakePhone, town: Town, language: str) -> dict[str, str]:
         for banner in decision["banners"]:
             read[banner["code"]] = banner["text"]
 
-    org = town.organisation()
-    person = town.person(org)
+    org = directory.organisation()
+    person = directory.person(org)
     phone = phones(locale=language)
     app = phone.start()
     see(app.screen)
-    app.sign_in(town.person())
+    app.sign_in(directory.person())
     see(app.screen)
     app.session_logout()
     app.sign_in(person)
@@ -57,16 +57,16 @@ def texts(phones: MakePhone, town: Town, language: str) -> dict[str, str]:
     see(phone.start().screen)
     see(phone.app.touch() if phone.app else app.screen)
     phone.app.settle()  # type: ignore[union-attr]
-    town.control.set_org(org.id, "disabled")
+    directory.control.set_org(org.id, "disabled")
     app = phone.start()
     app.settle()
     see(app.screen)
-    town.control.set_org(org.id, "active")
-    town.control.set_membership(person.id, org.id, status="ended")
+    directory.control.set_org(org.id, "active")
+    directory.control.set_membership(person.id, org.id, status="ended")
     app = phone.start()
     app.settle()
     see(app.screen)
-    town.control.revoke_sessions(person.id)
+    directory.control.revoke_sessions(person.id)
     app = phone.start()
     app.settle()
     see(app.screen)
@@ -78,9 +78,11 @@ def texts(phones: MakePhone, town: Town, language: str) -> dict[str, str]:
     return {code: text.replace(org.name, "ORG") for code, text in read.items()}
 
 
-def test_LAB_1_every_text_is_in_the_language_of_the_app(phones: MakePhone, town: Town) -> None:
+def test_LAB_1_every_text_is_in_the_language_of_the_app(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
     # Given the same way through the app in three languages
-    read = {language: texts(phones, town, language) for language in LANGUAGES}
+    read = {language: texts(phones, directory, language) for language in LANGUAGES}
     # Then the codes are the same, and every one has a text in each of them
     codes = set(read["nb"])
     assert codes == set(read["nn"]) == set(read["en"])
@@ -97,8 +99,10 @@ def test_LAB_1_every_text_is_in_the_language_of_the_app(phones: MakePhone, town:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_LAB_1_texts_are_short_and_calm(phones: MakePhone, town: Town, language: str) -> None:
-    for code, text in texts(phones, town, language).items():
+def test_LAB_1_texts_are_short_and_calm(
+    phones: MakePhone, directory: DirectoryFixtures, language: str
+) -> None:
+    for code, text in texts(phones, directory, language).items():
         assert len(text) <= 160, (code, text)
         assert "!" not in text, (code, text)
         assert not any(word in text.lower() for word in ("token", "http", "json", "error")), text

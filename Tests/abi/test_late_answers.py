@@ -9,26 +9,31 @@ from typing import Any
 import pytest
 
 from conftest import MakePhone
+from support.directory_fixtures import PASSWORD, DirectoryFixtures, Organisation, Person
 from support.network import moved_session
 from support.phone import TOKEN_S, App, Phone
-from support.town import PASSWORD, Organisation, Person, Town
 
 
 class Case:
     """A user of two organisations, another user, and an answer that is on its way."""
 
-    def __init__(self, phone: Phone, town: Town) -> None:
-        self.phone, self.town = phone, town
-        self.first, self.second = town.organisation("Nordlys"), town.organisation("Vestland")
-        self.person = town.person(self.first, self.second)
-        self.other = town.person(town.organisation("Sørlandet"))
-        town.contact(self.first, "Kari Første")
+    def __init__(self, phone: Phone, directory: DirectoryFixtures) -> None:
+        self.phone, self.directory = phone, directory
+        self.first, self.second = (
+            directory.organisation("Nordlys"),
+            directory.organisation("Vestland"),
+        )
+        self.person = directory.person(self.first, self.second)
+        self.other = directory.person(directory.organisation("Sørlandet"))
+        directory.contact(self.first, "Kari Første")
         self.app: App = phone.start()
         self.app.sign_in(self.person, self.first)
 
     def start_as(self, person: Person) -> None:
         """A session that the host obtained."""
-        text = moved_session(json.dumps(self.town.session(person)), self.phone.ahead_ms() / 1000)
+        text = moved_session(
+            json.dumps(self.directory.session(person)), self.phone.ahead_ms() / 1000
+        )
         self.app.session_start({"session": json.loads(text or "")})
 
     def take(self, purpose: str) -> Any:  # noqa: ANN401
@@ -153,13 +158,13 @@ def without_org(function: Callable[[Case], dict[str, Any]], case: Case) -> dict[
 @pytest.mark.parametrize("kind", KINDS)
 def test_SES_5_a_late_answer_changes_nothing(
     phones: MakePhone,
-    town: Town,
+    directory: DirectoryFixtures,
     kind: Callable[[Case], Any],
     happens: Callable[[Case], None],
     refused: bool,
 ) -> None:
     # Given a request that the server has answered, the answer still on its way
-    case = Case(phones(), town)
+    case = Case(phones(), directory)
     request = kind(case)
     answer = case.answer(request, REFUSALS[request["purpose"]] if refused else None)
     # When the session is ended, changed or locked before it comes
@@ -195,27 +200,27 @@ def test_SES_5_a_late_answer_changes_nothing(
 
 @pytest.mark.parametrize("happens", [logged_out, other_user])
 def test_SES_5_a_session_that_came_too_late_is_given_back(
-    phones: MakePhone, town: Town, happens: Callable[[Case], None]
+    phones: MakePhone, directory: DirectoryFixtures, happens: Callable[[Case], None]
 ) -> None:
     # Given a sign-in that the server has granted, and a user who has logged out meanwhile
-    case = Case(phones(), town)
+    case = Case(phones(), directory)
     answer = case.answer(sign_in(case), None)
     happens(case)
     case.app.complete(answer)
     case.app.settle()
     # Then nobody holds a session of that user on the server
-    assert town.control.sessions(case.person.id) == []
+    assert directory.control.sessions(case.person.id) == []
 
 
 def test_KEEP_5_an_answer_for_one_organisation_is_no_answer_for_the_other(
-    phones: MakePhone, town: Town
+    phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
     # Given a guard under way when the user switches, and a membership of the other that has ended
-    case = Case(phones(), town)
+    case = Case(phones(), directory)
     request = guard(case)
     answer = case.answer(request, None)
     switched(case)
-    town.control.set_membership(case.person.id, case.second.id, status="ended")
+    directory.control.set_membership(case.person.id, case.second.id, status="ended")
     case.app.complete(answer)
     # Then the old answer does not confirm the new choice: it is asked for again
     case.app.settle()

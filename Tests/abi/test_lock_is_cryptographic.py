@@ -9,10 +9,10 @@ import pytest
 from local_supabase import LocalSupabase
 
 from conftest import MakeUser, SignedIn
-from support import scan, thief
+from support import attacker, scan
+from support.directory_fixtures import DirectoryFixtures
 from support.hosted import HostedLibrary
 from support.phone import TOKEN_S, FilePhone, Phone
-from support.town import Town
 
 
 def key(phone: Phone, name: str) -> bytes:
@@ -44,22 +44,22 @@ def test_SES_10_after_a_lock_files_and_device_key_reveal_nothing(
     user = sign_in(contacts=3)
     user.app.contact_search({"query": ""})
     device, biometric = key(user.phone, "device"), key(user.phone, "biometric")
-    before = thief.loot(user.phone.folder, device)
-    assert set(before) == {"tokens", "choice", "memberships", "contacts"}, "the thief is unable"
+    before = attacker.loot(user.phone.folder, device)
+    assert set(before) == {"tokens", "choice", "memberships", "contacts"}, "the attacker is unable"
     assert user.org.name.encode() in before["memberships"]
     # When the session is locked
     lock(user)  # type: ignore[operator]
     if not app_runs:
         user.phone.close()
     # Then the files and the device key reveal neither session nor organisation nor contacts,
-    assert thief.vault_keys(user.phone.folder, device) == set()
-    assert thief.loot(user.phone.folder, device) == {}
+    assert attacker.vault_keys(user.phone.folder, device) == set()
+    assert attacker.loot(user.phone.folder, device) == {}
     # neither does an old copy of the row that SQLite could have left in its files,
-    vault = thief.vault_keys(user.phone.folder, biometric)
+    vault = attacker.vault_keys(user.phone.folder, biometric)
     assert len(vault) == 1
     assert scan.scan_files(user.phone.folder, *vault) == []
     # and only the key that the finger releases does
-    assert set(thief.loot(user.phone.folder, biometric)) == set(before)
+    assert set(attacker.loot(user.phone.folder, biometric)) == set(before)
 
 
 def test_SES_10_the_erased_wrap_is_nowhere_in_the_files(sign_in: MakeUser) -> None:
@@ -75,13 +75,17 @@ def test_SES_10_the_erased_wrap_is_nowhere_in_the_files(sign_in: MakeUser) -> No
 
 @pytest.mark.parametrize("end", ["session_lock", "session_logout"])
 def test_SES_12_no_vault_key_stays_in_memory(
-    hosted: HostedLibrary, tmp_path: Path, backend: LocalSupabase, town: Town, end: str
+    hosted: HostedLibrary,
+    tmp_path: Path,
+    backend: LocalSupabase,
+    directory: DirectoryFixtures,
+    end: str,
 ) -> None:
     # Given a process in which a user is signed in, with requests under way
-    person = town.person(town.organisation(contacts=3))
+    person = directory.person(directory.organisation(contacts=3))
     phone = FilePhone(tmp_path / "phone", hosted, backend)
     app = phone.start()
-    session = town.session(person)
+    session = directory.session(person)
     app.session_start({"session": session})
     app.settle()
     app.contact_search({"query": ""})
@@ -90,7 +94,7 @@ def test_SES_12_no_vault_key_stays_in_memory(
     keys = [
         (phone.folder / "keys" / f"{name}.key").read_bytes() for name in ("device", "biometric")
     ]
-    [vault] = thief.vault_keys(phone.folder, *keys)
+    [vault] = attacker.vault_keys(phone.folder, *keys)
     assert scan.scan_memory(hosted.pid, vault) != [], "the scan sees nothing"
     # When the session is locked or ended
     getattr(app, end)()

@@ -10,14 +10,14 @@ from holdfast.keystore import KEY_FAILED, KEY_LOCKED
 
 from conftest import MakeUser, SignedIn
 from support import children
+from support.directory_fixtures import DirectoryFixtures, Person
 from support.phone import TOKEN_S
-from support.town import Person, Town
 
 
 @pytest.fixture
-def other(town: Town) -> Person:
+def other(directory: DirectoryFixtures) -> Person:
     """Who uses the phone next."""
-    return town.person(town.organisation("Sørlandet"))
+    return directory.person(directory.organisation("Sørlandet"))
 
 
 def revoke_under_way(user: SignedIn) -> Any:  # noqa: ANN401
@@ -28,7 +28,7 @@ def revoke_under_way(user: SignedIn) -> Any:  # noqa: ANN401
 
 @pytest.mark.parametrize("online", [True, False])
 def test_KEEP_4_logging_out_with_an_expired_token(
-    sign_in: MakeUser, town: Town, online: bool
+    sign_in: MakeUser, directory: DirectoryFixtures, online: bool
 ) -> None:
     # Given an access token that has run out
     user = sign_in()
@@ -38,25 +38,25 @@ def test_KEEP_4_logging_out_with_an_expired_token(
     user.app.session_logout()
     user.app.go_online()
     # When the server is told
-    town.control.clear_requests()
+    directory.control.clear_requests()
     user.app.settle()
     # Then the session is renewed once to end it, and it is over
-    assert town.refreshes() == 1
-    assert town.control.sessions(user.person.id) == []
+    assert directory.refreshes() == 1
+    assert directory.control.sessions(user.person.id) == []
     assert user.app.session_status()["owed"] == []
     assert user.app.session_status()["state"] == "signed_out"
 
 
 def test_KEEP_4_an_access_token_that_the_server_no_longer_takes(
-    sign_in: MakeUser, town: Town
+    sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
     body = '{"code":"bad_jwt","message":"x"}'
-    town.control.respond("/auth/v1/logout", 403, body=body, times=1)
+    directory.control.respond("/auth/v1/logout", 403, body=body, times=1)
     user.app.session_logout()
     user.app.settle()
-    assert town.refreshes() == 1
-    assert town.control.sessions(user.person.id) == []
+    assert directory.refreshes() == 1
+    assert directory.control.sessions(user.person.id) == []
 
 
 @pytest.mark.parametrize("answers", [[KEY_FAILED] * 3, [KEY_LOCKED], [KEY_FAILED] * 50])
@@ -80,7 +80,7 @@ def test_KEEP_4_a_key_that_could_not_be_erased_is_not_the_next_user_s(
 
 
 def test_KEEP_4_killed_at_any_write_the_next_user_is_untouched(
-    sign_in: MakeUser, town: Town, killer: Path, tmp_path: Path
+    sign_in: MakeUser, directory: DirectoryFixtures, killer: Path, tmp_path: Path
 ) -> None:
     # Given users who log out offline, in a process that dies before its n-th change of a file
     number = 0
@@ -99,31 +99,31 @@ def test_KEEP_4_killed_at_any_write_the_next_user_is_untouched(
         assert not ended.crashed, ended.errors
         finished = not ended.killed
         # When another user signs in after the next start
-        other = town.person(town.organisation())
+        other = directory.person(directory.organisation())
         app = twin.start()
         app.sign_in(other)
         twin.pass_time(60)
         app.settle()
         # Then the first one's session is over on the server, and the second one's is untouched,
-        assert town.control.sessions(user.person.id) == [], number
-        assert len(town.control.sessions(other.id)) == 1
+        assert directory.control.sessions(user.person.id) == [], number
+        assert len(directory.control.sessions(other.id)) == 1
         assert app.session_status()["user_id"] == other.id
         assert app.session_status()["owed"] == []
         assert app.screen["screen"] == "home"
         # and the first one's unsent work is neither sent nor lost
-        assert town.activities(user.person) == []
+        assert directory.activities(user.person) == []
         assert app.queue_list()["items"] == []
         app.session_logout()
         app.sign_in(user.person)
         if not app.of_type("sync_completed"):
             app.settle_until("sync_completed")
-        assert [str(row["id"]) for row in town.activities(user.person)] == [queued]
+        assert [str(row["id"]) for row in directory.activities(user.person)] == [queued]
         twin.close()
 
 
 @pytest.mark.parametrize("sent", [False, True])
 def test_KEEP_4_killed_while_the_server_is_told(
-    sign_in: MakeUser, town: Town, other: Person, sent: bool
+    sign_in: MakeUser, directory: DirectoryFixtures, other: Person, sent: bool
 ) -> None:
     # Given a revoke that was asked for, and sent or not, when the process dies
     user = sign_in()
@@ -137,26 +137,26 @@ def test_KEEP_4_killed_while_the_server_is_told(
     user.phone.pass_time(120)
     user.app.settle()
     # Then the first session is over, and the second is untouched
-    assert town.control.sessions(user.person.id) == []
-    assert len(town.control.sessions(other.id)) == 1
+    assert directory.control.sessions(user.person.id) == []
+    assert len(directory.control.sessions(other.id)) == 1
     assert user.app.session_status()["owed"] == []
     assert user.app.session_status()["user_id"] == other.id
 
 
 def test_SES_8_the_same_user_signs_in_again_before_the_revoke(
-    sign_in: MakeUser, town: Town
+    sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given a user who logged out offline, and signs in again
     user = sign_in()
     user.app.go_offline()
     user.app.session_logout()
     user.phone.network.up = True
-    user.app.session_start({"session": town.session(user.person)})
+    user.app.session_start({"session": directory.session(user.person)})
     # When the phone is online again
     user.app.go_online()
     user.app.settle()
     # Then the old session is over, and the new one goes on
-    assert len(town.control.sessions(user.person.id)) == 1
+    assert len(directory.control.sessions(user.person.id)) == 1
     assert user.app.session_status()["state"] == "active"
     user.phone.pass_time(TOKEN_S + 60)
     user.app.settle()
@@ -164,7 +164,9 @@ def test_SES_8_the_same_user_signs_in_again_before_the_revoke(
     assert user.app.of_type("session_ended") == []
 
 
-def test_SES_8_several_sessions_wait_for_their_end(sign_in: MakeUser, town: Town) -> None:
+def test_SES_8_several_sessions_wait_for_their_end(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given three users in a row who logged out offline, over a restart and a server that fails
     user = sign_in()
     people = [user.person]
@@ -172,19 +174,19 @@ def test_SES_8_several_sessions_wait_for_their_end(sign_in: MakeUser, town: Town
         user.app.go_offline()
         user.app.session_logout()
         user.phone.network.up = True
-        people.append(town.person(town.organisation()))
-        user.app.session_start({"session": town.session(people[-1])})
+        people.append(directory.person(directory.organisation()))
+        user.app.session_start({"session": directory.session(people[-1])})
     user.app.go_offline()
     user.app.session_logout()
     user.phone.network.up = True
-    town.control.respond("/auth/v1/logout", 503, body="busy", times=2)
+    directory.control.respond("/auth/v1/logout", 503, body="busy", times=2)
     # When the app is online again
     user.restart()
     for _ in range(6):
         user.app.settle()
         user.phone.pass_time(310)
     # Then all of them are over
-    assert [town.control.sessions(person.id) for person in people] == [[], [], []]
+    assert [directory.control.sessions(person.id) for person in people] == [[], [], []]
     assert user.app.session_status()["owed"] == []
 
 

@@ -12,8 +12,8 @@ from holdfast.types import Event
 
 from conftest import MakeUser
 from support import scan
+from support.directory_fixtures import DirectoryFixtures
 from support.phone import TOKEN_S
-from support.town import Town
 
 
 def readable(descriptor: int, within_s: float = 0) -> bool:
@@ -74,7 +74,7 @@ def test_wait_gives_up_when_the_time_has_passed(sign_in: MakeUser) -> None:
     assert 0.1 < time.monotonic() - began < 5
 
 
-def test_the_runner_s_thread_does_it_all(sign_in: MakeUser, town: Town) -> None:
+def test_the_runner_s_thread_does_it_all(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
     # Given a runner on a thread of its own, with the real clock
     user = sign_in(clock="system")
     events: Queue[Event] = Queue()
@@ -86,10 +86,10 @@ def test_the_runner_s_thread_does_it_all(sign_in: MakeUser, town: Town) -> None:
         while sent < 3:
             event = events.get(timeout=20)
             sent += event["sent"] if event["type"] == "sync_completed" else 0
-    assert sorted(str(row["id"]) for row in town.activities(user.person)) == sorted(ids)
+    assert sorted(str(row["id"]) for row in directory.activities(user.person)) == sorted(ids)
 
 
-def test_SES_12_log_lines_hold_no_secrets(sign_in: MakeUser, town: Town) -> None:
+def test_SES_12_log_lines_hold_no_secrets(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
     # Given the most talkative log
     lines: list[tuple[int, str]] = []
     user = sign_in(contacts=2)
@@ -112,7 +112,7 @@ def test_SES_12_log_lines_hold_no_secrets(sign_in: MakeUser, town: Town) -> None
         app.settle()
         item = app.register(note="en fortrolig samtale", minutes=99_999)
         app.settle_until("item_parked")
-        town.control.respond("/rest/v1/activities", 500, body="<html>Kari Prøvesen</html>")
+        directory.control.respond("/rest/v1/activities", 500, body="<html>Kari Prøvesen</html>")
         app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 5}})
         app.settle_until("sync_completed")
         app.session_logout()

@@ -7,20 +7,20 @@ from pathlib import Path
 from local_supabase import LocalSupabase
 
 from support import scan
+from support.directory_fixtures import DirectoryFixtures
 from support.hosted import HostedLibrary
 from support.phone import FilePhone
-from support.town import Town
 
 
 def test_SES_12_no_token_stays_in_memory_after_lock_and_logout(
-    hosted: HostedLibrary, tmp_path: Path, backend: LocalSupabase, town: Town
+    hosted: HostedLibrary, tmp_path: Path, backend: LocalSupabase, directory: DirectoryFixtures
 ) -> None:
     # Given a process in which a user is signed in: the tokens are in its memory
-    org = town.organisation("Fortrolig forening", contacts=3)
-    person = town.person(org)
+    org = directory.organisation("Fortrolig forening", contacts=3)
+    person = directory.person(org)
     phone = FilePhone(tmp_path / "phone", hosted, backend)
     app = phone.start()
-    session = town.session(person)
+    session = directory.session(person)
     tokens = [session["access_token"], session["refresh_token"]]
     app.session_start({"session": session})
     app.settle()

@@ -9,10 +9,10 @@ import pytest
 
 from conftest import MakeUser
 from support import children, scan
+from support.directory_fixtures import DirectoryFixtures
 from support.phone import TOKEN_S
-from support.town import Town
 
-Walk = Callable[[MakeUser, Town, str], None]
+Walk = Callable[[MakeUser, DirectoryFixtures, str], None]
 
 
 def codes(banners: list[Any]) -> dict[str, str]:
@@ -20,7 +20,7 @@ def codes(banners: list[Any]) -> dict[str, str]:
     return {each["code"]: each["tone"] for each in banners}
 
 
-def work_offline(sign_in: MakeUser, town: Town, role: str) -> None:
+def work_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> None:
     # Given a user who is signed in, and a network that is lost
     user = sign_in(role)
     app = user.app
@@ -41,13 +41,13 @@ def work_offline(sign_in: MakeUser, town: Town, role: str) -> None:
     assert item["occurred_at_ms"] == user.phone.now_ms
     assert [reason["code"] for reason in app.queue_explain()["reasons"]] == ["offline"]
     app.settle()
-    assert town.activities(user.person) == []
+    assert directory.activities(user.person) == []
     # and it is there after a restart
     app = user.restart(online=False)
     assert [each["id"] for each in app.queue_list()["items"]] == [added["id"]]
 
 
-def open_offline(sign_in: MakeUser, town: Town, role: str) -> None:
+def open_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> None:
     # Given cached data and an expired token, offline
     user = sign_in(role, contacts=6)
     user.phone.pass_time(TOKEN_S + 60)
@@ -65,7 +65,7 @@ def open_offline(sign_in: MakeUser, town: Town, role: str) -> None:
     assert "validation" in app.session_status()["owed"]
 
 
-def read_live_offline(sign_in: MakeUser, town: Town, role: str) -> None:
+def read_live_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> None:
     # Given cached contacts, offline
     user = sign_in(role, contacts=1)
     app = user.app
@@ -86,7 +86,7 @@ def read_live_offline(sign_in: MakeUser, town: Town, role: str) -> None:
     assert user.phone.network.sent == []
 
 
-def connectivity_returns(sign_in: MakeUser, town: Town, role: str) -> None:
+def connectivity_returns(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> None:
     # Given work that was registered offline
     user = sign_in(role)
     app = user.app
@@ -98,15 +98,15 @@ def connectivity_returns(sign_in: MakeUser, town: Town, role: str) -> None:
     # Then it is sent by itself, and one event tells how much
     done: list[Any] = [event for event in events if event["type"] == "sync_completed"]
     assert [(event["sent"], event["parked"], event["waiting"]) for event in done] == [(3, 0, 0)]
-    assert {str(row["id"]) for row in town.activities(user.person)} == set(ids)
-    assert {str(row["org_id"]) for row in town.activities(user.person)} == {user.org.id}
+    assert {str(row["id"]) for row in directory.activities(user.person)} == set(ids)
+    assert {str(row["org_id"]) for row in directory.activities(user.person)} == {user.org.id}
     assert app.queue_list()["items"] == []
     app.settle()
     user.restart().settle()
     assert user.app.of_type("sync_completed") == []
 
 
-def validated_in_silence(sign_in: MakeUser, town: Town, role: str) -> None:
+def validated_in_silence(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> None:
     # Given biometrics that passed offline, on an expired token
     user = sign_in(role)
     user.phone.pass_time(TOKEN_S + 60)
@@ -118,7 +118,7 @@ def validated_in_silence(sign_in: MakeUser, town: Town, role: str) -> None:
     app.go_online()
     app.settle()
     # Then the session is refreshed and validated, with no prompt and no change of the screen
-    assert town.refreshes() == 1
+    assert directory.refreshes() == 1
     status = app.session_status()
     assert (status["state"], status["owed"], status["stale"]) == ("active", [], False)
     assert user.phone.keychain.calls["load", "biometric"] == loads
@@ -127,11 +127,11 @@ def validated_in_silence(sign_in: MakeUser, town: Town, role: str) -> None:
     assert app.screen["banners"] == []
 
 
-def withheld_offline(sign_in: MakeUser, town: Town, role: str) -> None:
+def withheld_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> None:
     # Given a cached contact with details that are never cached
     user = sign_in(role)
     secret = {"phone": "+47 000 12 345", "address": "Prøveveien 17", "national_id": "00000012345"}
-    contact = town.contact(user.org, "Frøydis Prøvesen", municipality="Vadsø", **secret)
+    contact = directory.contact(user.org, "Frøydis Prøvesen", municipality="Vadsø", **secret)
     app = user.app
     app.sync_now()
     app.settle()
@@ -157,12 +157,12 @@ def withheld_offline(sign_in: MakeUser, town: Town, role: str) -> None:
     assert scan.scan_files(user.phone.folder, *secret.values()) == []
 
 
-def search_offline(sign_in: MakeUser, town: Town, role: str) -> None:
+def search_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> None:
     # Given cached contacts with the names that people here have
     user = sign_in(role)
     names = ["Åse Øvingsdal", "Bjørn Prøvé", "Cæcilie Testås", "Kåre Bjørnsen", "O'Brien, Pål"]
     for name in names:
-        town.contact(user.org, name)
+        directory.contact(user.org, name)
     app = user.app
     app.sync_now()
     app.settle()
@@ -198,7 +198,7 @@ def search_offline(sign_in: MakeUser, town: Town, role: str) -> None:
     assert (len(reply["contacts"]), reply["total"]) == (2, 5)
 
 
-def summary_offline(sign_in: MakeUser, town: Town, role: str) -> None:
+def summary_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> None:
     # Given a summary from the server, and registrations since
     user = sign_in(role)
     app = user.app
@@ -234,8 +234,10 @@ WALKS: dict[str, Walk] = {
 }
 
 
-def test_OFF_1_an_activity_is_registered_offline(sign_in: MakeUser, town: Town) -> None:
-    work_offline(sign_in, town, "peer_mentor")
+def test_OFF_1_an_activity_is_registered_offline(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    work_offline(sign_in, directory, "peer_mentor")
 
 
 def test_OFF_1_it_is_durable_before_the_call_returns(sign_in: MakeUser) -> None:
@@ -254,19 +256,19 @@ def test_OFF_1_it_is_durable_before_the_call_returns(sign_in: MakeUser) -> None:
     assert [item["payload"]["minutes"] for item in items] == [10, 11, 12, 13, 14]
 
 
-def test_OFF_2_the_app_opens_offline(sign_in: MakeUser, town: Town) -> None:
-    open_offline(sign_in, town, "peer_mentor")
+def test_OFF_2_the_app_opens_offline(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
+    open_offline(sign_in, directory, "peer_mentor")
 
 
-def test_OFF_3_live_data_offline(sign_in: MakeUser, town: Town) -> None:
-    read_live_offline(sign_in, town, "peer_mentor")
+def test_OFF_3_live_data_offline(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
+    read_live_offline(sign_in, directory, "peer_mentor")
 
 
-def test_OFF_3_nothing_was_cached_yet(sign_in: MakeUser, town: Town) -> None:
+def test_OFF_3_nothing_was_cached_yet(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
     # Given an organisation whose data was never read
     user = sign_in()
-    second = town.organisation(contacts=3)
-    town.control.set_membership(user.person.id, second.id, role="peer_mentor")
+    second = directory.organisation(contacts=3)
+    directory.control.set_membership(user.person.id, second.id, role="peer_mentor")
     app = user.restart()
     app.settle()
     app.go_offline()
@@ -280,11 +282,15 @@ def test_OFF_3_nothing_was_cached_yet(sign_in: MakeUser, town: Town) -> None:
     assert app.summary_get()["summary"] is None
 
 
-def test_OFF_4_queued_work_is_sent_by_itself(sign_in: MakeUser, town: Town) -> None:
-    connectivity_returns(sign_in, town, "peer_mentor")
+def test_OFF_4_queued_work_is_sent_by_itself(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    connectivity_returns(sign_in, directory, "peer_mentor")
 
 
-def test_OFF_4_also_if_the_app_was_killed_in_between(sign_in: MakeUser, town: Town) -> None:
+def test_OFF_4_also_if_the_app_was_killed_in_between(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
     user.phone.close()
     ended = children.run("register_and_die.py", user.phone.spec(), "4")
@@ -294,10 +300,14 @@ def test_OFF_4_also_if_the_app_was_killed_in_between(sign_in: MakeUser, town: To
         event for event in app.settle_until("sync_completed") if event["type"] == "sync_completed"
     ]
     assert [(event["sent"], event["parked"]) for event in done] == [(4, 0)]
-    assert {str(row["id"]) for row in town.activities(user.person)} == set(ended.output.split())
+    assert {str(row["id"]) for row in directory.activities(user.person)} == set(
+        ended.output.split()
+    )
 
 
-def test_OFF_4_killed_before_the_event_was_seen(sign_in: MakeUser, town: Town) -> None:
+def test_OFF_4_killed_before_the_event_was_seen(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given work that was sent, and an app that died before it had acknowledged the event
     user = sign_in()
     user.app.register()
@@ -308,7 +318,7 @@ def test_OFF_4_killed_before_the_event_was_seen(sign_in: MakeUser, town: Town) -
             user.app.complete(answer)
         if not step["requests"]:
             break
-    assert len(town.activities(user.person)) == 1
+    assert len(directory.activities(user.person)) == 1
     # When it starts again
     app = user.restart()
     app.settle()
@@ -318,40 +328,52 @@ def test_OFF_4_killed_before_the_event_was_seen(sign_in: MakeUser, town: Town) -
     assert user.app.of_type("sync_completed") == []
 
 
-def test_OFF_5_the_session_is_validated_in_silence(sign_in: MakeUser, town: Town) -> None:
-    validated_in_silence(sign_in, town, "peer_mentor")
+def test_OFF_5_the_session_is_validated_in_silence(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    validated_in_silence(sign_in, directory, "peer_mentor")
 
 
-def test_OFF_5_a_valid_token_is_validated_without_a_refresh(sign_in: MakeUser, town: Town) -> None:
+def test_OFF_5_a_valid_token_is_validated_without_a_refresh(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in(policy={"session_window_s": 100})
     user.phone.pass_time(200)
     app = user.restart(online=False)
     app.touch()
     app.go_online()
     app.settle()
-    assert town.refreshes() == 0
+    assert directory.refreshes() == 0
     assert user.phone.network.count("validate") == 1
     assert app.session_status()["owed"] == []
 
 
-def test_OFF_6_withheld_details_need_a_connection(sign_in: MakeUser, town: Town) -> None:
-    withheld_offline(sign_in, town, "peer_mentor")
+def test_OFF_6_withheld_details_need_a_connection(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    withheld_offline(sign_in, directory, "peer_mentor")
 
 
-def test_OFF_7_contacts_are_searched_in_the_cache(sign_in: MakeUser, town: Town) -> None:
-    search_offline(sign_in, town, "peer_mentor")
+def test_OFF_7_contacts_are_searched_in_the_cache(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    search_offline(sign_in, directory, "peer_mentor")
 
 
-def test_OFF_8_the_summary_and_what_is_queued_on_top(sign_in: MakeUser, town: Town) -> None:
-    summary_offline(sign_in, town, "peer_mentor")
+def test_OFF_8_the_summary_and_what_is_queued_on_top(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    summary_offline(sign_in, directory, "peer_mentor")
 
 
 @pytest.mark.parametrize("scenario", WALKS)
-def test_OFF_9_the_same_for_an_administrator(sign_in: MakeUser, town: Town, scenario: str) -> None:
+def test_OFF_9_the_same_for_an_administrator(
+    sign_in: MakeUser, directory: DirectoryFixtures, scenario: str
+) -> None:
     # Given an organisation administrator
     # When OFF-1 to OFF-8 are walked through
     # Then everything is the same, in the administrator's role and routes
-    WALKS[scenario](sign_in, town, "org_admin")
+    WALKS[scenario](sign_in, directory, "org_admin")
 
 
 def test_OFF_9_the_administrator_s_routes_hold_offline(sign_in: MakeUser) -> None:

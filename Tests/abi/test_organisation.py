@@ -11,8 +11,8 @@ from holdfast import HoldfastError
 
 from conftest import MakePhone, MakeUser, SignedIn
 from support import children
+from support.directory_fixtures import DirectoryFixtures, Organisation
 from support.phone import ROUTES, TOKEN_S, App
-from support.town import Organisation, Town
 
 
 def banner(app: App, code: str) -> dict[str, Any]:
@@ -23,10 +23,10 @@ def banner(app: App, code: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def member_of_two(phones: MakePhone, town: Town) -> tuple[SignedIn, Organisation]:
+def member_of_two(phones: MakePhone, directory: DirectoryFixtures) -> tuple[SignedIn, Organisation]:
     """Somebody who has chosen the first of two organisations."""
-    first, second = town.organisation("Nordlys"), town.organisation("Vestland")
-    person = town.person(first, second)
+    first, second = directory.organisation("Nordlys"), directory.organisation("Vestland")
+    person = directory.person(first, second)
     phone = phones()
     app = phone.start()
     app.sign_in(person, first)
@@ -56,14 +56,14 @@ def test_ORG_1_the_chosen_organisation_is_opened_again(
 
 @pytest.mark.parametrize("cause", ["membership_revoked", "org_disabled"])
 def test_ORG_2_access_that_ended_leads_to_the_selection(
-    member_of_two: tuple[SignedIn, Organisation], town: Town, cause: str
+    member_of_two: tuple[SignedIn, Organisation], directory: DirectoryFixtures, cause: str
 ) -> None:
     # Given a chosen organisation whose membership was revoked, or that was disabled
     user, second = member_of_two
     if cause == "membership_revoked":
-        town.control.set_membership(user.person.id, user.org.id, status="ended")
+        directory.control.set_membership(user.person.id, user.org.id, status="ended")
     else:
-        town.control.set_org(user.org.id, "disabled")
+        directory.control.set_org(user.org.id, "disabled")
     # When the app starts, online
     app = user.restart()
     app.settle()
@@ -86,10 +86,10 @@ def test_ORG_2_access_that_ended_leads_to_the_selection(
 
 
 def test_ORG_2_a_membership_that_is_gone_altogether(
-    member_of_two: tuple[SignedIn, Organisation], town: Town
+    member_of_two: tuple[SignedIn, Organisation], directory: DirectoryFixtures
 ) -> None:
     user, _ = member_of_two
-    town.control.sql("delete from memberships where org_id = %s", user.org.id)
+    directory.control.sql("delete from memberships where org_id = %s", user.org.id)
     app = user.restart()
     app.settle()
     assert (app.screen["screen"], app.screen["reason"]) == ("select_org", "membership_revoked")
@@ -98,10 +98,10 @@ def test_ORG_2_a_membership_that_is_gone_altogether(
 
 
 def test_ORG_2_access_that_ends_while_the_app_is_used(
-    member_of_two: tuple[SignedIn, Organisation], town: Town
+    member_of_two: tuple[SignedIn, Organisation], directory: DirectoryFixtures
 ) -> None:
     user, _ = member_of_two
-    town.control.set_membership(user.person.id, user.org.id, status="ended")
+    directory.control.set_membership(user.person.id, user.org.id, status="ended")
     user.app.session_background()
     user.phone.pass_time(10)
     user.app.session_foreground()
@@ -164,11 +164,11 @@ def test_ORG_4_the_newest_choice_is_resumed(
 
 
 def test_ORG_4_data_of_one_organisation_is_not_shown_in_the_other(
-    member_of_two: tuple[SignedIn, Organisation], town: Town
+    member_of_two: tuple[SignedIn, Organisation], directory: DirectoryFixtures
 ) -> None:
     user, second = member_of_two
-    town.contact(user.org, "Kari Første")
-    town.contact(second, "Ola Andre")
+    directory.contact(user.org, "Kari Første")
+    directory.contact(second, "Ola Andre")
     app = user.restart()
     app.settle()
     app.sync_now()
@@ -181,12 +181,15 @@ def test_ORG_4_data_of_one_organisation_is_not_shown_in_the_other(
 
 
 def test_KEEP_5_the_process_dies_at_any_write_of_a_switch(
-    member_of_two: tuple[SignedIn, Organisation], town: Town, killer: Path, tmp_path: Path
+    member_of_two: tuple[SignedIn, Organisation],
+    directory: DirectoryFixtures,
+    killer: Path,
+    tmp_path: Path,
 ) -> None:
     # Given a user in organisation A, with cached contacts of A
     user, second = member_of_two
-    town.contact(user.org, "Kari Første")
-    town.contact(second, "Ola Andre")
+    directory.contact(user.org, "Kari Første")
+    directory.contact(second, "Ola Andre")
     user.app.sync_now()
     user.app.settle()
     user.phone.close()
@@ -219,11 +222,11 @@ def test_KEEP_5_the_process_dies_at_any_write_of_a_switch(
 
 
 def test_KEEP_5_what_is_under_way_for_the_one_never_lands_in_the_other(
-    member_of_two: tuple[SignedIn, Organisation], town: Town
+    member_of_two: tuple[SignedIn, Organisation], directory: DirectoryFixtures
 ) -> None:
     # Given a request for A's contacts that is under way
     user, second = member_of_two
-    town.contact(user.org, "Kari Første")
+    directory.contact(user.org, "Kari Første")
     app = user.app
     app.sync_now()
     requests = app.poll()["requests"]
@@ -243,13 +246,15 @@ def test_KEEP_5_what_is_under_way_for_the_one_never_lands_in_the_other(
     assert app.screen["org"]["id"] == second.id
 
 
-def test_ORG_6_one_membership_is_chosen_for_the_user(phones: MakePhone, town: Town) -> None:
+def test_ORG_6_one_membership_is_chosen_for_the_user(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
     # Given no choice yet, and one membership
-    org = town.organisation()
-    person = town.person(org)
+    org = directory.organisation()
+    person = directory.person(org)
     app = phones().start()
     # When the sign-in completes
-    screen = app.session_start({"session": town.session(person)})
+    screen = app.session_start({"session": directory.session(person)})
     assert screen["screen"] in {"wait", "home"}
     app.settle()
     # Then it is chosen
@@ -257,9 +262,11 @@ def test_ORG_6_one_membership_is_chosen_for_the_user(phones: MakePhone, town: To
     assert app.screen["org"] == {"id": org.id, "name": org.name, "role": "peer_mentor"}
 
 
-def test_ORG_6_several_memberships_are_offered(phones: MakePhone, town: Town) -> None:
-    orgs = [town.organisation(name) for name in ("Nordlys", "Vestland", "Ås")]
-    person = town.person(*orgs)
+def test_ORG_6_several_memberships_are_offered(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
+    orgs = [directory.organisation(name) for name in ("Nordlys", "Vestland", "Ås")]
+    person = directory.person(*orgs)
     app = phones().start()
     app.sign_in(person)
     assert (app.screen["screen"], app.screen["reason"]) == ("select_org", "first_choice")
@@ -273,9 +280,9 @@ def test_ORG_6_several_memberships_are_offered(phones: MakePhone, town: Town) ->
     assert screen["org"]["id"] == orgs[1].id
 
 
-def test_ORG_6_without_a_membership(phones: MakePhone, town: Town) -> None:
+def test_ORG_6_without_a_membership(phones: MakePhone, directory: DirectoryFixtures) -> None:
     app = phones().start()
-    app.sign_in(town.person())
+    app.sign_in(directory.person())
     assert (app.screen["screen"], app.screen["reason"]) == ("select_org", "no_membership")
     assert app.screen["orgs"] == []
     assert app.screen["message"] is not None

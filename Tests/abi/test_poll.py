@@ -10,8 +10,8 @@ from holdfast import HoldfastError
 from holdfast.types import HttpRequest
 
 from conftest import MakeUser, SignedIn
+from support.directory_fixtures import DirectoryFixtures
 from support.phone import Phone
-from support.town import Town
 
 
 def take(user: SignedIn, purpose: str) -> HttpRequest:
@@ -59,7 +59,9 @@ def test_QUE_9_an_item_in_flight_cannot_be_changed(sign_in: MakeUser) -> None:
     assert user.app.queue_cancel({"id": item})["id"] == item
 
 
-def test_an_answer_after_the_time_out_is_ignored(sign_in: MakeUser, town: Town) -> None:
+def test_an_answer_after_the_time_out_is_ignored(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given an upload whose answer does not come in time
     user = sign_in()
     item = user.app.register()
@@ -71,7 +73,7 @@ def test_an_answer_after_the_time_out_is_ignored(sign_in: MakeUser, town: Town) 
     # Then it is ignored, the request is repeated, and nothing is stored twice
     assert user.app.complete(answer) == {"accepted": False}
     user.app.settle_until("sync_completed")
-    assert [str(row["id"]) for row in town.activities(user.person)] == [item]
+    assert [str(row["id"]) for row in directory.activities(user.person)] == [item]
 
 
 def test_requests_carry_what_the_services_ask_for(sign_in: MakeUser) -> None:
@@ -94,10 +96,12 @@ def test_requests_carry_what_the_services_ask_for(sign_in: MakeUser) -> None:
     assert {"guard", "pull", "summary", "upload"} <= purposes
 
 
-def test_wake_in_ms_names_the_next_step_of_a_back_off(sign_in: MakeUser, town: Town) -> None:
+def test_wake_in_ms_names_the_next_step_of_a_back_off(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given a server that asks for patience
     user = sign_in()
-    town.control.respond("/rest/v1/activities", 503, body="busy", retry_after_s=30)
+    directory.control.respond("/rest/v1/activities", 503, body="busy", retry_after_s=30)
     user.app.register()
     user.app.settle()
     count = user.phone.network.count("upload")
@@ -113,10 +117,12 @@ def test_wake_in_ms_names_the_next_step_of_a_back_off(sign_in: MakeUser, town: T
     user.app.settle()
     # Then the request is repeated then, and not before
     assert user.phone.network.count("upload") == count + 1
-    assert len(town.activities(user.person)) == 1
+    assert len(directory.activities(user.person)) == 1
 
 
-def test_the_same_item_registered_twice_is_one(sign_in: MakeUser, town: Town) -> None:
+def test_the_same_item_registered_twice_is_one(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     app = sign_in().app
     app.go_offline()
     request: Any = {

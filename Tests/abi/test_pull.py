@@ -14,8 +14,8 @@ from holdfast.types import HttpRequest
 from local_supabase import LocalSupabase
 
 from conftest import MakeUser, SignedIn
-from support import directory
-from support.town import Town
+from support import contact_data
+from support.directory_fixtures import DirectoryFixtures
 
 DAY_S = 86_400
 
@@ -35,7 +35,7 @@ def pull(user: SignedIn, after_s: float = 0) -> list[dict[str, Any]]:
 
 def names(user: SignedIn) -> list[str]:
     """The cached names."""
-    return sorted(str(row[0]) for row in directory.cached(user.app).values())
+    return sorted(str(row[0]) for row in contact_data.cached(user.app).values())
 
 
 def asked(user: SignedIn) -> list[dict[str, str]]:
@@ -81,7 +81,7 @@ def without(*parameters: str) -> Callable[[str], str]:
 
 
 def test_CAC_1_a_row_committed_late_is_still_fetched(
-    sign_in: MakeUser, town: Town, backend: LocalSupabase
+    sign_in: MakeUser, directory: DirectoryFixtures, backend: LocalSupabase
 ) -> None:
     user = sign_in()
     with psycopg.connect(backend.dsn) as slow:
@@ -89,12 +89,12 @@ def test_CAC_1_a_row_committed_late_is_still_fetched(
         insert = "insert into contacts (org_id, name) values (%s, 'Sen Commit')"
         slow.execute(insert, [user.org.id])
         # and a later row that is committed first, and read
-        town.contact(user.org, "Rask Commit")
+        directory.contact(user.org, "Rask Commit")
         pull(user)
         assert names(user) == ["Rask Commit"]
         slow.commit()
     # When the first one is committed, it stands behind the cursor: a plain delta never sees it
-    behind = town.control.sql(
+    behind = directory.control.sql(
         "select name from contacts where org_id = %s and updated_at > "
         "(select updated_at from contacts where org_id = %s and name = 'Rask Commit')",
         user.org.id, user.org.id,
@@ -107,22 +107,22 @@ def test_CAC_1_a_row_committed_late_is_still_fetched(
 
 @pytest.mark.parametrize("change", ["new", "changed"])
 def test_CAC_1_a_row_committed_far_too_late_comes_with_the_reconcile(
-    sign_in: MakeUser, town: Town, change: str
+    sign_in: MakeUser, directory: DirectoryFixtures, change: str
 ) -> None:
     user = sign_in()
-    ids = [town.contact(user.org, name) for name in ("Alva Prøve", "Birk Prøve")]
+    ids = [directory.contact(user.org, name) for name in ("Alva Prøve", "Birk Prøve")]
     pull(user)
     # Given a change with a time of two minutes before the cursor
-    with town.times_as_given():
+    with directory.times_as_given():
         if change == "new":
-            town.control.sql(
+            directory.control.sql(
                 "insert into contacts (org_id, name, updated_at) "
                 "values (%s, 'Cato Prøve', now() - interval '2 minutes')",
                 user.org.id,
             )
             expected = ["Alva Prøve", "Birk Prøve", "Cato Prøve"]
         else:
-            town.control.sql(
+            directory.control.sql(
                 "update contacts set name = 'Alva Ny', "
                 "updated_at = now() - interval '2 minutes' where id = %s",
                 ids[0],
@@ -138,15 +138,17 @@ def test_CAC_1_a_row_committed_far_too_late_comes_with_the_reconcile(
     assert [query["id"].count(",") for query in single] == [0]
 
 
-def test_CAC_1_deleted_and_moved_rows_disappear(sign_in: MakeUser, town: Town) -> None:
+def test_CAC_1_deleted_and_moved_rows_disappear(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
-    ids = [town.contact(user.org, f"Prøve {number}") for number in range(6)]
-    elsewhere = town.organisation()
+    ids = [directory.contact(user.org, f"Prøve {number}") for number in range(6)]
+    elsewhere = directory.organisation()
     pull(user)
     # When one is marked, one deleted without a trace, one moved where the user sees nothing
-    town.control.sql("update contacts set deleted_at = now() where id = %s", ids[0])
-    town.control.sql("delete from contacts where id = %s", ids[1])
-    town.control.sql("update contacts set org_id = %s where id = %s", elsewhere.id, ids[2])
+    directory.control.sql("update contacts set deleted_at = now() where id = %s", ids[0])
+    directory.control.sql("delete from contacts where id = %s", ids[1])
+    directory.control.sql("update contacts set org_id = %s where id = %s", elsewhere.id, ids[2])
     # Then the mark is followed at once, the rest with the reconcile
     [told] = pull(user, after_s=30)
     assert told["removed"] == 1
@@ -156,46 +158,52 @@ def test_CAC_1_deleted_and_moved_rows_disappear(sign_in: MakeUser, town: Town) -
     assert names(user) == [f"Prøve {number}" for number in (3, 4, 5)]
 
 
-def test_CAC_1_rows_reappear_when_they_are_visible_again(sign_in: MakeUser, town: Town) -> None:
+def test_CAC_1_rows_reappear_when_they_are_visible_again(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
-    contact = town.contact(user.org, "Borte Prøve")
+    contact = directory.contact(user.org, "Borte Prøve")
     pull(user)
-    with town.times_as_given():
-        elsewhere = town.organisation()
+    with directory.times_as_given():
+        elsewhere = directory.organisation()
         move = "update contacts set org_id = %s where id = %s"
-        town.control.sql(move, elsewhere.id, contact)
+        directory.control.sql(move, elsewhere.id, contact)
         pull(user, after_s=DAY_S)
         assert names(user) == []
-        town.control.sql(move, user.org.id, contact)
+        directory.control.sql(move, user.org.id, contact)
     pull(user, after_s=DAY_S)
     assert names(user) == ["Borte Prøve"]
 
 
-def test_CAC_1_a_changed_membership_reconciles_at_once(sign_in: MakeUser, town: Town) -> None:
+def test_CAC_1_a_changed_membership_reconciles_at_once(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
-    ids = [town.contact(user.org, name) for name in ("Alva Prøve", "Birk Prøve")]
+    ids = [directory.contact(user.org, name) for name in ("Alva Prøve", "Birk Prøve")]
     pull(user)
-    town.control.sql("delete from contacts where id = %s", ids[0])
-    town.control.set_membership(user.person.id, user.org.id, role="coordinator")
+    directory.control.sql("delete from contacts where id = %s", ids[0])
+    directory.control.set_membership(user.person.id, user.org.id, role="coordinator")
     pull(user, after_s=60)
     assert names(user) == ["Birk Prøve"]
 
 
-def test_the_reconcile_comes_as_often_as_the_policy_says(sign_in: MakeUser, town: Town) -> None:
+def test_the_reconcile_comes_as_often_as_the_policy_says(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in(policy={"reconcile_interval_s": 3600})
-    contact = town.contact(user.org, "Alva Prøve")
+    contact = directory.contact(user.org, "Alva Prøve")
     pull(user)
-    town.control.sql("delete from contacts where id = %s", contact)
+    directory.control.sql("delete from contacts where id = %s", contact)
     pull(user, after_s=3000)
     assert names(user) == ["Alva Prøve"]
     pull(user, after_s=700)
     assert names(user) == []
 
 
-def test_a_row_of_the_future_hides_nothing(sign_in: MakeUser, town: Town) -> None:
+def test_a_row_of_the_future_hides_nothing(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
     user = sign_in()
-    with town.times_as_given():
-        town.control.sql(
+    with directory.times_as_given():
+        directory.control.sql(
             "insert into contacts (org_id, name, updated_at) values "
             "(%s, 'Fram Prøve', now() + interval '30 years'), (%s, 'Evig Prøve', 'infinity')",
             user.org.id, user.org.id,
@@ -205,7 +213,7 @@ def test_a_row_of_the_future_hides_nothing(sign_in: MakeUser, town: Town) -> Non
     assert told["skipped"] > 0
     assert told["problem"] is None
     assert names(user) == ["Fram Prøve"]
-    town.contact(user.org, "Ny Prøve")
+    directory.contact(user.org, "Ny Prøve")
     pull(user)
     assert names(user) == ["Fram Prøve", "Ny Prøve"]
 
@@ -215,37 +223,39 @@ def test_a_row_of_the_future_hides_nothing(sign_in: MakeUser, town: Town) -> Non
 
 @pytest.mark.parametrize("most", [1, 7, 40, 41])
 def test_a_server_that_gives_less_than_asked_is_read_to_the_end(
-    sign_in: MakeUser, town: Town, most: int
+    sign_in: MakeUser, directory: DirectoryFixtures, most: int
 ) -> None:
     user = sign_in()
-    directory.fill(town.control, user.org.id, 40)
-    town.control.set(max_rows=most)
+    contact_data.fill(directory.control, user.org.id, 40)
+    directory.control.set(max_rows=most)
     [told] = pull(user)
     assert (told["rows"], told["problem"]) == (40, None)
-    assert directory.cached(user.app) == directory.truth(town.control, user.org.id)
+    assert contact_data.cached(user.app) == contact_data.truth(directory.control, user.org.id)
     # and so does the reconcile
-    town.control.sql("delete from contacts where org_id = %s and name like 'A%%'", user.org.id)
+    directory.control.sql("delete from contacts where org_id = %s and name like 'A%%'", user.org.id)
     pull(user, after_s=DAY_S)
-    assert directory.cached(user.app) == directory.truth(town.control, user.org.id)
+    assert contact_data.cached(user.app) == contact_data.truth(directory.control, user.org.id)
 
 
-def test_rows_of_one_and_the_same_time_are_told_apart_by_id(sign_in: MakeUser, town: Town) -> None:
+def test_rows_of_one_and_the_same_time_are_told_apart_by_id(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
-    with town.times_as_given():
-        town.control.sql(
+    with directory.times_as_given():
+        directory.control.sql(
             "insert into contacts (org_id, name, updated_at) "
             "select %s, 'Prøve ' || n, '2026-01-01T00:00:00.123456Z' from generate_series(1, 90) n",
             user.org.id,
         )
-    town.control.set(max_rows=20)
+    directory.control.set(max_rows=20)
     pull(user)
-    assert directory.cached(user.app) == directory.truth(town.control, user.org.id)
+    assert contact_data.cached(user.app) == contact_data.truth(directory.control, user.org.id)
 
 
-def test_a_server_that_ignores_the_limit(sign_in: MakeUser, town: Town) -> None:
+def test_a_server_that_ignores_the_limit(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
     user = sign_in()
-    directory.fill(town.control, user.org.id, 1_200)
-    town.control.set(max_rows=None)
+    contact_data.fill(directory.control, user.org.id, 1_200)
+    directory.control.set(max_rows=None)
     Meddler(user, without("limit"))
     [told] = pull(user)
     assert (told["rows"], told["skipped"], told["problem"]) == (1_200, 0, None)
@@ -254,11 +264,11 @@ def test_a_server_that_ignores_the_limit(sign_in: MakeUser, town: Town) -> None:
 
 @pytest.mark.parametrize("ignored", [("or", "updated_at"), ("or", "updated_at", "limit")])
 def test_a_server_that_sends_the_same_page_for_ever_is_given_up(
-    sign_in: MakeUser, town: Town, ignored: tuple[str, ...]
+    sign_in: MakeUser, directory: DirectoryFixtures, ignored: tuple[str, ...]
 ) -> None:
     user = sign_in()
-    directory.fill(town.control, user.org.id, 60)
-    town.control.set(max_rows=50)
+    contact_data.fill(directory.control, user.org.id, 60)
+    directory.control.set(max_rows=50)
     Meddler(user, without(*ignored))
     user.phone.network.forget()
     [told] = pull(user)
@@ -278,11 +288,13 @@ def test_a_server_that_sends_the_same_page_for_ever_is_given_up(
     assert user.app.sync_status()["contacts"]["problem"] is None
 
 
-def test_a_reconcile_that_goes_round_in_circles_is_given_up(sign_in: MakeUser, town: Town) -> None:
+def test_a_reconcile_that_goes_round_in_circles_is_given_up(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
-    directory.fill(town.control, user.org.id, 60)
+    contact_data.fill(directory.control, user.org.id, 60)
     pull(user)
-    town.control.set(max_rows=50)
+    directory.control.set(max_rows=50)
     Meddler(user, without("id"))
     [told] = pull(user, after_s=DAY_S)
     assert told["problem"] == "loop"
@@ -296,11 +308,11 @@ def test_a_reconcile_that_goes_round_in_circles_is_given_up(sign_in: MakeUser, t
 @pytest.mark.parametrize("again", ["go on", "restart"])
 @pytest.mark.parametrize("pages", [1, 2])
 def test_an_interrupted_pull_goes_on_where_it_was(
-    sign_in: MakeUser, town: Town, pages: int, again: str
+    sign_in: MakeUser, directory: DirectoryFixtures, pages: int, again: str
 ) -> None:
     user = sign_in()
-    directory.fill(town.control, user.org.id, 1_300)
-    town.control.set(max_rows=400)
+    contact_data.fill(directory.control, user.org.id, 1_300)
+    directory.control.set(max_rows=400)
 
     def cut(request: HttpRequest, answer: Answer) -> Answer:
         if request["purpose"] == "pull" and len(asked(user)) > pages:
@@ -330,11 +342,11 @@ def test_an_interrupted_pull_goes_on_where_it_was(
 
 @pytest.mark.parametrize("damage", ["deleted", "noise"])
 def test_a_cache_that_is_lost_in_the_middle_of_a_pull(
-    sign_in: MakeUser, town: Town, damage: str
+    sign_in: MakeUser, directory: DirectoryFixtures, damage: str
 ) -> None:
     user = sign_in()
-    directory.fill(town.control, user.org.id, 190)
-    town.control.set(max_rows=60)
+    contact_data.fill(directory.control, user.org.id, 190)
+    directory.control.set(max_rows=60)
     user.phone.network.forget()
 
     def lose(request: HttpRequest, answer: Answer) -> Answer:
@@ -349,16 +361,18 @@ def test_a_cache_that_is_lost_in_the_middle_of_a_pull(
     user.phone.network.alter.append(lose)
     pull(user)
     # It begins anew: rows of the pages before are not missing.
-    assert directory.cached(user.app) == directory.truth(town.control, user.org.id)
+    assert contact_data.cached(user.app) == contact_data.truth(directory.control, user.org.id)
 
 
-def test_an_interrupted_reconcile_goes_on_where_it_was(sign_in: MakeUser, town: Town) -> None:
+def test_an_interrupted_reconcile_goes_on_where_it_was(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
-    directory.fill(town.control, user.org.id, 90)
-    town.control.set(max_rows=30)
+    contact_data.fill(directory.control, user.org.id, 90)
+    directory.control.set(max_rows=30)
     pull(user)
     gone = "delete from contacts where id in (select id from contacts where org_id = %s limit 25)"
-    town.control.sql(gone, user.org.id)
+    directory.control.sql(gone, user.org.id)
 
     def cut(request: HttpRequest, answer: Answer) -> Answer:
         started = [query for query in asked(user) if is_reconcile(query)]
@@ -376,14 +390,16 @@ def test_an_interrupted_reconcile_goes_on_where_it_was(sign_in: MakeUser, town: 
     user.app.settle()
     reconciles = [query for query in asked(user) if is_reconcile(query)]
     assert "id" in reconciles[0], "it begins anew"
-    assert directory.cached(user.app) == directory.truth(town.control, user.org.id)
+    assert contact_data.cached(user.app) == contact_data.truth(directory.control, user.org.id)
 
 
 @pytest.mark.parametrize("answer", ["html", "503", "object", "truncated"])
-def test_a_page_that_is_none_changes_nothing(sign_in: MakeUser, town: Town, answer: str) -> None:
+def test_a_page_that_is_none_changes_nothing(
+    sign_in: MakeUser, directory: DirectoryFixtures, answer: str
+) -> None:
     user = sign_in(contacts=5)
-    before = directory.cached(user.app)
-    town.contact(user.org, "Ny Prøve")
+    before = contact_data.cached(user.app)
+    directory.contact(user.org, "Ny Prøve")
 
     def broken(request: HttpRequest, real: Answer) -> Answer:
         if request["purpose"] != "pull" or "status" not in real:
@@ -398,13 +414,13 @@ def test_a_page_that_is_none_changes_nothing(sign_in: MakeUser, town: Town, answ
 
     user.phone.network.alter.append(broken)
     assert pull(user) == []
-    assert directory.cached(user.app) == before
+    assert contact_data.cached(user.app) == before
     reply = user.app.contact_search({"query": ""})
     assert "stale_data" in {banner["code"] for banner in reply["banners"]}
     user.phone.network.alter.clear()
     user.phone.pass_time(900)
     user.app.settle()
-    assert len(directory.cached(user.app)) == 6
+    assert len(contact_data.cached(user.app)) == 6
     assert user.app.contact_search({"query": ""})["banners"] == []
 
 
@@ -431,9 +447,11 @@ BAD: dict[str, Callable[[dict[str, Any]], Any]] = {
 
 
 @pytest.mark.parametrize("kind", sorted(BAD))
-def test_one_bad_row_does_not_hold_up_the_page(sign_in: MakeUser, town: Town, kind: str) -> None:
+def test_one_bad_row_does_not_hold_up_the_page(
+    sign_in: MakeUser, directory: DirectoryFixtures, kind: str
+) -> None:
     user = sign_in()
-    ids = [town.contact(user.org, f"Prøve {number}") for number in range(5)]
+    ids = [directory.contact(user.org, f"Prøve {number}") for number in range(5)]
 
     def spoil(request: HttpRequest, answer: Answer) -> Answer:
         if request["purpose"] != "pull" or not answer.get("body"):
@@ -454,9 +472,11 @@ def test_one_bad_row_does_not_hold_up_the_page(sign_in: MakeUser, town: Town, ki
     assert user.app.sync_status()["contacts"]["skipped"] == 0
 
 
-def test_missing_null_and_extra_columns_are_no_fault(sign_in: MakeUser, town: Town) -> None:
+def test_missing_null_and_extra_columns_are_no_fault(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
-    ids = [town.contact(user.org, f"Prøve {number}") for number in range(3)]
+    ids = [directory.contact(user.org, f"Prøve {number}") for number in range(3)]
 
     def change(request: HttpRequest, answer: Answer) -> Answer:
         if request["purpose"] != "pull" or not answer.get("body"):
@@ -481,9 +501,9 @@ def test_missing_null_and_extra_columns_are_no_fault(sign_in: MakeUser, town: To
     assert set(found[ids[2]]) == {"id", "org_id", "name", "municipality", "relation"}
 
 
-def test_the_same_id_twice_in_a_page(sign_in: MakeUser, town: Town) -> None:
+def test_the_same_id_twice_in_a_page(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
     user = sign_in()
-    town.contact(user.org, "Prøve")
+    directory.contact(user.org, "Prøve")
 
     def twice(request: HttpRequest, answer: Answer) -> Answer:
         if request["purpose"] != "pull" or not answer.get("body"):
@@ -501,11 +521,13 @@ def test_the_same_id_twice_in_a_page(sign_in: MakeUser, town: Town) -> None:
 # Columns ------------------------------------------------------------------------------------------
 
 
-def test_CAC_2_a_column_that_is_withheld_from_now_on(sign_in: MakeUser, town: Town) -> None:
+def test_CAC_2_a_column_that_is_withheld_from_now_on(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given an app that cached a column
     contacts = {"columns": ["name", "municipality", "relation", "phone"], "withheld": ["address"]}
     user = sign_in(tables={"contacts": contacts})
-    contact = town.contact(user.org, "Prøve", phone="+47 000 00 001", relation="bruker")
+    contact = directory.contact(user.org, "Prøve", phone="+47 000 00 001", relation="bruker")
     pull(user)
     assert user.app.contact_get({"id": contact})["contact"]["phone"] == "+47 000 00 001"
     # When its next version withholds that column

@@ -9,19 +9,19 @@ from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
 from conftest import MakePhone, MakeUser, SignedIn
-from support import directory
+from support import contact_data
+from support.directory_fixtures import DirectoryFixtures, Organisation
 from support.phone import App
-from support.town import Organisation, Town
 from test_pull import DAY_S, pull
 
 COUNT = 1_200
 
 
-def fill(town: Town, org: Organisation) -> None:
+def fill(directory: DirectoryFixtures, org: Organisation) -> None:
     """Contacts whose times lie far apart: no overlap brings a page again by accident."""
-    with town.times_as_given():
-        directory.fill(town.control, org.id, COUNT)
-        town.control.sql(
+    with directory.times_as_given():
+        contact_data.fill(directory.control, org.id, COUNT)
+        directory.control.sql(
             "with numbered as (select id, row_number() over () as n from contacts "
             "where org_id = %s) update contacts set updated_at = now() - interval '2 days' "
             "+ numbered.n * interval '1 minute' from numbered where numbered.id = contacts.id",
@@ -68,12 +68,14 @@ def unlock(user: SignedIn) -> None:
 
 
 @pytest.mark.parametrize("erase", [True, False])
-def test_another_organisation_and_back(phones: MakePhone, town: Town, erase: bool) -> None:
-    first, second = town.organisation(), town.organisation(contacts=3)
-    fill(town, first)
+def test_another_organisation_and_back(
+    phones: MakePhone, directory: DirectoryFixtures, erase: bool
+) -> None:
+    first, second = directory.organisation(), directory.organisation(contacts=3)
+    fill(directory, first)
     phone = phones(policy={"erase_on_switch": erase})
     app = phone.start()
-    app.sign_in(town.person(first, second))
+    app.sign_in(directory.person(first, second))
     app.org_select({"org_id": first.id})
     late = hold(app, page(3, first))
     app.org_select({"org_id": second.id})
@@ -83,17 +85,19 @@ def test_another_organisation_and_back(phones: MakePhone, town: Town, erase: boo
     assert total(app) == COUNT
 
 
-def test_a_membership_that_ends_and_comes_back(phones: MakePhone, town: Town) -> None:
-    first, second = town.organisation(), town.organisation(contacts=3)
-    fill(town, first)
-    person = town.person(first, second)
+def test_a_membership_that_ends_and_comes_back(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
+    first, second = directory.organisation(), directory.organisation(contacts=3)
+    fill(directory, first)
+    person = directory.person(first, second)
     phone = phones()
     app = phone.start()
     app.sign_in(person)
     app.org_select({"org_id": first.id})
     late = hold(app, page(3, first))
     for status in ("ended", "active"):
-        town.control.set_membership(person.id, first.id, status=status)
+        directory.control.set_membership(person.id, first.id, status=status)
         app.session_background()
         app.session_foreground()
         app.settle()
@@ -105,9 +109,11 @@ def test_a_membership_that_ends_and_comes_back(phones: MakePhone, town: Town) ->
 
 
 @pytest.mark.parametrize("how", ["deleted", "noise"])
-def test_a_cache_that_is_lost_between_two_pages(phones: MakePhone, town: Town, how: str) -> None:
-    org = town.organisation()
-    fill(town, org)
+def test_a_cache_that_is_lost_between_two_pages(
+    phones: MakePhone, directory: DirectoryFixtures, how: str
+) -> None:
+    org = directory.organisation()
+    fill(directory, org)
     phone = phones()
     app = phone.start()
     pages = 0
@@ -124,42 +130,44 @@ def test_a_cache_that_is_lost_between_two_pages(phones: MakePhone, town: Town, h
         return real
 
     phone.network.alter.append(lose)
-    app.sign_in(town.person(org))
+    app.sign_in(directory.person(org))
     app.settle()
     assert total(app) == COUNT
 
 
 def test_CAC_2_a_column_that_is_withheld_from_now_on_goes_at_once(
-    sign_in: MakeUser, town: Town
+    sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    fill(town, user.org)
+    fill(directory, user.org)
     pull(user, 60)
-    blobs = directory.sealed(user.phone.folder)
+    blobs = contact_data.sealed(user.phone.folder)
     # When the app's next version withholds a column, and is closed after one page
     contacts = {"columns": ["name", "municipality"], "withheld": ["relation", "phone"]}
     user.phone.config["backend"]["contacts"] = contacts
     user.restart()
     hold(user.app, page(2))
     # Then nothing that was read with that column is left
-    assert directory.left_on_disk(user.phone.folder, blobs[:COUNT]) == 0
+    assert contact_data.left_on_disk(user.phone.folder, blobs[:COUNT]) == 0
     user.restart()
     user.app.settle()
     assert total(user.app) == COUNT
 
 
-def test_CAC_1_a_membership_that_changes_during_a_reconcile(sign_in: MakeUser, town: Town) -> None:
+def test_CAC_1_a_membership_that_changes_during_a_reconcile(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
-    fill(town, user.org)
+    fill(directory, user.org)
     pull(user, 60)
     query = "select id from contacts where org_id = %s order by id limit 1"
-    [first] = town.control.sql(query, user.org.id)
+    [first] = directory.control.sql(query, user.org.id)
     user.phone.pass_time(DAY_S)
     user.app.sync_now()
     hold(user.app, lambda url: "deleted_at=is.null&id=gt." in url)
     # Given a change behind the reconcile, that comes with another role
-    town.control.sql("delete from contacts where id = %s", first["id"])
-    town.control.set_membership(user.person.id, user.org.id, role="coordinator")
+    directory.control.sql("delete from contacts where id = %s", first["id"])
+    directory.control.set_membership(user.person.id, user.org.id, role="coordinator")
     user.restart()
     unlock(user)
     user.app.settle()
@@ -183,15 +191,17 @@ def test_a_garbled_list_deletes_nothing(sign_in: MakeUser, body: str) -> None:
     assert total(user.app) == 20
 
 
-def test_two_processes_that_reconcile_at_once(sign_in: MakeUser, town: Town) -> None:
+def test_two_processes_that_reconcile_at_once(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in(policy={"session_window_s": 20 * DAY_S, "reconcile_interval_s": 3600})
-    fill(town, user.org)
+    fill(directory, user.org)
     pull(user, 60)
     query = "select id from contacts where org_id = %s order by id limit 1"
-    [first] = town.control.sql(query, user.org.id)
-    with town.times_as_given():
+    [first] = directory.control.sql(query, user.org.id)
+    with directory.times_as_given():
         late = "update contacts set updated_at = now() - interval '40 hours' where id = %s"
-        town.control.sql(late, first["id"])
+        directory.control.sql(late, first["id"])
     user.phone.pass_time(3700)
     user.app.sync_now()
     # Given one that fetches what it missed, and another one that begins the next reconcile
@@ -212,7 +222,9 @@ def test_two_processes_that_reconcile_at_once(sign_in: MakeUser, town: Town) -> 
     assert total(user.app) == COUNT
 
 
-def test_a_cache_that_cannot_be_opened_holds_nothing_else_up(sign_in: MakeUser, town: Town) -> None:
+def test_a_cache_that_cannot_be_opened_holds_nothing_else_up(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in(contacts=3)
     user.phone.close()
     for path in user.phone.folder.glob("cache.db*"):
@@ -222,9 +234,9 @@ def test_a_cache_that_cannot_be_opened_holds_nothing_else_up(sign_in: MakeUser, 
     app = user.restart()
     app.register()
     app.settle_until("sync_completed")
-    assert len(town.activities(user.person)) == 1
+    assert len(directory.activities(user.person)) == 1
     # The end of the membership is known all the same.
-    town.control.set_membership(user.person.id, user.org.id, status="ended")
+    directory.control.set_membership(user.person.id, user.org.id, status="ended")
     app.session_background()
     app.session_foreground()
     app.settle()
@@ -232,7 +244,9 @@ def test_a_cache_that_cannot_be_opened_holds_nothing_else_up(sign_in: MakeUser, 
 
 
 @pytest.mark.parametrize("purpose", ["pull", "summary"])
-def test_reads_that_fail_hold_no_upload_up(sign_in: MakeUser, town: Town, purpose: str) -> None:
+def test_reads_that_fail_hold_no_upload_up(
+    sign_in: MakeUser, directory: DirectoryFixtures, purpose: str
+) -> None:
     user = sign_in(contacts=3)
     broken: Answer = {
         "status": 503, "headers": {"content-type": "application/json"},
@@ -248,7 +262,7 @@ def test_reads_that_fail_hold_no_upload_up(sign_in: MakeUser, town: Town, purpos
         user.app.settle()
         user.app.register()
         user.app.settle()
-        assert len(town.activities(user.person)) == turn
+        assert len(directory.activities(user.person)) == turn
 
 
 def test_the_summary_is_read_again_as_often_as_the_contacts(sign_in: MakeUser) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from conftest import MakeUser, SignedIn
-from support.town import Town
+from support.directory_fixtures import DirectoryFixtures
 
 RPC = {
     "queue": {
@@ -30,7 +30,7 @@ def user_of(sign_in: MakeUser, upload: str) -> SignedIn:
 @pytest.mark.parametrize("upload", UPLOADS)
 @pytest.mark.parametrize("count", [1, 40])
 def test_QUE_2_the_answer_to_a_batch_is_lost_after_the_commit(
-    sign_in: MakeUser, town: Town, upload: str, count: int
+    sign_in: MakeUser, directory: DirectoryFixtures, upload: str, count: int
 ) -> None:
     # Given queued work
     user = user_of(sign_in, upload)
@@ -38,13 +38,13 @@ def test_QUE_2_the_answer_to_a_batch_is_lost_after_the_commit(
     app.go_offline()
     ids = [app.register(minutes=1 + number) for number in range(count)]
     # When the server stores a batch and its answer is lost
-    fault = town.control.drop_after(UPLOADS[upload], method="POST")
+    fault = directory.control.drop_after(UPLOADS[upload], method="POST")
     app.go_online()
     events: list[Any] = app.settle_until("sync_completed")
     # Then nothing is duplicated and nothing is reported lost
-    [rule] = [each for each in town.control.faults() if each["id"] == fault]
+    [rule] = [each for each in directory.control.faults() if each["id"] == fault]
     assert rule["hits"] == 1
-    stored = town.activities(user.person)
+    stored = directory.activities(user.person)
     assert sorted(str(row["id"]) for row in stored) == sorted(ids)
     assert sorted(row["minutes"] for row in stored) == list(range(1, count + 1))
     done = [event for event in events if event["type"] == "sync_completed"]
@@ -55,7 +55,7 @@ def test_QUE_2_the_answer_to_a_batch_is_lost_after_the_commit(
 
 @pytest.mark.parametrize("upload", UPLOADS)
 def test_QUE_2_the_app_dies_between_the_commit_and_the_answer(
-    sign_in: MakeUser, town: Town, upload: str
+    sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
     # Given a batch that the server has stored
     user = user_of(sign_in, upload)
@@ -72,24 +72,28 @@ def test_QUE_2_the_app_dies_between_the_commit_and_the_answer(
     app = user.restart()
     app.settle_until("sync_completed")
     # Then the rows are there once, and the queue is empty
-    assert sorted(str(row["id"]) for row in town.activities(user.person)) == sorted(ids)
+    assert sorted(str(row["id"]) for row in directory.activities(user.person)) == sorted(ids)
     assert sum(event["sent"] for event in app.of_type("sync_completed")) == 10
     assert app.queue_list()["items"] == []
 
 
-def test_QUE_2_the_answer_is_lost_again_and_again(sign_in: MakeUser, town: Town) -> None:
+def test_QUE_2_the_answer_is_lost_again_and_again(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
     user.phone.network.lose["upload"] = 4
     ids = [user.app.register(minutes=1 + number) for number in range(5)]
     user.app.settle_until("sync_completed", within_s=7200)
     assert user.phone.network.lose["upload"] == 0
-    assert sorted(str(row["id"]) for row in town.activities(user.person)) == sorted(ids)
+    assert sorted(str(row["id"]) for row in directory.activities(user.person)) == sorted(ids)
     assert user.app.queue_list()["items"] == []
 
 
-def test_QUE_2_the_payload_arrives_as_it_was_registered(sign_in: MakeUser, town: Town) -> None:
+def test_QUE_2_the_payload_arrives_as_it_was_registered(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
-    contact = town.contact(user.org, "Kari Prøve")
+    contact = directory.contact(user.org, "Kari Prøve")
     item = user.app.queue_add(
         {
             "kind": "activity",
@@ -104,7 +108,7 @@ def test_QUE_2_the_payload_arrives_as_it_was_registered(sign_in: MakeUser, town:
     )
     follow = user.app.register(follows=item["id"])
     user.app.settle_until("sync_completed")
-    rows = {str(row["id"]): row for row in town.activities(user.person)}
+    rows = {str(row["id"]): row for row in directory.activities(user.person)}
     stored = rows[item["id"]]
     assert (stored["type"], stored["minutes"]) == ("gåtur", 90)
     assert stored["note"] == 'sitat: "æøå" \\ \n\t\U0001f9ad'

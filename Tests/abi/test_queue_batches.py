@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from conftest import MakeUser
+from support.directory_fixtures import DirectoryFixtures
 from support.queue import (
     BAD_MINUTES,
     EMPTY,
@@ -22,14 +23,13 @@ from support.queue import (
     stored,
     user_of,
 )
-from support.town import Town
 
 BOTH = pytest.mark.parametrize("upload", UPLOADS)
 
 
-def sizes(town: Town, upload: str) -> list[int]:
+def sizes(directory: DirectoryFixtures, upload: str) -> list[int]:
     """The rows of each upload that arrived."""
-    sent = town.control.requests(UPLOADS[upload], "POST")
+    sent = directory.control.requests(UPLOADS[upload], "POST")
     return [len(json.loads(e["body"])) if e.get("body") else e["rows_in"] for e in sent]
 
 
@@ -39,7 +39,7 @@ def sizes(town: Town, upload: str) -> list[int]:
     [(2, 0), (2, 1), (3, 0), (3, 1), (3, 2), (100, 0), (100, 49), (100, 99), (500, 137)],
 )
 def test_QUE_3_a_bad_item_costs_few_requests(
-    sign_in: MakeUser, town: Town, upload: str, count: int, bad: int
+    sign_in: MakeUser, directory: DirectoryFixtures, upload: str, count: int, bad: int
 ) -> None:
     # Given a batch in which one item is bad, at any place
     user = user_of(sign_in, upload)
@@ -48,15 +48,17 @@ def test_QUE_3_a_bad_item_costs_few_requests(
     ids = new_ids(count)
     for number, item in enumerate(ids):
         add(app, item, BAD_MINUTES if number == bad else 5)
-    town.control.clear_requests()
+    directory.control.clear_requests()
     # When it is sent
     app.go_online()
     done = drain(app)
     # Then all others are stored, and the backend counted at most 2·⌈log2 n⌉+2 requests more than
     # the one that all need; none where the function answers for each row
     assert (done["sent"], done["parked"], done["waiting"]) == (count - 1, 1, 0)
-    assert stored(town, user.person) == sorted(set(ids) - {ids[bad]})
-    extra = town.control.count("/rest/v1/activities") + town.control.count(UPLOADS["rpc"]) - 1
+    assert stored(directory, user.person) == sorted(set(ids) - {ids[bad]})
+    extra = (
+        directory.control.count("/rest/v1/activities") + directory.control.count(UPLOADS["rpc"]) - 1
+    )
     assert extra <= (2 * ceil(log2(count)) + 2 if upload == "table" else 0), extra
     item = item_of(app, ids[bad])
     assert item["state"] == "parked"
@@ -69,7 +71,9 @@ def test_QUE_3_a_bad_item_costs_few_requests(
 
 
 @BOTH
-def test_QUE_3_several_bad_items(sign_in: MakeUser, town: Town, upload: str) -> None:
+def test_QUE_3_several_bad_items(
+    sign_in: MakeUser, directory: DirectoryFixtures, upload: str
+) -> None:
     user = user_of(sign_in, upload)
     app = user.app
     app.go_offline()
@@ -77,12 +81,12 @@ def test_QUE_3_several_bad_items(sign_in: MakeUser, town: Town, upload: str) -> 
     bad = {ids[0], ids[1], ids[31], ids[63]}
     for item in ids:
         add(app, item, BAD_MINUTES if item in bad else 5)
-    town.control.clear_requests()
+    directory.control.clear_requests()
     app.go_online()
     done = drain(app)
     assert (done["sent"], done["parked"]) == (60, 4)
-    assert stored(town, user.person) == sorted(set(ids) - bad)
-    extra = len(sizes(town, upload)) - 1
+    assert stored(directory, user.person) == sorted(set(ids) - bad)
+    extra = len(sizes(directory, upload)) - 1
     assert extra <= (4 * (2 * 6 + 2) if upload == "table" else 0)
 
 
@@ -103,7 +107,7 @@ def test_QUE_3_several_bad_items(sign_in: MakeUser, town: Town, upload: str) -> 
 @BOTH
 def test_QUE_4_the_servers_reason_is_kept(
     sign_in: MakeUser,
-    town: Town,
+    directory: DirectoryFixtures,
     upload: str,
     change: Any,  # noqa: ANN401
     code: str,
@@ -119,7 +123,7 @@ def test_QUE_4_the_servers_reason_is_kept(
     app.go_online()
     drain(app)
     # Then the item says what is wrong, in the user's words and the server's
-    assert stored(town, user.person) == [good]
+    assert stored(directory, user.person) == [good]
     item = item_of(app, bad)
     assert (item["reason"]["code"], item["reason"]["sqlstate"]) == (code, sqlstate)
     assert item["reason"]["text"]
@@ -130,13 +134,13 @@ def test_QUE_4_the_servers_reason_is_kept(
 
 @BOTH
 def test_batches_hold_500_items_of_one_organisation_kind_and_shape(
-    sign_in: MakeUser, town: Town, upload: str
+    sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
     # Given items of two organisations, two kinds and two sets of columns
     user = user_of(sign_in, upload)
     app = user.app
-    second = town.organisation()
-    town.control.set_membership(user.person.id, second.id, role="peer_mentor")
+    second = directory.organisation()
+    directory.control.set_membership(user.person.id, second.id, role="peer_mentor")
     app = user.restart()
     app.settle()
     app.go_offline()
@@ -163,9 +167,9 @@ def test_batches_hold_500_items_of_one_organisation_kind_and_shape(
     assert app.queue_list()["counts"] == EMPTY
 
 
-def test_batches_hold_one_megabyte_at_most(sign_in: MakeUser, town: Town) -> None:
+def test_batches_hold_one_megabyte_at_most(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
     # Given items of up to 256 kB (the server refuses such notes: only the way there counts here)
-    town.control.sql("alter table activities drop constraint activities_note_check")
+    directory.control.sql("alter table activities drop constraint activities_note_check")
     try:
         user = sign_in()
         app = user.app
@@ -181,34 +185,36 @@ def test_batches_hold_one_megabyte_at_most(sign_in: MakeUser, town: Town) -> Non
         ]
         assert max(bodies) <= 1_000_000
         assert len(bodies) == 3
-        assert stored(town, user.person) == sorted(ids)
+        assert stored(directory, user.person) == sorted(ids)
     finally:
-        town.control.sql("delete from activities where char_length(note) > 4000")
-        town.control.sql(
+        directory.control.sql("delete from activities where char_length(note) > 4000")
+        directory.control.sql(
             "alter table activities add constraint activities_note_check"
             " check (char_length(note) <= 4000)"
         )
 
 
 @BOTH
-def test_413_halves_until_it_fits(sign_in: MakeUser, town: Town, upload: str) -> None:
+def test_413_halves_until_it_fits(
+    sign_in: MakeUser, directory: DirectoryFixtures, upload: str
+) -> None:
     user = user_of(sign_in, upload)
     app = user.app
     app.go_offline()
     ids = [add(app) for _ in range(60)]
     large = add(app, note="z" * 3900)
-    town.control.set(max_body_bytes=3500)
+    directory.control.set(max_body_bytes=3500)
     app.go_online()
     done = drain(app)
     # What is too large alone is parked as such; everything else went
     assert (done["sent"], done["parked"]) == (60, 1)
-    assert stored(town, user.person) == sorted(ids)
+    assert stored(directory, user.person) == sorted(ids)
     assert code_of(app, large) == "too_long"
 
 
 @BOTH
 def test_57014_halves_and_alone_it_is_tried_again_later(
-    sign_in: MakeUser, town: Town, upload: str
+    sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
     # Given a server that takes too long over more than one row
     user = user_of(sign_in, upload)
@@ -216,31 +222,35 @@ def test_57014_halves_and_alone_it_is_tried_again_later(
     app.go_offline()
     ids = [add(app) for _ in range(8)]
     body = {"code": "57014", "message": "canceling statement due to statement timeout"}
-    town.control.respond(UPLOADS[upload], 500, body=body, times=15, method="POST")
+    directory.control.respond(UPLOADS[upload], 500, body=body, times=15, method="POST")
     app.go_online()
     done = drain(app)
     # Then the batch is halved down to the single items, and nothing is parked
     assert (done["sent"], done["parked"]) == (8, 0)
-    assert stored(town, user.person) == sorted(ids)
+    assert stored(directory, user.person) == sorted(ids)
 
 
-def test_one_probe_goes_before_a_large_drain(sign_in: MakeUser, town: Town) -> None:
+def test_one_probe_goes_before_a_large_drain(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given a server that was gone
     user = sign_in()
     app = user.app
     app.go_offline()
     ids = [add(app) for _ in range(40)]
-    town.control.respond("/rest/v1/activities", 503, times=2, method="POST")
+    directory.control.respond("/rest/v1/activities", 503, times=2, method="POST")
     app.go_online()
     drain(app)
     # Then one item asks whether it is back, and the rest follows
-    sent = [e["rows_in"] for e in town.control.requests("/rest/v1/activities", "POST")]
+    sent = [e["rows_in"] for e in directory.control.requests("/rest/v1/activities", "POST")]
     assert sent == [40, 1, 1, 39]
-    assert stored(town, user.person) == sorted(ids)
+    assert stored(directory, user.person) == sorted(ids)
 
 
 @BOTH
-def test_QUE_19_opposite_orders_do_not_deadlock(sign_in: MakeUser, town: Town, upload: str) -> None:
+def test_QUE_19_opposite_orders_do_not_deadlock(
+    sign_in: MakeUser, directory: DirectoryFixtures, upload: str
+) -> None:
     # Given two phones of one user with the same ids, added in opposite order
     user = user_of(sign_in, upload)
     first = user.app
@@ -256,18 +266,18 @@ def test_QUE_19_opposite_orders_do_not_deadlock(sign_in: MakeUser, town: Town, u
     twin.now_ms = user.phone.now_ms
     for item in reversed(ids):
         add(second, item)
-    town.control.clear_requests()
+    directory.control.clear_requests()
     # When both send at once
     first.go_online()
     second.go_online()
-    # (Settling is not for two threads of one Town: each app has its own network.)
+    # (Settling is not for two threads of one DirectoryFixtures: each app has its own network.)
     threads = [threading.Thread(target=drain, args=(app,)) for app in (first, second)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60)
     # Then no request failed on the server, and every row is there once
-    answers = town.control.requests(UPLOADS[upload], "POST")
+    answers = directory.control.requests(UPLOADS[upload], "POST")
     assert {entry["status"] for entry in answers} <= {200, 201}
-    assert stored(town, user.person) == ids
+    assert stored(directory, user.person) == ids
     assert first.queue_list()["counts"] == second.queue_list()["counts"] == EMPTY

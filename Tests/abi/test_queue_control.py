@@ -12,6 +12,7 @@ from holdfast import HoldfastError
 
 from conftest import MakeUser
 from support import secrecy
+from support.directory_fixtures import DirectoryFixtures
 from support.queue import (
     BAD_MINUTES,
     EMPTY,
@@ -24,7 +25,6 @@ from support.queue import (
     stored,
     user_of,
 )
-from support.town import Town
 
 
 def refused(call: Any, request: Any) -> HoldfastError:  # noqa: ANN401
@@ -39,7 +39,9 @@ def activity(item: str, **payload: Any) -> Any:  # noqa: ANN401
     return {"kind": "activity", "id": item, "payload": {"type": "visit", "minutes": 5, **payload}}
 
 
-def test_the_same_id_again_is_a_no_op_or_a_conflict(sign_in: MakeUser, town: Town) -> None:
+def test_the_same_id_again_is_a_no_op_or_a_conflict(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
     app = user.app
     app.go_offline()
@@ -157,7 +159,7 @@ def test_QUE_13_bad_input_is_refused_at_the_door(
 
 
 def test_an_item_that_is_being_sent_cannot_be_changed_and_is_not_lost(
-    sign_in: MakeUser, town: Town
+    sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given an item in a request
     user = sign_in()
@@ -181,7 +183,7 @@ def test_an_item_that_is_being_sent_cannot_be_changed_and_is_not_lost(
     # Then it goes as it was, and afterwards it is no longer there
     app.complete({"id": flying[0]["id"], **user.phone.network(flying[0])})
     app.settle()
-    assert [row["minutes"] for row in town.activities(user.person)] == [5]
+    assert [row["minutes"] for row in directory.activities(user.person)] == [5]
     assert refused(app.queue_edit, {"id": item, "payload": {}}).code == "queue.not_found"
 
 
@@ -206,11 +208,13 @@ def test_the_list_is_paged_and_filtered(sign_in: MakeUser) -> None:
     assert [i["id"] for i in app.queue_export({"state": "parked"})["items"]] == [parked]
 
 
-def test_what_is_exported_is_accepted_as_it_is(sign_in: MakeUser, town: Town) -> None:
+def test_what_is_exported_is_accepted_as_it_is(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given items of two organisations, in every state, one depending on another
     user = sign_in()
-    second = town.organisation()
-    town.control.set_membership(user.person.id, second.id, role="peer_mentor")
+    second = directory.organisation()
+    directory.control.set_membership(user.person.id, second.id, role="peer_mentor")
     app = user.restart()
     app.settle()
     bad = add(app, minutes=BAD_MINUTES)
@@ -236,7 +240,9 @@ def test_what_is_exported_is_accepted_as_it_is(sign_in: MakeUser, town: Town) ->
     assert app.queue_export()["items"] == again
 
 
-def test_QUE_8_an_edit_changes_what_an_item_waits_for(sign_in: MakeUser, town: Town) -> None:
+def test_QUE_8_an_edit_changes_what_an_item_waits_for(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given an item that refers to a parked one
     user = sign_in()
     app = user.app
@@ -249,10 +255,12 @@ def test_QUE_8_an_edit_changes_what_an_item_waits_for(sign_in: MakeUser, town: T
     edited = app.queue_edit({"id": child, "payload": {"type": "visit", "minutes": 6}})
     assert edited["state"] == "pending"
     drain(app)
-    assert stored(town, user.person) == [child]
+    assert stored(directory, user.person) == [child]
 
 
-def test_QUE_8_two_items_never_wait_for_each_other(sign_in: MakeUser, town: Town) -> None:
+def test_QUE_8_two_items_never_wait_for_each_other(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
     app = user.app
     app.go_offline()
@@ -263,10 +271,12 @@ def test_QUE_8_two_items_never_wait_for_each_other(sign_in: MakeUser, town: Town
     app.queue_edit({"id": first, "payload": {"type": "visit", "minutes": 7}})
     app.go_online()
     assert drain(app)["sent"] == 3
-    assert stored(town, user.person) == [first, second, third]
+    assert stored(directory, user.person) == [first, second, third]
 
 
-def test_QUE_8_cancelling_a_parent_frees_all_its_children(sign_in: MakeUser, town: Town) -> None:
+def test_QUE_8_cancelling_a_parent_frees_all_its_children(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
     app = user.app
     app.go_offline()
@@ -279,12 +289,12 @@ def test_QUE_8_cancelling_a_parent_frees_all_its_children(sign_in: MakeUser, tow
     assert item_of(app, children[3])["state"] == "waiting"
     app.go_online()
     drain(app)
-    assert stored(town, user.person) == sorted([other, *children])
+    assert stored(directory, user.person) == sorted([other, *children])
 
 
 @pytest.mark.parametrize("upload", UPLOADS)
 def test_QUE_8_a_parent_that_another_handle_sends_is_waited_for(
-    sign_in: MakeUser, town: Town, upload: str
+    sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
     # Given a child whose parent is added only after it (so that nothing links them yet)
     user = user_of(sign_in, upload)
@@ -307,10 +317,12 @@ def test_QUE_8_a_parent_that_another_handle_sends_is_waited_for(
     assert code_of(app, child) == "dependency_waiting"
     drain(app)
     app.settle()
-    assert stored(town, user.person) == sorted([parent, child])
+    assert stored(directory, user.person) == sorted([parent, child])
 
 
-def test_a_kind_that_is_no_longer_configured_waits(sign_in: MakeUser, town: Town) -> None:
+def test_a_kind_that_is_no_longer_configured_waits(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given items of a kind that the next version of the app does not know
     user = sign_in()
     app = user.app
@@ -329,7 +341,7 @@ def test_a_kind_that_is_no_longer_configured_waits(sign_in: MakeUser, town: Town
     done = drain(app)
     # Then they wait, say why, and stand in nobody's way
     assert (done["sent"], done["parked"], done["waiting"]) == (1, 0, 1)
-    assert stored(town, user.person) == [kept]
+    assert stored(directory, user.person) == [kept]
     assert code_of(app, lost) == "schema_not_ready"
     assert [r["code"] for r in app.queue_explain()["reasons"]] == ["schema_not_ready"]
     error = refused(app.queue_edit, {"id": lost, "payload": {"name": "Kari"}})
@@ -342,7 +354,7 @@ def test_a_kind_that_is_no_longer_configured_waits(sign_in: MakeUser, town: Town
 
 
 def test_an_item_that_does_not_open_is_parked_and_can_be_cancelled(
-    sign_in: MakeUser, town: Town
+    sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given three items, the second of which was damaged on the disk
     user = sign_in()
@@ -361,7 +373,7 @@ def test_an_item_that_does_not_open_is_parked_and_can_be_cancelled(
     done = drain(app)
     # Then the others go, and it is parked under a code and a name of its own
     assert (done["sent"], done["parked"]) == (2, 1)
-    assert stored(town, user.person) == sorted([ids[0], ids[2]])
+    assert stored(directory, user.person) == sorted([ids[0], ids[2]])
     [item] = app.queue_list()["items"]
     assert (item["state"], item["payload"]) == ("parked", {})
     assert item["reason"] is not None
@@ -376,7 +388,7 @@ def test_an_item_that_does_not_open_is_parked_and_can_be_cancelled(
 
 
 def test_OFF_4_sync_completed_comes_once_and_stays_until_seen(
-    sign_in: MakeUser, town: Town
+    sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given a drain with every outcome
     user = sign_in()
@@ -405,21 +417,21 @@ def test_OFF_4_sync_completed_comes_once_and_stays_until_seen(
     app.poll({"ack": done["seq"]})
     app.settle()
     assert app.of_type("sync_completed") == []
-    assert stored(town, user.person) == [good]
+    assert stored(directory, user.person) == [good]
     # and the next drain has its own
     app.queue_edit({"id": bad, "payload": {"type": "visit", "minutes": 5}})
     app.settle()
     ends = app.of_type("sync_completed")
     assert [(e["sent"], e["parked"], e["waiting"]) for e in ends] == [(2, 0, 0)]
-    assert stored(town, user.person) == sorted([good, bad, child])
+    assert stored(directory, user.person) == sorted([good, bad, child])
 
 
 def test_OFF_4_a_drain_that_ends_with_held_items_is_complete_too(
-    sign_in: MakeUser, town: Town
+    sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    second = town.organisation()
-    town.control.set_membership(user.person.id, second.id, role="peer_mentor")
+    second = directory.organisation()
+    directory.control.set_membership(user.person.id, second.id, role="peer_mentor")
     app = user.restart()
     app.settle()
     app.go_offline()
@@ -427,13 +439,15 @@ def test_OFF_4_a_drain_that_ends_with_held_items_is_complete_too(
     parent = add(app)
     app.org_select({"org_id": user.org.id})
     app.queue_add({**activity(new_ids(1)[0]), "depends_on": [parent], "occurred_at_ms": 1})
-    town.control.set_membership(user.person.id, user.org.id, status="ended")
+    directory.control.set_membership(user.person.id, user.org.id, status="ended")
     app.go_online()
     done = drain(app)
     assert (done["sent"], done["parked"], done["waiting"]) == (1, 0, 1)
 
 
-def test_sync_progress_comes_at_most_five_times_a_second(sign_in: MakeUser, town: Town) -> None:
+def test_sync_progress_comes_at_most_five_times_a_second(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given many small batches, by the real clock
     user = sign_in(clock="system")
     app = user.app
@@ -441,7 +455,7 @@ def test_sync_progress_comes_at_most_five_times_a_second(sign_in: MakeUser, town
     for number in range(120):
         app.org_list()
         add(app, **({"note": str(number)} if number % 2 else {}), minutes=1 + number)
-    town.control.set(max_body_rows=2)
+    directory.control.set(max_body_rows=2)
     app.go_online()
     begun = time.monotonic()
     app.runner.run_until_idle(limit=2000)
@@ -452,7 +466,9 @@ def test_sync_progress_comes_at_most_five_times_a_second(sign_in: MakeUser, town
     assert all(sum(e["counts"].values()) + e["sent"] == 120 for e in progress)
 
 
-def test_OFF_9_an_administrators_queue_is_the_same(sign_in: MakeUser, town: Town) -> None:
+def test_OFF_9_an_administrators_queue_is_the_same(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in(role="org_admin")
     app = user.restart(online=False)
     assert app.screen["route"] == user.home
@@ -463,11 +479,13 @@ def test_OFF_9_an_administrators_queue_is_the_same(sign_in: MakeUser, town: Town
     app.go_online()
     done = drain(app)
     assert done["sent"] == 3
-    assert stored(town, user.person) == sorted(ids)
+    assert stored(directory, user.person) == sorted(ids)
     assert app.screen["route"] == user.home
 
 
-def test_OFF_5_what_waits_goes_after_a_silent_refresh(sign_in: MakeUser, town: Town) -> None:
+def test_OFF_5_what_waits_goes_after_a_silent_refresh(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given an offline phone whose token has ended
     user = sign_in()
     app = user.app
@@ -479,9 +497,9 @@ def test_OFF_5_what_waits_goes_after_a_silent_refresh(sign_in: MakeUser, town: T
     app.go_online()
     drain(app)
     # Then there was one refresh, no other screen, and the item is stored
-    assert town.refreshes() == 1
+    assert directory.refreshes() == 1
     assert {d["decision"]["screen"] for d in app.of_type("decision")} <= {"home"}
-    assert stored(town, user.person) == [item]
+    assert stored(directory, user.person) == [item]
 
 
 def test_an_idle_app_is_not_woken_all_the_time(sign_in: MakeUser) -> None:
@@ -513,7 +531,7 @@ def test_an_idle_app_is_not_woken_all_the_time(sign_in: MakeUser) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_following_wake_in_ms_alone_always_drains_the_queue(
-    sign_in: MakeUser, town: Town, seed: int
+    sign_in: MakeUser, directory: DirectoryFixtures, seed: int
 ) -> None:
     # Given any mixture of items, and a server with any mixture of passing troubles
     chance = random.Random(seed)
@@ -527,15 +545,17 @@ def test_following_wake_in_ms_alone_always_drains_the_queue(
         kind = chance.randrange(5)
         path = "/rest/v1/" if chance.random() < 0.3 else UPLOADS[chance.choice(list(UPLOADS))]
         if kind == 0:
-            town.control.drop_after(path, times=chance.randrange(1, 3))
+            directory.control.drop_after(path, times=chance.randrange(1, 3))
         elif kind == 1:
-            town.control.respond(path, 503, retry_after_s=chance.randrange(1, 900))
+            directory.control.respond(path, 503, retry_after_s=chance.randrange(1, 900))
         elif kind == 2:
-            town.control.respond(path, 500, body={"code": "XX000"}, times=2)
+            directory.control.respond(path, 500, body={"code": "XX000"}, times=2)
         elif kind == 3:
-            town.control.respond("/auth/v1/token", 429, times=2)
+            directory.control.respond("/auth/v1/token", 429, times=2)
         else:
-            town.control.respond(path, 404, body={"code": "PGRST205"}, times=chance.randrange(1, 4))
+            directory.control.respond(
+                path, 404, body={"code": "PGRST205"}, times=chance.randrange(1, 4)
+            )
     if chance.random() < 0.5:
         user.phone.pass_time(5000)
     app.go_online()
@@ -554,7 +574,7 @@ def test_following_wake_in_ms_alone_always_drains_the_queue(
             user.phone.pass_time(step.wake_in_ms / 1000)
     # Then whatever can be stored is stored, and the rest says why it is not
     left = {item["id"] for item in app.queue_list()["items"]}
-    assert stored(town, user.person) == sorted(set(ids) - left)
+    assert stored(directory, user.person) == sorted(set(ids) - left)
     rows = {
         item["id"]: item["reason"]["code"] for item in app.queue_list()["items"] if item["reason"]
     }

@@ -13,14 +13,14 @@ from holdfast import HoldfastError
 
 from conftest import MakeUser, SignedIn
 from support import children
-from support.town import Town
+from support.directory_fixtures import DirectoryFixtures
 
 BAD = {"minutes": 100_000}
 
 
-def stored(town: Town, user: SignedIn) -> set[str]:
+def stored(directory: DirectoryFixtures, user: SignedIn) -> set[str]:
     """The ids that the server has."""
-    return {str(row["id"]) for row in town.activities(user.person)}
+    return {str(row["id"]) for row in directory.activities(user.person)}
 
 
 def drained(user: SignedIn) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def test_QUE_1_the_process_dies_at_any_write_of_a_registration(
 
 
 def test_QUE_17_a_full_disk_refuses_and_breaks_nothing(
-    sign_in: MakeUser, town: Town, killer: Path
+    sign_in: MakeUser, directory: DirectoryFixtures, killer: Path
 ) -> None:
     # Given a disk that is full for a while
     user = sign_in()
@@ -79,7 +79,7 @@ def test_QUE_17_a_full_disk_refuses_and_breaks_nothing(
     accepted = ended.check().output.split()
     user.restart()
     drained(user)
-    assert stored(town, user) == set(accepted)
+    assert stored(directory, user) == set(accepted)
 
 
 def test_QUE_19_the_rows_of_a_batch_are_sorted_by_id(sign_in: MakeUser) -> None:
@@ -103,7 +103,7 @@ def test_QUE_19_the_rows_of_a_batch_are_sorted_by_id(sign_in: MakeUser) -> None:
 
 @pytest.mark.parametrize(("count", "bad"), [(20, 7), (500, 250)])
 def test_QUE_3_one_bad_item_is_parked_alone(
-    sign_in: MakeUser, town: Town, count: int, bad: int
+    sign_in: MakeUser, directory: DirectoryFixtures, count: int, bad: int
 ) -> None:
     # Given many items, one of which the server will not take
     user = sign_in()
@@ -116,7 +116,7 @@ def test_QUE_3_one_bad_item_is_parked_alone(
     done = drained(user)
     # Then it alone is parked, with the server's reason, after few extra requests
     assert (done["sent"], done["parked"]) == (count - 1, 1)
-    assert stored(town, user) == set(ids) - {ids[bad]}
+    assert stored(directory, user) == set(ids) - {ids[bad]}
     [parked] = user.app.of_type("item_parked")
     assert parked["id"] == ids[bad]
     item = user.app.queue_get({"id": ids[bad]})["item"]
@@ -127,7 +127,9 @@ def test_QUE_3_one_bad_item_is_parked_alone(
     assert extra <= 2 * count.bit_length() + 2
 
 
-def test_QUE_4_a_parked_item_is_corrected_and_sent(sign_in: MakeUser, town: Town) -> None:
+def test_QUE_4_a_parked_item_is_corrected_and_sent(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
     item = user.app.register(**BAD)
     drained(user)
@@ -139,10 +141,12 @@ def test_QUE_4_a_parked_item_is_corrected_and_sent(sign_in: MakeUser, town: Town
     assert edited["state"] == "pending"
     user.app.events.clear()
     assert drained(user)["sent"] == 1
-    assert stored(town, user) == {item}
+    assert stored(directory, user) == {item}
 
 
-def test_QUE_4_what_is_exported_can_be_registered_again(sign_in: MakeUser, town: Town) -> None:
+def test_QUE_4_what_is_exported_can_be_registered_again(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
     user.app.go_offline()
     first = user.app.register(note="æøå")
@@ -160,37 +164,37 @@ def test_QUE_4_what_is_exported_can_be_registered_again(sign_in: MakeUser, town:
 
 
 def test_QUE_5_a_refused_token_is_refreshed_and_no_attempt_is_charged(
-    sign_in: MakeUser, town: Town
+    sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given a server that no longer takes the access token
     user = sign_in()
     user.app.go_offline()
     item = user.app.register()
     body = {"code": "PGRST303", "message": "JWT expired", "details": None, "hint": None}
-    town.control.respond("/rest/v1/activities", 401, body=body)
+    directory.control.respond("/rest/v1/activities", 401, body=body)
     # When the queue is sent
     user.app.go_online()
     done = drained(user)
     # Then there is one refresh, and the item goes on
     assert (done["sent"], done["parked"]) == (1, 0)
-    assert town.refreshes() == 1
-    assert stored(town, user) == {item}
+    assert directory.refreshes() == 1
+    assert stored(directory, user) == {item}
 
 
 def test_QUE_6_items_of_an_organisation_that_let_the_user_go_are_held(
-    sign_in: MakeUser, town: Town
+    sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given items of two organisations, one of which has ended the membership
     user = sign_in()
-    second = town.organisation()
-    town.control.set_membership(user.person.id, second.id, role="peer_mentor")
+    second = directory.organisation()
+    directory.control.set_membership(user.person.id, second.id, role="peer_mentor")
     app = user.restart()
     app.settle()
     app.go_offline()
     held = app.register()
     app.org_select({"org_id": second.id})
     free = app.register()
-    town.control.set_membership(user.person.id, user.org.id, status="ended")
+    directory.control.set_membership(user.person.id, user.org.id, status="ended")
     # When they are sent
     app.go_online()
     app.settle()
@@ -198,32 +202,32 @@ def test_QUE_6_items_of_an_organisation_that_let_the_user_go_are_held(
         user.phone.pass_time(60)
         app.settle()
     # Then the first is held with the reason, and the other goes on
-    assert stored(town, user) == {free}
+    assert stored(directory, user) == {free}
     item = app.queue_get({"id": held})["item"]
     assert item["state"] == "waiting"
     assert item["reason"] is not None
     assert "organisation" in [r["code"] for r in app.queue_explain()["reasons"]]
     assert app.of_type("item_parked") == []
     # and a restored membership releases it
-    town.control.set_membership(user.person.id, user.org.id, status="active")
+    directory.control.set_membership(user.person.id, user.org.id, status="active")
     app.session_background()
     app.session_foreground()
     app.settle()
     for _ in range(5):
         user.phone.pass_time(600)
         app.settle()
-    assert stored(town, user) == {free, held}
+    assert stored(directory, user) == {free, held}
 
 
 def test_QUE_7_retry_after_holds_although_other_requests_succeed(
-    sign_in: MakeUser, town: Town
+    sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given a phone that comes online, and a server that asks for patience with uploads alone
     user = sign_in()
     app = user.app
     app.go_offline()
     item = app.register()
-    town.control.respond("/rest/v1/activities", 503, retry_after_s=60, method="POST")
+    directory.control.respond("/rest/v1/activities", 503, retry_after_s=60, method="POST")
     user.phone.network.forget()
     # When a read that was on its way with the upload is answered after its refusal
     app.go_online()
@@ -239,11 +243,13 @@ def test_QUE_7_retry_after_holds_although_other_requests_succeed(
     assert user.phone.network.count("upload") == 1
     user.phone.pass_time(70)
     app.settle()
-    assert stored(town, user) == {item}
+    assert stored(directory, user) == {item}
     assert user.phone.network.count("upload") == 2
 
 
-def test_QUE_8_an_item_waits_for_the_one_it_depends_on(sign_in: MakeUser, town: Town) -> None:
+def test_QUE_8_an_item_waits_for_the_one_it_depends_on(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given an item that follows up another one, which the server refuses
     user = sign_in()
     app = user.app
@@ -265,16 +271,18 @@ def test_QUE_8_an_item_waits_for_the_one_it_depends_on(sign_in: MakeUser, town: 
     assert (item["state"], item["depends_on"]) == ("waiting", [first])
     assert item["reason"] is not None
     assert item["reason"]["code"] == "dependency_parked"
-    assert stored(town, user) == set()
+    assert stored(directory, user) == set()
     # and goes after the first, once that is right
     app.queue_edit({"id": first, "payload": {"type": "visit", "minutes": 5}})
     app.events.clear()
     drained(user)
     app.settle()
-    assert stored(town, user) == {first, added["id"]}
+    assert stored(directory, user) == {first, added["id"]}
 
 
-def test_QUE_8_cancelling_the_first_frees_the_second(sign_in: MakeUser, town: Town) -> None:
+def test_QUE_8_cancelling_the_first_frees_the_second(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
     app = user.app
     app.go_offline()
@@ -290,10 +298,12 @@ def test_QUE_8_cancelling_the_first_frees_the_second(sign_in: MakeUser, town: To
     assert app.queue_cancel({"id": first}) == {"id": first, "released": 1}
     app.go_online()
     drained(user)
-    assert stored(town, user) == {second}
+    assert stored(directory, user) == {second}
 
 
-def test_QUE_10_an_id_that_another_tenant_has_is_a_conflict(sign_in: MakeUser, town: Town) -> None:
+def test_QUE_10_an_id_that_another_tenant_has_is_a_conflict(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given an id that exists where this user cannot see it
     user, other = sign_in(), sign_in()
     other.app.queue_add(
@@ -320,34 +330,38 @@ def test_QUE_10_an_id_that_another_tenant_has_is_a_conflict(sign_in: MakeUser, t
         # Then it is parked as a conflict, never taken as stored
         shown = user.app.queue_get({"id": item})["item"]
         assert shown["state"] == "parked"
-        assert stored(town, user) == {good}
+        assert stored(directory, user) == {good}
         assert [event["id"] for event in user.app.of_type("item_parked")] == [item]
     finally:
-        town.control.sql("delete from activities where user_id = %s", other.person.id)
+        directory.control.sql("delete from activities where user_id = %s", other.person.id)
 
 
-def test_QUE_11_items_belong_to_their_owner(sign_in: MakeUser, town: Town) -> None:
+def test_QUE_11_items_belong_to_their_owner(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given unsent items of a user who logged out
     user = sign_in()
     user.app.go_offline()
     item = user.app.register()
     assert user.app.session_logout()["unsent"] == 1
     # When another user signs in, online
-    other = town.person(town.organisation())
+    other = directory.person(directory.organisation())
     user.app.go_online()
     user.app.sign_in(other)
     user.app.settle()
     # Then nothing of it is sent or shown, and it is there when the owner signs in again
-    assert town.activities(other) == []
+    assert directory.activities(other) == []
     assert user.app.queue_list()["items"] == []
     assert "other_user" in [r["code"] for r in user.app.queue_explain()["reasons"]]
     user.app.session_logout()
     user.app.sign_in(user.person)
     drained(user)
-    assert stored(town, user) == {item}
+    assert stored(directory, user) == {item}
 
 
-def test_QUE_12_only_an_explicit_discard_deletes(sign_in: MakeUser, town: Town) -> None:
+def test_QUE_12_only_an_explicit_discard_deletes(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
     user.app.go_offline()
     for _ in range(3):
@@ -362,7 +376,7 @@ def test_QUE_12_only_an_explicit_discard_deletes(sign_in: MakeUser, town: Town) 
     user.app.sign_in(user.person)
     user.app.settle()
     assert user.app.queue_list()["items"] == []
-    assert town.activities(user.person) == []
+    assert directory.activities(user.person) == []
 
 
 @pytest.mark.parametrize(
@@ -393,7 +407,9 @@ def test_QUE_13_invalid_items_are_refused_at_the_door(
     assert user.app.queue_list()["items"] == []
 
 
-def test_QUE_15_two_processes_drain_the_same_queue(sign_in: MakeUser, town: Town) -> None:
+def test_QUE_15_two_processes_drain_the_same_queue(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given two handles on one folder, as two processes have them, and a long queue
     user = sign_in()
     first = user.app
@@ -418,9 +434,9 @@ def test_QUE_15_two_processes_drain_the_same_queue(sign_in: MakeUser, town: Town
             user.phone.pass_time(60)
             first.clock_set({"now_ms": user.phone.now_ms})
         # Then each item is sent by one of them, and stored once
-        uploads = town.control.requests("/rest/v1/activities", "POST")
+        uploads = directory.control.requests("/rest/v1/activities", "POST")
         assert sum(entry["rows_in"] for entry in uploads) == len(ids)
-        assert stored(town, user) == set(ids)
+        assert stored(directory, user) == set(ids)
         assert first.queue_list()["items"] == second.queue_list()["items"] == []
     finally:
         first.close()
@@ -433,7 +449,7 @@ def noise(data: bytes, first: int) -> bytes:
 
 @pytest.mark.parametrize("spared", [0, 4096, 3 / 4])
 def test_QUE_16_a_damaged_file_is_set_aside_and_salvaged(
-    sign_in: MakeUser, town: Town, spared: float
+    sign_in: MakeUser, directory: DirectoryFixtures, spared: float
 ) -> None:
     # Given a queue, and a file that is damaged from some point on
     user = sign_in()
@@ -464,16 +480,16 @@ def test_QUE_16_a_damaged_file_is_set_aside_and_salvaged(
         user.phone.pass_time(60)
         app.settle()
     assert app.screen["screen"] == "home"
-    assert stored(town, user) <= set(ids)
+    assert stored(directory, user) <= set(ids)
     [event] = app.of_type("storage_recovered")
-    assert event["salvaged"] == len(stored(town, user))
+    assert event["salvaged"] == len(stored(directory, user))
     # and the next start is an ordinary one
     app = user.restart()
     assert app.opened["recovered"] is False
     assert app.screen["screen"] == "home"
 
 
-def test_QUE_18_why_is_nothing_sent(sign_in: MakeUser, town: Town) -> None:
+def test_QUE_18_why_is_nothing_sent(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
     # Given items that stay for every cause there is
     user = sign_in()
     app = user.app
@@ -492,7 +508,7 @@ def test_QUE_18_why_is_nothing_sent(sign_in: MakeUser, town: Town) -> None:
     assert causes() == {"ready"}
     app.settle_until("sync_completed")
     app.register()
-    town.control.respond("/rest/v1/activities", 503, retry_after_s=60, times=1)
+    directory.control.respond("/rest/v1/activities", 503, retry_after_s=60, times=1)
     app.settle()
     assert causes() == {"back_off"}
     [reason] = app.queue_explain()["reasons"]

@@ -16,9 +16,9 @@ import pytest
 
 from conftest import MakeUser, SignedIn
 from support import children
+from support.directory_fixtures import DirectoryFixtures
 from support.phone import Phone
 from support.queue import EMPTY, UPLOADS, add, drain, stored, user_of
-from support.town import Town
 
 ROUNDS = 12
 
@@ -46,13 +46,15 @@ def finish(worker: subprocess.Popen[str]) -> list[str]:
     return [line for line in output.split("\n")[:-1] if line not in {"ready", "done"}]
 
 
-def rows_sent(town: Town, upload: str) -> int:
+def rows_sent(directory: DirectoryFixtures, upload: str) -> int:
     """The rows of all uploads that arrived."""
-    return sum(entry["rows_in"] or 0 for entry in town.control.requests(UPLOADS[upload], "POST"))
+    return sum(
+        entry["rows_in"] or 0 for entry in directory.control.requests(UPLOADS[upload], "POST")
+    )
 
 
 def test_QUE_1_killed_at_random_instants_of_adding_and_draining(
-    sign_in: MakeUser, town: Town
+    sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given processes that add and drain, and are killed at any instant, one after the other
     user = sign_in()
@@ -74,7 +76,7 @@ def test_QUE_1_killed_at_random_instants_of_adding_and_draining(
     drain(app)
     # Then every item that was acknowledged is on the server once, whole, and at most the one that
     # was being added at each death besides
-    rows = {str(row["id"]): row["minutes"] for row in town.activities(user.person)}
+    rows = {str(row["id"]): row["minutes"] for row in directory.activities(user.person)}
     assert acknowledged.items() <= rows.items()
     assert len(rows) <= len(acknowledged) + ROUNDS
     assert app.queue_list()["counts"] == EMPTY
@@ -84,26 +86,26 @@ def test_QUE_1_killed_at_random_instants_of_adding_and_draining(
 
 @pytest.mark.parametrize("upload", UPLOADS)
 def test_QUE_15_each_item_is_sent_by_one_of_several_processes(
-    sign_in: MakeUser, town: Town, upload: str
+    sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
     # Given three processes that add to and drain one queue at once
     user = user_of(sign_in, upload)
     user.phone.close()
-    town.control.clear_requests()
+    directory.control.clear_requests()
     workers = [start(user.phone, 40, minutes) for minutes in (1, 2, 3)]
     added = [item for worker in workers for item in finish(worker)]
     assert [worker.returncode for worker in workers] == [0, 0, 0]
     # Then each item was in one request, counted at the backend, and is stored once
     assert len(added) == 120
-    assert rows_sent(town, upload) == 120
-    assert stored(town, user.person) == sorted(added)
+    assert rows_sent(directory, upload) == 120
+    assert stored(directory, user.person) == sorted(added)
     app = user.restart()
     app.settle()
     assert app.queue_list()["counts"] == EMPTY
 
 
 def test_QUE_15_a_killed_processs_items_are_taken_over_at_once(
-    sign_in: MakeUser, town: Town
+    sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given a process that is killed while it waits for the answer to a batch
     user = sign_in()
@@ -111,24 +113,26 @@ def test_QUE_15_a_killed_processs_items_are_taken_over_at_once(
     ids = [add(user.app) for _ in range(30)]
     user.phone.close()
     user.phone.network.up = True
-    hanging = town.control.hang("/rest/v1/activities", method="POST")
+    hanging = directory.control.hang("/rest/v1/activities", method="POST")
     worker = start(user.phone, 0, 1)
-    while not town.control.faults()[0]["hits"]:
+    while not directory.control.faults()[0]["hits"]:
         time.sleep(0.01)
         assert worker.poll() is None
     worker.kill()
     finish(worker)
-    town.control.clear_faults(hanging)
+    directory.control.clear_faults(hanging)
     # When another one looks, without a second passing by its clock
     before = user.phone.now_ms
     app = user.restart()
     drain(app)
     # Then it sends them
     assert user.phone.now_ms == before
-    assert stored(town, user.person) == sorted(ids)
+    assert stored(directory, user.person) == sorted(ids)
 
 
-def test_QUE_15_a_living_processs_items_are_left_alone(sign_in: MakeUser, town: Town) -> None:
+def test_QUE_15_a_living_processs_items_are_left_alone(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given a handle that has a batch on its way
     user = sign_in()
     first = user.app
@@ -143,12 +147,12 @@ def test_QUE_15_a_living_processs_items_are_left_alone(sign_in: MakeUser, town: 
         second.settle()
         user.phone.pass_time(60)
         second.settle()
-        assert stored(town, user.person) == []
+        assert stored(directory, user.person) == []
         # Then it takes over only when the lease has ended, and the first one's late answer is
         # held against what has become of the items
         user.phone.pass_time(20)
         second.settle()
-        assert stored(town, user.person) == sorted(ids)
+        assert stored(directory, user.person) == sorted(ids)
         first.complete({"id": flying[0]["id"], "status": 400, "body": '{"code":"23514"}'})
         assert second.queue_list()["counts"] == EMPTY
         assert first.of_type("item_parked") == second.of_type("item_parked") == []
@@ -157,7 +161,7 @@ def test_QUE_15_a_living_processs_items_are_left_alone(sign_in: MakeUser, town: 
 
 
 def test_QUE_15_an_answer_that_comes_after_the_take_over_changes_nothing(
-    sign_in: MakeUser, town: Town
+    sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given a request whose item another process took over, since its clock was set forward
     user = sign_in()
@@ -183,7 +187,7 @@ def test_QUE_15_an_answer_that_comes_after_the_take_over_changes_nothing(
         # Then it stays with the other, whose answer counts
         assert second.queue_get({"id": item})["item"]["state"] == "sending"
         second.complete({"id": taken[0]["id"], **user.phone.network(taken[0])})
-        assert stored(town, user.person) == [item]
+        assert stored(directory, user.person) == [item]
         assert second.queue_list()["counts"] == EMPTY
     finally:
         first.close()
@@ -224,7 +228,9 @@ def register_until_refused(user: SignedIn) -> list[str]:
     return [sys.executable, "-c", FULL, user.phone.spec()]
 
 
-def test_QUE_17_a_disk_that_is_really_full(sign_in: MakeUser, town: Town, tmp_path: Path) -> None:
+def test_QUE_17_a_disk_that_is_really_full(
+    sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path
+) -> None:
     # Given a folder on a disk of 1.5 MB
     user = sign_in()
     user.phone.close()
@@ -247,11 +253,13 @@ def test_QUE_17_a_disk_that_is_really_full(sign_in: MakeUser, town: Town, tmp_pa
     app = twin.start()
     more = add(app)
     drain(app)
-    assert stored(town, user.person) == sorted([*result["kept"], more])
+    assert stored(directory, user.person) == sorted([*result["kept"], more])
     twin.close()
 
 
-def test_QUE_17_a_limit_on_the_size_of_files(sign_in: MakeUser, town: Town) -> None:
+def test_QUE_17_a_limit_on_the_size_of_files(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given a process that may not let files grow beyond 400 kB
     user = sign_in()
     user.phone.close()
@@ -274,7 +282,7 @@ def test_QUE_17_a_limit_on_the_size_of_files(sign_in: MakeUser, town: Town) -> N
     assert {status for status, _, _ in result["codes"]} <= {6, 7}
     app = user.restart()
     drain(app)
-    assert stored(town, user.person) == sorted(result["kept"])
+    assert stored(directory, user.person) == sorted(result["kept"])
 
 
 IGNORE = "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
@@ -292,7 +300,9 @@ except HoldfastError as error:
 """
 
 
-def test_QUE_17_a_folder_that_cannot_be_written(sign_in: MakeUser, town: Town) -> None:
+def test_QUE_17_a_folder_that_cannot_be_written(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given items, and a folder that is mounted read-only
     user = sign_in()
     user.app.go_offline()
@@ -308,4 +318,4 @@ def test_QUE_17_a_folder_that_cannot_be_written(sign_in: MakeUser, town: Town) -
     app = user.restart()
     more = add(app)
     drain(app)
-    assert stored(town, user.person) == sorted([*ids, more])
+    assert stored(directory, user.person) == sorted([*ids, more])

@@ -13,10 +13,10 @@ import pytest
 from holdfast import HttpTransport
 from local_supabase import LocalSupabase
 
+from support.directory_fixtures import DirectoryFixtures
 from support.hosted import HostedLibrary
 from support.paths import BUILDS, HEADER
 from support.phone import App, Phone
-from support.town import Town
 
 COUNT = 100_000
 LIMIT_KB = 64 * 1024
@@ -90,11 +90,11 @@ def fill(app: App, count: int) -> tuple[int, int]:
 
 
 def test_QUE_14_a_hundred_thousand_items(
-    hosted: HostedLibrary, memory_folder: Path, backend: LocalSupabase, town: Town
+    hosted: HostedLibrary, memory_folder: Path, backend: LocalSupabase, directory: DirectoryFixtures
 ) -> None:
     phone = FilePhone(memory_folder / "phone", hosted, backend)
-    org = town.organisation()
-    person = town.person(org)
+    org = directory.organisation()
+    person = directory.person(org)
     app = phone.start()
     app.sign_in(person)
     app.go_offline()
@@ -120,18 +120,18 @@ def test_QUE_14_a_hundred_thousand_items(
     app.runner.transport = HttpTransport()
     phone.network.up = True
     app.network_set({"online": True})
-    town.control.clear_requests()
+    directory.control.clear_requests()
     app.runner.run_until_idle(limit=5000)
     # Then all is stored in batches of 500, in a memory that stays small
     growth = field_of(f"/proc/{hosted.pid}/status", "VmHWM") - resident
     assert growth < LIMIT_KB, f"{growth} kB"
     print(f"drain of {COUNT}: peak memory {growth} kB above {resident} kB; adds {first} {last}")
-    sent = town.control.requests("/rest/v1/activities", "POST")
+    sent = directory.control.requests("/rest/v1/activities", "POST")
     assert [entry["rows_in"] for entry in sent] == [500] * (COUNT // 500)
     query = "select count(*) as n from activities where user_id = %s"
-    assert town.control.sql(query, person.id)[0]["n"] == COUNT
+    assert directory.control.sql(query, person.id)[0]["n"] == COUNT
     [done] = app.of_type("sync_completed")
     assert (done["sent"], done["parked"], done["waiting"]) == (COUNT, 0, 0)
     assert app.queue_list()["items"] == []
     phone.close()
-    town.control.sql("delete from activities where user_id = %s", person.id)
+    directory.control.sql("delete from activities where user_id = %s", person.id)

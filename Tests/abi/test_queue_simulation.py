@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 from local_supabase import LocalSupabase
 
+from support.directory_fixtures import DirectoryFixtures
 from support.phone import App, Phone
 from support.queue import BAD_MINUTES, RPC, UPLOADS
-from support.town import Town
 
 EXAMPLES = 30
 STEPS = 40
@@ -78,9 +78,9 @@ class QueueLife(RuleBasedStateMachine):
         folder = self.folder / f"life-{next(self.numbers)}"
         tables = RPC if upload == "rpc" else None
         self.phone = Phone(folder, self.library, self.backend, tables=tables)
-        self.town = self.phone.town
-        self.org = self.town.organisation()
-        self.person = self.town.person(self.org)
+        self.directory = self.phone.directory
+        self.org = self.directory.organisation()
+        self.person = self.directory.person(self.org)
         self.phone.start().sign_in(self.person)
         self.path = UPLOADS[upload]
 
@@ -251,7 +251,7 @@ class QueueLife(RuleBasedStateMachine):
 
     def judge(self) -> None:
         """Everything is in one place, as it should be."""
-        rows = {str(row["id"]): row["minutes"] for row in self.town.activities(self.person)}
+        rows = {str(row["id"]): row["minutes"] for row in self.directory.activities(self.person)}
         left = {item["id"]: item for item in self.listed()}
         assert set(rows) <= set(self.wanted)
         for item, wanted in self.wanted.items():
@@ -283,4 +283,4 @@ def test_QUE_1_whatever_happens_nothing_is_lost_or_stored_twice(
             suppress_health_check=list(HealthCheck),
         ),
     )
-    assert Town(backend).control.faults() == []
+    assert DirectoryFixtures(backend).control.faults() == []

@@ -12,8 +12,8 @@ from holdfast.types import HttpRequest
 
 from conftest import MakeUser, SignedIn
 from support import children
+from support.directory_fixtures import DirectoryFixtures
 from support.phone import TOKEN_S, Phone
-from support.town import Town
 
 PROCESSES = 8
 
@@ -27,13 +27,13 @@ def expired(user: SignedIn) -> Phone:
 
 @pytest.mark.parametrize("attempt", range(3))
 def test_SES_4_eight_processes_need_a_refresh_at_once(
-    sign_in: MakeUser, town: Town, attempt: int
+    sign_in: MakeUser, directory: DirectoryFixtures, attempt: int
 ) -> None:
     # Given eight processes on one folder, and an expired token
     user = sign_in(policy={"biometric": "off"})
-    town.control.set(reuse_interval=0)
+    directory.control.set(reuse_interval=0)
     phone = expired(user)
-    town.control.clear_requests()
+    directory.control.clear_requests()
     started = [
         subprocess.Popen(
             children.command("refresh_together.py", phone.spec()),
@@ -62,7 +62,7 @@ def test_SES_4_eight_processes_need_a_refresh_at_once(
     assert [child.returncode for child in started] == [0] * PROCESSES, outputs
     ends = [json.loads(output) for output, _ in outputs]
     # Then the backend has seen one token request, and all end with the same session
-    assert town.refreshes() == 1
+    assert directory.refreshes() == 1
     assert sum(end["refreshes"] for end in ends) == 1
     assert {(end["state"], end["ended"]) for end in ends} == {("active", 0)}
     assert len({(end["generation"], end["expires_ms"]) for end in ends}) == 1
@@ -70,12 +70,12 @@ def test_SES_4_eight_processes_need_a_refresh_at_once(
     app = phone.start()
     app.settle()
     assert app.screen["screen"] == "home"
-    assert len(town.control.sessions(user.person.id)) == 1
+    assert len(directory.control.sessions(user.person.id)) == 1
 
 
-def outcome(twin: Phone, town: Town, person: str) -> int:
+def outcome(twin: Phone, directory: DirectoryFixtures, person: str) -> int:
     """How many refreshes the next start needs; the user notices nothing."""
-    town.control.clear_requests()
+    directory.control.clear_requests()
     app = twin.start()
     assert (app.screen["screen"], app.screen["reason"]) == ("home", "active")
     app.settle()
@@ -83,30 +83,35 @@ def outcome(twin: Phone, town: Town, person: str) -> int:
     assert app.of_type("session_ended") == []
     status = app.session_status()
     assert (status["state"], status["stale"], status["owed"]) == ("active", False, [])
-    assert len(town.control.sessions(person)) == 1
+    assert len(directory.control.sessions(person)) == 1
     twin.close()
-    return town.refreshes()
+    return directory.refreshes()
 
 
 @pytest.mark.parametrize(("step", "again"), [("asked", 1), ("sent", 1), ("stored", 0)])
 def test_SES_3_the_refreshing_process_is_killed_between_its_steps(
-    sign_in: MakeUser, town: Town, killer: Path, tmp_path: Path, step: str, again: int
+    sign_in: MakeUser,
+    directory: DirectoryFixtures,
+    killer: Path,
+    tmp_path: Path,
+    step: str,
+    again: int,
 ) -> None:
     # Given an expired token, and a process that is killed in the middle of its refresh
     user = sign_in(policy={"biometric": "off"})
-    town.control.set(reuse_interval=0)
+    directory.control.set(reuse_interval=0)
     phone = expired(user)
     env = {"LD_PRELOAD": str(killer)}
     ended = children.run("die_refreshing.py", phone.spec(), step, "0", env=env)
     assert ended.killed, ended.errors
     # When the app starts again
     # Then it is refreshed once more where the result was lost, and the user notices nothing
-    assert outcome(phone, town, user.person.id) == again
+    assert outcome(phone, directory, user.person.id) == again
 
 
 @pytest.mark.parametrize("step", ["poll", "complete"])
 def test_SES_3_the_refreshing_process_is_killed_at_any_write(
-    sign_in: MakeUser, town: Town, killer: Path, tmp_path: Path, step: str
+    sign_in: MakeUser, directory: DirectoryFixtures, killer: Path, tmp_path: Path, step: str
 ) -> None:
     # Given an expired token
     user = sign_in(policy={"biometric": "off"})
@@ -119,7 +124,7 @@ def test_SES_3_the_refreshing_process_is_killed_at_any_write(
         ended = children.run("die_refreshing.py", twin.spec(), step, str(number), env=env)
         assert not ended.crashed, ended.errors
         # Then at most one refresh follows, and the user notices nothing
-        needed.append(outcome(twin, town, user.person.id))
+        needed.append(outcome(twin, directory, user.person.id))
         if not ended.killed:
             ended.check()
             break
@@ -130,7 +135,7 @@ def test_SES_3_the_refreshing_process_is_killed_at_any_write(
 
 
 def test_SES_2_an_already_used_token_is_no_end_when_a_newer_session_is_stored(
-    sign_in: MakeUser, town: Town
+    sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given two processes, and a refresh of the first whose answer is on its way
     user = sign_in(policy={"biometric": "off"})
@@ -158,13 +163,13 @@ def test_SES_2_an_already_used_token_is_no_end_when_a_newer_session_is_stored(
 
 
 def test_SES_3_an_intent_is_followed_up_although_the_token_is_good(
-    sign_in: MakeUser, town: Town
+    sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given a good token that the data service refuses, and a refresh because of it
     user = sign_in()
     body = '{"code":"PGRST301","message":"JWSError"}'
-    town.control.respond("/rest/v1", 401, body=body, times=1)
-    town.control.clear_requests()
+    directory.control.respond("/rest/v1", 401, body=body, times=1)
+    directory.control.clear_requests()
     user.app.sync_now()
     requests: list[HttpRequest] = []
     for _ in range(5):
@@ -177,12 +182,12 @@ def test_SES_3_an_intent_is_followed_up_although_the_token_is_good(
     [refresh] = requests
     # When the server has carried it out, and the process dies before the answer is stored
     assert user.phone.network(refresh)["status"] == 200
-    assert town.refreshes() == 1
+    assert directory.refreshes() == 1
     app = user.restart()
     # Then the next start asks once more with the token it has, and the user notices nothing
     assert "refresh" in app.session_status()["owed"]
     app.settle()
-    assert town.refreshes() == 2
+    assert directory.refreshes() == 2
     assert app.session_status()["owed"] == []
     assert app.screen["screen"] == "home"
     assert app.of_type("session_ended") == []

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from conftest import MakeUser
-    from support.town import Town
+    from support.directory_fixtures import DirectoryFixtures
 
 PAGE = 4096
 
@@ -27,7 +27,7 @@ def without_header(data: bytes) -> bytes:
 
 @pytest.mark.parametrize("damage", [truncated, without_header])
 def test_QUE_16_what_is_left_is_salvaged(
-    sign_in: MakeUser, town: Town, damage: Callable[[bytes], bytes]
+    sign_in: MakeUser, directory: DirectoryFixtures, damage: Callable[[bytes], bytes]
 ) -> None:
     # Given a queue in a file that was then truncated, or lost its header
     user = sign_in()
@@ -47,7 +47,7 @@ def test_QUE_16_what_is_left_is_salvaged(
         app.settle()
         user.phone.pass_time(60)
     [event] = app.of_type("storage_recovered")
-    found = stored(town, user)
+    found = stored(directory, user)
     assert found <= ids
     assert event["salvaged"] == len(found)
     assert len(found) == len(ids) if damage is without_header else len(found) > 0

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from conftest import MakeUser
 from support import secrecy
+from support.directory_fixtures import DirectoryFixtures
 from support.queue import EMPTY, add, drain, stored
-from support.town import Town
 
 #: Where a sealed value's parts begin: version, nonce, ciphertext; the tag is its end.
 NONCE, CIPHERTEXT, TAG = 1, 25, -16
@@ -48,7 +48,7 @@ def damages(one: bytes, other: bytes) -> list[bytes]:
 
 
 def test_what_was_edited_opens_to_nothing_and_the_rest_is_sent(
-    sign_in: MakeUser, town: Town
+    sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given items of one user, of which all but the first and the last are edited on the disk
     user = sign_in()
@@ -79,7 +79,7 @@ def test_what_was_edited_opens_to_nothing_and_the_rest_is_sent(
     app = user.restart()
     done = drain(app)
     assert (done["sent"], done["parked"]) == (len(kept), len(edited))
-    assert stored(town, user.person) == sorted(kept)
+    assert stored(directory, user.person) == sorted(kept)
     for item in app.queue_list()["items"]:
         assert (item["state"], item["payload"]) == ("parked", {})
         assert item["reason"] is not None
@@ -88,7 +88,9 @@ def test_what_was_edited_opens_to_nothing_and_the_rest_is_sent(
     assert app.queue_list()["counts"] == EMPTY
 
 
-def test_two_bodies_swapped_are_both_refused(sign_in: MakeUser, town: Town) -> None:
+def test_two_bodies_swapped_are_both_refused(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given two items whose bodies have changed places
     user = sign_in()
     user.app.go_offline()
@@ -103,13 +105,15 @@ def test_two_bodies_swapped_are_both_refused(sign_in: MakeUser, town: Town) -> N
     done = drain(app)
     # Then neither goes under the other's name
     assert (done["sent"], done["parked"]) == (0, 2)
-    assert stored(town, user.person) == []
+    assert stored(directory, user.person) == []
     for item in app.queue_list()["items"]:
         secrecy.current.is_public(item["id"])
         assert item["payload"] == {}
 
 
-def test_an_older_body_of_the_same_row_is_taken_for_the_row(sign_in: MakeUser, town: Town) -> None:
+def test_an_older_body_of_the_same_row_is_taken_for_the_row(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     """What sealing does not detect (docs/security.md): the past of a row is authentic too."""
     # Given an item that was edited, and its body of before put back
     user = sign_in()
@@ -128,5 +132,5 @@ def test_an_older_body_of_the_same_row_is_taken_for_the_row(sign_in: MakeUser, t
     done = drain(app)
     # Then it goes as it was: once, its owner's, under its own id
     assert (done["sent"], done["parked"]) == (1, 0)
-    [row] = town.activities(user.person)
+    [row] = directory.activities(user.person)
     assert (row["id"], row["minutes"]) == (item, 10)

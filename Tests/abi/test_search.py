@@ -11,10 +11,10 @@ from holdfast import HoldfastError
 from local_supabase import LocalSupabase
 
 from conftest import MakeUser, SignedIn
-from support import directory, scan
+from support import contact_data, scan
+from support.directory_fixtures import DirectoryFixtures
 from support.hosted import HostedLibrary
 from support.phone import App, FilePhone
-from support.town import Town
 
 
 def pull(user: SignedIn) -> None:
@@ -32,11 +32,11 @@ def found(app: App, query: str, limit: int = 50) -> list[str]:
     ]
 
 
-def test_CAC_5_ten_thousand_contacts(sign_in: MakeUser, town: Town) -> None:
+def test_CAC_5_ten_thousand_contacts(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
     user = sign_in()
-    directory.fill(town.control, user.org.id, 10_000)
+    contact_data.fill(directory.control, user.org.id, 10_000)
     pull(user)
-    rows = directory.truth(town.control, user.org.id)
+    rows = contact_data.truth(directory.control, user.org.id)
     assert user.app.contact_search({"query": ""})["total"] == len(rows) == 10_000
     # Locked: nothing is said.
     user.app.session_lock()
@@ -58,7 +58,7 @@ def test_CAC_5_ten_thousand_contacts(sign_in: MakeUser, town: Town) -> None:
         query = " ".join(parts)
         queries.append(chance.choice([query, query.upper(), query.lower()]))
     for query in queries:
-        expected = directory.hits(rows, query)
+        expected = contact_data.hits(rows, query)
         reply = user.app.contact_search({"query": query, "limit": 200})
         listed = {contact["id"] for contact in reply["contacts"]}
         assert reply["total"] == len(expected), query
@@ -74,11 +74,13 @@ NAMES = [
 
 
 @pytest.fixture
-def listed(sign_in: MakeUser, town: Town) -> App:
+def listed(sign_in: MakeUser, directory: DirectoryFixtures) -> App:
     """An app with some contacts."""
     user = sign_in()
     for name in NAMES:
-        town.contact(user.org, name, municipality="Karasjok" if name == "Ola Østby" else "Oslo")
+        directory.contact(
+            user.org, name, municipality="Karasjok" if name == "Ola Østby" else "Oslo"
+        )
     pull(user)
     return user.app
 
@@ -126,7 +128,7 @@ def test_what_is_typed_is_taken_as_it_is_meant(
     assert found(listed, query) == expected
 
 
-def test_scripts_and_marks_of_the_world(sign_in: MakeUser, town: Town) -> None:
+def test_scripts_and_marks_of_the_world(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
     user = sign_in()
     names = {
         "יוסף כהן": ["כהן", "יוס"],
@@ -142,31 +144,35 @@ def test_scripts_and_marks_of_the_world(sign_in: MakeUser, town: Town) -> None:
         "👩‍🦰 Emoji": ["emoji", "👩"],
     }
     for name in names:
-        town.contact(user.org, name)
+        directory.contact(user.org, name)
     pull(user)
     for name, queries in names.items():
         for query in queries:
             assert name in found(user.app, query), query
 
 
-def test_a_pull_keeps_the_index_up_to_date(sign_in: MakeUser, town: Town) -> None:
+def test_a_pull_keeps_the_index_up_to_date(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
     user = sign_in()
-    ids = [town.contact(user.org, name) for name in ("Berit Lund", "Dag Lund")]
+    ids = [directory.contact(user.org, name) for name in ("Berit Lund", "Dag Lund")]
     pull(user)
     assert found(user.app, "lund") == ["Berit Lund", "Dag Lund"]
-    town.control.sql("update contacts set name = 'Åge Lund' where id = %s", ids[0])
-    town.control.sql("update contacts set deleted_at = now() where id = %s", ids[1])
-    town.contact(user.org, "Cato Lund")
+    directory.control.sql("update contacts set name = 'Åge Lund' where id = %s", ids[0])
+    directory.control.sql("update contacts set deleted_at = now() where id = %s", ids[1])
+    directory.contact(user.org, "Cato Lund")
     pull(user)
     assert found(user.app, "lund") == ["Cato Lund", "Åge Lund"]
     assert found(user.app, "berit") == []
     for turn in range(40):
-        town.control.sql("update contacts set name = %s where id = %s", f"Ny {turn} Lund", ids[0])
+        directory.control.sql(
+            "update contacts set name = %s where id = %s", f"Ny {turn} Lund", ids[0]
+        )
         pull(user)
     assert found(user.app, "lund") == ["Cato Lund", "Ny 39 Lund"]
 
 
-def test_what_another_process_has_read_is_found(sign_in: MakeUser, town: Town) -> None:
+def test_what_another_process_has_read_is_found(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in(contacts=2)
     assert user.app.contact_search({"query": "Felles"})["total"] == 0
     # Given a second process on the same folder, with an index of its own
@@ -174,7 +180,7 @@ def test_what_another_process_has_read_is_found(sign_in: MakeUser, town: Town) -
     other.clock_set({"now_ms": user.phone.now_ms, "monotonic_ms": user.phone.monotonic_ms})
     other.session_resume()
     other.settle()
-    town.contact(user.org, "Felles Prøve")
+    directory.contact(user.org, "Felles Prøve")
     # When one of them pulls
     other.sync_now()
     other.settle()
@@ -190,14 +196,14 @@ def test_a_query_that_is_too_long_is_refused(listed: App) -> None:
 
 
 def test_CAC_5_after_a_lock_no_name_stays_in_memory(
-    hosted: HostedLibrary, tmp_path: Path, backend: LocalSupabase, town: Town
+    hosted: HostedLibrary, tmp_path: Path, backend: LocalSupabase, directory: DirectoryFixtures
 ) -> None:
-    org = town.organisation()
+    org = directory.organisation()
     name = "Ragnfrid Ytterdalsvoll"
-    town.contact(org, name)
+    directory.contact(org, name)
     phone = FilePhone(tmp_path / "phone", hosted, backend)
     app = phone.start()
-    app.sign_in(town.person(org))
+    app.sign_in(directory.person(org))
     assert found(app, "ytterdal") == [name]
     in_memory = [name, "ragnfrid ytterdalsvoll"]
     assert scan.scan_memory(hosted.pid, *in_memory) != [], "the scan sees nothing"
@@ -210,10 +216,10 @@ def test_CAC_5_after_a_lock_no_name_stays_in_memory(
 
 
 def test_OFF_6_live_details_go_to_the_screen_that_asked_and_no_further(
-    sign_in: MakeUser, town: Town
+    sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    contact = town.contact(user.org, "Prøve", phone="+47 000 00 001")
+    contact = directory.contact(user.org, "Prøve", phone="+47 000 00 001")
     pull(user)
     app = user.app
     # When the session locks before the answer was handed out
@@ -229,11 +235,11 @@ def test_OFF_6_live_details_go_to_the_screen_that_asked_and_no_further(
     assert user.phone.network.count("live") == 1
 
 
-def test_a_contact_that_has_gone_meanwhile(sign_in: MakeUser, town: Town) -> None:
+def test_a_contact_that_has_gone_meanwhile(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
     user = sign_in()
-    contact = town.contact(user.org, "Prøve")
+    contact = directory.contact(user.org, "Prøve")
     pull(user)
-    town.control.sql("delete from contacts where id = %s", contact)
+    directory.control.sql("delete from contacts where id = %s", contact)
     asked = user.app.contact_get({"id": contact, "live": True})
     user.app.settle()
     [event] = user.app.of_type("contact")
@@ -241,11 +247,13 @@ def test_a_contact_that_has_gone_meanwhile(sign_in: MakeUser, town: Town) -> Non
     assert (event["contact"], event["message"]["code"]) == (None, "contact_gone")
 
 
-def test_a_contact_of_another_organisation_is_not_shown(sign_in: MakeUser, town: Town) -> None:
+def test_a_contact_of_another_organisation_is_not_shown(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
-    contact = town.contact(user.org, "Prøve")
-    second = town.organisation()
-    town.control.set_membership(user.person.id, second.id, role="peer_mentor")
+    contact = directory.contact(user.org, "Prøve")
+    second = directory.organisation()
+    directory.control.set_membership(user.person.id, second.id, role="peer_mentor")
     pull(user)
     user.app.org_select({"org_id": second.id})
     with pytest.raises(HoldfastError) as caught:

@@ -13,8 +13,8 @@ from holdfast.types import CompleteRequest
 
 from conftest import MakeUser, SignedIn
 from support import children, tamper
+from support.directory_fixtures import DirectoryFixtures
 from support.phone import TOKEN_S, Phone
-from support.town import Town
 
 SESSION_COLUMNS = ["tokens", "wrap_device", "wrap_biometric", "choice", "memberships", "owner"]
 
@@ -24,10 +24,10 @@ def left(phone: Phone) -> set[str]:
     return {name for name in SESSION_COLUMNS if tamper.read(phone.folder, name) is not None}
 
 
-def test_KEEP_4_logging_out_online(sign_in: MakeUser, town: Town) -> None:
+def test_KEEP_4_logging_out_online(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
     # Given a user who is signed in, online
     user = sign_in(contacts=3)
-    assert len(town.control.sessions(user.person.id)) == 1
+    assert len(directory.control.sessions(user.person.id)) == 1
     # When the user logs out
     reply = user.app.session_logout()
     # Then tokens and the biometric credential are gone at once
@@ -41,13 +41,13 @@ def test_KEEP_4_logging_out_online(sign_in: MakeUser, town: Town) -> None:
     assert caught.value.code == "session.none"
     # and the server's session is ended as soon as the host sends what is asked
     user.app.settle()
-    assert town.control.sessions(user.person.id) == []
+    assert directory.control.sessions(user.person.id) == []
     assert user.app.session_status()["owed"] == []
     screen = user.restart().screen
     assert (screen["screen"], screen["reason"]) == ("sign_in", "session_missing")
 
 
-def test_KEEP_4_logging_out_offline(sign_in: MakeUser, town: Town) -> None:
+def test_KEEP_4_logging_out_offline(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
     # Given a user who is signed in, offline
     user = sign_in()
     user.app.go_offline()
@@ -57,32 +57,34 @@ def test_KEEP_4_logging_out_offline(sign_in: MakeUser, town: Town) -> None:
     assert left(user.phone) == set()
     assert "biometric" not in user.phone.keychain.names()
     assert user.app.session_status()["owed"] == ["revoke"]
-    assert len(town.control.sessions(user.person.id)) == 1
+    assert len(directory.control.sessions(user.person.id)) == 1
     # and it is ended when the phone is online again, also a start and an expired token later
     user.phone.pass_time(2 * TOKEN_S)
     user.phone.network.up = True
     app = user.restart()
     assert app.screen["screen"] == "sign_in"
     app.settle()
-    assert town.control.sessions(user.person.id) == []
+    assert directory.control.sessions(user.person.id) == []
     assert app.session_status()["owed"] == []
 
 
-def test_KEEP_4_logging_out_everywhere(sign_in: MakeUser, town: Town) -> None:
+def test_KEEP_4_logging_out_everywhere(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
     user = sign_in()
-    town.session(user.person)
-    assert len(town.control.sessions(user.person.id)) == 2
+    directory.session(user.person)
+    assert len(directory.control.sessions(user.person.id)) == 2
     user.app.session_logout({"scope": "global"})
     user.app.settle()
-    assert town.control.sessions(user.person.id) == []
+    assert directory.control.sessions(user.person.id) == []
 
 
-def test_KEEP_4_only_this_device_is_logged_out(sign_in: MakeUser, town: Town) -> None:
+def test_KEEP_4_only_this_device_is_logged_out(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
-    town.session(user.person)
+    directory.session(user.person)
     user.app.session_logout({"scope": "local"})
     user.app.settle()
-    assert len(town.control.sessions(user.person.id)) == 1
+    assert len(directory.control.sessions(user.person.id)) == 1
 
 
 def test_KEEP_4_a_key_store_that_does_not_erase_is_asked_again(sign_in: MakeUser) -> None:
@@ -96,7 +98,7 @@ def test_KEEP_4_a_key_store_that_does_not_erase_is_asked_again(sign_in: MakeUser
 
 
 def test_KEEP_4_the_process_dies_at_any_write_of_a_logout(
-    sign_in: MakeUser, town: Town, killer: Path, tmp_path: Path
+    sign_in: MakeUser, directory: DirectoryFixtures, killer: Path, tmp_path: Path
 ) -> None:
     # Given a user who is signed in
     user = sign_in(contacts=2)
@@ -185,15 +187,15 @@ def refused_at_start(user: SignedIn) -> None:
 
 @pytest.mark.parametrize("refused", [refused_at_refresh, refused_at_return, refused_at_start])
 def test_KEEP_7_a_session_that_ended_elsewhere(
-    sign_in: MakeUser, town: Town, refused: Callable[[SignedIn], None]
+    sign_in: MakeUser, directory: DirectoryFixtures, refused: Callable[[SignedIn], None]
 ) -> None:
     # Given queued work, and a session that the server has ended elsewhere
     user = sign_in()
     user.app.go_offline()
     queued = user.app.register()
-    town.control.revoke_sessions(user.person.id)
+    directory.control.revoke_sessions(user.person.id)
     user.app.go_online()
-    town.control.add_fault("respond", path="/rest/v1/activities", status=503, times=-1)
+    directory.control.add_fault("respond", path="/rest/v1/activities", status=503, times=-1)
     # When a request is refused for that reason
     refused(user)
     # Then session_ended comes once,
@@ -209,19 +211,19 @@ def test_KEEP_7_a_session_that_ended_elsewhere(
     assert app.session_status()["state"] == "signed_out"
     assert "biometric" not in user.phone.keychain.names()
     # and the queue is kept for the owner's next sign-in
-    town.control.clear_faults()
+    directory.control.clear_faults()
     app.sign_in(user.person)
     if not app.of_type("sync_completed"):
         app.settle_until("sync_completed")
-    assert [str(row["id"]) for row in town.activities(user.person)] == [queued]
+    assert [str(row["id"]) for row in directory.activities(user.person)] == [queued]
 
 
 def test_KEEP_7_the_event_waits_for_a_host_that_did_not_see_it(
-    sign_in: MakeUser, town: Town
+    sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given a session that ended, and a host that died before it acknowledged the event
     user = sign_in()
-    town.control.revoke_sessions(user.person.id)
+    directory.control.revoke_sessions(user.person.id)
     user.phone.pass_time(TOKEN_S + 60)
     app = user.app
     seen: list[int] = []
@@ -243,7 +245,9 @@ def test_KEEP_7_the_event_waits_for_a_host_that_did_not_see_it(
     assert [e for e in app.poll()["events"] if e["type"] == "session_ended"] == []
 
 
-def test_KEEP_7_other_refusals_do_not_end_the_session(sign_in: MakeUser, town: Town) -> None:
+def test_KEEP_7_other_refusals_do_not_end_the_session(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given a server that answers with anything but proof of an end
     user = sign_in()
     refusals = [
@@ -253,9 +257,9 @@ def test_KEEP_7_other_refusals_do_not_end_the_session(sign_in: MakeUser, town: T
         (400, "Bad Request"),
     ]
     for status, body in refusals:
-        town.control.respond("/auth/v1", status, body=body, times=-1)
+        directory.control.respond("/auth/v1", status, body=body, times=-1)
         refused_at_return(user)
-        town.control.clear_faults()
+        directory.control.clear_faults()
         # Then nobody is signed out
         assert user.app.of_type("session_ended") == []
         assert user.app.session_status()["state"] == "active"

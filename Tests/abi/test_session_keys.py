@@ -14,8 +14,8 @@ from holdfast.keystore import (
 
 from conftest import MakePhone, MakeUser
 from support import tamper
+from support.directory_fixtures import DirectoryFixtures
 from support.phone import TOKEN_S
-from support.town import Town
 
 
 @pytest.mark.parametrize("claims", [1, 3])
@@ -55,7 +55,9 @@ def test_SES_10_another_biometric_key_opens_nothing(sign_in: MakeUser) -> None:
     assert app.session_status()["state"] == "locked"
 
 
-def test_SES_9_enrolment_changed_so_the_key_is_lost(sign_in: MakeUser, town: Town) -> None:
+def test_SES_9_enrolment_changed_so_the_key_is_lost(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given queued work, and a finger that was added to the phone
     user = sign_in()
     user.app.go_offline()
@@ -72,7 +74,7 @@ def test_SES_9_enrolment_changed_so_the_key_is_lost(sign_in: MakeUser, town: Tow
     app.sign_in(user.person)
     if not app.of_type("sync_completed"):
         app.settle_until("sync_completed")
-    assert [str(row["id"]) for row in town.activities(user.person)] == [queued]
+    assert [str(row["id"]) for row in directory.activities(user.person)] == [queued]
     assert user.phone.keychain.names() == {"device", "biometric"}
     app.session_lock()
     assert app.touch()["screen"] == "home"
@@ -124,12 +126,12 @@ def test_RES_7_a_key_store_that_does_not_answer_clears_nothing(
     ],
 )
 def test_KEEP_1_a_sign_in_that_cannot_be_stored_changes_nothing(
-    phones: MakePhone, town: Town, call: str, name: str, answer: int
+    phones: MakePhone, directory: DirectoryFixtures, call: str, name: str, answer: int
 ) -> None:
     # Given a key store that fails at some point of the first sign-in
     phone = phones()
-    person = town.person(town.organisation())
-    session = town.session(person)
+    person = directory.person(directory.organisation())
+    session = directory.session(person)
     app = phone.open()
     phone.keychain.answer(call, name, answer)
     # When the session is stored
@@ -147,11 +149,11 @@ def test_KEEP_1_a_sign_in_that_cannot_be_stored_changes_nothing(
 
 @pytest.mark.parametrize("answer", [KEY_NOT_ENROLLED, KEY_UNAVAILABLE])
 def test_KEEP_2_a_phone_without_biometrics_signs_in_all_the_same(
-    phones: MakePhone, town: Town, answer: int
+    phones: MakePhone, directory: DirectoryFixtures, answer: int
 ) -> None:
     phone = phones(policy={"biometric": "preferred"})
     phone.keychain.answer("save", "biometric", answer)
-    person = town.person(town.organisation())
+    person = directory.person(directory.organisation())
     app = phone.start()
     app.sign_in(person)
     assert app.screen["screen"] == "home"
@@ -165,7 +167,7 @@ def test_KEEP_1_a_sign_in_over_an_existing_session_survives_a_failing_key_store(
 ) -> None:
     # Given a user at home, whose next sign-in meets a failing key store
     user = sign_in(contacts=1)
-    session = user.phone.town.session(user.person)
+    session = user.phone.directory.session(user.person)
     user.phone.keychain.answer("save", "biometric", KEY_FAILED)
     with pytest.raises(HoldfastError):
         user.app.session_start({"session": session})
@@ -199,7 +201,7 @@ def test_KEEP_1_a_session_that_is_none_is_refused(
     # Given a user at home, and a token reply that lacks something
     user = sign_in()
     generation = user.app.session_status()["generation"]
-    session = user.phone.town.session(user.person)
+    session = user.phone.directory.session(user.person)
     if value is None:
         del session[field]
     else:

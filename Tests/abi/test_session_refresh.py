@@ -10,8 +10,8 @@ import pytest
 from holdfast import Runner
 
 from conftest import MakeUser, SignedIn
+from support.directory_fixtures import DirectoryFixtures
 from support.phone import TOKEN_S, App, Phone
-from support.town import Town
 
 
 def answered(user: SignedIn, request: Any) -> Any:  # noqa: ANN401
@@ -47,7 +47,7 @@ TRANSIENT: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("refusal", TRANSIENT)
 def test_SES_1_without_proof_of_an_end_the_session_is_kept(
-    sign_in: MakeUser, town: Town, refusal: str
+    sign_in: MakeUser, directory: DirectoryFixtures, refusal: str
 ) -> None:
     # Given a refresh that fails without proof that the session has ended
     user = sign_in()
@@ -65,7 +65,7 @@ def test_SES_1_without_proof_of_an_end_the_session_is_kept(
     user.app.settle()
     status = user.app.session_status()
     assert (status["state"], status["stale"], status["owed"]) == ("active", False, [])
-    assert town.refreshes() == 1
+    assert directory.refreshes() == 1
 
 
 TERMINAL = [
@@ -92,11 +92,11 @@ def test_SES_2_proof_of_an_end_signs_out_with_a_reason(sign_in: MakeUser, body: 
 
 @pytest.mark.parametrize("times", [1, 3])
 def test_SES_3_the_process_dies_between_the_answer_and_the_commit(
-    sign_in: MakeUser, town: Town, times: int
+    sign_in: MakeUser, directory: DirectoryFixtures, times: int
 ) -> None:
     # Given a refresh that the server has carried out
     user = sign_in()
-    town.control.set(reuse_interval=0)
+    directory.control.set(reuse_interval=0)
     for _ in range(times):
         user.phone.pass_time(TOKEN_S + 60)
         user.restart()
@@ -113,10 +113,12 @@ def test_SES_3_the_process_dies_between_the_answer_and_the_commit(
         assert user.phone.network.count("refresh") == 1
         assert app.of_type("session_ended") == []
         assert app.session_status()["owed"] == []
-    assert len(town.control.sessions(user.person.id)) == 1
+    assert len(directory.control.sessions(user.person.id)) == 1
 
 
-def test_SES_4_sixteen_threads_need_a_refresh_at_once(sign_in: MakeUser, town: Town) -> None:
+def test_SES_4_sixteen_threads_need_a_refresh_at_once(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given an expired token, and sixteen threads that poll
     user = sign_in()
     user.phone.pass_time(TOKEN_S + 60)
@@ -137,7 +139,7 @@ def test_SES_4_sixteen_threads_need_a_refresh_at_once(sign_in: MakeUser, town: T
     assert [request["purpose"] for request in taken] == ["refresh"]
     user.app.complete(answered(user, taken[0]))
     user.app.settle()
-    assert town.refreshes() == 1
+    assert directory.refreshes() == 1
     assert user.app.session_status()["owed"] == []
 
 
@@ -156,7 +158,7 @@ def two_processes(sign_in: MakeUser) -> Iterator[tuple[SignedIn, App, App]]:
 
 @pytest.mark.parametrize("first_asks_first", [True, False])
 def test_SES_4_two_processes_refresh_once(
-    two_processes: tuple[SignedIn, App, App], town: Town, first_asks_first: bool
+    two_processes: tuple[SignedIn, App, App], directory: DirectoryFixtures, first_asks_first: bool
 ) -> None:
     # Given two processes and an expired token
     user, first, second = two_processes
@@ -170,7 +172,7 @@ def test_SES_4_two_processes_refresh_once(
         Runner(app, None, user.phone.network).run_until_idle()
     # and both end with the same session, after one request
     first_status, second_status = (app.session_status() for app in apps)
-    assert town.refreshes() == 1
+    assert directory.refreshes() == 1
     assert first_status["generation"] == second_status["generation"]
     assert first_status["expires_ms"] == second_status["expires_ms"]
     assert first_status["owed"] == second_status["owed"] == []
@@ -184,7 +186,7 @@ def late(user: SignedIn) -> tuple[Any, Any]:
 
 
 def test_SES_5_a_late_refresh_does_not_revive_a_logged_out_session(
-    sign_in: MakeUser, town: Town
+    sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
     _, answer = late(user)
@@ -195,15 +197,15 @@ def test_SES_5_a_late_refresh_does_not_revive_a_logged_out_session(
     screen = user.restart().screen
     assert (screen["screen"], screen["reason"]) == ("sign_in", "session_missing")
     user.app.settle()
-    assert town.control.sessions(user.person.id) == []
+    assert directory.control.sessions(user.person.id) == []
 
 
-def test_SES_5_nor_touch_the_next_user_s(sign_in: MakeUser, town: Town) -> None:
+def test_SES_5_nor_touch_the_next_user_s(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
     user = sign_in()
     _, answer = late(user)
     user.app.session_logout()
-    other = town.person(town.organisation())
-    user.app.session_start({"session": moved(user.phone, town.session(other))})
+    other = directory.person(directory.organisation())
+    user.app.session_start({"session": moved(user.phone, directory.session(other))})
     before = user.app.session_status()
     user.app.complete(answer)
     assert user.app.session_status() == before
@@ -215,12 +217,12 @@ def test_SES_5_nor_touch_the_next_user_s(sign_in: MakeUser, town: Town) -> None:
 
 @pytest.mark.parametrize("body", TERMINAL[:1])
 def test_SES_5_a_late_refusal_does_not_end_the_next_session(
-    sign_in: MakeUser, town: Town, body: str
+    sign_in: MakeUser, directory: DirectoryFixtures, body: str
 ) -> None:
     user = sign_in()
     request, _ = late(user)
     user.app.session_logout()
-    user.app.session_start({"session": moved(user.phone, town.session(user.person))})
+    user.app.session_start({"session": moved(user.phone, directory.session(user.person))})
     user.app.complete({"id": request["id"], "status": 400, "headers": {}, "body": body})
     user.app.settle()
     assert user.app.of_type("session_ended") == []
@@ -233,7 +235,9 @@ def moved(phone: Phone, session: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("hours", [-30, -3, 3, 30])
-def test_SES_7_a_wrong_clock_signs_nobody_out(sign_in: MakeUser, town: Town, hours: int) -> None:
+def test_SES_7_a_wrong_clock_signs_nobody_out(
+    sign_in: MakeUser, directory: DirectoryFixtures, hours: int
+) -> None:
     # Given a phone whose clock is moved while the app runs; the world's time goes on
     user = sign_in(policy={"session_window_s": 10**7, "offline_limit_s": 10**7})
     network = user.phone.network
@@ -252,29 +256,29 @@ def test_SES_7_a_wrong_clock_signs_nobody_out(sign_in: MakeUser, town: Town, hou
     # Then nobody is signed out, there is no storm, and the offset is known
     assert app.screen["screen"] == "home"
     assert app.of_type("session_ended") == []
-    assert town.refreshes() <= 1
+    assert directory.refreshes() <= 1
     app.sync_now()
     app.settle()
     assert abs(app.session_status()["clock_offset_ms"] + hours * 3_600_000) < 600_000
 
 
 def test_SES_8_the_first_user_s_session_is_revoked_after_the_second_has_signed_in(
-    sign_in: MakeUser, town: Town
+    sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given a user who logged out offline, and another who signs in before the revoke could be sent
     user = sign_in()
     user.app.go_offline()
     user.app.session_logout()
-    other = town.person(town.organisation())
+    other = directory.person(directory.organisation())
     user.phone.network.up = True
     app: App = user.app
-    app.session_start({"session": town.session(other)})
-    assert len(town.control.sessions(user.person.id)) == 1
+    app.session_start({"session": directory.session(other)})
+    assert len(directory.control.sessions(user.person.id)) == 1
     # When the phone is online again
     app.network_set({"online": True})
     app.settle()
     # Then the first one's session is ended, and the second one's is untouched
-    assert town.control.sessions(user.person.id) == []
-    assert len(town.control.sessions(other.id)) == 1
+    assert directory.control.sessions(user.person.id) == []
+    assert len(directory.control.sessions(other.id)) == 1
     assert app.screen["screen"] == "home"
     assert app.session_status()["user_id"] == other.id

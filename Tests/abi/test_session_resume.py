@@ -9,9 +9,9 @@ from holdfast import HoldfastError
 
 from conftest import MakePhone, MakeUser
 from support import tamper
+from support.directory_fixtures import DirectoryFixtures
 from support.network import real_now_ms
 from support.phone import ROUTES, TOKEN_S
-from support.town import Town
 
 ROLES = list(ROUTES)
 HALF_AN_HOUR = 1800
@@ -152,7 +152,7 @@ def test_RES_5_a_damaged_token_is_cleared_and_sign_in_offered(
     app.sign_in(user.person)
     app.go_online()
     app.settle_until("sync_completed")
-    assert [str(row["id"]) for row in user.phone.town.activities(user.person)] == [queued]
+    assert [str(row["id"]) for row in user.phone.directory.activities(user.person)] == [queued]
 
 
 def test_RES_5_a_token_sealed_with_another_key_is_refused(sign_in: MakeUser) -> None:
@@ -270,7 +270,7 @@ def test_KEEP_3_past_its_absolute_limit_the_session_has_ended(sign_in: MakeUser)
     app.network_set({"online": True})
     app.sign_in(user.person)
     app.settle()
-    assert [str(row["id"]) for row in user.phone.town.activities(user.person)] == [queued]
+    assert [str(row["id"]) for row in user.phone.directory.activities(user.person)] == [queued]
 
 
 def test_KEEP_3_the_limit_also_counts_when_the_app_comes_to_the_foreground(
@@ -284,11 +284,11 @@ def test_KEEP_3_the_limit_also_counts_when_the_app_comes_to_the_foreground(
 
 
 def test_KEEP_3_a_session_that_the_server_ended_is_over_at_the_next_start(
-    sign_in: MakeUser, town: Town
+    sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given a session that the server has ended
     user = sign_in()
-    town.control.revoke_sessions(user.person.id)
+    directory.control.revoke_sessions(user.person.id)
     # When the app starts and the server is asked
     app = user.restart()
     app.settle()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from conftest import MakePhone, MakeUser
 from support import scan, tamper
+from support.directory_fixtures import DirectoryFixtures
 from support.phone import TOKEN_S
-from support.town import Town
 
 
 def planted(folder: Path, secret: str) -> list[str]:
@@ -47,12 +47,14 @@ def test_the_scan_finds_what_is_in_memory() -> None:
     assert scan.scan_memory(os.getpid(), secret)
 
 
-def test_KEEP_1_no_token_is_readable_in_any_file(phones: MakePhone, town: Town) -> None:
+def test_KEEP_1_no_token_is_readable_in_any_file(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
     # Given a user who has just signed in
     phone = phones()
-    org = town.organisation(contacts=5)
-    person = town.person(org)
-    session = town.session(person)
+    org = directory.organisation(contacts=5)
+    person = directory.person(org)
+    session = directory.session(person)
     secrets = [
         session["access_token"],
         session["refresh_token"],

@@ -43,9 +43,9 @@ def expired(user: SignedIn, *, online: bool = True) -> SignedIn:
 def test_RES_3_biometrics_bring_a_new_session_and_home(sign_in: MakeUser) -> None:
     # Given an expired access token, online
     user = expired(sign_in())
-    app, town = user.app, user.phone.town
+    app, directory = user.app, user.phone.directory
     generation = app.session_status()["generation"]
-    town.control.clear_requests()
+    directory.control.clear_requests()
     # When biometrics succeed
     screen = app.touch()
     assert screen["screen"] in {"wait", "home"}
@@ -54,7 +54,7 @@ def test_RES_3_biometrics_bring_a_new_session_and_home(sign_in: MakeUser) -> Non
     # Then home is shown after exactly one refresh
     assert (app.screen["screen"], app.screen["route"]) == ("home", user.home)
     assert app.screen["reason"] in {"unlocked", "active"}
-    assert town.refreshes() == 1
+    assert directory.refreshes() == 1
     assert user.phone.keychain.calls["load", "biometric"] == 1
     # and the new session is stored: the next start needs neither prompt nor refresh
     status = app.session_status()
@@ -64,20 +64,20 @@ def test_RES_3_biometrics_bring_a_new_session_and_home(sign_in: MakeUser) -> Non
     app = user.restart()
     assert (app.screen["screen"], app.screen["reason"]) == ("home", "active")
     app.settle()
-    assert town.refreshes() == 1
+    assert directory.refreshes() == 1
 
 
 def test_RES_3_the_old_refresh_token_is_not_used_again(sign_in: MakeUser) -> None:
     # Two refreshes in a row, far apart: each with the newest token, or the server would end it all.
     user = sign_in()
-    user.phone.town.control.set(reuse_interval=0)
+    user.phone.directory.control.set(reuse_interval=0)
     for _ in range(3):
         expired(user)
         user.app.touch()
         user.app.settle()
         assert user.app.screen["screen"] == "home"
-    assert user.phone.town.refreshes() == 3
-    assert len(user.phone.town.control.sessions(user.person.id)) == 1
+    assert user.phone.directory.refreshes() == 3
+    assert len(user.phone.directory.control.sessions(user.person.id)) == 1
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
@@ -153,5 +153,5 @@ def test_RES_6_signing_in_after_a_failed_prompt_keeps_what_was_there(sign_in: Ma
     user.app.sign_in(user.person)
     assert user.app.screen["screen"] == "home"
     user.app.settle()
-    assert [str(row["id"]) for row in user.phone.town.activities(user.person)] == [queued]
+    assert [str(row["id"]) for row in user.phone.directory.activities(user.person)] == [queued]
     assert user.app.contact_search({"query": ""})["total"] == 2

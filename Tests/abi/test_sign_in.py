@@ -11,8 +11,8 @@ from holdfast import HoldfastError
 
 from conftest import MakePhone
 from support import scan
+from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
 from support.phone import METHODS, App, Phone
-from support.town import PASSWORD, Person, Town
 
 
 def browse(url: str) -> str:
@@ -32,10 +32,10 @@ def browse(url: str) -> str:
 
 
 @pytest.fixture
-def person(town: Town) -> Person:
+def person(directory: DirectoryFixtures) -> Person:
     """A member of one organisation, who sits in front of the provider."""
-    made = town.person(town.organisation())
-    town.control.sign_in_as(made.email)
+    made = directory.person(directory.organisation())
+    directory.control.sign_in_as(made.email)
     return made
 
 
@@ -61,7 +61,7 @@ def refused(app: App, callback: str) -> str:
 
 @pytest.mark.parametrize("method", ["bankid", "vipps"])
 def test_RES_6_signing_in_with_bankid_or_vipps(
-    phone: Phone, person: Person, town: Town, method: str
+    phone: Phone, person: Person, directory: DirectoryFixtures, method: str
 ) -> None:
     app = phone.start()
     begun = begin(app, method)
@@ -71,7 +71,7 @@ def test_RES_6_signing_in_with_bankid_or_vipps(
     finish(app, browse(begun["url"]))
     assert (app.screen["screen"], app.screen["reason"]) == ("home", "chosen")
     assert app.session_status()["user_id"] == person.id
-    assert len(town.control.sessions(person.id)) == 1
+    assert len(directory.control.sessions(person.id)) == 1
 
 
 def test_SES_13_the_app_is_killed_while_the_browser_is_open(phone: Phone, person: Person) -> None:
@@ -117,8 +117,10 @@ def test_SES_13_a_sign_in_that_stayed_open_for_too_long(phone: Phone, person: Pe
     assert app.session_status()["state"] == "signed_out"
 
 
-def test_SES_13_the_user_cancels_in_the_browser(phone: Phone, person: Person, town: Town) -> None:
-    town.control.refuse_sign_in()
+def test_SES_13_the_user_cancels_in_the_browser(
+    phone: Phone, person: Person, directory: DirectoryFixtures
+) -> None:
+    directory.control.refuse_sign_in()
     app = phone.start()
     callback = browse(begin(app)["url"])
     assert "error" in callback
@@ -133,11 +135,11 @@ def test_SES_13_the_user_cancels_in_the_browser(phone: Phone, person: Person, to
 
 
 def test_SES_13_a_code_that_the_server_no_longer_takes(
-    phone: Phone, person: Person, town: Town
+    phone: Phone, person: Person, directory: DirectoryFixtures
 ) -> None:
     app = phone.start()
     callback = browse(begin(app)["url"])
-    town.control.sql("delete from auth.flow_state")
+    directory.control.sql("delete from auth.flow_state")
     finish(app, callback)
     assert app.screen["screen"] == "sign_in"
     assert app.screen["reason"] in {"sign_in_failed", "sign_in_expired"}
@@ -158,13 +160,13 @@ def test_RES_6_signing_in_with_a_password(phone: Phone, person: Person) -> None:
 
 
 def test_RES_6_signing_in_with_an_identity_token(
-    phones: MakePhone, person: Person, town: Town
+    phones: MakePhone, person: Person, directory: DirectoryFixtures
 ) -> None:
     native = {"id": "vipps-app", "provider": "vipps", "flow": "id_token", "label": "Vipps"}
     app = phones(auth_methods=[*METHODS, native]).start()
     begun = begin(app, "vipps-app")
     assert begun["needs"] == ["id_token", "nonce"]
-    token = town.control.identity_token(person.email, nonce=begun["nonce"])
+    token = directory.control.identity_token(person.email, nonce=begun["nonce"])
     app.sign_in_complete({"id_token": token, "nonce": "another-nonce-than-asked"})
     app.settle()
     assert app.screen["reason"] == "sign_in_failed"

@@ -13,16 +13,16 @@ from holdfast import HoldfastError
 
 from conftest import MakePhone, MakeUser
 from support import scan
+from support.directory_fixtures import DirectoryFixtures, Person
 from support.phone import App, Phone
-from support.town import Person, Town
 from test_sign_in import begin, browse, finish, refused
 
 
 @pytest.fixture
-def person(town: Town) -> Person:
+def person(directory: DirectoryFixtures) -> Person:
     """A member of one organisation, who sits in front of the provider."""
-    made = town.person(town.organisation())
-    town.control.sign_in_as(made.email)
+    made = directory.person(directory.organisation())
+    directory.control.sign_in_as(made.email)
     return made
 
 
@@ -34,19 +34,19 @@ def message(app: App) -> tuple[str, str]:
 
 
 def test_SES_13_a_slow_dialogue_has_its_own_message(
-    phone: Phone, person: Person, town: Town
+    phone: Phone, person: Person, directory: DirectoryFixtures
 ) -> None:
     # Given a BankID dialogue that took longer than the server waits
     app = phone.start()
     callback = browse(begin(app)["url"])
     body = {"code": "flow_state_expired", "message": "x"}
-    town.control.respond("/auth/v1/token", 422, body=json.dumps(body), times=1)
+    directory.control.respond("/auth/v1/token", 422, body=json.dumps(body), times=1)
     # When it is completed
     finish(app, callback)
     # Then the message says so, and it differs from that of a sign-in that failed
     assert app.screen["reason"] == "sign_in_expired"
     expired = message(app)
-    town.control.respond("/auth/v1/token", 400, body='{"code":"bad_code_verifier"}', times=1)
+    directory.control.respond("/auth/v1/token", 400, body='{"code":"bad_code_verifier"}', times=1)
     finish(app, browse(begin(app)["url"]))
     failed = message(app)
     assert (expired[0], failed[0]) == ("sign_in_expired", "sign_in_failed")
@@ -175,12 +175,12 @@ def forged(token: str, **claims: Any) -> str:  # noqa: ANN401
 
 @pytest.mark.parametrize("fault", ["garbage", "two parts", "not base64", "other user", "no end"])
 def test_KEEP_1_a_garbled_or_forged_token_is_refused(
-    sign_in: MakeUser, town: Town, fault: str
+    sign_in: MakeUser, directory: DirectoryFixtures, fault: str
 ) -> None:
     # Given a user at home, and a token reply whose access token is no good
     user = sign_in()
     before = user.app.session_status()
-    session = town.session(user.person)
+    session = directory.session(user.person)
     token = session["access_token"]
     session["access_token"] = {
         "garbage": "garbage",
@@ -198,7 +198,7 @@ def test_KEEP_1_a_garbled_or_forged_token_is_refused(
 
 
 def test_SES_1_a_sign_in_s_lost_answer_is_not_a_session(
-    phone: Phone, person: Person, town: Town
+    phone: Phone, person: Person, directory: DirectoryFixtures
 ) -> None:
     # Given a code that the server has taken, and an answer that was lost
     app = phone.start()

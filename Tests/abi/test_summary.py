@@ -9,8 +9,8 @@ from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
 from conftest import MakeUser, SignedIn
+from support.directory_fixtures import DirectoryFixtures
 from support.queue import RPC
-from support.town import Town
 
 YEAR_MS = 366 * 86_400_000
 
@@ -62,7 +62,9 @@ def test_OFF_8_what_was_sent_stays_counted_until_the_figures_have_it(sign_in: Ma
     assert reply["sent"] == reply["queued"] == {"activities": 0, "minutes": 0}
 
 
-def test_OFF_8_last_year_s_visits_are_not_counted_on_top(sign_in: MakeUser, town: Town) -> None:
+def test_OFF_8_last_year_s_visits_are_not_counted_on_top(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
     user.app.go_offline()
     payload = {"type": "visit", "minutes": 30}
@@ -73,7 +75,7 @@ def test_OFF_8_last_year_s_visits_are_not_counted_on_top(sign_in: MakeUser, town
     user.app.go_online()
     user.app.settle_until("sync_completed")
     user.app.settle()
-    assert len(town.activities(user.person)) == 2
+    assert len(directory.activities(user.person)) == 2
     assert total(user) == (1, 10)
 
 
@@ -115,7 +117,7 @@ def test_figures_that_were_read_during_an_upload_are_read_again(sign_in: MakeUse
 @pytest.mark.parametrize("upload", ["table", "rpc"])
 @pytest.mark.parametrize("seed", range(6))
 def test_OFF_8_nothing_is_ever_counted_twice(
-    sign_in: MakeUser, town: Town, upload: str, seed: int
+    sign_in: MakeUser, directory: DirectoryFixtures, upload: str, seed: int
 ) -> None:
     """After every step of a random day, the sum is what the user has registered."""
     chance = random.Random(seed)
@@ -158,7 +160,7 @@ def test_OFF_8_nothing_is_ever_counted_twice(
     user.app.settle()
     user.phone.pass_time(900)
     user.app.settle()
-    assert len(town.activities(user.person)) == registered
+    assert len(directory.activities(user.person)) == registered
     reply = user.app.summary_get()
     assert reply["summary"] is not None
     assert (reply["summary"]["activities"], reply["summary"]["minutes"]) == (registered, minutes)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from holdfast.keystore import KEY_FAILED
 
 from conftest import MakePhone, MakeUser
+from support.directory_fixtures import PASSWORD, DirectoryFixtures
 from support.phone import App
-from support.town import PASSWORD, Town
 
 
 def test_SES_10_no_screen_from_before_the_lock_is_told_after_it(sign_in: MakeUser) -> None:
@@ -22,7 +22,7 @@ def test_SES_10_no_screen_from_before_the_lock_is_told_after_it(sign_in: MakeUse
 
 
 def test_KEEP_6_a_contact_that_came_before_the_lock_is_not_shown_after_it(
-    sign_in: MakeUser, town: Town
+    sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given a contact whose withheld columns were fetched, and whose event was not handed out yet
     user = sign_in(contacts=2)
@@ -39,16 +39,16 @@ def test_KEEP_6_a_contact_that_came_before_the_lock_is_not_shown_after_it(
 
 
 def test_a_process_that_finds_a_session_of_another_asks_for_its_memberships(
-    phones: MakePhone, town: Town
+    phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
     # Given two processes on one folder, nobody signed in
     phone = phones()
     first = phone.start()
     phone.app = None
     second = phone.start()
-    person = town.person(town.organisation())
+    person = directory.person(directory.organisation())
     # When somebody signs in by one of them, and the other one looks before the server was asked
-    first.session_start({"session": town.session(person)})
+    first.session_start({"session": directory.session(person)})
     polled = second.poll()
     # Then the other one waits, and has asked for what it waits for
     assert [event["decision"]["screen"] for event in polled["events"]] == ["wait"]  # type: ignore[typeddict-item]
@@ -61,12 +61,12 @@ def test_a_process_that_finds_a_session_of_another_asks_for_its_memberships(
 
 
 def test_somebody_who_signs_in_over_another_s_open_session_comes_home(
-    sign_in: MakeUser, town: Town
+    sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given an app whose user is signed in
     user = sign_in()
     # When somebody else signs in on it, without a logout before
-    other = town.person(town.organisation(), role="coordinator")
+    other = directory.person(directory.organisation(), role="coordinator")
     user.app.sign_in_begin({"method": "email"})
     wait = user.app.sign_in_complete({"email": other.email, "password": PASSWORD})
     assert (wait["screen"], wait["reason"]) == ("wait", "signing_in")

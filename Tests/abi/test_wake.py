@@ -8,19 +8,19 @@ import time
 import pytest
 
 from conftest import MakeUser, SignedIn
+from support.directory_fixtures import DirectoryFixtures
 from support.phone import TOKEN_S
-from support.town import Town
 from test_loop import readable
 
 
 @pytest.fixture
-def backing_off(sign_in: MakeUser, town: Town) -> SignedIn:
+def backing_off(sign_in: MakeUser, directory: DirectoryFixtures) -> SignedIn:
     """Both services back off, the phone is offline, and the host was told to wait for a call."""
     user = sign_in()
-    town.control.respond("/rest/v1", 503, body="busy", times=-1, retry_after_s=120)
+    directory.control.respond("/rest/v1", 503, body="busy", times=-1, retry_after_s=120)
     user.app.sync_now()
     user.app.settle()
-    town.control.respond("/auth/v1", 503, body="busy", times=-1, retry_after_s=90)
+    directory.control.respond("/auth/v1", 503, body="busy", times=-1, retry_after_s=90)
     user.phone.pass_time(TOKEN_S + 60)
     user.app.settle()
     user.app.go_offline()
@@ -74,10 +74,12 @@ def test_calls_that_make_nothing_earlier_wake_nobody(sign_in: MakeUser) -> None:
         assert not readable(app.wake_fd()), call
 
 
-def test_an_earlier_clock_wakes_and_a_later_one_does_not(sign_in: MakeUser, town: Town) -> None:
+def test_an_earlier_clock_wakes_and_a_later_one_does_not(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given a refresh that backs off
     user = sign_in()
-    town.control.respond("/auth/v1/token", 503, body="busy", times=-1, retry_after_s=600)
+    directory.control.respond("/auth/v1/token", 503, body="busy", times=-1, retry_after_s=600)
     user.phone.pass_time(TOKEN_S + 60)
     user.app.settle()
     assert user.app.poll()["wake_in_ms"] is not None
@@ -86,11 +88,13 @@ def test_an_earlier_clock_wakes_and_a_later_one_does_not(sign_in: MakeUser, town
     assert not readable(user.app.wake_fd())
 
 
-def test_an_earlier_time_alone_wakes_the_host(sign_in: MakeUser, town: Town) -> None:
+def test_an_earlier_time_alone_wakes_the_host(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     # Given a revoke that waits for a busy server, on a phone that is offline
     user = sign_in()
     app = user.app
-    town.control.respond("/auth/v1/logout", 503, body="busy", times=-1, retry_after_s=90)
+    directory.control.respond("/auth/v1/logout", 503, body="busy", times=-1, retry_after_s=90)
     app.session_logout()
     app.settle()
     app.go_offline()

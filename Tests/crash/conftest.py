@@ -11,18 +11,26 @@ from pathlib import Path
 import pytest
 from support.paths import chosen_flavours
 from support.secrecy import no_secret_is_readable
-from support.world import backend, flavour, killer, library, server, town
+from support.shared_fixtures import backend, directory, flavour, killer, library, server
 
-from reaper import Reaper
+from process_killer import ProcessKiller
 
 # Fixtures that are shared with Tests/abi; the first is always on.
-__all__ = ["backend", "flavour", "killer", "library", "no_secret_is_readable", "server", "town"]
+__all__ = [
+    "backend",
+    "directory",
+    "flavour",
+    "killer",
+    "library",
+    "no_secret_is_readable",
+    "server",
+]
 
-#: `HOLDFAST_CRASH_SEED=n` runs the stories of an earlier run again, `HOLDFAST_CRASH_STORIES=n` so
-#: many of them with each flavour.
-SEED, COUNT = "HOLDFAST_CRASH_SEED", "HOLDFAST_CRASH_STORIES"
+#: `HOLDFAST_CRASH_SEED=n` repeats the scenarios of an earlier run; `HOLDFAST_CRASH_SCENARIOS=n`
+#: sets how many run with each flavour.
+SEED, COUNT = "HOLDFAST_CRASH_SEED", "HOLDFAST_CRASH_SCENARIOS"
 #: Thirteen kills each; with those of test_every_change.py 500 and some in all.
-STORIES = int(os.environ.get(COUNT, 32 // len(chosen_flavours())))
+SCENARIOS = int(os.environ.get(COUNT, 32 // len(chosen_flavours())))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -40,9 +48,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for outcome in ("passed", "failed"):
         for report in terminalreporter.stats.get(outcome, []):
             found = dict(report.user_properties).get("kills", [])
-            kills.update(theme for theme, _ in found)
+            kills.update(workload for workload, _ in found)
             survived += len(found) if outcome == "passed" else max(0, len(found) - 1)
-    told = ", ".join(f"{theme} {count}" for theme, count in sorted(kills.items()))
+    told = ", ".join(f"{workload} {count}" for workload, count in sorted(kills.items()))
     terminalreporter.write_line(f"{SEED}={os.environ[SEED]}: {told}")
     terminalreporter.write_line(
         f"reliability: processes killed: {kills.total()} tried, {survived} survived"
@@ -56,8 +64,8 @@ def seed() -> int:
 
 
 @pytest.fixture(scope="session")
-def reaper(killer: Path) -> Iterator[Reaper]:
+def process_killer(killer: Path) -> Iterator[ProcessKiller]:
     """Starts lives and ends them."""
-    made = Reaper(killer)
+    made = ProcessKiller(killer)
     yield made
     made.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from reaper import Lived
+from process_killer import Outcome
 
 
 @dataclass
@@ -35,25 +35,25 @@ class Ledger:
     leaving: bool = False
     left: bool = False
 
-    def enter(self, lived: Lived) -> None:
-        """Book a life."""
-        for what, value in lived.said:
+    def enter(self, outcome: Outcome) -> None:
+        """Book a process."""
+        for what, value in outcome.reports:
             getattr(self, f"_{what}", lambda _value: None)(value)
 
-    def _add(self, said: list[Any]) -> None:
-        note, minutes = said
+    def _add(self, values: list[Any]) -> None:
+        note, minutes = values
         self.items[note] = Item({minutes}, set(self.orgs))
 
-    def _added(self, said: list[Any]) -> None:
-        note, item = said
+    def _added(self, values: list[Any]) -> None:
+        note, item = values
         self.items[note].id, self.items[note].owed = item, True
 
-    def _edit(self, said: list[Any]) -> None:
-        note, minutes = said
+    def _edit(self, values: list[Any]) -> None:
+        note, minutes = values
         self.items[note].minutes.add(minutes)
 
-    def _edited(self, said: list[Any]) -> None:
-        note, minutes = said
+    def _edited(self, values: list[Any]) -> None:
+        note, minutes = values
         self.items[note].minutes = {minutes}
 
     def _cancel(self, note: str) -> None:

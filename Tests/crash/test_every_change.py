@@ -7,13 +7,13 @@ from pathlib import Path
 
 from holdfast import Library
 from local_supabase import LocalSupabase
+from support.directory_fixtures import DirectoryFixtures
 from support.phone import Phone
 from support.secrecy import Secrets
-from support.town import Town
 
 from ledger import Ledger
-from reaper import Instant, Lived, Reaper
-from story import check_integrity, destroy_header, listed
+from process_killer import KillPoint, Outcome, ProcessKiller
+from scenario import check_integrity, destroy_header, listed
 
 #: More changes than any of these make.
 ENOUGH = 500
@@ -23,26 +23,26 @@ def test_QUE_16_killed_before_every_change_of_a_salvage(
     flavour: str,
     library: Library,
     backend: LocalSupabase,
-    town: Town,
+    directory: DirectoryFixtures,
     tmp_path: Path,
-    reaper: Reaper,
+    process_killer: ProcessKiller,
     no_secret_is_readable: Secrets,
     record_property: Callable[[str, object], None],
 ) -> None:
     # Given a queue whose last writer was killed, so that a part of it stands in the log alone
-    def live(phone: Phone, theme: str, changes: int) -> Lived:
+    def run(phone: Phone, workload: str, changes: int) -> Outcome:
         secrets = no_secret_is_readable.children
-        return reaper.live(phone, theme, changes, Instant(changes=changes), secrets)
+        return process_killer.run(phone, workload, changes, KillPoint(changes=changes), secrets)
 
     first = Phone(tmp_path / "first", library, backend)
-    org = town.organisation()
-    first.start().sign_in(town.person(org))
+    org = directory.organisation()
+    first.start().sign_in(directory.person(org))
     first.close()
     ledger = Ledger(orgs={org.id})
     kills: list[tuple[str, str]] = []
     try:
         for number in (20, 30):
-            ledger.enter(live(first, "add", number))
+            ledger.enter(run(first, "add", number))
             kills.append(("add", f"change {number}"))
         owed = {note for note, item in ledger.items.items() if item.owed}
         assert len(owed) >= 4
@@ -52,8 +52,8 @@ def test_QUE_16_killed_before_every_change_of_a_salvage(
         for changes in range(1 + (flavour == "runtime"), ENOUGH, 2):
             # When the app is killed before any one change of what it does about it
             phone = first.twin(tmp_path / f"twin-{changes}")
-            lived = live(phone, "salvage", changes)
-            if lived.killed:
+            outcome = run(phone, "salvage", changes)
+            if outcome.killed:
                 kills.append(("salvage", f"change {changes}"))
             # Then the next start has the session and all of the queue
             app = phone.start(online=False)
@@ -66,7 +66,7 @@ def test_QUE_16_killed_before_every_change_of_a_salvage(
             phone.close()
             check_integrity(phone.folder)
             assert not (phone.folder / "recovery.name").exists()
-            if ("carried", None) in lived.said:
+            if ("carried", None) in outcome.reports:
                 break
         else:
             raise AssertionError("there is no end to it")

@@ -10,30 +10,30 @@ from pathlib import Path
 import pytest
 from holdfast import Library
 from local_supabase import LocalSupabase
+from support.directory_fixtures import DirectoryFixtures
 from support.phone import Phone
 from support.secrecy import Secrets
-from support.town import Town
 
-from conftest import STORIES
-from reaper import Reaper
-from story import Story
+from conftest import SCENARIOS
+from process_killer import ProcessKiller
+from scenario import Scenario
 
-#: The kills of one story, in an order of its own. (A salvage kills twice: its forerunner, too.)
-THEMES = ["add", "edit", "drain", "drain", "refresh", "refresh", "logout", "org_switch"]
-THEMES += ["migration", "salvage", "edit", "migration"]
+#: The workloads of one scenario, in random order. A "salvage" kills twice: first an "add".
+KILLS = ["add", "edit", "drain", "drain", "refresh", "refresh", "logout", "org_switch"]
+KILLS += ["migration", "salvage", "edit", "migration"]
 MONTH_S = 30 * 86400
 
 
-@pytest.mark.parametrize("number", range(STORIES))
+@pytest.mark.parametrize("number", range(SCENARIOS))
 def test_QUE_1_killed_at_any_instant(
     number: int,
     seed: int,
     flavour: str,
     library: Library,
     backend: LocalSupabase,
-    town: Town,
+    directory: DirectoryFixtures,
     tmp_path: Path,
-    reaper: Reaper,
+    process_killer: ProcessKiller,
     no_secret_is_readable: Secrets,
     record_property: Callable[[str, object], None],
 ) -> None:
@@ -47,19 +47,19 @@ def test_QUE_1_killed_at_any_instant(
         phones.append(Phone(tmp_path / f"phone-{len(phones)}", library, backend, policy=policy))
         return phones[-1]
 
-    # No two stories of a run make up the same ids.
+    # No two scenarios of a run make up the same ids.
     seed = zlib.crc32(f"{seed} {flavour} {number}".encode())
-    story = Story(reaper, town, new_phone, seed, no_secret_is_readable.children)
-    themes = random.Random(seed).sample(THEMES, len(THEMES))
+    scenario = Scenario(process_killer, directory, new_phone, seed, no_secret_is_readable.children)
+    workloads = random.Random(seed).sample(KILLS, len(KILLS))
     try:
-        for theme in themes:
-            story.kill(theme)
-        story.end()
+        for workload in workloads:
+            scenario.kill(workload)
+        scenario.end()
     except BaseException:
-        print(f"kills so far: {story.kills}")
+        print(f"kills so far: {scenario.kills}")
         raise
     finally:
         for phone in phones:
             phone.close()
-        record_property("kills", story.kills)
+        record_property("kills", scenario.kills)
     assert library.live() == 0

@@ -15,9 +15,9 @@ from holdfast.keystore import KeyStore
 from holdfast.types import ClockSetRequest, Decision, Event
 
 from . import contract, secrecy
+from .directory_fixtures import Backend, DirectoryFixtures, Organisation, Person, Reached
 from .keychain import KeyChain
 from .network import Network, moved_session, real_now_ms
-from .town import Backend, Organisation, Person, Reached, Town
 
 #: Where each role of the example backend lives, and what it may open.
 ROUTES = {
@@ -117,7 +117,7 @@ class App(Holdfast):
 
     def sign_in(self, person: Person, org: Organisation | None = None) -> Decision:
         """Sign in with a session that the host obtained, choose `org` if asked, and settle."""
-        session = self.phone.town.session(person)
+        session = self.phone.directory.session(person)
         text = moved_session(json.dumps(session), self.phone.ahead_ms() / 1000)
         self.session_start({"session": json.loads(text or "")})
         self.settle()
@@ -167,7 +167,7 @@ class Phone:
         secrecy.current.folders[folder] = None
         self.library = library
         self.backend = backend
-        self.town = Town(backend)
+        self.directory = DirectoryFixtures(backend)
         self.keychain = KeyChain(folder.with_suffix(".keychain"))
         self.manual = clock == "manual"
         self.now_ms = real_now_ms()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from .directory_fixtures import DirectoryFixtures, Person
 from .phone import App
-from .town import Person, Town
 
 if TYPE_CHECKING:
     from conftest import MakeUser, SignedIn
@@ -34,9 +34,9 @@ def user_of(sign_in: MakeUser, upload: str, **options: Any) -> SignedIn:  # noqa
     return sign_in(tables=RPC if upload == "rpc" else None, **options)
 
 
-def stored(town: Town, person: Person) -> list[str]:
+def stored(directory: DirectoryFixtures, person: Person) -> list[str]:
     """The ids that the server has of this user's, sorted."""
-    return sorted(str(row["id"]) for row in town.activities(person))
+    return sorted(str(row["id"]) for row in directory.activities(person))
 
 
 def drain(app: App, within_s: float = 7200) -> dict[str, Any]:

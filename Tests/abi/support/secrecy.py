@@ -1,9 +1,10 @@
 """Every secret that a test uses, and everything of the library's that may hold none of them.
 
-Nobody has to register a secret: `Phone` (requests to the library, events, errors), `Network` (what
-goes over the wire), `KeyChain` and `Town` do it. After every test its data folders, the log at its
-most verbose level, error replies and events are searched for all of them. A suite has this when its
-conftest imports the fixture: `from support.secrecy import no_secret_is_readable`.
+Tests do not register secrets: `Phone` (requests to the library, events, errors), `Network`
+(requests and answers), `KeyChain` and `DirectoryFixtures` do it. After every test, its data
+folders, the log at its most verbose level, error replies and events are searched for all of them.
+A suite turns this on when its conftest imports the fixture:
+`from support.secrecy import no_secret_is_readable`.
 
 What counts: every string in the payloads, sessions, contacts, memberships and requests that pass,
 but for the values of PUBLIC fields, times, and strings under LEAST bytes.

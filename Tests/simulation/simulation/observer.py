@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from support import thief
+from support import attacker
 
 _SESSION = "SELECT generation, owner, ended, wrap_device, locked, tokens FROM session"
 _QUEUED = "SELECT owner, count(*) FROM queue GROUP BY owner"
@@ -88,11 +88,11 @@ class Observer:
 
 
 def _unseal(owner: bytes, wrap: bytes, sealed: bytes | None, device_key: bytes) -> Tokens | None:
-    for key in (device_key, *thief.derived(device_key)):
-        vault = thief.unseal(key, wrap, thief.context("session", b"", owner, "wrap_device"))
+    for key in (device_key, *attacker.derived(device_key)):
+        vault = attacker.unseal(key, wrap, attacker.context("session", b"", owner, "wrap_device"))
         if vault is None:
             continue
-        plain = thief.unseal(vault, sealed, thief.context("session", b"", owner, "tokens"))
+        plain = attacker.unseal(vault, sealed, attacker.context("session", b"", owner, "tokens"))
         if plain is None:
             return None
         value = json.loads(plain)

@@ -10,8 +10,8 @@ import pytest
 from holdfast import Library
 from local_supabase import LocalSupabase
 
+from .directory_fixtures import DirectoryFixtures
 from .paths import BUILDS, chosen_flavours
-from .town import Town
 
 #: Settings that a test may change; everything is set back after it.
 SETTINGS = {
@@ -61,9 +61,9 @@ def backend(server: LocalSupabase) -> Iterator[LocalSupabase]:
 
 
 @pytest.fixture
-def town(backend: LocalSupabase) -> Town:
+def directory(backend: LocalSupabase) -> DirectoryFixtures:
     """People and organisations for this test alone."""
-    return Town(backend)
+    return DirectoryFixtures(backend)
 
 
 @pytest.fixture(scope="session")

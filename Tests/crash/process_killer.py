@@ -23,7 +23,7 @@ HANG_S = 60
 
 
 @dataclass(frozen=True)
-class Instant:
+class KillPoint:
     """When to kill: so long after the beginning, or before the n-th change of a file."""
 
     after_s: float = 0
@@ -34,21 +34,21 @@ class Instant:
 
 
 @dataclass
-class Lived:
+class Outcome:
     """What was said before the end."""
 
     killed: bool
-    said: list[tuple[str, Any]] = field(default_factory=list)
+    reports: list[tuple[str, Any]] = field(default_factory=list)
 
 
-class Reaper:
-    """A forge of lives (forge.py), and the hand that ends them."""
+class ProcessKiller:
+    """A forge of lives (fork_server.py), and the hand that ends them."""
 
     def __init__(self, killer: Path) -> None:
         ours, theirs = socket.socketpair()
         environment = children.environment({"LD_PRELOAD": str(killer)})
         environment["PYTHONPATH"] += os.pathsep + str(HERE)
-        command = [sys.executable, "-X", "faulthandler", str(HERE / "forge.py")]
+        command = [sys.executable, "-X", "faulthandler", str(HERE / "fork_server.py")]
         self._line = ours
         with theirs:
             self._process = subprocess.Popen(
@@ -61,17 +61,19 @@ class Reaper:
         self._line.close()
         self._process.wait(HANG_S)
 
-    def live(self, phone: Phone, theme: str, seed: int, instant: Instant, secrets: Path) -> Lived:
+    def run(
+        self, phone: Phone, workload: str, seed: int, kill_point: KillPoint, secrets: Path
+    ) -> Outcome:
         """One life, killed at the instant unless it ends before."""
         order = {
             "phone": phone.spec(),
-            "theme": theme,
+            "workload": workload,
             "seed": seed,
-            "changes": instant.changes,
+            "changes": kill_point.changes,
             "secrets": str(secrets),
         }
         self._line.sendall(json.dumps(order).encode("ascii") + b"\n")
-        lived = Lived(killed=False)
+        outcome = Outcome(killed=False)
         give_up = time.monotonic() + HANG_S
         kill_at: float | None = None
         while True:
@@ -79,20 +81,20 @@ class Reaper:
             if kill_at is not None and now >= kill_at:
                 self._line.sendall(b"kill\n")
                 kill_at = None
-            assert now < give_up, f"{theme} hangs: {lived.said[-3:]}"
+            assert now < give_up, f"{workload} hangs: {outcome.reports[-3:]}"
             line = self._read_line((kill_at or give_up) - now)
             if line is None:
                 continue
             what, value = json.loads(line)
             if what == "ended":
-                failure = [text for said, text in lived.said if said == "failed"]
-                assert not failure, f"{theme} failed\n{failure[0]}"
-                assert value in {0, -signal.SIGKILL}, f"{theme} crashed with {value}"
-                lived.killed = value != 0
-                return lived
-            if what == "begin" and not instant.changes:
-                kill_at = time.monotonic() + instant.after_s
-            lived.said.append((what, value))
+                failure = [text for said, text in outcome.reports if said == "failed"]
+                assert not failure, f"{workload} failed\n{failure[0]}"
+                assert value in {0, -signal.SIGKILL}, f"{workload} crashed with {value}"
+                outcome.killed = value != 0
+                return outcome
+            if what == "begin" and not kill_point.changes:
+                kill_at = time.monotonic() + kill_point.after_s
+            outcome.reports.append((what, value))
 
     def _read_line(self, timeout_s: float) -> bytes | None:
         """The next line; None when none came in time."""
@@ -100,7 +102,7 @@ class Reaper:
             if not select.select([self._line], [], [], max(0, timeout_s))[0]:
                 return None
             more = self._line.recv(1 << 16)
-            assert more, "the forge is gone"
+            assert more, "the fork server is gone"
             self._unread += more
             timeout_s = 0
         line, _, self._unread = self._unread.partition(b"\n")

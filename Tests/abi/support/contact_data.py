@@ -9,7 +9,7 @@ from typing import Any
 
 from local_supabase import Control
 
-from . import thief
+from . import attacker
 from .phone import App
 
 # The commonest first names, surnames and municipalities of Statistics Norway's lists, and some from
@@ -84,7 +84,7 @@ def cached(app: App) -> Rows:
 def sealed(folder: Path) -> list[bytes]:
     """What the cache file holds, row by row, as it is on disk."""
     query = "SELECT sealed FROM contact UNION ALL SELECT sealed FROM dataset WHERE sealed NOT NULL"
-    return [blob for (blob,) in thief.rows(folder / "cache.db", query)]
+    return [blob for (blob,) in attacker.rows(folder / "cache.db", query)]
 
 
 def left_on_disk(folder: Path, blobs: list[bytes]) -> int:

@@ -1,8 +1,8 @@
-"""Forks one child for every life: forge.py DESCRIPTOR   (LD_PRELOAD names the killer.)
+"""Forks one child for every process: fork_server.py DESCRIPTOR   (LD_PRELOAD names the killer.)
 
 A Python that has imported everything and opened nothing is forked in a few milliseconds.
 DESCRIPTOR is a socket: a line of JSON asks for a life, "kill" ends the one that there is; the child
-says what it does, and the forge ["ended", status].
+says what it does, and the fork server ["ended", status].
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from holdfast import Library
 from support import secrecy
 from support.phone import Phone
 
-from life import THEMES, Life
+from workloads import WORKLOADS, AppProcess
 
 
-def live(line: socket.socket, order: dict[str, object]) -> None:
+def run(line: socket.socket, order: dict[str, object]) -> None:
     """In the child: one life, to its end or to its death."""
     secrecy.current = secrecy.SecretsOfAChild(Path(str(order["secrets"])))
     phone = Phone.from_spec(str(order["phone"]))
-    life = Life(phone, line, int(str(order["seed"])), int(str(order["changes"])))
-    THEMES[str(order["theme"])](life)
+    process = AppProcess(phone, line, int(str(order["seed"])), int(str(order["changes"])))
+    WORKLOADS[str(order["workload"])](process)
     phone.close()
 
 
@@ -60,7 +60,7 @@ def main() -> None:
         child = os.fork()
         if child == 0:
             try:
-                live(line, order)
+                run(line, order)
             except BaseException:
                 line.sendall(json.dumps(["failed", traceback.format_exc()]).encode() + b"\n")
                 os._exit(1)

@@ -24,7 +24,7 @@ ENOUGH = 150
 MOST_MINUTES = 1440
 
 
-class Life:
+class AppProcess:
     """An app on the phone, and the line to whoever listens."""
 
     def __init__(self, phone: Phone, line: socket.socket, seed: int, changes: int) -> None:
@@ -34,13 +34,13 @@ class Life:
         #: Die before so many changes of a file; 0: somebody else ends it.
         self._changes = changes
 
-    def say(self, what: str, value: object = None) -> None:
+    def report(self, what: str, value: object = None) -> None:
         """Tell the parent."""
         self._line.sendall(json.dumps([what, value]).encode("ascii") + b"\n")
 
     def begin(self) -> None:
         """From now on death may come."""
-        self.say("begin")
+        self.report("begin")
         if self._changes:
             ctypes.CDLL(None).killer_arm(ctypes.c_long(self._changes))
 
@@ -55,7 +55,7 @@ class Life:
     def pass_time(self, seconds: int) -> None:
         """Both clocks go on, also for those who come after."""
         ms = seconds * 1000
-        self.say("time", [self.phone.now_ms + ms, self.phone.monotonic_ms + ms])
+        self.report("time", [self.phone.now_ms + ms, self.phone.monotonic_ms + ms])
         self.phone.pass_time(seconds)
 
     # What users do ----------------------------------------------------------------------------
@@ -71,9 +71,9 @@ class Life:
         }
         if self.chance.random() < 0.5:
             request["id"] = str(uuid.UUID(int=self.chance.getrandbits(128), version=4))
-        self.say("add", [note, minutes])
+        self.report("add", [note, minutes])
         added = app.queue_add(request)
-        self.say("added", [note, added["id"]])
+        self.report("added", [note, added["id"]])
         return added["id"]
 
     def edit(self, app: App, item: str) -> None:
@@ -81,113 +81,113 @@ class Life:
         try:
             payload = app.queue_get({"id": item})["item"]["payload"]
             note, minutes = payload["note"], self.chance.randint(1, MOST_MINUTES)
-            self.say("edit", [note, minutes])
+            self.report("edit", [note, minutes])
             app.queue_edit({"id": item, "payload": {**payload, "minutes": minutes}})
         except HoldfastError as error:
             if error.code not in {"queue.in_flight", "queue.not_found"}:
                 raise
         else:
-            self.say("edited", [note, minutes])
+            self.report("edited", [note, minutes])
 
     def cancel(self, app: App) -> None:
         """Register an activity and think better of it."""
         item = self.add(app)
         note = app.queue_get({"id": item})["item"]["payload"]["note"]
-        self.say("cancel", note)
+        self.report("cancel", note)
         app.queue_cancel({"id": item})
-        self.say("cancelled", note)
+        self.report("cancelled", note)
 
 
-def add(life: Life) -> None:
+def add(process: AppProcess) -> None:
     """Register one thing after another."""
-    app = life.start(online=False)
-    life.begin()
+    app = process.start(online=False)
+    process.begin()
     for _ in range(ENOUGH):
-        life.add(app)
+        process.add(app)
 
 
-def edit(life: Life) -> None:
+def edit(process: AppProcess) -> None:
     """Change and cancel what is queued, and register more."""
-    app = life.start(online=False)
-    items = [life.add(app) for _ in range(3)]
+    app = process.start(online=False)
+    items = [process.add(app) for _ in range(3)]
     items += [item["id"] for item in app.queue_list({"limit": 20})["items"]]
-    life.begin()
+    process.begin()
     for _ in range(ENOUGH):
-        if life.chance.random() < 0.2:
-            life.cancel(app)
+        if process.chance.random() < 0.2:
+            process.cancel(app)
         else:
-            life.edit(app, life.chance.choice(items))
+            process.edit(app, process.chance.choice(items))
 
 
-def drain(life: Life) -> None:
+def drain(process: AppProcess) -> None:
     """Register, change and send."""
-    app = life.start(online=True)
-    life.begin()
+    app = process.start(online=True)
+    process.begin()
     for _ in range(ENOUGH):
-        item = life.add(app)
-        if life.chance.random() < 0.3:
+        item = process.add(app)
+        if process.chance.random() < 0.3:
             step = app.runner.step()
-            if life.chance.random() < 0.5 and not step.idle:
-                life.edit(app, item)
+            if process.chance.random() < 0.5 and not step.idle:
+                process.edit(app, item)
 
 
-def refresh(life: Life) -> None:
+def refresh(process: AppProcess) -> None:
     """The token runs out, again and again."""
-    app = life.start(online=True)
-    life.begin()
+    app = process.start(online=True)
+    process.begin()
     for _ in range(20):
-        life.pass_time(TOKEN_S)
+        process.pass_time(TOKEN_S)
         for _ in range(10):
             app.runner.step()
             if "refresh" not in app.session_status()["owed"]:
                 break
 
 
-def logout(life: Life) -> None:
+def logout(process: AppProcess) -> None:
     """Log out, and tell the server."""
-    app = life.start(online=True)
-    life.add(app)
-    life.begin()
-    life.say("logout")
-    app.session_logout({"scope": life.chance.choice(["local", "global"])})
-    life.say("logged_out")
+    app = process.start(online=True)
+    process.add(app)
+    process.begin()
+    process.report("logout")
+    app.session_logout({"scope": process.chance.choice(["local", "global"])})
+    process.report("logged_out")
     app.settle()
 
 
-def org_switch(life: Life) -> None:
+def org_switch(process: AppProcess) -> None:
     """Go from one organisation to the other, and work in each."""
-    app = life.start(online=life.chance.random() < 0.7)
+    app = process.start(online=process.chance.random() < 0.7)
     orgs = [org["org_id"] for org in app.org_list()["orgs"]]
-    life.begin()
+    process.begin()
     for _ in range(40):
-        org = life.chance.choice(orgs)
-        life.say("select", org)
+        org = process.chance.choice(orgs)
+        process.report("select", org)
         app.org_select({"org_id": org})
-        life.say("selected", org)
+        process.report("selected", org)
         app.settle()
-        life.add(app)
+        process.add(app)
 
 
-def migration(life: Life) -> None:
+def migration(process: AppProcess) -> None:
     """The first start: the files and the device key are made."""
-    life.begin()
-    app = life.phone.start(online=False)
+    process.begin()
+    app = process.phone.start(online=False)
     assert app.screen["screen"] == "sign_in", app.screen
     app.sign_in_begin({"method": "bankid"})
 
 
-def salvage(life: Life) -> None:
+def salvage(process: AppProcess) -> None:
     """The file is found damaged: it is set aside, and what it holds is carried over."""
-    life.begin()
-    app = life.start(online=False)
-    life.say("carried")
+    process.begin()
+    app = process.start(online=False)
+    process.report("carried")
     app.settle()
     for _ in range(3):
-        life.add(app)
+        process.add(app)
 
 
 #: What an app can be killed in.
-THEMES: dict[str, Callable[[Life], None]] = {
-    theme.__name__: theme
-    for theme in (add, edit, drain, refresh, logout, org_switch, migration, salvage)
+WORKLOADS: dict[str, Callable[[AppProcess], None]] = {
+    workload.__name__: workload
+    for workload in (add, edit, drain, refresh, logout, org_switch, migration, salvage)
 }

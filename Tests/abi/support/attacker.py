@@ -49,8 +49,8 @@ def derived(key: bytes) -> list[bytes]:
 def rows(path: Path, query: str) -> list[tuple[bytes, ...]]:
     """What a copy of the file holds.
 
-    A thief takes copies; besides, a second SQLite in the app's process would take the first one's
-    locks away when it closes the file.
+    The query runs on a copy: a second SQLite in the app's process would release the locks of the
+    first one when it closes the file.
     """
     if not path.exists():
         return []

@@ -58,7 +58,7 @@ class Reached:
         return Control(self.url)
 
 
-class Town:
+class DirectoryFixtures:
     """Makes users, organisations, memberships and contacts; tests share none of them."""
 
     def __init__(self, backend: Backend) -> None:

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from support.directory_fixtures import DirectoryFixtures, Organisation, Person
 from support.phone import App, Phone
-from support.town import Organisation, Person, Town
 
 from ledger import Item, Ledger
-from reaper import Instant, Reaper
+from process_killer import KillPoint, ProcessKiller
 
-#: About how long the deadly part of a theme takes, and how many changes of files it makes.
+#: About how long the deadly part of a workload takes, and how many changes of files it makes.
 SPANS: dict[str, tuple[float, int]] = {
     "add": (0.08, 80),
     "edit": (0.08, 80),
@@ -33,19 +33,24 @@ LEASE_S = 80
 TRIES = 8
 
 
-class Story:
+class Scenario:
     """One phone, from the sign-in to the drained queue."""
 
     def __init__(
-        self, reaper: Reaper, town: Town, new_phone: Callable[[], Phone], seed: int, secrets: Path
+        self,
+        process_killer: ProcessKiller,
+        directory: DirectoryFixtures,
+        new_phone: Callable[[], Phone],
+        seed: int,
+        secrets: Path,
     ) -> None:
         self.chance = random.Random(seed)
-        self.reaper = reaper
-        self.town = town
+        self.process_killer = process_killer
+        self.directory = directory
         self.secrets = secrets
         self.new_phone = new_phone
-        self.orgs: list[Organisation] = [town.organisation(contacts=2) for _ in range(2)]
-        self.person: Person = town.person(*self.orgs)
+        self.orgs: list[Organisation] = [directory.organisation(contacts=2) for _ in range(2)]
+        self.person: Person = directory.person(*self.orgs)
         self.phone = new_phone()
         self.ledger = Ledger()
         self.kills: list[tuple[str, str]] = []
@@ -61,53 +66,53 @@ class Story:
 
     # Deaths -----------------------------------------------------------------------------------
 
-    def kill(self, theme: str) -> None:
+    def kill(self, workload: str) -> None:
         """One life that ends by SIGKILL, and what is found after it."""
-        if theme == "migration":
+        if workload == "migration":
             self.kill_a_first_start()
             return
-        if theme == "salvage":
+        if workload == "salvage":
             # There is something to carry over, also in the log: its last writer died.
-            self.live(self.phone, "add")
+            self.run(self.phone, "add")
             destroy_header(self.phone.folder)
-        self.live(self.phone, theme)
-        self.check(was_damaged=theme == "salvage")
+        self.run(self.phone, workload)
+        self.check(was_damaged=workload == "salvage")
 
-    def live(self, phone: Phone, theme: str) -> None:
-        """One life that is killed in its theme."""
-        seconds, changes = SPANS[theme]
+    def run(self, phone: Phone, workload: str) -> None:
+        """One life that is killed in its workload."""
+        seconds, changes = SPANS[workload]
         for _ in range(TRIES):
             if self.chance.random() < 0.5:
-                instant = Instant(after_s=self.chance.random() * seconds)
+                kill_point = KillPoint(after_s=self.chance.random() * seconds)
             else:
-                instant = Instant(changes=self.chance.randint(1, changes))
-            lived = self.reaper.live(
-                phone, theme, self.chance.getrandbits(32), instant, self.secrets
+                kill_point = KillPoint(changes=self.chance.randint(1, changes))
+            outcome = self.process_killer.run(
+                phone, workload, self.chance.getrandbits(32), kill_point, self.secrets
             )
-            self.ledger.enter(lived)
-            for what, value in lived.said:
+            self.ledger.enter(outcome)
+            for what, value in outcome.reports:
                 if what == "time":
                     phone.now_ms, phone.monotonic_ms = value
-            if lived.killed:
-                self.kills.append((theme, str(instant)))
+            if outcome.killed:
+                self.kills.append((workload, str(kill_point)))
                 return
             seconds, changes = seconds / 2, max(2, changes // 2)
-            if theme in {"logout", "migration"}:
+            if workload in {"logout", "migration"}:
                 return  # once is all that there is of it
-        raise AssertionError(f"{theme} always ends before it can be killed")
+        raise AssertionError(f"{workload} always ends before it can be killed")
 
     def kill_a_first_start(self) -> None:
         """The first start of an app, on a new phone; then its whole life in short."""
         phone = self.new_phone()
-        self.live(phone, "migration")
+        self.run(phone, "migration")
         check_integrity(phone.folder)
-        person = self.town.person(self.orgs[0])
+        person = self.directory.person(self.orgs[0])
         app = phone.start()
         assert app.screen["screen"] == "sign_in", app.screen
         app.sign_in(person)
         item = app.register(note="etter den første starten")
         drain(app)
-        assert [row["id"] for row in self.town.activities(person)] == [item]
+        assert [row["id"] for row in self.directory.activities(person)] == [item]
         phone.close()
 
     # What must be found -----------------------------------------------------------------------
@@ -136,10 +141,10 @@ class Story:
             assert self.ledger.leaving, "signed out, and nobody asked for it"
             app.go_online()
             app.settle()
-            if self.town.control.sessions(self.person.id):
+            if self.directory.control.sessions(self.person.id):
                 self.phone.pass_time(LEASE_S)
                 app.settle()
-            assert self.town.control.sessions(self.person.id) == [], "not revoked"
+            assert self.directory.control.sessions(self.person.id) == [], "not revoked"
             self.sign_in(app)
             app.go_offline()
             return
@@ -157,7 +162,7 @@ class Story:
     def check_items(self, app: App) -> None:
         """Every item is in the queue or on the server; of two possibilities one has come true."""
         queued = {item["payload"]["note"]: item for item in listed(app)}
-        stored = {str(row["note"]): row for row in self.town.activities(self.person)}
+        stored = {str(row["note"]): row for row in self.directory.activities(self.person)}
         assert queued.keys() <= self.ledger.items.keys(), "an item out of nothing"
         for note, item in self.ledger.items.items():
             found = queued.get(note)
@@ -190,13 +195,13 @@ class Story:
         self.check_session(app)
         drain(app)
         left = {item["payload"]["note"]: item for item in listed(app)}
-        rows = self.town.activities(self.person)
+        rows = self.directory.activities(self.person)
         stored = {str(row["note"]): row for row in rows}
         assert len(stored) == len(rows), "twice on the server"
         assert stored.keys() <= self.ledger.items.keys()
         for note, item in self.ledger.items.items():
             check_end(note, item, stored.get(note), left.get(note))
-        assert len(self.town.control.sessions(self.person.id)) == 1
+        assert len(self.directory.control.sessions(self.person.id)) == 1
         self.phone.close()
         check_integrity(self.phone.folder)
 
