@@ -150,29 +150,23 @@ public struct Fields {
     return result
   }
 
-  /// One of a closed list of words.
+  /// One of the raw values of `Choice`.
   public func choice<Choice: RawRepresentable & CaseIterable>(
     _ name: StaticCString, _ type: Choice.Type
   ) throws(Failure) -> Choice where Choice.RawValue == String {
-    // Not init(rawValue:): for many cases it builds a table behind a once-flag, which Embedded Swift
-    // does not guard against threads.
-    var words: [String] = []
-    for choice in Choice.allCases { words.append(choice.rawValue) }
-    let chosen = try word(name, among: words)
-    for choice in Choice.allCases where choice.rawValue == chosen { return choice }
-    throw .defect("a word that is listed is none")
+    let text = try string(name)
+    if let choice = Choice(listed: text) { return choice }
+    throw invalid(name, text, isNoneOf: Choice.allCases.map { $0.rawValue })
   }
 
-  /// One of these words. Apart from `choice`, of which every enumeration has a copy of its own.
-  @inline(never)
-  private func word(_ name: StaticCString, among words: [String]) throws(Failure) -> String {
-    let text = try string(name)
-    if words.contains(text) { return text }
-    var message = "one of \(words.joined(separator: ", ")) is expected"
-    if let near = Suggestion.nearest(to: text, among: words) {
+  private func invalid(
+    _ name: StaticCString, _ text: String, isNoneOf choices: [String]
+  ) -> Failure {
+    var message = "one of \(choices.joined(separator: ", ")) is expected"
+    if let near = Suggestion.nearest(to: text, among: choices) {
       message += "; did you mean \"\(near)\"?"
     }
-    throw invalid(name, message)
+    return invalid(name, message)
   }
 
   public func choice<Choice: RawRepresentable & CaseIterable>(
@@ -200,17 +194,17 @@ public struct Fields {
 
 /// "Did you mean …?"
 public enum Suggestion {
-  /// The word with the smallest edit distance, if that is at most a third of its length.
-  public static func nearest(to text: String, among words: [String]) -> String? {
-    var best: (word: String, distance: Int)?
+  /// The name with the smallest edit distance, if that is at most a third of its length.
+  public static func nearest(to text: String, among names: [String]) -> String? {
+    var best: (name: String, distance: Int)?
     let given = Array(text.utf8.prefix(64))
-    for word in words {
-      let distance = distance(given, Array(word.utf8))
-      if distance <= max(1, word.utf8.count / 3), distance < best?.distance ?? Int.max {
-        best = (word, distance)
+    for name in names {
+      let distance = distance(given, Array(name.utf8))
+      if distance <= max(1, name.utf8.count / 3), distance < best?.distance ?? Int.max {
+        best = (name, distance)
       }
     }
-    return best?.word
+    return best?.name
   }
 
   /// Levenshtein's distance.

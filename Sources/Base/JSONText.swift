@@ -115,15 +115,15 @@ extension JSON {
   }
 
   /// Nesting beyond this is refused; jansson before 2.15.1 has no limit of its own.
-  public static var maximumDepth: Int { 64 }
+  public static var maxDepth: Int { 64 }
 
   /// Read a JSON object or array. Throws `request.*` with the field where reading stopped, or
   /// `memory.exhausted`.
   public static func parse(
     _ bytes: UnsafeRawBufferPointer, _ dialect: Dialect = .strict
   ) throws(Failure) -> JSON {
-    guard depth(of: bytes) <= maximumDepth else {
-      throw Failure(.requestTooDeep, "nested deeper than \(maximumDepth)")
+    guard depth(of: bytes) <= maxDepth else {
+      throw Failure(.requestTooDeep, "nested deeper than \(maxDepth)")
     }
     var problem = json_error_t()
     let flags = dialect == .strict ? JSON_REJECT_DUPLICATES_FLAG : 0

@@ -107,15 +107,6 @@ public enum Hex {
   public static func digit(_ value: UInt8) -> UInt8 {
     value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
   }
-
-  public static func text<Bytes: Sequence>(of bytes: Bytes) -> String where Bytes.Element == UInt8 {
-    var digits: [UInt8] = []
-    for byte in bytes {
-      digits.append(digit(byte >> 4))
-      digits.append(digit(byte & 0xF))
-    }
-    return String(decoding: digits, as: UTF8.self)
-  }
 }
 
 /// Ids to look others up in: sorted, which takes less than hashing.

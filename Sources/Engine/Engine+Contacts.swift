@@ -144,7 +144,7 @@ extension Engine {
   func fetched(_ live: LiveRequest, _ reply: HTTPResponse, _ now: Instant) throws(Failure) {
     liveRequests.removeAll { $0.number == live.number }
     guard let open, open.choice == live.org else { return }
-    let verdict = RestClassification.rest(reply.answer)
+    let verdict = RestClassification.rest(reply.facts)
     var contact: JSON = .null
     var message = message(for: .serverUnreachable)
     if verdict == .answered, let body = reply.body, body.kind == .array {

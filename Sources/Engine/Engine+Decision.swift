@@ -128,7 +128,7 @@ extension Engine {
       return configuration.routes(for: chosen.role) == nil ? .unknownRole : .active
     }
     if list.isEmpty { return .noneAtAll }
-    let usable = list.filter { $0.active && $0.orgActive }
+    let usable = list.filter { $0.isUsable }
     if usable.count == 1 {
       return configuration.routes(for: usable[0].role) == nil ? .unknownRole : .single
     }
@@ -212,7 +212,7 @@ extension Engine {
     if verdict.lock { try lock(byUser: false) }
     askWhatIsAwaited(verdict)
     if verdict.chooseOnly, let open,
-      let only = open.memberships?.first(where: { $0.active && $0.orgActive })
+      let only = open.memberships?.first(where: { $0.isUsable })
     {
       _ = try choose(only.orgID, open)
     }
@@ -368,18 +368,18 @@ extension Engine {
       notices.banners.map {
         [
           "code": .string($0.rawValue), "tone": .string($0.tone.rawValue),
-          "text": .string(Messages.text($0.word, configuration.language)),
+          "text": words($0.rawValue),
           "as_of_ms": JSON($0.tellsAge ? asOf : nil),
         ]
       })
   }
 
   func message(for reason: Reason) -> JSON {
-    guard let word = reason.word else { return .null }
+    guard let messageCode = reason.messageCode else { return .null }
     return [
       "code": .string(reason.rawValue),
       "text": .string(
-        Messages.text(word, configuration.language, organisation: open?.chosen?.name)),
+        Messages.text(messageCode, configuration.language, organisation: open?.chosen?.name)),
     ]
   }
 

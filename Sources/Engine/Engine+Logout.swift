@@ -113,7 +113,7 @@ extension Engine {
       let order = try keys.revocations.openJSON(job.sealed, Engine.revocationContext())
     else { return }
     if refreshing {
-      switch AuthClassification.refresh(reply.answer) {
+      switch AuthClassification.refresh(reply.facts) {
       case .success:
         guard let tokens = try readTokens(reply) else {
           return try postpone(job, reply, now)
@@ -130,7 +130,7 @@ extension Engine {
       }
       return
     }
-    switch AuthClassification.revoke(reply.answer) {
+    switch AuthClassification.revoke(reply.facts) {
     case .done:
       try revocations.remove(id)
       try succeed(.auth)

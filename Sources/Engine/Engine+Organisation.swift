@@ -87,7 +87,7 @@ extension Engine {
   /// The server's list of memberships: proof of what the user may enter.
   func guarded(_ reply: HTTPResponse, _ now: Instant) throws(Failure) {
     guard let open else { return }
-    let verdict = RestClassification.rest(reply.answer)
+    let verdict = RestClassification.rest(reply.facts)
     if verdict == .answered, let list = MembershipsReply.read(reply.body) {
       try store(list, open, now)
       try succeed(.rest)
@@ -122,13 +122,13 @@ extension Engine {
       row.validatedMS = now.wallMS
       row.rejections = 0
       guard try sessions.write(row, expecting: open.generation) else { return false }
-      for org in list where org.active && org.orgActive {
+      for org in list where org.isUsable {
         try queue.release(org: orgTag(org.orgID, keys), of: open.owner)
       }
       try holdEnded(list, before ?? [], open, keys)
       try reconcileChanged(list, before ?? [], open, keys)
       try endDrainIfDone(open.owner, now)
-      if let known, known.active, known.orgActive {
+      if let known, known.isUsable {
         try noticeAccess(known, list.first { $0.orgID == known.orgID }, open)
       }
       return true
@@ -145,7 +145,7 @@ extension Engine {
   private func holdEnded(
     _ list: [Membership], _ before: [Membership], _ open: OpenSession, _ keys: KeyRing.Keys
   ) throws(Failure) {
-    var ended = list.filter { !($0.active && $0.orgActive) }.map { $0.orgID }
+    var ended = list.filter { !$0.isUsable }.map { $0.orgID }
     for old in before where !list.contains(where: { $0.orgID == old.orgID }) {
       ended.append(old.orgID)
     }

@@ -186,7 +186,7 @@ extension Engine {
     if mayAuth, owesValidation, !isFlying(.validate) { return .validate(open) }
     guard try pauseLeft(.rest, now) <= 0 else { return nil }
     if let due = try heldDueMS(open, now), due <= 0 { askGuard(now, anew: false) }
-    if guarding.wanted, !isFlying(.guard_) { return .guardian(open) }
+    if guarding.wanted, !isFlying(.membershipCheck) { return .guardian(open) }
     if let live = liveRequests.first(where: { !$0.sent }) { return .live(open, live) }
     if try backoff(of: .rest).isProbing, flights.contains(where: { !$0.purpose.isAuth }) {
       return nil
@@ -346,7 +346,7 @@ extension Engine {
     }
     let left = notBefore - now.wallMS
     // Nobody asks for more than this: it was written under another clock.
-    return left > Backoff.limitMS ? 0 : left
+    return left > Backoff.maxDelayMS ? 0 : left
   }
 
   func succeed(_ service: Service) throws(Failure) {

@@ -24,7 +24,7 @@ extension Engine {
   /// What is to be read next. Only when nothing of the user's is on its way: what somebody just wrote
   /// must not be hidden by an older row, nor counted twice.
   func nextPull(_ open: OpenSession, _ now: Instant) throws(Failure) -> Job? {
-    guard let chosen = open.chosen, chosen.active, chosen.orgActive,
+    guard let chosen = open.chosen, chosen.isUsable,
       try !queue.hasSending(of: open.owner)
     else { return nil }
     if !isFlying(.pull), contactsDue(chosen.orgID, now),
@@ -95,7 +95,7 @@ extension Engine {
     guard let open, open.choice == pull.org else { return }
     pulls.contacts = false
     pulls.current = pull
-    let verdict = RestClassification.rest(reply.answer)
+    let verdict = RestClassification.rest(reply.facts)
     if verdict == .answered || verdict == .endOfData {
       let isTaken: Bool
       if case .versions(let last) = pull.stage {
@@ -125,7 +125,7 @@ extension Engine {
 
   /// Nothing could be read; what there is stays.
   private func readFailed(
-    _ verdict: RestVerdict, _ reply: HTTPResponse, _ now: Instant
+    _ verdict: RestOutcome, _ reply: HTTPResponse, _ now: Instant
   ) throws(Failure) {
     if verdict == .needsToken { try refuseToken(reply, now) } else { stale = true }
     // Whatever it is, uploads find out for themselves: reads must not hold them up.
@@ -356,7 +356,7 @@ extension Engine {
     _ org: UUID, _ uploads: Int64, _ reply: HTTPResponse, _ now: Instant
   ) throws(Failure) {
     guard let open, open.choice == org else { return }
-    let verdict = RestClassification.rest(reply.answer)
+    let verdict = RestClassification.rest(reply.facts)
     let body = reply.body
     let figures = body?.kind == .array ? body?.elements.first : body
     guard verdict == .answered, let figures, figures.kind == .object else {

@@ -55,7 +55,7 @@ extension Engine {
   func refreshed(_ flight: Flight, _ reply: HTTPResponse, _ now: Instant) throws(Failure) {
     let isCurrent = try sessions.read().generation == flight.generation
     if isCurrent {
-      switch AuthClassification.refresh(reply.answer) {
+      switch AuthClassification.refresh(reply.facts) {
       case .success:
         if let tokens = try readTokens(reply), tokens.userID == open?.userID {
           try store(tokens, flight.generation, now)
@@ -131,7 +131,7 @@ extension Engine {
 
   /// The answer to `GET /user`.
   func validated(_ reply: HTTPResponse, _ generation: Int64, _ now: Instant) throws(Failure) {
-    switch AuthClassification.user(reply.answer) {
+    switch AuthClassification.user(reply.facts) {
     case .valid:
       owesValidation = false
       stale = false

@@ -199,7 +199,7 @@ extension Engine {
   func signedIn(
     _ exchange: Exchange, _ row: SessionRow, _ reply: HTTPResponse, _ now: Instant
   ) throws(Failure) {
-    let verdict = AuthClassification.signIn(reply.answer)
+    let verdict = AuthClassification.signIn(reply.facts)
     guard self.exchange === exchange else {
       // Given up, or somebody else is signed in: nobody will use this session.
       if verdict == .success, let tokens = try readTokens(reply) { try decline(tokens, now) }

@@ -166,7 +166,7 @@ extension Engine {
   ) throws(Failure) {
     let batch = try stillOurs(sent)
     guard !batch.items.isEmpty else { return }
-    let verdict = RestClassification.rest(reply.answer)
+    let verdict = RestClassification.rest(reply.facts)
     switch verdict {
     case .answered:
       try succeed(.rest)
@@ -248,7 +248,7 @@ extension Engine {
   ) throws(Failure) {
     let batch = try stillOurs(sent)
     guard !batch.items.isEmpty else { return }
-    let verdict = RestClassification.rest(reply.answer)
+    let verdict = RestClassification.rest(reply.facts)
     guard verdict == .answered, let ids = UploadReply.storedIDs(reply.body) else {
       // What the server has is unknown: send again, it stores nothing twice.
       if verdict == .needsToken {
@@ -271,7 +271,7 @@ extension Engine {
   }
 
   private func isMember(of org: UUID) -> Bool {
-    open?.memberships?.contains { $0.orgID == org && $0.active && $0.orgActive } ?? false
+    open?.memberships?.contains { $0.orgID == org && $0.isUsable } ?? false
   }
 
   // MARK: Settling
@@ -335,7 +335,7 @@ extension Engine {
     if !silent.items.isEmpty { try suspend(silent, reply, now) }
   }
 
-  private func rowVerdict(_ row: RowResult) -> RestVerdict {
+  private func rowVerdict(_ row: RowResult) -> RestOutcome {
     guard row.status == .rejected, let code = row.sqlstate else { return .itemFault(.rejected) }
     return RestClassification.rest(ResponseFacts(status: 400, code: code, isServerJSON: true))
   }

@@ -14,7 +14,7 @@ public enum EndReason: String, CaseIterable, Sendable {
 }
 
 /// What the answer to a refresh means.
-public enum RefreshVerdict: Equatable, Sendable {
+public enum RefreshOutcome: Equatable, Sendable {
   /// There is a body to read; without its fields it counts as `transient`.
   case success
   /// The session has ended.
@@ -32,7 +32,7 @@ public enum RefreshVerdict: Equatable, Sendable {
 }
 
 /// What the answer to `GET /user` means.
-public enum UserVerdict: Equatable, Sendable {
+public enum UserOutcome: Equatable, Sendable {
   case valid
   case terminal(EndReason)
   /// The access token has expired or its signing key changed: refresh once.
@@ -42,7 +42,7 @@ public enum UserVerdict: Equatable, Sendable {
 }
 
 /// What the answer to a sign-in means.
-public enum SignInVerdict: Equatable, Sendable {
+public enum SignInOutcome: Equatable, Sendable {
   /// There is a body to read.
   case success
   /// The server has forgotten the sign-in; it lives for 300 s at least.
@@ -55,7 +55,7 @@ public enum SignInVerdict: Equatable, Sendable {
 }
 
 /// What the answer to a logout means.
-public enum RevokeVerdict: Equatable, Sendable {
+public enum RevokeOutcome: Equatable, Sendable {
   /// The session is no more, by this or before.
   case done
   /// The access token no longer verifies: refresh, then log out with the new one.
@@ -70,10 +70,10 @@ public enum RevokeVerdict: Equatable, Sendable {
 /// there is no code, and where they say that any refusal is passing.
 public enum AuthClassification {
   /// `POST /token?grant_type=refresh_token`.
-  public static func refresh(_ answer: ResponseFacts) -> RefreshVerdict {
-    if answer.isSuccess { return answer.isServerJSON ? .success : .transient }
-    guard answer.isServerJSON, !answer.isPassing else { return .transient }
-    guard let code = answer.knownCode else { return withoutCode(answer) }
+  public static func refresh(_ facts: ResponseFacts) -> RefreshOutcome {
+    if facts.isSuccess { return facts.isServerJSON ? .success : .transient }
+    guard facts.isServerJSON, !facts.isPassing else { return .transient }
+    guard let code = facts.knownCode else { return withoutCode(facts) }
     switch code {
     case "refresh_token_not_found": return .terminal(.notFound)
     case "refresh_token_already_used": return .alreadyUsed
@@ -87,9 +87,9 @@ public enum AuthClassification {
 
   /// `GET /user`. A success does not prove that the next refresh will succeed: the server checks
   /// the session's limits at refresh alone.
-  public static func user(_ answer: ResponseFacts) -> UserVerdict {
-    if answer.isSuccess { return answer.isServerJSON ? .valid : .transient }
-    guard let code = answer.knownCode, !answer.isPassing else { return .transient }
+  public static func user(_ facts: ResponseFacts) -> UserOutcome {
+    if facts.isSuccess { return facts.isServerJSON ? .valid : .transient }
+    guard let code = facts.knownCode, !facts.isPassing else { return .transient }
     switch code {
     case "session_not_found": return .terminal(.sessionNotFound)
     case "user_not_found": return .terminal(.userNotFound)
@@ -100,10 +100,10 @@ public enum AuthClassification {
   }
 
   /// `POST /token` with a PKCE code, an identity token or a password.
-  public static func signIn(_ answer: ResponseFacts) -> SignInVerdict {
-    if answer.isSuccess { return answer.isServerJSON ? .success : .transient }
-    guard answer.isServerJSON, !answer.isPassing else { return .transient }
-    guard let code = answer.knownCode else { return .rejected(answer.oauthError ?? "unknown") }
+  public static func signIn(_ facts: ResponseFacts) -> SignInOutcome {
+    if facts.isSuccess { return facts.isServerJSON ? .success : .transient }
+    guard facts.isServerJSON, !facts.isPassing else { return .transient }
+    guard let code = facts.knownCode else { return .rejected(facts.oauthError ?? "unknown") }
     switch code {
     case "flow_state_expired": return .expired
     case "flow_state_not_found": return .notFound
@@ -112,9 +112,9 @@ public enum AuthClassification {
   }
 
   /// `POST /logout`. Success is 204 alone: it has no body that could be told from a portal's.
-  public static func revoke(_ answer: ResponseFacts) -> RevokeVerdict {
-    if answer.status == 204 { return .done }
-    guard let code = answer.knownCode, !answer.isPassing else { return .transient }
+  public static func revoke(_ facts: ResponseFacts) -> RevokeOutcome {
+    if facts.status == 204 { return .done }
+    guard let code = facts.knownCode, !facts.isPassing else { return .transient }
     switch code {
     case "session_not_found", "user_not_found", "user_banned": return .done
     case "bad_jwt", "no_authorization": return .needsToken
@@ -124,10 +124,10 @@ public enum AuthClassification {
 
   /// OAuth-style refusals and those of servers before v2.164.0. A body that names nothing is no
   /// proof of anything: gateways speak JSON too.
-  private static func withoutCode(_ answer: ResponseFacts) -> RefreshVerdict {
-    guard let error = answer.oauthError, !error.isEmpty else { return .transient }
+  private static func withoutCode(_ facts: ResponseFacts) -> RefreshOutcome {
+    guard let error = facts.oauthError, !error.isEmpty else { return .transient }
     guard error == "invalid_grant" else { return .unknownRejection }
-    return answer.describes("already used") ? .alreadyUsed : .terminal(.invalidGrant)
+    return facts.describes("already used") ? .alreadyUsed : .terminal(.invalidGrant)
   }
 
   /// Codes whose cause passes, whatever the status: hooks time out with 422.

@@ -40,9 +40,9 @@ public struct Banners: Equatable, Sendable {
   public init() {}
 
   /// A decision: of the memberships that it rests on.
-  public init(decision verdict: Decision) {
-    isOffline = verdict.offline
-    isStale = verdict.stale
+  public init(decision: Decision) {
+    isOffline = decision.offline
+    isStale = decision.stale
   }
 
   /// A reply with cached data. `failing`: the last attempt to reach the server failed.

@@ -1,3 +1,5 @@
+import Base
+
 /// The screens that a decision can name; the host draws them.
 public enum Screen: String, CaseIterable, Sendable {
   case home
@@ -47,12 +49,7 @@ public enum Reason: String, CaseIterable, Sendable {
   case serverUnreachable = "server_unreachable"
   case denied
 
-  /// The compiler's own look-up of so many cases keeps a lazily made table, which Embedded Swift
-  /// does not guard against two threads.
-  public init?(rawValue: String) {
-    guard let found = Self.allCases.first(where: { $0.rawValue == rawValue }) else { return nil }
-    self = found
-  }
+  public init?(rawValue: String) { self.init(listed: rawValue) }
 }
 
 /// What to show, and what the engine does about it.
@@ -71,15 +68,15 @@ public struct Decision: Equatable, Sendable {
   public var stale: Bool
   /// Show the banner `offline`.
   public var offline: Bool
-  /// The server has yet to confirm this session: refresh or validate, without a prompt.
-  public var owesValidation: Bool
-  /// Ask the server for the memberships now.
-  public var asksGuard: Bool
+  /// The server has not confirmed this session yet: refresh or validate it, without a prompt.
+  public var needsValidation: Bool
+  /// Check the memberships with the server now.
+  public var needsMembershipCheck: Bool
 
   public init(
     _ screen: Screen, _ reason: Reason, lock: Bool = false, forget: Bool = false,
     quarantine: Bool = false, chooseOnly: Bool = false, stale: Bool = false, offline: Bool = false,
-    owesValidation: Bool = false, asksGuard: Bool = false
+    needsValidation: Bool = false, needsMembershipCheck: Bool = false
   ) {
     self.screen = screen
     self.reason = reason
@@ -89,7 +86,7 @@ public struct Decision: Equatable, Sendable {
     self.chooseOnly = chooseOnly
     self.stale = stale
     self.offline = offline
-    self.owesValidation = owesValidation
-    self.asksGuard = asksGuard
+    self.needsValidation = needsValidation
+    self.needsMembershipCheck = needsMembershipCheck
   }
 }

@@ -1,10 +1,13 @@
-/// Everything that is said to a person: one code each, stable, in `Messages` in every language.
+import Base
+
+/// The codes of all messages to users. They are stable; `Messages` has a text for each of them in
+/// every language.
 ///
-/// A code that appears in several places (`offline` is a banner and an explanation) says the same
-/// in all of them.
+/// `Reason`, `Banner` and `ItemFault` share their raw values with this list, so a reason, banner or
+/// fault leads to its message by its code. A code that is used in several places (`offline` is a
+/// banner and an explanation) has the same text in all of them.
 public enum MessageCode: String, CaseIterable, Sendable {
   // Reasons: what a decision says.
-  case active
   case sessionMissing = "session_missing"
   case sessionCorrupt = "session_corrupt"
   case sessionExpired = "session_expired"
@@ -25,10 +28,7 @@ public enum MessageCode: String, CaseIterable, Sendable {
   case biometricWithheld = "biometric_withheld"
   case biometricOff = "biometric_off"
   case userLocked = "user_locked"
-  case unlocked
   case firstChoice = "first_choice"
-  case chosen
-  case switched
   case noMembership = "no_membership"
   case membershipRevoked = "membership_revoked"
   case orgDisabled = "org_disabled"
@@ -64,7 +64,6 @@ public enum MessageCode: String, CaseIterable, Sendable {
   // Why one item is not sent.
   case conflict
   case unknownOutcome = "unknown_outcome"
-  case membershipEnded = "membership_ended"
   case rejected
   case invalidValue = "invalid_value"
   case missingValue = "missing_value"
@@ -77,21 +76,19 @@ public enum MessageCode: String, CaseIterable, Sendable {
   case dependencyParked = "dependency_parked"
   case dependencyWaiting = "dependency_waiting"
   case waitingTime = "waiting_time"
-  case waitingToken = "waiting_token"
   case waitingOrganisation = "waiting_organisation"
 
   // Events and messages.
   case syncCompleted = "sync_completed"
-  case orgAccessChanged = "org_access_changed"
   case storageRecovered = "storage_recovered"
-  case itemParked = "item_parked"
   case cacheRecovered = "cache_recovered"
   case contactGone = "contact_gone"
 
-  /// The compiler's own look-up of so many cases keeps a lazily made table, which Embedded Swift
-  /// does not guard against two threads.
-  public init?(rawValue: String) {
-    guard let found = Self.allCases.first(where: { $0.rawValue == rawValue }) else { return nil }
-    self = found
-  }
+  public init?(rawValue: String) { self.init(listed: rawValue) }
+}
+
+extension Reason {
+  /// What the screen says about the reason: the message of the same code. Four reasons have none,
+  /// because the screen that they lead to needs no explanation.
+  public var messageCode: MessageCode? { MessageCode(rawValue: rawValue) }
 }

@@ -15,16 +15,16 @@ public enum Language: String, CaseIterable, Sendable {
 /// Every language has a file of its own, a switch over all of `MessageCode`: a code without a text in one
 /// of them does not compile.
 public enum Messages {
-  /// The text of `word`. Where it speaks of an organisation (ORG-2: which, and why), it names
+  /// The text of `code`. Where it speaks of an organisation (ORG-2: which, and why), it names
   /// `organisation`, or says "the organisation" when there is no name at hand.
   public static func text(
-    _ word: MessageCode, _ language: Language, organisation: String? = nil
+    _ code: MessageCode, _ language: Language, organisation: String? = nil
   ) -> String {
     let text =
       switch language {
-      case .nb: bokmal(word)
-      case .nn: nynorsk(word)
-      case .en: english(word)
+      case .nb: bokmal(code)
+      case .nn: nynorsk(code)
+      case .en: english(code)
       }
     return named(text.string, organisation ?? unnamed(language))
   }
@@ -46,15 +46,5 @@ public enum Messages {
     result += name
     result += text[bytes.index(after: end)...]
     return result
-  }
-}
-
-extension MessageCode {
-  /// The codes that `Messages.text` fills with the name of an organisation.
-  public var namesOrganisation: Bool {
-    switch self {
-    case .membershipRevoked, .orgDisabled, .roleUnknown: true
-    default: false
-    }
   }
 }

@@ -2,10 +2,9 @@ import Base
 
 extension Messages {
   /// Norwegian, bokmål. `{organisation}` stands for the name, see `Messages.text`.
-  static func bokmal(_ word: MessageCode) -> StaticCString {
-    switch word {
+  static func bokmal(_ code: MessageCode) -> StaticCString {
+    switch code {
     // Reasons: what a decision says.
-    case .active: "Du er logget inn."
     case .sessionMissing: "Logg inn for å komme i gang."
     case .sessionCorrupt:
       """
@@ -39,10 +38,7 @@ extension Messages {
     case .biometricWithheld: "Vi fikk ikke låst opp. Prøv en gang til."
     case .biometricOff: "Logg inn på nytt for å fortsette."
     case .userLocked: "Appen er låst. Bekreft at det er deg."
-    case .unlocked: "Velkommen tilbake."
     case .firstChoice: "Velg hvilken organisasjon du vil bruke."
-    case .chosen: "Organisasjonen din er klar."
-    case .switched: "Du har byttet organisasjon."
     case .noMembership:
       "Du er ikke med i noen organisasjon her ennå. Be organisasjonen din om å legge deg til."
     case .membershipRevoked:
@@ -88,7 +84,6 @@ extension Messages {
     case .conflict:
       "Dette kunne ikke lagres fordi nummeret er i bruk fra før. Registrer det på nytt."
     case .unknownOutcome: "Vi er ikke sikre på om dette kom fram. Sjekk før du sender det på nytt."
-    case .membershipEnded: "Du har ikke lenger tilgang til organisasjonen som dette hører til."
     case .rejected: "Dette ble ikke tatt imot. Se over det og prøv igjen."
     case .invalidValue: "Et felt har en verdi som ikke kan brukes."
     case .missingValue: "Et felt som må fylles ut, er tomt."
@@ -101,17 +96,14 @@ extension Messages {
     case .dependencyParked: "Venter på en annen registrering som trenger et blikk fra deg."
     case .dependencyWaiting: "Venter på en annen registrering som blir sendt først."
     case .waitingTime: "Venter litt før neste forsøk."
-    case .waitingToken: "Venter på at innloggingen din blir fornyet."
     case .waitingOrganisation: "Venter til du har tilgang til organisasjonen igjen."
     // Events and messages.
     case .syncCompleted: "Ferdig: det som ventet, er sendt."
-    case .orgAccessChanged: "Tilgangen din til en organisasjon er endret."
     case .storageRecovered:
       "Noe av det som var lagret på enheten, var skadet. Vi har reddet det vi kunne."
     case .cacheRecovered:
       "Kontakter og tall måtte hentes på nytt. Det du har registrert, er ikke berørt."
     case .contactGone: "Denne kontakten finnes ikke lenger."
-    case .itemParked: "En registrering trenger et blikk fra deg før den kan sendes."
     }
   }
 }

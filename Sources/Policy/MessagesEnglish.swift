@@ -2,10 +2,9 @@ import Base
 
 extension Messages {
   /// English. `{organisation}` stands for the name, see `Messages.text`.
-  static func english(_ word: MessageCode) -> StaticCString {
-    switch word {
+  static func english(_ code: MessageCode) -> StaticCString {
+    switch code {
     // Reasons: what a decision says.
-    case .active: "You are signed in."
     case .sessionMissing: "Sign in to get started."
     case .sessionCorrupt:
       """
@@ -40,10 +39,7 @@ extension Messages {
     case .biometricWithheld: "We could not unlock. Please try once more."
     case .biometricOff: "Please sign in again to continue."
     case .userLocked: "The app is locked. Please confirm that it is you."
-    case .unlocked: "Welcome back."
     case .firstChoice: "Choose which organisation to use."
-    case .chosen: "Your organisation is ready."
-    case .switched: "You have switched organisation."
     case .noMembership:
       "You are not a member of any organisation here yet. Ask your organisation to add you."
     case .membershipRevoked:
@@ -87,7 +83,6 @@ extension Messages {
       "This could not be stored because its number is in use. Please register it again."
     case .unknownOutcome:
       "We are not sure that this got through. Please check before you send it again."
-    case .membershipEnded: "You no longer have access to the organisation that this belongs to."
     case .rejected: "This was not accepted. Please look it over and try again."
     case .invalidValue: "A field has a value that cannot be used."
     case .missingValue: "A field that must be filled in is empty."
@@ -100,17 +95,14 @@ extension Messages {
     case .dependencyParked: "Waiting for another entry that needs a look from you."
     case .dependencyWaiting: "Waiting for another entry that is sent first."
     case .waitingTime: "Waiting a little before the next attempt."
-    case .waitingToken: "Waiting for your sign-in to be renewed."
     case .waitingOrganisation: "Waiting until you have access to the organisation again."
     // Events and messages.
     case .syncCompleted: "Done: what was waiting has been sent."
-    case .orgAccessChanged: "Your access to an organisation has changed."
     case .storageRecovered:
       "Some of what was saved on this device was damaged. We have rescued what we could."
     case .cacheRecovered:
       "Contacts and figures had to be fetched again. What you have registered is not affected."
     case .contactGone: "This contact is no longer there."
-    case .itemParked: "One entry needs a look from you before it can be sent."
     }
   }
 }

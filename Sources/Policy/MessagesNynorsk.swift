@@ -2,10 +2,9 @@ import Base
 
 extension Messages {
   /// Norwegian, nynorsk. `{organisation}` stands for the name, see `Messages.text`.
-  static func nynorsk(_ word: MessageCode) -> StaticCString {
-    switch word {
+  static func nynorsk(_ code: MessageCode) -> StaticCString {
+    switch code {
     // Reasons: what a decision says.
-    case .active: "Du er logga inn."
     case .sessionMissing: "Logg inn for å kome i gang."
     case .sessionCorrupt:
       "Den lagra innlogginga kunne ikkje lesast. Logg inn på nytt; det du har registrert, er trygt."
@@ -36,10 +35,7 @@ extension Messages {
     case .biometricWithheld: "Vi fekk ikkje låst opp. Prøv ein gong til."
     case .biometricOff: "Logg inn på nytt for å halde fram."
     case .userLocked: "Appen er låst. Stadfest at det er deg."
-    case .unlocked: "Velkomen tilbake."
     case .firstChoice: "Vel kva organisasjon du vil bruke."
-    case .chosen: "Organisasjonen din er klar til bruk."
-    case .switched: "Du har bytt organisasjon."
     case .noMembership:
       "Du er ikkje med i nokon organisasjon her enno. Be organisasjonen din leggje deg til."
     case .membershipRevoked:
@@ -85,7 +81,6 @@ extension Messages {
     case .conflict:
       "Dette kunne ikkje lagrast fordi nummeret er i bruk frå før. Registrer det på nytt."
     case .unknownOutcome: "Vi er ikkje sikre på om dette kom fram. Sjekk før du sender det på nytt."
-    case .membershipEnded: "Du har ikkje lenger tilgang til organisasjonen som dette høyrer til."
     case .rejected: "Dette vart ikkje teke imot. Sjå over det og prøv igjen."
     case .invalidValue: "Eit felt har ein verdi som ikkje kan brukast."
     case .missingValue: "Eit felt som må fyllast ut, er tomt."
@@ -99,17 +94,14 @@ extension Messages {
     case .dependencyParked: "Ventar på ei anna registrering som treng eit blikk frå deg."
     case .dependencyWaiting: "Ventar på ei anna registrering som blir send først."
     case .waitingTime: "Ventar litt før neste forsøk."
-    case .waitingToken: "Ventar på at innlogginga di blir fornya."
     case .waitingOrganisation: "Ventar til du har tilgang til organisasjonen igjen."
     // Events and messages.
     case .syncCompleted: "Ferdig: det som venta, er sendt."
-    case .orgAccessChanged: "Tilgangen din til ein organisasjon er endra."
     case .storageRecovered:
       "Noko av det som var lagra på eininga, var skada. Vi har redda det vi kunne."
     case .cacheRecovered:
       "Kontaktar og tal måtte hentast på nytt. Det du har registrert, er ikkje røyrt."
     case .contactGone: "Denne kontakten finst ikkje lenger."
-    case .itemParked: "Ei registrering treng eit blikk frå deg før ho kan sendast."
     }
   }
 }

@@ -2,12 +2,12 @@
 enum NavigationPolicy {
   /// The place for a session that is open; `arrival` is the reason given with the home screen.
   static func place(_ s: Situation, as arrival: Reason) -> Decision {
-    var verdict = screen(s, as: arrival)
-    verdict.offline = s.network == .offline
-    verdict.stale = s.membership != .unasked && isStale(s)
-    verdict.owesValidation = s.freshness != .confirmed || s.token == .expired
-    verdict.asksGuard = asksGuard(s)
-    return verdict
+    var decision = screen(s, as: arrival)
+    decision.offline = s.network == .offline
+    decision.stale = s.membership != .unasked && isStale(s)
+    decision.needsValidation = s.freshness != .confirmed || s.token == .expired
+    decision.needsMembershipCheck = needsMembershipCheck(s)
+    return decision
   }
 
   private static func screen(_ s: Situation, as arrival: Reason) -> Decision {
@@ -23,14 +23,16 @@ enum NavigationPolicy {
       if refreshesFirst(s, arrival) { return Decision(.wait, .guardPending) }
       return Decision(.home, .chosen, chooseOnly: true)
     case .active:
-      if refreshesFirst(s, arrival) || awaitsGuard(s) { return Decision(.wait, .guardPending) }
+      if refreshesFirst(s, arrival) || awaitsMembershipCheck(s) {
+        return Decision(.wait, .guardPending)
+      }
       return Decision(.home, arrival)
     }
   }
 
   /// A navigation waits for a guard that is in flight (ORG-7); a start does not (RES-1), and nobody
   /// waits for an answer that cannot come.
-  private static func awaitsGuard(_ s: Situation) -> Bool {
+  private static func awaitsMembershipCheck(_ s: Situation) -> Bool {
     s.occasion == .navigate && s.freshness == .pending && s.network == .online
   }
 
@@ -56,7 +58,7 @@ enum NavigationPolicy {
   }
 
   /// Ask once per process; a guard that failed is asked again by the engine's back-off.
-  private static func asksGuard(_ s: Situation) -> Bool {
+  private static func needsMembershipCheck(_ s: Situation) -> Bool {
     guard s.network == .online else { return false }
     switch s.freshness {
     case .cached: return true

@@ -13,19 +13,16 @@ public final class ResponseFacts: Sendable {
   public let description: String?
   /// Whether the body is JSON. Gateways, captive portals and proxies send HTML, or nothing.
   public let isServerJSON: Bool
-  /// What `Retry-After` asks for, see `RetryAfter`.
-  public let retryAfterMS: Int64?
 
   public init(
     status: Int, code: String? = nil, oauthError: String? = nil, description: String? = nil,
-    isServerJSON: Bool = false, retryAfterMS: Int64? = nil
+    isServerJSON: Bool = false
   ) {
     self.status = status
     self.code = code
     self.oauthError = oauthError
     self.description = description
     self.isServerJSON = isServerJSON
-    self.retryAfterMS = retryAfterMS
   }
 
   /// There was no answer.

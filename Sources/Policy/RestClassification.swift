@@ -9,7 +9,7 @@ public enum ItemFault: String, CaseIterable, Sendable {
 }
 
 /// What an answer of the data service means for what was sent.
-public enum RestVerdict: Equatable, Sendable {
+public enum RestOutcome: Equatable, Sendable {
   /// Read the body (every request asks for one: without it, 201 looks like a portal's). For an
   /// upload the ids in it are the proof, not the status: 201 is also the answer to rows that were
   /// not stored.
@@ -40,17 +40,6 @@ public enum RestVerdict: Equatable, Sendable {
   /// Refused for a reason that is on no list: try again by back-off; after several in a row it
   /// counts as `serverBug`. Never the item's fault (QUE-20).
   case unknownRejection
-
-  /// The batch was refused as a whole because of some of its items: halves may fare better.
-  public var concernsItems: Bool {
-    switch self {
-    case .itemFault, .duplicateKey, .missingParent, .denied: true
-    default: false
-    }
-  }
-
-  /// The batch was refused for its weight.
-  public var concernsSize: Bool { self == .tooLarge || self == .statementTimeout }
 }
 
 /// What the data service's answers mean. Sources: PostgREST `docs/references/errors.rst` and
@@ -58,20 +47,20 @@ public enum RestVerdict: Equatable, Sendable {
 ///
 /// The code decides, the status only where the body is not the service's JSON.
 public enum RestClassification {
-  public static func rest(_ answer: ResponseFacts) -> RestVerdict {
-    if answer.isSuccess {
+  public static func rest(_ facts: ResponseFacts) -> RestOutcome {
+    if facts.isSuccess {
       // A portal's page comes with 200; only 204 has no body to tell it by.
-      return answer.isServerJSON || answer.status == 204 ? .answered : .transient
+      return facts.isServerJSON || facts.status == 204 ? .answered : .transient
     }
-    guard let code = answer.knownCode else { return byStatus(answer.status) }
-    if ASCII.starts(code, "PGRST") { return service(code) ?? unknown(answer.status) }
-    if ASCII.starts(code, "PT") { return raised(answer.status) }
-    return SQLState.verdict(code, answer) ?? unknown(answer.status)
+    guard let code = facts.knownCode else { return byStatus(facts.status) }
+    if ASCII.starts(code, "PGRST") { return service(code) ?? unknown(facts.status) }
+    if ASCII.starts(code, "PT") { return raised(facts.status) }
+    return SQLState.outcome(code, facts) ?? unknown(facts.status)
   }
 
   /// No code: a gateway's answer, or 400 with an empty code from a service whose database has just
   /// stopped.
-  private static func byStatus(_ status: Int) -> RestVerdict {
+  private static func byStatus(_ status: Int) -> RestOutcome {
     switch status {
     case 401: .needsToken
     case 413: .tooLarge
@@ -80,7 +69,7 @@ public enum RestClassification {
     }
   }
 
-  private static func unknown(_ status: Int) -> RestVerdict {
+  private static func unknown(_ status: Int) -> RestOutcome {
     switch status {
     case 401: .needsToken
     case 413: .tooLarge
@@ -90,7 +79,7 @@ public enum RestClassification {
   }
 
   /// SQL of the organisation's own that raises `PTxyz` names the status it means.
-  private static func raised(_ status: Int) -> RestVerdict {
+  private static func raised(_ status: Int) -> RestOutcome {
     switch status {
     case 401: .needsToken
     case 403: .denied
@@ -103,7 +92,7 @@ public enum RestClassification {
   }
 
   /// The service's own codes, by what stands behind "PGRST"; nil for one that is not known here.
-  private static func service(_ code: String) -> RestVerdict? {
+  private static func service(_ code: String) -> RestOutcome? {
     var number = 0
     for byte in code.utf8.dropFirst(5) {
       guard let digit = ASCII.digit(byte), number < 100 else { return nil }

@@ -1,16 +1,16 @@
 /// The header `Retry-After`: seconds, or a date (RFC 9110, section 10.2.3).
 public enum RetryAfter {
   /// No server keeps us away for longer: one that says so is mistaken, or its clock is.
-  public static let mostMS: Int64 = 86_400_000
+  public static let maxMS: Int64 = 86_400_000
 
   /// The milliseconds to wait, 0 to 24 h; nil when `value` is neither. A date is held against
   /// `serverNowMS`, the server's time (its `Date` header), so that the device's clock does not
   /// matter.
   public static func parse(_ value: String, serverNowMS: Int64) -> Int64? {
-    if let seconds = seconds(value) { return min(seconds, mostMS / 1_000) * 1_000 }
+    if let seconds = seconds(value) { return min(seconds, maxMS / 1_000) * 1_000 }
     guard let date = HTTPDate.parse(value) else { return nil }
     let (wait, overflow) = date.subtractingReportingOverflow(serverNowMS)
-    return overflow ? nil : min(max(wait, 0), mostMS)
+    return overflow ? nil : min(max(wait, 0), maxMS)
   }
 
   /// Digits alone, spaces around them aside; a number too large to hold is the largest.
@@ -19,7 +19,7 @@ public enum RetryAfter {
     reader.skipSpaces()
     guard var total = reader.digit().map(Int64.init) else { return nil }
     while let digit = reader.digit() {
-      total = min(total * 10 + Int64(digit), mostMS)
+      total = min(total * 10 + Int64(digit), maxMS)
     }
     reader.skipSpaces()
     return reader.isAtEnd ? total : nil

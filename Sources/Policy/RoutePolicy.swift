@@ -1,3 +1,5 @@
+import Base
+
 /// Which routes a role may open.
 ///
 /// A route comes from a link that anybody can write, and the host's router reads it after us. So a
@@ -56,7 +58,7 @@ private enum Route {
         segments.append(segment)
         segment = []
       case UInt8(ascii: "%") where decodes:
-        guard let high = bytes.next().flatMap(nibble), let low = bytes.next().flatMap(nibble),
+        guard let high = bytes.next().flatMap(Hex.value), let low = bytes.next().flatMap(Hex.value),
           let decoded = accepted(high << 4 | low)
         else { return nil }
         segment.append(decoded)
@@ -94,15 +96,6 @@ private enum Route {
     case UInt8(ascii: "/"), UInt8(ascii: "%"), UInt8(ascii: "?"), UInt8(ascii: "#"): nil
     case UInt8(ascii: " "): byte
     default: isUnambiguous(byte) ? byte : nil
-    }
-  }
-
-  private static func nibble(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-    default: nil
     }
   }
 }

@@ -4,13 +4,13 @@
 /// Several say something else than their status does: 21000 is 500 and permanent, 42501 is 401
 /// without a token and 403 with one, 57014 is 500 and asks for smaller batches.
 enum SQLState {
-  /// The verdict; nil for a code that is not known here.
-  static func verdict(_ code: String, _ answer: ResponseFacts) -> RestVerdict? {
+  /// The outcome; nil for a code that is not known here.
+  static func outcome(_ code: String, _ facts: ResponseFacts) -> RestOutcome? {
     guard code.utf8.count == 5 else { return nil }
-    return exact(code, answer) ?? byClass(code)
+    return exact(code, facts) ?? byClass(code)
   }
 
-  private static func exact(_ code: String, _ answer: ResponseFacts) -> RestVerdict? {
+  private static func exact(_ code: String, _ facts: ResponseFacts) -> RestOutcome? {
     func isOneOf(_ codes: StaticString) -> Bool { ASCII.lists(codes, Array(code.utf8)) }
     if isOneOf("23505") { return .duplicateKey }
     if isOneOf("23503") { return .missingParent }
@@ -19,8 +19,8 @@ enum SQLState {
     if isOneOf("22001") { return .itemFault(.tooLong) }
     // The same row twice in one statement: apart, each is fine.
     if isOneOf("21000") { return .itemFault(.duplicate) }
-    if isOneOf("22023"), isAboutRole(answer) { return .needsToken }
-    if isOneOf("42501") { return answer.status == 401 ? .needsToken : .denied }
+    if isOneOf("22023"), isAboutRole(facts) { return .needsToken }
+    if isOneOf("42501") { return facts.status == 401 ? .needsToken : .denied }
     // Unknown table, column, function, schema; no such unique key; a generated column.
     if isOneOf("42P01 42703 42883 3F000 42P10 428C9") { return .schemaNotReady }
     if isOneOf("57014") { return .statementTimeout }
@@ -29,7 +29,7 @@ enum SQLState {
     return nil
   }
 
-  private static func byClass(_ code: String) -> RestVerdict? {
+  private static func byClass(_ code: String) -> RestOutcome? {
     func isOneOf(_ classes: StaticString) -> Bool {
       ASCII.lists(classes, Array(Array(code.utf8).prefix(2)))
     }
@@ -45,8 +45,8 @@ enum SQLState {
   }
 
   /// A token that names a role the database does not know: 401, but 400 up to version 12.
-  private static func isAboutRole(_ answer: ResponseFacts) -> Bool {
-    answer.status == 401
-      || answer.describes("role \"") && answer.describes("does not exist")
+  private static func isAboutRole(_ facts: ResponseFacts) -> Bool {
+    facts.status == 401
+      || facts.describes("role \"") && facts.describes("does not exist")
   }
 }

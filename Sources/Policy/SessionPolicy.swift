@@ -5,7 +5,7 @@
 public enum SessionPolicy {
   /// Decide what to show.
   public static func decide(_ s: Situation) -> Decision {
-    if let verdict = unreadable(s) ?? over(s) { return verdict }
+    if let decision = unreadable(s) ?? over(s) { return decision }
     guard let cause = LockPolicy.cause(s) else { return NavigationPolicy.place(s, as: .active) }
     if LockPolicy.opens(s) { return NavigationPolicy.place(s, as: .unlocked) }
     return LockPolicy.locked(s, because: cause)

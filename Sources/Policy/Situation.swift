@@ -114,11 +114,11 @@ public struct Situation: Equatable, Sendable {
   /// How well the memberships are known in this process.
   public enum Freshness: CaseIterable, Sendable {
     case confirmed
-    /// The guard is in flight.
+    /// The membership check is in flight.
     case pending
-    /// The guard timed out or failed.
+    /// The membership check timed out or failed.
     case unreachable
-    /// Not asked yet in this process.
+    /// Not checked yet in this process.
     case cached
   }
 

@@ -10,7 +10,6 @@ public enum TransportError: String, CaseIterable, Sendable {
 public final class HTTPResponse {
   /// 0: there was no answer.
   public var status: Int
-  public var transportError: TransportError?
   /// nil when the body is no JSON object or array.
   public var body: JSON?
   /// The header `Date`: the server's clock.
@@ -18,45 +17,42 @@ public final class HTTPResponse {
   /// How long the server asks to be left alone, at least.
   public var retryAfterMS: Int64?
 
-  private init(status: Int, transportError: TransportError? = nil) {
-    self.status = status
-    self.transportError = transportError
-  }
+  private init(status: Int) { self.status = status }
 
   /// What stands for an answer that did not come in time.
-  public static var timedOut: HTTPResponse { HTTPResponse(status: 0, transportError: .timeout) }
+  public static var timedOut: HTTPResponse { HTTPResponse(status: 0) }
 
   /// The request of `holdfast_complete`: `status`, `headers`, `body`, or `error`. `nowMS` is the
   /// server's time as far as it is known; it counts where the answer has no date.
   public static func read(_ fields: Fields, nowMS: Int64) throws(Failure) -> HTTPResponse {
-    if let error = try fields.choice(ifPresent: "error", TransportError.self) {
+    if try fields.choice(ifPresent: "error", TransportError.self) != nil {
       for name in ["status", "headers", "body"] as [StaticCString]
       where fields.optional(name) != nil {
         throw fields.invalid(name, "not together with \"error\"")
       }
-      return HTTPResponse(status: 0, transportError: error)
+      return HTTPResponse(status: 0)
     }
-    let reply = HTTPResponse(status: Int(try fields.integer("status", in: 100...599)))
+    let response = HTTPResponse(status: Int(try fields.integer("status", in: 100...599)))
     if let body = fields.optional("body") {
       guard let parsed = body.withUTF8({ parse($0) }) else {
         throw fields.wrongType("body", "a string")
       }
-      reply.body = parsed
+      response.body = parsed
     }
     let headers = try Headers(fields)
-    reply.dateMS = headers.value("date").flatMap { HTTPDate.parse($0) }
-    reply.retryAfterMS = headers.value("retry-after").flatMap {
-      RetryAfter.parse($0, serverNowMS: reply.dateMS ?? nowMS)
+    response.dateMS = headers.value("date").flatMap { HTTPDate.parse($0) }
+    response.retryAfterMS = headers.value("retry-after").flatMap {
+      RetryAfter.parse($0, serverNowMS: response.dateMS ?? nowMS)
     }
-    return reply
+    return response
   }
 
   /// As Policy judges it.
-  public var answer: ResponseFacts {
+  public var facts: ResponseFacts {
     let error = ServerError.read(body)
     return ResponseFacts(
       status: status, code: error.code, oauthError: body?.string("error"),
-      description: error.message, isServerJSON: body != nil, retryAfterMS: retryAfterMS)
+      description: error.message, isServerJSON: body != nil)
   }
 
   private static func parse(_ text: UnsafeRawBufferPointer) -> JSON? {

@@ -10,6 +10,9 @@ public final class Membership: Equatable, Sendable {
   /// Whether the organisation itself is; one that the server does not show is not.
   public let orgActive: Bool
 
+  /// Whether the user can work in the organisation: the membership and the organisation are active.
+  public var isUsable: Bool { active && orgActive }
+
   /// A row of the server's answer.
   public init?(server row: JSON) {
     guard let orgID = row.uuid("org_id"), let role = row.string("role"),

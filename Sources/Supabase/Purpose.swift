@@ -2,7 +2,7 @@
 public enum Purpose: String, CaseIterable, Sendable {
   case refresh
   case validate
-  case guard_ = "guard"
+  case membershipCheck = "guard"
   case upload
   case pull
   case summary
@@ -14,7 +14,7 @@ public enum Purpose: String, CaseIterable, Sendable {
   public var isAuth: Bool {
     switch self {
     case .refresh, .validate, .revoke, .signIn: true
-    case .guard_, .upload, .pull, .summary, .live: false
+    case .membershipCheck, .upload, .pull, .summary, .live: false
     }
   }
 }

@@ -3,7 +3,7 @@ public import Vault
 
 /// Requests to the data service. Source: PostgREST `docs/references/api`, measured on 12 to 14.
 public enum RestRequests {
-  private static var guardTimeoutMS: Int64 { 10_000 }
+  private static var membershipTimeoutMS: Int64 { 10_000 }
   private static var uploadTimeoutMS: Int64 { 60_000 }
   private static var readTimeoutMS: Int64 { 30_000 }
 
@@ -15,7 +15,8 @@ public enum RestRequests {
     var url = backend.rest(backend.membershipsTable)
     url += "?select=org_id,role,status,updated_at,organizations(id,name,status)"
     if let user { url += "&user_id=eq." + user.text }
-    return read(backend, .guard_, url + "&order=org_id.asc", bearer, timeoutMS: guardTimeoutMS)
+    return read(
+      backend, .membershipCheck, url + "&order=org_id.asc", bearer, timeoutMS: membershipTimeoutMS)
   }
 
   /// Store rows. Those of a table come back as ids of the ones that were new; a function answers for

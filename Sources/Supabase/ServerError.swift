@@ -8,7 +8,6 @@ public struct ServerError: Equatable, Sendable {
   public var code: String?
   public var message: String?
   public var details: String?
-  public var hint: String?
   /// The column that the refusal is about, as far as the texts tell.
   public var column: String?
 
@@ -19,7 +18,6 @@ public struct ServerError: Equatable, Sendable {
     error.message =
       body.string("msg") ?? body.string("message") ?? body.string("error_description")
     error.details = body.string("details")
-    error.hint = body.string("hint")
     error.column = column(error.code, error.message, error.details)
     return error
   }

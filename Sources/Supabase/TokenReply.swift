@@ -10,19 +10,16 @@ public final class TokenReply {
   /// In server time, until the year 9999. Servers of before 2023 do not send it.
   public let expiresAtS: Int64?
   public let userID: UUID
-  /// From the access token, unverified.
-  public let sessionID: UUID?
 
   private init(
     accessToken: SecretBytes, refreshToken: SecretBytes, expiresInS: Int64, expiresAtS: Int64?,
-    userID: UUID, sessionID: UUID?
+    userID: UUID
   ) {
     self.accessToken = accessToken
     self.refreshToken = refreshToken
     self.expiresInS = expiresInS
     self.expiresAtS = expiresAtS
     self.userID = userID
-    self.sessionID = sessionID
   }
 
   /// Read tolerantly: unknown members do not matter, numbers may have a fraction. Throws
@@ -40,16 +37,15 @@ public final class TokenReply {
     guard let userID = user.uuid("id") else {
       throw invalid(path + "/user/id", "a UUID is expected")
     }
-    let claims = try claims(of: access, user: userID, path + "/access_token")
+    try checkClaims(of: access, user: userID, path + "/access_token")
     return TokenReply(
       accessToken: access, refreshToken: refresh, expiresInS: lifetime,
-      expiresAtS: whole(json["expires_at"], in: instants), userID: userID,
-      sessionID: claims.uuid("session_id"))
+      expiresAtS: whole(json["expires_at"], in: instants), userID: userID)
   }
 
   /// Until the end of the year 9999.
   private static var instants: ClosedRange<Int64> { 0...253_402_300_799 }
-  private static var longestToken: Int { 16_384 }
+  private static var maxTokenBytes: Int { 16_384 }
 
   /// A token goes into a header or a JSON text: what does not fit there is none.
   private static func token(
@@ -58,15 +54,16 @@ public final class TokenReply {
     guard let value = json[name], let token = try SecretBytes.text(of: value) else {
       throw invalid(path + "/" + name.string, "a string is expected")
     }
-    guard token.count <= longestToken, VisibleASCII.fills(token.bytes) else {
+    guard token.count <= maxTokenBytes, VisibleASCII.fills(token.bytes) else {
       throw invalid(path + "/" + name.string, "visible ASCII characters are expected")
     }
     return token
   }
 
-  private static func claims(
+  /// Checks what the access token says of itself, without a proof of its signature.
+  private static func checkClaims(
     of token: SecretBytes, user: UUID, _ field: String
-  ) throws(Failure) -> JSON {
+  ) throws(Failure) {
     guard let claims = try JWT.claims(of: token) else {
       throw invalid(field, "a JSON Web Token is expected")
     }
@@ -76,7 +73,6 @@ public final class TokenReply {
     guard whole(claims["exp"], in: instants) != nil else {
       throw invalid(field, "the token has no \"exp\"")
     }
-    return claims
   }
 
   /// A number, its fraction cut off; nil for anything else and outside `range`.

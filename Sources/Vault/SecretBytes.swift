@@ -84,11 +84,6 @@ public final class SecretBytes {
 
   /// As a JSON string, in jansson's zeroed memory.
   public var json: JSON { .string(bytes) }
-
-  /// Compares in constant time.
-  public func equals(_ other: SecretBytes) -> Bool {
-    count == other.count && sodium_memcmp(start, other.start, count) == 0
-  }
 }
 
 /// The kernel's randomness.

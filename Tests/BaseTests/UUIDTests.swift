@@ -70,6 +70,5 @@ import Testing
     for other in [0, 0x2F, 0x3A, 0x40, 0x47, 0x60, 0x67, 0xFF] as [UInt8] {
       #expect(Hex.value(other) == nil)
     }
-    #expect(Hex.text(of: [0x00, 0x0F, 0xA5, 0xFF]) == "000fa5ff")
   }
 }

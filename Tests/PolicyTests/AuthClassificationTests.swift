@@ -10,16 +10,16 @@ import Testing
   @Test(
     "SES-2: refresh ends the session for the codes of the closed list",
     arguments: [
-      ("refresh_token_not_found", RefreshVerdict.terminal(.notFound)),
+      ("refresh_token_not_found", RefreshOutcome.terminal(.notFound)),
       ("refresh_token_already_used", .alreadyUsed),
       ("session_not_found", .terminal(.sessionNotFound)),
       ("session_expired", .terminal(.sessionExpired)),
       ("user_banned", .terminal(.banned)), ("validation_failed", .corrupt),
     ])
-  func refreshTerminal(code: String, verdict: RefreshVerdict) {
-    #expect(AuthClassification.refresh(json(400, code)) == verdict)
+  func refreshTerminal(code: String, outcome: RefreshOutcome) {
+    #expect(AuthClassification.refresh(json(400, code)) == outcome)
     // Statuses of the same error have changed between versions.
-    #expect(AuthClassification.refresh(json(403, code)) == verdict)
+    #expect(AuthClassification.refresh(json(403, code)) == outcome)
     // A code that was not read from the server's JSON proves nothing, nor does a fault of its.
     #expect(AuthClassification.refresh(ResponseFacts(status: 400, code: code)) == .transient)
     #expect(AuthClassification.refresh(json(500, code)) == .transient)
@@ -33,7 +33,7 @@ import Testing
       ResponseFacts(status: 400),
       ResponseFacts(status: 403), ResponseFacts(status: 404), ResponseFacts(status: 408),
       ResponseFacts(status: 502),
-      ResponseFacts(status: 503, retryAfterMS: 5_000), ResponseFacts(status: 522),
+      ResponseFacts(status: 503), ResponseFacts(status: 522),
       ResponseFacts(status: 409, code: "conflict", isServerJSON: true),
       ResponseFacts(status: 422, code: "hook_timeout", isServerJSON: true),
       ResponseFacts(status: 422, code: "hook_timeout_after_retry", isServerJSON: true),
@@ -60,17 +60,17 @@ import Testing
 
   @Test("Refresh reads the answers of servers before v2.164.0")
   func refreshOldServers() {
-    func verdict(_ description: String?, isServerJSON: Bool = true) -> RefreshVerdict {
+    func outcome(_ description: String?, isServerJSON: Bool = true) -> RefreshOutcome {
       AuthClassification.refresh(
         ResponseFacts(
           status: 400, oauthError: "invalid_grant", description: description,
           isServerJSON: isServerJSON))
     }
-    #expect(verdict(nil) == .terminal(.invalidGrant))
-    #expect(verdict("Invalid Refresh Token: Already Used") == .alreadyUsed)
+    #expect(outcome(nil) == .terminal(.invalidGrant))
+    #expect(outcome("Invalid Refresh Token: Already Used") == .alreadyUsed)
     let notFound = "Invalid Refresh Token: Refresh Token Not Found"
-    #expect(verdict(notFound) == .terminal(.invalidGrant))
-    #expect(verdict(notFound, isServerJSON: false) == .transient)
+    #expect(outcome(notFound) == .terminal(.invalidGrant))
+    #expect(outcome(notFound, isServerJSON: false) == .transient)
   }
 
   @Test("Refresh succeeds with a JSON body alone")
@@ -82,14 +82,14 @@ import Testing
   @Test(
     "KEEP-7: GET /user ends the session for the codes of the closed list",
     arguments: [
-      (403, "session_not_found", UserVerdict.terminal(.sessionNotFound)),
+      (403, "session_not_found", UserOutcome.terminal(.sessionNotFound)),
       (403, "user_not_found", .terminal(.userNotFound)), (403, "user_banned", .terminal(.banned)),
       (403, "bad_jwt", .badJWT), (400, "bad_jwt", .badJWT),
       (401, "no_authorization", .unknownRejection), (400, "validation_failed", .unknownRejection),
       (403, "session_expired", .unknownRejection), (500, "user_banned", .transient),
     ])
-  func user(status: Int, code: String, verdict: UserVerdict) {
-    #expect(AuthClassification.user(json(status, code)) == verdict)
+  func user(status: Int, code: String, outcome: UserOutcome) {
+    #expect(AuthClassification.user(json(status, code)) == outcome)
     #expect(AuthClassification.user(ResponseFacts(status: status, code: code)) == .transient)
   }
 
@@ -102,7 +102,7 @@ import Testing
   @Test(
     "SES-13: a sign-in that the server forgot, refused, or could not answer",
     arguments: [
-      (422, "flow_state_expired", SignInVerdict.expired),
+      (422, "flow_state_expired", SignInOutcome.expired),
       (404, "flow_state_not_found", .notFound),
       (400, "bad_code_verifier", .rejected("bad_code_verifier")),
       (400, "invalid_credentials", .rejected("invalid_credentials")),
@@ -110,8 +110,8 @@ import Testing
       (429, "over_request_rate_limit", .transient), (422, "hook_timeout", .transient),
       (500, "unexpected_failure", .transient),
     ])
-  func signIn(status: Int, code: String, verdict: SignInVerdict) {
-    #expect(AuthClassification.signIn(json(status, code)) == verdict)
+  func signIn(status: Int, code: String, outcome: SignInOutcome) {
+    #expect(AuthClassification.signIn(json(status, code)) == outcome)
   }
 
   @Test("A sign-in refused in OAuth's style, or by nobody in particular")

@@ -5,7 +5,7 @@ import Testing
   @Test("QUE-7: delays lie between 2 s and the step's end, and reach both")
   func bounds() {
     for attempt in 1...40 {
-      let longest = Backoff.longestMS(attempt: attempt)
+      let longest = Backoff.maxDelayMS(attempt: attempt)
       #expect(Backoff.delayMS(attempt: attempt, random: 0) == 2_000)
       #expect(Backoff.delayMS(attempt: attempt, random: .max) == longest)
       #expect(longest == min(2_000 << Int64(min(attempt, 20)), 300_000))
@@ -43,7 +43,7 @@ import Testing
     "Devices that are told the same moment spread behind it: over as long again, at most 5 min",
     arguments: [
       (1_000, 4_000), (5_000, 10_000), (60_000, 120_000), (300_000, 600_000),
-      (3_600_000, 3_900_000), (86_400_000, Backoff.limitMS),
+      (3_600_000, 3_900_000), (86_400_000, Backoff.maxDelayMS),
     ] as [(Int64, Int64)])
   func spreadBehindTheFloor(floor: Int64, longest: Int64) {
     #expect(Backoff.delayMS(attempt: 1, random: .max, floorMS: floor) == longest)

@@ -36,7 +36,7 @@ import Testing
     #expect(notices.banners == [.queuedNotSent], "online, the fields can be fetched")
   }
 
-  @Test("A decision says what its verdict says")
+  @Test("A decision says what its decision says")
   func ofDecision() {
     #expect(Banners(decision: Decision(.home, .active)).banners == [])
     #expect(

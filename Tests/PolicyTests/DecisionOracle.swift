@@ -67,7 +67,7 @@ struct Sheet: Sendable {
 
   private static let calm = "record=open locked=no absence=brief window=inside"
 
-  /// Before the place: a verdict, or `place active` / `place unlocked`.
+  /// Before the place: a decision, or `place active` / `place unlocked`.
   static let gate = Sheet(
     """
     # The key store.
@@ -137,19 +137,19 @@ struct Sheet: Sendable {
     cube("membership!=unasked freshness!=confirmed network=offline"),
     cube("membership!=unasked freshness=unreachable"),
   ]
-  static let owesValidation = [cube("freshness!=confirmed"), cube("token=expired")]
-  static let asksGuard = [
+  static let needsValidation = [cube("freshness!=confirmed"), cube("token=expired")]
+  static let needsMembershipCheck = [
     cube("network=online freshness=cached"),
     cube("network=online freshness=confirmed membership=unasked"),
   ]
 }
 
 extension Decision {
-  /// A verdict as the sheets write it.
+  /// A decision as the sheets write it.
   init(row: String, locks: Bool = false) {
     let words = row.split(separator: " ").map(String.init)
     guard let screen = Screen(rawValue: words[0]), let reason = Reason(rawValue: words[1]) else {
-      preconditionFailure("no verdict: \(row)")
+      preconditionFailure("no decision: \(row)")
     }
     self.init(
       screen, reason, lock: words.contains("locking") && locks, forget: words.contains("forget"),

@@ -13,14 +13,14 @@ struct DecisionsDocument {
     outcomes: ["screen", "reason", "also"]
   ) { values in
     let situation = Situation.named(["keys", "record", "denied", "window"], values)
-    let verdict = SessionPolicy.decide(situation)
+    let decision = SessionPolicy.decide(situation)
     // The same situation under a lock: where that changes nothing, nothing else does.
     var locked = situation
     locked.lockedByUser = true
     locked.occasion = .unlock
     locked.outcome = .failed
-    guard SessionPolicy.decide(locked) == verdict else { return ["→ 2", "", ""] }
-    return [verdict.screen.rawValue, verdict.reason.rawValue, verdict.deeds]
+    guard SessionPolicy.decide(locked) == decision else { return ["→ 2", "", ""] }
+    return [decision.screen.rawValue, decision.reason.rawValue, decision.deeds]
   }
 
   let lock = DecisionTable(
@@ -36,12 +36,12 @@ struct DecisionsDocument {
     ],
     outcomes: ["", "reason"]
   ) { values in
-    let verdict = SessionPolicy.decide(
+    let decision = SessionPolicy.decide(
       .named(
         ["locked", "absence", "presence", "clock", "window", "record", "token", "occasion"],
         values))
-    if verdict.screen == .home { return ["→ 4", ""] }
-    return ["→ 3", verdict.screen == .unlock ? verdict.reason.rawValue : ""]
+    if decision.screen == .home { return ["→ 4", ""] }
+    return ["→ 3", decision.screen == .unlock ? decision.reason.rawValue : ""]
   }
 
   let prompt = DecisionTable(
@@ -57,12 +57,14 @@ struct DecisionsDocument {
   ) { values in
     var situation = Situation.named(["occasion", "outcome", "presence", "record"], values)
     situation.lockedByUser = true
-    let verdict = SessionPolicy.decide(situation)
-    if verdict.screen == .home { return ["→ 4", "", ""] }
+    let decision = SessionPolicy.decide(situation)
+    if decision.screen == .home { return ["→ 4", "", ""] }
     situation.lockedByUser = false
     situation.absence = .long
-    let isOfCause = SessionPolicy.decide(situation).reason != verdict.reason
-    return [verdict.screen.rawValue, isOfCause ? "of 2" : verdict.reason.rawValue, verdict.deeds]
+    let isOfCause = SessionPolicy.decide(situation).reason != decision.reason
+    return [
+      decision.screen.rawValue, isOfCause ? "of 2" : decision.reason.rawValue, decision.deeds,
+    ]
   }
 
   let place = DecisionTable(
@@ -73,29 +75,29 @@ struct DecisionsDocument {
     ],
     outcomes: ["screen", "reason", "also"]
   ) { values in
-    let verdict = SessionPolicy.decide(
+    let decision = SessionPolicy.decide(
       .arrived(["membership", "arrival", "token", "network", "freshness"], values))
-    return [verdict.screen.rawValue, verdict.reason.rawValue, verdict.deeds]
+    return [decision.screen.rawValue, decision.reason.rawValue, decision.deeds]
   }
 
-  let errands = DecisionTable(
-    "5. Banners and errands of an open session",
+  let checks = DecisionTable(
+    "5. Banners and server checks of an open session",
     """
-    `stale`, `offline`: the banners `stale_data`, `offline`. `validate`: refresh or validate, without \
-    a prompt. `ask`: ask for the memberships.
+    `stale`, `offline`: the banners `stale_data`, `offline`. `validation`: refresh or validate the \
+    session, without a prompt. `membership check`: ask the server for the memberships.
     """,
     columns: [.axis("network"), .axis("freshness"), .axis("token"), .axis("membership")],
-    outcomes: ["banners", "errands"]
+    outcomes: ["banners", "needs"]
   ) { values in
     SessionPolicy.decide(
       .named(["network", "freshness", "token", "membership"], values, occasion: .foreground)
-    ).errands
+    ).checks
   }
 
   /// The document.
   var markdown: String {
     let codes = Product.shared.codes
-    let tables = [session, lock, prompt, place, errands]
+    let tables = [session, lock, prompt, place, checks]
     return """
       # Decisions
 
@@ -115,14 +117,14 @@ struct DecisionsDocument {
   /// The reasons that a decision can give, by screen. Others are the engine's, for what it was
   /// asked to do (`signed_out`, `switched`, `route_forbidden`, the sign-in).
   private var reasons: String {
-    let verdicts = Set(Product.shared.codes).map { Decision(code: $0) }
+    let decisions = Set(Product.shared.codes).map { Decision(code: $0) }
     let lines = Screen.allCases.map { screen in
       let reasons = Reason.allCases.filter { reason in
-        verdicts.contains { $0.screen == screen && $0.reason == reason }
+        decisions.contains { $0.screen == screen && $0.reason == reason }
       }
       return "| \(screen.rawValue) | \(reasons.map(\.rawValue).joined(separator: ", ")) |"
     }
-    let told = Set(verdicts.map(\.reason))
+    let told = Set(decisions.map(\.reason))
     let others = Reason.allCases.filter { !told.contains($0) }.map { "`\($0.rawValue)`" }
     return """
       ## Reasons by screen
@@ -220,11 +222,11 @@ extension Decision {
     ].filter { !$0.isEmpty }.joined(separator: ", ")
   }
 
-  /// The banners and the errands.
-  var errands: [String] {
+  /// The banners and the server checks.
+  var checks: [String] {
     [
       [stale ? "stale" : "", offline ? "offline" : ""],
-      [owesValidation ? "validate" : "", asksGuard ? "ask" : ""],
+      [needsValidation ? "validation" : "", needsMembershipCheck ? "membership check" : ""],
     ].map { $0.filter { !$0.isEmpty }.joined(separator: ", ") }
   }
 }

@@ -24,7 +24,7 @@ import Testing
   @Test("The document is short enough to be read")
   func documentIsShort() {
     let tables = [
-      document.session, document.lock, document.prompt, document.place, document.errands,
+      document.session, document.lock, document.prompt, document.place, document.checks,
     ]
     #expect(tables.reduce(0) { $0 + $1.rows.count } <= 150)
   }
@@ -63,7 +63,7 @@ private final class Reader {
 
   init(_ document: DecisionsDocument) { self.document = document }
 
-  /// The packed verdicts of a block of the product.
+  /// The packed decisions of a block of the product.
   func codes(_ s: Situation) -> [UInt16] {
     let gate = gate(s)
     if gate[0] != "→ 4" { return places(gate, gate, s) }
@@ -71,7 +71,7 @@ private final class Reader {
     return places(gate + [arrival, "\(s.token)"], gate, s, arrival)
   }
 
-  /// Tables 1 to 3: a verdict, or `→ 4` and the reason of the arrival.
+  /// Tables 1 to 3: a decision, or `→ 4` and the reason of the arrival.
   private func gate(_ s: Situation) -> [String] {
     let session = read(
       document.session, ["\(s.keys)", "\(s.record)", s.denied ? "yes" : "no", "\(s.window)"])
@@ -98,15 +98,15 @@ private final class Reader {
       for freshness in Situation.Freshness.allCases {
         for network in Situation.Network.allCases {
           guard let arrival else {
-            codes.append(verdict(gate, []).code)
+            codes.append(decision(gate, []).code)
             continue
           }
           let place = read(
             document.place,
             ["\(membership)", arrival, "\(s.token)", "\(network)", "\(freshness)"])
-          let errands = read(
-            document.errands, ["\(network)", "\(freshness)", "\(s.token)", "\(membership)"])
-          codes.append(verdict(place, errands).code)
+          let checks = read(
+            document.checks, ["\(network)", "\(freshness)", "\(s.token)", "\(membership)"])
+          codes.append(decision(place, checks).code)
         }
       }
     }
@@ -122,8 +122,8 @@ private final class Reader {
     return outcome
   }
 
-  private func verdict(_ row: [String], _ errands: [String]) -> Decision {
-    let words = (row.suffix(1) + errands).flatMap { $0.components(of: ",") }
+  private func decision(_ row: [String], _ checks: [String]) -> Decision {
+    let words = (row.suffix(1) + checks).flatMap { $0.components(of: ",") }
     guard let screen = Screen(rawValue: row[0]), let reason = Reason(rawValue: row[1]) else {
       return Decision(.wait, .active)
     }
@@ -131,6 +131,7 @@ private final class Reader {
       screen, reason, lock: words.contains("lock"), forget: words.contains("forget"),
       quarantine: words.contains("quarantine"), chooseOnly: words.contains("choose"),
       stale: words.contains("stale"), offline: words.contains("offline"),
-      owesValidation: words.contains("validate"), asksGuard: words.contains("ask"))
+      needsValidation: words.contains("validation"),
+      needsMembershipCheck: words.contains("membership check"))
   }
 }

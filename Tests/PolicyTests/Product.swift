@@ -148,8 +148,8 @@ extension Decision {
     if chooseOnly { flags |= 8 }
     if stale { flags |= 16 }
     if offline { flags |= 32 }
-    if owesValidation { flags |= 64 }
-    if asksGuard { flags |= 128 }
+    if needsValidation { flags |= 64 }
+    if needsMembershipCheck { flags |= 128 }
     return (screen * UInt16(Reason.allCases.count) + reason) << 8 | flags
   }
 
@@ -159,6 +159,6 @@ extension Decision {
       Screen.allCases[head / Reason.allCases.count], Reason.allCases[head % Reason.allCases.count],
       lock: code & 1 != 0, forget: code & 2 != 0, quarantine: code & 4 != 0,
       chooseOnly: code & 8 != 0, stale: code & 16 != 0, offline: code & 32 != 0,
-      owesValidation: code & 64 != 0, asksGuard: code & 128 != 0)
+      needsValidation: code & 64 != 0, needsMembershipCheck: code & 128 != 0)
   }
 }

@@ -14,37 +14,38 @@ enum Property: CaseIterable, Sendable {
   case errandsOfOpenSessions
 
   /// Whether the property holds.
-  func holds(_ s: Situation, _ verdict: Decision) -> Bool {
+  func holds(_ s: Situation, _ decision: Decision) -> Bool {
     switch self {
     case .nothingIsShownUnread:
-      guard verdict.screen == .home || verdict.screen == .selectOrg else { return true }
+      guard decision.screen == .home || decision.screen == .selectOrg else { return true }
       let released = s.occasion == .unlock && s.outcome == .success && s.presence == .available
       return s.keys == .ready && (s.record == .open || s.record == .sealed && released)
     case .nothingWithoutCause:
-      let isClosed = verdict.screen == .unlock || verdict.screen == .signIn
-      return verdict.forget == (s.keys == .ready && s.record == .corrupt)
-        && verdict.quarantine == (s.keys == .lost)
-        && verdict.chooseOnly == (verdict.reason == .chosen)
-        && (!verdict.lock || s.record == .open && s.presence == .available && isClosed)
+      let isClosed = decision.screen == .unlock || decision.screen == .signIn
+      return decision.forget == (s.keys == .ready && s.record == .corrupt)
+        && decision.quarantine == (s.keys == .lost)
+        && decision.chooseOnly == (decision.reason == .chosen)
+        && (!decision.lock || s.record == .open && s.presence == .available && isClosed)
     case .endsOnlyOnProof:
-      return verdict.reason != .sessionEnded || s.record == .ended || s.window == .pastLimit
+      return decision.reason != .sessionEnded || s.record == .ended || s.window == .pastLimit
     case .everyWaitEnds:
-      guard verdict.screen == .wait else { return true }
-      switch verdict.reason {
+      guard decision.screen == .wait else { return true }
+      switch decision.reason {
       case .keystoreLocked, .keystoreFailed: return s.keys != .ready
       case .serverUnreachable: return s.membership == .unasked
       case .guardPending:
-        return s.network == .online && (verdict.asksGuard || s.freshness == .pending)
+        return s.network == .online && (decision.needsMembershipCheck || s.freshness == .pending)
       default: return false
       }
     case .errandsOfOpenSessions:
-      switch verdict.screen {
+      switch decision.screen {
       case .unlock, .signIn:
-        return !verdict.stale && !verdict.offline && !verdict.owesValidation && !verdict.asksGuard
+        return !decision.stale && !decision.offline && !decision.needsValidation
+          && !decision.needsMembershipCheck
       case .home, .selectOrg, .wait:
-        return (verdict.offline == (s.network == .offline) || s.keys != .ready)
-          && !(verdict.asksGuard && s.network == .offline)
-          && !(verdict.stale && s.freshness == .confirmed)
+        return (decision.offline == (s.network == .offline) || s.keys != .ready)
+          && !(decision.needsMembershipCheck && s.network == .offline)
+          && !(decision.stale && s.freshness == .confirmed)
       }
     }
   }
@@ -58,8 +59,8 @@ struct Complaints {
 
   private init() {
     let codes = Product.shared.codes
-    var verdicts = Array(repeating: Decision(.wait, .active), count: 1 << 16)
-    for code in Set(codes) { verdicts[Int(code)] = Decision(code: code) }
+    var decisions = Array(repeating: Decision(.wait, .active), count: 1 << 16)
+    for code in Set(codes) { decisions[Int(code)] = Decision(code: code) }
     let properties = Property.allCases
     var number = 0
     Product.forEachBlock { situation, _ in
@@ -69,10 +70,10 @@ struct Complaints {
           situation.freshness = freshness
           for network in Situation.Network.allCases {
             situation.network = network
-            let verdict = verdicts[Int(codes[number])]
-            for property in properties where !property.holds(situation, verdict) {
+            let decision = decisions[Int(codes[number])]
+            for property in properties where !property.holds(situation, decision) {
               guard found[property, default: []].count < 10 else { continue }
-              found[property, default: []].append("\(situation) -> \(verdict)")
+              found[property, default: []].append("\(situation) -> \(decision)")
             }
             number += 1
           }

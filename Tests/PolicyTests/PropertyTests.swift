@@ -3,7 +3,7 @@ import Testing
 
 /// What must hold in every cell of the product, whatever the rules are.
 @Suite struct PropertyTests {
-  /// Every pair of cells that differ in `axis` alone, `from` against `to`, with different verdicts.
+  /// Every pair of cells that differ in `axis` alone, `from` against `to`, with different decisions.
   private func differences(
     _ axis: String, _ from: Int, _ to: Int, _ complaint: (Situation, Decision, Decision) -> Bool
   ) -> [Situation] {
@@ -80,9 +80,9 @@ import Testing
     "More reason to lock never opens more",
     arguments: [("locked", 0, 1), ("absence", 0, 1), ("window", 0, 1), ("window", 1, 2)])
   func lockingIsMonotonic(axis: String, from: Int, to: Int) {
-    func isOpen(_ verdict: Decision) -> Bool {
-      verdict.screen == .home || verdict.screen == .selectOrg
-        || verdict.reason == .guardPending || verdict.reason == .serverUnreachable
+    func isOpen(_ decision: Decision) -> Bool {
+      decision.screen == .home || decision.screen == .selectOrg
+        || decision.reason == .guardPending || decision.reason == .serverUnreachable
     }
     let found = differences(axis, from, to) { _, less, more in isOpen(more) && !isOpen(less) }
     #expect(found.isEmpty, "\(found)")

@@ -3,13 +3,13 @@ import Testing
 
 /// Answers of the data service as measured on 12.2.12, 13.0.8 and 14.17, and gateways' answers.
 @Suite struct RestClassificationTests {
-  private func verdict(_ status: Int, _ code: String?) -> RestVerdict {
+  private func outcome(_ status: Int, _ code: String?) -> RestOutcome {
     RestClassification.rest(ResponseFacts(status: status, code: code, isServerJSON: true))
   }
 
   @Test("Success is read from the body; a portal's page is none")
   func success() {
-    for status in [200, 201, 206] { #expect(verdict(status, nil) == .answered) }
+    for status in [200, 201, 206] { #expect(outcome(status, nil) == .answered) }
     #expect(RestClassification.rest(ResponseFacts(status: 204)) == .answered)
     #expect(RestClassification.rest(ResponseFacts(status: 200)) == .transient)
     #expect(RestClassification.rest(ResponseFacts(status: 201)) == .transient)
@@ -27,32 +27,31 @@ import Testing
       (400, "PT400", .serverRule),
     ])
   func itemFault(status: Int, code: String, fault: ItemFault) {
-    #expect(verdict(status, code) == .itemFault(fault))
-    #expect(verdict(status, code).concernsItems)
+    #expect(outcome(status, code) == .itemFault(fault))
   }
 
   @Test(
     "What is decided by more than the code's class",
     arguments: [
-      (409, "23505", RestVerdict.duplicateKey), (409, "23503", .missingParent),
+      (409, "23505", RestOutcome.duplicateKey), (409, "23503", .missingParent),
       (403, "42501", .denied), (401, "42501", .needsToken), (403, "PT403", .denied),
       (401, "PT401", .needsToken), (401, "PGRST301", .needsToken),
       (401, "PGRST302", .needsToken), (401, "PGRST303", .needsToken), (401, "22023", .needsToken),
       (500, "57014", .statementTimeout), (416, "PGRST103", .endOfData),
       (413, "PT413", .tooLarge),
     ])
-  func special(status: Int, code: String, expected: RestVerdict) {
-    #expect(verdict(status, code) == expected)
+  func special(status: Int, code: String, expected: RestOutcome) {
+    #expect(outcome(status, code) == expected)
   }
 
   @Test("A role that the database does not know is the token's fault, also with 400 (12.2)")
   func unknownRole() {
-    func verdict(_ description: String) -> RestVerdict {
+    func outcome(_ description: String) -> RestOutcome {
       RestClassification.rest(
         ResponseFacts(status: 400, code: "22023", description: description, isServerJSON: true))
     }
-    #expect(verdict("role \"nobody\" does not exist") == .needsToken)
-    #expect(verdict("invalid value for parameter") == .itemFault(.invalidValue))
+    #expect(outcome("role \"nobody\" does not exist") == .needsToken)
+    #expect(outcome("invalid value for parameter") == .itemFault(.invalidValue))
   }
 
   @Test(
@@ -62,7 +61,7 @@ import Testing
       (404, "42883"), (400, "42P10"), (406, "PGRST106"), (404, "PGRST125"), (400, "PGRST200"),
     ])
   func schemaNotReady(status: Int, code: String) {
-    #expect(verdict(status, code) == .schemaNotReady)
+    #expect(outcome(status, code) == .schemaNotReady)
   }
 
   @Test(
@@ -72,8 +71,7 @@ import Testing
       (400, "PGRST122"), (406, "PGRST116"), (406, "PGRST107"), (400, "PGRST100"), (500, "0A000"),
     ])
   func serverBug(status: Int, code: String) {
-    #expect(verdict(status, code) == .serverBug)
-    #expect(!verdict(status, code).concernsItems)
+    #expect(outcome(status, code) == .serverBug)
   }
 
   @Test(
@@ -84,7 +82,7 @@ import Testing
       (429, "PT429"), (503, "PT503"), (429, "over_request_rate_limit"), (503, "something"),
     ])
   func transient(status: Int, code: String) {
-    #expect(verdict(status, code) == .transient)
+    #expect(outcome(status, code) == .transient)
   }
 
   @Test(
@@ -94,49 +92,39 @@ import Testing
       (500, "XX000"), (418, "X1"), (400, "99999"), (400, "whatever"), (404, "PGRST999"),
     ])
   func unknown(status: Int, code: String) {
-    #expect(verdict(status, code) == .unknownRejection)
-    #expect(!verdict(status, code).concernsItems)
+    #expect(outcome(status, code) == .unknownRejection)
   }
 
   @Test("QUE-20: a 400 with an empty code, or none, is nobody's fault")
   func emptyCode() {
-    #expect(verdict(400, "") == .transient)
-    #expect(verdict(400, nil) == .transient)
+    #expect(outcome(400, "") == .transient)
+    #expect(outcome(400, nil) == .transient)
     #expect(RestClassification.rest(ResponseFacts(status: 400, code: "23514")) == .transient)
   }
 
   @Test("Without the service's JSON the status decides")
   func byStatus() {
-    let expected: [(Int, RestVerdict)] = [
+    let expected: [(Int, RestOutcome)] = [
       (0, .transient), (302, .transient), (401, .needsToken), (403, .transient),
       (404, .transient), (408, .transient), (413, .tooLarge), (416, .endOfData),
       (429, .transient), (500, .transient), (502, .transient), (503, .transient),
       (504, .transient), (522, .transient),
     ]
-    for (status, verdict) in expected {
-      #expect(RestClassification.rest(ResponseFacts(status: status)) == verdict, "\(status)")
+    for (status, outcome) in expected {
+      #expect(RestClassification.rest(ResponseFacts(status: status)) == outcome, "\(status)")
     }
   }
 
-  @Test("No five characters make a verdict that parks, unless their class is known")
+  @Test("No five characters give an outcome that parks, unless their class is known")
   func onlyKnownClassesPark() {
     let known = ["21", "22", "23", "44", "P0", "PT"]
     let letters = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")
     for first in letters {
       for second in letters {
         let name = String([first, second])
-        let verdict = verdict(400, name + "0ZZ")
-        if case .itemFault = verdict { #expect(known.contains(name), "\(name)") }
+        let outcome = outcome(400, name + "0ZZ")
+        if case .itemFault = outcome { #expect(known.contains(name), "\(name)") }
       }
     }
-  }
-
-  @Test("Size and items are two different reasons to send less")
-  func sending() {
-    #expect(RestVerdict.tooLarge.concernsSize)
-    #expect(RestVerdict.statementTimeout.concernsSize)
-    #expect(!RestVerdict.denied.concernsSize)
-    #expect(RestVerdict.denied.concernsItems)
-    #expect(!RestVerdict.transient.concernsItems && !RestVerdict.transient.concernsSize)
   }
 }

@@ -8,7 +8,7 @@ import Testing
     #expect(!service.isProbing)
     for attempt in 1...20 {
       let delay = service.fail(at: 1_000, random: .max, floorMS: 0)
-      #expect(delay == Backoff.longestMS(attempt: attempt))
+      #expect(delay == Backoff.maxDelayMS(attempt: attempt))
       #expect(service == ServiceBackoff(attempts: Int64(attempt), notBeforeMS: 1_000 + delay))
       #expect(service.isProbing)
     }

@@ -10,10 +10,10 @@ import Testing
   @Test("RES-1: given an active session inside its window, when the app starts, then home at once")
   func activeSessionGoesHome() {
     for freshness in Situation.Freshness.allCases where freshness != .unreachable {
-      let verdict = decide { $0.freshness = freshness }
-      #expect(verdict.screen == .home)
-      #expect(verdict.reason == .active)
-      #expect(!verdict.stale)
+      let decision = decide { $0.freshness = freshness }
+      #expect(decision.screen == .home)
+      #expect(decision.reason == .active)
+      #expect(!decision.stale)
     }
   }
 
@@ -31,12 +31,12 @@ import Testing
   @Test("RES-2: given no biometrics, when the app starts, then expiry alone does not lock")
   func expiryWithoutBiometrics() {
     for presence in [Situation.Presence.off, .unenrolled] {
-      let verdict = decide {
+      let decision = decide {
         $0.token = .expired
         $0.presence = presence
       }
-      #expect(verdict.screen == .home)
-      #expect(verdict.owesValidation)
+      #expect(decision.screen == .home)
+      #expect(decision.needsValidation)
     }
     #expect(
       decide {
@@ -55,7 +55,7 @@ import Testing
     }
     let first = SessionPolicy.decide(unlocked)
     #expect(first.screen == .wait)
-    #expect(first.owesValidation)
+    #expect(first.needsValidation)
 
     let refreshed = decide {
       $0.occasion = .navigate
@@ -67,7 +67,7 @@ import Testing
     timedOut.freshness = .unreachable
     #expect(
       SessionPolicy.decide(timedOut)
-        == Decision(.home, .unlocked, stale: true, owesValidation: true))
+        == Decision(.home, .unlocked, stale: true, needsValidation: true))
   }
 
   @Test("RES-5: given a missing or damaged session, when the app starts, then sign-in")
@@ -85,12 +85,12 @@ import Testing
       (.unavailable, .biometricUnavailable), (.invalidated, .keyLost),
     ])
   func failedPrompt(outcome: Situation.Outcome, reason: Reason) {
-    let verdict = decide {
+    let decision = decide {
       $0.occasion = .unlock
       $0.record = .sealed
       $0.outcome = outcome
     }
-    #expect(verdict == Decision(.signIn, reason))
+    #expect(decision == Decision(.signIn, reason))
   }
 
   @Test("RES-7: given a key store that is locked or silent, then wait, and nothing is cleared")
@@ -141,33 +141,34 @@ import Testing
   @Test("KEEP-6: given a long absence, when the app returns in any way, then unlock")
   func longAbsence() {
     for occasion in Situation.Occasion.allCases {
-      let verdict = decide {
+      let decision = decide {
         $0.occasion = occasion
         $0.absence = .long
       }
-      #expect(verdict == Decision(.unlock, .backgroundTimeout, lock: true))
+      #expect(decision == Decision(.unlock, .backgroundTimeout, lock: true))
     }
   }
 
   @Test("KEEP-7: given the server's proof of the end, then it wins over every lock")
   func endWinsOverLock() {
-    let verdict = decide {
+    let decision = decide {
       $0.record = .ended
       $0.lockedByUser = true
       $0.absence = .long
       $0.denied = true
     }
-    #expect(verdict == Decision(.signIn, .sessionEnded))
+    #expect(decision == Decision(.signIn, .sessionEnded))
   }
 
   @Test("ORG-1: given a choice, when biometrics succeed, then straight home")
   func rememberedChoice() {
-    let verdict = decide {
+    let decision = decide {
       $0.occasion = .unlock
       $0.outcome = .success
       $0.record = .sealed
     }
-    #expect(verdict == Decision(.home, .unlocked, owesValidation: true, asksGuard: true))
+    #expect(
+      decision == Decision(.home, .unlocked, needsValidation: true, needsMembershipCheck: true))
   }
 
   @Test("ORG-2: given a revoked membership or a disabled organisation, then a choice that says why")
@@ -194,13 +195,13 @@ import Testing
   func offlineStart() {
     for freshness in [Situation.Freshness.cached, .pending, .unreachable] {
       for occasion in Situation.Occasion.allCases {
-        let verdict = decide {
+        let decision = decide {
           $0.network = .offline
           $0.freshness = freshness
           $0.occasion = occasion
         }
         #expect(
-          verdict == Decision(.home, .active, stale: true, offline: true, owesValidation: true))
+          decision == Decision(.home, .active, stale: true, offline: true, needsValidation: true))
       }
     }
   }
@@ -215,7 +216,7 @@ import Testing
     #expect(decide { $0.membership = .noneAtAll }.reason == .noMembership)
     let unasked = decide { $0.membership = .unasked }
     #expect(
-      unasked == Decision(.wait, .guardPending, owesValidation: true, asksGuard: true))
+      unasked == Decision(.wait, .guardPending, needsValidation: true, needsMembershipCheck: true))
   }
 
   @Test("ORG-7: given a guard in flight, when the host navigates, then wait, then the cache")
@@ -230,32 +231,32 @@ import Testing
       $0.occasion = .navigate
       $0.freshness = .unreachable
     }
-    #expect(timedOut == Decision(.home, .active, stale: true, owesValidation: true))
+    #expect(timedOut == Decision(.home, .active, stale: true, needsValidation: true))
   }
 
   @Test("OFF-2, OFF-5: given no network, when biometrics succeed, then home with validation owed")
   func offlineUnlock() {
-    let verdict = decide {
+    let decision = decide {
       $0.occasion = .unlock
       $0.outcome = .success
       $0.record = .sealed
       $0.token = .expired
       $0.network = .offline
     }
-    #expect(verdict.screen == .home)
-    #expect(verdict.owesValidation)
-    #expect(verdict.offline)
+    #expect(decision.screen == .home)
+    #expect(decision.needsValidation)
+    #expect(decision.offline)
   }
 
   @Test("SES-7: given a clock moved back, then biometrics, or nothing where there are none")
   func clockMovedBack() {
     #expect(decide { $0.clock = .movedBack } == Decision(.unlock, .clockMovedBack, lock: true))
     for presence in [Situation.Presence.off, .unenrolled, .required] {
-      let verdict = decide {
+      let decision = decide {
         $0.clock = .movedBack
         $0.presence = presence
       }
-      #expect(verdict.screen == .home)
+      #expect(decision.screen == .home)
     }
   }
 
@@ -296,11 +297,11 @@ import Testing
   @Test("SES-11: given files without their device key, then sign-in, and the files are set aside")
   func restoredElsewhere() {
     for record in Situation.Record.allCases {
-      let verdict = decide {
+      let decision = decide {
         $0.keys = .lost
         $0.record = record
       }
-      #expect(verdict == Decision(.signIn, .keyLost, quarantine: true))
+      #expect(decision == Decision(.signIn, .keyLost, quarantine: true))
     }
   }
 

@@ -29,7 +29,7 @@ import Testing
       }
       number += Product.places
     }
-    print("Policy: \(number) cells tested, \(Set(product.codes).count) different verdicts")
+    print("Policy: \(number) cells tested, \(Set(product.codes).count) different decisions")
     #expect(number == Axis.all.reduce(1) { $0 * $1.values.count })
     #expect(number == product.codes.count)
     #expect(differences.isEmpty, "\(differences.joined(separator: "\n"))")
@@ -55,7 +55,7 @@ import Testing
   }
 }
 
-/// The sheets' verdicts of all places, worked out once for each block that can differ.
+/// The sheets' decisions of all places, worked out once for each block that can differ.
 private final class PlaceTable {
   private struct Key: Hashable {
     let context: UInt64
@@ -79,21 +79,21 @@ private final class PlaceTable {
   func codes(_ cell: UInt64, _ outcome: String) -> [UInt16] {
     let key = Key(context: cell & context, outcome: outcome)
     if let codes = known[key] { return codes }
-    let codes = places.map { verdict(cell & context | $0, outcome).code }
+    let codes = places.map { decision(cell & context | $0, outcome).code }
     known[key] = codes
     return codes
   }
 
-  private func verdict(_ cell: UInt64, _ outcome: String) -> Decision {
+  private func decision(_ cell: UInt64, _ outcome: String) -> Decision {
     guard outcome.hasPrefix("place") else {
       return Decision(row: outcome, locks: cell & ~Sheet.locks & context == 0)
     }
     let arrived = cell | (outcome == "place unlocked" ? Sheet.unlocked : Sheet.active)
-    var verdict = Decision(row: Sheet.place.outcome(arrived) ?? "wait active")
-    verdict.offline = Sheet.any(Sheet.offline, cell)
-    verdict.stale = Sheet.any(Sheet.stale, cell)
-    verdict.owesValidation = Sheet.any(Sheet.owesValidation, cell)
-    verdict.asksGuard = Sheet.any(Sheet.asksGuard, cell)
-    return verdict
+    var decision = Decision(row: Sheet.place.outcome(arrived) ?? "wait active")
+    decision.offline = Sheet.any(Sheet.offline, cell)
+    decision.stale = Sheet.any(Sheet.stale, cell)
+    decision.needsValidation = Sheet.any(Sheet.needsValidation, cell)
+    decision.needsMembershipCheck = Sheet.any(Sheet.needsMembershipCheck, cell)
+    return decision
   }
 }

@@ -25,9 +25,8 @@ import Testing
   func transportErrors(error: TransportError) throws {
     let reply = try read(#"{"id":1,"error":"\#(error.rawValue)"}"#)
     #expect(reply.status == 0)
-    #expect(reply.transportError == error)
-    #expect(reply.answer == .none)
-    #expect(HTTPResponse.timedOut.status == 0 && HTTPResponse.timedOut.transportError == .timeout)
+    #expect(reply.facts == .none)
+    #expect(HTTPResponse.timedOut.status == 0 && HTTPResponse.timedOut.facts == .none)
   }
 
   @Test("Every mistake of the host's names its field")
@@ -98,7 +97,7 @@ import Testing
   func noBody(body: String?) throws {
     let reply = try reply(200, body)
     #expect(reply.body == nil)
-    #expect(reply.answer == ResponseFacts(status: 200))
+    #expect(reply.facts == ResponseFacts(status: 200))
   }
 
   @Test("A byte order mark, duplicate keys and unknown members do not matter")
@@ -161,7 +160,7 @@ import Testing
     status: Int, body: String, code: String?, oauth: String?, description: String?
   ) throws {
     #expect(
-      try reply(status, body).answer
+      try reply(status, body).facts
         == ResponseFacts(
           status: status, code: code, oauthError: oauth, description: description,
           isServerJSON: true))
@@ -169,8 +168,8 @@ import Testing
 
   @Test("Judged by Policy, recorded refusals mean what was measured")
   func judged() throws {
-    func rest(_ status: Int, _ body: String) throws -> RestVerdict {
-      RestClassification.rest(try reply(status, body).answer)
+    func rest(_ status: Int, _ body: String) throws -> RestOutcome {
+      RestClassification.rest(try reply(status, body).facts)
     }
     #expect(
       try rest(400, #"{"code":"","details":null,"hint":null,"message":""}"#) == .transient)
@@ -190,7 +189,7 @@ import Testing
     #expect(try rest(200, "<html></html>") == .transient)
     #expect(
       AuthClassification.refresh(
-        try reply(400, #"{"code":400,"error_code":"session_expired","msg":"…"}"#).answer)
+        try reply(400, #"{"code":400,"error_code":"session_expired","msg":"…"}"#).facts)
         == .terminal(.sessionExpired))
   }
 }

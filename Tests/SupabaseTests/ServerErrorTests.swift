@@ -18,7 +18,6 @@ import Testing
           + #""message":"date/time field value out of range: \"2026-13-45T00:00:00Z\""}"#))
     #expect(error.code == "22008")
     #expect(error.details == nil)
-    #expect(error.hint == #"Perhaps you need a different "datestyle" setting."#)
     #expect(error.message?.hasPrefix("date/time") == true)
     #expect(error.column == nil)
   }

@@ -89,6 +89,5 @@ extension ResponseFacts: Equatable {
   public static func == (left: ResponseFacts, right: ResponseFacts) -> Bool {
     left.status == right.status && left.code == right.code && left.oauthError == right.oauthError
       && left.description == right.description && left.isServerJSON == right.isServerJSON
-      && left.retryAfterMS == right.retryAfterMS
   }
 }

@@ -18,10 +18,10 @@ import Testing
   @Test("SHA-256")
   func sha256() {
     #expect(
-      Hex.text(of: Array("abc".utf8).withUnsafeBytes { Digest.sha256($0) })
+      hexText(of: Array("abc".utf8).withUnsafeBytes { Digest.sha256($0) })
         == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
     #expect(
-      Hex.text(of: [UInt8]().withUnsafeBytes { Digest.sha256($0) })
+      hexText(of: [UInt8]().withUnsafeBytes { Digest.sha256($0) })
         == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
   }
 

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct KeyTests {
   private func text(_ key: Key) -> String {
-    withExtendedLifetime(key) { Hex.text(of: key.secret.bytes) }
+    withExtendedLifetime(key) { hexText(of: key.secret.bytes) }
   }
 
   @Test("A key has 32 bytes")
@@ -47,8 +47,8 @@ import Testing
   @Test("Look-up tags, as BLAKE2b gives them without this library")
   func tags() throws {
     let key = try fixedKey()
-    #expect(Hex.text(of: key.tag("org", Array(0..<16))) == "f5f95430b8a3f045936efc229860ce99")
-    #expect(Hex.text(of: key.tag("d", [], [0x78])) == "b99b9926adbeef8f4893b0903fb1caa2")
+    #expect(hexText(of: key.tag("org", Array(0..<16))) == "f5f95430b8a3f045936efc229860ce99")
+    #expect(hexText(of: key.tag("d", [], [0x78])) == "b99b9926adbeef8f4893b0903fb1caa2")
   }
 
   @Test("Tags differ by key, domain, and where one part ends and the next begins")

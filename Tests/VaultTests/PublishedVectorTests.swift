@@ -83,7 +83,7 @@ import Testing
   @Test("BLAKE2b: the example of RFC 7693, appendix A")
   func abc() {
     #expect(
-      Hex.text(of: blake2b(64, Array("abc".utf8)))
+      hexText(of: blake2b(64, Array("abc".utf8)))
         == "ba80a53f981c4d0d6a2797b69f12f6e94c212f14685ac4b74b12bb6fdbffa2d1"
         + "7d87c5392aab792dc252d5de4533cc9518d38aa8dbf1925ab92386edd4009923")
   }
@@ -92,15 +92,15 @@ import Testing
   func knownAnswers() {
     let key = (0..<64).map { UInt8($0) }
     #expect(
-      Hex.text(of: blake2b(64, [], key: key))
+      hexText(of: blake2b(64, [], key: key))
         == "10ebb67700b1868efb4417987acf4690ae9d972fb7a590c2f02871799aaa4786"
         + "b5e996e8f0f4eb981fc214b005f42d2ff4233499391653df7aefcbc13fc51568")
     #expect(
-      Hex.text(of: blake2b(64, [0], key: key))
+      hexText(of: blake2b(64, [0], key: key))
         == "961f6dd1e4dd30f63901690c512e78e4b45e4742ed197c3c5e45c549fd25f2e4"
         + "187b0bc9fe30492b16b0d0bc4ef9b0f34c7003fac09a5ef1532e69430234cebd")
     #expect(
-      Hex.text(of: blake2b(64, (0..<255).map { UInt8($0) }, key: key))
+      hexText(of: blake2b(64, (0..<255).map { UInt8($0) }, key: key))
         == "142709d62e28fcccd0af97fad0f8465b971e82201dc51070faa0372aa43e9248"
         + "4be1c1e73ba10906d5d1853db6a4106e0a7bf9800d373d6dee2d46d62ef2a461")
   }
@@ -126,7 +126,7 @@ import Testing
       }
     }
     #expect(
-      Hex.text(of: blake2b(32, all))
+      hexText(of: blake2b(32, all))
         == "c23a7800d98123bd10f506c61e29da5603d763b8bbad2e737f5e765a7bccd475")
   }
 

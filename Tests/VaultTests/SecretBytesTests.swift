@@ -46,16 +46,6 @@ import Testing
     }
   }
 
-  @Test("Equal is equal in every byte and in length")
-  func equality() throws {
-    try Vault.start()
-    let one = try secret([1, 2, 3])
-    #expect(one.equals(try secret([1, 2, 3])))
-    #expect(!one.equals(try secret([1, 2, 4])))
-    #expect(!one.equals(try secret([1, 2])))
-    #expect(try secret([]).equals(try secret([])))
-  }
-
   @Test("A writer is believed only within the room it was given")
   func writing() throws {
     try Vault.start()
@@ -81,7 +71,7 @@ import Testing
     #expect(Random.bytes(32) != Random.bytes(32))
   }
 
-  @Test("Random SortedUUIDSet are of version 7 at their time")
+  @Test("Random UUIDs are of version 7 at their time")
   func uuids() throws {
     let id = Random.uuid(at: 0x017F_22E2_79B0)
     #expect(id.text.hasPrefix("017f22e2-79b0-7"))

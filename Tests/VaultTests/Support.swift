@@ -34,6 +34,16 @@ func hex(_ text: String) -> [UInt8] {
   return stride(from: 0, to: digits.count - 1, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
 }
 
+func hexText(of bytes: some Sequence<UInt8>) -> String {
+  String(decoding: bytes.flatMap { [Hex.digit($0 >> 4), Hex.digit($0 & 0xF)] }, as: UTF8.self)
+}
+
+extension SecretBytes {
+  func equals(_ other: SecretBytes) -> Bool {
+    withExtendedLifetime((self, other)) { Array(bytes) == Array(other.bytes) }
+  }
+}
+
 /// A folder of its own for `body`, removed afterwards.
 func withFolder(_ body: (String) throws -> Void) throws {
   try Vault.start()
