@@ -114,13 +114,11 @@ public struct SortedUUIDSet {
   private var sorted: [UUID]
 
   public init(_ ids: [UUID]) {
-    sorted = ids
-    IndexSort.sort(
-      sorted.count, precedes: { sorted[$0] < sorted[$1] }, swap: { sorted.swapAt($0, $1) })
+    sorted = ids.sorted()
   }
 
   @inline(never)
   public func contains(_ id: UUID) -> Bool {
-    IndexSort.find(sorted.count) { sorted[$0] == id ? 0 : sorted[$0] < id ? -1 : 1 }
+    sorted.sortedContains(id)
   }
 }

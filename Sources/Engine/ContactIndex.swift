@@ -42,9 +42,7 @@ final class ContactIndex {
 
   func sort() {
     texts.withUnsafeBufferPointer { texts in
-      IndexSort.sort(
-        entries.count, precedes: { ContactIndex.precedes(entries[$0], entries[$1], texts) },
-        swap: { entries.swapAt($0, $1) })
+      entries.sort { ContactIndex.precedes($0, $1, texts) }
     }
   }
 

@@ -116,25 +116,23 @@ extension Engine {
       return nil
     }
     let batch = UploadBatch(owner: open.owner, org: head.org, kind: kind)
-    var bodies: [JSON] = []
+    var sending: [(item: UploadBatch.Item, body: JSON)] = []
     for row in rows {
       guard let item = row === first ? head : try readItem(row, open.queueKey) else {
         try park([row], Parking(code: MessageCode.unreadable.rawValue), now)
         continue
       }
-      batch.items.append(
-        UploadBatch.Item(row, item, Registered(item, configuration.backend)))
-      bodies.append(item.row(kind, user: open.userID))
+      sending.append(
+        (
+          UploadBatch.Item(row, item, Registered(item, configuration.backend)),
+          item.row(kind, user: open.userID)
+        ))
     }
-    IndexSort.sort(
-      batch.items.count, precedes: { batch.items[$0].id < batch.items[$1].id },
-      swap: {
-        batch.items.swapAt($0, $1)
-        bodies.swapAt($0, $1)
-      })
+    sending.sort { $0.item.id < $1.item.id }
+    batch.items = sending.map { $0.item }
     let request = RestRequests.upload(
       configuration.backend, kind: kind, columns: head.columns(kind),
-      rows: bodies, bearer: open.accessToken)
+      rows: sending.map { $0.body }, bearer: open.accessToken)
     return try fly(request, .upload(batch), open.generation, now)
   }
 
@@ -155,7 +153,7 @@ extension Engine {
   private func stillOurs(_ batch: UploadBatch) throws(Failure) -> UploadBatch {
     let ours = try queue.leased(by: holder.bytes)
     return batch.filter { item in
-      IndexSort.find(ours.count) { ours[$0] - item.sequence }
+      ours.sortedContains(item.sequence)
     }
   }
 
