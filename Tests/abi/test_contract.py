@@ -49,10 +49,10 @@ def test_the_schema_s_error_codes_are_the_core_s() -> None:
 
 
 def test_the_schema_s_reasons_screens_and_banners_are_the_core_s() -> None:
-    assert listed("DecisionReason") == swift_cases("Policy/Verdict.swift", "Reason")
-    assert listed("Screen") == swift_cases("Policy/Verdict.swift", "Screen")
-    assert listed("BannerCode") == swift_cases("Policy/Notices.swift", "Banner")
-    assert listed("Tone") == swift_cases("Policy/Notices.swift", "Tone")
+    assert listed("DecisionReason") == swift_cases("Policy/Decision.swift", "Reason")
+    assert listed("Screen") == swift_cases("Policy/Decision.swift", "Screen")
+    assert listed("BannerCode") == swift_cases("Policy/Banners.swift", "Banner")
+    assert listed("Tone") == swift_cases("Policy/Banners.swift", "Tone")
 
 
 def test_every_function_of_the_header_is_in_the_map() -> None:
