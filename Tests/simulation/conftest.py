@@ -1,4 +1,4 @@
-"""The seeds of `make test`: each part in a process of its own, with the machine below it."""
+"""Fixtures that run seeds in processes of their own, with machine.c preloaded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simulation import machine
 
 @pytest.fixture(scope="session")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """For processes that simulate."""
+    """The environment of a simulating process."""
     return machine.environment(machine.build(tmp_path_factory.mktemp("machine")))
 
 
@@ -24,14 +24,14 @@ class Simulate:
         self.environment = environment
 
     def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """The process, ended."""
+        """Run it to the end."""
         command = [sys.executable, "-m", "simulation", *arguments]
         return subprocess.run(
             command, env=self.environment, capture_output=True, text=True, timeout=900
         )
 
     def seeds(self, *arguments: str) -> list[dict[str, object]]:
-        """What became of each seed; a failing one fails the test, with its short trace."""
+        """Return the result of each seed; fail the test with the shrunk trace if one fails."""
         done = self(*arguments, "--json")
         assert done.returncode == 0, done.stderr[-20_000:]
         return [json.loads(line) for line in done.stdout.splitlines()]
@@ -44,7 +44,7 @@ def simulate(environment: dict[str, str]) -> Simulate:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """The figure for docs/reliability.md."""
+    """Print the figure for docs/reliability.md."""
     reports = [
         (kind, int(dict(report.user_properties)["seeds"]))
         for kind in ("passed", "failed")

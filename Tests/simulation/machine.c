@@ -1,10 +1,10 @@
-/* The machine below the simulated devices, preloaded into the simulation's process.
+/* The operating system of the simulated devices, preloaded into the simulating process.
  *
- * The library asks its operating system for five things that would make a run unrepeatable, or that
- * one process cannot play for several: the time (while a handle is opened, before the manual clock
- * is set), the id of the boot, random bytes, its process's id, and whether another process lives.
- * They are answered here from what machine.py has set; everything else goes to the system. The
- * library itself is the one that is shipped. */
+ * Five answers of the operating system would make a run unrepeatable, or cannot differ between the
+ * simulated processes of one real process: the time (while a handle is opened, before the manual
+ * clock is set), the boot id, random bytes, the process id, and whether another process lives.
+ * This file answers them with values from machine.py and passes every other call to the system. The
+ * library under test is the one that is shipped. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 enum { FIRST_PROCESS = 5000000, PROCESSES = 4096 };
 
 static struct {
-  int inside; /* a call into the library is under way */
+  int inside; /* a call into the library is in progress */
   int process;
   int64_t wall_ms, monotonic_ms;
   char boot[37];
@@ -28,7 +28,7 @@ static struct {
   unsigned char alive[PROCESSES];
 } machine;
 
-/* ---- what machine.py sets ---- */
+/* ---- set by machine.py ---- */
 
 void machine_enter(int process, int64_t wall_ms, int64_t monotonic_ms, const char *boot) {
   machine.process = process;
@@ -42,12 +42,12 @@ void machine_leave(void) { machine.inside = 0; }
 
 void machine_seed(uint64_t seed) { machine.random = seed; }
 
-/* A process that was alive and is not any more leaves nothing in /proc. */
+/* A dead process has no entry in /proc. */
 void machine_set_alive(int process, int alive) {
   machine.alive[(process - FIRST_PROCESS) % PROCESSES] = (unsigned char)alive;
 }
 
-/* ---- what the library asks ---- */
+/* ---- called by the library ---- */
 
 /* SplitMix64 (Steele, Lea and Flood 2014). */
 static uint64_t next_random(void) {
@@ -68,10 +68,10 @@ static void fill(void *bytes, size_t count) {
   }
 }
 
-/* libsodium's; the library calls no other of its generators. */
+/* Replaces libsodium's function, the only generator that the library calls. */
 void randombytes_buf(void *const bytes, const size_t count) { fill(bytes, count); }
 
-/* Swift's hash seed, once in a process: the same in all, so that no order can differ by it. */
+/* Swift's hash seed: constant, so that the order of hashed collections is the same in every run. */
 ssize_t getrandom(void *bytes, size_t count, unsigned flags) {
   if (!machine.inside)
     return syscall(SYS_getrandom, bytes, count, flags);
@@ -99,7 +99,7 @@ FILE *fopen(const char *path, const char *mode) {
   return real(path, mode);
 }
 
-/* The stat file of a simulated process: the 22nd field says when it started. */
+/* The stat file of a simulated process: the 22nd field is its start time. */
 static int open_process(int process) {
   if (!machine.alive[(process - FIRST_PROCESS) % PROCESSES])
     return -1;

@@ -1,4 +1,4 @@
-"""`make soak`: as many seeds as asked for, on every core, in parts of their own."""
+"""`make soak`: run the given number of seeds on every core, each part in its own process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PART = 100
 
 
 def main() -> int:
-    """Run them; 1 when any failed."""
+    """Run the seeds; return 1 if any failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=10_000)
     parser.add_argument("--first", type=int, default=0)

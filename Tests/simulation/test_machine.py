@@ -1,4 +1,4 @@
-"""The machine below the devices answers what it was told, and is out of the way otherwise."""
+"""machine.c answers with the given values during a call, and passes everything else through."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ machine.seed(7)
 mine, other = machine.new_process(), machine.new_process()
 machine.end_process(other)
 real = os.getpid()
-# As the library calls them: an interpreter may use open64, or make a system call itself.
+# Call these as the library does: an interpreter may use open64 or a system call instead.
 libc, few = ctypes.CDLL(None), ctypes.create_string_buffer(2)
 def stat(process):
     descriptor = libc.open(f"/proc/{process}/stat".encode(), os.O_RDONLY)
@@ -28,7 +28,7 @@ with machine.inside(mine, 1_800_000_000_123, 5_000, "boot-one"):
     seen = (os.getpid(), time.time_ns(), time.clock_gettime_ns(time.CLOCK_BOOTTIME), few.raw)
     alive, dead = stat(mine), stat(other)
 assert seen == (mine, 1_800_000_000_123_000_000, 5_000_000_000, b"ZZ"), seen
-# Fields are counted from the state, which is the third: the start is the 22nd.
+# The list begins with the state, the 3rd field; the start time is the 22nd.
 assert alive[22 - 3] == str(mine) and len(alive) == 20, alive
 assert dead is None
 assert os.getpid() == real
@@ -37,7 +37,7 @@ assert stat(real)[0] in "RS"
 """
 
 
-def test_it_answers_while_a_call_is_under_way(environment: dict[str, str]) -> None:
+def test_the_machine_answers_only_during_a_call(environment: dict[str, str]) -> None:
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True
     )

@@ -1,4 +1,4 @@
-"""A seed replays a run exactly: in another process, after other seeds, and on the other build."""
+"""A seed replays exactly: in another process, after other seeds, and on the other build."""
 
 from __future__ import annotations
 

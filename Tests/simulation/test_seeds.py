@@ -1,4 +1,4 @@
-"""1,000 worlds: whatever happens, nothing is lost, twice, in the wrong hands, or stuck."""
+"""1,000 worlds: no item is lost, stored twice, sent for another user, or stuck."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 
 from conftest import Simulate
 
-#: Seeds that one process runs.
+#: Seeds per process.
 PART = 50
-#: Of both builds; they hold the same decisions, so a share does for the second.
+#: The second build takes the same decisions (test_replay.py), so it runs a share only.
 PARTS = [("embedded", part) for part in range(17)] + [("runtime", part) for part in range(17, 20)]
 
 
@@ -21,10 +21,10 @@ def test_QUE_1_SES_1_nothing_is_lost_and_nobody_is_signed_out(
     # Given a world of two devices, three people and an unreliable network, for each seed
     first, seeds = str(part * PART), str(PART)
     record_property("seeds", PART)
-    # When everything happens that a seed says, and the world is healthy again at the end
+    # When the actions of the seed happen, and the world is healed at the end
     done = simulate.seeds("--first", first, "--seeds", seeds, "--flavour", flavour)
-    # Then no invariant was broken on the way, everything is drained, and no handle is left
+    # Then no invariant was broken, every queue is drained, and every handle is freed
     assert [one["seed"] for one in done] == list(range(part * PART, (part + 1) * PART))
     assert all(one["rule"] is None for one in done)
-    # and the worlds were worlds in which something happens
+    # and the worlds were busy
     assert sum(int(str(one["calls"])) for one in done) > 100 * PART

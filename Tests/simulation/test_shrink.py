@@ -1,4 +1,4 @@
-"""Delta debugging: what is left still fails, and nothing of it can be left out."""
+"""Delta debugging: the result still fails, and every item in it is needed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from simulation.shrink import shrink
 
 
 @given(st.lists(st.integers(0, 30), max_size=60), st.sets(st.integers(0, 30), max_size=4))
-def test_what_is_left_is_needed(items: list[int], needed: set[int]) -> None:
+def test_every_item_of_the_result_is_needed(items: list[int], needed: set[int]) -> None:
     def fails(some: list[int]) -> bool:
         return needed <= set(some)
 

@@ -1,7 +1,7 @@
-"""The example backend once more, in memory and with the clock in the caller's hand.
+"""The example backend in memory, with a clock that the caller sets.
 
-`MemoryServer` is a function from requests to replies, for the simulation; `MemorySupabase` puts it
-behind HTTP, so that the tests of the local backend hold it to the same behaviour (Tests/backend).
+`MemoryServer` is a function from requests to replies, for the simulation. `MemorySupabase` serves
+it over HTTP, so that the tests of the local backend check that both behave alike (Tests/backend).
 """
 
 from .front import MemorySupabase

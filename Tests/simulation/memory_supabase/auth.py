@@ -22,15 +22,15 @@ User = dict[str, Any]
 
 
 class Auth:
-    """Grants, the bearer's own, and the simulated providers' page."""
+    """Grants, the endpoints of a signed-in user, and the page of the simulated providers."""
 
     def __init__(self, database: Database, config: Config) -> None:
         self.database = database
         self.config = config
         self.sessions = Sessions(database, config)
-        #: Codes of PKCE flows: who, challenge, method, provider, since when.
+        #: PKCE code -> user, challenge, method, provider, time of issue.
         self.flows: dict[str, dict[str, Any]] = {}
-        #: Parameters of the error redirects of the next calls of /authorize.
+        #: Parameters of the error redirects that the next calls of /authorize answer with.
         self.refusals: list[dict[str, str]] = []
         self._tokens = 0.0
         self._filled_at: float | None = None
@@ -65,7 +65,7 @@ class Auth:
         return user
 
     def by_email(self, email: str) -> User | None:
-        """The user with this address, whatever its case."""
+        """Return the user with this address, ignoring case."""
         users = self.database.users.values()
         return next((u for u in users if u["email"] == email.lower()), None)
 
@@ -168,7 +168,7 @@ class Auth:
             raise AuthError(429, "over_request_rate_limit", "Request rate limit reached")
         self._tokens -= 1
 
-    # The bearer's own -----------------------------------------------------------------------------
+    # The signed-in user ---------------------------------------------------------------------------
 
     def _bearer(self, request: Request) -> tuple[User, Session]:
         scheme, _, token = (request.header("authorization") or "").partition(" ")

@@ -1,4 +1,4 @@
-"""What `local_supabase.Control` does over HTTP, done to the server in memory."""
+"""The operations of `local_supabase.Control`, for the server in memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .schema import TABLES
 
 
 class MemoryControl:
-    """Methods of the same names and meanings; a user is named by e-mail address or id."""
+    """The same methods as `local_supabase.Control`; a user is given by e-mail address or id."""
 
     def __init__(self, database: Database, auth: Auth, config: Config) -> None:
         self.database = database
@@ -41,12 +41,12 @@ class MemoryControl:
         return found
 
     def add_user(self, email: str, password: str | None = None, user_id: str | None = None) -> str:
-        """A confirmed user; the id."""
+        """Create a confirmed user; return the id."""
         made = self.auth.create(email, password or demo.PASSWORD, user_id=user_id)
         return str(made["id"])
 
     def remove_user(self, user: str) -> None:
-        """Delete a user and everything of theirs."""
+        """Delete a user and all their rows."""
         found = self._user(user)["id"]
         self.auth.sessions.end(found)
         del self.database.users[found]
@@ -60,7 +60,7 @@ class MemoryControl:
                 self.database.rows[name] = {k: r for k, r in rows.items() if r[owner] != found}
 
     def ban(self, user: str, seconds: float = 365 * 86400) -> None:
-        """Ban a user for so long."""
+        """Ban a user for this long."""
         until = self.database.now() + datetime.timedelta(seconds=seconds) if seconds else None
         self._user(user)["banned_until"] = until
 
@@ -69,7 +69,7 @@ class MemoryControl:
         self.ban(user, 0)
 
     def add_org(self, name: str, org: str | None = None) -> str:
-        """An active organisation; the id."""
+        """Create an active organisation; return the id."""
         table = TABLES["organizations"]
         values = {"name": name} | ({"id": org} if org else {})
         row, _ = self.database.insert(table, dict(values), SERVICE, None)
@@ -77,7 +77,7 @@ class MemoryControl:
         return str(row["id"])
 
     def set_org(self, org: str, status: str) -> None:
-        """`active` or `disabled`."""
+        """Set the status: `active` or `disabled`."""
         table = TABLES["organizations"]
         self.database.update(
             table, self.database.rows["organizations"][org], {"status": status}, SERVICE
@@ -131,7 +131,7 @@ class MemoryControl:
         ]
 
     def expire_sessions(self, user: str) -> None:
-        """From now on refreshing answers session_expired."""
+        """Expire the user's sessions: a refresh answers session_expired from now on."""
         found = self._user(user)["id"]
         for session in self.auth.sessions.all.values():
             if session.user == found:
@@ -142,11 +142,11 @@ class MemoryControl:
         self.auth.sessions.end(self._user(user)["id"])
 
     def sign_in_as(self, email: str | None) -> None:
-        """Who sits in front of the simulated BankID or Vipps."""
+        """Set the person at the simulated BankID or Vipps."""
         self.set(provider_user=email)
 
     def refuse_sign_in(self, times: int = 1, **parameters: str) -> None:
-        """The next /authorize redirects with an error."""
+        """Let the next /authorize redirect with an error."""
         refusal = {
             "error": "access_denied", "error_code": "access_denied", "error_description": "Refused",
         }  # fmt: skip
@@ -156,16 +156,16 @@ class MemoryControl:
         self, email: str, *, nonce: str | None = None, audience: str | None = None,
         lifetime: float | None = None,
     ) -> str:  # fmt: skip
-        """An id_token as the provider's app would give it."""
+        """Return an id_token as the provider's app would issue it."""
         return auth_flows.identity_token(
             self._config, email, nonce=nonce, audience=audience or auth_flows.AUDIENCE,
             lifetime=lifetime, now=self.database.now().timestamp(), token_id=self.database.new_id(),
         )  # fmt: skip
 
-    # What faults and logs are in the other server -------------------------------------------------
+    # Faults and logs of the other server ----------------------------------------------------------
 
     def clear_faults(self) -> None:
-        """This server has none of its own: the simulation's network has them."""
+        """Do nothing: the simulation's network injects the faults."""
 
     def clear_requests(self) -> None:
-        """This server keeps no log."""
+        """Return nothing: this server keeps no log."""

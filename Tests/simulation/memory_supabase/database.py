@@ -1,4 +1,4 @@
-"""Rows in memory, written by PostgreSQL's rules: policies, checks, unique keys, references."""
+"""Rows in memory under PostgreSQL's rules: policies, checks, unique keys, references."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .schema import TABLES, Column, Row, Table
 from .values import SqlError, Value, convert
 
 Key = Any
-#: The caller that no policy stops.
+#: The caller that bypasses every policy.
 SERVICE = "service"
 
 
@@ -26,12 +26,12 @@ class Database:
         #: Table -> key -> row; the key of one column is its value, of several a tuple.
         self.rows: dict[str, dict[Key, Row]] = {name: {} for name in TABLES}
         self.users: dict[str, dict[str, Any]] = {}
-        #: Every row that was ever inserted into activities: a stored row never comes twice.
+        #: Every row that was ever inserted into activities.
         self.stored: dict[str, Row] = {}
         self._last = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 
     def moment(self) -> datetime.datetime:
-        """clock_timestamp(): never the same twice."""
+        """clock_timestamp(): no two values are equal."""
         self._last = max(self.now(), self._last + datetime.timedelta(microseconds=1))
         return self._last
 
@@ -41,7 +41,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing. Rows are replaced, never changed in place, so shallow copies do."""
+        """Commit all or nothing. Rows are never changed in place, so shallow copies suffice."""
         before = {name: dict(rows) for name, rows in self.rows.items()}
         stored = dict(self.stored)
         try:
@@ -50,7 +50,7 @@ class Database:
             self.rows, self.stored = before, stored
             raise
 
-    # Who is where ---------------------------------------------------------------------------------
+    # Memberships ----------------------------------------------------------------------------------
 
     def _organizations(self, caller: str, *roles: str) -> set[str]:
         found = set()
@@ -64,24 +64,24 @@ class Database:
         return found
 
     def active_organizations(self, caller: str) -> set[str]:
-        """Where the caller is an active member of an active organisation."""
+        """Return the active organisations in which the caller is an active member."""
         return self._organizations(caller)
 
     def overseen(self, caller: str) -> set[str]:
-        """Where the caller sees everybody's activities."""
+        """Return the organisations in which the caller sees the activities of all members."""
         return self._organizations(caller, "coordinator", "org_admin")
 
     # Reading --------------------------------------------------------------------------------------
 
     def visible(self, table: Table, caller: str) -> list[Row]:
-        """The rows that the caller's policies show."""
+        """Return the rows that the policies show to the caller."""
         rows = self.rows[table.name].values()
         if caller == SERVICE:
             return list(rows)
         return [row for row in rows if table.select(self, caller, row)]
 
     def key_of(self, table: Table, row: Row) -> Key:
-        """The row's primary key."""
+        """Return the row's primary key."""
         return tuple(row[c] for c in table.key) if len(table.key) > 1 else row[table.key[0]]
 
     # Writing --------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ class Database:
     def converted(
         self, table: Table, names: list[str], sent: dict[str, Any], defaults: bool
     ) -> dict[str, Value]:
-        """The named columns of a JSON object, in the table's types."""
+        """Convert the named columns of a JSON object to the table's types."""
         found: dict[str, Value] = {}
         for name in names:
             column = table.column(name)
@@ -99,13 +99,13 @@ class Database:
         return found
 
     def complete(self, table: Table, values: dict[str, Value], caller: str) -> Row:
-        """A whole row: what was not named has its default."""
+        """Return a whole row: columns without a value get their default."""
         row: Row = {}
         for column in table.columns:
             row[column.name] = (
                 values[column.name] if column.name in values else self._default(column, caller)
             )
-        # A trigger of every table; it never trusts the client.
+        # A trigger of every table sets it, whatever the client sent.
         row["updated_at"] = self.moment()
         return row
 
@@ -121,7 +121,7 @@ class Database:
     def insert(
         self, table: Table, values: dict[str, Value], caller: str, resolution: str | None
     ) -> tuple[Row | None, bool]:
-        """Insert one row; (the row as it stands, whether it is new). None: a duplicate was skipped.
+        """Insert one row; return (the stored row, is it new). None: a duplicate was skipped.
 
         The order is PostgreSQL's: policies, then checks, then the unique key; references at the end
         of the statement (`check_references`).
@@ -192,7 +192,7 @@ class Database:
                 raise SqlError("23514", message, column.name)
 
     def check_references(self, table: Table, row: Row) -> None:
-        """Foreign keys, after the whole statement: its rows may refer to each other."""
+        """Check foreign keys after the whole statement: its rows may refer to each other."""
         for reference in table.references:
             wanted = tuple(row[c] for c in reference.columns)
             if None in wanted:

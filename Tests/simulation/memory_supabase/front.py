@@ -1,4 +1,4 @@
-"""The server in memory behind real HTTP and the real clock, for the tests of the local backend."""
+"""The server in memory over real HTTP with the real clock, for the tests of the local backend."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .server import MemoryServer
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
-    """One request at a time goes through the server's lock."""
+    """Handles one request at a time, under the server's lock."""
 
     protocol_version = "HTTP/1.1"
     server: _Front
@@ -37,10 +37,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(reply.body)
 
-    do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = _answer  # noqa: N815 - names of the base
+    do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = _answer  # noqa: N815
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing is logged: requests carry tokens."""
+        """Log nothing: requests carry tokens."""
 
 
 class _Front(http.server.ThreadingHTTPServer):
@@ -54,7 +54,7 @@ class _Front(http.server.ThreadingHTTPServer):
 
 
 class MemorySupabase:
-    """Like `LocalSupabase`, as far as their common tests go."""
+    """Has the interface of `LocalSupabase` that the common tests use."""
 
     def __init__(self, *, demo: bool = False) -> None:
         self.server = MemoryServer(time.time)

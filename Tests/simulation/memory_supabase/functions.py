@@ -41,7 +41,7 @@ def call(database: Database, request: Request, name: str, caller: str) -> Reply:
 
 
 def submit_activities(database: Database, items: object, caller: str) -> list[dict[str, Any]]:
-    """Every item in a sub-transaction of its own, and an answer for each."""
+    """Insert every item in a sub-transaction of its own; return a result for each."""
     if not isinstance(items, list):
         raise SqlError("22023", "items must be a JSON array")
     return [_submit(database, item, caller) for item in items]
@@ -99,7 +99,7 @@ def _converted(kind: str, item: dict[str, Any], name: str) -> Any:  # noqa: ANN4
 def activity_summary(
     database: Database, caller: str, org: str, since: str | None
 ) -> dict[str, Any]:
-    """The caller's own activities, by default of this calendar year in Norway."""
+    """Sum up the caller's own activities, by default of this calendar year in Norway."""
     if since is None:
         here = database.now().astimezone(NORWAY)
         start = datetime.datetime(here.year, 1, 1, tzinfo=NORWAY)

@@ -16,7 +16,7 @@ from .values import SqlError, Value, convert, show
 def rows(
     database: Database, table: Table, asked: Query, caller: str, given: list[Row]
 ) -> list[Row]:
-    """Those of the given rows that the query names, in its order and range."""
+    """Return the given rows that the query selects, in its order and range."""
     level = asked.top
     found = [row for row in given if all(holds(table, row, f) for f in level.filters)]
     for item in asked.select:
@@ -28,7 +28,7 @@ def rows(
 
 
 def ordered(table: Table, found: list[Row], level: Level) -> list[Row]:
-    """Sorted by every key, the last one first since the sort is stable."""
+    """Sort by the last key first: the sort is stable."""
     for order in reversed(level.order):
         found = _sorted(found, _known(table, order.column.name), order)
     return found
@@ -50,7 +50,7 @@ def shown(
     asked: Query,
     caller: str,
 ) -> dict[str, Any]:
-    """A row as `select` wants it."""
+    """Return the columns that `select` names."""
     result: dict[str, Any] = {}
     for item in select:
         if isinstance(item, Embed):
@@ -79,7 +79,7 @@ def holds(table: Table, row: Row, part: Condition | Group) -> bool:
         return (all(members) if part.word == "and" else any(members)) is not part.negated
     name = _known(table, part.column.name)
     found = _compares(table, row[name], name, part)
-    # NULL compares as unknown, and its negation is unknown too.
+    # A comparison with NULL is unknown, and so is its negation.
     return found is not None and found is not part.negated
 
 
@@ -128,7 +128,7 @@ def _like(value: str, condition: Condition) -> bool:
 def _related(
     database: Database, table: Table, row: Row, embed: Embed, asked: Query, caller: str
 ) -> list[Row]:
-    """The visible rows of the embedded table that belong to this one."""
+    """Return the visible rows of the embedded table that belong to this row."""
     target = TABLES.get(embed.target)
     if target is None:
         raise SqlError("PGRST200", f"no relationship between {table.name} and {embed.target}")

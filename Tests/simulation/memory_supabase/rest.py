@@ -18,7 +18,7 @@ from .database import SERVICE, Database
 from .schema import TABLES, Row, Table
 from .values import SqlError
 
-#: What a method needs the privilege for.
+#: The privileges that a method needs.
 VERBS = {"GET": "select", "POST": "insert", "PATCH": "update", "DELETE": "delete"}
 JSON = {"Content-Type": "application/json; charset=utf-8"}
 
@@ -168,7 +168,7 @@ class Rest:
 
 
 def refusal(error: SqlError, authenticated: bool) -> RestError:
-    """PostgREST's answer to an error of the database's."""
+    """Return PostgREST's answer to a database error."""
     if error.state == "PGRST200":
         return RestError(400, "PGRST200", error.message)
     return RestError(status_of(error.state, authenticated), error.state, error.message)

@@ -1,4 +1,4 @@
-"""The tables of examples/backend/schema.sql: columns, rules, references, and who may do what."""
+"""The tables of examples/backend/schema.sql: columns, checks, references, privileges, policies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Policy = Callable[["Database", str, Row], bool]
 
 @dataclass(frozen=True)
 class Column:
-    """One column; `check` is told values that are not null."""
+    """A column; `check` sees only values that are not null."""
 
     name: str
     kind: str
@@ -30,7 +30,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Reference:
-    """A foreign key; not checked while one of its columns is null."""
+    """A foreign key; not checked when one of its columns is null."""
 
     columns: tuple[str, ...]
     table: str
@@ -38,13 +38,13 @@ class Reference:
 
 
 def nobody(_database: Database, _caller: str, _row: Row) -> bool:
-    """No policy."""
+    """The absence of a policy: nobody may."""
     return False
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table with its policies; without a privilege everything is refused."""
+    """A table with its policies. An operation without a privilege is refused."""
 
     name: str
     columns: tuple[Column, ...]
@@ -56,7 +56,7 @@ class Table:
     privileges: frozenset[str] = field(default_factory=lambda: frozenset({"select"}))
 
     def column(self, name: str) -> Column | None:
-        """The column of this name."""
+        """Return the column with this name."""
         return next((c for c in self.columns if c.name == name), None)
 
 

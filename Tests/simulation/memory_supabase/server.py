@@ -1,4 +1,4 @@
-"""The whole server: a gateway in front of the two services, and the test tool beside it."""
+"""The whole server: a gateway, the two services, and the control for tests."""
 
 from __future__ import annotations
 
@@ -66,5 +66,5 @@ class MemoryServer:
         return Reply(404, _NO_ROUTE, dict(_JSON))
 
     def snapshot(self) -> str:
-        """All stored rows as text, to compare runs by."""
+        """Return all stored rows as text, to compare runs."""
         return json.dumps(self.database.rows, default=str, sort_keys=False, skipkeys=True)

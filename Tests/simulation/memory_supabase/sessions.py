@@ -53,19 +53,19 @@ class Sessions:
         self.database = database
         self.config = config
         self.all: dict[str, Session] = {}
-        #: Whose a token is; also those of sessions that are gone, for whoever watches.
+        #: Refresh token -> session, also of deleted sessions: the invariants look them up.
         self.of_token: dict[str, str] = {}
 
     def _now(self) -> Moment:
         return self.database.now()
 
     def is_banned(self, user: dict[str, Any]) -> bool:
-        """Whether a ban runs at this moment."""
+        """Whether the user is banned now."""
         until: Moment | None = user["banned_until"]
         return until is not None and until > self._now()
 
     def start(self, user: dict[str, Any], method: str, provider: str | None = None) -> Session:
-        """A new session with its first token."""
+        """Create a session with its first token."""
         if self.is_banned(user):
             raise AuthError(400, "user_banned", "User is banned")
         proof: dict[str, Any] = {"method": method, "timestamp": int(self._now().timestamp())}
@@ -83,7 +83,7 @@ class Sessions:
         return text
 
     def refresh(self, text: str, check_shape: Callable[[str], None]) -> tuple[Session, str]:
-        """The session behind a token, and the token to use next."""
+        """Rotate a token; return its session and the next token."""
         check_shape(text)
         session = self.all.get(self.of_token.get(text, ""))
         if session is None:
@@ -137,7 +137,7 @@ class Sessions:
     def body(
         self, session: Session, token: str, shown: dict[str, Any], issuer: str
     ) -> dict[str, Any]:
-        """The answer of every successful grant."""
+        """Return the answer of every successful grant."""
         user = self.database.users[session.user]
         moment = int(self._now().timestamp())
         claims = {

@@ -1,4 +1,4 @@
-"""Column types: from JSON as PostgreSQL takes it, from a query string, and back to JSON."""
+"""Column types: conversion from JSON as in PostgreSQL, from a query string, and to JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Value = str | int | datetime.datetime | None
 
 
 class SqlError(Exception):
-    """What PostgreSQL raises: its code, its message, and the column if it names one."""
+    """An error as PostgreSQL raises it: code, message, and the column if it names one."""
 
     def __init__(self, state: str, message: str, column: str | None = None) -> None:
         super().__init__(message)
@@ -21,7 +21,7 @@ class SqlError(Exception):
 
 
 def convert(kind: str, value: object) -> Value:
-    """A JSON value as a column of this type; numbers and objects become text first, as there."""
+    """Convert a JSON value to this column type; like PostgreSQL, by way of text."""
     if value is None:
         return None
     text = value if isinstance(value, str) else json.dumps(value)
@@ -64,7 +64,7 @@ def _timestamp(text: str) -> datetime.datetime:
 
 
 def show(value: Value) -> str | int | None:
-    """A value in an answer: timestamps with an offset, and no zeros at the end of the fraction."""
+    """Format a value for an answer: timestamps have an offset and no trailing zeros."""
     if not isinstance(value, datetime.datetime):
         return value
     text = value.strftime("%Y-%m-%dT%H:%M:%S.%f").rstrip("0").rstrip(".")

@@ -1,1 +1,1 @@
-"""A world in one process: devices, people, a server and a network, all from one seed."""
+"""A simulated world in one process: devices, people, a server and a network, from one seed."""

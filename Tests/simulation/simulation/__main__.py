@@ -19,16 +19,16 @@ FLAVOURS = {"embedded": "lib", "runtime": "lib-runtime"}
 
 
 def main() -> int:
-    """Run what the arguments ask for; 1 when a seed failed."""
+    """Run the seeds that the arguments select; return 1 if one failed."""
     parser = argparse.ArgumentParser(prog="simulation", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=1000, help="how many")
-    parser.add_argument("--first", type=int, default=0, help="from this one on")
-    parser.add_argument("--step", type=int, default=1, help="every so manieth")
-    parser.add_argument("--seed", type=int, help="this one alone, with its trace")
-    parser.add_argument("--keep", help="numbers of the actions to keep")
+    parser.add_argument("--seeds", type=int, default=1000, help="how many seeds")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--step", type=int, default=1, help="run every n-th seed")
+    parser.add_argument("--seed", type=int, help="run this seed alone and print its trace")
+    parser.add_argument("--keep", help="with --seed: run only the actions with these numbers")
     parser.add_argument("--flavour", choices=FLAVOURS, default="embedded")
-    parser.add_argument("--json", action="store_true", help="a line of JSON for each seed")
-    parser.add_argument("--go-on", action="store_true", help="also after a failure")
+    parser.add_argument("--json", action="store_true", help="print a line of JSON for each seed")
+    parser.add_argument("--go-on", action="store_true", help="continue after a failure")
     arguments = parser.parse_args()
     if not machine.is_preloaded():
         _restart()
@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def _restart() -> NoReturn:
-    """Once more, with the machine below."""
+    """Start this program again with machine.c preloaded."""
     folder = ROOT / "build" / "simulation"
     folder.mkdir(parents=True, exist_ok=True)
     environment = machine.environment(machine.build(folder))

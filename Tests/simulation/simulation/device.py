@@ -20,7 +20,7 @@ from .process import Process
 if TYPE_CHECKING:
     from .world import World
 
-#: What a file that was set aside is called.
+#: The name of a database that was set aside.
 KEYLESS = re.compile(r"holdfast\.db\.keyless-\d+")
 QUEUE = {
     "activity": {
@@ -37,18 +37,18 @@ QUEUE = {
 
 
 class Device:
-    """At most two processes of the app run on it at once; those that were killed are abandoned."""
+    """A phone. At most two processes of the app live at once; killed ones are never used again."""
 
     def __init__(self, world: World, name: str, chance: random.Random) -> None:
-        """A new phone, switched on two hours ago."""
+        """Create a phone that was switched on two hours ago."""
         self.world = world
         self.name = name
         self.folder: Path = world.folder / name
         self.keychain = KeyChain(world.folder / f"{name}.keychain")
         self.ahead_ms = chance.choice((0, 0, 0, 1500, -4000, 5_400_000, -7_200_000))
-        #: What was to be left alone until a time of the other clock is so for a day at most.
+        #: The clock was set back: a stored pause may then last up to a day.
         self.clock_went_back = False
-        #: Leases end by that clock: after a jump another process may have taken something over.
+        #: The clock jumped: leases end by it, so another process may have taken over work.
         self.clock_jumped = False
         self.booted_ms = world.now_ms - 7_200_000
         self._chance = chance
@@ -58,16 +58,16 @@ class Device:
         self.killed: list[Process] = []
         self.stored = observer.Stored()
         self._observer = observer.Observer(self.folder)
-        #: The tag under which a user's items lie here -> the user, as learned from the session row.
+        #: Owner tag of queued items -> user, as learned from the session row.
         self.users: dict[bytes, str] = {}
-        #: The session that is stored, and those that were: only a revoke may speak for these.
+        #: The stored session, and former ones: only a revoke may use the tokens of these.
         self.session: str | None = None
         self.former: set[str] = set()
-        #: Since when the app was away: (monotonic time, boot); None: it was not.
+        #: When the app went to the background: (monotonic time, boot); None: it did not.
         self.away: tuple[int, str] | None = None
-        #: The user asked to lock, and has proved to be there since.
+        #: The user locked the app and has not unlocked it since.
         self.locked_by_user = False
-        #: The key store said that the device key was lost.
+        #: The key store reported the device key as lost.
         self.key_was_denied = False
         self.set_aside: set[str] = set()
         self.biometric = chance.choice(("required", "required", "required", "preferred", "off"))
@@ -97,7 +97,7 @@ class Device:
 
     @property
     def wall_ms(self) -> int:
-        """What the device's clock says."""
+        """The time by the device's wall clock."""
         return self.world.now_ms + self.ahead_ms
 
     @property
@@ -106,7 +106,7 @@ class Device:
         return self.world.now_ms - self.booted_ms
 
     def set_ahead(self, ahead_ms: int) -> None:
-        """Somebody changes the date and time."""
+        """Set the wall clock this far ahead of true time."""
         self.clock_went_back |= ahead_ms < self.ahead_ms
         self.clock_jumped |= ahead_ms != self.ahead_ms
         self.ahead_ms = ahead_ms
@@ -114,26 +114,26 @@ class Device:
     # Processes ------------------------------------------------------------------------------------
 
     def start(self) -> Process | None:
-        """A process of the app, or None when the library could not open its files."""
+        """Start a process of the app; None when the library cannot open its files."""
         process = Process.start(self)
         if process is not None:
             self.alive.append(process)
         return process
 
     def kill(self, process: Process) -> None:
-        """The process dies at once; what it was told and had not answered is lost with it."""
+        """Kill a process at once; its unanswered requests are lost."""
         self.alive.remove(process)
         self.killed.append(process)
         process.die()
 
     def close(self, process: Process) -> None:
-        """The app ends in order."""
+        """Close a process in an orderly way."""
         self.alive.remove(process)
         self._observer.close()
         process.end()
 
     def give_back(self) -> None:
-        """Every handle, also those of killed processes."""
+        """Free every handle, also those of killed processes."""
         for process in list(self.alive):
             self.close(process)
         self._observer.close()
@@ -141,7 +141,7 @@ class Device:
             process.give_back()
 
     def reboot(self) -> None:
-        """Everything dies, and the monotonic clock starts anew."""
+        """Kill every process and restart the monotonic clock."""
         for process in list(self.alive):
             self.kill(process)
         self.world.now_ms += 30_000
@@ -151,33 +151,33 @@ class Device:
     # The files ------------------------------------------------------------------------------------
 
     def device_key(self) -> bytes | None:
-        """The key that opens the session's wrap."""
+        """Return the key that opens the session's wrap."""
         entry = json.loads(self.keychain.path.read_text(encoding="ascii")).get("device")
         return bytes.fromhex(entry["key"]) if entry and entry["key"] else None
 
     def keys(self) -> list[bytes]:
-        """Every key that lies in the key store."""
+        """Return every key in the key store."""
         entries = json.loads(self.keychain.path.read_text(encoding="ascii")).values()
         return [bytes.fromhex(entry["key"]) for entry in entries if entry["key"]]
 
     def look(self) -> observer.Stored:
-        """The files as they are now."""
+        """Read the device's database."""
         self.stored = self._observer.look(self.device_key, self.stored)
         return self.stored
 
     @property
     def user(self) -> str | None:
-        """Who is signed in, as far as it was ever seen."""
+        """The user who is signed in, if the tokens were ever readable."""
         return self.users.get(self.stored.owner or b"")
 
     def keyless_files(self) -> list[Path]:
-        """Files that were set aside because their key was lost."""
+        """Return the databases that were set aside because their key was lost."""
         names = os.listdir(self.folder) if self.folder.is_dir() else []
-        # A log moves along with its file.
+        # The pattern excludes the log, which moves with its database.
         return [self.folder / name for name in sorted(names) if KEYLESS.fullmatch(name)]
 
     def script(self, call: str, name: str, answers: list[int]) -> None:
-        """The key store fails so."""
+        """Let the key store give these answers to its next calls."""
         if (call, name) == ("load", "device") and {KEY_NOT_FOUND, KEY_INVALIDATED} & set(answers):
             self.key_was_denied = True
         self.keychain.answer(call, name, *answers)

@@ -1,4 +1,4 @@
-"""The end of every run: the world is healthy again, and then everything must be in its place."""
+"""The end of every run: heal the world, let every device drain, and compare the end states."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from .world import PASSWORD, World
 
 Json = dict[str, Any]
 
-#: Longer than any pause that the server has asked for.
+#: Longer than any pause that a server asks for.
 PATIENCE_MS = 4 * HOUR
-#: A pause that was written under a clock that has since gone back ends after a day at most.
+#: A stored pause lasts at most a day, also when the clock was set back since.
 LONG_PATIENCE_MS = 26 * HOUR
 ROUND_MS = 10 * MINUTE
 
 
 def check_end_state(world: World) -> None:
-    """Heal the world, drain every device for every user, and compare both ends."""
+    """Heal the world, drain every device for every user, and compare devices and server."""
     chance = random.Random(f"finish {world.seed}")
     _search_for_secrets(world)
     _heal(world)
@@ -77,7 +77,7 @@ def _fresh_start(device: Device) -> Process:
 
 
 def _drain(world: World, process: Process, user: str, chance: random.Random) -> None:
-    """The user signs in, and all that is theirs is sent, by the descriptor and the timer alone."""
+    """Sign the user in and send all their items, driven by descriptor and timer alone."""
     device = process.device
     _arrive(world, process, user, chance)
     if not world.ledger.of(device.name, user):
@@ -118,10 +118,10 @@ def _arrive(world: World, process: Process, user: str, chance: random.Random) ->
         process.ask("org_select", {"org_id": orgs[0]})
         world.run(1000, chance)
     if waited and (process.shown or {}).get("reason") == "session_window":
-        # A pause of the other clock's took so long that the user has to prove to be there again.
+        # The wait was longer than the session window: the user must sign in again.
         _arrive(world, process, user, chance)
     elif (process.shown or {}).get("screen") != "home":
-        raise Violation("a healthy user comes home", f"{process} {str(process.shown)[:300]}")
+        raise Violation("a healthy user reaches home", f"{process} {str(process.shown)[:300]}")
 
 
 def _items(process: Process) -> list[Json]:
@@ -138,7 +138,7 @@ def _items(process: Process) -> list[Json]:
 
 
 def _unsettled(world: World, process: Process) -> bool:
-    """Whether time alone should still move something."""
+    """Whether an item should still move without further user action."""
     for item in _items(process):
         if item["state"] == "parked":
             continue
@@ -159,7 +159,7 @@ def _why(process: Process) -> str:
 
 
 def _judge(world: World, process: Process, user: str) -> None:
-    """What is parked is so for a reason that is true."""
+    """Every item that is left is parked for a true reason."""
     device = process.device
     left = _items(process)
     parked = {item["id"] for item in left}
@@ -190,12 +190,12 @@ def _is_true(world: World, entry: Entry, code: str | None, left: set[str]) -> bo
     if code == "missing_parent":
         stored = {**world.stored_ids("activity"), **world.stored_ids("contact")}
         return any(p and p not in stored for p in parents) or _crosses(world, entry)
-    # The policy said no twice, with a membership that was confirmed in between.
+    # The policy denied the row twice, with a confirmed membership in between.
     return code in {"rejected", "too_long"} and (world.access_changes > 1 or code == "too_long")
 
 
 def _crosses(world: World, entry: Entry) -> bool:
-    """A reference into another organisation is none, for the server."""
+    """Whether the item refers to a row of another organisation, which the server rejects."""
     for column, kind in (("follows", "activity"), ("contact_id", "contact")):
         row = world.stored_ids(kind).get(str(entry.payload.get(column)))
         if row is not None and row["org_id"] != entry.org:
@@ -204,7 +204,7 @@ def _crosses(world: World, entry: Entry) -> bool:
 
 
 def _last_chance(world: World, process: Process, user: str, chance: random.Random) -> None:
-    """Tried again in a healthy world, only what the server really refuses is left."""
+    """Retry all in a healthy world: only items that the server really rejects are left."""
     process.ask("queue_retry")
     world.run(ROUND_MS, chance)
     waited = 0
@@ -218,7 +218,7 @@ def _last_chance(world: World, process: Process, user: str, chance: random.Rando
         entry = world.ledger.get(process.device.name, user, item)
         assert entry is not None
         if code in {"rejected", "too_long"}:
-            raise Violation("what a healthy server takes is not parked", f"{item} {code}")
+            raise Violation("an item that a healthy server accepts is not parked", f"{item} {code}")
         if not _is_true(world, entry, code, set(left)):
             raise Violation("an item is parked for a true reason", f"{item} {code}")
     for entry in world.ledger.of(process.device.name, user):
@@ -232,11 +232,11 @@ def _last_chance(world: World, process: Process, user: str, chance: random.Rando
             raise Violation("an edit is not lost", f"{entry.id} {row['minutes']} {entry.payload}")
 
 
-# What is cached -----------------------------------------------------------------------------------
+# The cache ----------------------------------------------------------------------------------------
 
 
 def _a_day_later(world: World, process: Process, user: str, chance: random.Random) -> None:
-    """The longest pause and the time between two reconciles are over: now the cache is right."""
+    """After the longest pause and a reconcile the cache equals the server."""
     world.sleep(LONG_PATIENCE_MS)
     world.run(ROUND_MS, chance)
     org = ((process.shown or {}).get("org") or {}).get("id")
@@ -247,7 +247,7 @@ def _a_day_later(world: World, process: Process, user: str, chance: random.Rando
 
 
 def _contacts(world: World, process: Process, user: str, org: str) -> None:
-    """The cache has what the server shows, as it shows it, and nothing else."""
+    """The cache holds exactly the contacts that the server shows, column by column."""
     found = process.ask("contact_search", {"query": "", "limit": 200})
     if found is None or found["total"] > 200:
         raise Violation("the cache follows the server", f"{process} found {found}")
@@ -265,7 +265,7 @@ def _contacts(world: World, process: Process, user: str, org: str) -> None:
 
 
 def _figures(world: World, process: Process, user: str, org: str) -> None:
-    """What is stored and what will be sent stand in the summary, each once; parked items do not."""
+    """The summary counts every stored or queued item once, and no parked items."""
     shown = process.ask("summary_get")
     if shown is None or shown["summary"] is None:
         raise Violation("the summary follows the server", f"{process} {shown}")
@@ -282,11 +282,11 @@ def _figures(world: World, process: Process, user: str, org: str) -> None:
     parts = [shown[name] for name in ("summary", "sent", "queued")]
     total = [sum(part[name] for part in parts) for name in ("activities", "minutes")]
     if total != [len(minutes), sum(minutes)]:
-        raise Violation("nothing is counted twice or not at all", f"{process} {shown} {minutes}")
+        raise Violation("every item is counted exactly once", f"{process} {shown} {minutes}")
 
 
 def _compare(world: World) -> None:
-    """Every row once, and nobody's at somebody else's: once more, over the whole of it."""
+    """No visit is stored under two ids."""
     notes: dict[str, str] = {}
     for item, row in world.stored_ids("activity").items():
         other = notes.setdefault(str(row["note"]), item)
@@ -295,7 +295,7 @@ def _compare(world: World) -> None:
 
 
 def _search_for_secrets(world: World) -> None:
-    """Everything that was secret, in every file of every device."""
+    """Search every file of every device for every secret of the run."""
     secrets: dict[str | bytes, str] = dict.fromkeys(world.invariants.secrets, "a token")
     for user, email in world.people.items():
         secrets |= {user: "a user", email: "an address"}

@@ -1,4 +1,8 @@
-"""The invariants: what must be true after every step, whatever the world did."""
+"""The invariants: what must be true after every call, request, answer and stored row.
+
+`InvariantChecker` compares the files of the devices, the rows at the server and everything that the
+library shows with the ledger, and raises `Violation` with the name of the broken rule.
+"""
 
 from __future__ import annotations
 
@@ -23,19 +27,19 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-#: Proofs that a session has ended, by endpoint: (status, code).
+#: Codes that prove the end of a session, by endpoint.
 TERMINAL_REFRESH = {
     "refresh_token_not_found", "refresh_token_already_used", "session_not_found",
     "session_expired", "user_banned", "validation_failed",
 }  # fmt: skip
 TERMINAL_USER = {"session_not_found", "user_not_found", "user_banned"}
-#: Calls that show or change what only a user who is present may see.
+#: Calls that show or change data: they must fail while the session is locked.
 DATA = {
     "org_list", "org_select", "queue_add", "queue_list", "queue_get", "queue_edit", "queue_cancel",
     "queue_retry", "queue_export", "contact_search", "contact_get", "summary_get", "sync_now",
     "sync_status",
 }  # fmt: skip
-#: Errors that a host must be able to live with; any other is a defect.
+#: Errors that a host must handle; any other is a defect.
 EXPECTED = {
     "clock.not_manual", "keystore.failed", "keystore.key_lost", "keystore.locked",
     "org.disabled", "org.none", "org.not_a_member", "org.revoked", "org.unknown_role",
@@ -43,19 +47,19 @@ EXPECTED = {
     "session.confirm_unsent", "session.locked", "session.none", "sign_in.expired",
     "sign_in.foreign_callback", "sign_in.state_mismatch", "contact.not_found",
 }  # fmt: skip
-#: So many polls within a minute are a busy loop, requests and events included.
+#: More polls than this within a minute are a busy loop.
 MAX_POLLS = 400
 MAX_REFRESHES = 12
 MINUTE = 60_000
-#: An item's id in a body: other ids stand there too, but not as `id`.
+#: An item's id in a request body. Other ids have other names there.
 ID = r'"id": ?"([0-9a-f-]{36})"'
 
 
-class Violation(AssertionError):  # noqa: N818 - what it is called in the field
+class Violation(AssertionError):  # noqa: N818 - the term of the field
     """An invariant does not hold."""
 
     def __init__(self, rule: str, detail: str) -> None:
-        """`rule` names the invariant; shrinking keeps it the same."""
+        """`rule` names the invariant; shrinking keeps runs that break the same rule."""
         super().__init__(f"{rule}: {detail}")
         self.rule = rule
 
@@ -64,7 +68,7 @@ class InvariantChecker:
     """Sees every call, request, answer and stored row."""
 
     def __init__(self, world: World) -> None:
-        """Nothing was seen yet."""
+        """Start with nothing observed."""
         self.world = world
         self._before: observer.Stored = observer.Stored()
         self.biometric_loads = 0
@@ -72,24 +76,24 @@ class InvariantChecker:
         self.seen_rows = 0
         self._polls: dict[str, deque[int]] = {}
         self._refreshes: dict[str, deque[int]] = {}
-        #: Tokens that came to a device, for the search for secrets.
+        #: Tokens that a device received, for the search for secrets.
         self.secrets: dict[str, None] = {}
 
     # Calls ----------------------------------------------------------------------------------------
 
     def before(self, process: Process, name: str, request: Json) -> None:
-        """A call is about to be made."""
+        """Record the state before a call."""
         device = process.device
         self._before = device.stored
         self.biometric_loads = device.keychain.calls["load", "biometric"]
 
     def answered(self, process: Process, name: str, request: Json, reply: Json) -> None:
-        """A call has succeeded."""
+        """Check a call that succeeded."""
         if name == "clock_set":
             return
         after = self._look(process, name, request, reply)
         if name in DATA and not self._before.usable and not after.usable:
-            raise Violation("nothing is shown while locked", f"{process} {name} answered")
+            raise Violation("no data is shown while locked", f"{process} {name} answered")
         released = process.device.keychain.calls["load", "biometric"] > self.biometric_loads
         if name == "session_unlock" and released and after.usable:
             process.device.locked_by_user = False
@@ -107,7 +111,7 @@ class InvariantChecker:
     def refused(
         self, process: Process | None, name: str, error: HoldfastError, request: Json | None = None
     ) -> None:
-        """A call has failed."""
+        """Check a call that failed."""
         if process is not None:
             self._look(process, name, request or {}, None)
         if error.code not in EXPECTED:
@@ -129,7 +133,7 @@ class InvariantChecker:
 
     def _quarantined(self, device: Device, names: list[str], paths: list[Any]) -> None:
         if not device.key_was_denied:
-            raise Violation("no file is set aside without a cause", f"{device.name}: {names}")
+            raise Violation("no file is set aside without a lost key", f"{device.name}: {names}")
         device.set_aside |= set(names)
         waiting = device.world.ledger.of(device.name)
         kept = sum(observer.queued_in(path) for path in paths)
@@ -163,7 +167,7 @@ class InvariantChecker:
         assert after.owner is not None
         device.users[after.owner] = after.tokens.user
         if claims["sub"] != after.tokens.user:
-            raise Violation("a session is of its user", f"{claims['sub']} {after.tokens.user}")
+            raise Violation("a session belongs to its user", f"{claims['sub']} {after.tokens.user}")
         if claims["session_id"] != device.session:
             self._leave(device)
             device.session = claims["session_id"]
@@ -186,7 +190,7 @@ class InvariantChecker:
         before: observer.Stored,
         after: observer.Stored,
     ) -> None:
-        """The session was cleared without a logout: there must be a proof, and of this session."""
+        """Check the proof for a session that was cleared without a logout."""
         device = process.device
         sent = next((f for f in process.in_flight if f.number == request.get("id")), None)
         if name != "complete" or sent is None or not is_terminal(sent.request, request):
@@ -194,17 +198,19 @@ class InvariantChecker:
             raise Violation("no sign-out without a terminal answer", detail)
         about = self.world.session_of(sent.request)
         if about != device.session:
-            raise Violation("a late answer ends no other session", f"{about} {device.session}")
+            raise Violation(
+                "a late answer does not end another session", f"{about} {device.session}"
+            )
         used = json.loads(sent.request["body"] or "{}").get("refresh_token")
         if used is not None and before.tokens is not None and used != before.tokens.refresh:
-            raise Violation("an older token's refusal ends nothing", str(process))
+            raise Violation("the refusal of an older token ends no session", str(process))
         if after.ended is None:
-            raise Violation("the end of a session is remembered", str(process))
+            raise Violation("the reason for the end of a session is stored", str(process))
 
     # The queue ------------------------------------------------------------------------------------
 
     def _queue(self, device: Device, after: observer.Stored) -> None:
-        """Every acknowledged item is here or at the server, and nothing else is here."""
+        """Every acknowledged item is in the queue or at the server; nothing else is queued."""
         by_user: dict[str, int] = {}
         for owner, count in after.queued.items():
             user = device.users.get(owner)
@@ -215,17 +221,17 @@ class InvariantChecker:
             held = self.world.ledger.of(device.name, user)
             unsent = sum(entry.id not in self.world.stored_ids(entry.kind) for entry in held)
             there = by_user.get(user, 0)
-            # An item that is just being acknowledged, or taken back, may be counted one too many.
+            # A call that adds or cancels items is in progress: the counts may differ by `slack`.
             if not unsent - self.world.slack <= there <= len(held) + self.world.slack:
                 detail = f"{device.name}: {there} queued, {unsent} unsent of {len(held)} held"
                 raise Violation("nothing acknowledged is lost", detail)
 
     def row_check(self) -> None:
-        """Rows that were stored since the last look, each against what was acknowledged."""
+        """Compare each row that was stored since the last check with the ledger."""
         stored = self.world.server.database.stored
         rows = list(stored.items())
         if len(rows) < self.seen_rows:
-            raise Violation("rows stay", "the server has fewer rows than before")
+            raise Violation("stored rows never disappear", "the server has fewer rows than before")
         for item, row in rows[self.seen_rows :]:
             self._row(str(item), row)
         self.seen_rows = len(rows)
@@ -235,7 +241,7 @@ class InvariantChecker:
         if not entries:
             raise Violation("only what was acknowledged is stored", f"{item} {row['user_id']}")
         if not any(e.org == row["org_id"] for e in entries):
-            raise Violation("a row is in its organisation", f"{item} {row['org_id']}")
+            raise Violation("a row belongs to its organisation", f"{item} {row['org_id']}")
         payloads = [payload for e in entries for payload in e.payloads]
         fits = any(p["minutes"] == row["minutes"] and p["note"] == row["note"] for p in payloads)
         if not fits:
@@ -260,9 +266,9 @@ class InvariantChecker:
             if (device.stored.tokens is not None) and org not in self.world.orgs_of(
                 device.stored.tokens.user
             ):
-                raise Violation("home is in an organisation of the user's", f"{process} {org}")
+                raise Violation("home shows an organisation of the user", f"{process} {org}")
         if name == "route_check" and screen == "home":
-            # Not there, but where one is already; any other decision is the way to go instead.
+            # The route is allowed: the user stays on the present screen.
             return
         process.shown = decision
         process.waiting = None
@@ -272,7 +278,7 @@ class InvariantChecker:
                 process.waiting = (device.monotonic_ms, deadline - device.wall_ms)
 
     def _past_limit(self, device: Device) -> None:
-        """An offline limit that has passed ends nothing, but asks for a sign-in."""
+        """An expired offline limit asks for a sign-in without ending the session."""
         if self.world.longest_sleep_ms < 1_000_000_000:
             raise Violation(
                 "no sign-out without a terminal answer", f"{device.name}: shown as ended"
@@ -290,7 +296,7 @@ class InvariantChecker:
     # The loop -------------------------------------------------------------------------------------
 
     def polled(self, process: Process, polled: Json) -> None:
-        """What a poll has brought."""
+        """Check the result of a poll."""
         device = process.device
         for event in polled["events"]:
             self._event(process, event)
@@ -305,13 +311,13 @@ class InvariantChecker:
                 )
         wake = polled["wake_in_ms"]
         if wake is not None and wake < 0:
-            raise Violation("wake_in_ms is not in the past", f"{process} {wake}")
+            raise Violation("wake_in_ms is never in the past", f"{process} {wake}")
         if not polled["events"] and not polled["requests"] and wake == 0:
             process.polls_in_a_row += 1
         else:
             process.polls_in_a_row = 0
         if process.polls_in_a_row > 3:
-            raise Violation("wake_in_ms is not in the past", f"{process} is busy for nothing")
+            raise Violation("wake_in_ms is never in the past", f"{process} is busy for nothing")
         self._bounded(self._polls, str(process), MAX_POLLS, "no busy loop")
 
     def _bounded(self, table: dict[str, deque[int]], who: str, most: int, rule: str) -> None:
@@ -327,7 +333,7 @@ class InvariantChecker:
             self._shown(process, "event", event["decision"], process.device.stored)
         if event["type"] == "contact":
             if not process.device.stored.usable:
-                raise Violation("nothing is shown while locked", f"{process}: a contact")
+                raise Violation("no data is shown while locked", f"{process}: a contact")
             self._own(process, [event])
         if event["type"] == "session_ended" and process.device.world.terminal_answers == 0:
             raise Violation("no sign-out without a terminal answer", f"{process}: event")
@@ -343,10 +349,10 @@ class InvariantChecker:
             return
         if purpose == "revoke":
             if session == device.session:
-                raise Violation("only what was left is revoked", f"{process} {session}")
+                raise Violation("only a former session is revoked", f"{process} {session}")
             return
         if not stored.usable:
-            raise Violation("nothing is asked for while locked", f"{process} {purpose}")
+            raise Violation("no request is made while locked", f"{process} {purpose}")
         if session is None or session != device.session:
             raise Violation("no request with another session's token", f"{process} {purpose}")
         bearer = bearer_of(request)
@@ -354,7 +360,7 @@ class InvariantChecker:
             self._owner(process, request, claims_of(bearer)["sub"])
 
     def _alone(self, process: Process, request: Json, ids: frozenset[str] = frozenset()) -> None:
-        """No other living process of the device is at the same thing."""
+        """No other living process of the device has the same request in flight."""
         device = process.device
         if device.clock_jumped:
             return
@@ -366,10 +372,13 @@ class InvariantChecker:
                     continue
                 if ids and not ids & set(re.findall(ID, sent.request["body"] or "")):
                     continue
-                raise Violation("one process at a time", f"{process} {other} {request['purpose']}")
+                raise Violation(
+                    "two processes never do the same work",
+                    f"{process} {other} {request['purpose']}",
+                )
 
     def _owner(self, process: Process, request: Json, user: str) -> None:
-        """What is sent with this user's token must be this user's."""
+        """Everything that is sent with this user's token must belong to this user."""
         device = process.device
         stored = device.stored.tokens
         if stored is not None and stored.user != user:
@@ -395,29 +404,31 @@ class InvariantChecker:
             if entry is None or row.get("user_id", user) != user:
                 raise Violation("no request with the wrong user's token", f"{process} {row}")
             if row.get("org_id", entry.org) != entry.org:
-                raise Violation("a row is in its organisation", f"{process} {row}")
+                raise Violation("a row belongs to its organisation", f"{process} {row}")
             if entry.state != HELD:
-                raise Violation("what was taken back is not sent", f"{process} {row}")
+                raise Violation("a cancelled item is not sent", f"{process} {row}")
 
     def _contacts(self, process: Process, found: list[Json]) -> None:
-        """What a search has found was never withheld."""
+        """A search finds no columns that the cache must withhold."""
         self._own(process, found)
         for contact in found:
             if {"phone", "address", "national_id"} & set(contact):
                 raise Violation("withheld columns are not cached", f"{process} {contact}")
 
     def _own(self, process: Process, found: list[Json]) -> None:
-        """Contacts are of organisations that the user was let into."""
+        """Contacts belong to organisations of which the user is or was a member."""
         tokens = process.device.stored.tokens
         orgs = self.world.orgs_of(tokens.user) if tokens else []
         rows = self.world.server.database.rows["contacts"]
         for contact in found:
             row = rows.get(contact["id"])
             if row is not None and row["org_id"] not in orgs:
-                raise Violation("contacts are of one's own organisations", f"{process} {contact}")
+                raise Violation(
+                    "contacts belong to the user's organisations", f"{process} {contact}"
+                )
 
     def _figures(self, process: Process, reply: Json) -> None:
-        """No more is counted than was ever registered there, whatever is on its way."""
+        """The summary never counts more items than were registered in the organisation."""
         tokens = process.device.stored.tokens
         if tokens is None or reply["summary"] is None:
             return
@@ -427,7 +438,7 @@ class InvariantChecker:
             for entry in self.world.ledger.all()
             if (entry.owner, entry.org, entry.kind) == (tokens.user, org, "activity")
         ]
-        # An item on two devices is an entry of each: when one has sent it, the other can't know.
+        # An item on two devices is two entries: a device cannot know that the other one sent it.
         known = len(entries)
         total = sum(reply[part]["activities"] for part in ("summary", "sent", "queued"))
         if total > known:
@@ -436,25 +447,25 @@ class InvariantChecker:
     # Answers --------------------------------------------------------------------------------------
 
     def handed(self, process: Process, request: Json, answer: Answer) -> None:
-        """An answer is about to be handed over."""
+        """Count an answer that proves the end of a session."""
         if is_terminal(request, answer):
             self.world.terminal_answers += 1
 
 
 def bearer_of(request: Json) -> str | None:
-    """The access token of a request."""
+    """Return the access token of a request."""
     headers = {name.lower(): value for name, value in request["headers"].items()}
     scheme, _, token = headers.get("authorization", "").partition(" ")
     return token if scheme == "Bearer" else None
 
 
 def claims_of(token: str) -> Json:
-    """What an access token says."""
+    """Return the claims of an access token."""
     return dict(json.loads(jwt.decode_bytes(token.split(".")[1])))
 
 
 def is_terminal(request: Json, answer: Answer) -> bool:
-    """Whether the answer is on the closed list: judged here anew, not by the library."""
+    """Whether the answer proves the end of a session. Independent of the library's own list."""
     try:
         body = json.loads(answer.get("body") or "")
     except (TypeError, ValueError):

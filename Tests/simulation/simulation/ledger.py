@@ -1,4 +1,4 @@
-"""What the library has acknowledged: the simulation's own book of what must not be lost."""
+"""The ledger: the simulation's own record of every item that the library acknowledged."""
 
 from __future__ import annotations
 
@@ -7,51 +7,51 @@ from typing import Any
 
 Payload = dict[str, Any]
 
-#: The library said that it has it.
+#: The library acknowledged the item.
 HELD = "held"
-#: The user took it back, or discarded it at logout.
+#: The user cancelled the item, or discarded it at logout.
 TAKEN_BACK = "taken back"
-#: It lies in a file that was set aside, because the key store said that its key was lost.
+#: The item is in a file that was set aside because the key store reported its key lost.
 SET_ASIDE = "set aside"
 
 
 @dataclass
 class Entry:
-    """An item that a device has acknowledged."""
+    """An item that a device acknowledged."""
 
     id: str
     device: str
     owner: str
     org: str
     kind: str
-    #: Every payload that was acknowledged; the last is the one that counts.
+    #: Every payload that was acknowledged, oldest first.
     payloads: list[Payload]
     parents: list[str] = field(default_factory=list)
     state: str = HELD
 
     @property
     def payload(self) -> Payload:
-        """As the user wants it."""
+        """The payload as the user last wrote it."""
         return self.payloads[-1]
 
 
 class Ledger:
-    """All entries, in the order of their registration."""
+    """All entries, in order of registration."""
 
     def __init__(self) -> None:
-        """An empty book."""
+        """Start with an empty ledger."""
         self._entries: dict[tuple[str, str, str], Entry] = {}
 
     def add(self, entry: Entry) -> None:
-        """An item was acknowledged."""
+        """Record an item that was acknowledged."""
         self._entries[entry.device, entry.owner, entry.id] = entry
 
     def get(self, device: str, owner: str | None, item: str) -> Entry | None:
-        """The entry of this item of this user's on this device."""
+        """Return this user's entry of the item on this device."""
         return None if owner is None else self._entries.get((device, owner, item))
 
     def of(self, device: str, owner: str | None = None) -> list[Entry]:
-        """What this device holds, of this user."""
+        """Return the entries that this device holds, optionally of one user."""
         return [
             entry
             for entry in self._entries.values()
@@ -61,9 +61,9 @@ class Ledger:
         ]
 
     def with_id(self, item: str) -> list[Entry]:
-        """Every device's entry of this id, whatever became of it."""
+        """Return every device's entry of this id, in any state."""
         return [entry for entry in self._entries.values() if entry.id == item]
 
     def all(self) -> list[Entry]:
-        """Everything that was ever acknowledged."""
+        """Return every entry, in any state."""
         return list(self._entries.values())

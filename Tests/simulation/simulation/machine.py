@@ -1,4 +1,4 @@
-"""The machine below the simulated devices (machine.c): preloaded, and told what to answer."""
+"""Controls machine.c, the preloaded substitute for the operating system of the devices."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ FIRST_PROCESS = 5_000_000
 
 
 class MachineError(RuntimeError):
-    """The process runs without the machine."""
+    """machine.c is not preloaded into this process."""
 
 
 def build(folder: Path) -> Path:
-    """Compile it; the path for LD_PRELOAD."""
+    """Compile machine.c; return the path for LD_PRELOAD."""
     target, fresh = folder / "machine.so", folder / f"machine-{os.getpid()}"
     flags = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror"]
     subprocess.run(["cc", *flags, "-o", str(fresh), str(SOURCE), "-ldl"], check=True)
-    # Another process may be using the one before.
+    # Another process may be using the previous build.
     return fresh.replace(target)
 
 
 def environment(machine: Path) -> dict[str, str]:
-    """For a child process that simulates; hashes are the same in every one."""
+    """Return the environment of a simulating process: machine.c, modules, fixed hash seeds."""
     root = HERE.parents[2]
     paths = [
         HERE.parent,
@@ -48,10 +48,10 @@ def environment(machine: Path) -> dict[str, str]:
 
 
 class Machine:
-    """What the library sees of its operating system."""
+    """What the library learns from its operating system."""
 
     def __init__(self) -> None:
-        """The one that is preloaded into this process."""
+        """Find the machine that is preloaded into this process."""
         try:
             self._enter = ctypes.CDLL(None).machine_enter
         except AttributeError as error:
@@ -72,23 +72,23 @@ class Machine:
         self._last = FIRST_PROCESS
 
     def seed(self, number: int) -> None:
-        """All randomness of the library follows from this."""
+        """Seed all randomness of the library."""
         self._seed(number & (2**64 - 1))
         self._last = FIRST_PROCESS
 
     def new_process(self) -> int:
-        """The id of a process that has just started."""
+        """Return the id of a process that starts now."""
         self._last += 1
         self._alive(self._last, 1)
         return self._last
 
     def end_process(self, process: int) -> None:
-        """It no longer runs."""
+        """Report the process as dead from now on."""
         self._alive(process, 0)
 
     @contextmanager
     def inside(self, process: int, wall_ms: int, monotonic_ms: int, boot: str) -> Iterator[None]:
-        """A call into the library by this process, at this time of its device."""
+        """Enclose a call into the library: this process makes it, at this time of its device."""
         self._enter(process, wall_ms, monotonic_ms, boot.encode("ascii"))
         try:
             yield
@@ -97,5 +97,5 @@ class Machine:
 
 
 def is_preloaded() -> bool:
-    """Whether this process has the machine below it."""
+    """Whether machine.c is preloaded into this process."""
     return "machine.so" in os.environ.get("LD_PRELOAD", "") and sys.platform == "linux"

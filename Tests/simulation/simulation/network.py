@@ -1,6 +1,6 @@
-"""What may become of a request: every fault of a mobile network, a gateway and the two services.
+"""The outcomes of a request: every fault of a mobile network, a gateway and the two services.
 
-Nothing here is the fault of what was sent, and none of it proves that a session has ended.
+No answer here blames an item, and none proves that a session has ended.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _auth(status: int, code: str) -> Answer:
 
 
 def _old_auth(status: int, code: str) -> Answer:
-    """Before the API version of 2024-01-01, which a gateway may strip from the request."""
+    """The shape before API version 2024-01-01 (a gateway may strip the version header)."""
     body = {"code": status, "error_code": code, "msg": "m", "error_id": "e"}
     return {"status": status, "headers": JSON, "body": json.dumps(body)}
 
@@ -43,7 +43,7 @@ def _page(status: int, **headers: str) -> Answer:
     return {"status": status, "headers": {**HTML, **headers}, "body": PORTAL}
 
 
-#: Answers of whatever stands before the services.
+#: Answers of portals and gateways.
 GATEWAY = (
     _page(200), _page(302, location="http://portal.example/"), _page(511), _page(403), _page(502),
     _page(503), _page(504), _page(520), _page(525), _page(408), _page(429), _page(404), _page(413),
@@ -56,7 +56,7 @@ GATEWAY = (
     {"status": 401, "headers": JSON, "body": '{"message":"Invalid authentication credentials"}'},
     {"status": 500, "headers": JSON, "body": '{"message":"An unexpected error occurred"}'},
 )  # fmt: skip
-#: Answers of the data service to anything.
+#: Answers of the data service that say nothing about the items.
 DATA = (
     _rest(400, ""), _rest(500, "40P01", "deadlock detected"), _rest(500, "57014", "canceling"),
     _rest(500, "40001"), _rest(503, "53300"), _rest(503, "57P01"), _rest(500, "XX000"),
@@ -72,7 +72,7 @@ DATA = (
     _rest(503, "PGRST002", **{"retry-after": "1"}), _rest(429, "LIMIT", **{"retry-after": "9"}),
     _terse(500, "40001"), _terse(503, "PGRST001"), _terse(504, "PGRST003"),
 )  # fmt: skip
-#: Answers of the auth service that end nothing.
+#: Answers of the auth service that end no session.
 AUTH = (
     _auth(409, "conflict"), _auth(422, "hook_timeout"), _auth(422, "hook_timeout_after_retry"),
     _auth(429, "over_request_rate_limit"), _auth(500, "unexpected_failure"),
@@ -82,39 +82,40 @@ AUTH = (
     _auth(503, "hook_payload_over_size"),
     {"status": 400, "headers": JSON, "body": "{}"},
 )  # fmt: skip
-#: And those that it may send for reasons that nobody knows.
+#: Undocumented answers of the auth service.
 STRANGE = (
     _auth(400, "something_new"),
     {"status": 400, "headers": JSON, "body": '{"error":"invalid_client"}'},
 )
 
 
-#: "Not let in" is said before a request is let in, and never once it has been: the library takes it
-#: as proof that nothing was stored (and charges no attempt, QUE-5).
-NOT_LET_IN = frozenset({401, 413})
+#: Statuses that refuse a request before it is processed. The simulation never sends them after the
+#: server acted: the library takes them as proof that nothing was stored (and charges no attempt,
+#: QUE-5).
+REFUSED = frozenset({401, 413})
 
 
-HARMS = ("cut", "fewer rows", "not text", "empty", "old")
+DISTORTIONS = ("cut", "fewer rows", "not text", "empty", "old")
 
 
 @dataclass(frozen=True)
 class Fate:
-    """What becomes of one request."""
+    """The outcome of one request."""
 
-    #: Milliseconds until the server has it; None: it never does.
+    #: Milliseconds until the request reaches the server; None: never.
     there: int | None
-    #: Milliseconds until the answer is back; None: it never comes.
+    #: Milliseconds until the answer reaches the device; None: never.
     back: int | None
-    #: Instead of the server's own answer, after it has acted (if it has).
+    #: Replaces the server's answer, whether or not the server acted.
     instead: Answer | None = None
-    #: How the server's answer is harmed: "cut", "fewer rows", "not text", "empty", "old".
-    harm: str | None = None
-    #: A second time, so much later.
+    #: One of `DISTORTIONS` for the server's answer.
+    distortion: str | None = None
+    #: Deliver the answer a second time, this many milliseconds later.
     again: int | None = None
 
 
 def fate(chance: random.Random, purpose: str, roughness: float, now_s: float) -> Fate:
-    """Draw one. `roughness` from 0 to 1 is how often something goes wrong."""
+    """Draw an outcome. `roughness` from 0 to 1 is the probability of a fault."""
     there, back = chance.randrange(1, 400), chance.randrange(1, 400)
     again = chance.randrange(1, 5000) if chance.random() < roughness / 4 else None
     if chance.random() >= roughness:
@@ -123,17 +124,17 @@ def fate(chance: random.Random, purpose: str, roughness: float, now_s: float) ->
     if kind == 0:
         return Fate(None, back, {"error": chance.choice(ERRORS)})
     if kind == 1:
-        # The answer is lost after the server has committed.
+        # The answer is lost after the server committed.
         return Fate(there, back, {"error": chance.choice(ERRORS)})
     if kind == 2:
         return Fate(there if chance.random() < 0.5 else None, None)
     if kind == 3:
         return Fate(there, back + chance.choice((4000, 30_000, 90_000)), again=again)
     if kind == 4:
-        return Fate(there, back, harm=chance.choice(HARMS))
+        return Fate(there, back, distortion=chance.choice(DISTORTIONS))
     acted = there if chance.random() < 0.3 else None
     answer = _trouble(chance, purpose, now_s)
-    if answer["status"] in NOT_LET_IN:
+    if answer["status"] in REFUSED:
         acted = None
     return Fate(acted, back, answer, again=again)
 
@@ -149,31 +150,31 @@ def _trouble(chance: random.Random, purpose: str, now_s: float) -> Answer:
     return answer
 
 
-def harmed(answer: Answer, harm: str | None) -> Answer:
-    """The server's answer as it arrives."""
+def distorted(answer: Answer, distortion: str | None) -> Answer:
+    """Return the server's answer as it arrives."""
     body = answer.get("body")
-    if harm is None or not isinstance(body, str):
+    if distortion is None or not isinstance(body, str):
         return answer
-    if harm == "cut":
+    if distortion == "cut":
         return {**answer, "body": body[: len(body) // 2]}
-    if harm == "not text":
+    if distortion == "not text":
         return {**answer, "body": None}
-    if harm == "empty":
+    if distortion == "empty":
         return {**answer, "body": ""}
     try:
         rows = json.loads(body)
     except ValueError:
         return answer
-    if harm == "old":
+    if distortion == "old":
         return _as_of_old(answer, rows)
-    # Reads are not shortened: nothing says that a page is whole, except that it is not full.
+    # A shortened page of a read would look like the last page: only its size tells.
     if not isinstance(rows, list) or answer["status"] != 201:
         return answer
     return {**answer, "body": json.dumps(rows[: len(rows) // 2])}
 
 
 def _as_of_old(answer: Answer, value: Any) -> Answer:  # noqa: ANN401 - JSON
-    """What an old auth service says of the same: no `expires_at`, and errors of OAuth's shape."""
+    """Return the answer in the shape of an old auth service: no `expires_at`, OAuth errors."""
     if not isinstance(value, dict):
         return answer
     if "access_token" in value:
@@ -186,11 +187,11 @@ def _as_of_old(answer: Answer, value: Any) -> Answer:  # noqa: ANN401 - JSON
 
 @dataclass
 class InFlightRequest:
-    """A request on its way."""
+    """A request in flight."""
 
     number: int
     request: dict[str, Any]
-    #: When it was handed out, in true time.
+    #: When the library handed it out, in true time.
     since_ms: int
     fate: Fate | None = None
     reaches_ms: int | None = None

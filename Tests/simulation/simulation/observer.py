@@ -1,4 +1,4 @@
-"""What stands in a device's files: an observer's look, past the library (docs/storage.md)."""
+"""Reads a device's database without the library (the format: docs/storage.md)."""
 
 from __future__ import annotations
 
@@ -26,37 +26,37 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Stored:
-    """One look."""
+    """The contents of a device's database at one moment."""
 
     generation: int = 0
     owner: bytes | None = None
     ended: str | None = None
-    #: The session can be read with the device key.
+    #: The device key opens the session.
     readable: bool = False
     locked: bool = False
     #: Owner -> number of queued items.
     queued: dict[bytes, int] = field(default_factory=dict)
-    #: None while it cannot be read.
+    #: None while the session is locked or absent.
     tokens: Tokens | None = None
 
     @property
     def usable(self) -> bool:
-        """Somebody is signed in, and nothing is locked."""
+        """A user is signed in and the session is not locked."""
         return self.owner is not None and self.readable and not self.locked
 
 
 class Observer:
-    """A second connection to a device's file. It must be closed before the last process closes."""
+    """A second connection to a device's database. Close it before the last process closes."""
 
     def __init__(self, folder: Path) -> None:
-        """Nothing is opened yet."""
+        """Prepare to read; the first look opens the file."""
         self._path = folder / "holdfast.db"
         self._database: sqlite3.Connection | None = None
         self._file = 0
         self._version = -1
 
     def look(self, device_key: Callable[[], bytes | None], before: Stored) -> Stored:
-        """The file as it is now; `before` when nothing was written since."""
+        """Read the file; return `before` when nobody wrote since."""
         try:
             file = self._path.stat().st_ino
         except FileNotFoundError:
@@ -81,7 +81,7 @@ class Observer:
         return Stored(generation, owner, ended, wrap is not None, bool(locked), queued, tokens)
 
     def close(self) -> None:
-        """Until the next look."""
+        """Close the connection; the next look opens it again."""
         if self._database is not None:
             self._database.close()
         self._database, self._version = None, -1
@@ -101,6 +101,6 @@ def _unseal(owner: bytes, wrap: bytes, sealed: bytes | None, device_key: bytes) 
 
 
 def queued_in(path: Path) -> int:
-    """How many items lie in a file that was set aside."""
+    """Count the items in a database that was set aside."""
     with contextlib.closing(sqlite3.connect(path)) as database:
         return int(database.execute("SELECT count(*) FROM queue").fetchone()[0])

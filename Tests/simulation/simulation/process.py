@@ -1,4 +1,4 @@
-"""A process of the app: an open Holdfast whose every call is watched and written down."""
+"""A process of the app: an open handle whose every call is checked and traced."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from .device import Device
 
 Json = dict[str, Any]
-#: Calls that tell nothing about what the process may see and do.
+#: Calls that no invariant concerns: they are not traced.
 SILENT = {"clock_set"}
 
 
 class Process(Holdfast):
-    """Knows what its host knows: the requests under way, when to poll, and what is shown."""
+    """Holds what a host knows: the requests in flight, the next poll, the present screen."""
 
     def __init__(self, device: Device) -> None:
         """Open the device's folder in a process of its own."""
@@ -30,13 +30,13 @@ class Process(Holdfast):
         self.pid = self.world.machine.new_process()
         self.in_flight: list[InFlightRequest] = []
         self.shown: Json | None = None
-        #: A `wait` was shown: since when, and how long it may last, by the monotonic clock.
+        #: The present `wait` screen: its start and its longest duration, by the monotonic clock.
         self.waiting: tuple[int, int] | None = None
-        #: When to poll again, by the monotonic clock; None: when the descriptor says so.
+        #: When to poll again, by the monotonic clock; None: only when the descriptor signals.
         self.due: int | None = None
         self.ack: int | None = None
         self.is_open = False
-        #: Changes whenever something happened that a poll may have to do with.
+        #: Consecutive polls that returned nothing although `wake_in_ms` was 0.
         self.polls_in_a_row = 0
         self._clock_ms: tuple[int, int, str] | None = None
         with self._inside():
@@ -47,7 +47,7 @@ class Process(Holdfast):
 
     @classmethod
     def start(cls, device: Device) -> Self | None:
-        """Open; None when the files cannot be opened now."""
+        """Open the device's folder; None when the library refuses."""
         try:
             return cls(device)
         except HoldfastError as error:
@@ -56,7 +56,7 @@ class Process(Holdfast):
             return None
 
     def __str__(self) -> str:
-        """The same in every run."""
+        """Return a name that is the same in every run."""
         return f"{self.device.name}.{self.pid % 1000}"
 
     def _inside(self) -> Any:  # noqa: ANN401 - a context manager
@@ -93,7 +93,7 @@ class Process(Holdfast):
             self.clock_set({"now_ms": time[0], "monotonic_ms": time[1], "boot_id": time[2]})
 
     def ask(self, name: str, request: Json | None = None) -> Json | None:
-        """Call an operation by name; None when it was refused (which the watch has judged)."""
+        """Call an operation by name; None when it failed (the invariants checked the error)."""
         try:
             return cast(Json, self._call(name, request))
         except HoldfastError:
@@ -102,18 +102,18 @@ class Process(Holdfast):
     # The host's loop ------------------------------------------------------------------------------
 
     def is_signalled(self) -> bool:
-        """Whether the descriptor says that there is something to poll."""
+        """Whether the descriptor is readable."""
         with self._inside():
             descriptor = self.wake_fd()
         return bool(select.select([descriptor], [], [], 0)[0])
 
     def wait_is_over(self) -> bool:
-        """What a worker thread's holdfast_wait() says, without waiting."""
+        """Call holdfast_wait() with a timeout of 0, as a worker thread would."""
         with self._inside():
             return self.wait(0)
 
     def round(self) -> None:
-        """Poll once; the requests are then on their way."""
+        """Poll once and put the requests in flight."""
         self._set_clock()
         polled = self.ask("poll", None if self.ack is None else {"ack": self.ack})
         now = self.device.monotonic_ms
@@ -129,7 +129,7 @@ class Process(Holdfast):
         self.world.invariants.polled(self, polled)
 
     def hand_over(self, sent: InFlightRequest, answer: Answer) -> None:
-        """The answer to a request has come."""
+        """Complete a request with its answer."""
         sent.answered += 1
         self.world.invariants.handed(self, sent.request, answer)
         self.ask("complete", {"id": sent.number, **answer})
@@ -137,18 +137,18 @@ class Process(Holdfast):
     # The end --------------------------------------------------------------------------------------
 
     def die(self) -> None:
-        """No call is made any more. The handle is given back when the world ends."""
+        """Stop making calls, as a killed process does. `give_back` frees the handle later."""
         self.is_open = False
         self.world.machine.end_process(self.pid)
         self.world.trace.note(f"{self} killed")
 
     def give_back(self) -> None:
-        """The handle, once nothing of it matters any more. (A handle belongs to its process.)"""
+        """Free the handle, as its own process."""
         with self._inside():
             self.close()
 
     def end(self) -> None:
-        """Close in order."""
+        """Close the app in an orderly way."""
         self.is_open = False
         self.give_back()
         self.world.machine.end_process(self.pid)

@@ -1,4 +1,4 @@
-"""Runs seeds in this process, and says what became of them."""
+"""Runs seeds in this process and reports the results."""
 
 from __future__ import annotations
 
@@ -14,9 +14,6 @@ from .actions import Action
 from .run import Outcome, planned, play
 from .shrink import shrink
 
-#: How much of a failing run is shown.
-LINES = 120
-
 
 class Runner:
     """One library, many seeds."""
@@ -28,7 +25,7 @@ class Runner:
         self.as_json = as_json
 
     def run(self, seeds: Iterable[int], *, go_on: bool) -> int:
-        """Each seed in turn; a failing one is shrunk and shown. 1 when there was one."""
+        """Run each seed; shrink and show one that fails. Return 1 if any failed."""
         started, count, failed, calls = time.monotonic(), 0, 0, 0
         for seed in seeds:
             outcome = play(seed, self.library)
@@ -72,11 +69,11 @@ class Runner:
         )  # fmt: skip
 
     def replay(self, seed: int, keep: list[int] | None) -> int:
-        """One seed, or some of its actions, with everything that happens."""
+        """Run one seed, or some of its actions, and print the trace."""
         steps = planned(seed)
         chosen = steps if keep is None else [steps[number] for number in keep]
         outcome = play(seed, self.library, chosen, keep=True)
         print("\n".join(outcome.lines or []))
-        print(outcome.detail or "all is well")
+        print(outcome.detail or "no invariant was broken")
         print(f"digest {outcome.digest}")
         return 1 if outcome.rule else 0

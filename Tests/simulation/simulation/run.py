@@ -1,4 +1,4 @@
-"""One seed, from the beginning to the end."""
+"""Runs one seed from beginning to end."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from .invariants import Violation
 from .trace import Trace
 from .world import URL, World
 
-#: Where the devices' files lie: memory, since nothing here is about disks.
+#: The devices' files are in memory: the simulation does not test disks.
 MEMORY = Path("/dev/shm")
 
 
 @dataclass
 class Outcome:
-    """What became of a run."""
+    """The result of a run."""
 
     seed: int
     actions: list[Action]
     digest: str
     calls: int
-    #: The rule that was broken, and how; None: all is well.
+    #: The invariant that was broken; None when none was.
     rule: str | None = None
     detail: str = ""
     lines: list[str] | None = None
 
 
 def planned(seed: int) -> list[Action]:
-    """The actions of a seed."""
+    """Return the actions of a seed."""
     return actions.draw(seed, random.Random(f"length {seed}").choice((15, 40, 80)))
 
 
 @functools.cache
 def warm_up(library: Library) -> None:
-    """What the library and libsodium do once in a process must not be part of a run."""
+    """Open a handle once, so that one-time initialisation is not part of any run."""
     with tempfile.TemporaryDirectory() as folder:
         backend = {"url": URL, "api_key": "none"}
         Holdfast({"data_dir": folder, "backend": backend}, library=library).close()
@@ -53,7 +53,7 @@ def warm_up(library: Library) -> None:
 def play(
     seed: int, library: Library, steps: list[Action] | None = None, *, keep: bool = False
 ) -> Outcome:
-    """Run it. With `steps`, these instead of the seed's own actions."""
+    """Run a seed; `steps` replaces the seed's own actions."""
     warm_up(library)
     steps = planned(seed) if steps is None else steps
     place = MEMORY if MEMORY.is_dir() else None

@@ -1,4 +1,4 @@
-"""Delta debugging: the few actions of a failing run that still break the same rule.
+"""Delta debugging: find the few actions of a failing run that still break the same rule.
 
 Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002.
 """
@@ -14,7 +14,7 @@ Item = TypeVar("Item")
 def shrink(
     items: Sequence[Item], fails: Callable[[list[Item]], bool], max_tries: int = 400
 ) -> list[Item]:
-    """A list of which no single item can be left out (unless the tries are used up)."""
+    """Return a failing list from which no single item can be removed, within `max_tries`."""
     kept = list(items)
     parts, tries = 2, 0
     while kept:

@@ -1,4 +1,4 @@
-"""What happened in a run, line by line, and its digest: two runs of a seed must have the same."""
+"""The trace of a run, line by line, and its digest. Two runs of a seed have the same digest."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import hashlib
 
 
 class Trace:
-    """Lines are kept only when somebody will read them."""
+    """Collects a digest; keeps the lines only on request."""
 
     def __init__(self, *, keep: bool = False) -> None:
-        """`keep`: the lines, beside their digest."""
+        """`keep`: keep the lines too."""
         self.lines: list[str] = []
         self._keep = keep
         self._hash = hashlib.sha256()
 
     def note(self, line: str) -> None:
-        """One more thing happened."""
+        """Add a line."""
         self._hash.update(line.encode())
         self._hash.update(b"\n")
         if self._keep:
             self.lines.append(line)
 
     def digest(self) -> str:
-        """Of all lines so far."""
+        """Return the digest of all lines so far."""
         return self._hash.hexdigest()

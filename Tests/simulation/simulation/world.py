@@ -1,4 +1,4 @@
-"""The world: people, organisations, devices, a server, and the time that they share."""
+"""The world: people, organisations, devices, a server, and their common time."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ PEOPLE = 3
 ORGANIZATIONS = 3
 DEVICES = 2
 ROLES = ("peer_mentor", "coordinator", "org_admin")
-#: An hour of a world takes fewer rounds than this, or something runs in circles. (While another
-#: process refreshes, one looks every second.)
+#: More rounds than this within an hour are a busy loop. (While one process refreshes, another
+#: polls every second.)
 MAX_ROUNDS = 3000
 HOUR_MS = 3_600_000
 
 
 class World:
-    """Everything there is, and how it goes on. All chance comes from `seed`."""
+    """Everything in a run. All randomness comes from `seed`."""
 
     url = URL
 
     def __init__(self, seed: int, library: Library, folder: Path, trace: Trace) -> None:
-        """A new world in which nobody has signed in yet."""
+        """Create a world in which nobody has signed in yet."""
         self.seed = seed
         self.library = library
         self.folder = folder
@@ -57,13 +57,13 @@ class World:
         self.now_ms = BEGIN_MS
         self.calls = 0
         self.slack = 0
-        #: How often something goes wrong on the way, from 0 to 1.
+        #: The probability of a network fault, from 0 to 1.
         self.roughness = 0.1
         self.longest_sleep_ms = 0
         self.terminal_answers = 0
-        #: Nothing goes wrong any more: the run is at its end.
+        #: The run is at its end: no more faults.
         self.healed = False
-        #: How often a membership or an organisation has changed.
+        #: The number of changes to memberships and organisations.
         self.access_changes = 0
         self.ledger = Ledger()
         self.invariants = InvariantChecker(self)
@@ -89,18 +89,18 @@ class World:
         for device in self.devices:
             device.start()
 
-    # Looking --------------------------------------------------------------------------------------
+    # Queries --------------------------------------------------------------------------------------
 
     def stored_ids(self, kind: str) -> dict[str, Any]:
-        """What the server has, by id."""
+        """Return the rows at the server, by id."""
         return self.server.database.rows["activities" if kind == "activity" else "contacts"]
 
     def orgs_of(self, user: str) -> list[str]:
-        """Every organisation that the user was ever let into."""
+        """Return every organisation of which the user is or was a member."""
         return [org for (who, org) in self.memberships if who == user]
 
     def session_of(self, request: Json) -> str | None:
-        """Whose session a request speaks for."""
+        """Return the session whose token a request carries."""
         bearer = bearer_of(request)
         if bearer is not None:
             return str(claims_of(bearer)["session_id"])
@@ -111,7 +111,7 @@ class World:
 
     @contextmanager
     def in_doubt(self, items: int = 1) -> Iterator[None]:
-        """While a call changes what is held, the book may be behind by so many items."""
+        """During a call that adds or cancels items, the ledger may be behind by this many."""
         self.slack = items
         try:
             yield
@@ -119,13 +119,13 @@ class World:
             self.slack = 0
 
     def processes(self) -> list[Process]:
-        """Those that live, on all devices."""
+        """Return the living processes of all devices."""
         return [process for device in self.devices for process in device.alive]
 
     # The network ----------------------------------------------------------------------------------
 
     def serve(self, request: Json, online: bool = True) -> Answer:
-        """The server acts and answers."""
+        """Let the server process a request; return its answer."""
         parts = urllib.parse.urlsplit(request["url"])
         headers = tuple((name.lower(), value) for name, value in request["headers"].items())
         body = (request["body"] or "").encode()
@@ -141,7 +141,7 @@ class World:
         }
 
     def _plan(self, process: Process, sent: InFlightRequest, chance: random.Random) -> None:
-        """Decide what becomes of a request."""
+        """Draw the outcome of a request."""
         device = process.device
         if not device.online:
             sent.fate = network.Fate(None, 20, {"error": "offline"})
@@ -155,14 +155,14 @@ class World:
         if back is not None:
             sent.returns_ms = start + (there or 0) + back
         elif chance.random() < 0.7:
-            # The host's own time-out.
+            # The host's own timeout.
             sent.returns_ms = start + sent.request["timeout_ms"]
             sent.answer = {"error": "timeout"}
 
     def _reach(self, sent: InFlightRequest) -> None:
         sent.reached = True
         assert sent.fate is not None
-        answer = network.harmed(self.serve(sent.request), sent.fate.harm)
+        answer = network.distorted(self.serve(sent.request), sent.fate.distortion)
         if sent.answer is None:
             sent.answer = sent.fate.instead or answer
 
@@ -178,12 +178,12 @@ class World:
     # Time -----------------------------------------------------------------------------------------
 
     def sleep(self, duration_ms: int) -> None:
-        """Time passes, and no app runs. Requests on their way arrive late."""
+        """Let time pass while no app runs. Requests in flight arrive late."""
         self.longest_sleep_ms = max(self.longest_sleep_ms, duration_ms)
         self.now_ms += duration_ms
 
     def run(self, duration_ms: int, chance: random.Random) -> None:
-        """Hosts do what they must, by the descriptor and `wake_in_ms` alone, until time is up."""
+        """Let the hosts work for this long, driven by descriptor and `wake_in_ms` alone."""
         end = self.now_ms + duration_ms
         most = MAX_ROUNDS * (1 + duration_ms // HOUR_MS)
         for _ in range(most):
@@ -198,7 +198,7 @@ class World:
         self.now_ms = max(self.now_ms, end)
 
     def _work_now(self, chance: random.Random) -> bool:
-        """One thing that is due at this moment; False when nothing is."""
+        """Do one thing that is due now; False when nothing is due."""
         for process in self.processes():
             for sent in process.in_flight:
                 if sent.fate is None:
@@ -238,9 +238,9 @@ class World:
     # The end --------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Give every handle back, those of killed processes too."""
+        """Free every handle, also those of killed processes."""
         for device in self.devices:
             device.give_back()
         live = self.library.live() - self.live_before
         if live != 0:
-            raise Violation("nothing is left behind", f"{live} handles or replies")
+            raise Violation("every handle and reply is freed", f"{live} handles or replies")

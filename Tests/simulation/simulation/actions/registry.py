@@ -24,7 +24,7 @@ class Action:
     number: int
 
     def __str__(self) -> str:
-        """As it is shown."""
+        """Return the action as the trace shows it."""
         return f"{self.name} {self.number}"
 
 
@@ -42,14 +42,14 @@ def action(weight: int) -> Callable[[Body], Body]:
 
 
 def draw(seed: int, count: int) -> list[Action]:
-    """The actions of a seed."""
+    """Return the actions of a seed."""
     chance = random.Random(f"actions {seed}")
     names = chance.choices(list(_WEIGHTS), list(_WEIGHTS.values()), k=count)
     return [Action(name, chance.getrandbits(32)) for name in names]
 
 
 def perform(world: World, action: Action) -> None:
-    """Carry it out, by a process that lives; one is started where there is none."""
+    """Perform the action with a living process; start one if there is none."""
     chance = random.Random(f"{action.name} {action.number}")
     device = chance.choice(world.devices)
     world.trace.note(f"-- {action} on {device.name} at {world.now_ms}")

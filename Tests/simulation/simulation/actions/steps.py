@@ -15,7 +15,7 @@ from ..process import Process
 from ..world import PASSWORD, URL, World
 from .registry import MINUTE, Json
 
-#: More minutes than a day has: the server's rule refuses it.
+#: More minutes than a day has: the server's check rejects it.
 BAD_MINUTES = 100_000
 
 
@@ -41,7 +41,7 @@ def sign_in(world: World, process: Process, chance: random.Random, user: str) ->
 
 
 def browser(world: World, process: Process, chance: random.Random, email: str) -> None:
-    """The dialogue in the browser; the app may be killed meanwhile, or the answer come twice."""
+    """Sign in by the browser; the app may be killed meanwhile, or the callback arrive twice."""
     begun = process.ask("sign_in_begin", {"method": chance.choice(("bankid", "vipps"))})
     if begun is None:
         return
@@ -67,7 +67,7 @@ def browser(world: World, process: Process, chance: random.Random, email: str) -
 
 
 def host_session(world: World, email: str) -> Json | None:
-    """A session that the host obtained itself."""
+    """Return a session that the host obtained without the library."""
     user = world.server.auth.by_email(email)
     assert user is not None
     if world.server.auth.sessions.is_banned(user):
@@ -94,7 +94,7 @@ def add(world: World, process: Process, chance: random.Random) -> None:
     if chance.random() < 0.8:
         request["id"] = new_id(chance)
     elif chance.random() < 0.1:
-        # Somebody else's: it exists with other content, here or at the server.
+        # The id of another user's item: it exists with other content, here or at the server.
         strangers = [e.id for e in world.ledger.all() if tokens is None or e.owner != tokens.user]
         if strangers:
             request["id"] = chance.choice(strangers)

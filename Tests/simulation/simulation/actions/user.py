@@ -18,7 +18,7 @@ OUTCOMES = (
 
 @action(60)
 def react(world: World, process: Process, chance: random.Random) -> None:
-    """Do what the screen asks for, then let the host work a little."""
+    """Do what the screen asks for, then let the hosts work briefly."""
     screen = "resume" if process.shown is None else process.shown["screen"]
     if screen == "resume":
         process.ask("session_resume")
@@ -38,13 +38,13 @@ def react(world: World, process: Process, chance: random.Random) -> None:
 
 @action(8)
 def sign_in_as_another(world: World, process: Process, chance: random.Random) -> None:
-    """Somebody else takes the phone, whoever is signed in."""
+    """A user signs in, also over another user's session."""
     steps.sign_in(world, process, chance, chance.choice(list(world.people)))
 
 
 @action(6)
 def prompt_ends(world: World, process: Process, chance: random.Random) -> None:
-    """The biometric prompt ends somehow; the host may claim what is not true."""
+    """The biometric prompt ends; the host may report a false outcome."""
     if chance.random() < 0.5:
         process.device.keychain.present_finger()
     else:
@@ -54,7 +54,7 @@ def prompt_ends(world: World, process: Process, chance: random.Random) -> None:
 
 @action(6)
 def lock(world: World, process: Process, chance: random.Random) -> None:
-    """Lock now."""
+    """Lock the app."""
     had_session = process.device.stored.owner is not None
     if process.ask("session_lock") is not None and had_session:
         process.device.locked_by_user = process.device.stored.owner is not None
@@ -62,7 +62,7 @@ def lock(world: World, process: Process, chance: random.Random) -> None:
 
 @action(10)
 def go_away(world: World, process: Process, chance: random.Random) -> None:
-    """The app leaves the screen, and perhaps is suspended."""
+    """The app goes to the background and may be suspended."""
     device = process.device
     if process.ask("session_background") is not None and device.session is not None:
         device.away = (device.monotonic_ms, device.boot)
@@ -72,14 +72,14 @@ def go_away(world: World, process: Process, chance: random.Random) -> None:
 
 @action(10)
 def come_back(world: World, process: Process, chance: random.Random) -> None:
-    """The app is on the screen again."""
+    """The app returns to the foreground."""
     if process.ask("session_foreground") is not None:
         process.device.away = None
 
 
 @action(5)
 def log_out(world: World, process: Process, chance: random.Random) -> None:
-    """Log out, here or everywhere; perhaps give up what is unsent."""
+    """Log out, locally or globally, and perhaps discard unsent items."""
     device = process.device
     request: Json = {"scope": chance.choice(("local", "local", "global"))}
     user = device.user
@@ -95,7 +95,7 @@ def log_out(world: World, process: Process, chance: random.Random) -> None:
 
 @action(8)
 def choose(world: World, process: Process, chance: random.Random) -> None:
-    """Another organisation, one's own or not."""
+    """Select an organisation, one of the user's or not."""
     process.ask("org_list")
     process.ask("org_select", {"org_id": chance.choice(world.orgs)})
 
@@ -114,7 +114,7 @@ def _pick(process: Process, chance: random.Random) -> Json | None:
 
 @action(10)
 def edit(world: World, process: Process, chance: random.Random) -> None:
-    """Change one that waits."""
+    """Edit a queued item."""
     item = _pick(process, chance)
     if item is None or item["kind"] != "activity":
         return
@@ -131,7 +131,7 @@ def edit(world: World, process: Process, chance: random.Random) -> None:
 
 @action(6)
 def cancel(world: World, process: Process, chance: random.Random) -> None:
-    """Take one back."""
+    """Cancel a queued item."""
     item = _pick(process, chance)
     if item is None:
         return
@@ -144,14 +144,14 @@ def cancel(world: World, process: Process, chance: random.Random) -> None:
 
 @action(5)
 def retry(world: World, process: Process, chance: random.Random) -> None:
-    """Try all again, or one."""
+    """Retry all items, or one."""
     item = _pick(process, chance) if chance.random() < 0.5 else None
     process.ask("queue_retry", {} if item is None else {"id": item["id"]})
 
 
 @action(4)
 def carry_over(world: World, process: Process, chance: random.Random) -> None:
-    """What one device exports, its user adds on another: the same items, twice under way."""
+    """Export items on one device and add them on another: both may send the same item."""
     exported = process.ask("queue_export")
     other = chance.choice([d for d in world.devices if d is not process.device])
     if not exported or not exported["items"] or not other.alive:
@@ -175,7 +175,7 @@ def carry_over(world: World, process: Process, chance: random.Random) -> None:
 
 @action(14)
 def look_around(world: World, process: Process, chance: random.Random) -> None:
-    """Read something, or several things."""
+    """Make one or several read-only calls."""
     names = chance.choices((
         "session_status", "org_list", "queue_list", "queue_explain", "summary_get", "sync_status",
         "contact_search", "contact_get", "route_check", "queue_export", "queue_get",

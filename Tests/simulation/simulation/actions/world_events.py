@@ -25,19 +25,19 @@ def run(world: World, process: Process, chance: random.Random) -> None:
 
 @action(8)
 def run_long(world: World, process: Process, chance: random.Random) -> None:
-    """The hosts work for long."""
+    """The hosts work for a long time."""
     world.run(chance.choice((5 * MINUTE, 20 * MINUTE, 70 * MINUTE)), chance)
 
 
 @action(6)
 def wait(world: World, process: Process, chance: random.Random) -> None:
-    """A worker thread asks whether it is to wait."""
+    """A worker thread calls holdfast_wait()."""
     process.wait_is_over()
 
 
 @action(10)
 def flip_network(world: World, process: Process, chance: random.Random) -> None:
-    """The network goes or comes; the host may learn of it or not."""
+    """The network goes or returns; the host may learn of it or not."""
     device = process.device
     device.online = not device.online
     if chance.random() < 0.8:
@@ -47,13 +47,13 @@ def flip_network(world: World, process: Process, chance: random.Random) -> None:
 
 @action(5)
 def tell_network(world: World, process: Process, chance: random.Random) -> None:
-    """The host tells what it knows of the network."""
+    """The host reports the state of the network."""
     process.ask("network_set", {"online": process.device.online})
 
 
 @action(8)
 def second_process(world: World, process: Process, chance: random.Random) -> None:
-    """An extension, or a service, opens the same folder."""
+    """An extension or a service opens the same folder."""
     device = process.device
     if len(device.alive) < 2:
         started = device.start()
@@ -63,7 +63,7 @@ def second_process(world: World, process: Process, chance: random.Random) -> Non
 
 @action(10)
 def kill(world: World, process: Process, chance: random.Random) -> None:
-    """A process dies at once, and perhaps a new one is started."""
+    """A process is killed, and perhaps a new one starts."""
     process.device.kill(process)
     if chance.random() < 0.7:
         steps.restart(process.device, chance)
@@ -71,7 +71,7 @@ def kill(world: World, process: Process, chance: random.Random) -> None:
 
 @action(4)
 def close(world: World, process: Process, chance: random.Random) -> None:
-    """A process ends in order, and perhaps a new one is started."""
+    """A process closes in an orderly way, and perhaps a new one starts."""
     process.device.close(process)
     if chance.random() < 0.7:
         steps.restart(process.device, chance)
@@ -82,26 +82,26 @@ def close(world: World, process: Process, chance: random.Random) -> None:
 
 @action(8)
 def sleep(world: World, process: Process, chance: random.Random) -> None:
-    """Time passes, and no app runs."""
+    """Time passes while no app runs."""
     world.sleep(chance.choice((SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, HOUR, 5 * HOUR)))
 
 
 @action(1)
 def sleep_long(world: World, process: Process, chance: random.Random) -> None:
-    """Days pass."""
+    """Days pass while no app runs."""
     world.sleep(chance.choice((13 * HOUR, 3 * DAY, 15 * DAY)))
 
 
 @action(4)
 def set_clock(world: World, process: Process, chance: random.Random) -> None:
-    """Somebody changes the date and time."""
+    """The user changes the date and time."""
     hours = chance.choice((-48, -5, -1, 1, 5, 48))
     process.device.set_ahead(hours * HOUR if chance.random() < 0.6 else 0)
 
 
 @action(2)
 def reboot(world: World, process: Process, chance: random.Random) -> None:
-    """The phone is switched off and on; until it is unlocked, its keys cannot be read."""
+    """The phone restarts; until its first unlock, the keys cannot be read."""
     device = process.device
     device.reboot()
     device.keychain.unlocked_since_boot = chance.random() < 0.7
@@ -110,17 +110,17 @@ def reboot(world: World, process: Process, chance: random.Random) -> None:
 
 @action(4)
 def unlock_device(world: World, process: Process, chance: random.Random) -> None:
-    """The device is unlocked for the first time since it was switched on."""
+    """The user unlocks the device for the first time since its start."""
     process.device.keychain.unlocked_since_boot = True
 
 
 @action(5)
 def key_store_fails(world: World, process: Process, chance: random.Random) -> None:
-    """The key store gives one of its answers, once or a few times."""
+    """The key store returns an error, once or a few times."""
     call = chance.choice(("load", "load", "save", "erase"))
     name = chance.choice(("device", "biometric"))
     answers = [2, 3, 4, 5, 6, 7, 9]
-    # That the key is lost for good is said rarely: the files are set aside then.
+    # A lost device key is rare: the library then sets the files aside.
     if name == "biometric" or chance.random() < 0.05:
         answers += [1, 8]
     script = [chance.choice(answers)] * chance.choice((1, 1, 2, 4))
@@ -129,7 +129,7 @@ def key_store_fails(world: World, process: Process, chance: random.Random) -> No
 
 @action(1)
 def enrol_anew(world: World, process: Process, chance: random.Random) -> None:
-    """A finger was added, or the last one removed."""
+    """The user adds a fingerprint, or removes the last one."""
     process.device.keychain.change_enrolment()
     process.device.keychain.enrolled = chance.random() < 0.8
 
@@ -139,13 +139,13 @@ def enrol_anew(world: World, process: Process, chance: random.Random) -> None:
 
 @action(10)
 def weather(world: World, process: Process, chance: random.Random) -> None:
-    """Something goes wrong more often, or less."""
+    """Change the probability of network faults."""
     world.roughness = chance.choice((0, 0, 0.1, 0.3, 0.7, 1))
 
 
 @action(6)
 def change_membership(world: World, process: Process, chance: random.Random) -> None:
-    """An organisation lets somebody go, takes them back, or gives them another role."""
+    """End, restore or change a membership."""
     user, org = chance.choice(list(world.memberships))
     world.access_changes += 1
     world.server.control.set_membership(
@@ -155,14 +155,14 @@ def change_membership(world: World, process: Process, chance: random.Random) -> 
 
 @action(3)
 def change_organisation(world: World, process: Process, chance: random.Random) -> None:
-    """An organisation is disabled, or opened again."""
+    """Disable or reactivate an organisation."""
     world.access_changes += 1
     world.server.control.set_org(chance.choice(world.orgs), chance.choice(("active", "disabled")))
 
 
 @action(6)
 def administrate(world: World, process: Process, chance: random.Random) -> None:
-    """Something happens to somebody's sessions."""
+    """Change a user's sessions at the server."""
     control, user = world.server.control, chance.choice(list(world.people))
     what = chance.randrange(5)
     if what == 0:
@@ -174,13 +174,13 @@ def administrate(world: World, process: Process, chance: random.Random) -> None:
     elif what == 3:
         control.expire_sessions(user)
     else:
-        # A sign-in elsewhere.
+        # The user signs in elsewhere.
         steps.host_session(world, world.people[user])
 
 
 @action(4)
 def change_settings(world: World, process: Process, chance: random.Random) -> None:
-    """The project's settings change."""
+    """Change the project's settings."""
     world.server.control.set(
         jwt_lifetime=chance.choice((120, 300, 3600)),
         reuse_interval=chance.choice((0, 10)),
@@ -194,7 +194,7 @@ def change_settings(world: World, process: Process, chance: random.Random) -> No
 
 @action(6)
 def change_contacts(world: World, process: Process, chance: random.Random) -> None:
-    """Contacts come, change and go."""
+    """Add, change or delete contacts."""
     database = world.server.database
     table, rows = TABLES["contacts"], database.rows["contacts"]
     org = chance.choice(world.orgs)
@@ -204,7 +204,7 @@ def change_contacts(world: World, process: Process, chance: random.Random) -> No
         name = f"Kontakt {chance.getrandbits(32):x} Øyås"
         made, _ = database.insert(table, {"org_id": org, "name": name}, SERVICE, None)
         if made is not None and chance.random() < 0.3:
-            # Of a transaction that began earlier and commits only now.
+            # The row of a transaction that began earlier and commits only now.
             earlier = datetime.timedelta(seconds=chance.choice((1, 8, 50)))
             rows[made["id"]]["updated_at"] = database.now() - earlier
         return
@@ -216,5 +216,5 @@ def change_contacts(world: World, process: Process, chance: random.Random) -> No
     elif not world.ledger.with_id(str(row["id"])) and not any(
         a["contact_id"] == row["id"] for a in database.rows["activities"].values()
     ):
-        # Without a tombstone: only the reconcile finds it.
+        # Deleted without a tombstone: only the reconcile notices.
         del rows[row["id"]]

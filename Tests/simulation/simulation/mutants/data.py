@@ -61,7 +61,7 @@ def _counted_twice() -> Mutant:
     return change_reply("summary_get", lambda _, reply: reply["queued"].update(activities=5000))
 
 
-@violates("nothing is counted twice or not at all")
+@violates("every item is counted exactly once")
 def _not_counted() -> Mutant:
     def fewer(_: Process, reply: Json) -> None:
         reply["sent"]["minutes"] -= 1
@@ -74,7 +74,7 @@ def _untrue() -> Mutant:
     return _parked_for("conflict")
 
 
-@violates("what a healthy server takes is not parked")
+@violates("an item that a healthy server accepts is not parked")
 def _parked_for_nothing() -> Mutant:
     return _parked_for("too_long")
 
@@ -119,7 +119,7 @@ def _unlisted() -> Mutant:
 # The server ---------------------------------------------------------------------------------------
 
 
-@violates("rows stay")
+@violates("stored rows never disappear")
 def _vanished() -> Mutant:
     def vanish(checker: InvariantChecker) -> None:
         stored = checker.world.server.database.stored
@@ -141,7 +141,7 @@ def _stranger() -> Mutant:
     return run_before(InvariantChecker, "row_check", insert)
 
 
-@violates("a row is in its organisation")
+@violates("a row belongs to its organisation")
 def _moved() -> Mutant:
     return change_row(lambda _, row: row.update(org_id=NOBODY))
 
@@ -166,14 +166,14 @@ def _same_again() -> Iterator[None]:
         yield
 
 
-# What is cached -----------------------------------------------------------------------------------
+# The cache ----------------------------------------------------------------------------------------
 
 
 def _found(change: Callable[[Process, list[Json]], object]) -> Mutant:
     return change_reply("contact_search", lambda process, reply: change(process, reply["contacts"]))
 
 
-@violates("contacts are of one's own organisations")
+@violates("contacts belong to the user's organisations")
 def _foreign() -> Mutant:
     def add(process: Process, contacts: list[Json]) -> None:
         tokens = process.device.stored.tokens

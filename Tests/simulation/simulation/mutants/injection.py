@@ -30,7 +30,7 @@ def violates(rule: str) -> Callable[[Callable[[], Mutant]], Callable[[], Mutant]
 
 
 def change_reply(name: str, change: Callable[[Process, Json], object]) -> Mutant:
-    """Every reply to these calls is changed, before anybody has seen it."""
+    """Change every reply to these calls before the host and the checker see it."""
     original = Process._decode
 
     def decode(self: Process, called: str, status: int, reply: bytes | None) -> Json:
@@ -43,7 +43,7 @@ def change_reply(name: str, change: Callable[[Process, Json], object]) -> Mutant
 
 
 def fail_call(name: str, code: str, when: Callable[[Process], bool]) -> Mutant:
-    """The call is made, and then said to have failed."""
+    """Make the call, then report that it failed."""
 
     def refuse(process: Process, _: Json) -> None:
         if when(process):
@@ -57,7 +57,7 @@ def fail_call(name: str, code: str, when: Callable[[Process], bool]) -> Mutant:
 
 
 def change_decision(change: Callable[[Process, Json], object]) -> Mutant:
-    """Every decision that an event tells is changed."""
+    """Change every decision in an event."""
 
     def change_decisions(process: Process, reply: Json) -> None:
         for event in reply["events"]:
@@ -68,7 +68,7 @@ def change_decision(change: Callable[[Process, Json], object]) -> Mutant:
 
 
 def change_request(change: Callable[[Process, Json], object], purpose: str = "") -> Mutant:
-    """Every request of this purpose is changed."""
+    """Change every request of this purpose."""
 
     def change_requests(process: Process, reply: Json) -> None:
         for request in reply["requests"]:
@@ -79,7 +79,7 @@ def change_request(change: Callable[[Process, Json], object], purpose: str = "")
 
 
 def repeat_request(when: Callable[[Process, Json], bool], **changes: str) -> Mutant:
-    """Requests that there were come once more, when it is wrong to make them."""
+    """Repeat earlier requests at a time when they are forbidden."""
     seen: dict[str, Json] = {}
 
     def poll(process: Process, reply: Json) -> None:
@@ -94,7 +94,7 @@ def repeat_request(when: Callable[[Process, Json], bool], **changes: str) -> Mut
 
 
 def change_file(statement: str, every: int = 7, name: str = "queue_get poll") -> Mutant:
-    """The device's file is changed behind the library's back."""
+    """Change the device's database without the library."""
     count = 0
 
     def change(process: Process, _: Json) -> None:
@@ -109,7 +109,7 @@ def change_file(statement: str, every: int = 7, name: str = "queue_get poll") ->
 
 
 def run_before(place: type, name: str, first: Callable[..., object]) -> Mutant:
-    """Something happens just before a method is called."""
+    """Run `first` just before a method is called."""
     original = getattr(place, name)
 
     def both(self: object, *arguments: object, **named: object) -> object:
@@ -120,7 +120,7 @@ def run_before(place: type, name: str, first: Callable[..., object]) -> Mutant:
 
 
 def change_row(change: Callable[[World, Json], object]) -> Mutant:
-    """The newest row at the server is changed as soon as it is there."""
+    """Change every new row at the server before the checker sees it."""
 
     def look(checker: InvariantChecker) -> None:
         for row in list(checker.world.server.database.stored.values())[checker.seen_rows :]:
@@ -134,7 +134,7 @@ def is_healthy(process: Process) -> bool:
 
 
 def change_at_terminal_answer(change: Callable[[Process], object]) -> Mutant:
-    """Something is so when an answer comes that ends a session."""
+    """Change the device's state when an answer arrives that ends its session."""
 
     def hand(process: Process, sent: Any, answer: Json) -> None:  # noqa: ANN401
         if is_terminal(sent.request, answer) and process.device.session is not None:

@@ -34,12 +34,12 @@ def _never_told() -> Mutant:
     )
 
 
-@violates("wake_in_ms is not in the past")
+@violates("wake_in_ms is never in the past")
 def _in_the_past() -> Mutant:
     return change_reply("poll", lambda _, reply: reply.update(wake_in_ms=-1))
 
 
-@violates("wake_in_ms is not in the past")
+@violates("wake_in_ms is never in the past")
 def _always_now() -> Mutant:
     return change_reply("poll", lambda _, reply: reply.update(wake_in_ms=0))
 
@@ -59,7 +59,7 @@ def _storm() -> Mutant:
     return change_reply("poll", poll)
 
 
-@violates("one process at a time")
+@violates("two processes never do the same work")
 def _both_at_once() -> Mutant:
     def poll(process: Process, reply: Json) -> None:
         for other in process.device.alive:
@@ -99,7 +99,7 @@ def _no_organisation() -> Mutant:
     return change_decision(revoke)
 
 
-@violates("a healthy user comes home")
+@violates("a healthy user reaches home")
 def _sent_away() -> Mutant:
     def away(process: Process, decision: Json) -> None:
         if process.world.healed:
@@ -141,7 +141,7 @@ def _written_down() -> Mutant:
     return change_reply("session_resume", write)
 
 
-@violates("nothing is left behind")
+@violates("every handle and reply is freed")
 @contextmanager
 def _left_open() -> Iterator[None]:
     kept: list[Process] = []

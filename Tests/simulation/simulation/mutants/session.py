@@ -51,7 +51,7 @@ def _home_after_a_lock() -> Mutant:
     )
 
 
-@violates("home is in an organisation of the user's")
+@violates("home shows an organisation of the user")
 def _home_elsewhere() -> Mutant:
     def elsewhere(_: Process, decision: Json) -> None:
         if decision["org"]:
@@ -60,7 +60,7 @@ def _home_elsewhere() -> Mutant:
     return change_decision(elsewhere)
 
 
-@violates("nothing is shown while locked")
+@violates("no data is shown while locked")
 @contextmanager
 def _data_while_locked() -> Iterator[None]:
     original = Process._decode
@@ -77,7 +77,7 @@ def _data_while_locked() -> Iterator[None]:
         yield
 
 
-@violates("nothing is shown while locked")
+@violates("no data is shown while locked")
 def _contact_while_locked() -> Mutant:
     def poll(process: Process, reply: Json) -> None:
         if not process.device.stored.usable:
@@ -106,7 +106,7 @@ def _away_for_longer() -> Mutant:
     return run_before(InvariantChecker, "answered", longer)
 
 
-@violates("a session is of its user")
+@violates("a session belongs to its user")
 @contextmanager
 def _of_another() -> Iterator[None]:
     original = Observer.look
@@ -145,12 +145,12 @@ def _shown_as_ended() -> Mutant:
     )
 
 
-@violates("a late answer ends no other session")
+@violates("a late answer does not end another session")
 def _ended_by_another() -> Mutant:
     return change_at_terminal_answer(lambda process: setattr(process.device, "session", NOBODY))
 
 
-@violates("an older token's refusal ends nothing")
+@violates("the refusal of an older token ends no session")
 def _ended_by_an_older_token() -> Mutant:
     def older(process: Process) -> None:
         stored = process.device.stored
@@ -161,7 +161,7 @@ def _ended_by_an_older_token() -> Mutant:
     return change_at_terminal_answer(older)
 
 
-@violates("the end of a session is remembered")
+@violates("the reason for the end of a session is stored")
 @contextmanager
 def _forgotten() -> Iterator[None]:
     original = Observer.look
@@ -173,7 +173,7 @@ def _forgotten() -> Iterator[None]:
         yield
 
 
-@violates("no file is set aside without a cause")
+@violates("no file is set aside without a lost key")
 def _set_aside() -> Mutant:
     return change_reply(
         "queue_add",
@@ -186,15 +186,15 @@ def _defect() -> Mutant:
     return fail_call("queue_list", "internal.defect", lambda _: True)
 
 
-# Whose requests -----------------------------------------------------------------------------------
+# The requests -------------------------------------------------------------------------------------
 
 
-@violates("only what was left is revoked")
+@violates("only a former session is revoked")
 def _revoked() -> Mutant:
     return change_request(lambda _, request: request.update(purpose="revoke"), "guard")
 
 
-@violates("nothing is asked for while locked")
+@violates("no request is made while locked")
 def _asked_while_locked() -> Mutant:
     return repeat_request(lambda process, _: not process.device.stored.usable, purpose="guard")
 
@@ -229,7 +229,7 @@ def _another_owner() -> Mutant:
     return change_request(another, "upload")
 
 
-@violates("a row is in its organisation")
+@violates("a row belongs to its organisation")
 def _another_organisation() -> Mutant:
     def another(process: Process, request: Json) -> None:
         for org in process.world.orgs:
@@ -248,7 +248,7 @@ def _unsorted() -> Mutant:
     return change_request(backwards, "upload")
 
 
-@violates("what was taken back is not sent")
+@violates("a cancelled item is not sent")
 def _taken_back() -> Mutant:
     def is_taken_back(process: Process, request: Json) -> bool:
         device, ledger = process.device, process.world.ledger
