@@ -122,7 +122,7 @@ __all__ = [
 ]
 
 Integer: TypeAlias = int
-"""An integer that every JSON reader holds exactly."""
+"""An integer that every JSON reader represents exactly."""
 
 Count: TypeAlias = int
 
@@ -134,11 +134,11 @@ Uuid: TypeAlias = str
 Route: TypeAlias = str
 
 Code: TypeAlias = str
-"""A stable word for programs."""
+"""A stable code for programs."""
 
 
 class Message(TypedDict):
-    """A code for programs and a sentence in the configured language for people."""
+    """A code for programs, and a sentence for users in the configured language."""
 
     code: Code
     text: str
@@ -198,7 +198,7 @@ ErrorCode: TypeAlias = Literal[
 
 
 class Error(TypedDict):
-    """Messages are for developers and never hold user data; `field` is a JSON Pointer into the request."""
+    """Messages are for developers and never contain user data. `field` is a JSON Pointer into the request."""
 
     code: ErrorCode
     message: str
@@ -223,7 +223,7 @@ class QueueKind(TypedDict):
 
 
 class BackendMemberships(TypedDict):
-    """The table of who belongs where."""
+    """The table of memberships."""
 
     table: str
 
@@ -235,7 +235,7 @@ class ContactsMapping(TypedDict):
 
 
 class BackendSummary(TypedDict):
-    """The function that counts, and the kind of queued items that count on top."""
+    """The function that returns the figures, and the kind of queued items that are added to them."""
 
     function: NotRequired[str]
     kind: NotRequired[str]
@@ -266,7 +266,7 @@ class RoleRoutes(TypedDict):
 
 
 class Policy(TypedDict):
-    """Bounds that an organisation sets."""
+    """Limits that an organisation sets."""
 
     session_window_s: NotRequired[Count]
     background_timeout_s: NotRequired[Count]
@@ -284,7 +284,7 @@ class BuiltInKeyStore(TypedDict):
 
 
 class Config(TypedDict):
-    """What holdfast_open() takes; the defaults fit the project's example backend."""
+    """The configuration of holdfast_open(). The defaults fit this project's example backend."""
 
     data_dir: str
     backend: Backend
@@ -411,7 +411,7 @@ Payload: TypeAlias = dict[str, Any]
 
 
 class ItemReason(TypedDict):
-    """Why an item waits or was parked; `sqlstate` and `message` are the server's own, where it gave them."""
+    """Why an item waits or is parked. `sqlstate` and `message` come from the server, if it sent them."""
 
     code: Code
     text: str
@@ -436,7 +436,7 @@ class Item(TypedDict):
 
 
 class ExportedItem(TypedDict):
-    """What queue_add accepts again."""
+    """An item in the form that queue_add accepts."""
 
     kind: str
     payload: Payload
@@ -475,7 +475,7 @@ Contact: TypeAlias = dict[str, Any]
 """`id`, `name` and the other configured columns."""
 
 Summary: TypeAlias = dict[str, Any]
-"""What the server's summary function answered."""
+"""The result of the server's summary function."""
 
 Purpose: TypeAlias = Literal[
     "refresh", "validate", "guard", "upload", "pull", "summary", "revoke", "live", "sign_in"
@@ -485,7 +485,7 @@ Headers: TypeAlias = dict[str, str]
 
 
 class HttpRequest(TypedDict):
-    """Send it once over HTTP and hand the answer to holdfast_complete(). It carries credentials: do not log it."""
+    """A request to send once over HTTP; pass the response to holdfast_complete(). It carries credentials: do not log it."""
 
     id: Count
     purpose: Purpose
@@ -500,7 +500,7 @@ TransportError: TypeAlias = Literal["offline", "timeout", "tls", "dns", "refused
 
 
 class DecisionEvent(TypedDict):
-    """Show another screen. Comes once; a newer decision withdraws it."""
+    """The host must show another screen. Returned once; a newer decision replaces it."""
 
     seq: Count
     type: Literal["decision"]
@@ -508,7 +508,7 @@ class DecisionEvent(TypedDict):
 
 
 class SyncProgressEvent(TypedDict):
-    """How far sending has come, at most every 200 ms. Comes once."""
+    """The progress of sending, at most every 200 ms. Returned once."""
 
     seq: Count
     type: Literal["sync_progress"]
@@ -518,7 +518,7 @@ class SyncProgressEvent(TypedDict):
 
 
 class SyncCompletedEvent(TypedDict):
-    """Nothing of this user's can be sent any more: what was sent, parked, and still waits. Comes until acknowledged."""
+    """A sync run has ended: the library can send no further item of this user now. Counts the items that were sent, were parked, and still wait. Returned until acknowledged."""
 
     seq: Count
     type: Literal["sync_completed"]
@@ -530,7 +530,7 @@ class SyncCompletedEvent(TypedDict):
 
 
 class ItemParkedEvent(TypedDict):
-    """An item needs its user. `field` is the column, where the server named one. Comes until acknowledged."""
+    """The library parked an item; the user must edit, retry or cancel it. `field` is the column, if the server named one. Returned until acknowledged."""
 
     seq: Count
     type: Literal["item_parked"]
@@ -540,7 +540,7 @@ class ItemParkedEvent(TypedDict):
 
 
 class SessionEndedEvent(TypedDict):
-    """The server has proved the end: `reason` is refresh_token_not_found, refresh_token_already_used, session_not_found, session_expired, user_banned, user_not_found, invalid_grant or session_corrupt. Comes until acknowledged."""
+    """The session has ended. `reason` is the server's proof, refresh_token_not_found, refresh_token_already_used, session_not_found, session_expired, user_banned, user_not_found or invalid_grant, or session_corrupt for an unreadable record. Returned until acknowledged."""
 
     seq: Count
     type: Literal["session_ended"]
@@ -548,7 +548,7 @@ class SessionEndedEvent(TypedDict):
 
 
 class OrgAccessChangedEvent(TypedDict):
-    """The chosen organisation lets the user in no longer, or with a role that this app does not know. Comes until acknowledged."""
+    """The user lost access to the chosen organisation, or has a role there that `routes` does not have. Returned until acknowledged."""
 
     seq: Count
     type: Literal["org_access_changed"]
@@ -556,7 +556,7 @@ class OrgAccessChangedEvent(TypedDict):
 
 
 class StorageRecoveredEvent(TypedDict):
-    """A damaged file was set aside as `file`: items carried over, items that could not be read, and whether the session came along. Comes until acknowledged."""
+    """The library set a damaged file aside as `file`. `salvaged` counts the items that it carried over, `lost` those that it could not read; `session` says whether it carried the session over. Returned until acknowledged."""
 
     seq: Count
     type: Literal["storage_recovered"]
@@ -568,7 +568,7 @@ class StorageRecoveredEvent(TypedDict):
 
 
 class ContactEvent(TypedDict):
-    """What contact_get with `live` asked for; `contact` is null when it is gone or could not be had, and `message` says so. Comes once."""
+    """The result of contact_get with `live`. `contact` is null if the contact is gone or could not be fetched; `message` says which. Returned once."""
 
     seq: Count
     type: Literal["contact"]
@@ -584,7 +584,7 @@ PullProblem: TypeAlias = Literal["loop"]
 
 
 class PullCompletedEvent(TypedDict):
-    """Contacts or figures were read: rows that came, went and were skipped, and why a pull was given up. Comes once."""
+    """A pull of contacts or figures has ended. Counts the rows that were stored, removed and skipped; `problem` says why the pull was given up. Returned once."""
 
     seq: Count
     type: Literal["pull_completed"]
