@@ -1,6 +1,6 @@
-/* System calls as SQLite's "unix" VFS and the library's own file code make them: they come here
- * first, since a program's symbols go before those of its libraries. They are recorded, and fail
- * when they are told to. */
+/* Interposed system calls of SQLite's "unix" VFS and of the library's own file code: the dynamic
+ * linker prefers a program's symbols to those of its libraries. Each call on a watched file is
+ * recorded, or fails when a fault is due. */
 #define _GNU_SOURCE
 #include "disk.h"
 
@@ -27,7 +27,7 @@ enum { DESCRIPTORS = 4096 };
 static char watched[PATH_MAX];
 static bool is_watched[DESCRIPTORS];
 static int vfs_depth;
-static int doom;
+static int due_error; /* the errno for the next system call of a VFS operation; 0: none */
 
 void calls_watch(const char *folder) {
   watched[0] = 0;
@@ -37,12 +37,12 @@ void calls_watch(const char *folder) {
 
 void calls_enter_vfs(int error) {
   vfs_depth++;
-  doom = error;
+  due_error = error;
 }
 
 bool calls_leave_vfs(void) {
-  bool used = doom == 0;
-  doom = 0;
+  bool used = due_error == 0;
+  due_error = 0;
   vfs_depth--;
   return used;
 }
@@ -57,10 +57,11 @@ static bool mine(int descriptor) {
   return descriptor >= 0 && descriptor < DESCRIPTORS && is_watched[descriptor];
 }
 
-/* Whether this call fails; errno is set then. Within the VFS the operation was counted already. */
+/* Whether this call fails; sets errno. Inside the VFS the shim has already counted the operation.
+ */
 static bool fails(op_kind kind) {
-  int error = doom;
-  doom = 0;
+  int error = due_error;
+  due_error = 0;
   if (vfs_depth == 0)
     error = fault_at(kind);
   if (error != 0)

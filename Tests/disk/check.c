@@ -1,4 +1,4 @@
-/* What a folder holds, against what was promised. */
+/* Compares the contents of a folder with the promises. */
 #include "disk.h"
 
 #include <limits.h>
@@ -9,7 +9,7 @@
 
 static bool either(int found, int before, int after) { return found == before || found == after; }
 
-/* The library adds when it happened. */
+/* Compare only the fields that the test wrote: the library adds `occurred_at`. */
 static bool has_content(const json_t *payload, const item *expected) {
   json_t *wanted = item_payload(expected), *value;
   const char *key;
@@ -20,7 +20,7 @@ static bool has_content(const json_t *payload, const item *expected) {
   return same;
 }
 
-/* The items of the user who is signed in. */
+/* Check the items of the user who is signed in. */
 static void check_items(world *it, int user, const promise *before, const promise *after) {
   json_t *reply = app_call(it, "queue_export", NULL);
   json_t *items = json_object_get(reply, "items"), *found;
@@ -38,14 +38,14 @@ static void check_items(world *it, int user, const promise *before, const promis
                        found) if (strcmp(json_string_value(json_object_get(found, "id")), id) == 0)
         one = found;
     if (one == NULL && must)
-      finding("item %d was acknowledged and is not there", number);
+      finding("item %d was acknowledged and is missing", number);
     if (one != NULL && !may)
-      finding("item %d is there again", number);
+      finding("item %d was sent or cancelled and is back", number);
     if (one == NULL || !may)
       continue;
     const json_t *payload = json_object_get(one, "payload");
     if (!has_content(payload, was) && !has_content(payload, is))
-      finding("item %d has other content", number);
+      finding("item %d has the wrong content", number);
   }
   json_decref(reply);
 }
@@ -64,7 +64,7 @@ static int current_org(world *it) {
   return result;
 }
 
-/* Who is signed in by the file, unlocked on the way; NOBODY: nobody. */
+/* Unlock if needed and return the user who is signed in, or NOBODY. */
 static int signed_in(world *it) {
   if (app_shows(it, "unlock"))
     app_do(it, "session_unlock", json_pack("{s:s}", "outcome", "success"));
@@ -76,7 +76,7 @@ static int signed_in(world *it) {
     if (id != NULL && strcmp(id, user_id(user)) == 0)
       result = user;
   if (state != NULL && strcmp(state, "locked") == 0)
-    finding("the session does not open: %s",
+    finding("the session cannot be unlocked: %s",
             json_string_value(json_object_get(it->decision, "reason")));
   json_decref(status);
   return result;
@@ -92,7 +92,7 @@ static bool is_empty(world *it) {
   return empty;
 }
 
-/* The session goes on: its token can be renewed, contacts come, and the queue is sent. */
+/* Check that the session works: its token is refreshed, contacts arrive, and the queue is sent. */
 static void check_session(world *it, int user, const promise *before, const promise *after) {
   int org = current_org(it);
   if (!either(org, before->org, after->org))
@@ -102,7 +102,7 @@ static void check_session(world *it, int user, const promise *before, const prom
   app_settle(it);
   if (signed_in(it) == NOBODY) {
     if (!it->server.ended[user])
-      finding("the session was lost when its token was renewed: %s",
+      finding("the session was lost when its token was refreshed: %s",
               json_string_value(json_object_get(it->decision, "reason")));
     return;
   }
@@ -111,12 +111,12 @@ static void check_session(world *it, int user, const promise *before, const prom
   app_settle_until(it, is_empty, "the queue is sent");
   json_t *reply = app_call(it, "contact_search", json_pack("{s:s}", "query", "kari"));
   if (json_integer_value(json_object_get(reply, "total")) != CONTACTS)
-    finding("%lld contacts are cached after all was read again",
+    finding("%lld contacts are cached after a pull",
             (long long)json_integer_value(json_object_get(reply, "total")));
   json_decref(reply);
 }
 
-static int tell(void *context, int count, char **values, char **names) {
+static int report(void *context, int count, char **values, char **names) {
   (void)names;
   if (count != 1 || strcmp(values[0], "ok") != 0)
     finding("%s: integrity_check says %s", (const char *)context, values[0]);
@@ -128,11 +128,11 @@ static void check_file(const char *folder, const char *name) {
   snprintf(path, sizeof path, "%s/data/%s", folder, name);
   struct stat status;
   if (stat(path, &status) != 0)
-    return; /* the cache is made when it is needed */
+    return; /* the library creates the cache on first use */
   sqlite3 *database = NULL;
   char *error = NULL;
   if (sqlite3_open_v2(path, &database, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK ||
-      sqlite3_exec(database, "PRAGMA integrity_check", tell, (void *)name, &error) != SQLITE_OK)
+      sqlite3_exec(database, "PRAGMA integrity_check", report, (void *)name, &error) != SQLITE_OK)
     finding("%s: %s", name, sqlite3_errmsg(database));
   sqlite3_free(error);
   sqlite3_close(database);
@@ -153,7 +153,7 @@ static bool has_items(int user, const promise *before, const promise *after) {
   return false;
 }
 
-/* Items outlive their owner's logout: they are there when he signs in again. */
+/* Items survive their owner's logout: they are queued when the owner signs in again. */
 static void check_other_users(world *it, int user, const promise *before, const promise *after) {
   for (int other = 0; other < USERS; other++) {
     if (other == user || !has_items(other, before, after))

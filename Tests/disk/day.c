@@ -1,4 +1,4 @@
-/* The scripted day: two people, one phone, two organisations; with and without a network. */
+/* The scripted day: two people, one phone, two organisations; online and offline. */
 #include "disk.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@ static const char *reason_of(const world *it) {
   return reason == NULL ? "" : reason;
 }
 
-/* Start the app; a key store that could not be read is asked again. */
+/* Start the app; resume again if the key store failed. */
 static void start(world *it, const char *screen) {
   app_open(it);
   for (int tries = 0; tries < 3; tries++) {
@@ -68,8 +68,8 @@ static void unlock(world *it) {
     app_do(it, "session_unlock", json_pack("{s:s}", "outcome", "success"));
   }
   if (!app_shows(it, "home"))
-    finding("the finger opens %s (%s)", json_string_value(json_object_get(it->decision, "screen")),
-            reason_of(it));
+    finding("after the unlock the app shows %s (%s)",
+            json_string_value(json_object_get(it->decision, "screen")), reason_of(it));
 }
 
 static void log_out(world *it, bool discard) {
@@ -102,9 +102,9 @@ static void sign_in(world *it, int user) {
 static bool asks_for_org(world *it) { return app_shows(it, "select_org"); }
 static bool is_home(world *it) { return app_shows(it, "home"); }
 static bool is_signed_out(world *it) { return it->now.user == NOBODY; }
-static bool owes_nothing(world *it) { return it->now.revokes == 0; }
+static bool has_revoked(world *it) { return it->now.revokes == 0; }
 
-/* Nothing is left that the server would take. */
+/* Every item that the server accepts is sent. */
 static bool is_drained(world *it) {
   for (int number = 0; number < ITEMS; number++) {
     const item *what = &it->now.items[number];
@@ -134,7 +134,7 @@ static void offline_work(world *it) {
   add(it, 0, (item){.minutes = 10}, -1);
   add(it, 1, (item){.minutes = 11, .note = 9000}, -1);
   add(it, 2, (item){.minutes = 12}, 0);
-  add(it, 3, (item){.minutes = 2000}, -1); /* the server will not take it */
+  add(it, 3, (item){.minutes = 2000}, -1); /* the server rejects it */
   add(it, 4, (item){.minutes = 14}, -1);
   edit(it, 1, 21, 5000);
   cancel(it, 4);
@@ -155,7 +155,7 @@ static void a_long_diary(world *it) {
   start(it, "home");
   network(it, false);
   add(it, 6, (item){.minutes = 16, .note = 200000}, -1);
-  for (int times = 0; times < 9; times++) /* so often that the log is taken over meanwhile */
+  for (int times = 0; times < 9; times++) /* often enough for a checkpoint of the log */
     edit(it, 6, 30 + times, 200000);
   edit(it, 6, 17, 100);
   app_close(it);
@@ -165,10 +165,10 @@ static void online_again(world *it) {
   start(it, "home");
   app_settle_until(it, is_drained, "everything is sent");
   edit(it, 3, 600, 0);
-  app_settle_until(it, is_drained, "what was corrected is sent");
-  app_pass(it, 3600); /* the token ends */
+  app_settle_until(it, is_drained, "the corrected item is sent");
+  app_pass(it, 3600); /* the access token expires */
   add(it, 7, (item){.minutes = 18}, -1);
-  app_settle_until(it, is_drained, "everything is sent with a new token");
+  app_settle_until(it, is_drained, "everything is sent after a refresh");
   app_close(it);
 }
 
@@ -190,7 +190,7 @@ static void log_out_with_work(world *it) {
   add(it, 9, (item){.minutes = 20}, -1);
   log_out(it, false);
   network(it, true);
-  app_settle_until(it, owes_nothing, "the server learns of the logout");
+  app_settle_until(it, has_revoked, "the session is revoked");
   app_close(it);
 }
 
@@ -203,7 +203,7 @@ static void next_user(world *it) {
   network(it, false);
   add(it, 11, (item){.minutes = 32}, -1);
   network(it, true);
-  it->server.ended[1] = true; /* elsewhere */
+  it->server.ended[1] = true; /* by a logout elsewhere */
   app_pass(it, 3600);
   app_settle_until(it, is_signed_out, "the end of the session");
   app_close(it);
@@ -214,7 +214,7 @@ static void back_again(world *it) {
   sign_in(it, 0);
   app_settle_until(it, asks_for_org, "the choice of an organisation");
   choose(it, 1);
-  app_settle_until(it, is_drained, "what was left is sent");
+  app_settle_until(it, is_drained, "the remaining items are sent");
   network(it, false);
   add(it, 12, (item){.minutes = 40}, -1);
   log_out(it, true);

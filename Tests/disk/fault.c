@@ -1,3 +1,4 @@
+/* Fault injection: counts operations by kind and decides which one fails. */
 #include "disk.h"
 
 #include <errno.h>
@@ -36,7 +37,7 @@ void fault_return(void) { injected--; }
 long fault_count(op_kind kind) { return counts[kind]; }
 long fault_injected(void) { return injected; }
 
-/* What else fails of a disk on which `armed` failed and stays so. */
+/* Whether an operation of this kind also fails on a disk on which `armed` failed and stays. */
 static bool shares(op_kind kind) {
   if (kind >= OP_SQLITE_MEMORY)
     return kind == armed.kind;

@@ -1,5 +1,5 @@
-/* Failures of single operations: every chapter of the day is played again and again, and each time
- * another operation fails. */
+/* Failures of single operations: play every chapter of the day once for each operation in it, and
+ * let that operation fail. */
 #define _GNU_SOURCE
 #include "disk.h"
 
@@ -10,7 +10,7 @@
 
 enum { CHAPTERS = 16 };
 
-/* Where the chapters begin, from a day on a good disk. */
+/* The world at the beginning of each chapter, from a day without faults. */
 static world begins[CHAPTERS];
 static char live[PATH_MAX];
 
@@ -18,7 +18,8 @@ static void room_of(const plan *how, int index, char path[PATH_MAX]) {
   snprintf(path, PATH_MAX, "%s/begin-%d", how->room, index);
 }
 
-/* Every other chapter finds what a process left that was killed: a log to recover. */
+/* Record the files at the beginning of each chapter. Every other chapter begins with the files of a
+ * killed process: a log to recover. */
 static void prepare(const plan *how) {
   snprintf(live, sizeof live, "%s/live", how->room);
   folder_make(live);
@@ -33,18 +34,18 @@ static void prepare(const plan *how) {
     it.left = index % 2 == 0 ? left : NULL;
     begins[index] = it;
     begins[index].decision = NULL;
-    trying("%s, on a good disk", day[index].name);
+    trying("%s, without faults", day[index].name);
     day[index].play(&it);
   }
   world_end(&it);
 }
 
-/* One failure; whether it came about. */
+/* Inject one failure. Returns whether it occurred. */
 static bool try(const plan *how, int index, fault chosen) {
   trying("%s, %s %ld fails with %s%s (replay %d %d %ld %d %d)", day[index].name,
          op_name(chosen.kind), chosen.at, strerrorname_np(chosen.error),
-         chosen.stays ? " and so does what follows" : "", index, (int)chosen.kind, chosen.at,
-         chosen.error, chosen.stays);
+         chosen.stays ? " and stays" : "", index, (int)chosen.kind, chosen.at, chosen.error,
+         chosen.stays);
   char begin[PATH_MAX];
   room_of(how, index, begin);
   folder_remove(live);
@@ -63,10 +64,10 @@ static bool try(const plan *how, int index, fault chosen) {
   return came;
 }
 
-/* How many operations of each kind a chapter has. */
+/* Count the operations of each kind in a chapter. */
 static void count(const plan *how, int index, long counts[OP_KINDS]) {
   fault_arm((fault){0});
-  trying("%s, counted", day[index].name);
+  trying("%s, counting operations", day[index].name);
   char begin[PATH_MAX];
   room_of(how, index, begin);
   folder_remove(live);
@@ -81,7 +82,7 @@ static void count(const plan *how, int index, long counts[OP_KINDS]) {
     counts[kind] = fault_count((op_kind)kind);
 }
 
-/* The errors that a disk gives to an operation. */
+/* The errors that a disk returns for an operation. */
 static const int *errors_of(op_kind kind) {
   static const int reading[] = {EIO, 0}, writing[] = {EIO, ENOSPC, EROFS, 0},
                    taking[] = {ENOMEM, 0};
@@ -90,7 +91,7 @@ static const int *errors_of(op_kind kind) {
   return kind == OP_READ || kind == OP_LOOK ? reading : writing;
 }
 
-/* In a sample, of these a smaller part. */
+/* Frequent operations: a sample takes a smaller share of them. */
 enum { PLENTY = 8 };
 static bool is_plentiful(op_kind kind) {
   return kind == OP_READ || kind == OP_LOOK || kind == OP_LOCK || kind == OP_SHM_LOCK ||

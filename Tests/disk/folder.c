@@ -1,3 +1,4 @@
+/* Folders and files: create, copy, remove, read, write. */
 #define _GNU_SOURCE
 #include "disk.h"
 

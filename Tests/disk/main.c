@@ -1,6 +1,6 @@
 /* disk power|faults|memory FOLDER [SEEDS [SHARE]]
- * disk replay FOLDER CHAPTER KIND AT ERRNO STAYS, as findings name it
- * Ends with 0 when nothing was found. */
+ * disk replay FOLDER CHAPTER KIND AT ERRNO STAYS, with the numbers from a finding
+ * Exits with 0 when no check failed. */
 #define _GNU_SOURCE
 #include "disk.h"
 

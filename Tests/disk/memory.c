@@ -1,4 +1,4 @@
-/* Allocators that refuse the n-th request. */
+/* Allocators whose n-th allocation fails. */
 #define _GNU_SOURCE
 #include "disk.h"
 
@@ -28,14 +28,14 @@ void *sodium_malloc(size_t size) {
 }
 
 void memory_install(void) {
-  /* Without lookaside every allocation comes by here. */
+  /* Without lookaside every allocation of SQLite passes through here. */
   if (sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0) != SQLITE_OK ||
       sqlite3_config(SQLITE_CONFIG_GETMALLOC, &plain) != SQLITE_OK)
-    die("SQLite was used already");
+    die("SQLite was already initialised");
   sqlite3_mem_methods refusing = plain;
   refusing.xMalloc = take;
   refusing.xRealloc = retake;
   if (sqlite3_config(SQLITE_CONFIG_MALLOC, &refusing) != SQLITE_OK)
-    die("SQLite does not take the allocator");
+    die("SQLite rejected the allocator");
   json_set_alloc_funcs(take_json, free);
 }

@@ -1,10 +1,10 @@
-/* Power cuts: the day is played once and recorded; then every cut is made, in every way. */
+/* Power cuts: play the day once and record it; then make every cut, in every way, and check. */
 #include "disk.h"
 
 #include <limits.h>
 #include <stdio.h>
 
-/* Ways in which chance decides are tried several times. */
+/* Random kinds of cuts are repeated with different seeds. */
 static const int seeds[CUT_KINDS] = {
     [CUT_DROP] = 1, [CUT_WHOLE] = 1, [CUT_REORDER] = 2, [CUT_TEAR] = 3, [CUT_GARBLE] = 3};
 
@@ -16,7 +16,7 @@ static void play(const char *folder) {
   calls_watch(folder);
   trace_start(folder);
   for (int index = 0; index < day_chapters; index++) {
-    trying("%s, on a good disk", day[index].name);
+    trying("%s, without faults", day[index].name);
     day[index].play(&it);
   }
   trace_stop();

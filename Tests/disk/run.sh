@@ -1,9 +1,9 @@
 #!/bin/bash
-# run.sh SEEDS SHARE MEMORY_SHARE: every part on both flavours of the library, one flavour per core.
+# run.sh SEEDS SHARE MEMORY_SHARE: run every part on both flavours of the library, one flavour per core.
 set -eu
 seeds=$1 share=$2 memory_share=$3
 program=build/bin/holdfast-disk
-# In memory where there is such a place: what counts as synced is the test's own affair.
+# Use memory where possible: the test models syncs itself.
 room=$(mktemp -d "$([ -w /dev/shm ] && echo /dev/shm || echo "${TMPDIR:-/tmp}")/holdfast-disk.XXXXXX")
 trap 'rm -rf "$room"' EXIT
 

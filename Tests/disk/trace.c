@@ -1,6 +1,11 @@
-/* What happened below a folder, in order, and what a power cut makes of it. The model promises no
- * more than POSIX does: a file's bytes are on the disk once the file was synced, a name once its
- * folder was; of everything else any part may be there, in any order. */
+/* Records every change below a folder, and computes the files that a power cut leaves.
+ *
+ * The model promises no more than POSIX does: a file's bytes are durable once the file was synced,
+ * a name once its folder was synced. Any part of all other changes may be there, in any order.
+ *
+ * trace_image() replays the record up to the cut. A sync applies the pending changes that it covers
+ * to `durable`; a failed sync discards them. The image is `durable` plus those pending changes, or
+ * sectors of them, that the kind of cut and the seed select. */
 #include "disk.h"
 
 #include <limits.h>
@@ -13,7 +18,7 @@ typedef enum { WROTE, TRUNCATED, SYNCED, LOST, NAMED, UNNAMED, FOLDER, MARK } ac
 
 typedef struct {
   act_kind kind;
-  bool moved, ended; /* NAMED: the old name went; MARK */
+  bool moved, ended; /* NAMED: the old name was removed; MARK: the call has ended */
   int node;          /* the file, or the folder that was synced */
   int64_t at;        /* offset, length, or mark */
   size_t count;
@@ -28,7 +33,7 @@ typedef struct {
   int node;
 } name;
 
-/* Files by number, and the names that lead to them. */
+/* The names of the files; a node is the number of a file. */
 typedef struct {
   name names[NAMES];
   int count;
@@ -38,12 +43,12 @@ static char root[PATH_MAX];
 static bool recording;
 static act *acts;
 static size_t act_count, act_room;
-static names live; /* as the running program sees it */
+static names live; /* as the running program sees them */
 static int nodes;
 static bool is_folder[NODES];
 static int node_of[DESCRIPTORS];
 
-/* What is durable so far, and the acts that may still be lost: for trace_image(). */
+/* For trace_image(): the durable files so far, and the acts that may still be lost. */
 static struct {
   uint8_t *bytes;
   size_t count;
@@ -117,7 +122,7 @@ static const char *relative(const char *path) {
   return *below == '/' ? below + 1 : below;
 }
 
-/* The index of open files is shared memory: it is made anew after a power cut. */
+/* SQLite's -shm file is shared memory: it does not survive a power cut. */
 static bool is_transient(const char *path) {
   size_t length = strlen(path);
   return length > 4 && strcmp(path + length - 4, "-shm") == 0;
@@ -322,7 +327,7 @@ static void apply_whole(const act *it) {
     apply_name(&durable_names, it);
 }
 
-/* Whether a sync of `synced` covers an act: of the same file, or a name in that folder. */
+/* Whether a sync covers an act: a change of the same file, or of a name in the synced folder. */
 static bool covers(const act *sync, const act *it) {
   if (it->kind == WROTE || it->kind == TRUNCATED)
     return it->node == sync->node;
@@ -331,7 +336,7 @@ static bool covers(const act *sync, const act *it) {
   return strcmp(folder, sync->path) == 0;
 }
 
-/* Go on to `place`: what was synced becomes durable, the rest is pending. */
+/* Replay the record up to `place`: synced acts become durable, the others are pending. */
 static void replay(size_t place) {
   for (; replayed < place; replayed++) {
     act *it = &acts[replayed];
@@ -343,7 +348,7 @@ static void replay(size_t place) {
       continue;
     }
     if (it->path == NULL) {
-      /* A folder is synced by its path; of a file the path matches no folder of a name. */
+      /* Find the path of a synced folder. "\n" matches no folder: for files without a name. */
       const char *path = "\n";
       for (int index = 0; index < live.count; index++)
         if (live.names[index].node == it->node)
@@ -381,8 +386,8 @@ const char *cut_name(cut_kind kind) {
   return names[kind];
 }
 
-/* A write, sector by sector: old, new, or noise. A disk garbles no byte that was not being written:
- * SQLite's "powersafe overwrite". */
+/* Apply a write sector by sector: each stays old, becomes new, or becomes noise. Bytes outside of
+ * the write stay intact: SQLite's "powersafe overwrite". */
 static void apply_sectors(uint8_t **bytes, size_t *count, const act *it, cut_kind kind) {
   size_t sector = coin() ? 512 : 4096;
   size_t at = (size_t)it->at, done = 0;
@@ -406,7 +411,7 @@ static void apply_sectors(uint8_t **bytes, size_t *count, const act *it, cut_kin
 static void write_image(const names *left, uint8_t **files, const size_t *sizes,
                         const char *folder) {
   char path[PATH_MAX], whole[PATH_MAX];
-  /* Folders have lower numbers than what is in them: they are older. */
+  /* A folder is older than its files, so it has a lower number. */
   for (int node = 1; node < nodes; node++)
     for (int index = 0; index < left->count; index++) {
       if (left->names[index].node != node)
@@ -414,7 +419,7 @@ static void write_image(const names *left, uint8_t **files, const size_t *sizes,
       snprintf(whole, sizeof whole, "%s/%s", folder, left->names[index].path);
       folder_of(whole, path);
       if (access(path, F_OK) != 0)
-        continue; /* its folder is not there */
+        continue; /* its folder was lost */
       if (is_folder[node])
         folder_make(whole);
       else
@@ -444,7 +449,7 @@ void trace_image(long cut, cut_kind kind, uint64_t seed, const char *folder) {
     else if (it->kind == TRUNCATED && takes)
       set_size(&files[it->node], &sizes[it->node], (size_t)it->at);
     else if (it->path != NULL) {
-      /* Of one name, nothing comes before what came earlier. */
+      /* Changes of one name stay in order: after a lost one, all later ones are lost. */
       bool late = find(&stuck, it->path) >= 0 || (it->from != NULL && find(&stuck, it->from) >= 0);
       if (takes && !late) {
         apply_name(&left, it);

@@ -1,5 +1,5 @@
-/* A VFS over SQLite's "unix": it knows which operation of SQLite's is the n-th and dooms the system
- * call beneath it, so that the errno goes through SQLite's own translation. */
+/* A shim over SQLite's "unix" VFS: it counts SQLite's operations and lets the system call beneath
+ * the n-th one fail, so that SQLite's own code translates the errno. */
 #include "disk.h"
 
 #include <sqlite3.h>
@@ -116,7 +116,7 @@ static int shim_access(sqlite3_vfs *vfs, const char *name, int flags, int *out) 
   (void)vfs;
   AROUND(OP_LOOK, unix_vfs->xAccess(unix_vfs, name, flags, out));
 }
-/* Waiting for a lock that a fault has refused would only take time. */
+/* Do not sleep: waiting for a lock that a fault refuses only costs time. */
 static int shim_sleep(sqlite3_vfs *vfs, int microseconds) {
   (void)vfs;
   return microseconds;
@@ -131,7 +131,7 @@ void vfs_register(void) {
   unix_vfs = sqlite3_vfs_find("unix");
   if (unix_vfs == NULL)
     die("SQLite has no \"unix\" VFS");
-  shim = *unix_vfs; /* randomness and time are its own */
+  shim = *unix_vfs; /* keeps its randomness and time */
   shim.zName = "holdfast-disk";
   shim.szOsFile = (int)sizeof(shim_file) + unix_vfs->szOsFile;
   shim.xOpen = shim_open;
