@@ -231,22 +231,24 @@ docs: .venv/stamp
 # ---- house ----
 
 C_FILES = $$(git ls-files '*.c' '*.h')
-FORMATTED := bindings Tests/abi Tests/benchmarks Tests/crash Tests/simulation Tests/packages
+# Folders whose Python is type-checked, one at a time: each suite has a module `conftest`.
+TYPED := bindings/python/src bindings/python/tests bindings/python/tools bindings/python/setup.py \
+  $(addprefix Tests/,benchmarks crash packages server simulation)
 
 format: deps
 	@$(SWIFT) format -i -r Sources Tests Package.swift
 	@.venv/bin/clang-format -i $(C_FILES)
-	@.venv/bin/ruff check -q --fix-only bindings Tests examples
-	@.venv/bin/ruff format -q $(FORMATTED)
+	@.venv/bin/ruff check -q --fix-only .
+	@.venv/bin/ruff format -q .
 
 # Every check runs, also when one before it found something.
 lint: deps
 	@failed=""; check() { "$$@" || failed="$$failed $$1"; }; \
 	check $(SWIFT) format lint -s -r Sources Tests Package.swift; \
 	check .venv/bin/clang-format --dry-run -Werror $(C_FILES); \
-	check .venv/bin/ruff check -q bindings Tests examples; \
-	check .venv/bin/ruff format -q --check $(FORMATTED); \
-	for typed in bindings/python Tests/benchmarks Tests/packages; do cd $$typed; check $(CURDIR)/.venv/bin/mypy; cd $(CURDIR); done; \
+	check .venv/bin/ruff check -q .; \
+	check .venv/bin/ruff format -q --check .; \
+	for typed in $(TYPED); do check env MYPYPATH=$$typed .venv/bin/mypy $$typed; done; \
 	[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
 install: lib

@@ -69,7 +69,9 @@ def constants(prefix: str) -> list[tuple[str, str, str]]:
 
 def swift_cases(path: Path) -> dict[str, str]:
     """Case name to raw value, for an enumeration with one case per line."""
-    found = re.findall(r'^  case (\w+)(?: = "([\w.]+)")?$', path.read_text("utf-8"), flags=re.MULTILINE)
+    found = re.findall(
+        r'^  case (\w+)(?: = "([\w.]+)")?$', path.read_text("utf-8"), flags=re.MULTILINE
+    )
     return {case: raw or case for case, raw in found}
 
 
@@ -193,7 +195,11 @@ class Shapes:
         rows = self.rows(schema)
         if not rows:
             if schema.get("type") == "object":
-                return "No fields.\n" if schema.get("additionalProperties") is False else "An object.\n"
+                return (
+                    "No fields.\n"
+                    if schema.get("additionalProperties") is False
+                    else "An object.\n"
+                )
             pattern = f", `{schema['pattern']}`" if "pattern" in schema else ""
             return f"{self.type(schema)}{pattern}\n"
         return "| field | type | required | |\n|---|---|---|---|\n" + "\n".join(rows) + "\n"
@@ -264,7 +270,8 @@ def page() -> str:
     ]
     parts += ["| | | |", "|---|---|---|"]
     parts += [
-        f"| `{name}` | {number} | {about} |" for name, number, about in constants("HOLDFAST_(?:KEY|PROTECT)_")
+        f"| `{name}` | {number} | {about} |"
+        for name, number, about in constants("HOLDFAST_(?:KEY|PROTECT)_")
     ]
 
     parts.append("\n## Events\n")
@@ -272,7 +279,9 @@ def page() -> str:
     for name in events:
         definition = schema["$defs"][name]
         word = definition["properties"]["type"]["const"]
-        parts.append(f"### {name}\n\n`{word}`. {definition['description']}\n\n{shapes.table(definition)}")
+        parts.append(
+            f"### {name}\n\n`{word}`. {definition['description']}\n\n{shapes.table(definition)}"
+        )
 
     parts.append("## Shapes\n")
     done = {*settings, *events, "ErrorReply", "Error", "Empty"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-import sys
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +10,9 @@ from typing import Any
 import httpx
 import hypothesis
 import pytest
+from local_supabase import LocalSupabase, demo
+
+from memory_supabase import MemorySupabase
 
 # No deadline: the machine may be busy. No database: nothing is written beside the tests.
 hypothesis.settings.register_profile("backend", deadline=None, database=None)
@@ -18,11 +20,6 @@ hypothesis.settings.load_profile("backend")
 
 HERE = pathlib.Path(__file__).resolve().parent
 SERVER = HERE.parent / "server"
-sys.path[:0] = [str(SERVER), str(HERE.parent / "simulation")]
-
-from memory_supabase import MemorySupabase  # noqa: E402
-
-from local_supabase import LocalSupabase, demo  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -37,16 +34,6 @@ def memory() -> Iterator[MemorySupabase]:
     """The simulation's server (Tests/simulation), with the same data."""
     with MemorySupabase(demo=True) as running:
         yield running
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """The marks of this suite."""
-    config.addinivalue_line(
-        "markers", "both_servers: what the simulation's server in memory is held to as well"
-    )
-    config.addinivalue_line(
-        "markers", "postgres_only(reason): an exception in a module marked both_servers"
-    )
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -81,18 +68,22 @@ class Person:
         self.email = email
         answer = httpx.post(
             f"{backend.auth_url}/token?grant_type=password",
-            json={"email": email, "password": password}, headers={"apikey": backend.anon_key},
+            json={"email": email, "password": password},
+            headers={"apikey": backend.anon_key},
         )
         assert answer.status_code == 200, answer.text
         self.session: dict[str, Any] = answer.json()
         self.id = self.session["user"]["id"]
         self.token = self.session["access_token"]
         self.rest = httpx.Client(
-            base_url=backend.rest_url, timeout=30,
+            base_url=backend.rest_url,
+            timeout=30,
             headers={"apikey": backend.anon_key, "Authorization": f"Bearer {self.token}"},
         )
 
-    def insert(self, rows: Any, *, prefer: str = "return=representation", **query: str) -> httpx.Response:
+    def insert(
+        self, rows: Any, *, prefer: str = "return=representation", **query: str
+    ) -> httpx.Response:
         """POST to activities."""
         return self.rest.post(
             "/activities", params={"select": "id", **query}, json=rows, headers={"Prefer": prefer}
@@ -112,8 +103,12 @@ class Person:
 def activity(org: str = demo.ORG_1, **fields: Any) -> dict[str, Any]:
     """A valid registration."""
     return {
-        "id": str(uuid.uuid4()), "org_id": org, "type": "samtale",
-        "occurred_at": "2026-03-01T10:00:00Z", "minutes": 30, **fields,
+        "id": str(uuid.uuid4()),
+        "org_id": org,
+        "type": "samtale",
+        "occurred_at": "2026-03-01T10:00:00Z",
+        "minutes": 30,
+        **fields,
     }
 
 

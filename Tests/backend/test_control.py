@@ -9,14 +9,15 @@ import uuid
 
 import httpx
 import pytest
+from local_supabase import ControlError, LocalSupabase, demo
 
 from conftest import Person, activity, member
-from local_supabase import ControlError, LocalSupabase, demo
 
 
 def refresh(backend: LocalSupabase, token: str) -> httpx.Response:
     return httpx.post(
-        f"{backend.auth_url}/token?grant_type=refresh_token", json={"refresh_token": token},
+        f"{backend.auth_url}/token?grant_type=refresh_token",
+        json={"refresh_token": token},
         headers={"apikey": backend.anon_key, "X-Supabase-Api-Version": "2024-01-01"},
     )
 
@@ -25,7 +26,8 @@ def get_user(backend: LocalSupabase, person: Person) -> httpx.Response:
     return httpx.get(
         f"{backend.auth_url}/user",
         headers={
-            "apikey": backend.anon_key, "Authorization": f"Bearer {person.token}",
+            "apikey": backend.anon_key,
+            "Authorization": f"Bearer {person.token}",
             "X-Supabase-Api-Version": "2024-01-01",
         },
     )
@@ -73,7 +75,8 @@ def test_statement_timeout(backend: LocalSupabase, mentor: Person) -> None:
         "select rolname, rolconfig from pg_roles where rolname in ('anon', 'authenticated')"
     )
     assert {row["rolname"]: row["rolconfig"] for row in settings} == {
-        "anon": ["statement_timeout=3s"], "authenticated": ["statement_timeout=8s"],
+        "anon": ["statement_timeout=3s"],
+        "authenticated": ["statement_timeout=8s"],
     }
     backend.control.sql(
         "create function public.sleepy() returns int language sql as 'select pg_sleep(2); select 1'; "
@@ -146,7 +149,8 @@ def test_request_log(backend: LocalSupabase, org: str, mentor: Person) -> None:
     mentor.submit([activity(org)])
     log = backend.control.requests("/rest/v1")
     assert [(e["method"], e["path"], e["status"], e["rows_in"], e["rows_out"]) for e in log] == [
-        ("POST", "/rest/v1/activities", 201, 2, 2), ("GET", "/rest/v1/activities", 200, None, 2),
+        ("POST", "/rest/v1/activities", 201, 2, 2),
+        ("GET", "/rest/v1/activities", 200, None, 2),
         ("POST", "/rest/v1/rpc/submit_activities", 200, 1, 1),
     ]
     assert log[0]["body_bytes"] > 100
@@ -172,7 +176,9 @@ def test_dropped_requests_are_logged_as_such(backend: LocalSupabase, mentor: Per
     backend.control.drop_before("/rest/v1/contacts")
     with pytest.raises(httpx.TransportError):
         mentor.rest.get("/contacts")
-    assert [(e["status"], e["fault"]) for e in backend.control.requests("/rest/v1")] == [(0, "drop_before")]
+    assert [(e["status"], e["fault"]) for e in backend.control.requests("/rest/v1")] == [
+        (0, "drop_before")
+    ]
 
 
 # People -------------------------------------------------------------------------------------------
@@ -200,14 +206,20 @@ def test_revoked_sessions(backend: LocalSupabase, mentor: Person) -> None:
     assert len(backend.control.sessions(mentor.email)) == 1
     backend.control.revoke_sessions(mentor.email)
     assert code(get_user(backend, mentor)) == (403, "session_not_found")
-    assert code(refresh(backend, mentor.session["refresh_token"])) == (400, "refresh_token_not_found")
+    assert code(refresh(backend, mentor.session["refresh_token"])) == (
+        400,
+        "refresh_token_not_found",
+    )
 
 
 @pytest.mark.both_servers
 def test_removed_user(backend: LocalSupabase, mentor: Person) -> None:
     backend.control.remove_user(mentor.email)
     assert code(get_user(backend, mentor)) == (403, "user_not_found")
-    assert code(refresh(backend, mentor.session["refresh_token"])) == (400, "refresh_token_not_found")
+    assert code(refresh(backend, mentor.session["refresh_token"])) == (
+        400,
+        "refresh_token_not_found",
+    )
 
 
 @pytest.mark.both_servers

@@ -13,9 +13,9 @@ from typing import Any
 
 import httpx
 import pytest
+from local_supabase import ControlError, LocalSupabase
 
 from conftest import Person, activity
-from local_supabase import ControlError, LocalSupabase
 
 TABLE = "/rest/v1/activities"
 
@@ -41,7 +41,9 @@ def raw_post(backend: LocalSupabase, person: Person, row: dict[str, Any]) -> tup
 
 
 @pytest.mark.parametrize(("reset", "ending"), [(True, "reset"), (False, "fin")])
-def test_drop_before(backend: LocalSupabase, org: str, mentor: Person, reset: bool, ending: str) -> None:
+def test_drop_before(
+    backend: LocalSupabase, org: str, mentor: Person, reset: bool, ending: str
+) -> None:
     backend.control.drop_before(TABLE, method="POST", reset=reset)
     assert raw_post(backend, mentor, activity(org)) == (b"", ending)
     assert mentor.activities() == [], "not handled"
@@ -49,7 +51,9 @@ def test_drop_before(backend: LocalSupabase, org: str, mentor: Person, reset: bo
 
 
 @pytest.mark.parametrize(("reset", "ending"), [(True, "reset"), (False, "fin")])
-def test_drop_after(backend: LocalSupabase, org: str, mentor: Person, reset: bool, ending: str) -> None:
+def test_drop_after(
+    backend: LocalSupabase, org: str, mentor: Person, reset: bool, ending: str
+) -> None:
     backend.control.drop_after(TABLE, method="POST", reset=reset)
     row = activity(org)
     assert raw_post(backend, mentor, row) == (b"", ending)
@@ -75,7 +79,9 @@ def test_delay(backend: LocalSupabase, org: str, mentor: Person, when: str) -> N
 
 def test_respond(backend: LocalSupabase, org: str, mentor: Person) -> None:
     page = "<html><title>Velkommen til Wi-Fi på Ås</title></html>"
-    backend.control.respond(TABLE, 200, body=page, headers={"Content-Type": "text/html; charset=utf-8"})
+    backend.control.respond(
+        TABLE, 200, body=page, headers={"Content-Type": "text/html; charset=utf-8"}
+    )
     answer = mentor.insert(activity(org))
     assert (answer.status_code, answer.text) == (200, page)
     assert answer.headers["content-type"].startswith("text/html")
@@ -101,7 +107,9 @@ def test_hang(backend: LocalSupabase, org: str, mentor: Person) -> None:
     assert mentor.activities() == []
 
 
-def test_truncated_answer_of_a_whole_write(backend: LocalSupabase, org: str, mentor: Person) -> None:
+def test_truncated_answer_of_a_whole_write(
+    backend: LocalSupabase, org: str, mentor: Person
+) -> None:
     rows = [activity(org) for _ in range(5)]
     backend.control.truncate_rows(TABLE, keep=2, method="POST")
     answer = mentor.insert(rows)
@@ -129,7 +137,9 @@ def test_skip_times_and_hits(backend: LocalSupabase, mentor: Person) -> None:
 def test_faults_meet_the_auth_service_too(backend: LocalSupabase) -> None:
     backend.control.respond("/auth/v1/token", 500, query="grant_type=refresh_token")
     answer = httpx.post(
-        f"{backend.auth_url}/token?grant_type=refresh_token", json={}, headers={"apikey": backend.anon_key}
+        f"{backend.auth_url}/token?grant_type=refresh_token",
+        json={},
+        headers={"apikey": backend.anon_key},
     )
     assert answer.status_code == 500
 

@@ -7,7 +7,6 @@ import subprocess
 import sys
 
 import pytest
-
 from local_supabase import LocalSupabase
 
 CHECK = pathlib.Path(__file__).resolve().parent / "conformance" / "gotrue" / "check"
@@ -16,7 +15,9 @@ CHECK = pathlib.Path(__file__).resolve().parent / "conformance" / "gotrue" / "ch
 def run(backend: LocalSupabase, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, str(CHECK), backend.auth_url, "--apikey", backend.anon_key, *arguments],
-        capture_output=True, text=True, timeout=120,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
 
 
@@ -24,7 +25,9 @@ def run(backend: LocalSupabase, *arguments: str) -> subprocess.CompletedProcess[
 def test_all_checks_pass(backend: LocalSupabase) -> None:
     backend.control.set(reuse_interval=1)
     done = run(backend, "--interval", "1", "--secret", backend.jwt_secret)
-    assert (done.returncode, done.stdout.strip()) == (0, "56 passed, 0 failed"), done.stdout + done.stderr
+    assert (done.returncode, done.stdout.strip()) == (0, "56 passed, 0 failed"), (
+        done.stdout + done.stderr
+    )
 
 
 def test_check_can_fail(backend: LocalSupabase) -> None:

@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator
 import httpx
 import psycopg
 import pytest
+from local_supabase import LocalSupabase, StartFailed, demo
 
 from conftest import SERVER, Person, activity
-from local_supabase import LocalSupabase, StartFailed, demo
 
 OWNER = """
 import sys, time
@@ -80,7 +80,9 @@ def test_kill_keeps_named_data(kept: pathlib.Path) -> None:
 def kill_and_wait(victims: str, folder: str) -> pathlib.Path:
     """Start an owner of a server, kill the victims, wait until nothing runs; the data directory."""
     owner = subprocess.Popen(
-        [sys.executable, "-c", OWNER, folder], stdout=subprocess.PIPE, text=True,
+        [sys.executable, "-c", OWNER, folder],
+        stdout=subprocess.PIPE,
+        text=True,
         env={**os.environ, "PYTHONPATH": str(SERVER)},
     )
     try:
@@ -105,8 +107,10 @@ def kill_and_wait(victims: str, folder: str) -> pathlib.Path:
 def test_command_line_and_signals(number: int) -> None:
     """Given a server started by hand, then one JSON line says where it is, and a signal ends everything."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "local_supabase", "--demo"], stdout=subprocess.PIPE,
-        stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(SERVER)},
+        [sys.executable, "-m", "local_supabase", "--demo"],
+        stdout=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": str(SERVER)},
     )
     try:
         assert process.stdout is not None
@@ -152,7 +156,8 @@ def test_kept_data(kept: pathlib.Path) -> None:
         assert person.insert(activity(demo.ORG_3)).status_code == 201
     with LocalSupabase(demo=True, data_dir=kept) as second:
         again = httpx.post(
-            f"{second.auth_url}/token?grant_type=refresh_token", headers={"apikey": second.anon_key},
+            f"{second.auth_url}/token?grant_type=refresh_token",
+            headers={"apikey": second.anon_key},
             json={"refresh_token": person.session["refresh_token"]},
         )
         assert again.status_code == 200

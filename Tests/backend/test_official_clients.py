@@ -8,21 +8,24 @@ from typing import Any
 
 import httpx
 import pytest
+from local_supabase import LocalSupabase, demo
 from postgrest import SyncPostgrestClient
 from postgrest.exceptions import APIError
 from supabase_auth import SyncGoTrueClient, SyncMemoryStorage
 from supabase_auth.errors import AuthApiError
 
 from conftest import Person, activity, member
-from local_supabase import LocalSupabase, demo
 
 pytestmark = pytest.mark.both_servers
 
 
 def auth_client(backend: LocalSupabase, **options: Any) -> SyncGoTrueClient:
     return SyncGoTrueClient(
-        url=backend.auth_url, headers={"apikey": backend.anon_key}, auto_refresh_token=False,
-        storage=SyncMemoryStorage(), **options,
+        url=backend.auth_url,
+        headers={"apikey": backend.anon_key},
+        auto_refresh_token=False,
+        storage=SyncMemoryStorage(),
+        **options,
     )
 
 
@@ -53,7 +56,9 @@ def test_sign_in_and_user(signed_in: SyncGoTrueClient) -> None:
 
 def test_sign_in_with_a_wrong_password(backend: LocalSupabase) -> None:
     with pytest.raises(AuthApiError) as caught:
-        auth_client(backend).sign_in_with_password({"email": "mentor@example.org", "password": "nope"})
+        auth_client(backend).sign_in_with_password(
+            {"email": "mentor@example.org", "password": "nope"}
+        )
     assert (caught.value.status, caught.value.code) == (400, "invalid_credentials")
 
 
@@ -61,7 +66,9 @@ def test_sign_in_with_a_wrong_password(backend: LocalSupabase) -> None:
 def test_sign_up_and_metadata(backend: LocalSupabase) -> None:
     client = auth_client(backend)
     email = f"u{uuid.uuid4().hex[:8]}@example.org"
-    made = client.sign_up({"email": email, "password": "Passw0rd!", "options": {"data": {"språk": "nn"}}})
+    made = client.sign_up(
+        {"email": email, "password": "Passw0rd!", "options": {"data": {"språk": "nn"}}}
+    )
     assert made.session is not None
     changed = client.update_user({"data": {"farge": "blå"}})
     assert changed.user.user_metadata == {"språk": "nn", "farge": "blå"}
@@ -160,7 +167,9 @@ def test_missing_columns_get_their_defaults(table: SyncPostgrestClient, org: str
     assert all(row["created_at"] is not None for row in done.data)
 
 
-def test_denials_by_row_level_security(backend: LocalSupabase, table: SyncPostgrestClient, org: str) -> None:
+def test_denials_by_row_level_security(
+    backend: LocalSupabase, table: SyncPostgrestClient, org: str
+) -> None:
     other = backend.control.add_org("Et annet lag")
     with pytest.raises(APIError) as caught:
         table.from_("activities").insert(activity(other)).execute()
@@ -192,7 +201,9 @@ def test_filters(backend: LocalSupabase, table: SyncPostgrestClient, org: str) -
     assert found(contacts.select("name").ilike("name", "ås%")) == expected(
         lambda r: r["name"].lower().startswith("ås")
     )
-    assert found(contacts.select("name").like("name", "%é")) == expected(lambda r: r["name"].endswith("é"))
+    assert found(contacts.select("name").like("name", "%é")) == expected(
+        lambda r: r["name"].endswith("é")
+    )
     assert found(contacts.select("name").in_("municipality", ["Ås", "Oslo"])) == expected(
         lambda r: r["municipality"] in {"Ås", "Oslo"}
     )
@@ -200,11 +211,17 @@ def test_filters(backend: LocalSupabase, table: SyncPostgrestClient, org: str) -
     assert found(contacts.select("name").not_.is_("deleted_at", "null")) == []
     either = 'municipality.eq.Ås,and(municipality.eq.Oslo,name.like."*sen")'
     assert found(contacts.select("name").or_(either)) == expected(
-        lambda r: r["municipality"] == "Ås" or (r["municipality"] == "Oslo" and r["name"].endswith("sen"))
+        lambda r: (
+            r["municipality"] == "Ås" or (r["municipality"] == "Oslo" and r["name"].endswith("sen"))
+        )
     )
     middle = everyone[20]["phone"]
-    assert found(contacts.select("name").gt("phone", middle)) == expected(lambda r: r["phone"] > middle)
-    assert found(contacts.select("name").lte("phone", middle)) == expected(lambda r: r["phone"] <= middle)
+    assert found(contacts.select("name").gt("phone", middle)) == expected(
+        lambda r: r["phone"] > middle
+    )
+    assert found(contacts.select("name").lte("phone", middle)) == expected(
+        lambda r: r["phone"] <= middle
+    )
 
 
 def test_paging_and_counts(backend: LocalSupabase, table: SyncPostgrestClient, org: str) -> None:
@@ -249,9 +266,15 @@ def test_embedding(backend: LocalSupabase, table: SyncPostgrestClient, org: str)
     contact = table.from_("contacts").select("id,name").order("id").limit(1).execute().data[0]
     done = activity(org, contact_id=contact["id"])
     table.from_("activities").insert(done).execute()
-    found = table.from_("activities").select("id,who:contacts(name),organizations(name)").execute().data
+    found = (
+        table.from_("activities").select("id,who:contacts(name),organizations(name)").execute().data
+    )
     assert found == [
-        {"id": done["id"], "who": {"name": contact["name"]}, "organizations": {"name": "Testlag Ås"}}
+        {
+            "id": done["id"],
+            "who": {"name": contact["name"]},
+            "organizations": {"name": "Testlag Ås"},
+        }
     ]
     many = table.from_("contacts").select("id,activities(id)").order("id").execute().data
     assert [row["activities"] for row in many] == [[{"id": done["id"]}], []]

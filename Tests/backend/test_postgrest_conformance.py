@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-
 from local_supabase import LocalSupabase
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -37,7 +36,10 @@ def skips() -> dict[str, str]:
 def recorded() -> Iterator[LocalSupabase]:
     """A server on the recordings' own database."""
     with LocalSupabase(
-        schema=FOLDER / "schema.sql", with_auth=False, require_apikey=False, max_rows=0,
+        schema=FOLDER / "schema.sql",
+        with_auth=False,
+        require_apikey=False,
+        max_rows=0,
         jwt_secret="local-test-secret-local-test-secret-0123456789",
     ) as running:
         yield running
@@ -47,7 +49,9 @@ def replay(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the replay and return what it printed."""
     return subprocess.run(
         [sys.executable, str(FOLDER / "replay"), url, *arguments],
-        capture_output=True, text=True, timeout=120,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
 
 
@@ -69,5 +73,7 @@ def test_replay_agrees(recorded: LocalSupabase, tmp_path: pathlib.Path) -> None:
 
 def test_replay_can_fail(recorded: LocalSupabase) -> None:
     """Given a secret the server does not know, when replayed, then the replay says so."""
-    done = replay(recorded.rest_url, "--section", "6.", "--secret", "another secret, long enough to be one")
+    done = replay(
+        recorded.rest_url, "--section", "6.", "--secret", "another secret, long enough to be one"
+    )
     assert done.returncode == 1

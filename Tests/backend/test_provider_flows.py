@@ -12,7 +12,6 @@ from typing import Any
 
 import httpx
 import pytest
-
 from local_supabase import LocalSupabase, demo
 
 pytestmark = pytest.mark.both_servers
@@ -20,13 +19,18 @@ BACK = "holdfast://callback?state=s%20t&x=%C3%A6"
 
 
 def challenge_of(verifier: str) -> str:
-    return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+    return (
+        base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+    )
 
 
 def authorize(backend: LocalSupabase, verifier: str = "v" * 50, **query: str) -> httpx.Response:
     asked = {
-        "provider": "bankid", "redirect_to": BACK, "code_challenge": challenge_of(verifier),
-        "code_challenge_method": "s256", **query,
+        "provider": "bankid",
+        "redirect_to": BACK,
+        "code_challenge": challenge_of(verifier),
+        "code_challenge_method": "s256",
+        **query,
     }
     return httpx.get(f"{backend.auth_url}/authorize", params=asked)
 
@@ -40,7 +44,8 @@ def returned(answer: httpx.Response) -> dict[str, str]:
 
 def token(backend: LocalSupabase, grant: str, **sent: Any) -> httpx.Response:
     return httpx.post(
-        f"{backend.auth_url}/token?grant_type={grant}", json=sent,
+        f"{backend.auth_url}/token?grant_type={grant}",
+        json=sent,
         headers={"apikey": backend.anon_key, "X-Supabase-Api-Version": "2024-01-01"},
     )
 
@@ -75,7 +80,10 @@ def test_plain_challenge(backend: LocalSupabase) -> None:
     verifier = "p" * 60
     got = returned(
         authorize(
-            backend, user="mentor@example.org", code_challenge=verifier, code_challenge_method="plain"
+            backend,
+            user="mentor@example.org",
+            code_challenge=verifier,
+            code_challenge_method="plain",
         )
     )
     assert token(backend, "pkce", auth_code=got["code"], code_verifier=verifier).status_code == 200
@@ -106,7 +114,9 @@ def test_a_slow_dialogue_outlives_its_flow(backend: LocalSupabase) -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        {"code_challenge": "short"}, {"code_challenge_method": "md5"}, {"provider": "nope"},
+        {"code_challenge": "short"},
+        {"code_challenge_method": "md5"},
+        {"provider": "nope"},
         {"redirect_to": ""},
     ],
 )
@@ -143,7 +153,9 @@ def test_refusal_on_demand(backend: LocalSupabase) -> None:
     )
     got = returned(authorize(backend, user="mentor@example.org"))
     assert (got["error"], got["error_code"], got["error_description"]) == (
-        "server_error", "bad_oauth_state", "æ ø",
+        "server_error",
+        "bad_oauth_state",
+        "æ ø",
     )
     assert "code" in returned(authorize(backend, user="mentor@example.org")), "once only"
 
@@ -159,7 +171,10 @@ def test_banned_people_do_not_get_in(backend: LocalSupabase) -> None:
     email = f"u{uuid.uuid4().hex[:8]}@example.org"
     backend.control.add_user(email)
     backend.control.ban(email)
-    assert code(token(backend, "password", email=email, password=demo.PASSWORD)) == (400, "user_banned")
+    assert code(token(backend, "password", email=email, password=demo.PASSWORD)) == (
+        400,
+        "user_banned",
+    )
     got = returned(authorize(backend, user=email))
     answer = token(backend, "pkce", auth_code=got["code"], code_verifier="v" * 50)
     assert code(answer) == (400, "user_banned")
@@ -211,4 +226,7 @@ def test_forged_identity_token(backend: LocalSupabase) -> None:
 
 def test_provider_that_is_switched_off(backend: LocalSupabase) -> None:
     made = backend.control.identity_token("mentor@example.org")
-    assert code(token(backend, "id_token", id_token=made, provider="google")) == (400, "provider_disabled")
+    assert code(token(backend, "id_token", id_token=made, provider="google")) == (
+        400,
+        "provider_disabled",
+    )

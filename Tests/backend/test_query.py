@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from local_supabase import jwt, payload, query
 from local_supabase.query_reader import list_items
 from local_supabase.query_tree import Column, Condition, Embed, Field, Group, Query
@@ -21,13 +20,20 @@ def parsed(text: str) -> Query:
 
 
 def test_select() -> None:
-    found = parsed("select=id,naam:name,doc->a->>b,when::text,who:contacts!fk!inner(name,orgs(*))").select
+    found = parsed(
+        "select=id,naam:name,doc->a->>b,when::text,who:contacts!fk!inner(name,orgs(*))"
+    ).select
     assert found == (
-        Field(Column("id")), Field(Column("name"), "naam"),
-        Field(Column("doc", (("->", "a"), ("->>", "b")))), Field(Column("when"), cast="text"),
+        Field(Column("id")),
+        Field(Column("name"), "naam"),
+        Field(Column("doc", (("->", "a"), ("->>", "b")))),
+        Field(Column("when"), cast="text"),
         Embed(
-            "contacts", (Field(Column("name")), Embed("orgs", (Field(Column("*")),))),
-            "who", "fk", inner=True,
+            "contacts",
+            (Field(Column("name")), Embed("orgs", (Field(Column("*")),))),
+            "who",
+            "fk",
+            inner=True,
         ),
     )
 
@@ -35,13 +41,22 @@ def test_select() -> None:
 def test_filters_and_groups() -> None:
     top = parsed('a=eq.x.y&b=not.in.(1,"2,3")&or=(c.is.null,not.and(d.gt.5,e.like."p,)q"))').top
     assert top.filters == [
-        Condition(Column("a"), "eq", "x.y"), Condition(Column("b"), "in", '(1,"2,3")', negated=True),
-        Group("or", (
-            Condition(Column("c"), "is", "null"),
-            Group("and", (
-                Condition(Column("d"), "gt", "5"), Condition(Column("e"), "like", "p,)q"),
-            ), negated=True),
-        )),
+        Condition(Column("a"), "eq", "x.y"),
+        Condition(Column("b"), "in", '(1,"2,3")', negated=True),
+        Group(
+            "or",
+            (
+                Condition(Column("c"), "is", "null"),
+                Group(
+                    "and",
+                    (
+                        Condition(Column("d"), "gt", "5"),
+                        Condition(Column("e"), "like", "p,)q"),
+                    ),
+                    negated=True,
+                ),
+            ),
+        ),
     ]
 
 
@@ -49,7 +64,8 @@ def test_ranges_and_orders() -> None:
     found = parsed("select=x,a(y)&order=x.desc.nullslast,y&limit=3&offset=7&a.limit=1&a.order=y")
     assert (found.top.limit, found.top.offset) == (3, 7)
     assert [(o.column.name, o.descending, o.nulls) for o in found.top.order] == [
-        ("x", True, "last"), ("y", False, ""),
+        ("x", True, "last"),
+        ("y", False, ""),
     ]
     assert found.level(("a",)).limit == 1
 
@@ -57,9 +73,15 @@ def test_ranges_and_orders() -> None:
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        ("a=5", "PGRST100"), ("a=foo.5", "PGRST100"), ("or=(a.eq.1", "PGRST100"), ("or=a.eq.1", "PGRST100"),
-        ("select=a(b", "PGRST100"), ("select=a)", "PGRST100"), ("order=a.up", "PGRST100"),
-        ("limit=-1", "PGRST103"), ("select=id&x.name=eq.1", "PGRST108"),
+        ("a=5", "PGRST100"),
+        ("a=foo.5", "PGRST100"),
+        ("or=(a.eq.1", "PGRST100"),
+        ("or=a.eq.1", "PGRST100"),
+        ("select=a(b", "PGRST100"),
+        ("select=a)", "PGRST100"),
+        ("order=a.up", "PGRST100"),
+        ("limit=-1", "PGRST103"),
+        ("select=id&x.name=eq.1", "PGRST108"),
     ],
 )
 def test_wrong_queries(text: str, code: str) -> None:

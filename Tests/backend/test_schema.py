@@ -11,9 +11,9 @@ from typing import Any
 import httpx
 import psycopg
 import pytest
+from local_supabase import LocalSupabase, demo
 
 from conftest import Person, activity, member
-from local_supabase import LocalSupabase, demo
 
 pytestmark = pytest.mark.both_servers
 ROLES = ["peer_mentor", "coordinator", "org_admin"]
@@ -37,7 +37,9 @@ def test_members_register_and_read_their_own(backend: LocalSupabase, org: str, r
     assert [r["user_id"] for r in person.activities()] == [person.id]
 
 
-@pytest.mark.parametrize(("role", "sees"), [("peer_mentor", 0), ("coordinator", 1), ("org_admin", 1)])
+@pytest.mark.parametrize(
+    ("role", "sees"), [("peer_mentor", 0), ("coordinator", 1), ("org_admin", 1)]
+)
 def test_who_sees_a_colleagues_activity(
     backend: LocalSupabase, org: str, mentor: Person, role: str, sees: int
 ) -> None:
@@ -63,10 +65,14 @@ def test_contacts_of_the_own_organisation_only(backend: LocalSupabase, org: str,
     assert person.rest.post("/contacts", json=new).status_code == 201
     elsewhere = {"org_id": demo.ORG_4, "name": "Ny Kontakt"}
     assert codes(person.rest.post("/contacts", json=elsewhere)) == (403, "42501")
-    moved = person.rest.patch("/contacts", params={"org_id": f"eq.{org}"}, json={"org_id": demo.ORG_4})
+    moved = person.rest.patch(
+        "/contacts", params={"org_id": f"eq.{org}"}, json={"org_id": demo.ORG_4}
+    )
     assert codes(moved) == (403, "42501")
     changed = person.rest.patch(
-        "/contacts", params={"id": f"eq.{found[0]['id']}", "select": "name"}, json={"name": "Endret"},
+        "/contacts",
+        params={"id": f"eq.{found[0]['id']}", "select": "name"},
+        json={"name": "Endret"},
         headers={"Prefer": "return=representation"},
     )
     assert changed.json() == [{"name": "Endret"}]
@@ -91,7 +97,9 @@ def test_losing_access(backend: LocalSupabase, org: str, mentor: Person, change:
     asked = {"id": f"eq.{row['id']}", "select": "id"}
     there = httpx.get(f"{backend.rest_url}/activities", params=asked, headers=everything)
     assert there.json() == [{"id": row["id"]}]
-    shown = mentor.rest.get("/memberships", params={"select": "status,organizations(status)"}).json()
+    shown = mentor.rest.get(
+        "/memberships", params={"select": "status,organizations(status)"}
+    ).json()
     expected = ("ended", "active") if change == "membership ended" else ("active", "disabled")
     assert [(m["status"], m["organizations"]["status"]) for m in shown] == [expected]
     if change == "membership ended":
@@ -101,7 +109,9 @@ def test_losing_access(backend: LocalSupabase, org: str, mentor: Person, change:
     assert [r["id"] for r in mentor.activities()] == [row["id"]]
 
 
-@pytest.mark.parametrize("table", ["organizations", "profiles", "memberships", "contacts", "activities"])
+@pytest.mark.parametrize(
+    "table", ["organizations", "profiles", "memberships", "contacts", "activities"]
+)
 def test_the_public_sees_nothing(backend: LocalSupabase, table: str) -> None:
     for headers in ({}, {"Authorization": f"Bearer {backend.anon_key}"}):
         answer = httpx.get(
@@ -119,7 +129,9 @@ def test_nobody_grants_themselves_a_membership(mentor: Person) -> None:
     assert codes(mentor.rest.patch("/organizations", json={"name": "x"})) == (403, "42501")
 
 
-def test_only_the_own_memberships_and_profile(backend: LocalSupabase, org: str, mentor: Person) -> None:
+def test_only_the_own_memberships_and_profile(
+    backend: LocalSupabase, org: str, mentor: Person
+) -> None:
     admin = member(backend, org, "org_admin")
     assert [m["user_id"] for m in admin.rest.get("/memberships").json()] == [admin.id]
     profile = {"id": mentor.id, "full_name": "Prøve"}
@@ -135,7 +147,9 @@ def test_someone_without_membership(backend: LocalSupabase) -> None:
     assert codes(nobody.insert(activity(demo.ORG_1))) == (403, "42501")
 
 
-def test_references_never_cross_organisations(backend: LocalSupabase, org: str, mentor: Person) -> None:
+def test_references_never_cross_organisations(
+    backend: LocalSupabase, org: str, mentor: Person
+) -> None:
     backend.control.seed_contacts(org, 1)
     other = backend.control.add_org("Et annet lag")
     backend.control.set_membership(mentor.email, other, role="peer_mentor")
@@ -150,10 +164,17 @@ def test_references_never_cross_organisations(backend: LocalSupabase, org: str, 
 @pytest.mark.parametrize(
     ("fields", "code"),
     [
-        ({"minutes": 0}, "23514"), ({"minutes": 1441}, "23514"), ({"type": ""}, "23514"),
-        ({"type": "x" * 81}, "23514"), ({"note": "x" * 4001}, "23514"), ({"type": None}, "23502"),
-        ({"occurred_at": None}, "23502"), ({"occurred_at": "i går"}, "22007"), ({"id": "x"}, "22P02"),
-        ({"contact_id": str(uuid.uuid4())}, "23503"), ({"follows": str(uuid.uuid4())}, "23503"),
+        ({"minutes": 0}, "23514"),
+        ({"minutes": 1441}, "23514"),
+        ({"type": ""}, "23514"),
+        ({"type": "x" * 81}, "23514"),
+        ({"note": "x" * 4001}, "23514"),
+        ({"type": None}, "23502"),
+        ({"occurred_at": None}, "23502"),
+        ({"occurred_at": "i går"}, "22007"),
+        ({"id": "x"}, "22P02"),
+        ({"contact_id": str(uuid.uuid4())}, "23503"),
+        ({"follows": str(uuid.uuid4())}, "23503"),
     ],
 )
 def test_refused_rows(org: str, mentor: Person, fields: dict[str, Any], code: str) -> None:
@@ -167,18 +188,26 @@ def test_refused_rows(org: str, mentor: Person, fields: dict[str, Any], code: st
 def test_updated_at_moves_and_ignores_the_client(
     backend: LocalSupabase, org: str, mentor: Person, table: str
 ) -> None:
-    row = activity(org) if table == "activities" else {"id": str(uuid.uuid4()), "org_id": org, "name": "Å"}
+    row = (
+        activity(org)
+        if table == "activities"
+        else {"id": str(uuid.uuid4()), "org_id": org, "name": "Å"}
+    )
     old = "2001-01-01T00:00:00Z"
     show = {"Prefer": "return=representation"}
     stored = mentor.rest.post(f"/{table}", json={**row, "updated_at": old}, headers=show).json()[0]
     assert stored["updated_at"] > "2020"
     key = {"id": f"eq.{row['id']}"}
-    changed = mentor.rest.patch(f"/{table}", params=key, json={"updated_at": old}, headers=show).json()[0]
+    changed = mentor.rest.patch(
+        f"/{table}", params=key, json={"updated_at": old}, headers=show
+    ).json()[0]
     assert changed["updated_at"] > stored["updated_at"]
 
 
 @pytest.mark.postgres_only(reason="transactions of its own")
-def test_updated_at_is_the_moment_not_the_transactions_start(backend: LocalSupabase, org: str) -> None:
+def test_updated_at_is_the_moment_not_the_transactions_start(
+    backend: LocalSupabase, org: str
+) -> None:
     with psycopg.connect(backend.dsn) as connection:
         begun = connection.execute("select now()").fetchone()
         time.sleep(0.05)
@@ -246,20 +275,43 @@ def test_each_item_gets_its_own_answer_in_order(
     stranger.insert(taken)
     mentor.insert(stored)
     items: list[Any] = [
-        activity(org), stored, {**activity(org), "id": taken["id"]}, activity(org, minutes=0),
-        activity(other_org), activity(org, follows=str(uuid.uuid4())), "not an object", 7, None,
-        activity(org, id="no uuid"), {k: v for k, v in activity(org).items() if k != "id"},
-        activity(org, colour="blå"), activity(org, minutes="mange"), activity(org, minutes=7.5),
-        activity(org, type=None), activity(org, occurred_at="i går"), activity(org),
+        activity(org),
+        stored,
+        {**activity(org), "id": taken["id"]},
+        activity(org, minutes=0),
+        activity(other_org),
+        activity(org, follows=str(uuid.uuid4())),
+        "not an object",
+        7,
+        None,
+        activity(org, id="no uuid"),
+        {k: v for k, v in activity(org).items() if k != "id"},
+        activity(org, colour="blå"),
+        activity(org, minutes="mange"),
+        activity(org, minutes=7.5),
+        activity(org, type=None),
+        activity(org, occurred_at="i går"),
+        activity(org),
     ]
     answer = mentor.submit(items)
     assert outcome(answer) == [
-        ("stored", None, None), ("duplicate", None, None), ("conflict", None, None),
-        ("rejected", "23514", "minutes"), ("rejected", "42501", None), ("rejected", "23503", "follows"),
-        ("rejected", "22023", None), ("rejected", "22023", None), ("rejected", "22023", None),
-        ("rejected", "22P02", "id"), ("rejected", "23502", "id"), ("rejected", "42703", "colour"),
-        ("rejected", "22P02", "minutes"), ("rejected", "22P02", "minutes"), ("rejected", "23502", "type"),
-        ("rejected", "22007", "occurred_at"), ("stored", None, None),
+        ("stored", None, None),
+        ("duplicate", None, None),
+        ("conflict", None, None),
+        ("rejected", "23514", "minutes"),
+        ("rejected", "42501", None),
+        ("rejected", "23503", "follows"),
+        ("rejected", "22023", None),
+        ("rejected", "22023", None),
+        ("rejected", "22023", None),
+        ("rejected", "22P02", "id"),
+        ("rejected", "23502", "id"),
+        ("rejected", "42703", "colour"),
+        ("rejected", "22P02", "minutes"),
+        ("rejected", "22P02", "minutes"),
+        ("rejected", "23502", "type"),
+        ("rejected", "22007", "occurred_at"),
+        ("stored", None, None),
     ]
     assert [r["id"] for r in answer.json()][:4] == [i["id"] for i in items[:4]]
     assert all(r["message"] for r in answer.json() if r["status"] == "rejected")
@@ -274,11 +326,14 @@ def test_the_same_id_twice_in_one_call(org: str, mentor: Person) -> None:
 def test_a_follow_up_in_the_same_call(org: str, mentor: Person) -> None:
     first = activity(org)
     assert [o[0] for o in outcome(mentor.submit([first, activity(org, follows=first["id"])]))] == [
-        "stored", "stored",
+        "stored",
+        "stored",
     ]
 
 
-def test_a_colleagues_visible_row_is_a_conflict(backend: LocalSupabase, org: str, mentor: Person) -> None:
+def test_a_colleagues_visible_row_is_a_conflict(
+    backend: LocalSupabase, org: str, mentor: Person
+) -> None:
     admin, row = member(backend, org, "org_admin"), activity(org)
     mentor.insert(row)
     assert [o[0] for o in outcome(admin.submit([row]))] == ["conflict"]
@@ -291,12 +346,15 @@ def test_items_must_be_an_array(mentor: Person, items: Any) -> None:
 
 def test_nobody_submits_for_somebody_else(backend: LocalSupabase, org: str, mentor: Person) -> None:
     other = member(backend, org, "peer_mentor")
-    assert outcome(mentor.submit([activity(org, user_id=other.id)])) == [("rejected", "42501", None)]
+    assert outcome(mentor.submit([activity(org, user_id=other.id)])) == [
+        ("rejected", "42501", None)
+    ]
 
 
 def test_submitting_is_refused_without_a_token(backend: LocalSupabase) -> None:
     answer = httpx.post(
-        f"{backend.rest_url}/rpc/submit_activities", json={"items": []},
+        f"{backend.rest_url}/rpc/submit_activities",
+        json={"items": []},
         headers={"apikey": backend.anon_key},
     )
     assert codes(answer) == (401, "42501")
@@ -342,7 +400,9 @@ def test_transient_states_are_not_answered_per_row(
 def test_two_callers_with_the_same_items(backend: LocalSupabase, org: str, mentor: Person) -> None:
     items = sorted((activity(org) for _ in range(50)), key=lambda row: str(row["id"]))
     answers: list[httpx.Response] = []
-    threads = [threading.Thread(target=lambda: answers.append(mentor.submit(items))) for _ in range(2)]
+    threads = [
+        threading.Thread(target=lambda: answers.append(mentor.submit(items))) for _ in range(2)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -378,7 +438,10 @@ def test_summary_counts_the_callers_own_of_this_year(
     shown = summary(mentor, org=org)
     assert shown.pop("as_of")
     assert shown == {
-        "org_id": org, "since": f"{year - 1}-12-31T23:00:00+00:00", "activities": 4, "minutes": 106,
+        "org_id": org,
+        "since": f"{year - 1}-12-31T23:00:00+00:00",
+        "activities": 4,
+        "minutes": 106,
         "by_type": [
             {"type": "samtale", "activities": 2, "minutes": 45},
             {"type": "tur", "activities": 2, "minutes": 61},

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 
-from conftest import Person, activity
 from local_supabase import LocalSupabase
+
+from conftest import Person, activity
 
 REQUESTS, ROWS = 200, 500
 LIMIT_S = 60

@@ -15,12 +15,30 @@ WARM_UP = 10
 EMAIL = "solo@example.org"
 PASSWORD = "holdfast-demo"
 
-_FIRST = (
-    "Åse Bjørn Cecilie Dag Eléa Frøydis Gørild Håkon Ærlend Jørgen "
-    "Kåre Lærke Mårten Néa Øystein Pål Ragnhild Sølve Tuva Ådne"
-).split()
-_LAST = "Prøvesen Eksempelvik Testås Øvingsdal Demoløkken Mønsterbråten Prøvé".split()
-_PLACES = "Tromsø Bærum Ålesund Bø Vadsø Ås Sør-Fron Oslo".split()
+_FIRST = [
+    "Åse",
+    "Bjørn",
+    "Cecilie",
+    "Dag",
+    "Eléa",
+    "Frøydis",
+    "Gørild",
+    "Håkon",
+    "Ærlend",
+    "Jørgen",
+    "Kåre",
+    "Lærke",
+    "Mårten",
+    "Néa",
+    "Øystein",
+    "Pål",
+    "Ragnhild",
+    "Sølve",
+    "Tuva",
+    "Ådne",
+]
+_LAST = ["Prøvesen", "Eksempelvik", "Testås", "Øvingsdal", "Demoløkken", "Mønsterbråten", "Prøvé"]
+_PLACES = ["Tromsø", "Bærum", "Ålesund", "Bø", "Vadsø", "Ås", "Sør-Fron", "Oslo"]
 _TYPED = [
     "kår",
     "ås",

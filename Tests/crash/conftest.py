@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from process_killer import ProcessKiller
 from support.paths import chosen_flavours
 from support.secrecy import no_secret_is_readable
 from support.shared_fixtures import backend, directory, flavour, killer, library, server
-
-from process_killer import ProcessKiller
 
 # Fixtures that are shared with Tests/abi; the first is always on.
 __all__ = [

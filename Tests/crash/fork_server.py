@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import IO
 
 from holdfast import Library
+
 from support import secrecy
 from support.phone import Phone
-
 from workloads import WORKLOADS, AppProcess
 
 

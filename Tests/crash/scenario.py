@@ -10,11 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from support.directory_fixtures import DirectoryFixtures, Organisation, Person
-from support.phone import App, Phone
-
 from ledger import Item, Ledger
 from process_killer import KillPoint, ProcessKiller
+from support.directory_fixtures import DirectoryFixtures, Organisation, Person
+from support.phone import App, Phone
 
 #: About how long the deadly part of a workload takes, and how many changes of files it makes.
 SPANS: dict[str, tuple[float, int]] = {

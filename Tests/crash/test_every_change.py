@@ -7,13 +7,13 @@ from pathlib import Path
 
 from holdfast import Library
 from local_supabase import LocalSupabase
-from support.directory_fixtures import DirectoryFixtures
-from support.phone import Phone
-from support.secrecy import Secrets
 
 from ledger import Ledger
 from process_killer import KillPoint, Outcome, ProcessKiller
 from scenario import check_integrity, destroy_header, listed
+from support.directory_fixtures import DirectoryFixtures
+from support.phone import Phone
+from support.secrecy import Secrets
 
 #: More changes than any of these make.
 ENOUGH = 500

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from holdfast import Library
 from local_supabase import LocalSupabase
-from support.directory_fixtures import DirectoryFixtures
-from support.phone import Phone
-from support.secrecy import Secrets
 
 from conftest import SCENARIOS
 from process_killer import ProcessKiller
 from scenario import Scenario
+from support.directory_fixtures import DirectoryFixtures
+from support.phone import Phone
+from support.secrecy import Secrets
 
 #: The workloads of one scenario, in random order. A "salvage" kills twice: first an "add".
 KILLS = ["add", "edit", "drain", "drain", "refresh", "refresh", "logout", "org_switch"]

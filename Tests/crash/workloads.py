@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast import HoldfastError
+
 from support.phone import TOKEN_S, App, Phone
 
 #: With more items than this no more are added.

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "Tests/server")]
-
 from local_supabase import LocalSupabase
 
 

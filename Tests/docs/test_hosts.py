@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from local_supabase import LocalSupabase
+
 from pages import ROOT, block
 
 HERE = Path(__file__).parent
@@ -15,7 +16,9 @@ LINK = [f"-L{BUILD / 'lib'}", "-lholdfast"]
 PAGE = "docs/hosts.md"
 
 
-def stores_a_visit(command: list[str | Path], backend: LocalSupabase, folder: Path, **more: str) -> None:
+def stores_a_visit(
+    command: list[str | Path], backend: LocalSupabase, folder: Path, **more: str
+) -> None:
     """Run a host, and count on the server what it has registered."""
     before = backend.control.sql("select count(*) as n from activities")[0]["n"]
     done = subprocess.run(
@@ -40,7 +43,9 @@ def compiled(source: str, folder: Path, *more: str) -> Path:
     program = folder / "host"
     flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", f"-I{BUILD / 'include'}"]
     libraries = ["-lholdfast_http", "-ljansson", "-lcurl"]
-    subprocess.run(["cc", *flags, *more, loop, HERE / "host.c", "-o", program, *LINK, *libraries], check=True)
+    subprocess.run(
+        ["cc", *flags, *more, loop, HERE / "host.c", "-o", program, *LINK, *libraries], check=True
+    )
     return program
 
 
@@ -57,7 +62,11 @@ def test_the_loop_in_python(backend: LocalSupabase, tmp_path: Path) -> None:
     path = f"{ROOT / 'bindings/python/src'}:{tmp_path}"
     library = str(BUILD / "lib/libholdfast.so")
     stores_a_visit(
-        [sys.executable, HERE / "host.py"], backend, tmp_path, PYTHONPATH=path, HOLDFAST_LIBRARY=library
+        [sys.executable, HERE / "host.py"],
+        backend,
+        tmp_path,
+        PYTHONPATH=path,
+        HOLDFAST_LIBRARY=library,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from pages import ROOT, anchors, links, pages
 
 
@@ -19,10 +20,12 @@ def broken(page: Path, text: str) -> list[str]:
         if (
             not target.exists()
             or not target.is_relative_to(ROOT)
-            or anchor
-            and (
-                target.suffix != ".md"
-                or anchor not in anchors(text if target == page else target.read_text("utf-8"))
+            or (
+                anchor
+                and (
+                    target.suffix != ".md"
+                    or anchor not in anchors(text if target == page else target.read_text("utf-8"))
+                )
             )
         ):
             found.append(link)

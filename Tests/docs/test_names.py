@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from pages import ROOT, pages, prose
 
 DOCS = [page for page in pages() if page.parent == ROOT / "docs" or page.name == "README.md"]
@@ -16,8 +17,13 @@ def known() -> set[str]:
     found = set()
     for folder in ("Tests", "bindings"):
         for file in (ROOT / folder).glob("**/*.py"):
-            found |= {file.name, *re.findall(r"^def (test_\w+)", file.read_text("utf-8"), flags=re.MULTILINE)}
-            found |= set(re.findall(r"^async def (test_\w+)", file.read_text("utf-8"), flags=re.MULTILINE))
+            found |= {
+                file.name,
+                *re.findall(r"^def (test_\w+)", file.read_text("utf-8"), flags=re.MULTILINE),
+            }
+            found |= set(
+                re.findall(r"^async def (test_\w+)", file.read_text("utf-8"), flags=re.MULTILINE)
+            )
         found |= {file.name for file in (ROOT / folder).glob("**/*.swift")}
     return found
 
@@ -29,7 +35,9 @@ def missing(text: str, folder: Path = ROOT) -> list[str]:
     """The names of tests and paths in a page's text that lead to nothing."""
     found = []
     for name in re.findall(r"`(\w*(?:test_|Tests)[\w.]*…?)`", prose(text)):
-        if not (name in ALL or name.endswith("…") and any(one.startswith(name[:-1]) for one in ALL)):
+        if not (
+            name in ALL or (name.endswith("…") and any(one.startswith(name[:-1]) for one in ALL))
+        ):
             found.append(name)
     for path in re.findall(
         r"`((?:Tests|Sources|docs|examples|bindings|include|\.ci)/[\w./+-]*)`", prose(text)

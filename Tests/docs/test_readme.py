@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from local_supabase import LocalSupabase
+
 from pages import ROOT
 from pages import block as block_of
 from test_hosts import compiled, stores_a_visit
@@ -20,9 +21,13 @@ FOLLOW = "void follow(holdfast *app);\nvoid follow(holdfast *app) { run(app); }\
 
 def example(language: str, backend: LocalSupabase, number: int = 0) -> str:
     """A block of the README, with the local backend in place of the made-up project."""
-    block = block_of("README.md", language, number).replace("https://PROJECT.supabase.co", backend.url)
+    block = block_of("README.md", language, number).replace(
+        "https://PROJECT.supabase.co", backend.url
+    )
     assert "KEY" in block
-    return block.replace('"KEY\\"', f'"{backend.anon_key}\\"').replace('"KEY"', f'"{backend.anon_key}"')
+    return block.replace('"KEY\\"', f'"{backend.anon_key}\\"').replace(
+        '"KEY"', f'"{backend.anon_key}"'
+    )
 
 
 def test_the_loop_delivers_an_item(backend: LocalSupabase, tmp_path: Path) -> None:
@@ -44,7 +49,9 @@ def test_no_line_is_wider_than_120_columns() -> None:
     assert [line for line in lines if len(line) > 120 and not line.startswith("[")] == []
 
 
-def test_the_c_example_compiles_without_warnings_and_resumes(backend: LocalSupabase, tmp_path: Path) -> None:
+def test_the_c_example_compiles_without_warnings_and_resumes(
+    backend: LocalSupabase, tmp_path: Path
+) -> None:
     source = tmp_path / "example.c"
     source.write_text(example("c", backend, 1), "utf-8")
     build = ROOT / "build"

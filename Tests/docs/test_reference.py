@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+
 from pages import ROOT, anchors
 
 TEXT = (ROOT / "docs/reference.md").read_text("utf-8")

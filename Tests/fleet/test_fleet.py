@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from conftest import FOLDER, Figures
 from plot import FIGURE, draw
 
@@ -48,4 +49,6 @@ def test_behind_one_address_few_are_refused(figures: Figures) -> None:
 
 
 def test_the_figure_in_the_documentation_is_this_one() -> None:
-    assert FIGURE.read_text() == draw(FOLDER), "write it anew: python3 Tests/fleet/plot.py build/fleet"
+    assert FIGURE.read_text() == draw(FOLDER), (
+        "write it anew: python3 Tests/fleet/plot.py build/fleet"
+    )

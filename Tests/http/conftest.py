@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
+
 from driver_stand import OK, ROOT, SOURCES, Core, Driver, Server, declare
 
 
@@ -17,10 +18,27 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     path = tmp_path_factory.mktemp("driver") / "driver.so"
     flags = os.environ.get("HOLDFAST_HTTP_TEST_FLAGS", "-g").split()
     subprocess.run(
-        [os.environ.get("CC", "cc"), "-std=c11", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared",
-         *flags, "-I", ROOT / "include", "-I", SOURCES / "include",
-         *sorted(SOURCES.glob("*.c")), ROOT / "Tests" / "http" / "fake_core.c",
-         "-o", path, "-lcurl", "-ljansson", "-lpthread"],
+        [
+            os.environ.get("CC", "cc"),
+            "-std=c11",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-fPIC",
+            "-shared",
+            *flags,
+            "-I",
+            ROOT / "include",
+            "-I",
+            SOURCES / "include",
+            *sorted(SOURCES.glob("*.c")),
+            ROOT / "Tests" / "http" / "fake_core.c",
+            "-o",
+            path,
+            "-lcurl",
+            "-ljansson",
+            "-lpthread",
+        ],
         check=True,
     )
     built = ctypes.CDLL(str(path))

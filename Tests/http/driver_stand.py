@@ -73,8 +73,13 @@ class Core:
         """Hand out a request; its id."""
         self._id += 1
         request = {
-            "id": self._id, "purpose": "pull", "method": "GET", "url": url, "headers": {},
-            "body": None, "timeout_ms": 5000,
+            "id": self._id,
+            "purpose": "pull",
+            "method": "GET",
+            "url": url,
+            "headers": {},
+            "body": None,
+            "timeout_ms": 5000,
         } | fields
         self.library.fake_request(json.dumps(request).encode())
         return self._id
@@ -155,9 +160,7 @@ class Server:
         return head + b"\r\n\r\n" + body
 
     @staticmethod
-    def answer(
-        link: socket.socket, body: bytes, status: str = "200 OK", headers: str = ""
-    ) -> None:
+    def answer(link: socket.socket, body: bytes, status: str = "200 OK", headers: str = "") -> None:
         head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n{headers}\r\n"
         link.sendall(head.encode("latin-1") + body)
 

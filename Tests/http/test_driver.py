@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from driver_stand import (
     CLOSED,
     FORKED,
@@ -33,8 +34,13 @@ from driver_stand import (
 def test_request_is_sent_as_given(core: Core, driver: Driver, server: Server) -> None:
     # Given a request with headers and a body
     answer = core.fetch(
-        server.url + "/rest/v1/activities?on_conflict=id", method="POST",
-        headers={"Authorization": "Bearer a.b.c", "Content-Type": "application/json", "X-Empty": ""},
+        server.url + "/rest/v1/activities?on_conflict=id",
+        method="POST",
+        headers={
+            "Authorization": "Bearer a.b.c",
+            "Content-Type": "application/json",
+            "X-Empty": "",
+        },
         body='[{"note":"Blåbær på øya"}]',
     )
     # Then the server got exactly that, once
@@ -108,8 +114,11 @@ def test_request_is_not_repeated_when_a_reused_connection_breaks(
 def test_response_headers_are_lower_case_and_joined(
     core: Core, driver: Driver, server: Server
 ) -> None:
-    server.always(b"[]", "206 Partial", "Vary: Origin\r\nVARY: Accept\r\nContent-Range: 0-1/*\r\n"
-                  "X-Latin: bl\xe5\r\n")
+    server.always(
+        b"[]",
+        "206 Partial",
+        "Vary: Origin\r\nVARY: Accept\r\nContent-Range: 0-1/*\r\nX-Latin: bl\xe5\r\n",
+    )
     answer = core.fetch(server.url)
     assert answer["status"] == 206
     assert answer["headers"]["vary"] == "Origin, Accept"
@@ -198,10 +207,28 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A self-signed certificate for localhost, with its key, in one file."""
     folder = tmp_path_factory.mktemp("tls")
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-         "-nodes", "-keyout", folder / "key", "-out", folder / "crt", "-days", "2",
-         "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"],
-        check=True, capture_output=True,
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:P-256",
+            "-nodes",
+            "-keyout",
+            folder / "key",
+            "-out",
+            folder / "crt",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=localhost",
+            "-addext",
+            "subjectAltName=DNS:localhost",
+        ],
+        check=True,
+        capture_output=True,
     )
     both = folder / "both.pem"
     both.write_bytes((folder / "key").read_bytes() + (folder / "crt").read_bytes())
@@ -228,9 +255,7 @@ def serve_tls(certificate: Path) -> int:
     return int(listener.getsockname()[1])
 
 
-def test_certificate_that_nobody_vouches_for(
-    core: Core, driver: Driver, certificate: Path
-) -> None:
+def test_certificate_that_nobody_vouches_for(core: Core, driver: Driver, certificate: Path) -> None:
     answer = core.fetch(f"https://localhost:{serve_tls(certificate)}/")
     assert answer["error"] == "tls"
 
@@ -432,11 +457,24 @@ def test_one_driver_per_handle(core: Core, driver: Driver) -> None:
     third.stop()
 
 
-@pytest.mark.parametrize("options", [
-    "[]", "7", "nonsense", '{"conections":2}', '{"connections":0}', '{"connections":"2"}',
-    '{"connections":65}', '{"body_limit":0}', '{"body_limit":1.5}', '{"ca_file":7}',
-    '{"user_agent":null}', '{"proxy":"a","proxy":"b"}', '{"ca_path":"a\\u0000b"}',
-])
+@pytest.mark.parametrize(
+    "options",
+    [
+        "[]",
+        "7",
+        "nonsense",
+        '{"conections":2}',
+        '{"connections":0}',
+        '{"connections":"2"}',
+        '{"connections":65}',
+        '{"body_limit":0}',
+        '{"body_limit":1.5}',
+        '{"ca_file":7}',
+        '{"user_agent":null}',
+        '{"proxy":"a","proxy":"b"}',
+        '{"ca_path":"a\\u0000b"}',
+    ],
+)
 def test_bad_options(core: Core, options: str) -> None:
     token = ctypes.c_void_p()
     status = core.library.holdfast_http_start(core.handle, options.encode(), ctypes.byref(token))

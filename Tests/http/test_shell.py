@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from driver_stand import ROOT
-
-sys.path.insert(0, str(ROOT / "Tests" / "server"))
 from local_supabase.launcher import LocalSupabase
+
+from driver_stand import ROOT
 
 SHELL = Path(os.environ.get("HOLDFAST_TOUR", ROOT / "build" / "bin" / "holdfast-tour"))
 
@@ -32,8 +30,14 @@ class Shell:
 
     def __init__(self, folder: Path, backend: LocalSupabase) -> None:
         self.command = [
-            SHELL, "--shell", "--data", folder / "data", "--backend", backend.url,
-            "--key", backend.anon_key,
+            SHELL,
+            "--shell",
+            "--data",
+            folder / "data",
+            "--backend",
+            backend.url,
+            "--key",
+            backend.anon_key,
         ]
 
     def run(self, *lines: str, returncode: int = 0) -> list[tuple[str, Any]]:
@@ -42,8 +46,13 @@ class Shell:
         if library := os.environ.get("HOLDFAST_LIBRARY"):
             environment["LD_LIBRARY_PATH"] = str(Path(library).parent)
         done = subprocess.run(
-            self.command, input="\n".join(lines) + "\n", capture_output=True, text=True, timeout=60,
-            env=environment, check=False,
+            self.command,
+            input="\n".join(lines) + "\n",
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env=environment,
+            check=False,
         )
         assert done.returncode == returncode, done.stderr
         printed = []
@@ -63,19 +72,30 @@ def replies(printed: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
 
 
 SIGN_IN = [
-    'sign_in_begin {"method":"bankid"}', "browse solo@example.org", "wait decision", "sync_now",
+    'sign_in_begin {"method":"bankid"}',
+    "browse solo@example.org",
+    "wait decision",
+    "sync_now",
 ]
 
 
 def test_sign_in_register_and_upload(shell: Shell, backend: LocalSupabase) -> None:
     """ORG-6, OFF-4: one membership is chosen for the user; what is registered arrives."""
     note = "Skallet: én time på kjøkkenet"
-    payload = json.dumps({
-        "kind": "activity", "payload": {"type": "samtale", "minutes": 60, "note": note},
-        "occurred_at_ms": 1760000000000,
-    })
-    printed = shell.run("session_resume", *SIGN_IN, f"queue_add {payload}", "wait sync_completed 20",
-                        "session_status")
+    payload = json.dumps(
+        {
+            "kind": "activity",
+            "payload": {"type": "samtale", "minutes": 60, "note": note},
+            "occurred_at_ms": 1760000000000,
+        }
+    )
+    printed = shell.run(
+        "session_resume",
+        *SIGN_IN,
+        f"queue_add {payload}",
+        "wait sync_completed 20",
+        "session_status",
+    )
     assert printed[0][1]["screen"] == "sign_in"
     assert ("came", "sync_completed") in printed
     assert printed[-1][1]["state"] == "active"
@@ -86,9 +106,12 @@ def test_sign_in_register_and_upload(shell: Shell, backend: LocalSupabase) -> No
 
 
 def test_events_not_acknowledged_come_again(shell: Shell) -> None:
-    shell.run("session_resume", *SIGN_IN,
-              'queue_add {"kind":"activity","payload":{"type":"a","minutes":1},"occurred_at_ms":1760000000000}',
-              "wait sync_completed 20")
+    shell.run(
+        "session_resume",
+        *SIGN_IN,
+        'queue_add {"kind":"activity","payload":{"type":"a","minutes":1},"occurred_at_ms":1760000000000}',
+        "wait sync_completed 20",
+    )
     again = shell.run("session_resume", "wait sync_completed 10")
     [completed] = [e for w, e in again if w == "event" and e["type"] == "sync_completed"]
     shell.run("session_resume", "wait sync_completed 10", f"ack {completed['seq']}")
@@ -100,10 +123,14 @@ def test_many_items_arrive_once_though_answers_are_lost(
     shell: Shell, backend: LocalSupabase
 ) -> None:
     """QUE-2, over a real network stack: two answers are lost after the server committed."""
-    item = '{"kind":"activity","payload":{"type":"mange","minutes":%d},"occurred_at_ms":1760000000000}'
+    item = (
+        '{"kind":"activity","payload":{"type":"mange","minutes":%d},"occurred_at_ms":1760000000000}'
+    )
     backend.control.drop_after("/rest/v1/activities", method="POST", times=2)
     printed = shell.run(
-        "session_resume", *SIGN_IN, *(f"queue_add {item % (n + 1)}" for n in range(200)),
+        "session_resume",
+        *SIGN_IN,
+        *(f"queue_add {item % (n + 1)}" for n in range(200)),
         "wait sync_completed 40",
     )
     backend.control.clear_faults()
@@ -118,19 +145,35 @@ def test_finger_is_needed_and_counts_once(shell: Shell) -> None:
     """SES-10: who merely claims that the finger was right stays locked."""
     shell.run("session_resume", *SIGN_IN, "session_lock")
     claim = 'session_unlock {"outcome":"success"}'
-    printed = replies(shell.run(
-        "session_resume", claim, "session_status", "finger", claim, "session_status", "session_lock",
-        claim, "session_status",
-    ))
+    printed = replies(
+        shell.run(
+            "session_resume",
+            claim,
+            "session_status",
+            "finger",
+            claim,
+            "session_status",
+            "session_lock",
+            claim,
+            "session_status",
+        )
+    )
     states = [rest["state"] for _, rest in printed if "state" in rest]
     assert states == ["locked", "active", "locked"]
 
 
 def test_shell_survives_nonsense(shell: Shell) -> None:
-    printed = replies(shell.run(
-        "nonsense", "queue_add nonsense", 'queue_add {"knid":"x"}', "wait decision 1", "", "# a remark",
-        "browse somebody@example.org",
-    ))
+    printed = replies(
+        shell.run(
+            "nonsense",
+            "queue_add nonsense",
+            'queue_add {"knid":"x"}',
+            "wait decision 1",
+            "",
+            "# a remark",
+            "browse somebody@example.org",
+        )
+    )
     assert [word for word, _ in printed] == ["error", "INVALID", "INVALID", "late", "error"]
 
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 
 import pytest
+
 from driver_stand import ROOT
 
 TOUR = os.environ.get("HOLDFAST_TOUR", str(ROOT / "build" / "bin" / "holdfast-tour"))
@@ -15,7 +16,10 @@ TOUR = os.environ.get("HOLDFAST_TOUR", str(ROOT / "build" / "bin" / "holdfast-to
 def test_tour() -> None:
     """RES-2, RES-3, KEEP-1, ORG-5, OFF-1, OFF-2, OFF-7, OFF-8, SES-10, QUE-1, QUE-2, in one story."""
     done = subprocess.run(
-        [ROOT / "examples" / "c" / "demo.sh", TOUR], capture_output=True, text=True, timeout=300,
+        [ROOT / "examples" / "c" / "demo.sh", TOUR],
+        capture_output=True,
+        text=True,
+        timeout=300,
         check=False,
     )
     crosses = [line for line in done.stdout.splitlines() if "✗" in line]

@@ -60,10 +60,10 @@ api() {
 
 # What is said of the shipped builds alone: how large they are and what they are linked with. These take
 # their sanitizer's functions from whoever loads them.
-shipped_only=(--deselect=test_exports.py::test_ABI_4_every_function_can_be_taken_from_c
-  --deselect=test_exports.py::test_ABI_4_no_swift_runtime_beside_the_library
-  --deselect=test_exports.py::test_ABI_4_the_soname_carries_the_number_of_the_abi
-  --deselect=test_exports.py::test_ABI_4_the_embedded_library_is_small)
+shipped_only=(--deselect=Tests/abi/test_exports.py::test_ABI_4_every_function_can_be_taken_from_c
+  --deselect=Tests/abi/test_exports.py::test_ABI_4_no_swift_runtime_beside_the_library
+  --deselect=Tests/abi/test_exports.py::test_ABI_4_the_soname_carries_the_number_of_the_abi
+  --deselect=Tests/abi/test_exports.py::test_ABI_4_the_embedded_library_is_small)
 
 mode=$1 rounds=$2
 case $mode in

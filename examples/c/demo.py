@@ -16,8 +16,16 @@ def main() -> int:
     tour, *arguments = sys.argv[1:] or [str(ROOT / "build" / "bin" / "holdfast-tour")]
     with LocalSupabase(demo=True) as backend:
         return subprocess.run(
-            [tour, "--backend", backend.url, "--key", backend.anon_key, "--dsn", backend.dsn,
-             *arguments],
+            [
+                tour,
+                "--backend",
+                backend.url,
+                "--key",
+                backend.anon_key,
+                "--dsn",
+                backend.dsn,
+                *arguments,
+            ],
             check=False,
         ).returncode
 

@@ -27,20 +27,32 @@ def main() -> None:
     add("--flow-state-lifetime", type=float, default=defaults.flow_state_lifetime, help="seconds")
     add("--max-rows", type=int, default=defaults.max_rows, help="0 means no limit")
     add("--demo", action="store_true", help="store the demo's organisations, users and contacts")
-    add("--no-auth", action="store_true", help="the schema file brings roles and schema auth itself")
+    add(
+        "--no-auth", action="store_true", help="the schema file brings roles and schema auth itself"
+    )
     add("--no-apikey", action="store_true", help="accept requests without an apikey header")
     add("--end-with-stdin", action="store_true", help="stop when standard input ends")
     given = parser.parse_args()
     config = Config(
-        jwt_secret=given.jwt_secret, jwt_lifetime=given.jwt_lifetime,
-        reuse_interval=given.reuse_interval, flow_state_lifetime=given.flow_state_lifetime,
-        max_rows=given.max_rows or None, require_apikey=not given.no_apikey,
+        jwt_secret=given.jwt_secret,
+        jwt_lifetime=given.jwt_lifetime,
+        reuse_interval=given.reuse_interval,
+        flow_state_lifetime=given.flow_state_lifetime,
+        max_rows=given.max_rows or None,
+        require_apikey=not given.no_apikey,
     )
     try:
-        asyncio.run(serve(
-            port=given.port, schema=given.schema, data_dir=given.data_dir, config=config,
-            with_auth=not given.no_auth, demo=given.demo, end_with_stdin=given.end_with_stdin,
-        ))
+        asyncio.run(
+            serve(
+                port=given.port,
+                schema=given.schema,
+                data_dir=given.data_dir,
+                config=config,
+                with_auth=not given.no_auth,
+                demo=given.demo,
+                end_with_stdin=given.end_with_stdin,
+            )
+        )
     except (PostgresFailed, OSError) as error:
         sys.exit(f"local_supabase: {error}")
     except KeyboardInterrupt:

@@ -95,10 +95,14 @@ class App:
             if request.path != prefix and not request.path.startswith(prefix + "/"):
                 continue
             if request.method == "OPTIONS" and request.header("origin") is not None:
-                return Reply(200, b"", {
-                    "Access-Control-Allow-Methods": "GET, POST, PATCH, PUT, DELETE, OPTIONS, HEAD",
-                    "Access-Control-Allow-Headers": "*",
-                })
+                return Reply(
+                    200,
+                    b"",
+                    {
+                        "Access-Control-Allow-Methods": "GET, POST, PATCH, PUT, DELETE, OPTIONS, HEAD",
+                        "Access-Control-Allow-Headers": "*",
+                    },
+                )
             is_public = prefix == "/auth/v1" and request.path.endswith(("/authorize", "/health"))
             if config.require_apikey and not is_public:
                 refusal = _check_key(request, config.jwt_secret)
@@ -109,19 +113,31 @@ class App:
                 return await rest.handle(request, path, config, state.database)
             if state.has_auth:
                 return await state.auth.handle(request, path)
-        return Reply(404, b'{"message":"no Route matched with those values"}',
-                     {"Content-Type": "application/json"})
+        return Reply(
+            404,
+            b'{"message":"no Route matched with those values"}',
+            {"Content-Type": "application/json"},
+        )
 
     async def _send(self, send: Any, reply: Reply) -> None:
         moment = datetime.datetime.now(datetime.UTC)
         moment += datetime.timedelta(seconds=self.state.config.date_offset_s)
-        headers = {"Date": email.utils.format_datetime(moment, usegmt=True), **_CORS, **reply.headers}
+        headers = {
+            "Date": email.utils.format_datetime(moment, usegmt=True),
+            **_CORS,
+            **reply.headers,
+        }
         if reply.status not in {204, 304}:
             headers["Content-Length"] = str(len(reply.body))
-        await send({
-            "type": "http.response.start", "status": reply.status,
-            "headers": [(k.lower().encode(), v.encode("latin-1", "replace")) for k, v in headers.items()],
-        })
+        await send(
+            {
+                "type": "http.response.start",
+                "status": reply.status,
+                "headers": [
+                    (k.lower().encode(), v.encode("latin-1", "replace")) for k, v in headers.items()
+                ],
+            }
+        )
         await send({"type": "http.response.body", "body": reply.body})
 
 
@@ -149,8 +165,12 @@ async def _read_request(scope: Any, receive: Any) -> Request:
     headers = tuple((k.decode("latin-1"), v.decode("latin-1")) for k, v in scope["headers"])
     host, port = scope["server"][:2]
     return Request(
-        method=scope["method"], path=scope["path"], query=scope["query_string"].decode("latin-1"),
-        headers=headers, body=b"".join(chunks), base_url=f"http://{host}:{port}",
+        method=scope["method"],
+        path=scope["path"],
+        query=scope["query_string"].decode("latin-1"),
+        headers=headers,
+        body=b"".join(chunks),
+        base_url=f"http://{host}:{port}",
     )
 
 

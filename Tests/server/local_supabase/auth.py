@@ -46,10 +46,14 @@ class Auth:
 
     async def _route(self, request: Request, path: str) -> Reply:
         routes = {
-            ("POST", "/token"): self._token, ("POST", "/signup"): self._signup,
-            ("GET", "/user"): self._get_user, ("PUT", "/user"): self._put_user,
-            ("POST", "/logout"): self._logout, ("GET", "/authorize"): self._authorize,
-            ("GET", "/health"): self._health, ("GET", "/settings"): self._settings,
+            ("POST", "/token"): self._token,
+            ("POST", "/signup"): self._signup,
+            ("GET", "/user"): self._get_user,
+            ("PUT", "/user"): self._put_user,
+            ("POST", "/logout"): self._logout,
+            ("GET", "/authorize"): self._authorize,
+            ("GET", "/health"): self._health,
+            ("GET", "/settings"): self._settings,
             ("GET", "/.well-known/jwks.json"): self._keys,
         }
         handler = routes.get((request.method, path))
@@ -105,9 +109,7 @@ class Auth:
             ):
                 raise AuthError(400, "invalid_credentials", "Invalid login credentials")
             session = await auth_sessions.start(connection, user, "password")
-            return await self._signed_in(
-                connection, request, (session, user), weak_password=None
-            )
+            return await self._signed_in(connection, request, (session, user), weak_password=None)
 
     async def _refresh(self, request: Request) -> Reply:
         sent = read_object(request, {"refresh_token": str})
@@ -130,7 +132,9 @@ class Auth:
             )
         if len(password) < 6:
             raise AuthError(
-                422, "weak_password", "Password should be at least 6 characters.",
+                422,
+                "weak_password",
+                "Password should be at least 6 characters.",
                 weak_password={"reasons": ["length"]},
             )
         async with self._transaction() as connection:
@@ -161,9 +165,7 @@ class Auth:
         """User and session of the access token, in GoTrue's order of checks."""
         scheme, _, token = (request.header("authorization") or "").partition(" ")
         if scheme.lower() != "bearer" or not token:
-            raise AuthError(
-                401, "no_authorization", "This endpoint requires a valid Bearer token"
-            )
+            raise AuthError(401, "no_authorization", "This endpoint requires a valid Bearer token")
         try:
             claims = jwt.verify(token, self.config.jwt_secret)
             expired = claims.get("exp", 0) <= time.time()
@@ -184,8 +186,10 @@ class Auth:
         if auth_users.is_banned(user):
             raise AuthError(403, "user_banned", "User is banned")
         session = await fetch(
-            connection, "select * from auth.sessions where id = %s and user_id = %s",
-            session_id, user_id,
+            connection,
+            "select * from auth.sessions where id = %s and user_id = %s",
+            session_id,
+            user_id,
         )
         if session is None:
             raise AuthError(
@@ -209,7 +213,9 @@ class Auth:
                 connection,
                 """update auth.users set raw_user_meta_data = %s, updated_at = clock_timestamp(),
                    encrypted_password = coalesce(%s, encrypted_password) where id = %s returning *""",
-                json.dumps(metadata), passwords.digest(password) if password else None, user["id"],
+                json.dumps(metadata),
+                passwords.digest(password) if password else None,
+                user["id"],
             )
             assert changed is not None
             shown = await auth_users.represent(connection, changed)
@@ -218,7 +224,8 @@ class Auth:
     async def _logout(self, request: Request) -> Reply:
         scope = request.parameters().get("scope", "global") or "global"
         conditions = {
-            "global": "user_id = %s", "local": "user_id = %s and id = %s",
+            "global": "user_id = %s",
+            "local": "user_id = %s and id = %s",
             "others": "user_id = %s and id <> %s",
         }
         async with self._transaction() as connection:
@@ -226,9 +233,7 @@ class Auth:
             if scope not in conditions:
                 raise AuthError(400, "validation_failed", f"Unsupported logout scope '{scope}'")
             values = (user["id"],) if scope == "global" else (user["id"], session["id"])
-            await connection.execute(
-                f"delete from auth.sessions where {conditions[scope]}", values
-            )
+            await connection.execute(f"delete from auth.sessions where {conditions[scope]}", values)
         return Reply(204)
 
     # Without a bearer -----------------------------------------------------------------------------
@@ -244,7 +249,8 @@ class Auth:
     async def _settings(self, _: Request) -> Reply:
         shown = {
             "external": {"bankid": True, "vipps": True, "email": True, "phone": False},
-            "disable_signup": False, "mailer_autoconfirm": True,
+            "disable_signup": False,
+            "mailer_autoconfirm": True,
         }
         return Reply(200, json.dumps(shown).encode(), dict(_JSON))
 

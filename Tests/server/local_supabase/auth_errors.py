@@ -43,7 +43,8 @@ def reply(request: Request, error: AuthError | OAuthError) -> Reply:
         headers["X-Supabase-Api-Version"] = FIRST_VERSION.isoformat()
     if isinstance(error, OAuthError):
         fields: dict[str, object] = {
-            "error": error.error, "error_description": error.description,
+            "error": error.error,
+            "error_description": error.description,
         }
         return Reply(400, json.dumps(fields).encode(), headers)
     headers["x-sb-error-code"] = error.code
@@ -51,7 +52,10 @@ def reply(request: Request, error: AuthError | OAuthError) -> Reply:
         fields = {"code": error.code, "message": error.message, **error.extra}
     else:
         fields = {
-            "code": error.status, "error_code": error.code, "msg": error.message, **error.extra,
+            "code": error.status,
+            "error_code": error.code,
+            "msg": error.message,
+            **error.extra,
         }
         if error.status >= 500:
             fields["error_id"] = str(uuid.uuid4())

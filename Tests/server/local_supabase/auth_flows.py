@@ -75,7 +75,8 @@ def check_authorize(asked: dict[str, str], refusal: dict[str, str] | None) -> Re
         raise AuthError(400, "validation_failed", "redirect_to is missing")
     if asked.get("cancel"):
         refusal = {
-            "error": "access_denied", "error_code": "access_denied",
+            "error": "access_denied",
+            "error_code": "access_denied",
             "error_description": "The user cancelled",
         }
     if refusal is not None:
@@ -127,7 +128,8 @@ async def exchange(connection: Connection, sent: dict[str, Any], config: Config)
     code, verifier = sent.get("auth_code") or "", sent.get("code_verifier") or ""
     if not code or not verifier:
         raise AuthError(
-            400, "validation_failed",
+            400,
+            "validation_failed",
             "invalid request: both auth code and code verifier should be non-empty",
         )
     flow = await fetch(
@@ -163,13 +165,23 @@ def verifies(verifier: str, challenge: str, method: str) -> bool:
 
 
 def identity_token(
-    config: Config, email: str, *, nonce: str | None = None, audience: str = AUDIENCE,
-    lifetime: float | None = None, now: float | None = None, token_id: str | None = None,
+    config: Config,
+    email: str,
+    *,
+    nonce: str | None = None,
+    audience: str = AUDIENCE,
+    lifetime: float | None = None,
+    now: float | None = None,
+    token_id: str | None = None,
 ) -> str:
     """What the provider's own app would hand over. `nonce` is the raw one: the token holds its hash."""
     moment = int(time.time() if now is None else now)
     claims: dict[str, Any] = {
-        "iss": ISSUER, "aud": audience, "sub": f"person-{email}", "email": email, "iat": moment,
+        "iss": ISSUER,
+        "aud": audience,
+        "sub": f"person-{email}",
+        "email": email,
+        "iat": moment,
         "exp": int(moment + (config.id_token_lifetime if lifetime is None else lifetime)),
         "jti": token_id or secrets.token_hex(8),
     }

@@ -46,8 +46,10 @@ async def start(connection: Connection, user: Row, method: str, provider: str | 
     if provider is not None:
         proof["provider"] = provider
     session = await fetch(
-        connection, "insert into auth.sessions (user_id, amr) values (%s, %s) returning *",
-        user["id"], json.dumps([proof]),
+        connection,
+        "insert into auth.sessions (user_id, amr) values (%s, %s) returning *",
+        user["id"],
+        json.dumps([proof]),
     )
     assert session is not None
     await connection.execute(
@@ -64,9 +66,7 @@ async def refresh(connection: Connection, token: str, config: Config) -> tuple[R
     if found is None:
         raise _not_found()
     if found["session_id"] is None:
-        raise AuthError(
-            400, "session_not_found", "Invalid Refresh Token: No Valid Session Found"
-        )
+        raise AuthError(400, "session_not_found", "Invalid Refresh Token: No Valid Session Found")
     try:
         # Every refresh of a session waits for the one before; GoTrue gives up after five seconds.
         session = await fetch(
@@ -74,7 +74,8 @@ async def refresh(connection: Connection, token: str, config: Config) -> tuple[R
         )
     except psycopg.errors.LockNotAvailable as error:
         raise AuthError(
-            409, "conflict",
+            409,
+            "conflict",
             "Too many concurrent token refresh requests on the same session or refresh token",
         ) from error
     found = await fetch(connection, "select * from auth.refresh_tokens where token = %s", token)
@@ -118,9 +119,7 @@ class FamilyRevoked(AuthError):
     """A token was used again too late. The caller commits `revoke_family` although the request fails."""
 
     def __init__(self, session_id: uuid.UUID) -> None:
-        super().__init__(
-            400, "refresh_token_already_used", "Invalid Refresh Token: Already Used"
-        )
+        super().__init__(400, "refresh_token_already_used", "Invalid Refresh Token: Already Used")
         self.session_id = session_id
 
 
@@ -158,7 +157,8 @@ async def _check_limits(connection: Connection, session: Row, config: Config) ->
         newer = await fetch(
             connection,
             "select 1 from auth.sessions where user_id = %s and created_at > %s limit 1",
-            session["user_id"], session["created_at"],
+            session["user_id"],
+            session["created_at"],
         )
         if newer is not None:
             raise AuthError(400, "session_expired", f"{prefix} (Revoked by Newer Login)")
@@ -189,15 +189,27 @@ async def body(
     """The answer of every successful grant."""
     moment = int(time.time())
     claims = {
-        "iss": issuer, "sub": str(user["id"]), "aud": user["aud"], "exp": moment + config.jwt_lifetime,
-        "iat": moment, "email": user["email"] or "", "phone": user["phone"] or "",
-        "app_metadata": user["raw_app_meta_data"], "user_metadata": user["raw_user_meta_data"],
-        "role": user["role"], "aal": session["aal"], "amr": session["amr"],
-        "session_id": str(session["id"]), "is_anonymous": user["is_anonymous"],
+        "iss": issuer,
+        "sub": str(user["id"]),
+        "aud": user["aud"],
+        "exp": moment + config.jwt_lifetime,
+        "iat": moment,
+        "email": user["email"] or "",
+        "phone": user["phone"] or "",
+        "app_metadata": user["raw_app_meta_data"],
+        "user_metadata": user["raw_user_meta_data"],
+        "role": user["role"],
+        "aal": session["aal"],
+        "amr": session["amr"],
+        "session_id": str(session["id"]),
+        "is_anonymous": user["is_anonymous"],
     }
     return {
-        "access_token": jwt.sign(claims, config.jwt_secret), "token_type": "bearer",
-        "expires_in": config.jwt_lifetime, "expires_at": moment + config.jwt_lifetime,
+        "access_token": jwt.sign(claims, config.jwt_secret),
+        "token_type": "bearer",
+        "expires_in": config.jwt_lifetime,
+        "expires_at": moment + config.jwt_lifetime,
         "refresh_token": session["refresh_token"],
-        "user": await auth_users.represent(connection, user), **extra,
+        "user": await auth_users.represent(connection, user),
+        **extra,
     }

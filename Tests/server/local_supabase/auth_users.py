@@ -39,8 +39,12 @@ async def by_id(connection: Connection, user_id: uuid.UUID) -> Row | None:
 
 
 async def create(
-    connection: Connection, email: str, password: str | None, metadata: Row | None = None,
-    provider: str = "email", user_id: str | None = None,
+    connection: Connection,
+    email: str,
+    password: str | None,
+    metadata: Row | None = None,
+    provider: str = "email",
+    user_id: str | None = None,
 ) -> Row:
     """A new confirmed user with one identity."""
     made = uuid.UUID(user_id) if user_id else uuid.uuid4()
@@ -48,8 +52,11 @@ async def create(
         connection,
         """insert into auth.users (id, email, encrypted_password, raw_app_meta_data, raw_user_meta_data)
            values (%s, lower(%s), %s, %s, %s) returning *""",
-        made, email, passwords.digest(password) if password is not None else None,
-        json.dumps({"provider": provider, "providers": [provider]}), json.dumps(metadata or {}),
+        made,
+        email,
+        passwords.digest(password) if password is not None else None,
+        json.dumps({"provider": provider, "providers": [provider]}),
+        json.dumps(metadata or {}),
     )
     assert user is not None
     await connection.execute(
@@ -74,11 +81,17 @@ async def represent(connection: Connection, user: Row) -> Row:
         )
         identities = [_identity(row) for row in await cursor.fetchall()]
     shown: Row = {
-        "id": str(user["id"]), "aud": user["aud"], "role": user["role"], "email": user["email"] or "",
+        "id": str(user["id"]),
+        "aud": user["aud"],
+        "role": user["role"],
+        "email": user["email"] or "",
         "phone": user["phone"] or "",
-        "app_metadata": user["raw_app_meta_data"], "user_metadata": user["raw_user_meta_data"],
-        "identities": identities, "is_anonymous": user["is_anonymous"],
-        "created_at": timestamp(user["created_at"]), "updated_at": timestamp(user["updated_at"]),
+        "app_metadata": user["raw_app_meta_data"],
+        "user_metadata": user["raw_user_meta_data"],
+        "identities": identities,
+        "is_anonymous": user["is_anonymous"],
+        "created_at": timestamp(user["created_at"]),
+        "updated_at": timestamp(user["updated_at"]),
     }
     for name in ("email_confirmed_at", "last_sign_in_at", "banned_until", "deleted_at"):
         if user[name] is not None:
@@ -90,9 +103,13 @@ async def represent(connection: Connection, user: Row) -> Row:
 
 def _identity(row: Row) -> Row:
     shown = {
-        "identity_id": str(row["id"]), "id": row["provider_id"], "user_id": str(row["user_id"]),
-        "identity_data": row["identity_data"], "provider": row["provider"],
-        "created_at": timestamp(row["created_at"]), "updated_at": timestamp(row["updated_at"]),
+        "identity_id": str(row["id"]),
+        "id": row["provider_id"],
+        "user_id": str(row["user_id"]),
+        "identity_data": row["identity_data"],
+        "provider": row["provider"],
+        "created_at": timestamp(row["created_at"]),
+        "updated_at": timestamp(row["updated_at"]),
         "email": row["identity_data"].get("email", ""),
     }
     if row["last_sign_in_at"] is not None:

@@ -46,8 +46,15 @@ class Control:
     # Faults ---------------------------------------------------------------------------------------
 
     def add_fault(
-        self, action: str, *, method: str | None = None, path: str = "/", query: str | None = None,
-        times: int = 1, skip: int = 0, **details: Any,
+        self,
+        action: str,
+        *,
+        method: str | None = None,
+        path: str = "/",
+        query: str | None = None,
+        times: int = 1,
+        skip: int = 0,
+        **details: Any,
     ) -> int:
         """A fault for requests whose path begins so and whose query string contains `query`.
 
@@ -77,14 +84,26 @@ class Control:
         )
 
     def respond(
-        self, path: str, status: int, *, body: str | dict[str, Any] = "",
-        headers: dict[str, str] | None = None, retry_after_s: int | None = None,
-        retry_after_date_s: int | None = None, **match: Any,
+        self,
+        path: str,
+        status: int,
+        *,
+        body: str | dict[str, Any] = "",
+        headers: dict[str, str] | None = None,
+        retry_after_s: int | None = None,
+        retry_after_date_s: int | None = None,
+        **match: Any,
     ) -> int:
         """Answer with this instead of handling. Retry-After as seconds, or as a date so far ahead."""
         return self.add_fault(
-            "respond", path=path, status=status, body=body, headers=headers or {},
-            retry_after_s=retry_after_s, retry_after_date_s=retry_after_date_s, **match,
+            "respond",
+            path=path,
+            status=status,
+            body=body,
+            headers=headers or {},
+            retry_after_s=retry_after_s,
+            retry_after_date_s=retry_after_date_s,
+            **match,
         )
 
     def hang(self, path: str, **match: Any) -> int:
@@ -209,7 +228,11 @@ class Control:
         self.call("POST", "/provider/refuse", {"times": times, **parameters})
 
     def identity_token(
-        self, email: str, *, nonce: str | None = None, audience: str | None = None,
+        self,
+        email: str,
+        *,
+        nonce: str | None = None,
+        audience: str | None = None,
         lifetime: float | None = None,
     ) -> str:
         """An id_token as the provider's app would give it; `nonce` is the raw one."""

@@ -175,8 +175,10 @@ async def _one(state: State, text: str, *values: Any) -> Sent:
 async def _user_id(state: State, sent: Sent) -> uuid.UUID:
     """`user` is an e-mail address or an id."""
     row = await _one(
-        state, "select id from auth.users where email = lower(%s) or id::text = %s",
-        sent["user"], sent["user"],
+        state,
+        "select id from auth.users where email = lower(%s) or id::text = %s",
+        sent["user"],
+        sent["user"],
     )
     return uuid.UUID(str(row["id"]))
 
@@ -200,8 +202,10 @@ async def _ban(state: State, sent: Sent) -> Any:
     seconds = float(sent.get("seconds", 365 * 86400))
     until = auth_sessions.now() + datetime.timedelta(seconds=seconds) if seconds else None
     return await _one(
-        state, "update auth.users set banned_until = %s where id = %s returning id, banned_until",
-        until, await _user_id(state, sent),
+        state,
+        "update auth.users set banned_until = %s where id = %s returning id, banned_until",
+        until,
+        await _user_id(state, sent),
     )
 
 
@@ -209,14 +213,17 @@ async def _add_org(state: State, sent: Sent) -> Any:
     return await _one(
         state,
         "insert into organizations (id, name) values (coalesce(%s, gen_random_uuid()), %s) returning *",
-        sent.get("id"), sent["name"],
+        sent.get("id"),
+        sent["name"],
     )
 
 
 async def _set_org(state: State, sent: Sent) -> Any:
     return await _one(
-        state, "update organizations set status = %s where id = %s returning *",
-        sent["status"], sent["org"],
+        state,
+        "update organizations set status = %s where id = %s returning *",
+        sent["status"],
+        sent["org"],
     )
 
 
@@ -229,8 +236,12 @@ async def _set_membership(state: State, sent: Sent) -> Any:
            on conflict (user_id, org_id) do update set
              role = coalesce(%s, m.role), status = coalesce(%s, m.status)
            returning *""",
-        await _user_id(state, sent), sent["org"], sent.get("role"), sent.get("status"),
-        sent.get("role"), sent.get("status"),
+        await _user_id(state, sent),
+        sent["org"],
+        sent.get("role"),
+        sent.get("status"),
+        sent.get("role"),
+        sent.get("status"),
     )
 
 
@@ -270,7 +281,9 @@ async def _refuse_sign_in(state: State, sent: Sent) -> Any:
     """The next `times` calls of /authorize redirect with this error."""
     times = int(sent.pop("times", 1))
     refusal = {
-        "error": "access_denied", "error_code": "access_denied", "error_description": "Refused",
+        "error": "access_denied",
+        "error_code": "access_denied",
+        "error_description": "Refused",
         **{k: str(v) for k, v in sent.items()},
     }
     state.auth.refusals += [refusal] * times
@@ -279,24 +292,40 @@ async def _refuse_sign_in(state: State, sent: Sent) -> Any:
 
 async def _identity_token(state: State, sent: Sent) -> Any:
     token = auth_flows.identity_token(
-        state.config, sent["user"], nonce=sent.get("nonce"),
-        audience=sent.get("audience", auth_flows.AUDIENCE), lifetime=sent.get("lifetime"),
+        state.config,
+        sent["user"],
+        nonce=sent.get("nonce"),
+        audience=sent.get("audience", auth_flows.AUDIENCE),
+        lifetime=sent.get("lifetime"),
     )
     return {"id_token": token}
 
 
 _ROUTES: dict[str, Callable[[State, Sent], Awaitable[Any]]] = {
     "GET /health": _health,
-    "GET /config": _get_config, "PATCH /config": _set_config,
-    "POST /faults": _add_fault, "GET /faults": _faults, "DELETE /faults": _remove_faults,
-    "GET /requests": _requests, "DELETE /requests": _clear_requests, "GET /counts": _counts,
-    "POST /schema/reload": _reload_schema, "POST /sql": _sql,
-    "POST /database/stop": _stop_database, "POST /database/start": _start_database,
-    "POST /demo": _seed_demo, "POST /contacts": _seed_contacts,
-    "POST /users": _add_user, "DELETE /users": _remove_user, "POST /users/ban": _ban,
-    "POST /organizations": _add_org, "PATCH /organizations": _set_org,
+    "GET /config": _get_config,
+    "PATCH /config": _set_config,
+    "POST /faults": _add_fault,
+    "GET /faults": _faults,
+    "DELETE /faults": _remove_faults,
+    "GET /requests": _requests,
+    "DELETE /requests": _clear_requests,
+    "GET /counts": _counts,
+    "POST /schema/reload": _reload_schema,
+    "POST /sql": _sql,
+    "POST /database/stop": _stop_database,
+    "POST /database/start": _start_database,
+    "POST /demo": _seed_demo,
+    "POST /contacts": _seed_contacts,
+    "POST /users": _add_user,
+    "DELETE /users": _remove_user,
+    "POST /users/ban": _ban,
+    "POST /organizations": _add_org,
+    "PATCH /organizations": _set_org,
     "PUT /memberships": _set_membership,
-    "GET /sessions": _sessions, "POST /sessions/expire": _expire_sessions,
+    "GET /sessions": _sessions,
+    "POST /sessions/expire": _expire_sessions,
     "DELETE /sessions": _revoke_sessions,
-    "POST /provider/refuse": _refuse_sign_in, "POST /provider/identity-token": _identity_token,
+    "POST /provider/refuse": _refuse_sign_in,
+    "POST /provider/identity-token": _identity_token,
 }

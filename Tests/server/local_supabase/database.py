@@ -32,8 +32,14 @@ class Database:
     def __init__(self, api_dsn: str, admin_dsn: str) -> None:
         def pool(dsn: str, most: int) -> psycopg_pool.AsyncConnectionPool[Connection]:
             return psycopg_pool.AsyncConnectionPool(
-                dsn, min_size=2, max_size=most, open=False, timeout=10, reconnect_timeout=0,
-                configure=_prepare, kwargs={"autocommit": True},
+                dsn,
+                min_size=2,
+                max_size=most,
+                open=False,
+                timeout=10,
+                reconnect_timeout=0,
+                configure=_prepare,
+                kwargs={"autocommit": True},
             )
 
         self.api = pool(api_dsn, 20)
@@ -76,13 +82,20 @@ class Database:
             self._noticed = True
             raise RestError(400, "", "")
         raise RestError(
-            503, "PGRST001", "Database client error. Retrying the connection.",
+            503,
+            "PGRST001",
+            "Database client error. Retrying the connection.",
             headers={"Retry-After": "1"},
         )
 
     @contextlib.asynccontextmanager
     async def transaction(
-        self, caller: Caller, request: Request, *, read_only: bool, timeout_ms: int | None,
+        self,
+        caller: Caller,
+        request: Request,
+        *,
+        read_only: bool,
+        timeout_ms: int | None,
         timezone: str | None = None,
     ) -> AsyncIterator[psycopg.AsyncRawCursor[Any]]:
         """One transaction as the caller's role, with what PostgREST sets for it."""

@@ -32,8 +32,26 @@ MEMBERSHIPS = [
 ]
 
 _FIRST = [
-    "Åse", "Bjørn", "Cæcilie", "Dag", "Eléa", "Frøydis", "Gørild", "Håkon", "Ærlend", "Jørgen",
-    "Kåre", "Lærke", "Mårten", "Néa", "Øystein", "Pål", "Ragnhild", "Sølve", "Tårn", "Ådne",
+    "Åse",
+    "Bjørn",
+    "Cæcilie",
+    "Dag",
+    "Eléa",
+    "Frøydis",
+    "Gørild",
+    "Håkon",
+    "Ærlend",
+    "Jørgen",
+    "Kåre",
+    "Lærke",
+    "Mårten",
+    "Néa",
+    "Øystein",
+    "Pål",
+    "Ragnhild",
+    "Sølve",
+    "Tårn",
+    "Ådne",
 ]
 _LAST = ["Prøvesen", "Eksempelvik", "Testås", "Øvingsdal", "Demoløkken", "Mønsterbråten", "Prøvé"]
 _PLACES = ["Tromsø", "Bærum", "Ålesund", "Bø", "Vadsø", "Ås", "Sør-Fron", "Oslo"]
@@ -47,10 +65,12 @@ def contact(org: str, number: int) -> dict[str, Any]:
     first, last = _FIRST[number % len(_FIRST)], _LAST[number % len(_LAST)]
     suffix = f" {number}" if number >= len(_FIRST) * len(_LAST) else ""
     return {
-        "id": f"{org[:8]}-{org[-4:]}-4000-8000-{number:012d}", "org_id": org,
+        "id": f"{org[:8]}-{org[-4:]}-4000-8000-{number:012d}",
+        "org_id": org,
         "name": f"{first} {last}{suffix}",
         "municipality": _PLACES[number % len(_PLACES)],
         "relation": _RELATIONS[number % len(_RELATIONS)],
-        "phone": f"+47 000 {number:05d}", "address": f"Prøveveien {number + 1}",
+        "phone": f"+47 000 {number:05d}",
+        "address": f"Prøveveien {number + 1}",
         "national_id": f"000000{number:05d}",
     }

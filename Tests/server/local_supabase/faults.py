@@ -14,8 +14,19 @@ from .messages import Reply, Request
 ACTIONS = {"drop_before", "drop_after", "delay", "respond", "hang", "truncate_rows"}
 _MATCH = {"method", "path", "query"}
 _FIELDS = {
-    "match", "action", "times", "skip", "delay_before_ms", "delay_after_ms", "status", "headers", "body",
-    "retry_after_s", "retry_after_date_s", "keep_rows", "reset",
+    "match",
+    "action",
+    "times",
+    "skip",
+    "delay_before_ms",
+    "delay_after_ms",
+    "status",
+    "headers",
+    "body",
+    "retry_after_s",
+    "retry_after_date_s",
+    "keep_rows",
+    "reset",
 }
 
 
@@ -94,7 +105,9 @@ class Faults:
         body = sent.get("body", "")
         values = {k: v for k, v in sent.items() if k not in {"match", "body"}}
         rule = Fault(
-            id=next(self._ids), **values, **match,
+            id=next(self._ids),
+            **values,
+            **match,
             body=body if isinstance(body, str) else json.dumps(body),
         )
         self.rules.append(rule)

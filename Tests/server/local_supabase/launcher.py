@@ -30,16 +30,37 @@ class LocalSupabase:
     """
 
     def __init__(
-        self, *, demo: bool = False, schema: str | pathlib.Path | None = None,
-        data_dir: str | pathlib.Path | None = None, port: int = 0, jwt_secret: str | None = None,
-        jwt_lifetime: int = 3600, reuse_interval: float = 10, flow_state_lifetime: float = 300,
-        max_rows: int = 1000, with_auth: bool = True, require_apikey: bool = True,
-        python: str = sys.executable, start_timeout_s: float = 60,
+        self,
+        *,
+        demo: bool = False,
+        schema: str | pathlib.Path | None = None,
+        data_dir: str | pathlib.Path | None = None,
+        port: int = 0,
+        jwt_secret: str | None = None,
+        jwt_lifetime: int = 3600,
+        reuse_interval: float = 10,
+        flow_state_lifetime: float = 300,
+        max_rows: int = 1000,
+        with_auth: bool = True,
+        require_apikey: bool = True,
+        python: str = sys.executable,
+        start_timeout_s: float = 60,
     ) -> None:
         self._command = [
-            python, "-m", "local_supabase", "--end-with-stdin", "--port", str(port),
-            "--jwt-lifetime", str(jwt_lifetime), "--reuse-interval", str(reuse_interval),
-            "--flow-state-lifetime", str(flow_state_lifetime), "--max-rows", str(max_rows),
+            python,
+            "-m",
+            "local_supabase",
+            "--end-with-stdin",
+            "--port",
+            str(port),
+            "--jwt-lifetime",
+            str(jwt_lifetime),
+            "--reuse-interval",
+            str(reuse_interval),
+            "--flow-state-lifetime",
+            str(flow_state_lifetime),
+            "--max-rows",
+            str(max_rows),
         ]
         self._command += ["--demo"] if demo else []
         self._command += ["--schema", str(schema)] if schema else []
@@ -85,7 +106,10 @@ class LocalSupabase:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         self._process = subprocess.Popen(
-            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
+            self._command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
             env=environment,
         )
         try:

@@ -34,7 +34,9 @@ def read(data: bytes, content_type: str | None, columns: list[str] | None) -> Pa
             [{k: None if v == "NULL" else v for k, v in row.items()} for row in rows]
         ).encode()
     elif kind == "application/x-www-form-urlencoded":
-        data = json.dumps(dict(urllib.parse.parse_qsl(data.decode(), keep_blank_values=True))).encode()
+        data = json.dumps(
+            dict(urllib.parse.parse_qsl(data.decode(), keep_blank_values=True))
+        ).encode()
     elif kind not in {"application/json", "application/vnd.pgrst.object+json"}:
         raise _invalid(f"Content-Type not acceptable: {kind}")
     if columns is not None:

@@ -35,7 +35,9 @@ def find_binaries() -> pathlib.Path:
     for folder in folders:
         if (folder / "initdb").exists() and (folder / "postgres").exists():
             return folder
-    raise PostgresFailed("no initdb and postgres in /usr/lib/postgresql or PATH: install PostgreSQL")
+    raise PostgresFailed(
+        "no initdb and postgres in /usr/lib/postgresql or PATH: install PostgreSQL"
+    )
 
 
 def unprivileged_user() -> pwd.struct_passwd | None:
@@ -172,10 +174,23 @@ class Postgres:
             self._own(making)
             subprocess.run(
                 [
-                    self._binaries / "initdb", "-D", making / "data", "-U", SUPERUSER, "-A", "trust",
-                    "-E", "UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions",
+                    self._binaries / "initdb",
+                    "-D",
+                    making / "data",
+                    "-U",
+                    SUPERUSER,
+                    "-A",
+                    "trust",
+                    "-E",
+                    "UTF8",
+                    "--locale=C.UTF-8",
+                    "--no-sync",
+                    "--no-instructions",
                 ],
-                check=True, capture_output=True, cwd="/", **self._as_user(),  # type: ignore[call-overload]
+                check=True,
+                capture_output=True,
+                cwd="/",
+                **self._as_user(),  # type: ignore[call-overload]
             )
             with contextlib.suppress(OSError):
                 (making / "data").rename(template)
@@ -205,15 +220,25 @@ class Postgres:
             command += ["-c", f"{name}={value}"]
         with open(self.folder / "log", "ab") as log:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/",
-                start_new_session=True, **self._as_user(),  # type: ignore[call-overload]
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                start_new_session=True,
+                **self._as_user(),  # type: ignore[call-overload]
             )
         self._guard = subprocess.Popen(
             [
-                sys.executable, "-I", str(pathlib.Path(__file__).with_name("guard.py")),
-                str(self._process.pid), "" if self._keep else str(self.folder),
+                sys.executable,
+                "-I",
+                str(pathlib.Path(__file__).with_name("guard.py")),
+                str(self._process.pid),
+                "" if self._keep else str(self.folder),
             ],
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
         if self._wait_ready():

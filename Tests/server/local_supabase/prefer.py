@@ -31,8 +31,12 @@ class Preferences:
     def applied(self, *names: str) -> dict[str, str]:
         """The Preference-Applied header for those of the named preferences that were sent."""
         spelled = {
-            "resolution": self.resolution, "missing": self.missing, "return": self.returning,
-            "count": self.count, "handling": self.handling, "timezone": self.timezone,
+            "resolution": self.resolution,
+            "missing": self.missing,
+            "return": self.returning,
+            "count": self.count,
+            "handling": self.handling,
+            "timezone": self.timezone,
             "max-affected": self.max_affected,
         }
         parts = [f"{k}={v}" for k, v in spelled.items() if v is not None and k in names]
@@ -56,13 +60,18 @@ def parse(headers: list[str], timezones: frozenset[str]) -> Preferences:
             unknown.append(item)
     if unknown and found.get("handling") == "strict":
         raise RestError(
-            400, "PGRST122", "Invalid preferences given with handling=strict",
+            400,
+            "PGRST122",
+            "Invalid preferences given with handling=strict",
             "Invalid preferences: " + ", ".join(unknown),
         )
     affected = found.get("max-affected")
     return Preferences(
-        resolution=found.get("resolution"), missing=found.get("missing"),
-        returning=found.get("return"), count=found.get("count"), handling=found.get("handling"),
+        resolution=found.get("resolution"),
+        missing=found.get("missing"),
+        returning=found.get("return"),
+        count=found.get("count"),
+        handling=found.get("handling"),
         timezone=found.get("timezone"),
         max_affected=int(affected) if affected and found.get("handling") == "strict" else None,
     )

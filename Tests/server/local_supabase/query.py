@@ -58,7 +58,9 @@ def _check_embedded(items: tuple[Field | Embed, ...], path: tuple[str, ...]) -> 
         found = [i for i in items if isinstance(i, Embed) and i.label == label]
         if not found:
             raise RestError(
-                400, "PGRST108", f"'{label}' is not an embedded resource in this request",
+                400,
+                "PGRST108",
+                f"'{label}' is not an embedded resource in this request",
                 hint=f"Verify that '{label}' is included in the 'select' query parameter.",
             )
         items = found[0].children

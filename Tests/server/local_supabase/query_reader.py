@@ -32,7 +32,9 @@ def condition(place: Column, text: str) -> Condition:
     match = re.fullmatch(r"(\w+)(?:\((any|all)\))?", word)
     if not dot or match is None or match[1] not in {*OPERATORS, "in", "is"}:
         raise RestError(
-            400, "PGRST100", f'"failed to parse filter ({text})" (line 1, column 1)',
+            400,
+            "PGRST100",
+            f'"failed to parse filter ({text})" (line 1, column 1)',
             f'unexpected "{text[:1]}" expecting "not" or operator (eq, gt, ...)',
         )
     return Condition(place, match[1], value, negated, match[2] or "")
@@ -79,7 +81,9 @@ class Reader:
     def fail(self, what: str) -> RestError:
         """PGRST100, pointing at this place."""
         return RestError(
-            400, "PGRST100", f'"failed to parse {what} ({self.text})" (line 1, column {self.place + 1})',
+            400,
+            "PGRST100",
+            f'"failed to parse {what} ({self.text})" (line 1, column {self.place + 1})',
             f'unexpected "{self.peek()}"' if self.peek() else "unexpected end of input",
         )
 

@@ -5,8 +5,19 @@ from __future__ import annotations
 import dataclasses
 
 OPERATORS = {
-    "eq": "=", "neq": "<>", "gt": ">", "gte": ">=", "lt": "<", "lte": "<=", "like": "like",
-    "ilike": "ilike", "match": "~", "imatch": "~*", "cs": "@>", "cd": "<@", "ov": "&&",
+    "eq": "=",
+    "neq": "<>",
+    "gt": ">",
+    "gte": ">=",
+    "lt": "<",
+    "lte": "<=",
+    "like": "like",
+    "ilike": "ilike",
+    "match": "~",
+    "imatch": "~*",
+    "cs": "@>",
+    "cd": "<@",
+    "ov": "&&",
     "isdistinct": "is distinct from",
 }
 

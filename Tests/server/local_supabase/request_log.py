@@ -46,14 +46,19 @@ class RequestLog:
     def begin(self, request: Request) -> Entry:
         """Note a request as it arrives."""
         entry = Entry(
-            number=self._next, method=request.method, path=request.path,
+            number=self._next,
+            method=request.method,
+            path=request.path,
             query=_SECRET_PARAMETERS.sub(r"\1(present)", request.query),
-            headers={
-                k: "(present)" if k in _SECRET_HEADERS else v for k, v in request.headers
-            },
-            body_bytes=len(request.body), rows_in=_rows(request.body), rows_out=None,
+            headers={k: "(present)" if k in _SECRET_HEADERS else v for k, v in request.headers},
+            body_bytes=len(request.body),
+            rows_in=_rows(request.body),
+            rows_out=None,
             authorized=request.header("authorization") is not None,
-            started_ms=int(time.time() * 1000), duration_ms=None, status=None, fault=None,
+            started_ms=int(time.time() * 1000),
+            duration_ms=None,
+            status=None,
+            fault=None,
         )
         self._next += 1
         self.entries.append(entry)

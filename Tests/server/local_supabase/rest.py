@@ -44,9 +44,12 @@ async def handle(request: Request, path: str, config: Config, database: Database
             return Reply(200, headers={"Allow": "OPTIONS,GET,HEAD,POST,PUT,PATCH,DELETE"})
         caller = rest_auth.identify(request.header("authorization"), config.jwt_secret)
         context = Context(
-            request, caller,
+            request,
+            caller,
             prefer.parse(request.all_headers("prefer"), database.cache.timezones),
-            media_type(request), config, database,
+            media_type(request),
+            config,
+            database,
         )
         return await _route_until_serializable(context, path)
     except RestError as error:
@@ -92,7 +95,9 @@ def _check_profile(request: Request) -> None:
     profile = request.header("accept-profile" if reading else "content-profile")
     if profile is not None and profile != SCHEMA:
         raise RestError(
-            406, "PGRST106", f"Invalid schema: {profile}",
+            406,
+            "PGRST106",
+            f"Invalid schema: {profile}",
             hint=f"Only the following schemas are exposed: {SCHEMA}",
         )
 
@@ -100,7 +105,9 @@ def _check_profile(request: Request) -> None:
 def _no_table(context: Context, name: str) -> RestError:
     close = difflib.get_close_matches(name, context.database.cache.tables, 1)
     return RestError(
-        404, "PGRST205", f"Could not find the table '{SCHEMA}.{name}' in the schema cache",
+        404,
+        "PGRST205",
+        f"Could not find the table '{SCHEMA}.{name}' in the schema cache",
         hint=f"Perhaps you meant the table '{SCHEMA}.{close[0]}'" if close else None,
     )
 

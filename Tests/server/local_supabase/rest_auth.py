@@ -53,11 +53,14 @@ def _unreadable(error: jwt.BadToken) -> RestError:
         return _refuse("PGRST301", "JWT cryptographic operation failed")
     if error.reason == jwt.UNSIGNED:
         return _refuse(
-            "PGRST301", "Wrong or unsupported encoding algorithm",
+            "PGRST301",
+            "Wrong or unsupported encoding algorithm",
             "JWT is unsecured but expected 'alg' was not 'none'",
         )
     return _refuse(
-        "PGRST301", "No suitable key or wrong key type", "None of the keys was able to decode the JWT"
+        "PGRST301",
+        "No suitable key or wrong key type",
+        "None of the keys was able to decode the JWT",
     )
 
 

@@ -28,9 +28,13 @@ JSON_TYPE = "application/json; charset=utf-8"
 OBJECT_TYPE = "application/vnd.pgrst.object+json; charset=utf-8"
 CSV_TYPE = "text/csv; charset=utf-8"
 _MEDIA = {
-    "*/*": JSON_TYPE, "application/*": JSON_TYPE, "application/json": JSON_TYPE,
-    "application/vnd.pgrst.array+json": JSON_TYPE, "application/vnd.pgrst.object+json": OBJECT_TYPE,
-    "text/csv": CSV_TYPE, "application/openapi+json": JSON_TYPE,
+    "*/*": JSON_TYPE,
+    "application/*": JSON_TYPE,
+    "application/json": JSON_TYPE,
+    "application/vnd.pgrst.array+json": JSON_TYPE,
+    "application/vnd.pgrst.object+json": OBJECT_TYPE,
+    "text/csv": CSV_TYPE,
+    "application/openapi+json": JSON_TYPE,
 }
 
 
@@ -53,7 +57,10 @@ class Context:
     def transaction(self, *, read_only: bool) -> AbstractAsyncContextManager[Cursor]:
         """A transaction as the caller."""
         return self.database.transaction(
-            self.caller, self.request, read_only=read_only, timeout_ms=self.timeout_ms,
+            self.caller,
+            self.request,
+            read_only=read_only,
+            timeout_ms=self.timeout_ms,
             timezone=self.preferences.timezone,
         )
 
@@ -114,12 +121,15 @@ async def one(cursor: Cursor) -> tuple[Any, ...]:
 
 
 async def fetch_rows(
-    cursor: Cursor, builder: Builder, prefix: str, source: str, value: str = "_", total: str = "NULL"
+    cursor: Cursor,
+    builder: Builder,
+    prefix: str,
+    source: str,
+    value: str = "_",
+    total: str = "NULL",
 ) -> tuple[int, bytes, int | None]:
     """Run `prefix SELECT … FROM source`: how many rows it had, their JSON array, and `total`."""
-    text = (
-        f"{prefix} SELECT count(*), coalesce(json_agg({value}), '[]')::text, {total} FROM {source} AS _"
-    )
+    text = f"{prefix} SELECT count(*), coalesce(json_agg({value}), '[]')::text, {total} FROM {source} AS _"
     await cursor.execute(text.encode(), builder.parameters)
     count, body, all_rows = await one(cursor)
     return int(count), body.encode(), all_rows
@@ -132,7 +142,9 @@ def represent(
     if context.media == OBJECT_TYPE:
         if count != 1:
             raise RestError(
-                406, "PGRST116", "Cannot coerce the result to a single JSON object",
+                406,
+                "PGRST116",
+                "Cannot coerce the result to a single JSON object",
                 f"The result contains {count} rows",
             )
         body = body[1:-1]

@@ -35,7 +35,10 @@ class RestError(Exception):
     def body(self) -> bytes:
         """The JSON that PostgREST sends: always the same four keys."""
         fields = {
-            "code": self.code, "details": self.details, "hint": self.hint, "message": self.message,
+            "code": self.code,
+            "details": self.details,
+            "hint": self.hint,
+            "message": self.message,
         }
         return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()
 
@@ -49,13 +52,38 @@ class RestError(Exception):
 
 
 _BY_STATE = {
-    "23503": 409, "23505": 409, "25006": 405, "42883": 404, "42P01": 404, "42P17": 500,
-    "53400": 500, "57P01": 503, "P0001": 400, "21000": 500,
+    "23503": 409,
+    "23505": 409,
+    "25006": 405,
+    "42883": 404,
+    "42P01": 404,
+    "42P17": 500,
+    "53400": 500,
+    "57P01": 503,
+    "P0001": 400,
+    "21000": 500,
 }
 _BY_CLASS = {
-    "08": 503, "09": 500, "0L": 403, "0P": 403, "25": 500, "28": 403, "2D": 500, "38": 500, "39": 500,
-    "3B": 500, "40": 500, "53": 503, "54": 500, "55": 500, "57": 500, "58": 500, "F0": 500, "HV": 500,
-    "P0": 500, "XX": 500,
+    "08": 503,
+    "09": 500,
+    "0L": 403,
+    "0P": 403,
+    "25": 500,
+    "28": 403,
+    "2D": 500,
+    "38": 500,
+    "39": 500,
+    "3B": 500,
+    "40": 500,
+    "53": 503,
+    "54": 500,
+    "55": 500,
+    "57": 500,
+    "58": 500,
+    "F0": 500,
+    "HV": 500,
+    "P0": 500,
+    "XX": 500,
 }
 
 
@@ -95,8 +123,14 @@ def _raised_by_sql(message: str, detail: str | None) -> RestError:
         body: dict[str, Any] = json.loads(message)
         extra: dict[str, Any] = json.loads(detail or "")
         return RestError(
-            int(extra["status"]), body["code"], body["message"], body.get("details"), body.get("hint"),
+            int(extra["status"]),
+            body["code"],
+            body["message"],
+            body.get("details"),
+            body.get("hint"),
             {str(k): str(v) for k, v in extra.get("headers", {}).items()},
         )
     except (ValueError, KeyError, TypeError):
-        return RestError(500, "PGRST121", "Could not parse JSON in the \"RAISE SQLSTATE 'PGRST'\" error")
+        return RestError(
+            500, "PGRST121", "Could not parse JSON in the \"RAISE SQLSTATE 'PGRST'\" error"
+        )

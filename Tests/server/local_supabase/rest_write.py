@@ -28,7 +28,8 @@ def _check_columns(table: Table, names: list[str]) -> None:
     for name in names:
         if name not in table.columns:
             raise RestError(
-                400, "PGRST204",
+                400,
+                "PGRST204",
                 f"Could not find the '{name}' column of '{table.name}' in the schema cache",
             )
 
@@ -54,15 +55,19 @@ async def insert(context: Context, table: Table, asked: Query) -> Reply:
         statement = builder.insert(table, sent.names, rows, conflict)
         async with context.transaction(read_only=False) as cursor:
             count, body, keys, inserted = await _write(
-                context, cursor, builder, table, asked, statement, merging,
+                context,
+                cursor,
+                builder,
+                table,
+                asked,
+                statement,
+                merging,
                 with_key=sent.single and preferences.returning == "headers-only",
             )
     status = 200 if merging and count and inserted == 0 else 201
     headers = {
         "Content-Range": f"*/{count if preferences.count else '*'}",
-        **preferences.applied(
-            "resolution", "missing", "return", "count", "handling", "timezone"
-        ),
+        **preferences.applied("resolution", "missing", "return", "count", "handling", "timezone"),
     }
     if keys:
         filters = urllib.parse.urlencode({k: f"eq.{v}" for k, v in keys.items()})
@@ -82,19 +87,25 @@ async def put(context: Context, table: Table, asked: Query) -> Reply:
     }
     if set(keys) != set(table.primary_key) or len(asked.top.filters) != len(keys):
         raise RestError(
-            405, "PGRST105", "Filters must include all and only primary key columns with 'eq' operators"
+            405,
+            "PGRST105",
+            "Filters must include all and only primary key columns with 'eq' operators",
         )
     sent = payload.read(request.body, request.header("content-type"), asked.columns)
     _check_columns(table, sent.names)
     values = payload.parse_json(request.body)
     row = values[0] if isinstance(values, list) and len(values) == 1 else values
-    if not isinstance(row, dict) or any(str(row.get(k)).lower() != v.lower() for k, v in keys.items()):
+    if not isinstance(row, dict) or any(
+        str(row.get(k)).lower() != v.lower() for k, v in keys.items()
+    ):
         raise RestError(400, "PGRST115", "Payload values do not match URL in primary key column(s)")
     context.preferences.resolution = "merge-duplicates"
     asked.top.filters.clear()
     builder = Builder(context.database.cache)
     rows = builder.rows_of_body(table, sent.names, sent.body, defaults=False)
-    statement = builder.insert(table, sent.names, rows, ("merge-duplicates", list(table.primary_key)))
+    statement = builder.insert(
+        table, sent.names, rows, ("merge-duplicates", list(table.primary_key))
+    )
     async with context.transaction(read_only=False) as cursor:
         count, body, _, inserted = await _write(
             context, cursor, builder, table, asked, statement, merging=True
@@ -124,7 +135,9 @@ async def change(context: Context, table: Table, asked: Query) -> Reply:
         count, body, _, _ = await _write(context, cursor, builder, table, asked, statement, False)
         if preferences.max_affected is not None and count > preferences.max_affected:
             raise RestError(
-                400, "PGRST124", "Query result exceeds max-affected preference constraint",
+                400,
+                "PGRST124",
+                "Query result exceeds max-affected preference constraint",
                 f"The query affects {count} rows",
             )
         total = count if preferences.count else None
@@ -137,8 +150,15 @@ async def change(context: Context, table: Table, asked: Query) -> Reply:
 
 
 async def _write(
-    context: Context, cursor: Cursor, builder: Builder, table: Table, asked: Query, statement: str,
-    merging: bool, *, with_key: bool = False,
+    context: Context,
+    cursor: Cursor,
+    builder: Builder,
+    table: Table,
+    asked: Query,
+    statement: str,
+    merging: bool,
+    *,
+    with_key: bool = False,
 ) -> tuple[int, bytes, dict[str, Any] | None, int]:
     """Run a write. Returns its row count, the rows as JSON, the key if wanted, and how many are new."""
     if context.preferences.returning == "representation":
@@ -158,9 +178,7 @@ async def _write(
             rows = builder.read(table.name, asked, f"(SELECT {columns} FROM {WRITTEN})")
     else:
         rows = f"SELECT * FROM {WRITTEN}"
-    text = (
-        f"{prefix} SELECT count(*), coalesce(json_agg(_), '[]')::text, {new} FROM ({rows}) AS _"
-    )
+    text = f"{prefix} SELECT count(*), coalesce(json_agg(_), '[]')::text, {new} FROM ({rows}) AS _"
     await cursor.execute(text.encode(), builder.parameters)
     count, body, inserted = await one(cursor)
     if context.preferences.returning == "representation" and context.media == OBJECT_TYPE:

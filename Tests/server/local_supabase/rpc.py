@@ -45,11 +45,20 @@ async def call(context: Context, name: str) -> Reply:
         is_row = function.shape == "row"
         if not is_row:
             asked.select = (Field(Column(_RESULT)),)
-        limit, offset, asked.top.limit, asked.top.offset = asked.top.limit, asked.top.offset, None, 0
+        limit, offset, asked.top.limit, asked.top.offset = (
+            asked.top.limit,
+            asked.top.offset,
+            None,
+            0,
+        )
         page = f"SELECT * FROM every{limit_clause(limit, offset)}"
         prefix = f"WITH every AS ({_rows(builder, function, source, asked)}), source AS ({page})"
         count, body, total = await fetch_rows(
-            cursor, builder, prefix, "source", "_" if is_row else f"_.{ident(_RESULT)}",
+            cursor,
+            builder,
+            prefix,
+            "source",
+            "_" if is_row else f"_.{ident(_RESULT)}",
             "(SELECT count(*) FROM every)" if context.preferences.count else "NULL",
         )
     applied = context.preferences.applied("count", "handling", "timezone")
@@ -63,7 +72,9 @@ async def call(context: Context, name: str) -> Reply:
 def _rows(builder: Builder, function: Function, source: str, asked: Query) -> str:
     """SELECT over the function's rows, as if it were a table of its own name."""
     if function.shape == "row":
-        return builder.read(function.name, asked, f"(SELECT {ident(function.name)}.* FROM {source})")
+        return builder.read(
+            function.name, asked, f"(SELECT {ident(function.name)}.* FROM {source})"
+        )
     return builder.read(
         function.name, asked, f"(SELECT {ident(function.name)} AS {ident(_RESULT)} FROM {source})"
     )
@@ -132,7 +143,9 @@ def _not_found(name: str, names: list[str], known: tuple[Function, ...]) -> Rest
         arguments = ", ".join(a.name for a in known[0].arguments)
         hint = f"Perhaps you meant to call the function {SCHEMA}.{name}({arguments})"
     return RestError(
-        404, "PGRST202", f"Could not find the function {called} in the schema cache",
+        404,
+        "PGRST202",
+        f"Could not find the function {called} in the schema cache",
         f"Searched for the function {SCHEMA}.{name} {searched} or with a single unnamed json/jsonb "
         "parameter, but no matches were found in the schema cache.",
         hint,

@@ -169,7 +169,8 @@ async def load(connection: psycopg.AsyncConnection[Any]) -> SchemaCache:
         made = Function(name, tuple(Argument(**a) for a in arguments), returns_set, shape, volatile)
         functions[name] = (*functions.get(name, ()), made)
     settings = {
-        role: dict(item.split("=", 1) for item in config) for role, config in await rows(_ROLE_SETTINGS)
+        role: dict(item.split("=", 1) for item in config)
+        for role, config in await rows(_ROLE_SETTINGS)
     }
     zones = frozenset(name for (name,) in await rows("select name from pg_timezone_names"))
     return SchemaCache(tables, keys, functions, settings, zones)

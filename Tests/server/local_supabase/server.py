@@ -63,8 +63,14 @@ def api_key(role: str, secret: str) -> str:
 
 
 async def serve(
-    *, port: int, schema: pathlib.Path, data_dir: str | None, config: Config, with_auth: bool,
-    demo: bool, end_with_stdin: bool,
+    *,
+    port: int,
+    schema: pathlib.Path,
+    data_dir: str | None,
+    config: Config,
+    with_auth: bool,
+    demo: bool,
+    end_with_stdin: bool,
 ) -> None:
     """Serve until SIGTERM, SIGINT or, if so wished, the end of standard input."""
     with Postgres(data_dir) as postgres:
@@ -78,7 +84,13 @@ async def serve(
                     await control_api.seed_demo(connection)
             postgres.mark_loaded()
             state = State(
-                config, postgres, database, Auth(config, database), Faults(), RequestLog(), with_auth
+                config,
+                postgres,
+                database,
+                Auth(config, database),
+                Faults(),
+                RequestLog(),
+                with_auth,
             )
             listening = asyncio.create_task(_listen(postgres, database))
             await _run(state, port, end_with_stdin)
@@ -118,8 +130,15 @@ async def _run(state: State, port: int, end_with_stdin: bool) -> None:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", port))
     settings = uvicorn.Config(
-        App(state), http=Protocol, ws="none", lifespan="off", log_level="error", date_header=False,
-        server_header=False, timeout_graceful_shutdown=1, timeout_keep_alive=75,
+        App(state),
+        http=Protocol,
+        ws="none",
+        lifespan="off",
+        log_level="error",
+        date_header=False,
+        server_header=False,
+        timeout_graceful_shutdown=1,
+        timeout_keep_alive=75,
     )
     server = Server(settings)
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -132,8 +151,11 @@ async def _run(state: State, port: int, end_with_stdin: bool) -> None:
     secret = state.config.jwt_secret
     ready: dict[str, Any] = {
         "url": f"http://127.0.0.1:{listener.getsockname()[1]}",
-        "anon_key": api_key("anon", secret), "service_key": api_key("service_role", secret),
-        "jwt_secret": secret, "dsn": state.postgres.dsn, "pid": os.getpid(),
+        "anon_key": api_key("anon", secret),
+        "service_key": api_key("service_role", secret),
+        "jwt_secret": secret,
+        "dsn": state.postgres.dsn,
+        "pid": os.getpid(),
     }
     print(json.dumps(ready), flush=True)
     await running

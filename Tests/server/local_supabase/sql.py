@@ -72,8 +72,16 @@ class Builder:
         )
 
     def _select(
-        self, source: str, table: str, alias: str, query: Query, items: tuple[Field | Embed, ...],
-        path: tuple[str, ...], level: Level, extra: list[str], key: str = "",
+        self,
+        source: str,
+        table: str,
+        alias: str,
+        query: Query,
+        items: tuple[Field | Embed, ...],
+        path: tuple[str, ...],
+        level: Level,
+        extra: list[str],
+        key: str = "",
     ) -> str:
         columns, wheres = [], list(extra)
         for item in items:
@@ -94,8 +102,10 @@ class Builder:
             return f"{ident(alias)}.*"
         text = self.column(alias, item.column)
         if item.cast:
-            text = f"CAST({text} AS {ident(item.cast)})" if not item.cast.isalnum() else (
-                f"CAST({text} AS {item.cast})"
+            text = (
+                f"CAST({text} AS {ident(item.cast)})"
+                if not item.cast.isalnum()
+                else (f"CAST({text} AS {item.cast})")
             )
         label = item.alias or (item.column.path[-1][1] if item.column.path else item.column.name)
         return f"{text} AS {ident(label)}"
@@ -115,14 +125,16 @@ class Builder:
         found = self.cache.relations(table, embed.target, embed.hint)
         if not found:
             raise RestError(
-                400, "PGRST200",
+                400,
+                "PGRST200",
                 f"Could not find a relationship between '{table}' and '{embed.target}' in the schema cache",
                 f"Searched for a foreign key relationship between '{table}' and '{embed.target}' "
                 f"in the schema '{SCHEMA}', but no matches were found.",
             )
         if len(found) > 1:
             raise RestError(
-                300, "PGRST201",
+                300,
+                "PGRST201",
                 "Could not embed because more than one relationship was found for "
                 f"'{table}' and '{embed.target}'",
             )
@@ -142,8 +154,14 @@ class Builder:
 
         def rows() -> str:
             return self._select(
-                table_name(relation.target), relation.target, inside, query, embed.children, here,
-                level, joins,
+                table_name(relation.target),
+                relation.target,
+                inside,
+                query,
+                embed.children,
+                here,
+                level,
+                joins,
             )
 
         if relation.to_one:
@@ -211,9 +229,7 @@ class Builder:
         """A table expression `_` with the named columns of every object in the body."""
         placeholder = self.parameter(body)
         if not names:
-            return (
-                f"(SELECT 1 FROM json_array_elements({_as_array('json', placeholder)})) AS _"
-            )
+            return f"(SELECT 1 FROM json_array_elements({_as_array('json', placeholder)})) AS _"
         typed = ", ".join(f"{ident(n)} {table.columns[n].type}" for n in names)
         with_default = [n for n in names if defaults and table.columns[n].default]
         if not with_default:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.keystore import KEY_INVALIDATED, KEY_NOT_FOUND
+
 from support.keychain import KeyChain
 from support.phone import METHODS, POLICY, ROUTES
 

@@ -6,9 +6,8 @@ import json
 import random
 from typing import Any
 
-from support.scan import Scanner, files_below
-
 from memory_supabase.schema import TABLES
+from support.scan import Scanner, files_below
 
 from .actions import BAD_MINUTES, HOUR, MINUTE
 from .device import Device
@@ -182,7 +181,7 @@ def _is_true(world: World, entry: Entry, code: str | None, left: set[str]) -> bo
     if code == "conflict":
         if row is None:
             return False
-        return row.get("user_id", entry.owner) != entry.owner or row["org_id"] != entry.org
+        return bool(row.get("user_id", entry.owner) != entry.owner or row["org_id"] != entry.org)
     if code == "unknown_outcome":
         return row is not None and len(entry.payloads) > 1
     if code == "dependency_parked":

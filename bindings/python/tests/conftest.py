@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from holdfast import Library
+from holdfast.library import OPERATIONS
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-sys.path.insert(0, str(HERE.parent / "src"))
-
-from holdfast import Library  # noqa: E402
-from holdfast.library import OPERATIONS  # noqa: E402
 
 
 @pytest.fixture(scope="session")

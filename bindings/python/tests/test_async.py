@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any, cast
 
 import pytest
-
 from holdfast import (
     AsyncHoldfast,
     AsyncTransport,

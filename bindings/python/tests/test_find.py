@@ -8,9 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import holdfast
+import pytest
 from holdfast import Library
 from holdfast.library import file_name, find, system_name
 

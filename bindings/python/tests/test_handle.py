@@ -8,7 +8,6 @@ import threading
 from typing import Any, cast
 
 import pytest
-
 from holdfast import (
     Holdfast,
     KeyStoreAnswer,

@@ -11,7 +11,6 @@ import keyring
 import keyring.backend
 import keyring.errors
 import pytest
-
 from holdfast import FileKeyStore, Holdfast, KeyringKeyStore, KeyStore, Library, MemoryKeyStore
 from holdfast.keystore import KEY_FAILED, KEY_LOCKED, KEY_NOT_FOUND, KEY_OK
 

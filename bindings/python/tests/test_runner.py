@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
-
 from holdfast import Holdfast, Runner
 from holdfast.errors import HoldfastError
 from holdfast.types import Event

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import cast
 
 import pytest
-
 from holdfast import HttpTransport
 from holdfast.transport import failure, folded, text
 from holdfast.types import HttpRequest
