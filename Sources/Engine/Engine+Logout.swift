@@ -34,7 +34,7 @@ extension Engine {
       }
       if discard, let owner = row.owner { try queue.removeAll(of: owner) }
       try signIns.removeAll()
-      if row.owner != nil { try meta.set(.eraseOwed, .int(1)) }
+      if row.owner != nil { try meta.set(.needsErase, .int(1)) }
       try clearSession(ended: nil)
     }
     try abandonReadBack()
@@ -70,7 +70,7 @@ extension Engine {
   func eraseBiometricKey() throws(Failure) {
     var isErased = true
     do throws(KeyRefusal) { try ring.store.erase(.biometric) } catch { isErased = false }
-    try meta.set(.eraseOwed, .int(isErased ? 0 : 1))
+    try meta.set(.needsErase, .int(isErased ? 0 : 1))
     if !isErased {
       Log.line(.warning, "the key store did not erase the biometric key; it will be asked again")
     }

@@ -127,7 +127,7 @@ extension Engine {
       }
       try holdEnded(list, before ?? [], open, keys)
       try reconcileChanged(list, before ?? [], open, keys)
-      try endDrainIfDone(open.owner, now)
+      try endSyncRunIfDone(open.owner, now)
       if let known, known.isUsable {
         try noticeAccess(known, list.first { $0.orgID == known.orgID }, open)
       }
@@ -150,7 +150,7 @@ extension Engine {
       ended.append(old.orgID)
     }
     for org in ended {
-      try queue.hold(org: orgTag(org, keys), of: open.owner)
+      try queue.withhold(org: orgTag(org, keys), of: open.owner)
       do throws(Failure) { try eraseCache(of: cacheTag(org, open, keys)) } catch {
         // A cache that cannot be written must not keep the end from being known: nothing of it is
         // shown from now on, and the next answer of the guard tries again.

@@ -87,7 +87,7 @@ extension Engine {
     let now = clock.now()
     // What was thought to be due is looked for, not taken for granted.
     wakes = nil
-    if try meta.int(.eraseOwed) == 1 { try eraseBiometricKey() }
+    if try meta.int(.needsErase) == 1 { try eraseBiometricKey() }
     try expireFlights(now)
     try expireExchange(now)
     try noticeChange()

@@ -81,13 +81,12 @@ extension Engine {
       row.item = tag
       row.owner = open.owner
       row.org = orgTag(item.org, keys)
-      row.shape = shape(item, kind, keys)
+      row.batchKey = batchKey(item, kind, keys)
       row.createdMS = now.wallMS
       row.size = Int64(text.count)
       row.body = body
       if try linkParents(of: item, kind, tag, open.owner, keys) {
-        row.state = .waiting
-        row.hold = .dependency
+        row.state = .waiting(.dependency)
       }
       _ = try queue.insert(row)
       return ["id": .uuid(item.id), "state": .string(row.state.word)]
@@ -95,7 +94,7 @@ extension Engine {
   }
 
   /// Items of one shape travel together: organisation, kind and columns.
-  private func shape(_ item: QueueItem, _ kind: QueueKind, _ keys: KeyRing.Keys) -> [UInt8] {
+  private func batchKey(_ item: QueueItem, _ kind: QueueKind, _ keys: KeyRing.Keys) -> [UInt8] {
     let columns = item.columns(kind)
     if let last = ring.lastShape, last.org == item.org, last.kind == item.kind,
       last.columns == columns
@@ -122,7 +121,7 @@ extension Engine {
     for parent in parents where parent != item.id {
       let parentTag = itemTag(parent, owner, keys)
       guard try queue.find(parentTag) != nil else { continue }
-      if try queue.addDependency(tag, on: parentTag) { linked = true }
+      if try dependencies.add(tag, on: parentTag) { linked = true }
     }
     return linked
   }
@@ -199,9 +198,9 @@ extension Engine {
     ]
   }
 
-  private func state(_ fields: Fields) throws(Failure) -> ItemState? {
+  private func state(_ fields: Fields) throws(Failure) -> ItemState.Code? {
     guard let word = try fields.string(ifPresent: "state", maximum: 16) else { return nil }
-    guard let state = ItemState(word: word) else {
+    guard let state = ItemState.Code(word: word) else {
       throw fields.invalid("state", "pending, sending, waiting or parked is expected")
     }
     return state
@@ -228,9 +227,11 @@ extension Engine {
   private func describe(_ row: QueueRow, _ open: OpenSession) throws(Failure) -> JSON {
     // One that does not open is listed all the same, so that it can be cancelled.
     let item = try readItem(row, open.queueKey) ?? unreadable(row)
-    let verdict = try row.verdict.flatMap { (sealed) throws(Failure) in
+    let verdict = try row.rejection.flatMap { (sealed) throws(Failure) in
       try open.queueKey.openJSON(sealed, QueueItem.context(row.item, row.owner, "verdict"))
     }
+    var notBeforeMS: Int64?
+    if case .waiting(.time(let untilMS)) = row.state { notBeforeMS = untilMS }
     var reason: JSON = .null
     if let verdict, let code = verdict.string("code") {
       reason = [
@@ -248,7 +249,7 @@ extension Engine {
       "attempts": .int(row.attempts), "created_ms": .int(row.createdMS),
       "occurred_at_ms": JSON(item.occurredAtMS), "reason": reason,
       "field": verdict?["field"] ?? .null,
-      "not_before_ms": row.hold == .time ? .int(row.notBeforeMS) : .null,
+      "not_before_ms": JSON(notBeforeMS),
     ]
   }
 
@@ -264,14 +265,13 @@ extension Engine {
   }
 
   private func waitingCode(_ row: QueueRow) throws(Failure) -> String? {
-    guard row.state == .waiting else { return nil }
-    switch row.hold {
-    case .none: return nil
+    guard case .waiting(let reason) = row.state else { return nil }
+    switch reason {
     case .time: return MessageCode.waitingTime.rawValue
     case .organisation: return MessageCode.waitingOrganisation.rawValue
     case .kind: return MessageCode.schemaNotReady.rawValue
     case .dependency:
-      return try queue.waitsForParked(row.item)
+      return try dependencies.waitsForParked(row.item)
         ? MessageCode.dependencyParked.rawValue : MessageCode.dependencyWaiting.rawValue
     }
   }
@@ -328,12 +328,12 @@ extension Engine {
           field: "/payload", detail: ["size": .int(text.count)])
       }
       try queue.replace(
-        row.item, shape: shape(item, kind, keys),
+        row.item, batchKey: batchKey(item, kind, keys),
         body: try open.queueKey.seal(text.bytes, QueueItem.context(row.item, row.owner, "body")),
         size: Int64(text.count))
-      let isHeld = row.state == .waiting && row.hold == .organisation
+      let isHeld = row.state == .waiting(.organisation)
       if try linkParents(of: item, kind, row.item, open.owner, keys), !isHeld {
-        try queue.settle(row.sequence, .waiting, hold: .dependency)
+        try queue.transition(row.sequence, .waiting(.dependency))
       }
       let state = try queue.find(row.item)?.state ?? .pending
       return ["id": .uuid(item.id), "state": .string(state.word)]
@@ -347,7 +347,7 @@ extension Engine {
       let row = try findIdle(fields, open)
       try queue.remove(row.item)
       let released = try queue.releaseDependents(of: row.item)
-      try endDrainIfDone(open.owner, clock.now())
+      try endSyncRunIfDone(open.owner, clock.now())
       return ["id": .string(try fields.uuid("id").text), "released": .int(released)]
     }
   }
@@ -368,23 +368,17 @@ extension Engine {
     let open = try requireSession()
     let state = try state(fields)
     let items = JSON.array([])
-    var after: Int64 = 0
-    while true {
-      let rows = try queue.page(of: open.owner, state: state, after: after, limit: 500)
-      for row in rows {
-        guard let item = try readItem(row, open.queueKey) else { continue }
-        let entry: JSON = [
-          "id": .uuid(item.id), "kind": .string(item.kind), "payload": item.payload,
-          "org_id": .uuid(item.org), "state": .string(row.state.word),
-        ]
-        if !item.dependsOn.isEmpty {
-          entry.set("depends_on", .array(item.dependsOn.map { .string($0.text) }))
-        }
-        if let occurred = item.occurredAtMS { entry.set("occurred_at_ms", .int(occurred)) }
-        items.append(entry)
+    try queue.eachRow(of: open.owner, state: state) { (row) throws(Failure) in
+      guard let item = try readItem(row, open.queueKey) else { return }
+      let entry: JSON = [
+        "id": .uuid(item.id), "kind": .string(item.kind), "payload": item.payload,
+        "org_id": .uuid(item.org), "state": .string(row.state.word),
+      ]
+      if !item.dependsOn.isEmpty {
+        entry.set("depends_on", .array(item.dependsOn.map { .string($0.text) }))
       }
-      guard rows.count == 500, let last = rows.last else { break }
-      after = last.sequence
+      if let occurred = item.occurredAtMS { entry.set("occurred_at_ms", .int(occurred)) }
+      items.append(entry)
     }
     return ["items": items]
   }
@@ -430,13 +424,12 @@ extension Engine {
         add(.ready, ready)
       }
     }
-    for (hold, count, until) in try queue.holds(of: owner) {
-      switch hold {
+    for (reason, count) in try queue.waitCounts(of: owner) {
+      switch reason {
       case .dependency: add(.dependency, count)
-      case .time: add(.backOff, count, until: until)
+      case .time(let untilMS): add(.backOff, count, until: untilMS)
       case .organisation: add(.organisation, count)
       case .kind: add(.schemaNotReady, count)
-      case .none: break
       }
     }
     if counts.parked > 0 { add(.parked, counts.parked) }

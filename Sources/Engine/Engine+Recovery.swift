@@ -97,24 +97,18 @@ extension Engine {
       return
     }
     let row = found
-    if row.state == .waiting, row.hold == .dependency { row.hold = .none }
-    let isWaiting = row.state == .waiting && row.hold == .organisation
     let sequence = try queue.insert(row)
-    if row.state == .parked {
-      try queue.settle(sequence, .parked, verdict: row.verdict)
-    } else if isWaiting {
-      try queue.settle(sequence, .waiting, hold: .organisation)
-    } else {
-      try queue.settle(sequence, .pending)
+    switch row.state {
+    case .parked: try queue.transition(sequence, .parked(rejection: row.rejection))
+    case .waiting(.organisation): try queue.transition(sequence, .waiting(.organisation))
+    default: try queue.transition(sequence, .pending())
     }
     if let kind = configuration.backend.kind(item.kind),
       try linkParents(of: item, kind, row.item, row.owner, keys), row.state != .parked
     {
-      try queue.settle(sequence, .waiting, hold: .dependency)
+      try queue.transition(sequence, .waiting(.dependency))
     }
-    if try queue.drain(of: row.owner) == nil {
-      try queue.countInDrain(of: row.owner, sent: 0, parked: 0, now: clock.now().wallMS)
-    }
+    try syncRuns.start(of: row.owner, now: clock.now().wallMS)
     carried.items += 1
   }
 

@@ -171,7 +171,7 @@ extension Engine {
       row.forgetBackground()
     }
     guard done else { return .late }
-    try meta.set(.eraseOwed, .int(0))
+    try meta.set(.needsErase, .int(0))
     try backoffs.clear(Service.auth.rawValue)
     return kept == nil ? .anew : .sameUser
   }

@@ -92,18 +92,13 @@ extension Engine {
     in org: UUID, since: Int64?, _ open: OpenSession
   ) throws(Failure) -> Figures {
     var result = Figures()
-    var after: Int64 = 0
-    while true {
-      let rows = try queue.page(of: open.owner, state: nil, after: after, limit: 500)
-      for row in rows where row.state != .parked {
-        guard let item = try readItem(row, open.queueKey), item.org == org,
-          let registered = Registered(item, configuration.backend)
-        else { continue }
-        result.add(registered, since: since)
-      }
-      guard rows.count == 500, let last = rows.last else { return result }
-      after = last.sequence
+    try queue.eachRow(of: open.owner, state: nil) { (row) throws(Failure) in
+      guard row.state != .parked, let item = try readItem(row, open.queueKey), item.org == org,
+        let registered = Registered(item, configuration.backend)
+      else { return }
+      result.add(registered, since: since)
     }
+    return result
   }
 
   /// Items are proved to be stored, and the cached figures do not have them yet. Noted after the queue

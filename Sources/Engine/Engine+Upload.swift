@@ -100,9 +100,7 @@ extension Engine {
         freshItems: batchItems, maximumSize: Int64(BatchPolicy.maxBytes))
       guard !rows.isEmpty else { return rows }
       _ = try meta.next(.uploads)
-      if try queue.drain(of: open.owner) == nil {
-        try queue.countInDrain(of: open.owner, sent: 0, parked: 0, now: now.wallMS)
-      }
+      try syncRuns.start(of: open.owner, now: now.wallMS)
       return rows
     }
     guard let first = rows.first else { return nil }
@@ -141,8 +139,8 @@ extension Engine {
     _ rows: [QueueRow], _ owner: [UInt8], _ now: Instant
   ) throws(Failure) {
     try main.transaction { () throws(Failure) in
-      for row in rows { try queue.settle(row.sequence, .waiting, hold: .kind) }
-      try endDrainIfDone(owner, now)
+      for row in rows { try queue.transition(row.sequence, .waiting(.kind)) }
+      try endSyncRunIfDone(owner, now)
     }
   }
 
@@ -289,11 +287,11 @@ extension Engine {
     try main.transaction { () throws(Failure) in
       try queue.removeStored(proved.items.map { $0.tag })
       if !proved.items.isEmpty {
-        try queue.countInDrain(
+        try syncRuns.count(
           of: batch.owner, sent: Int64(proved.items.count), parked: 0, now: now.wallMS)
         owesPull = true
       }
-      try endDrainIfDone(batch.owner, now)
+      try endSyncRunIfDone(batch.owner, now)
     }
     if !proved.items.isEmpty {
       countSent(proved.items, of: batch.org, batch.owner)
@@ -362,9 +360,10 @@ extension Engine {
     let middle = batch.items.count / 2
     try main.transaction { () throws(Failure) in
       for half in [batch.items[..<middle], batch.items[middle...]] {
-        let cohort = try meta.next(.cohort)
+        let group = try meta.next(.retryGroup)
         for item in half {
-          try queue.settle(item.sequence, .pending, attempted: attempted, cohort: cohort)
+          try queue.transition(
+            item.sequence, .pending(charge: attempted ? .attempt : .nothing, retryGroup: group))
         }
       }
     }
@@ -377,7 +376,7 @@ extension Engine {
 
   private func release(_ sequences: [Int64]) throws(Failure) {
     try main.transaction { () throws(Failure) in
-      for sequence in sequences { try queue.settle(sequence, .pending) }
+      for sequence in sequences { try queue.transition(sequence, .pending()) }
     }
   }
 
@@ -386,16 +385,18 @@ extension Engine {
   private func retry(_ batch: UploadBatch) throws(Failure) {
     let isSuspect = batch.attempts >= Engine.suspectAfter
     if isSuspect, batch.items.count > 1 { return try split(batch, attempted: true) }
-    for item in batch.items { try queue.settle(item.sequence, .pending, attempted: true) }
+    for item in batch.items {
+      try queue.transition(item.sequence, .pending(charge: .attempt))
+    }
     if isSuspect, let only = batch.items.first { try moveBehind(only) }
   }
 
   /// Among the last ones, so that an outage, in which one item after the other is tried in vain, does
   /// not leave each in a request of its own; behind them if it is one of them.
   private func moveBehind(_ item: UploadBatch.Item) throws(Failure) {
-    var cohort = try meta.int(.cohort) ?? 0
-    if try queue.find(item.tag)?.cohort ?? 0 >= cohort { cohort = try meta.next(.cohort) }
-    try queue.assign(item.sequence, cohort: cohort)
+    var group = try meta.int(.retryGroup) ?? 0
+    if try queue.find(item.tag)?.retryGroup ?? 0 >= group { group = try meta.next(.retryGroup) }
+    try queue.assign(item.sequence, retryGroup: group)
   }
 
   /// Not the items' fault: the service backs off.
@@ -440,8 +441,8 @@ extension Engine {
         let item = try readItem(row, try keys.queues.derived(for: row.owner)),
         try linkParents(of: item, batch.kind, sent.tag, batch.owner, keys)
       else { return false }
-      try queue.settle(sent.sequence, .waiting, hold: .dependency)
-      try endDrainIfDone(batch.owner, now)
+      try queue.transition(sent.sequence, .waiting(.dependency))
+      try endSyncRunIfDone(batch.owner, now)
       return true
     }
     if !waits { try parkItems(batch, parking, now) }
@@ -468,7 +469,7 @@ extension Engine {
   private func hold(_ batch: UploadBatch, _ now: Instant) throws(Failure) {
     try main.transaction { () throws(Failure) in
       for item in batch.items {
-        try queue.settle(item.sequence, .waiting, hold: .organisation, denied: true)
+        try queue.transition(item.sequence, .waiting(.organisation, charge: .denial))
       }
     }
     askGuard(now, anew: true, silently: true)
@@ -498,18 +499,17 @@ extension Engine {
       for row in rows {
         let key = try keys.queues.derived(for: row.owner)
         let item = try readItem(row, key)
-        try queue.settle(
-          row.sequence, .parked, attempted: true,
-          verdict: try key.seal(
-            parking.json, QueueItem.context(row.item, row.owner, "verdict")))
-        try queue.countInDrain(of: row.owner, sent: 0, parked: 1, now: now.wallMS)
+        let rejection = try key.seal(
+          parking.json, QueueItem.context(row.item, row.owner, "verdict"))
+        try queue.transition(row.sequence, .parked(rejection: rejection, charge: .attempt))
+        try syncRuns.count(of: row.owner, sent: 0, parked: 1, now: now.wallMS)
         try notify(
           [
             "type": "item_parked", "id": .string((item?.id ?? substitute(row)).text),
             "reason": ["code": .string(parking.code), "text": words(parking.code)],
             "field": JSON(parking.field),
           ], owner: row.owner)
-        try endDrainIfDone(row.owner, now)
+        try endSyncRunIfDone(row.owner, now)
       }
     }
   }
@@ -517,30 +517,30 @@ extension Engine {
   // MARK: Progress
 
   /// One `sync_completed` when nothing of the owner's can be sent any more.
-  func endDrainIfDone(_ owner: [UInt8], _ now: Instant) throws(Failure) {
-    guard let drain = try queue.drain(of: owner), drain.sent + drain.parked > 0 else { return }
+  func endSyncRunIfDone(_ owner: [UInt8], _ now: Instant) throws(Failure) {
+    guard let run = try syncRuns.find(of: owner), run.sent + run.parked > 0 else { return }
     if try queue.hasPending(of: owner) { return }
     if try queue.hasSending(of: owner) { return }
     if try queue.nextMS(of: owner) != nil { return }
     let waiting = try queue.counts(of: owner).waiting
-    try queue.endDrain(of: owner)
-    try meta.set(.lastDrain, .int(now.wallMS))
+    try syncRuns.end(of: owner)
+    try meta.set(.lastSyncRun, .int(now.wallMS))
     try notify(
       [
-        "type": "sync_completed", "sent": .int(drain.sent), "parked": .int(drain.parked),
-        "waiting": .int(waiting), "duration_ms": .int(max(0, now.wallMS - drain.startedMS)),
+        "type": "sync_completed", "sent": .int(run.sent), "parked": .int(run.parked),
+        "waiting": .int(waiting), "duration_ms": .int(max(0, now.wallMS - run.startedMS)),
         "message": ["code": "sync_completed", "text": words("sync_completed")],
       ], owner: owner)
   }
 
   private func tellProgress(_ owner: [UInt8], _ now: Instant) throws(Failure) {
     guard now.monotonicMS - events.lastProgressMS >= 200,
-      let drain = try queue.drain(of: owner)
+      let run = try syncRuns.find(of: owner)
     else { return }
     events.lastProgressMS = now.monotonicMS
     try events.tell(
       [
-        "type": "sync_progress", "sent": .int(drain.sent), "parked": .int(drain.parked),
+        "type": "sync_progress", "sent": .int(run.sent), "parked": .int(run.parked),
         "counts": countsJSON(try queue.counts(of: owner)),
       ], meta)
   }
@@ -549,7 +549,7 @@ extension Engine {
 
   /// When the server is asked again about organisations that hold items; nil: none does.
   func heldDueMS(_ open: OpenSession, _ now: Instant) throws(Failure) -> Int64? {
-    guard !guarding.wanted, try queue.waits(for: .organisation, of: open.owner) else { return nil }
+    guard !guarding.wanted, try queue.hasWaitingForOrganisation(of: open.owner) else { return nil }
     return guarding.sinceMS + configuration.limits.pullIntervalMS - now.monotonicMS
   }
 
@@ -596,7 +596,7 @@ extension Engine {
     return [
       "running": .bool(isFlying(.upload) || isFlying(.pull)),
       "counts": countsJSON(try queue.counts(of: open.owner)),
-      "last_completed_ms": JSON(try meta.int(.lastDrain)),
+      "last_completed_ms": JSON(try meta.int(.lastSyncRun)),
       "not_before_ms": JSON(rest > now.wallMS ? rest : nil),
       "contacts": [
         "as_of_ms": JSON(contacts?.asOfMS), "reconciled_ms": JSON(contacts?.reconciledMS),

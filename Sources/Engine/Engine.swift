@@ -96,6 +96,8 @@ public final class Engine {
   var sessions: SessionTable { SessionTable(main) }
   var meta: MetaTable { MetaTable(main) }
   var queue: QueueTable { QueueTable(main) }
+  var dependencies: DependencyTable { DependencyTable(main) }
+  var syncRuns: SyncRunTable { SyncRunTable(main) }
   var notices: DurableEventTable { DurableEventTable(main) }
   var leases: LeaseTable { LeaseTable(main) }
   var backoffs: BackoffTable { BackoffTable(main) }

@@ -40,6 +40,28 @@ public struct Row {
   public func text(_ column: Int32) -> String { String(decoding: blob(column), as: UTF8.self) }
 
   public func text(ifPresent column: Int32) -> String? { isNull(column) ? nil : text(column) }
+
+  // The same by a column's name.
+
+  func int<Column: RawRepresentable>(_ column: Column) -> Int64 where Column.RawValue == Int32 {
+    int(column.rawValue)
+  }
+
+  func int<Column: RawRepresentable>(
+    ifPresent column: Column
+  ) -> Int64? where Column.RawValue == Int32 { int(ifPresent: column.rawValue) }
+
+  func blob<Column: RawRepresentable>(_ column: Column) -> [UInt8] where Column.RawValue == Int32 {
+    blob(column.rawValue)
+  }
+
+  func blob<Column: RawRepresentable>(
+    ifPresent column: Column
+  ) -> [UInt8]? where Column.RawValue == Int32 { blob(ifPresent: column.rawValue) }
+
+  func text<Column: RawRepresentable>(
+    ifPresent column: Column
+  ) -> String? where Column.RawValue == Int32 { text(ifPresent: column.rawValue) }
 }
 
 /// One SQLite file: write-ahead log, prepared statements, transactions.
@@ -57,13 +79,13 @@ public final class Database {
   private(set) var connection: OpaquePointer?
   /// By the address of their text.
   private var statements: [(sql: UnsafePointer<CChar>, made: OpaquePointer)] = []
-  var known: ReadCache?
-  /// Statements under way: while there are any, the file is read as it was at the first one's
-  /// beginning.
-  private(set) var running = 0
+  var readCache: ReadCache?
+  /// Statements that are being stepped. While there are any, the connection reads the file as it was
+  /// when the first of them began.
+  private(set) var openStatements = 0
   private var depth = 0
   private var changesBefore: Int32 = 0
-  private var owesRollback = false
+  private var needsRollback = false
   private let fileID: UInt64
   /// SQLite has found the file damaged.
   public private(set) var isDamaged = false
@@ -188,11 +210,11 @@ public final class Database {
   public func each(
     _ sql: StaticCString, _ values: [Value], _ body: (Row) throws(Failure) -> Bool
   ) throws(Failure) {
-    if owesRollback { try settleRollback() }
+    if needsRollback { try finishRollback() }
     let statement = try prepared(sql)
-    running += 1
+    openStatements += 1
     defer {
-      running -= 1
+      openStatements -= 1
       sqlite3_reset(statement)
       sqlite3_clear_bindings(statement)
     }
@@ -220,6 +242,16 @@ public final class Database {
     var found: Result?
     try each(sql, values) { (row) throws(Failure) -> Bool in
       found = try body(row)
+      return false
+    }
+    return found
+  }
+
+  /// Whether there is any row.
+  public func exists(_ sql: StaticCString, _ values: Value...) throws(Failure) -> Bool {
+    var found = false
+    try each(sql, values) { (_) throws(Failure) -> Bool in
+      found = true
       return false
     }
     return found
@@ -299,7 +331,7 @@ public final class Database {
     if depth == 0 {
       try run("BEGIN IMMEDIATE")
       changesBefore = sqlite3_total_changes(connection)
-      checkReadings()
+      dropOutdatedReadCache()
     }
     depth += 1
   }
@@ -310,7 +342,7 @@ public final class Database {
     if depth == 1 { try run("COMMIT") }
     depth -= 1
     // Without changes nothing is committed, and what is was another's.
-    if depth == 0, sqlite3_total_changes(connection) != changesBefore { keepReadings() }
+    if depth == 0, sqlite3_total_changes(connection) != changesBefore { keepReadCache() }
   }
 
   /// Also after a failed COMMIT: a full disk leaves the transaction open.
@@ -319,19 +351,17 @@ public final class Database {
     depth -= 1
     guard depth == 0, sqlite3_get_autocommit(connection) == 0 else { return }
     do throws(Failure) { try run("ROLLBACK") } catch {}
-    owesRollback = sqlite3_get_autocommit(connection) == 0
+    needsRollback = sqlite3_get_autocommit(connection) == 0
   }
 
   /// What a transaction left that could not be rolled back, for want of memory, must not swallow the
   /// statements after it.
-  private func settleRollback() throws(Failure) {
-    guard owesRollback, depth == 0 else { return }
+  private func finishRollback() throws(Failure) {
+    guard needsRollback, depth == 0 else { return }
     let result = sqlite3_exec(connection, "ROLLBACK", nil, nil, nil)
     guard sqlite3_get_autocommit(connection) != 0 else { throw failure(result) }
-    owesRollback = false
+    needsRollback = false
   }
-
-  public var isInTransaction: Bool { depth > 0 }
 
   // MARK: Failures
 

@@ -59,23 +59,23 @@ extension Database {
     return FileVersion(words: index.load(as: FileVersion.HeaderWords.self))
   }
 
-  /// The write lock has been taken: what is known is of this version, or it is forgotten.
-  func checkReadings() {
-    if let known, known.version != lastCommit { self.known = nil }
+  /// Called when the write lock has been taken: drop what was read from another version.
+  func dropOutdatedReadCache() {
+    if let readCache, readCache.version != lastCommit { self.readCache = nil }
   }
 
-  /// After a commit of one's own: what it left alone is still as it was, if nobody else has
-  /// committed anything since.
-  func keepReadings() {
-    guard let known, let version else { return }
-    if version.commits == known.version.commits &+ 1 { known.version = version }
+  /// Called after a commit on this connection. Writers drop the cached rows that they change, so the
+  /// others stay valid, if no other connection has committed in between.
+  func keepReadCache() {
+    guard let readCache, let version else { return }
+    if version.commits == readCache.version.commits &+ 1 { readCache.version = version }
   }
 
-  /// What is known of the file as it is now; nil where that cannot be told.
-  var readings: ReadCache? {
-    guard running == 0, let version else { return nil }
-    if let known, known.version == version { return known }
-    known = ReadCache(version)
-    return known
+  /// The cache for the file as it is now; nil where the version cannot be told.
+  var currentReadCache: ReadCache? {
+    guard openStatements == 0, let version else { return nil }
+    if let readCache, readCache.version == version { return readCache }
+    readCache = ReadCache(version)
+    return readCache
   }
 }

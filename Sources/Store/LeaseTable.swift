@@ -1,6 +1,6 @@
 public import Base
 
-/// Who of several processes does a thing; a dead holder's lease runs out.
+/// Named, expiring, cross-process locks.
 public struct LeaseTable {
   let database: Database
 
@@ -41,30 +41,5 @@ public struct LeaseTable {
       WHERE name = ?1 AND holder <> ?2 AND expires_ms > ?3 AND expires_ms <= ?3 + 3600000
       """, .text(name), .blob(holder), .int(now)
     ) { (row) throws(Failure) in row.int(0) }
-  }
-}
-
-/// When a service may be asked again.
-public struct BackoffTable {
-  let database: Database
-
-  public init(_ database: Database) { self.database = database }
-
-  public func read(_ service: String) throws(Failure) -> (attempts: Int64, notBeforeMS: Int64) {
-    try database.first(
-      "SELECT attempts, not_before_ms FROM backoff WHERE service = ?", .text(service)
-    ) { (row) throws(Failure) in (row.int(0), row.int(1)) } ?? (0, 0)
-  }
-
-  public func set(_ service: String, attempts: Int64, notBeforeMS: Int64) throws(Failure) {
-    try database.run(
-      """
-      INSERT INTO backoff(service, attempts, not_before_ms) VALUES (?1, ?2, ?3)
-      ON CONFLICT(service) DO UPDATE SET attempts = ?2, not_before_ms = ?3
-      """, .text(service), .int(attempts), .int(notBeforeMS))
-  }
-
-  public func clear(_ service: String) throws(Failure) {
-    try database.run("DELETE FROM backoff WHERE service = ?", .text(service))
   }
 }

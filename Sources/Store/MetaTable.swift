@@ -12,12 +12,12 @@ public struct MetaTable {
     public static var clockOffset: Name { Name(text: "clock_offset_ms") }
     /// The last event's number.
     public static var eventSequence: Name { Name(text: "event_seq") }
-    /// The last cohort's number.
-    public static var cohort: Name { Name(text: "cohort") }
-    /// When the last drain was completed.
-    public static var lastDrain: Name { Name(text: "last_drain_ms") }
+    /// The last retry group's number.
+    public static var retryGroup: Name { Name(text: "retry_group") }
+    /// When the last sync run was completed.
+    public static var lastSyncRun: Name { Name(text: "last_sync_run_ms") }
     /// The key store has not yet confirmed that the biometric key is erased.
-    public static var eraseOwed: Name { Name(text: "erase_owed") }
+    public static var needsErase: Name { Name(text: "needs_erase") }
     /// The name of a damaged file whose contents are still to be carried over.
     public static var salvage: Name { Name(text: "salvage") }
     /// There is a cache: a file that is missing was lost.
@@ -31,8 +31,8 @@ public struct MetaTable {
   public init(_ database: Database) { self.database = database }
 
   public func int(_ name: Name) throws(Failure) -> Int64? {
-    guard let readings = database.readings else { return try readAnew(name) }
-    return try readings.number(name.text) { () throws(Failure) in try readAnew(name) }
+    guard let cache = database.currentReadCache else { return try readAnew(name) }
+    return try cache.number(name.text) { () throws(Failure) in try readAnew(name) }
   }
 
   private func readAnew(_ name: Name) throws(Failure) -> Int64? {
@@ -54,7 +54,7 @@ public struct MetaTable {
   }
 
   public func set(_ name: Name, _ value: Value) throws(Failure) {
-    database.known = nil
+    database.readCache = nil
     try database.run(
       "INSERT INTO meta(name, value) VALUES (?, ?) ON CONFLICT(name) DO UPDATE SET value = excluded.value",
       .literal(name.text), value)

@@ -80,7 +80,19 @@ public struct Migrations {
         expires_ms INTEGER NOT NULL) WITHOUT ROWID;
       CREATE TABLE backoff(service TEXT PRIMARY KEY, attempts INTEGER NOT NULL,
         not_before_ms INTEGER NOT NULL) WITHOUT ROWID;
+      """,
+      // New names only: columns keep their positions, which salvage relies on.
       """
+      ALTER TABLE queue RENAME COLUMN shape TO batch_key;
+      ALTER TABLE queue RENAME COLUMN hold TO wait_reason;
+      ALTER TABLE queue RENAME COLUMN cohort TO retry_group;
+      ALTER TABLE queue RENAME COLUMN verdict TO rejection;
+      ALTER TABLE drain RENAME TO sync_run;
+      ALTER TABLE notice RENAME TO durable_event;
+      UPDATE meta SET name = 'retry_group' WHERE name = 'cohort';
+      UPDATE meta SET name = 'last_sync_run_ms' WHERE name = 'last_drain_ms';
+      UPDATE meta SET name = 'needs_erase' WHERE name = 'erase_owed';
+      """,
     ])
   }
 

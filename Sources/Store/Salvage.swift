@@ -140,61 +140,15 @@ extension Value {
   public var text: String? { if case .text(let value) = self { value } else { nil } }
 }
 
-extension QueueRow {
-  /// A row of the queue, by its form: the tags have their length, state and sizes are numbers.
-  public convenience init?(_ record: Salvage.Record) {
-    let columns = record.columns
-    guard columns.count == 17, let item = columns[1].blob, let owner = columns[2].blob,
-      let org = columns[3].blob, let shape = columns[4].blob,
-      item.count == 16, owner.count == 16, org.count == 16, shape.count == 16,
-      let state = columns[5].int.flatMap({ ItemState(rawValue: $0) }),
-      let hold = columns[6].int.flatMap({ Hold(rawValue: $0) }),
-      let created = columns[11].int, let size = columns[12].int, let body = columns[15].blob
-    else { return nil }
-    self.init()
-    self.item = item
-    self.owner = owner
-    self.org = org
-    self.shape = shape
-    // Whoever was sending it does so no longer.
-    self.state = state == .sending ? .pending : state
-    self.hold = hold
-    attempts = columns[8].int ?? 0
-    denials = columns[9].int ?? 0
-    notBeforeMS = columns[10].int ?? 0
-    createdMS = created
-    self.size = size
-    self.body = body
-    verdict = columns[16].blob
+extension Salvage.Record {
+  /// A column by its name; for columns that the record has.
+  subscript<Column: RawRepresentable>(_ column: Column) -> Value where Column.RawValue == Int32 {
+    columns[Int(column.rawValue)]
   }
-}
 
-extension SessionRow {
-  /// The session row, by its form.
-  public convenience init?(_ record: Salvage.Record) {
-    let columns = record.columns
-    guard record.rowID == 1, columns.count == 20, let generation = columns[1].int,
-      let owner = columns[2].blob, owner.count == 16, let tokens = columns[6].blob
-    else { return nil }
-    self.init()
-    self.generation = generation
-    self.owner = owner
-    self.tokens = tokens
-    ended = columns[3].text
-    wrapDevice = columns[4].blob
-    wrapBiometric = columns[5].blob
-    choice = columns[7].blob
-    memberships = columns[8].blob
-    authenticatedMS = columns[9].int ?? 0
-    validatedMS = columns[10].int ?? 0
-    expiresMS = columns[11].int ?? 0
-    membershipsMS = columns[12].int ?? 0
-    locked = columns[13].int != 0
-    rejections = columns[14].int ?? 0
-    intentMS = columns[15].int ?? 0
-    backgroundWallMS = columns[16].int
-    backgroundMonotonicMS = columns[17].int
-    backgroundBoot = columns[18].text
-    seenWallMS = columns[19].int ?? 0
+  /// A column that holds a keyed tag: 16 bytes.
+  func tag<Column: RawRepresentable>(_ column: Column) -> [UInt8]? where Column.RawValue == Int32 {
+    guard let bytes = self[column].blob, bytes.count == 16 else { return nil }
+    return bytes
   }
 }

@@ -19,16 +19,15 @@ import Testing
     let meta = MetaTable(database)
     #expect(throws: Failure.self) {
       try database.transaction { () throws(Failure) in
-        try meta.set(.cohort, .int(5))
-        try database.transaction { () throws(Failure) in try meta.set(.lastDrain, .int(6)) }
+        try meta.set(.retryGroup, .int(5))
+        try database.transaction { () throws(Failure) in try meta.set(.lastSyncRun, .int(6)) }
         throw Failure(.internalDefect, "on purpose")
       }
     }
-    #expect(try meta.int(.cohort) == nil)
-    #expect(try meta.int(.lastDrain) == nil)
-    #expect(!database.isInTransaction)
-    try database.transaction { () throws(Failure) in try meta.set(.cohort, .int(1)) }
-    #expect(try meta.int(.cohort) == 1)
+    #expect(try meta.int(.retryGroup) == nil)
+    #expect(try meta.int(.lastSyncRun) == nil)
+    try database.transaction { () throws(Failure) in try meta.set(.retryGroup, .int(1)) }
+    #expect(try meta.int(.retryGroup) == 1)
   }
 
   @Test func aFileOfANewerLibraryIsRefusedAndKept() throws {

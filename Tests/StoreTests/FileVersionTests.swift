@@ -11,11 +11,11 @@ import Testing
     let first = try #require(ours.version)
     _ = try SessionTable(ours).read()
     #expect(ours.version == first)
-    try MetaTable(theirs).set(.cohort, .int(1))
+    try MetaTable(theirs).set(.retryGroup, .int(1))
     let second = try #require(ours.version)
     #expect(second != first)
     #expect(theirs.version == second)
-    try MetaTable(ours).set(.cohort, .int(2))
+    try MetaTable(ours).set(.retryGroup, .int(2))
     #expect(ours.version != second)
   }
 
@@ -24,7 +24,7 @@ import Testing
     let database = try folder.open()
     try database.transaction { () throws(Failure) in
       #expect(database.version == nil)
-      #expect(database.readings == nil)
+      #expect(database.currentReadCache == nil)
     }
     #expect(database.version != nil)
   }
@@ -93,7 +93,7 @@ import Testing
       row.item = [number]
       row.owner = [1]
       row.org = [2]
-      row.shape = [3]
+      row.batchKey = [3]
       row.body = [4]
       _ = try QueueTable(database).insert(row)
     }

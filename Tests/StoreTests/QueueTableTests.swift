@@ -13,7 +13,7 @@ import Testing
     let table = try table(folder)
     for number in 0..<10 {
       let row = queueRow(number, body: [UInt8](repeating: 1, count: 100))
-      if number == 4 { row.shape = [UInt8](repeating: 9, count: 16) }
+      if number == 4 { row.batchKey = [UInt8](repeating: 9, count: 16) }
       _ = try table.insert(row)
     }
     let owner = queueRow(0).owner
@@ -58,15 +58,13 @@ import Testing
     let (a, b, child) = (queueRow(1), queueRow(2), queueRow(3))
     for row in [a, b] { _ = try table.insert(row) }
     let waiting = child
-    waiting.state = .waiting
-    waiting.hold = .dependency
+    waiting.state = .waiting(.dependency)
     _ = try table.insert(waiting)
-    try table.addDependency(child.item, on: a.item)
-    try table.addDependency(child.item, on: b.item)
-    #expect(try table.dependencies(of: child.item).count == 2)
+    try table.dependencies.add(child.item, on: a.item)
+    try table.dependencies.add(child.item, on: b.item)
     try table.remove(a.item)
     #expect(try table.releaseDependents(of: a.item) == 0)
-    #expect(try table.find(child.item)?.state == .waiting)
+    #expect(try table.find(child.item)?.state == .waiting(.dependency))
     try table.remove(b.item)
     #expect(try table.releaseDependents(of: b.item) == 1)
     #expect(try table.find(child.item)?.state == .pending)
@@ -76,9 +74,9 @@ import Testing
     let folder = try TemporaryFolder()
     let table = try table(folder)
     for number in 0..<3 { _ = try table.insert(queueRow(number, owner: number == 2 ? 5 : 1)) }
-    for sequence in 1...3 { try table.settle(Int64(sequence), .parked, verdict: [1]) }
+    for sequence in 1...3 { try table.transition(Int64(sequence), .parked(rejection: [1])) }
     #expect(try table.retry(nil, of: queueRow(0).owner) == 2)
     #expect(try table.find(queueRow(2).item)?.state == .parked)
-    #expect(try table.find(queueRow(0).item)?.verdict == nil)
+    #expect(try table.find(queueRow(0).item)?.rejection == nil)
   }
 }

@@ -27,7 +27,7 @@ func queueRow(_ number: Int, owner: UInt8 = 1, body: [UInt8] = [1, 2, 3]) -> Que
     [UInt8](repeating: 0, count: 12) + (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
   row.owner = [UInt8](repeating: owner, count: 16)
   row.org = [UInt8](repeating: 7, count: 16)
-  row.shape = [UInt8](repeating: 8, count: 16)
+  row.batchKey = [UInt8](repeating: 8, count: 16)
   row.createdMS = Int64(number)
   row.size = Int64(body.count)
   row.body = body

@@ -47,7 +47,7 @@ typedef struct {
 
 static secrets *keys;
 static sqlite3 *database, *cache;
-static unsigned char owner[LOOKUP], org_tag[LOOKUP], shape[LOOKUP], cache_tag[LOOKUP];
+static unsigned char owner[LOOKUP], org_tag[LOOKUP], batch_key[LOOKUP], cache_tag[LOOKUP];
 static unsigned char org[16];
 static char org_text[37], user_text[37];
 static sqlite3_stmt *session;
@@ -269,7 +269,7 @@ static void tags_of_session(void) {
   tag(org_tag, "org", org, sizeof org, NULL, 0, NULL, 0);
   tag(cache_tag, "cache", owner, LOOKUP, org, sizeof org, NULL, 0);
   static const char columns[] = "id,org_id,user_id,type,minutes,occurred_at,note";
-  tag(shape, "shape", org, sizeof org, "activity", 8, columns, strlen(columns));
+  tag(batch_key, "shape", org, sizeof org, "activity", 8, columns, strlen(columns));
 }
 
 static void check_key(void) {
@@ -301,7 +301,7 @@ static void open_data(const char *folder, bool checked) {
   if (held < 0 || flock(held, LOCK_SH) != 0)
     fail(path, "not locked");
   database = open_file(folder, "holdfast.db", "FULL");
-  check_file("PRAGMA user_version", "1");
+  check_file("PRAGMA user_version", "2");
   snprintf(path, sizeof path, "%s/data/holdfast.db", folder);
   if (checked && stat(path, &status) == 0 && status.st_size <= 1048576)
     check_file("PRAGMA quick_check(1)", "ok");
@@ -354,13 +354,14 @@ static char *add_one(const char *request) {
   context data = belongs("queue", item, LOOKUP, owner, LOOKUP, "body");
   size_t count = strlen(body), size = seal(body, count, &data, keys->queue, sealed);
   if (insert == NULL)
-    insert = prepare(database,
-                     "INSERT INTO queue(item, owner, org, shape, state, hold, created_ms, size, "
-                     "body) VALUES (?, ?, ?, ?, 0, 0, ?, ?, ?)");
+    insert = prepare(
+        database,
+        "INSERT INTO queue(item, owner, org, batch_key, state, wait_reason, created_ms, size, "
+        "body) VALUES (?, ?, ?, ?, 0, 0, ?, ?, ?)");
   bind(insert, 1, item, sizeof item);
   bind(insert, 2, owner, LOOKUP);
   bind(insert, 3, org_tag, LOOKUP);
-  bind(insert, 4, shape, LOOKUP);
+  bind(insert, 4, batch_key, LOOKUP);
   sqlite3_bind_int64(insert, 5, wall_ms());
   sqlite3_bind_int64(insert, 6, (sqlite3_int64)count);
   bind(insert, 7, sealed, size);
@@ -409,14 +410,15 @@ static char *poll_upload(int *count) {
   look();
   if (next == NULL) {
     next = prepare(database, "SELECT seq, item, body FROM queue WHERE owner = ?1 AND state = 0 AND "
-                             "cohort = 0 AND shape = ?2 ORDER BY seq LIMIT 500");
+                             "retry_group = 0 AND batch_key = ?2 ORDER BY seq LIMIT 500");
     mark = prepare(
-        database, "UPDATE queue SET state = 1, hold = 0, lease = ?2, lease_ms = ?3 WHERE seq = ?1");
+        database,
+        "UPDATE queue SET state = 1, wait_reason = 0, lease = ?2, lease_ms = ?3 WHERE seq = ?1");
   }
   *count = 0;
   run(database, "BEGIN IMMEDIATE");
   bind(next, 1, owner, LOOKUP);
-  bind(next, 2, shape, LOOKUP);
+  bind(next, 2, batch_key, LOOKUP);
   while (sqlite3_step(next) == SQLITE_ROW) {
     taken *it = &batch[(*count)++];
     it->sequence = sqlite3_column_int64(next, 0);
@@ -478,7 +480,7 @@ static void complete_upload(const char *completion, int count) {
     waits = prepare(database, "SELECT 1 FROM dependency LIMIT 1");
     free_them = prepare(database, "DELETE FROM dependency WHERE parent = ?1");
     raise_sent =
-        prepare(database, "INSERT INTO drain(owner, started_ms, sent, parked) VALUES "
+        prepare(database, "INSERT INTO sync_run(owner, started_ms, sent, parked) VALUES "
                           "(?1, ?2, ?3, 0) ON CONFLICT(owner) DO UPDATE SET sent = sent + ?3");
   }
   run(database, "BEGIN IMMEDIATE");

@@ -1,0 +1,59 @@
+public import Base
+
+/// A cached row of the server's, sealed.
+public struct ContactTable {
+  let database: Database
+
+  public init(_ database: Database) { self.database = database }
+
+  /// Store a row as the server has it. `version` is its `updated_at`, `round` the organisation's
+  /// current reconcile: what was written during one was there.
+  public func put(
+    row: [UInt8], org: [UInt8], version: String, round: Int64, sealed: [UInt8]
+  ) throws(Failure) {
+    try database.run(
+      """
+      INSERT INTO contact(row, org, version, round, sealed) VALUES (?1, ?2, ?3, ?4, ?5)
+      ON CONFLICT(row) DO UPDATE SET version = ?3, round = ?4, sealed = ?5
+      """, .blob(row), .blob(org), .text(version), .int(round), .blob(sealed))
+  }
+
+  /// The server has this row in this version (nil: in whichever); false when the cache does not.
+  public func confirm(row: [UInt8], version: String?, round: Int64) throws(Failure) -> Bool {
+    try database.run(
+      "UPDATE contact SET round = ?3 WHERE row = ?1 AND version = ifnull(?2, version)", .blob(row),
+      Value(version), .int(round)) > 0
+  }
+
+  public func remove(row: [UInt8]) throws(Failure) -> Bool {
+    try database.run("DELETE FROM contact WHERE row = ?", .blob(row)) > 0
+  }
+
+  /// Remove what a whole reconcile has not met; how many there were.
+  public func removeUnmet(of org: [UInt8], round: Int64) throws(Failure) -> Int {
+    try database.run(
+      "DELETE FROM contact WHERE org = ?1 AND round <> ?2", .blob(org), .int(round))
+  }
+
+  public func find(row: [UInt8]) throws(Failure) -> [UInt8]? {
+    try database.first("SELECT sealed FROM contact WHERE row = ?", .blob(row)) {
+      (row) throws(Failure) in row.blob(0)
+    }
+  }
+
+  public func each(
+    of org: [UInt8], _ body: (_ row: [UInt8], _ sealed: [UInt8]) throws(Failure) -> Void
+  ) throws(Failure) {
+    try database.each("SELECT row, sealed FROM contact WHERE org = ?", [.blob(org)]) {
+      (row) throws(Failure) in
+      try body(row.blob(0), row.blob(1))
+      return true
+    }
+  }
+
+  public func removeAll(of org: [UInt8]) throws(Failure) -> Int {
+    try database.run("DELETE FROM contact WHERE org = ?", .blob(org))
+  }
+
+  public func removeAll() throws(Failure) { try database.run("DELETE FROM contact") }
+}

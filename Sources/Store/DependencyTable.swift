@@ -1,0 +1,60 @@
+public import Base
+
+/// Which queued item waits for which other one (its parent), by their tags.
+public struct DependencyTable {
+  let database: Database
+
+  public init(_ database: Database) { self.database = database }
+
+  /// Make `item` depend on `parent`. False when `parent` itself depends on `item`, directly or
+  /// through others: then neither could ever be sent.
+  @discardableResult
+  public func add(_ item: [UInt8], on parent: [UInt8]) throws(Failure) -> Bool {
+    try database.run(
+      """
+      WITH RECURSIVE above(item) AS (VALUES(?2)
+        UNION SELECT parent FROM dependency JOIN above USING (item))
+      INSERT OR IGNORE INTO dependency(item, parent) SELECT ?1, ?2
+      WHERE NOT EXISTS (SELECT 1 FROM above WHERE item = ?1)
+      """, .blob(item), .blob(parent))
+    return try database.exists(
+      "SELECT 1 FROM dependency WHERE item = ?1 AND parent = ?2", .blob(item), .blob(parent))
+  }
+
+  public func isEmpty() throws(Failure) -> Bool {
+    try !database.exists("SELECT 1 FROM dependency LIMIT 1")
+  }
+
+  /// Whether the item depends, directly or through others, on an item that is parked.
+  public func waitsForParked(_ item: [UInt8]) throws(Failure) -> Bool {
+    try database.exists(
+      """
+      WITH RECURSIVE above(item) AS (SELECT parent FROM dependency WHERE item = ?1
+        UNION SELECT parent FROM dependency JOIN above USING (item))
+      SELECT 1 FROM above JOIN queue USING (item) WHERE state = 3 LIMIT 1
+      """, .blob(item))
+  }
+
+  /// The items that depend directly on `parent`.
+  public func children(of parent: [UInt8]) throws(Failure) -> [[UInt8]] {
+    try database.all("SELECT item FROM dependency WHERE parent = ?", .blob(parent)) {
+      (row) throws(Failure) in row.blob(0)
+    }
+  }
+
+  /// `item` depends on nothing any more.
+  public func removeParents(of item: [UInt8]) throws(Failure) {
+    try database.run("DELETE FROM dependency WHERE item = ?", .blob(item))
+  }
+
+  /// Nothing depends on `parent` any more.
+  public func removeChildren(of parent: [UInt8]) throws(Failure) {
+    try database.run("DELETE FROM dependency WHERE parent = ?", .blob(parent))
+  }
+
+  /// Remove the dependencies of the owner's items, while these are still in the queue.
+  public func removeAll(of owner: [UInt8]) throws(Failure) {
+    try database.run(
+      "DELETE FROM dependency WHERE item IN (SELECT item FROM queue WHERE owner = ?)", .blob(owner))
+  }
+}

@@ -1,0 +1,123 @@
+/// Where an item stands. Stored items are erased, so there is no state for them.
+public enum ItemState: Equatable, Sendable {
+  /// To be sent now.
+  case pending
+  /// In a request; the lease names its holder.
+  case sending
+  /// To be sent later.
+  case waiting(WaitReason)
+  /// Refused for good: the user decides.
+  case parked
+
+  /// A state without its details: the number in the file, and the word in JSON.
+  public enum Code: Int64, CaseIterable, Sendable {
+    case pending = 0
+    case sending = 1
+    case waiting = 2
+    case parked = 3
+
+    public var word: String {
+      switch self {
+      case .pending: return "pending"
+      case .sending: return "sending"
+      case .waiting: return "waiting"
+      case .parked: return "parked"
+      }
+    }
+
+    public init?(word: String) {
+      guard let found = Code.allCases.first(where: { $0.word == word }) else { return nil }
+      self = found
+    }
+  }
+
+  public var code: Code {
+    switch self {
+    case .pending: return .pending
+    case .sending: return .sending
+    case .waiting: return .waiting
+    case .parked: return .parked
+    }
+  }
+
+  public var word: String { code.word }
+
+  var waitReason: WaitReason? { if case .waiting(let reason) = self { reason } else { nil } }
+
+  /// nil when the numbers are not those of a state.
+  init?(code: Int64, waitReason: Int64, notBeforeMS: Int64) {
+    switch Code(rawValue: code) {
+    case .pending: self = .pending
+    case .sending: self = .sending
+    case .waiting:
+      guard let reason = WaitReason(code: waitReason, notBeforeMS: notBeforeMS) else { return nil }
+      self = .waiting(reason)
+    case .parked: self = .parked
+    case nil: return nil
+    }
+  }
+}
+
+/// Why an item waits.
+public enum WaitReason: Equatable, Sendable {
+  /// Another item must be stored first.
+  case dependency
+  /// The server takes no item of this batch key for now.
+  case time(untilMS: Int64)
+  /// The server did not accept this organisation's items from the user.
+  case organisation
+  /// The configuration does not list the item's kind.
+  case kind
+
+  /// The number in the file; 0 stands for "does not wait".
+  var code: Int64 {
+    switch self {
+    case .dependency: return 1
+    case .time: return 2
+    case .organisation: return 3
+    case .kind: return 4
+    }
+  }
+
+  var notBeforeMS: Int64 { if case .time(let untilMS) = self { untilMS } else { 0 } }
+
+  init?(code: Int64, notBeforeMS: Int64) {
+    switch code {
+    case 1: self = .dependency
+    case 2: self = .time(untilMS: notBeforeMS)
+    case 3: self = .organisation
+    case 4: self = .kind
+    default: return nil
+    }
+  }
+}
+
+/// How a request's result changes an item.
+public enum Transition: Sendable {
+  /// What the item is charged with.
+  public enum Charge: Sendable { case nothing, attempt, denial }
+
+  /// To be sent again; with a retry group, in batches of that group alone.
+  case pending(charge: Charge = .nothing, retryGroup: Int64? = nil)
+  case waiting(WaitReason, charge: Charge = .nothing)
+  /// Refused for good; `rejection` is the server's reason, sealed.
+  case parked(rejection: [UInt8]?, charge: Charge = .nothing)
+
+  var state: ItemState {
+    switch self {
+    case .pending: return .pending
+    case .waiting(let reason, _): return .waiting(reason)
+    case .parked: return .parked
+    }
+  }
+
+  var charge: Charge {
+    switch self {
+    case .pending(let charge, _), .waiting(_, let charge), .parked(_, let charge): return charge
+    }
+  }
+
+  var retryGroup: Int64? { if case .pending(_, let group) = self { group } else { nil } }
+
+  var rejection: [UInt8]? { if case .parked(let rejection, _) = self { rejection } else { nil } }
+}

@@ -1,0 +1,78 @@
+/// A queued item as it is stored.
+public final class QueueRow {
+  public var sequence: Int64 = 0
+  public var item: [UInt8] = []
+  public var owner: [UInt8] = []
+  public var org: [UInt8] = []
+  /// Items with the same key may share a request.
+  public var batchKey: [UInt8] = []
+  public var state: ItemState = .pending
+  /// A refused batch is halved; each half becomes a retry group. Groups are sent apart from each
+  /// other, lowest number first and 0 (no group) before all, so that items that fail again and again
+  /// do not delay others.
+  public var retryGroup: Int64 = 0
+  public var attempts: Int64 = 0
+  public var denials: Int64 = 0
+  public var createdMS: Int64 = 0
+  public var size: Int64 = 0
+  public var body: [UInt8] = []
+  /// Why the item is parked, sealed.
+  public var rejection: [UInt8]?
+
+  public init() {}
+
+  /// The table's columns, in their order: `SELECT *` and salvaged records have the same positions.
+  private enum Column: Int32, CaseIterable {
+    case sequence, item, owner, org, batchKey, state, waitReason, retryGroup, attempts, denials
+    case notBeforeMS, createdMS, size, lease, leaseMS, body, rejection
+  }
+
+  /// A row of `SELECT * FROM queue`.
+  init(_ row: Row) {
+    sequence = row.int(Column.sequence)
+    item = row.blob(Column.item)
+    owner = row.blob(Column.owner)
+    org = row.blob(Column.org)
+    batchKey = row.blob(Column.batchKey)
+    state =
+      ItemState(
+        code: row.int(Column.state), waitReason: row.int(Column.waitReason),
+        notBeforeMS: row.int(Column.notBeforeMS)) ?? .pending
+    retryGroup = row.int(Column.retryGroup)
+    attempts = row.int(Column.attempts)
+    denials = row.int(Column.denials)
+    createdMS = row.int(Column.createdMS)
+    size = row.int(Column.size)
+    body = row.blob(Column.body)
+    rejection = row.blob(ifPresent: Column.rejection)
+  }
+
+  /// The body's size in a row of `SELECT * FROM queue`.
+  static func size(_ row: Row) -> Int64 { row.int(Column.size) }
+
+  /// A salvaged record, if it has a queue row's form: the tags have their length, state and sizes
+  /// are numbers. An item that was being sent is pending: its request has ended with the file.
+  public init?(_ record: Salvage.Record) {
+    guard record.columns.count == Column.allCases.count,
+      let item = record.tag(Column.item), let owner = record.tag(Column.owner),
+      let org = record.tag(Column.org), let batchKey = record.tag(Column.batchKey),
+      let code = record[Column.state].int, ItemState.Code(rawValue: code) != nil,
+      let reason = record[Column.waitReason].int, (0...4).contains(reason),
+      let created = record[Column.createdMS].int, let size = record[Column.size].int,
+      let body = record[Column.body].blob
+    else { return nil }
+    let notBeforeMS = record[Column.notBeforeMS].int ?? 0
+    let state = ItemState(code: code, waitReason: reason, notBeforeMS: notBeforeMS) ?? .pending
+    self.item = item
+    self.owner = owner
+    self.org = org
+    self.batchKey = batchKey
+    self.state = state == .sending ? .pending : state
+    attempts = record[Column.attempts].int ?? 0
+    denials = record[Column.denials].int ?? 0
+    createdMS = created
+    self.size = size
+    self.body = body
+    rejection = record[Column.rejection].blob
+  }
+}

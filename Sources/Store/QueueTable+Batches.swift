@@ -1,0 +1,80 @@
+public import Base
+
+/// Batches are taken from the queue in three steps, in one transaction:
+///
+/// 1. The head is the first pending item in the order of (retry group, batch key, sequence).
+/// 2. The batch is the head and the items after it with the same group and key, oldest first, until
+///    the limit of items or of bytes. The head itself may be larger than the limit of bytes.
+/// 3. All of them get the state `sending` and a lease. The holder ends it by `transition`; when the
+///    holder is dead or late, `reclaim` does.
+///
+/// `queue_ready` (owner, state, retry group, batch key, sequence) serves steps 1 and 2.
+extension QueueTable {
+  /// Lease the next batch; empty when nothing is pending. `freshItems` limits the items of retry
+  /// group 0, which were not refused together with others.
+  public func take(
+    of owner: [UInt8], holder: [UInt8], until leaseMS: Int64, maximumItems: Int,
+    freshItems: Int = .max, maximumSize: Int64
+  ) throws(Failure) -> [QueueRow] {
+    try database.transaction { () throws(Failure) in
+      let head = try database.first(
+        """
+        SELECT batch_key, retry_group FROM queue WHERE owner = ?1 AND state = 0
+        ORDER BY retry_group, batch_key, seq LIMIT 1
+        """, .blob(owner)
+      ) { (row) throws(Failure) in (batchKey: row.blob(0), retryGroup: row.int(1)) }
+      guard let head else { return [] }
+      var rows: [QueueRow] = []
+      var size: Int64 = 0
+      try database.each(
+        """
+        SELECT * FROM queue
+        WHERE owner = ?1 AND state = 0 AND retry_group = ?3 AND batch_key = ?2
+        ORDER BY seq LIMIT ?4
+        """,
+        [
+          .blob(owner), .blob(head.batchKey), .int(head.retryGroup),
+          .int(head.retryGroup == 0 ? min(maximumItems, freshItems) : maximumItems),
+        ]
+      ) { (row) throws(Failure) in
+        size += QueueRow.size(row)
+        if !rows.isEmpty, size > maximumSize { return false }
+        rows.append(QueueRow(row))
+        return true
+      }
+      guard let last = rows.last else { return rows }
+      try database.run(
+        """
+        UPDATE queue SET state = 1, wait_reason = 0, lease = ?5, lease_ms = ?6
+        WHERE owner = ?1 AND state = 0 AND retry_group = ?3 AND batch_key = ?2 AND seq <= ?4
+        """, .blob(owner), .blob(head.batchKey), .int(head.retryGroup), .int(last.sequence),
+        .blob(holder), .int(leaseMS))
+      return rows
+    }
+  }
+
+  /// The sequence numbers of the items that the holder has leased, in their order.
+  public func leased(by holder: [UInt8]) throws(Failure) -> [Int64] {
+    try database.all(
+      "SELECT seq FROM queue WHERE state = 1 AND lease = ? ORDER BY seq", .blob(holder)
+    ) { (row) throws(Failure) in row.int(0) }
+  }
+
+  /// The holders of leased items, each with the end of its latest lease.
+  public func leases() throws(Failure) -> [(holder: [UInt8], untilMS: Int64)] {
+    try database.all(
+      "SELECT lease, max(lease_ms) FROM queue INDEXED BY queue_leased WHERE state = 1 GROUP BY lease"
+    ) { (row) throws(Failure) in (row.blob(0), row.int(1)) }
+  }
+
+  /// End a dead or late holder's leases. Its requests may have been sent, so each item is charged
+  /// with an attempt.
+  public func reclaim(from holder: [UInt8]) throws(Failure) {
+    try database.run(
+      """
+      UPDATE queue SET state = 0, wait_reason = 0, lease = NULL, lease_ms = 0,
+        attempts = attempts + 1
+      WHERE state = 1 AND lease IS ?1
+      """, .blob(holder))
+  }
+}

@@ -1,0 +1,68 @@
+public import Base
+
+/// Sessions that the server must still be told to end.
+public struct RevocationTable {
+  public struct Job: Sendable {
+    public var id: Int64
+    public var sealed: [UInt8]
+    public var attempts: Int64
+  }
+
+  let database: Database
+
+  public init(_ database: Database) { self.database = database }
+
+  public func add(sealed: [UInt8]) throws(Failure) -> Int64 {
+    try database.run("INSERT INTO revocation(sealed) VALUES (?)", .blob(sealed))
+    return database.lastInsertedRow
+  }
+
+  public func due(now: Int64) throws(Failure) -> Job? {
+    try database.first(
+      """
+      SELECT id, sealed, attempts FROM revocation
+      WHERE not_before_ms <= ?1 AND lease_ms <= ?1 ORDER BY id LIMIT 1
+      """, .int(now)
+    ) { (row) throws(Failure) in Job(id: row.int(0), sealed: row.blob(1), attempts: row.int(2)) }
+  }
+
+  public func find(_ id: Int64) throws(Failure) -> Job? {
+    try database.first("SELECT id, sealed, attempts FROM revocation WHERE id = ?", .int(id)) {
+      (row) throws(Failure) in Job(id: row.int(0), sealed: row.blob(1), attempts: row.int(2))
+    }
+  }
+
+  /// When the next one is due; nil: there is none.
+  public func nextMS() throws(Failure) -> Int64? {
+    try database.first("SELECT min(max(not_before_ms, lease_ms)) FROM revocation") {
+      (row) throws(Failure) in row.int(ifPresent: 0)
+    } ?? nil
+  }
+
+  public func count() throws(Failure) -> Int64 {
+    try database.first("SELECT count(*) FROM revocation") {
+      (row) throws(Failure) in row.int(0)
+    } ?? 0
+  }
+
+  public func lease(_ id: Int64, until: Int64) throws(Failure) {
+    try database.run("UPDATE revocation SET lease_ms = ?2 WHERE id = ?1", .int(id), .int(until))
+  }
+
+  public func update(_ id: Int64, sealed: [UInt8]) throws(Failure) {
+    try database.run(
+      "UPDATE revocation SET sealed = ?2, lease_ms = 0 WHERE id = ?1", .int(id), .blob(sealed))
+  }
+
+  public func postpone(_ id: Int64, until: Int64) throws(Failure) {
+    try database.run(
+      """
+      UPDATE revocation SET attempts = attempts + 1, not_before_ms = ?2, lease_ms = 0
+      WHERE id = ?1
+      """, .int(id), .int(until))
+  }
+
+  public func remove(_ id: Int64) throws(Failure) {
+    try database.run("DELETE FROM revocation WHERE id = ?", .int(id))
+  }
+}

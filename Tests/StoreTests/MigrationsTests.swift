@@ -1,0 +1,109 @@
+import Base
+import Testing
+
+@testable import Store
+
+@Suite struct MigrationsTests {
+  /// A main file as version 1 of the schema left it, with a row in every renamed table.
+  private func firstVersion(_ folder: TemporaryFolder) throws -> Database {
+    let database = try Database(path: folder.path + "/test.db", .full)
+    try Migrations(steps: [Migrations.main.steps[0]]).apply(to: database)
+    let (item, parent, tag) = (hex(1), hex(2), hex(9))
+    try database.execute(
+      """
+      INSERT INTO queue(seq, item, owner, org, shape, state, hold, cohort, attempts, denials,
+        not_before_ms, created_ms, size, lease, lease_ms, body, verdict)
+      VALUES (7, \(item), \(tag), \(tag), \(tag), 2, 1, 0, 3, 1, 0, 50, 4, NULL, 0, x'0102', NULL),
+        (8, \(parent), \(tag), \(tag), \(tag), 3, 0, 6, 5, 2, 0, 60, 4, NULL, 0, x'03', x'04'),
+        (9, \(hex(3)), \(tag), \(tag), \(tag), 2, 2, 0, 0, 0, 900, 70, 4, NULL, 0, x'05', NULL),
+        (10, \(hex(4)), \(tag), \(tag), \(tag), 1, 0, 0, 0, 0, 0, 80, 4, x'11', 500, x'06', NULL);
+      INSERT INTO dependency VALUES (\(item), \(parent));
+      INSERT INTO drain VALUES (\(tag), 10, 20, 30);
+      INSERT INTO notice VALUES (5, \(tag), x'07');
+      INSERT INTO meta VALUES ('cohort', 6), ('last_drain_ms', 40), ('erase_owed', 1),
+        ('event_seq', 5);
+      UPDATE session SET generation = 12;
+      """)
+    return database
+  }
+
+  private func hex(_ byte: UInt8) -> String {
+    "x'" + String(repeating: (byte < 16 ? "0" : "") + String(byte, radix: 16), count: 16) + "'"
+  }
+
+  private func tag(_ byte: UInt8) -> [UInt8] { [UInt8](repeating: byte, count: 16) }
+
+  @Test func aFileOfVersion1KeepsItsRowsUnderTheNewNames() throws {
+    let folder = try TemporaryFolder()
+    try firstVersion(folder).close()
+    let database = try folder.open()
+    let queue = QueueTable(database)
+    let child = try #require(try queue.find(tag(1)))
+    #expect(child.sequence == 7)
+    #expect(child.state == .waiting(.dependency))
+    #expect(child.batchKey == tag(9))
+    #expect((child.attempts, child.denials) == (3, 1))
+    #expect((child.createdMS, child.size) == (50, 4))
+    #expect(child.body == [1, 2])
+    let parked = try #require(try queue.find(tag(2)))
+    #expect(parked.state == .parked)
+    #expect(parked.retryGroup == 6)
+    #expect(parked.rejection == [4])
+    #expect(try queue.find(tag(3))?.state == .waiting(.time(untilMS: 900)))
+    #expect(try queue.nextMS(of: tag(9)) == 900)
+    #expect(try queue.leases().map { $0.untilMS } == [500])
+    #expect(try DependencyTable(database).waitsForParked(tag(1)))
+    let run = try #require(try SyncRunTable(database).find(of: tag(9)))
+    #expect((run.startedMS, run.sent, run.parked) == (10, 20, 30))
+    #expect(try DurableEventTable(database).newest(for: tag(9)) == 5)
+    let meta = MetaTable(database)
+    #expect(try meta.int(.retryGroup) == 6)
+    #expect(try meta.int(.lastSyncRun) == 40)
+    #expect(try meta.int(.needsErase) == 1)
+    #expect(try meta.int(.eventSequence) == 5)
+    #expect(try SessionTable(database).read().generation == 12)
+    #expect(try database.isSound())
+  }
+
+  @Test func theIndexesOfVersion1ServeTheSameStatements() throws {
+    let folder = try TemporaryFolder()
+    try firstVersion(folder).close()
+    let database = try folder.open()
+    func plan(_ sql: StaticCString) throws -> String {
+      try database.all(sql) { (row) throws(Failure) in row.text(3) }.joined(separator: "; ")
+    }
+    #expect(
+      try plan(
+        """
+        EXPLAIN QUERY PLAN SELECT batch_key, retry_group FROM queue WHERE owner = x'' AND state = 0
+        ORDER BY retry_group, batch_key, seq LIMIT 1
+        """
+      ).contains("queue_ready"))
+    #expect(
+      try plan(
+        """
+        EXPLAIN QUERY PLAN SELECT min(not_before_ms) FROM queue
+        WHERE owner = x'' AND state = 2 AND wait_reason = 2
+        """
+      ).contains("queue_held (owner=? AND wait_reason=?"))
+    #expect(
+      try plan("EXPLAIN QUERY PLAN SELECT seq FROM queue WHERE state = 1 AND lease = x''").contains(
+        "queue_leased (lease=?"))
+  }
+
+  @Test func rowsOfAVersion1FileAreSalvaged() throws {
+    let folder = try TemporaryFolder()
+    let database = try firstVersion(folder)
+    try database.flush()
+    var found: [QueueRow] = []
+    try Salvage(path: database.path).each { (record) throws(Failure) in
+      if let row = QueueRow(record) { found.append(row) }
+    }
+    #expect(found.map { $0.item } == [tag(1), tag(2), tag(3), tag(4)])
+    #expect(
+      found.map { $0.state }
+        == [.waiting(.dependency), .parked, .waiting(.time(untilMS: 900)), .pending])
+    #expect(found.map { $0.rejection } == [nil, [4], nil, nil])
+    #expect(found.map { $0.createdMS } == [50, 60, 70, 80])
+  }
+}
