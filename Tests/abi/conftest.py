@@ -1,4 +1,4 @@
-"""Fixtures of the tests through the public C API: libraries, backend, phones and people."""
+"""Fixtures of the tests through the public C API: libraries, backend, phones and users."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from support.phone import ROUTES, App, Phone
 from support.secrecy import no_secret_is_readable
 from support.shared_fixtures import backend, directory, flavour, killer, library, server
 
-# Fixtures that are shared with other suites; the secrets are looked for after every test.
+# Fixtures shared with other suites; `no_secret_is_readable` runs after every test.
 __all__ = [
     "backend",
     "directory",
@@ -35,7 +35,7 @@ MakePhone = Callable[..., Phone]
 
 @pytest.fixture(autouse=True)
 def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
-    """After every test, whatever it used: no handle and no reply is left."""
+    """After every test, no handle and no reply is left."""
     yield
     if "library" in request.fixturenames:
         assert request.getfixturevalue("library").live() == 0, "handles or replies are left"
@@ -43,7 +43,7 @@ def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def phones(tmp_path: Path, library: Library, backend: LocalSupabase) -> Iterator[MakePhone]:
-    """Makes phones; keyword arguments are those of `Phone`."""
+    """Creates phones; keyword arguments are those of `Phone`."""
     made: list[Phone] = []
 
     def make(**options: Any) -> Phone:  # noqa: ANN401
@@ -58,13 +58,13 @@ def phones(tmp_path: Path, library: Library, backend: LocalSupabase) -> Iterator
 
 @pytest.fixture
 def phone(phones: MakePhone) -> Phone:
-    """A phone with a manual clock; nobody is signed in."""
+    """A phone with a manual clock and without a session."""
     return phones()
 
 
 @dataclass
 class SignedIn:
-    """Somebody who uses the app: one organisation, its contacts cached, at home, online."""
+    """A signed-in user: one organisation, its contacts cached, at home, online."""
 
     phone: Phone
     app: App
@@ -78,7 +78,7 @@ class SignedIn:
         return str(ROUTES[self.role]["home"])
 
     def restart(self, *, online: bool = True) -> App:
-        """Close the app and start it again; what is sent from now on is counted anew."""
+        """Close and start the app; the network's record starts empty."""
         self.phone.close()
         self.phone.network.forget()
         self.phone.keychain.calls.clear()
@@ -91,7 +91,7 @@ MakeUser = Callable[..., SignedIn]
 
 @pytest.fixture
 def sign_in(phones: MakePhone, directory: DirectoryFixtures) -> MakeUser:
-    """Makes a phone whose user is signed in: `role`, number of `contacts`, options of `Phone`."""
+    """Creates a phone with a signed-in user: `role`, number of `contacts`, options of `Phone`."""
 
     def make(role: str = "peer_mentor", contacts: int = 0, **options: Any) -> SignedIn:  # noqa: ANN401
         phone = phones(**options)
@@ -109,7 +109,7 @@ def sign_in(phones: MakePhone, directory: DirectoryFixtures) -> MakeUser:
 
 @pytest.fixture(scope="session")
 def host_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The host in C, compiled."""
+    """Compiles the host in C (support/host.c)."""
     program = tmp_path_factory.mktemp("host") / "host"
     source = Path(__file__).parent / "support" / "host.c"
     flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-I", str(HEADER.parent)]
@@ -119,7 +119,7 @@ def host_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def hosted(host_program: Path, flavour: str) -> Iterator[HostedLibrary]:
-    """The library in a process of its own."""
+    """The library in its own process."""
     library = HostedLibrary(host_program, BUILDS[flavour])
     yield library
     if library.process.poll() is None:

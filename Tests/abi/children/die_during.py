@@ -1,7 +1,7 @@
-"""Resumes a phone's app, does one operation, and dies at the n-th change of a file within it.
+"""Resumes a phone's app, runs one operation, and dies at the n-th file change within it.
 
 die_during.py SPEC OPERATION REQUEST N   (LD_PRELOAD names the killer). Prints the number of changes
-when it lived to the end. N may also be "load biometric" or the like: a call of the key store.
+if it survives. N may also name a call of the key store, such as "load biometric".
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Refreshes, and dies on the way: die_refreshing.py SPEC STEP N.
+"""Refreshes, and dies at a step of it: die_refreshing.py SPEC STEP N.
 
-STEP: poll (before the n-th change of a file while the intent is written), asked (before the request
-is sent), sent (when the server has answered), complete (before the n-th change of a file while the
-answer is stored), stored (right after it). LD_PRELOAD names the killer.
+STEP: poll (at the n-th file change while the intent is stored), asked (before the request is
+sent), sent (after the server has answered), complete (at the n-th file change while the answer is
+stored), stored (right after that). LD_PRELOAD names the killer.
 """
 
 from __future__ import annotations

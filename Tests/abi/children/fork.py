@@ -14,7 +14,7 @@ FORKED = 10
 
 
 def in_child(phone: Phone, handle: int) -> int:
-    """What the child finds; 0 when all is as promised."""
+    """The checks in the child; returns 0 if all pass."""
     library = phone.library
     for name in OPERATIONS:
         status, reply = library.call(name, handle, b"{}")
@@ -25,7 +25,7 @@ def in_child(phone: Phone, handle: int) -> int:
         print("wait or wake_fd", flush=True)
         return 1
     library.close(handle)
-    # A handle that the child opens itself is the child's.
+    # A handle that the child opens works in the child.
     own = phone.open()
     if own.session_resume()["screen"] != "sign_in":
         return 1

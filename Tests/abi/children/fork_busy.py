@@ -23,7 +23,7 @@ def main() -> None:
 
     def work(number: int) -> None:
         while not stopping.is_set():
-            # A refusal is logged: the log's lock is taken, too.
+            # A refusal writes to the log, so this also takes the log's lock.
             library.call("session_status", handle, b"{}" if number % 2 else b'{"x":1}')
             library.call("session_status", 8, b"{}")
 

@@ -1,4 +1,4 @@
-"""Registers on a full disk, and again when there is room. full_disk.py SPEC (LD_PRELOAD)."""
+"""Registers before, on and after a full disk: full_disk.py SPEC (LD_PRELOAD names the killer)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Throws generated requests at every function of a library in one state.
+"""Calls every function of a library in one state with generated requests.
 
-fuzz.py SPEC STATE TRACE MODE   MODE: any, or strict (requests of about the right form only).
-The last call before a crash stands in TRACE.
+fuzz.py SPEC STATE TRACE MODE   MODE: any, or strict (only requests of about the right form).
+The file TRACE holds the last call before a crash.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from support.children import PATIENCE
 from support.phone import App, Phone
 
 EXAMPLES = {"any": 300, "strict": 1500}
-#: No call waits longer for another process; the rest is a busy machine.
+#: Upper bound for one call: the wait for another process, plus time for a busy machine.
 HANG_S = 30
 FORKED, CLOSED = 10, 9
 
@@ -49,7 +49,7 @@ objects = st.dictionaries(names, values, max_size=6).map(
 
 
 def for_operation(name: str) -> st.SearchStrategy[bytes]:
-    """Requests with the operation's own fields and any values: these get past the door."""
+    """Requests with the operation's own fields and any values: these pass the field check."""
     reference = contract.OPERATIONS[name]["request"]["$ref"].rsplit("/", 1)[1]
     shape = contract.DOCUMENT["$defs"][reference]
     choices = shape.get("oneOf", [shape])
@@ -63,7 +63,7 @@ def for_operation(name: str) -> st.SearchStrategy[bytes]:
 
 
 def configs(folder: str) -> st.SearchStrategy[bytes]:
-    """Configurations of about the right shape, on a folder of their own."""
+    """Configurations of about the right shape, with a separate folder."""
     shape = contract.DOCUMENT["$defs"]["Config"]["properties"]
     others = {name: fitting(inner) for name, inner in shape.items() if name != "data_dir"}
     backend = st.just({"url": "https://example.org", "api_key": "k"})
@@ -91,7 +91,7 @@ def fitting(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
 
 
 def spoilt(data: bytes, at: int, value: int) -> bytes:
-    """One byte changed, never to NUL (which would end the text)."""
+    """Change one byte, never to NUL, which would end the text."""
     if not data:
         return bytes([value])
     place = at % len(data)
@@ -99,7 +99,7 @@ def spoilt(data: bytes, at: int, value: int) -> bytes:
 
 
 def put_into(state: str, phone: Phone) -> tuple[App | None, int]:
-    """The app in this state, and its handle."""
+    """Bring the app into this state; returns it."""
     if state == "closed":
         app = phone.open()
         handle = app._handle
@@ -121,7 +121,7 @@ def put_into(state: str, phone: Phone) -> tuple[App | None, int]:
 
 
 def go_on_in_a_child() -> None:
-    """Be the child of a fork from here on; the parent ends as the child does."""
+    """Fork and continue in the child; the parent exits with the child's status."""
     child = os.fork()
     if child != 0:
         _, status = os.waitpid(child, 0)
@@ -140,7 +140,7 @@ def main() -> None:
     calls = 0
     closing = {"session_logout", "session_lock"}
     if state in {"home", "offline", "two_handles"}:
-        # These would leave the state at once; they have their turn in the others.
+        # These leave the state at once; the other states test them.
         functions = [name for name in OPERATIONS if name not in closing]
     else:
         functions = list(OPERATIONS)
@@ -148,9 +148,9 @@ def main() -> None:
     lax: dict[str, str] = {}
 
     def note_if_lax(name: str, request: bytes) -> None:
-        """Remember what was accepted although the schema has no such request."""
+        """Record a request that was accepted although it does not match the schema."""
         sent = json.loads(request or b"{}")
-        # null stands for "absent", wherever a field may be absent.
+        # null means "absent" for every optional field.
         given = {key: value for key, value in sent.items() if value is not None}
         try:
             contract.judge_accepted_request(name, given)
@@ -227,7 +227,7 @@ def main() -> None:
     del app
     phone.close()
     if state == "forked":
-        # The parent's handle stays the parent's.
+        # The parent's open handle still counts in this child.
         os.write(1, json.dumps({"calls": calls, "live": library.live() - 1, "lax": lax}).encode())
         os._exit(0)
     print(json.dumps({"calls": calls, "live": library.live(), "lax": lax}))

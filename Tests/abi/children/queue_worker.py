@@ -1,7 +1,7 @@
-"""Adds items and drains them, in turns, until it is killed or done.
+"""Adds items and sends them, alternately, until it is killed or done.
 
-queue_worker.py SPEC COUNT MINUTES   Prints each id when its call has returned; "done" at the end.
-COUNT 0: only drains.
+queue_worker.py SPEC COUNT MINUTES   Prints each id after its call has returned; "done" at the end.
+COUNT 0: sends only.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def main() -> None:
         if counts["pending"] + counts["sending"] == 0 and not step.requests:
             break
         if step.idle:
-            # Others are sending: nothing to do but to look again.
+            # Other processes hold the leases: poll again.
             time.sleep(0.01)
     print("done", flush=True)
     phone.close()

@@ -1,7 +1,7 @@
 """One of several processes that need a refresh at the same moment: refresh_together.py SPEC.
 
-Says "ready", waits for a line, then polls like any host until nothing is owed. Prints what it ends
-with.
+Prints "ready", waits for a line, then polls like any host until no refresh is due. Prints its final
+state.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def main() -> None:
     sys.stdin.readline()
     give_up = time.monotonic() + 60
     while "refresh" in app.session_status()["owed"]:
-        assert time.monotonic() < give_up, "the refresh never came"
+        assert time.monotonic() < give_up, "the refresh did not happen in time"
         if app.runner.step().idle:
             time.sleep(0.02)
     status = app.session_status()

@@ -1,4 +1,4 @@
-"""Registers activities offline, prints their ids, and is killed right after the last call returned.
+"""Registers activities offline, prints their ids, and dies right after the last call returns.
 
 register_and_die.py SPEC COUNT
 """

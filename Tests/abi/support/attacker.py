@@ -1,4 +1,4 @@
-"""Somebody who has the data files and some of the keys, and knows the format (docs/security.md)."""
+"""An attacker with the data files and some keys, who knows the format (docs/security.md)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ PURPOSES = range(1, 6)
 
 
 def context(table: str, row: bytes, owner: bytes, column: str) -> bytes:
-    """What a sealed value is bound to."""
+    """The associated data that a sealed value is bound to."""
     parts = [table.encode(), row, owner, column.encode()]
     return bytes([VERSION]) + b"".join(len(part).to_bytes(2, "big") + part for part in parts)
 
 
 def unseal(key: bytes, sealed: bytes | None, associated: bytes) -> bytes | None:
-    """The value, or None when this key does not open it."""
+    """The plaintext, or None if this key does not open the value."""
     if not sealed or len(sealed) <= 1 + NONCE + TAG:
         return None
     nonce, cipher = sealed[1 : 1 + NONCE], sealed[1 + NONCE :]
@@ -35,7 +35,7 @@ def unseal(key: bytes, sealed: bytes | None, associated: bytes) -> bytes | None:
 
 
 def derived(key: bytes) -> list[bytes]:
-    """The keys that follow from the device key."""
+    """The keys that are derived from the device key."""
     keys = []
     for purpose in PURPOSES:
         room = ctypes.create_string_buffer(KEY)
@@ -47,7 +47,7 @@ def derived(key: bytes) -> list[bytes]:
 
 
 def rows(path: Path, query: str) -> list[tuple[bytes, ...]]:
-    """What a copy of the file holds.
+    """The rows that the query finds in a copy of the file.
 
     The query runs on a copy: a second SQLite in the app's process would release the locks of the
     first one when it closes the file.
@@ -64,7 +64,7 @@ def rows(path: Path, query: str) -> list[tuple[bytes, ...]]:
 
 
 def vault_keys(folder: Path, *keys: bytes) -> set[bytes]:
-    """The vault key, if any of the keys (or what follows from them) opens a wrap of it."""
+    """The vault key, if one of the keys, or a key derived from one, opens a wrap of it."""
     all_keys = [*keys, *(more for key in keys for more in derived(key))]
     query = "SELECT owner, wrap_device, wrap_biometric FROM session"
     found = set()
@@ -78,7 +78,7 @@ def vault_keys(folder: Path, *keys: bytes) -> set[bytes]:
 
 
 def loot(folder: Path, *keys: bytes) -> dict[str, bytes]:
-    """What can be read of session, organisations and contacts with these keys."""
+    """Everything of session, organisations and contacts that these keys decrypt."""
     vaults = vault_keys(folder, *keys)
     tried = [*vaults, *keys, *(more for key in keys for more in derived(key))]
     found: dict[str, bytes] = {}

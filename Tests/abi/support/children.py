@@ -1,4 +1,4 @@
-"""Child processes: for what may kill a process, and for processes that are killed on purpose."""
+"""Child processes, for calls that may crash and for processes that a test kills."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .paths import ROOT
 
 SCRIPTS = Path(__file__).resolve().parent.parent / "children"
 
-#: How many times longer an instrumented process may take before it counts as hanging.
+#: Factor on every time limit: instrumented builds are slower.
 PATIENCE = 8 if os.environ.get("HOLDFAST_SANITIZER") else 1
 
 
@@ -30,7 +30,7 @@ class Ended:
 
     @property
     def killed(self) -> bool:
-        """Whether SIGKILL ended it: the point where it was to die was reached."""
+        """Whether SIGKILL ended it, so the process reached its kill point."""
         return self.status == -signal.SIGKILL
 
     @property
@@ -39,7 +39,7 @@ class Ended:
         return self.status < 0 and not self.killed
 
     def check(self) -> Ended:
-        """It must have ended well."""
+        """Fail unless the child exited with status 0."""
         assert self.status == 0, (
             f"status {self.status}\n{self.output[-4000:]}\n{self.errors[-8000:]}"
         )
@@ -52,14 +52,14 @@ def command(script: str, *arguments: str) -> list[str]:
 
 
 def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Ours, with the places of the packages that a child imports."""
+    """Our environment, with the import paths that a child needs."""
     here = SCRIPTS.parent
     paths = [here, ROOT / "bindings" / "python" / "src", ROOT / "Tests" / "server"]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), **(more or {})}
 
 
 def run_text(text: str, *arguments: str, timeout_s: float = 120) -> Ended:
-    """Run a few lines of Python to their end."""
+    """Run Python source text in a child and wait for it."""
     done = subprocess.run(
         [sys.executable, "-c", text, *arguments],
         capture_output=True,
@@ -74,7 +74,7 @@ def run_text(text: str, *arguments: str, timeout_s: float = 120) -> Ended:
 def run(
     script: str, *arguments: str, timeout_s: float = 120, env: Mapping[str, str] | None = None
 ) -> Ended:
-    """Run a script of children/ to its end; AssertionError when it hangs."""
+    """Run a script of children/ and wait for it; AssertionError when it hangs."""
     try:
         done = subprocess.run(
             command(script, *arguments),
@@ -92,7 +92,7 @@ def run(
 def isolated(
     command: list[str], before: str, after: str = "true"
 ) -> subprocess.CompletedProcess[str]:
-    """Run in a mount namespace of its own, between two commands; skipped where it is forbidden."""
+    """Run in a private mount namespace, between two commands; skips the test if forbidden."""
     probe = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False)
     if probe.returncode != 0:
         pytest.skip("mount namespaces are not allowed here")

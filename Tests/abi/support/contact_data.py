@@ -1,4 +1,4 @@
-"""Contacts by the thousand, with names as people in Norway have them, as served and as cached."""
+"""Thousands of contacts with Norwegian names: generate, compare server and cache, search."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from local_supabase import Control
 from . import attacker
 from .phone import App
 
-# The commonest first names, surnames and municipalities of Statistics Norway's lists, and some from
-# further north and from elsewhere, for the letters that they bring along.
+# The most common first names, surnames and municipalities in Statistics Norway's lists, and Sámi
+# and foreign ones for their letters.
 FIRST = """
 Anne Inger Kari Marit Ingrid Liv Eva Anna Maria Ida Åse Bjørg Gunn Turid Sissel Wenche Solveig Randi
 Tone Hilde Bente Nina Kristin Astrid Cæcilie Frøydis Målfrid Ragnhild Ingebjørg Aud Jan Per Bjørn
@@ -36,7 +36,7 @@ RELATIONS = ["pårørende", "bruker", "medlem", "fastlege"]
 
 
 def people(count: int, seed: int) -> list[tuple[str, str, str]]:
-    """Names, municipalities and relations."""
+    """Random (name, municipality, relation) triples."""
     chance = random.Random(seed)
     made = []
     for _ in range(count):
@@ -51,7 +51,7 @@ def people(count: int, seed: int) -> list[tuple[str, str, str]]:
 
 
 def fill(control: Control, org: str, count: int, seed: int = 1) -> list[tuple[str, str, str]]:
-    """So many contacts in one statement; what they are."""
+    """Insert `count` contacts in one statement; returns their triples."""
     made = people(count, seed)
     columns = [list(column) for column in zip(*made, strict=True)]
     control.sql(
@@ -67,14 +67,14 @@ Rows = dict[str, tuple[Any, Any, Any]]
 
 
 def truth(control: Control, org: str) -> Rows:
-    """What the server would show."""
+    """The organisation's contacts on the server, without deleted ones."""
     query = "select * from contacts where org_id = %s and deleted_at is null"
     rows = control.sql(query, org)
     return {str(r["id"]): (r["name"], r["municipality"], r["relation"]) for r in rows}
 
 
 def cached(app: App) -> Rows:
-    """What the app shows; at most 200, as one search lists no more."""
+    """The contacts that the app shows; at most 200, the limit of one search."""
     reply = app.contact_search({"query": "", "limit": 200})
     assert reply["total"] == len(reply["contacts"]), "too many contacts for this test"
     rows: list[Any] = list(reply["contacts"])
@@ -82,13 +82,13 @@ def cached(app: App) -> Rows:
 
 
 def sealed(folder: Path) -> list[bytes]:
-    """What the cache file holds, row by row, as it is on disk."""
+    """The sealed values in the cache file."""
     query = "SELECT sealed FROM contact UNION ALL SELECT sealed FROM dataset WHERE sealed NOT NULL"
     return [blob for (blob,) in attacker.rows(folder / "cache.db", query)]
 
 
 def left_on_disk(folder: Path, blobs: list[bytes]) -> int:
-    """How many of these are still in any file of the folder, whole or in their middle."""
+    """How many of these values still have their middle in a file of the folder."""
     files = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
     return sum(any(blob[30:90] in data for data in files) for blob in blobs)
 
@@ -99,7 +99,7 @@ LETTERS = {"ø": "o", "æ": "ae", "ß": "ss", "đ": "d", "ŋ": "n", "ŧ": "t", "
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, folded: an independent statement of what the library does."""
+    """The folded words of a text: an independent implementation of the library's rule."""
     plain = "".join(
         LETTERS.get(letter, letter)
         for letter in unicodedata.normalize("NFD", text.lower())

@@ -1,4 +1,4 @@
-"""holdfast.schema.json as a judge of every reply, event, error and accepted request."""
+"""Checks every reply, event, error and accepted request against holdfast.schema.json."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .paths import SCHEMA
 DOCUMENT: dict[str, Any] = json.loads(SCHEMA.read_text(encoding="utf-8"))
 OPERATIONS: dict[str, dict[str, Any]] = DOCUMENT["x-operations"]
 
-#: What was judged in this run: ("reply", operation), ("error", code), ("event", type).
+#: What this run has checked: ("reply", operation), ("error", code), ("event", type).
 judged: Counter[tuple[str, str]] = Counter()
 
 
@@ -24,7 +24,7 @@ def _validator(reference: str) -> Draft202012Validator:
 
 
 class ContractError(AssertionError):
-    """Something does not fit the published schema."""
+    """A value does not match the published schema."""
 
 
 def _judge(reference: str, value: object, what: str) -> None:
@@ -37,7 +37,7 @@ def _judge(reference: str, value: object, what: str) -> None:
 
 
 def judge_reply(operation: str, status: int, reply: dict[str, Any] | None) -> None:
-    """A success must have the operation's shape, everything else the shape of an error."""
+    """A success must match the operation's reply, any other status the error type."""
     if status == 11 and reply is None:
         return
     if status == 0:
@@ -51,7 +51,7 @@ def judge_reply(operation: str, status: int, reply: dict[str, Any] | None) -> No
 
 
 def judge_event(event: dict[str, Any]) -> None:
-    """An event, against the shape of its own type: the message then says what is wrong with it."""
+    """Check an event against its own type, so that the message names the fault."""
     for choice in DOCUMENT["$defs"]["Event"]["oneOf"]:
         name = choice["$ref"].rsplit("/", 1)[1]
         if DOCUMENT["$defs"][name]["properties"]["type"]["const"] == event.get("type"):
@@ -62,7 +62,7 @@ def judge_event(event: dict[str, Any]) -> None:
 
 
 def judge_accepted_request(operation: str, request: dict[str, Any]) -> None:
-    """What the library accepts must be what the schema describes."""
+    """A request that the library accepted must match the schema."""
     _judge(OPERATIONS[operation]["request"]["$ref"], request, f"the accepted {operation}")
 
 

@@ -1,4 +1,4 @@
-"""People and organisations on the backend, new ones for every test."""
+"""Users, organisations, memberships and contacts on the backend, new ones for every test."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Person:
 
 
 class Backend(Protocol):
-    """A running backend: what `LocalSupabase` is, and what a child process knows of it."""
+    """A running backend: `LocalSupabase`, or its address in a child process."""
 
     url: str
     anon_key: str
@@ -47,7 +47,7 @@ class Backend(Protocol):
 
 @dataclass
 class Reached:
-    """A backend that another process has started."""
+    """The address of a backend that another process has started."""
 
     url: str
     anon_key: str
@@ -59,14 +59,14 @@ class Reached:
 
 
 class DirectoryFixtures:
-    """Makes users, organisations, memberships and contacts; tests share none of them."""
+    """Creates users, organisations, memberships and contacts; tests share none of them."""
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
         self.control = backend.control
 
     def organisation(self, name: str = "Mentorforeningen", contacts: int = 0) -> Organisation:
-        """A new active organisation; its name is unique, so that a scan for it means something."""
+        """A new active organisation; its name is unique, so that a scan finds no other one."""
         unique = f"{name} {uuid.uuid4().hex[:12]}"
         made = Organisation(self.control.add_org(unique), unique)
         secrecy.current.add("id of an organisation", made.id)
@@ -76,7 +76,7 @@ class DirectoryFixtures:
         return made
 
     def person(self, *orgs: Organisation, role: str = "peer_mentor") -> Person:
-        """A new user, a member of these organisations."""
+        """A new user who is a member of these organisations."""
         email = f"p-{uuid.uuid4().hex}@example.org"
         made = Person(self.control.add_user(email, PASSWORD), email)
         secrecy.current.add("id of a person", made.id)
@@ -88,7 +88,7 @@ class DirectoryFixtures:
         return made
 
     def contact(self, org: Organisation, name: str, **columns: str) -> str:
-        """A contact with this name; its id."""
+        """Insert a contact with this name; returns its id."""
         values = {"org_id": org.id, "name": name, **columns}
         secrecy.current.add_all("contact", values)
         marks = ", ".join(["%s"] * len(values))
@@ -97,7 +97,7 @@ class DirectoryFixtures:
 
     @contextlib.contextmanager
     def times_as_given(self) -> Iterator[None]:
-        """Contacts keep the `updated_at` that a statement gives them, or the one that they had."""
+        """Within the block, no trigger changes a contact's `updated_at`."""
         self.control.sql("alter table contacts disable trigger touch")
         try:
             yield
@@ -105,7 +105,7 @@ class DirectoryFixtures:
             self.control.sql("alter table contacts enable trigger touch")
 
     def session(self, person: Person) -> dict[str, Any]:
-        """A sign-in beside the app: the token reply exactly as the server sent it."""
+        """Sign in outside the app; returns the token reply exactly as the server sent it."""
         address = urllib.parse.urlsplit(self.backend.url)
         link = http.client.HTTPConnection(address.hostname or "", address.port, timeout=30)
         try:
@@ -124,10 +124,10 @@ class DirectoryFixtures:
         return value
 
     def activities(self, person: Person) -> list[dict[str, Any]]:
-        """What the server has stored of this user's, in the order in which it happened."""
+        """The user's activities on the server, ordered by time."""
         query = "select * from activities where user_id = %s order by occurred_at, id"
         return self.control.sql(query, person.id)
 
     def refreshes(self) -> int:
-        """How often a refresh was asked for in this test."""
+        """How many refresh requests the server got in this test."""
         return self.control.count("/auth/v1/token", "POST", "grant_type=refresh_token")

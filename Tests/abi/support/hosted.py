@@ -1,4 +1,4 @@
-"""A library in a process of its own, behind a host that keeps nothing (host.c)."""
+"""A library in its own process, behind a host that stores nothing (host.c)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from holdfast.library import Answer
 
 
 class HostedLibrary(Library):
-    """Like `Library`, one handle at a time, with the built-in file key store."""
+    """Like `Library`, with one handle at a time and the built-in file key store."""
 
-    def __init__(self, program: Path, path: Path) -> None:  # the real one is not loaded here
+    def __init__(self, program: Path, path: Path) -> None:  # not loaded into this process
         self.path = path
         self.process = subprocess.Popen(
             [str(program), str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -23,7 +23,7 @@ class HostedLibrary(Library):
 
     @property
     def pid(self) -> int:
-        """The process whose memory can be looked at."""
+        """The process to scan for secrets."""
         return self.process.pid
 
     def _ask(self, name: str, request: bytes) -> Answer:
@@ -36,7 +36,7 @@ class HostedLibrary(Library):
         return status, self.process.stdout.read(size) if size else None
 
     def open(self, config: bytes | None, keystore: KeyStoreStruct | None) -> tuple[int, Answer]:
-        assert keystore is None, "callbacks do not reach into another process"
+        assert keystore is None, "key-store callbacks do not work across processes"
         answer = self._ask("open", config or b"")
         return (1 if answer[0] == 0 else 0), answer
 
@@ -48,7 +48,7 @@ class HostedLibrary(Library):
             self._ask("close", b"")
 
     def set_log(self, level: int, function: Callable[[int, str], None] | None) -> None:
-        """Nothing: the other process does not call us."""
+        """Does nothing: the other process cannot call us."""
 
     def live(self) -> int:
         return self._ask("live", b"")[0]

@@ -1,4 +1,4 @@
-"""A key store that behaves like a phone's keychain, and can be told to fail."""
+"""A key store that behaves like a phone's keychain and fails on demand."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from . import secrecy
 
 
 class KeyChain:
-    """Keys survive the app and its process. "biometric" is released to a finger, once per touch."""
+    """Keys outlive the process. "biometric" loads once per touch of a finger."""
 
     def __init__(self, path: Path) -> None:
-        #: Stands for the secure element: outside the app's folder, read anew with every call.
+        #: Stands for the secure element: outside the app's folder, read again at every call.
         self.path = path
-        #: Whether the device was unlocked since it started: before that no key is readable.
+        #: Whether the device was unlocked since its start; before that no key is readable.
         self.unlocked_since_boot = True
         self.enrolled = True
-        #: How often each of ("load", "device"), ... was asked.
+        #: How often each call happened: ("load", "device"), …
         self.calls: Counter[tuple[str, str]] = Counter()
-        #: Called at the beginning of every call, with ("load", "device") or the like.
+        #: Hook at the start of every call, with arguments such as ("load", "device").
         self.watch: Callable[[str, str], None] = lambda _call, _name: None
         self._touches = 0
         self._script: dict[tuple[str, str], deque[int]] = defaultdict(deque)
@@ -39,22 +39,22 @@ class KeyChain:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._write({})
 
-    # What the test does -----------------------------------------------------------------------
+    # Called by the test -----------------------------------------------------------------------
 
     def names(self) -> set[str]:
-        """The names of the keys that are there."""
+        """The names of the stored keys."""
         return {name for name, entry in self._read().items() if not entry.get("gone")}
 
     def present_finger(self) -> None:
-        """The user touches the sensor: the next load of the biometric key succeeds."""
+        """Touch the sensor: the next load of the biometric key succeeds."""
         self._touches = 1
 
     def take_finger_away(self) -> None:
-        """Nobody touches the sensor."""
+        """Undo `present_finger`."""
         self._touches = 0
 
     def change_enrolment(self) -> None:
-        """A finger was added: keys behind biometrics are gone for good."""
+        """Add a finger: this erases every key behind biometrics."""
         entries = self._read()
         for name, entry in entries.items():
             if entry["protection"] == PROTECT_BIOMETRIC:
@@ -62,21 +62,21 @@ class KeyChain:
         self._write(entries)
 
     def replace(self, name: str, key: bytes) -> None:
-        """Another key in the place of this one."""
+        """Replace the key by another one."""
         secrecy.current.add(f"key {name}", key)
         entries = self._read()
         entries[name]["key"] = key.hex()
         self._write(entries)
 
     def answer(self, call: str, name: str, *answers: int) -> None:
-        """Answers to give to the next calls, instead of doing what is asked (KEY_OK: do it)."""
+        """Script the results of the next calls; KEY_OK performs the call."""
         self._script[call, name].extend(answers)
 
     def forget_script(self) -> None:
-        """From now on, do what is asked."""
+        """Drop the script: later calls behave normally."""
         self._script.clear()
 
-    # What the library asks --------------------------------------------------------------------
+    # Called by the library --------------------------------------------------------------------
 
     def load(self, name: str) -> bytes | None:
         self._begin("load", name)

@@ -1,4 +1,4 @@
-"""The phone's network: real HTTP to the backend, with losses and alterations on demand."""
+"""The phone's network: real HTTP to the backend, with lost and altered answers on demand."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from . import secrecy
 
 @dataclass
 class Network:
-    """Passes requests on, unless told otherwise, and remembers them.
+    """Forwards requests, unless told otherwise, and records them.
 
-    `ahead_ms` says how far the phone's (manual) clock is ahead of the real one: the server's time
-    in its answers is moved along, as if the whole world had aged by as much.
+    `ahead_ms` is the lead of the phone's manual clock over the real clock: server times
+    in answers move by the same amount.
     """
 
     ahead_ms: Callable[[], int] = lambda: 0
     up: bool = True
-    #: What to say of every request while the network is down.
+    #: The transport error of every request while the network is down.
     failure: TransportError = "offline"
     sent: list[HttpRequest] = field(default_factory=list)
-    #: Changes an answer: (request, answer) -> answer. Applied to those that arrive.
+    #: Changes an answer that arrives: (request, answer) -> answer.
     alter: list[Callable[[HttpRequest, Answer], Answer]] = field(default_factory=list)
-    #: Purposes whose answer is lost after the server has handled the request, and how often.
+    #: How many answers of a purpose to lose after the server has handled the request.
     lose: dict[str, int] = field(default_factory=dict)
     _http: HttpTransport = field(default_factory=HttpTransport)
 
@@ -50,15 +50,15 @@ class Network:
         return answer
 
     def purposes(self) -> list[str]:
-        """What the requests were for, in order."""
+        """The purposes of the requests, in order."""
         return [request["purpose"] for request in self.sent]
 
     def count(self, purpose: str) -> int:
-        """How many requests there were for this."""
+        """How many requests had this purpose."""
         return self.purposes().count(purpose)
 
     def forget(self) -> None:
-        """Start counting anew."""
+        """Clear the record."""
         self.sent.clear()
 
     def _moved(self, answer: Answer) -> Answer:
@@ -73,7 +73,7 @@ class Network:
 
 
 def moved_session(body: str | None, ahead_s: float) -> str | None:
-    """A token reply whose expiry is moved along; other bodies as they are."""
+    """Move the expiry in a token reply; returns other bodies unchanged."""
     if body is None or '"expires_at"' not in body:
         return body
     value: Any = json.loads(body)
@@ -84,5 +84,5 @@ def moved_session(body: str | None, ahead_s: float) -> str | None:
 
 
 def real_now_ms() -> int:
-    """The real clock."""
+    """The time of the real clock, in Unix milliseconds."""
     return int(time.time() * 1000)

@@ -1,4 +1,4 @@
-"""Where things are in the source tree."""
+"""Paths in the source tree."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ ROOT = Path(__file__).resolve().parents[3]
 HEADER = ROOT / "include" / "holdfast.h"
 SCHEMA = ROOT / "include" / "holdfast.schema.json"
 
-#: HOLDFAST_SANITIZER: the instrumented builds instead ("asan", "tsan"; see Tests/sanitizers).
+#: HOLDFAST_SANITIZER selects instrumented builds ("asan", "tsan"; see Tests/sanitizers).
 BUILD = ROOT / "build" / os.environ.get("HOLDFAST_SANITIZER", "")
 
-#: Both builds of the library that every run tests.
+#: The two builds that every run tests.
 FLAVOURS = {
     "embedded": BUILD / "lib" / "libholdfast.so",
     "runtime": BUILD / "lib-runtime" / "libholdfast.so",
 }
 
-#: HOLDFAST_FLAVOUR narrows a run to one of these; the last is what wheels and app bundles carry.
+#: HOLDFAST_FLAVOUR limits a run to one of these; wheels and app bundles carry "bundled".
 BUILDS = FLAVOURS | {"bundled": ROOT / "build" / "lib-bundled" / "libholdfast.so"}
 
 

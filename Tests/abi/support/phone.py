@@ -1,4 +1,4 @@
-"""A phone with its app: the device survives the app, and time on it moves when the test says so."""
+"""A phone and its app: the device outlives the app, and the test moves its clocks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .directory_fixtures import Backend, DirectoryFixtures, Organisation, Person
 from .keychain import KeyChain
 from .network import Network, moved_session, real_now_ms
 
-#: Where each role of the example backend lives, and what it may open.
+#: The home route and allowed screens of each role of the example backend.
 ROUTES = {
     "peer_mentor": {"home": "/mentor", "screens": ["/mentor", "/activities", "/contacts/*"]},
     "coordinator": {
@@ -41,16 +41,16 @@ POLICY = {
     "refresh_margin_s": 90,
     "biometric": "required",
 }
-#: The life of an access token on the backend.
+#: The lifetime of an access token on the backend, in seconds.
 TOKEN_S = 3600
 
 
 class App(Holdfast):
-    """An open Holdfast whose every reply and event is judged by the schema (ABI-5)."""
+    """An open Holdfast that checks every reply and event against the schema (ABI-5)."""
 
     def __init__(self, phone: Phone, config: dict[str, Any]) -> None:
         self.phone = phone
-        #: Every event seen so far.
+        #: All events so far.
         self.events: list[Event] = []
         #: What the app shows now.
         self.shown: Decision | None = None
@@ -83,13 +83,13 @@ class App(Holdfast):
     # The host's loop --------------------------------------------------------------------------
 
     def settle(self) -> list[Event]:
-        """Poll, send and complete until there is nothing left to do now; the events of it."""
+        """Poll, send and complete until the library is idle; returns the events."""
         before = len(self.events)
         self.runner.run_until_idle()
         return self.events[before:]
 
     def settle_until(self, wanted: str, within_s: float = 600) -> list[Event]:
-        """Settle, and let time pass as `wake_in_ms` says, until an event of this type was seen."""
+        """Settle and follow `wake_in_ms` until an event of this type arrives."""
         before = len(self.events)
         for _ in range(200):
             step = self.runner.step()
@@ -97,26 +97,26 @@ class App(Holdfast):
                 self.settle()
                 return self.events[before:]
             if step.idle:
-                assert step.wake_in_ms is not None, f"nothing to wait for, and no {wanted}"
+                assert step.wake_in_ms is not None, f"wake_in_ms is null before {wanted} arrived"
                 within_s -= step.wake_in_ms / 1000
                 assert within_s >= 0, f"no {wanted} in time"
                 self.phone.pass_time(max(step.wake_in_ms, 1) / 1000)
         raise AssertionError(f"no {wanted} after 200 rounds")
 
     def of_type(self, kind: str) -> list[dict[str, Any]]:
-        """The events of this type seen so far."""
+        """The events of this type so far."""
         return [cast(dict[str, Any], event) for event in self.events if event["type"] == kind]
 
     @property
     def screen(self) -> Decision:
         """What the app shows now."""
-        assert self.shown is not None, "nothing was decided yet"
+        assert self.shown is not None, "no decision yet"
         return self.shown
 
     # What users do ----------------------------------------------------------------------------
 
     def sign_in(self, person: Person, org: Organisation | None = None) -> Decision:
-        """Sign in with a session that the host obtained, choose `org` if asked, and settle."""
+        """Sign in with a session that the host obtained, choose `org` if required, and settle."""
         session = self.phone.directory.session(person)
         text = moved_session(json.dumps(session), self.phone.ahead_ms() / 1000)
         self.session_start({"session": json.loads(text or "")})
@@ -127,24 +127,24 @@ class App(Holdfast):
         return self.screen
 
     def touch(self) -> Decision:
-        """The biometric prompt is answered with the right finger."""
+        """Answer the biometric prompt with the enrolled finger."""
         self.phone.keychain.present_finger()
         return self.session_unlock({"outcome": "success"})
 
     def register(self, minutes: int = 30, **more: Any) -> str:  # noqa: ANN401
-        """Register an activity that happened now; its id."""
+        """Register an activity that happens now; returns its id."""
         payload = {"type": "visit", "minutes": minutes, **more}
         occurred = self.phone.now_ms
         added = self.queue_add({"kind": "activity", "payload": payload, "occurred_at_ms": occurred})
         return added["id"]
 
     def go_offline(self) -> None:
-        """The network is gone, and the host says so."""
+        """Cut the network and report it to the library."""
         self.phone.network.up = False
         self.network_set({"online": False})
 
     def go_online(self) -> None:
-        """The network is back, and the host says so."""
+        """Restore the network and report it to the library."""
         self.phone.network.up = True
         self.network_set({"online": True})
 
@@ -172,8 +172,8 @@ class Phone:
         self.manual = clock == "manual"
         self.now_ms = real_now_ms()
         self.monotonic_ms = 7_200_000
-        #: None: the machine's own, until the phone is restarted. (A handle remembers the boot in
-        #: which it was opened: leases of another boot are void.)
+        #: None: the machine's boot id, until the phone is restarted. A handle stores its boot id: a
+        #: lease of another boot is void.
         self.boot_id: str | None = None
         self.network = Network(ahead_ms=self.ahead_ms)
         self.app: App | None = None
@@ -194,7 +194,7 @@ class Phone:
         }
 
     def spec(self) -> str:
-        """This phone in words, for a child process that goes on with it (see `from_spec`)."""
+        """The phone as JSON, for a child process that continues with it (see `from_spec`)."""
         return json.dumps(
             {
                 "folder": str(self.folder),
@@ -209,7 +209,7 @@ class Phone:
 
     @classmethod
     def from_spec(cls, text: str) -> Phone:
-        """The same phone, in a child process."""
+        """The phone of `spec`, in a child process."""
         spec = json.loads(text)
         folder = Path(spec["folder"])
         phone = cls(folder, Library(spec["library"]), Reached(*spec["backend"]))
@@ -220,7 +220,7 @@ class Phone:
         return phone
 
     def twin(self, folder: Path) -> Phone:
-        """A copy of the phone with everything on it, as it is now (its app must be closed)."""
+        """A copy of the phone with its files and keys; its app must be closed."""
         assert self.app is None
         shutil.copytree(self.folder, folder)
         made = Phone.from_spec(json.dumps({**json.loads(self.spec()), "folder": str(folder)}))
@@ -231,32 +231,32 @@ class Phone:
 
     @property
     def key_store(self) -> KeyStore:
-        """What the library is given."""
+        """The key store that the library gets."""
         return self.keychain
 
     def ahead_ms(self) -> int:
-        """How far the phone's clock is ahead of the real one."""
+        """The lead of the phone's clock over the real clock, in milliseconds."""
         return self.now_ms - real_now_ms() if self.manual else 0
 
     # The app ------------------------------------------------------------------------------------
 
     def open(self) -> App:
-        """Start the app (nothing is resumed yet). One that is open is closed first."""
+        """Open the app without resuming; closes an open one first."""
         self.close()
         self.app = App(self, self.config)
         self._set_clock()
         return self.app
 
     def close(self) -> None:
-        """The app ends."""
+        """Close the app."""
         if self.app is not None:
-            # While the log of the database still holds what was written and removed again.
+            # Search now: the database's log still holds values that were written and deleted.
             secrecy.current.search_files()
             self.app.close()
             self.app = None
 
     def start(self, *, online: bool = True) -> App:
-        """Start the app and resume, as a cold start does; the decision is in `app.screen`."""
+        """Open the app and resume, as a cold start does; the decision is in `app.screen`."""
         app = self.open()
         if not online:
             app.go_offline()
@@ -266,18 +266,18 @@ class Phone:
     # Time ---------------------------------------------------------------------------------------
 
     def pass_time(self, seconds: float) -> None:
-        """Both clocks go on."""
+        """Advance both clocks."""
         self.now_ms += round(seconds * 1000)
         self.monotonic_ms += round(seconds * 1000)
         self._set_clock()
 
     def set_wall_clock(self, by_seconds: float) -> None:
-        """Somebody changes the date and time; the monotonic clock does not notice."""
+        """Set the wall clock; the monotonic clock stays as it is."""
         self.now_ms += int(by_seconds * 1000)
         self._set_clock()
 
     def reboot(self, off_for_s: float = 60) -> None:
-        """The phone is switched off and on: the app is gone, the monotonic clock starts anew."""
+        """Restart the device: the app is closed and the monotonic clock starts at zero."""
         self.close()
         self.now_ms += int(off_for_s * 1000)
         self.monotonic_ms = 30_000
@@ -295,7 +295,7 @@ class Phone:
 
 
 class FilePhone(Phone):
-    """A phone without a keychain: the library's own key file serves."""
+    """A phone without a keychain: the library uses its own key files."""
 
     @property
     def key_store(self) -> None:  # type: ignore[override]

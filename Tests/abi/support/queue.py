@@ -1,4 +1,4 @@
-"""What the tests of the queue share: both ways of uploading, and looks at both ends."""
+"""Helpers of the queue tests: both upload methods, and the state of queue and server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .phone import App
 if TYPE_CHECKING:
     from conftest import MakeUser, SignedIn
 
-#: The mapping of a backend whose function answers for every row by itself.
+#: Table mapping that uploads through a function, which answers for each row.
 RPC = {
     "queue": {
         "activity": {
@@ -22,25 +22,25 @@ RPC = {
         }
     }
 }
-#: Where uploads of either way go.
+#: The path of each upload method.
 UPLOADS = {"table": "/rest/v1/activities", "rpc": "/rest/v1/rpc/submit_activities"}
-#: More minutes than a day has: the server's rule refuses it.
+#: More minutes than a day has: a check constraint refuses it.
 BAD_MINUTES = 100_000
 EMPTY = {"pending": 0, "sending": 0, "waiting": 0, "parked": 0}
 
 
 def user_of(sign_in: MakeUser, upload: str, **options: Any) -> SignedIn:  # noqa: ANN401
-    """A user whose app uploads into the table, or through the function."""
+    """A user whose app uploads to the table or through the function."""
     return sign_in(tables=RPC if upload == "rpc" else None, **options)
 
 
 def stored(directory: DirectoryFixtures, person: Person) -> list[str]:
-    """The ids that the server has of this user's, sorted."""
+    """The ids of the user's activities on the server, sorted."""
     return sorted(str(row["id"]) for row in directory.activities(person))
 
 
 def drain(app: App, within_s: float = 7200) -> dict[str, Any]:
-    """Follow `wake_in_ms` until a drain is complete; its event."""
+    """Follow `wake_in_ms` until a sync run completes; returns its event."""
     before = len(app.of_type("sync_completed"))
     if not before or app.queue_list({"limit": 1})["counts"] != EMPTY:
         app.settle_until("sync_completed", within_s=within_s)
@@ -48,7 +48,7 @@ def drain(app: App, within_s: float = 7200) -> dict[str, Any]:
 
 
 def item_of(app: App, item: str) -> dict[str, Any]:
-    """The item as it is listed."""
+    """The item as `queue_get` shows it."""
     return dict(app.queue_get({"id": item})["item"])
 
 
@@ -59,7 +59,7 @@ def code_of(app: App, item: str) -> str | None:
 
 
 def add(app: App, item: str | None = None, minutes: int = 5, **more: Any) -> str:  # noqa: ANN401
-    """Add an activity, with this id if one is given; its id."""
+    """Add an activity, with this id if one is given; returns its id."""
     request: Any = {
         "kind": "activity",
         "payload": {"type": "visit", "minutes": minutes, **more},

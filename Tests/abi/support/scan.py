@@ -1,4 +1,4 @@
-"""Looks for secrets where none may be: in files, in text, and in the memory of a process."""
+"""Searches files, text and process memory for secrets."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from pathlib import Path
 
-#: Shorter forms would be found by chance. (Of so many bytes a given string stands in a megabyte of
-#: noise once in 250 million.)
+#: Shorter forms would match by chance. (A given string of 6 bytes occurs in a megabyte of random
+#: data once in 250 million.)
 LEAST = 6
-#: More finds than this in one piece of data are not told apart.
+#: At most this many finds are reported for one piece of data.
 MOST_FINDS = 64
 
 UUID_TEXT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def forms(secret: str | bytes) -> dict[str, bytes]:
-    """How a secret may look on disk: as it is, in hex, in base64 at any alignment, in UTF-16."""
+    """The encodings in which to search: raw, hex, base64 at any alignment, UTF-16, JSON, UUID."""
     raw = secret if isinstance(secret, bytes) else secret.encode("utf-8", "surrogatepass")
     found = {"raw": raw, "hex": raw.hex().encode(), "HEX": raw.hex().upper().encode()}
     for shift in range(3):
         padded = bytes(shift) + raw
-        # Characters that also depend on what stands before and behind the secret do not count.
+        # Leave out characters that also depend on the bytes before and after the secret.
         whole = len(padded) // 3 * 4
         start = (shift * 8 + 5) // 6
         part = base64.b64encode(padded)[start:whole]
@@ -41,7 +41,7 @@ def forms(secret: str | bytes) -> dict[str, bytes]:
     if isinstance(secret, str):
         found["utf-16"] = secret.encode("utf-16-le", "surrogatepass")
         found["utf-16-be"] = secret.encode("utf-16-be", "surrogatepass")
-        # As JSON text has it, escaped or not.
+        # As in JSON text, escaped or not.
         found["escaped"] = json.dumps(secret)[1:-1].encode()
         found["quoted"] = json.dumps(secret, ensure_ascii=False)[1:-1].encode(
             "utf-8", "surrogatepass"
@@ -54,20 +54,20 @@ def forms(secret: str | bytes) -> dict[str, bytes]:
 
 
 def find(data: bytes, secret: str | bytes) -> list[str]:
-    """The forms in which the secret stands in the data."""
+    """The forms of the secret that occur in the data."""
     return [name for name, form in forms(secret).items() if form in data]
 
 
 class ScannerError(AssertionError):
-    """The scan itself went wrong."""
+    """The scan gave a wrong result."""
 
 
 class Scanner:
-    """Many secrets in all their forms, looked for in one pass (scan.c)."""
+    """Searches for many secrets in all their forms in one pass (scan.c)."""
 
     def __init__(self, secrets: Mapping[str | bytes, str]) -> None:
-        """`secrets`: what to look for, and what to call it in a find."""
-        # A form of one secret may be a form of another: the first one's name will do.
+        """`secrets` maps each secret to its name in a find."""
+        # Two secrets may share a form; the find then carries the name of the first.
         names: dict[bytes, str] = {}
         for secret, name in secrets.items():
             for form, pattern in forms(secret).items():
@@ -75,7 +75,7 @@ class Scanner:
                     names.setdefault(pattern, f"{name} ({form})")
         self._names = list(names.values())
         self._patterns = list(names)
-        # Where scan.c looks. The patterns themselves lie elsewhere: see find().
+        # The copy that scan.c compares with; find() compares with `_patterns` again.
         self._text = b"".join(names)
         edges = [0, *accumulate(map(len, names))]
         self._edges = (ctypes.c_uint64 * len(edges))(*edges)
@@ -85,17 +85,17 @@ class Scanner:
             raise MemoryError
 
     def __del__(self) -> None:
-        """Let go of the table."""
+        """Free the table."""
         if getattr(self, "_scan", None):
             self._program.scan_free(self._scan)
 
     def find(self, data: bytes) -> list[str]:
-        """The secrets that stand in the data: `name (form)` each."""
+        """The secrets that occur in the data, each as `name (form)`."""
         found = (ctypes.c_int32 * MOST_FINDS)()
         count = self._program.scan_find(self._scan, data, len(data), found, MOST_FINDS)
         indices = set(found[:count])
-        # scan.c works in the memory of the process under test: what a defect there writes over its
-        # text or its table is no find. (Patterns of zeros stand in every file.)
+        # scan.c shares the process with the library under test. A defect there may overwrite the
+        # scanner's text or table; overwritten patterns (zeros occur in every file) are not finds.
         untrue = [self._names[index] for index in indices if self._patterns[index] not in data]
         if untrue:
             raise ScannerError(
@@ -107,16 +107,15 @@ class Scanner:
         """`file: name (form)` for every find in the files, or in their names."""
         finds: list[str] = []
         for path in paths:
-            # SQLite's index of its log: page numbers and sums, made anew at the next start. No code
-            # of ours writes there; but under load its pages were seen to show a stretch of this
-            # very process's memory (of the texts that are looked for, in forms that the library
-            # never makes).
+            # SQLite's index of its log holds page numbers and checksums and is rebuilt at the next
+            # start. Our code does not write to it, but under load its pages have shown memory of
+            # this process: the search patterns, in forms that the library never produces.
             if path.name.endswith("-shm"):
                 continue
             try:
                 data = path.read_bytes()
             except FileNotFoundError:
-                continue  # SQLite removes its log when the last handle is closed
+                continue  # SQLite deletes its log when the last handle closes
             finds += [f"{path.name}: {find}" for find in self.find(data + path.name.encode())]
         return finds
 
@@ -150,7 +149,7 @@ def compiled() -> ctypes.CDLL:
 
 
 def files_below(folder: Path) -> list[Path]:
-    """Every file below the folder (not what a link leads to)."""
+    """Every file below the folder; links are not followed."""
     return sorted(
         Path(place, name)
         for place, _, names in os.walk(folder)
@@ -160,22 +159,22 @@ def files_below(folder: Path) -> list[Path]:
 
 
 def scan_files(folder: Path, *secrets: str | bytes) -> list[str]:
-    """`file: secret number n (form)` for every find in any file below the folder."""
+    """Every find in the files below the folder, as `file: secret number n (form)`."""
     scanner = Scanner({secret: f"secret {number}" for number, secret in enumerate(secrets)})
     return scanner.find_in_files(files_below(folder))
 
 
 def total_size(folder: Path) -> int:
-    """Bytes of all files below the folder: what a scan has looked at."""
+    """The total size of the files below the folder, in bytes."""
     return sum(path.stat().st_size for path in files_below(folder))
 
 
-#: A region as large as this is a sanitizer's book about the memory, not the memory.
+#: Larger regions are a sanitizer's shadow memory; the scan skips them.
 SHADOW = 1 << 32
 
 
 def scan_memory(pid: int, *secrets: str | bytes) -> list[str]:
-    """The same in the readable memory of a process (ours or a child's)."""
+    """Every find in the readable memory of a process (ours or a child's)."""
     finds: list[str] = []
     regions = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8").splitlines()
     with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:

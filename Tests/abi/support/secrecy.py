@@ -1,4 +1,4 @@
-"""Every secret that a test uses, and everything of the library's that may hold none of them.
+"""Collects every secret that a test uses and searches the library's files and outputs for them.
 
 Tests do not register secrets: `Phone` (requests to the library, events, errors), `Network`
 (requests and answers), `KeyChain` and `DirectoryFixtures` do it. After every test, its data
@@ -6,8 +6,8 @@ folders, the log at its most verbose level, error replies and events are searche
 A suite turns this on when its conftest imports the fixture:
 `from support.secrecy import no_secret_is_readable`.
 
-What counts: every string in the payloads, sessions, contacts, memberships and requests that pass,
-but for the values of PUBLIC fields, times, and strings under LEAST bytes.
+A secret is every string in payloads, sessions, contacts, memberships and requests, except the
+values of PUBLIC fields, times, and strings shorter than LEAST bytes.
 """
 
 from __future__ import annotations
@@ -31,28 +31,29 @@ from .scan import LEAST, Scanner, files_below
 if TYPE_CHECKING:
     from holdfast import Library
 
-#: A folder into which child processes write what they used and heard (see `for_children`).
+#: The folder into which child processes write their secrets and outputs.
 FOLDER_OF_CHILDREN = "HOLDFAST_TEST_SECRETS"
 #: The most verbose level of holdfast_log().
 DEBUG = 3
 
-#: Fields whose values tell nothing of a person: enumerations, and words of the protocol.
+#: Fields whose values are no personal data: enumerations and words of the protocol.
 PUBLIC = frozenset({
     "type", "kind", "status", "state", "scope", "method", "methods", "outcome", "flow", "provider",
     "providers", "role", "aud", "iss", "amr", "token_type", "column", "field", "error",
     "error_code", "error_description", "code", "message", "msg", "details", "hint", "locale",
 })  # fmt: skip
 TIME = re.compile(r"\d{4}-\d\d-\d\d[T ].*|[\d.:+-]+")
-#: Requests whose values are no secrets: words and times of the host.
+#: Requests that hold no secrets: only words and times of the host.
 OPEN_REQUESTS = frozenset({
     "open", "clock_set", "complete", "poll", "network_set", "route_check", "session_unlock",
     "sign_in_begin", "session_logout", "queue_list", "queue_export",
 })  # fmt: skip
 
-#: What an event has to hold, by type: JSON pointers, `*` for every element. All else is searched.
+#: Fields that an event must hold, as JSON pointers by type, `*` for every element. All other fields
+#: are searched.
 MAY_STAND_IN_EVENTS = {
-    # The screen names the organisation, and offers those that there are. The route is the host's
-    # own word for a place, and may be called like a role.
+    # The screen names the organisation and offers the others. The route is the host's own name for
+    # a screen and may equal the name of a role.
     "decision": [
         "/decision/route",
         "/decision/org/id",
@@ -62,45 +63,45 @@ MAY_STAND_IN_EVENTS = {
         "/decision/orgs/*/name",
         "/decision/orgs/*/role",
     ],
-    # Which item; what is in it the host asks for with queue_get.
+    # The item's id; the host reads its content with queue_get.
     "item_parked": ["/id"],
-    # The contact that was asked for.
+    # The contact that the host asked for.
     "contact": ["/id", "/contact"],
 }
 
 
 class Secrets:
-    """What one test used, and what it heard."""
+    """The secrets that one test used, and the outputs of the library."""
 
     def __init__(self) -> None:
         self.known: dict[str | bytes, str] = {}
         self.public: set[str | bytes] = set()
         self.folders: dict[Path, None] = {}
-        #: (what it is, its text): log lines, events, errors.
+        #: (description, text) of each log line, event and error.
         self.heard: list[tuple[str, str]] = []
         self.finds: list[str] = []
-        #: Where child processes write down theirs.
+        #: The folder into which child processes write.
         self.children = Path()
 
-    # What is secret ---------------------------------------------------------------------------
+    # Secrets ----------------------------------------------------------------------------------
 
     def add(self, what: str, secret: str | bytes | None) -> None:
-        """Something that nobody may find."""
+        """Register a secret."""
         if not secret or secret in self.known or secret in self.public or len(secret) < LEAST:
             return
         if isinstance(secret, str) and TIME.fullmatch(secret):
             return
-        if len(set(secret)) == 1:  # filling
+        if len(set(secret)) == 1:  # padding
             return
         self.known[secret] = what
 
     def is_public(self, value: str) -> None:
-        """What looks like a secret and is none: say so, and say why."""
+        """Exclude a value that looks like a secret; the caller says why."""
         self.known.pop(value, None)
         self.public.add(value)
 
     def add_all(self, what: str, value: object) -> None:
-        """Every string of a JSON value, but for those of PUBLIC fields."""
+        """Register every string of a JSON value, except those of PUBLIC fields."""
         if isinstance(value, Mapping):
             for name, inner in value.items():
                 if name not in PUBLIC:
@@ -111,19 +112,19 @@ class Secrets:
         elif isinstance(value, str):
             self.add(what, value)
             if value.count(".") == 2 and value.startswith("ey"):
-                # A token's middle and its signature, each by itself.
+                # A token's payload and its signature, each separately.
                 for part in value.split(".")[1:]:
                     self.add(f"part of {what}", part)
 
     def add_url(self, what: str, url: str) -> None:
-        """What an address carries: codes, states, ids."""
+        """Register the codes, states and ids in a URL."""
         parts = urllib.parse.urlsplit(url)
         for text in (parts.query, parts.fragment):
             for name, value in urllib.parse.parse_qsl(text):
                 if name not in PUBLIC or name in {"code", "state"}:
                     self.add(f"{name} of {what}", value)
 
-    # What passes ------------------------------------------------------------------------------
+    # Traffic ----------------------------------------------------------------------------------
 
     def request(self, operation: str, request: Mapping[str, Any]) -> None:
         """A request to the library."""
@@ -134,7 +135,7 @@ class Secrets:
             self.add_url(operation, request["callback_url"])
 
     def reply(self, operation: str, status: int, reply: Mapping[str, Any]) -> None:
-        """A reply of the library: errors and events are searched; a sign-in's begin is secret."""
+        """A reply of the library: record errors and events, register state and nonce."""
         if status != 0:
             self.heard.append((f"the error of {operation}", _text(reply)))
         elif operation == "sign_in_begin":
@@ -145,7 +146,7 @@ class Secrets:
                 self.heard.append((f"an event {event['type']}", _text(searched(event))))
 
     def sent(self, request: Mapping[str, Any]) -> None:
-        """An HTTP request on its way to the server."""
+        """An HTTP request to the server."""
         for name, value in request["headers"].items():
             if name.lower() == "authorization":
                 self.add_all("token", value.removeprefix("Bearer "))
@@ -153,7 +154,7 @@ class Secrets:
             self.add_all(request["purpose"], json.loads(request["body"]))
 
     def answered(self, answer: Mapping[str, Any]) -> None:
-        """An HTTP answer on its way back. (Errors are the server's words.)"""
+        """An HTTP answer. Errors are left out: they are the server's texts."""
         if 200 <= answer.get("status", 0) < 300:
             with contextlib.suppress(TypeError, ValueError):
                 self.add_all("answer", json.loads(answer["body"]))
@@ -165,10 +166,10 @@ class Secrets:
     # The search -------------------------------------------------------------------------------
 
     def search_files(self) -> None:
-        """Look into the data folders as they are now."""
+        """Search the data folders in their present state."""
         if not self.known or not self.folders:
             return
-        # Keys of the built-in key store lie in files of their own: they alone may hold them.
+        # The built-in key store keeps its keys in files; only these files may hold them.
         key_files = {path for folder in self.folders for path in folder.glob("keys/*.key")}
         for path in key_files:
             self.add(f"key {path.stem}", path.read_bytes())
@@ -176,7 +177,7 @@ class Secrets:
         self.finds += Scanner(self.known).find_in_files(p for p in paths if p not in key_files)
 
     def search_all(self) -> list[str]:
-        """Every find, in files and in what was heard."""
+        """Every find in files and outputs."""
         self.search_files()
         scanner = Scanner(self.known)
         together = "\0".join(text for _, text in self.heard).encode("utf-8", "surrogatepass")
@@ -187,7 +188,7 @@ class Secrets:
         return list(dict.fromkeys(self.finds))
 
     def read_children(self, folder: Path) -> None:
-        """What child processes have used and heard."""
+        """Read the secrets and outputs that child processes have written down."""
         for what, value, heard in Notebook.lines(folder):
             if heard:
                 self.heard.append((what, value))
@@ -196,9 +197,9 @@ class Secrets:
 
 
 class Notebook:
-    """Lines of JSON that outlive a killed process: shared mappings of files.
+    """Lines of JSON in shared file mappings, which outlive a killed process.
 
-    Not written to: children count, refuse or die at writes (killer.c), and these are not theirs.
+    Appending calls no write(), at which killer.c would count, fail or kill the child.
     """
 
     SIZE = 1 << 18
@@ -214,9 +215,9 @@ class Notebook:
             self._room = mmap.mmap(file.fileno(), size)
 
     def write(self, value: object) -> None:
-        """One more line."""
+        """Append a line."""
         line = json.dumps(value).encode("ascii") + b"\n"
-        # After a fork the parent goes on in the other one.
+        # After a fork, the child opens its own file.
         if os.getpid() != self._process or self._at + len(line) > len(self._room):
             self._open(max(self.SIZE, len(line)))
         self._room[self._at : self._at + len(line)] = line
@@ -224,7 +225,7 @@ class Notebook:
 
     @staticmethod
     def lines(folder: Path) -> Iterator[Any]:
-        """What was written by all processes, as far as the lines are whole."""
+        """The complete lines of all processes."""
         for path in sorted(folder.glob("*.jsonl")):
             with path.open("rb") as file:
                 for line in file:
@@ -235,7 +236,7 @@ class Notebook:
 
 
 class SecretsOfAChild(Secrets):
-    """In a child process: everything is noted at once, since the child may be killed."""
+    """The secrets of a child process, written down at once since it may be killed."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -266,10 +267,10 @@ class SecretsOfAChild(Secrets):
 
 
 def searched(event: Mapping[str, Any]) -> dict[str, Any]:
-    """The event without what it has to hold (MAY_STAND_IN_EVENTS)."""
+    """The event without the fields that it must hold (MAY_STAND_IN_EVENTS)."""
     left = copy.deepcopy(dict(event))
     if event["type"] == "decision" and event["decision"]["message"] is not None:
-        # The sentence that says which organisation is closed.
+        # The message may name the closed organisation.
         for org in event["decision"]["orgs"]:
             message = left["decision"]["message"]
             message["text"] = message["text"].replace(org["name"], "")
@@ -299,13 +300,13 @@ def _begin() -> Secrets:
     return SecretsOfAChild(Path(folder)) if folder else Secrets()
 
 
-#: Those of the test that runs now.
+#: The secrets of the running test.
 current = _begin()
 _libraries: list[Library] = []
 
 
 def listen(library: Library) -> None:
-    """The library's log is searched too."""
+    """Record the library's log."""
     if library not in _libraries:
         _libraries.append(library)
         library.set_log(DEBUG, _hear)
@@ -319,11 +320,11 @@ def _hear(level: int, line: str) -> None:
 def no_secret_is_readable(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Secrets]:
-    """After every test: no secret that it used stands in a data folder, the log, errors, events."""
+    """After every test, no secret of it is in a data folder, the log, an error or an event."""
     global current
     current = Secrets()
     for library in _libraries:
-        library.set_log(DEBUG, _hear)  # the test before may have changed it
+        library.set_log(DEBUG, _hear)  # the previous test may have changed it
     current.children = tmp_path_factory.mktemp("secrets")
     monkeypatch.setenv(FOLDER_OF_CHILDREN, str(current.children))
     yield current

@@ -1,4 +1,4 @@
-"""Fixtures that every suite over the C API shares: libraries, the backend, and the killer."""
+"""Fixtures that every suite over the C API shares: libraries, backend, directory, killer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from local_supabase import LocalSupabase
 from .directory_fixtures import DirectoryFixtures
 from .paths import BUILDS, chosen_flavours
 
-#: Settings that a test may change; everything is set back after it.
+#: Settings that a test may change; the `backend` fixture restores them.
 SETTINGS = {
     "jwt_lifetime": 3600,
     "reuse_interval": 10,
@@ -31,13 +31,13 @@ SETTINGS = {
 
 @pytest.fixture(scope="session", params=chosen_flavours())
 def flavour(request: pytest.FixtureRequest) -> str:
-    """Each of the two builds of the library in turn (ABI-6)."""
+    """Each build of the library in turn (ABI-6)."""
     return str(request.param)
 
 
 @pytest.fixture(scope="session")
 def library(flavour: str) -> Library:
-    """The library of the flavour; a build that is missing is a failure."""
+    """The library of the flavour; a missing build is a failure."""
     path = BUILDS[flavour]
     assert path.is_file(), f"{path} is not built: run make"
     return Library(path)
@@ -52,7 +52,7 @@ def server() -> Iterator[LocalSupabase]:
 
 @pytest.fixture
 def backend(server: LocalSupabase) -> Iterator[LocalSupabase]:
-    """The backend without faults, with an empty request log and its settings as they were."""
+    """The backend without faults, with an empty request log and default settings."""
     server.control.clear_faults()
     server.control.clear_requests()
     yield server
@@ -62,13 +62,13 @@ def backend(server: LocalSupabase) -> Iterator[LocalSupabase]:
 
 @pytest.fixture
 def directory(backend: LocalSupabase) -> DirectoryFixtures:
-    """People and organisations for this test alone."""
+    """Creates users and organisations for this test only."""
     return DirectoryFixtures(backend)
 
 
 @pytest.fixture(scope="session")
 def killer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The library that ends a process at a chosen write (support/killer.c)."""
+    """The preload library that kills a process at a chosen file change (support/killer.c)."""
     target = tmp_path_factory.mktemp("killer") / "killer.so"
     source = Path(__file__).with_name("killer.c")
     command = ["cc", "-shared", "-fPIC", "-O1", "-Wall", "-o", str(target), str(source), "-ldl"]

@@ -1,4 +1,4 @@
-"""Damages what is stored, as a worn flash chip, a careless restore or a curious person would."""
+"""Changes stored values behind the library's back."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def read(folder: Path, column: str = TOKENS) -> bytes | None:
 
 
 def write(folder: Path, value: bytes | None, column: str = TOKENS) -> None:
-    """Another value in a column of the session row."""
+    """Overwrite a column of the session row."""
     with contextlib.closing(sqlite3.connect(folder / "holdfast.db")) as database, database:
         changed = database.execute(f"UPDATE session SET {column} = ?", (value,)).rowcount
         assert changed == 1
 
 
 def stored(folder: Path, column: str = TOKENS) -> bytes:
-    """A column that must be there: without it there would be nothing to damage."""
+    """A column of the session row that must not be NULL."""
     value = read(folder, column)
     assert value is not None, f"nothing is stored as {column}"
     return value
