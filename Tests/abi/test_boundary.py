@@ -1,4 +1,4 @@
-"""NULL, garbage, threads, forks, and the strictness of the door."""
+"""The C boundary: NULL, invalid handles, threads, forks, and strict requests."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def error_of(reply: bytes | None) -> dict[str, Any]:
 
 
 def test_ABI_2_null_and_garbage_handles_answer_closed(library: Library) -> None:
-    # Given no handle at all, or numbers that never were one
+    # Given NULL, or numbers that were never a handle
     # When every operation is called with them
-    # Then each answers CLOSED with an error reply, and nothing is read through them
+    # Then each returns CLOSED with an error reply and dereferences nothing
     garbage = [None, 1, 8, 0xDEADBEEF, 0x7FFF_FFFF_FFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF, id(library)]
     for handle in garbage:
         for name in OPERATIONS:
@@ -42,7 +42,7 @@ def test_ABI_2_null_and_garbage_handles_answer_closed(library: Library) -> None:
     assert library.live() == 0
 
 
-def test_ABI_2_a_null_request_is_an_empty_one(phone: Phone) -> None:
+def test_ABI_2_a_null_request_equals_an_empty_one(phone: Phone) -> None:
     app = phone.open()
     for sent in (None, b"", b"{}", b" {} "):
         status, reply = phone.library.call("session_resume", app._handle, sent)
@@ -50,7 +50,7 @@ def test_ABI_2_a_null_request_is_an_empty_one(phone: Phone) -> None:
         assert json.loads(reply or b"")["screen"] == "sign_in"
 
 
-def test_ABI_2_a_reply_that_is_not_wanted_is_not_made(phone: Phone) -> None:
+def test_ABI_2_a_null_reply_pointer_allocates_no_reply(phone: Phone) -> None:
     app = phone.open()
     live = phone.library.live()
     for name in OPERATIONS:
@@ -61,9 +61,9 @@ def test_ABI_2_a_reply_that_is_not_wanted_is_not_made(phone: Phone) -> None:
 
 
 def test_ABI_2_null_in_open_and_free(library: Library, phone: Phone) -> None:
-    # Given no configuration, or nowhere to put the handle
+    # Given a NULL configuration, or a NULL output pointer for the handle
     # When the library is opened
-    # Then it refuses, and nothing is left behind
+    # Then it fails, and no handle is left
     handle, (status, reply) = library.open(None, None)
     assert (handle, status) == (0, INVALID)
     assert error_of(reply)["code"].startswith(("request.", "config."))
@@ -98,16 +98,16 @@ def test_ABI_2_closing_twice_and_using_a_closed_handle(phone: Phone) -> None:
         assert phone.library.call(name, handle, None)[0] == CLOSED
     assert phone.library.wait(handle, -1) == CLOSED
     again = phone.open()
-    assert again._handle != handle, "a closed handle must not come back to life"
+    assert again._handle != handle, "a closed handle was reused"
     assert phone.library.call("session_status", handle, None)[0] == CLOSED
     phone.library.close(handle)
     assert again.session_status()["state"] == "signed_out"
 
 
 def test_ABI_2_close_wakes_every_waiter(phone: Phone) -> None:
-    # Given four threads that wait for work without limit
+    # Given four threads in an unlimited holdfast_wait
     # When another thread closes the handle
-    # Then all of them come back and say so
+    # Then all of them return CLOSED
     app = phone.start()
     app.settle()
     answers: list[bool] = []
@@ -121,10 +121,10 @@ def test_ABI_2_close_wakes_every_waiter(phone: Phone) -> None:
     assert answers == [False] * 4
 
 
-def test_ABI_2_many_threads_and_a_close_in_the_middle(sign_in: MakeUser) -> None:
+def test_ABI_2_many_threads_survive_a_concurrent_close(sign_in: MakeUser) -> None:
     # Given sixteen threads that read, write and poll through one handle
-    # When the handle is closed under them
-    # Then every call either did its work or answered CLOSED; what was acknowledged is there
+    # When the handle is closed meanwhile
+    # Then every call succeeds or returns CLOSED, and every acknowledged item is stored
     user = sign_in(contacts=5)
     app = user.app
     app.go_offline()
@@ -167,19 +167,19 @@ def test_ABI_2_many_threads_and_a_close_in_the_middle(sign_in: MakeUser) -> None
     assert set(added) <= kept
 
 
-def test_ABI_2_a_forked_child_is_told_so(phone: Phone) -> None:
+def test_ABI_2_a_forked_child_gets_forked(phone: Phone) -> None:
     # Given a handle that was opened before fork()
     # When the child uses it
-    # Then every call answers FORKED, closing it there harms nobody, and the parent goes on
+    # Then every call returns FORKED, closing it there is harmless, and the parent continues
     phone.open()
     phone.close()
     children.run("fork.py", phone.spec()).check()
 
 
-def test_ABI_2_a_fork_in_the_middle_of_other_threads_calls(phone: Phone) -> None:
-    # Given threads that are inside calls, and that log
+def test_ABI_2_a_fork_during_other_threads_calls_does_not_deadlock(phone: Phone) -> None:
+    # Given threads that run calls and write to the log
     # When the process forks again and again
-    # Then no child hangs in a lock that a thread held, and each is told FORKED
+    # Then no child blocks on a lock that a thread held, and each gets FORKED
     phone.open()
     phone.close()
     children.run("fork_busy.py", phone.spec(), "150").check()
@@ -188,7 +188,7 @@ def test_ABI_2_a_fork_in_the_middle_of_other_threads_calls(phone: Phone) -> None
 def test_ABI_2_a_call_from_a_key_store_callback_answers_busy(phone: Phone) -> None:
     # Given a key store that calls the library
     # When the library asks it for a key
-    # Then the call inside answers BUSY and the one outside is not harmed
+    # Then the inner call returns BUSY and the outer call succeeds
     app = phone.open()
     inner: list[int] = []
 
@@ -203,7 +203,7 @@ def test_ABI_2_a_call_from_a_key_store_callback_answers_busy(phone: Phone) -> No
 
 
 def misspelt(name: str) -> str:
-    """A name with a slip of the finger."""
+    """The name with a typing error."""
     return name[:-1] + ("y" if name[-1] != "y" else "i") if len(name) > 3 else name + "x"
 
 
@@ -213,7 +213,7 @@ def test_ABI_3_unknown_fields_are_refused_with_a_suggestion(
 ) -> None:
     # Given a user at home
     # When a request has a field that the function does not know
-    # Then it is refused, the field is named, and the nearest known name is suggested
+    # Then it is refused, and the error names the field and suggests the nearest known name
     app = sign_in().app
     generation = app.session_status()["generation"]
     with pytest.raises(HoldfastError) as caught:
@@ -256,7 +256,7 @@ def test_ABI_3_unknown_fields_of_the_config(
     error = error_of(reply)
     assert error["field"] == "".join(f"/{step}" for step in (*path, slip))
     assert f'"{known}"' in error["message"]
-    assert not phone.folder.exists(), "a refused config must not touch the disk"
+    assert not phone.folder.exists(), "a refused configuration created files"
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,7 @@ def test_ABI_3_unknown_fields_of_the_config(
         (b"\xef\xbb\xbf{}", "request.not_json", None),
     ],
 )
-def test_ABI_3_what_is_not_strict_json_is_refused(
+def test_ABI_3_invalid_json_is_refused(
     sign_in: MakeUser, sent: bytes, code: str | None, field: str | None
 ) -> None:
     app = sign_in().app
@@ -288,7 +288,7 @@ def test_ABI_3_what_is_not_strict_json_is_refused(
 
 
 def enriched(_request: HttpRequest, answer: Answer) -> Answer:
-    """The same answer from a server of the future, that has more to say."""
+    """The same answer with additional fields, as from a newer server."""
 
     def richer(value: object) -> object:
         if isinstance(value, dict):
@@ -305,9 +305,9 @@ def enriched(_request: HttpRequest, answer: Answer) -> Answer:
 def test_ABI_3_unknown_fields_in_server_replies_are_ignored(
     phones: MakePhone, sign_in: MakeUser
 ) -> None:
-    # Given a server that adds fields to everything it answers
-    # When a user signs in, refreshes, reads contacts and sends work
-    # Then nothing is different
+    # Given a server that adds fields to every answer
+    # When a user signs in, refreshes, reads contacts and sends items
+    # Then the result is the same as without them
     user = sign_in(contacts=4)
     user.phone.network.alter.append(enriched)
     user.phone.pass_time(3700)

@@ -1,4 +1,4 @@
-"""What is kept of the server's data, and for how long."""
+"""The cache: what it holds, and when it is erased or rebuilt."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from support.phone import App
 
 
 def rows(folder: Path) -> int:
-    """How many contacts the cache file holds."""
+    """The number of contacts in the cache file."""
     [(count,)] = attacker.rows(folder / "cache.db", "SELECT count(*) FROM contact")
     return int(count)
 
 
 def stored(directory: DirectoryFixtures, user: SignedIn) -> set[str]:
-    """The ids that the server has."""
+    """The ids of the user's activities on the server."""
     return {str(row["id"]) for row in directory.activities(user.person)}
 
 
-def test_KEEP_4_the_cache_goes_with_the_logout(sign_in: MakeUser) -> None:
+def test_KEEP_4_logout_erases_the_cache(sign_in: MakeUser) -> None:
     user = sign_in(contacts=5)
     assert rows(user.phone.folder) == 5
     user.app.session_logout()
     assert rows(user.phone.folder) == 0
 
 
-def test_CAC_5_the_cache_does_not_answer_while_locked(sign_in: MakeUser) -> None:
+def test_CAC_5_a_locked_session_refuses_cache_reads(sign_in: MakeUser) -> None:
     user = sign_in(contacts=300)
     assert user.app.contact_search({"query": "", "limit": 200})["total"] == 300
     user.app.session_lock()
@@ -46,7 +46,7 @@ def test_CAC_5_the_cache_does_not_answer_while_locked(sign_in: MakeUser) -> None
     assert (len(reply["contacts"]), reply["total"]) == (200, 300)
 
 
-def test_CAC_2_withheld_columns_are_never_asked_for(sign_in: MakeUser) -> None:
+def test_CAC_2_withheld_columns_are_never_requested(sign_in: MakeUser) -> None:
     user = sign_in(contacts=5)
     user.app.sync_now()
     user.app.settle()
@@ -61,7 +61,7 @@ def test_CAC_2_withheld_columns_are_never_asked_for(sign_in: MakeUser) -> None:
         assert set(contact) & {"phone", "address", "national_id"} == set()
 
 
-def test_CAC_1_late_changed_and_deleted_rows(
+def test_CAC_1_a_pull_follows_late_changed_and_deleted_rows(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given cached contacts
@@ -76,7 +76,7 @@ def test_CAC_1_late_changed_and_deleted_rows(
         return sorted(c["name"] for c in user.app.contact_search({"query": ""})["contacts"])
 
     assert shown() == names
-    # When one is changed, one is marked as deleted, and one is new with an older time
+    # When one changes, one is marked as deleted, and a new one has an older time
     directory.control.sql("update contacts set name = 'Kari Ny' where id = %s", ids[0])
     directory.control.sql("update contacts set deleted_at = now() where id = %s", ids[1])
     assert shown() == ["Kari Ny", "Per Prøve"]
@@ -85,9 +85,9 @@ def test_CAC_1_late_changed_and_deleted_rows(
         directory.control.sql(
             "update contacts set updated_at = now() - interval '5 seconds' where id = %s", late
         )
-    # Then the next pull has it all
+    # Then the next pull brings all three changes
     assert shown() == ["Kari Ny", "Per Prøve", "Sen Commit"]
-    # and what was deleted without a trace is gone after the reconcile
+    # and the reconcile removes rows that were deleted without a mark
     directory.control.sql("delete from contacts where id = %s", ids[2])
     user.phone.pass_time(2 * 86_400)
     user.restart()
@@ -122,7 +122,7 @@ def test_CAC_3_the_cache_of_an_ended_membership_is_erased(
 
 
 def lost(app: App) -> list[dict[str, object]]:
-    """What was told about a lost cache."""
+    """The events about a lost cache."""
     return [
         event
         for event in app.of_type("storage_recovered")
@@ -142,13 +142,13 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
 
 
 def run(path: Path, statement: str) -> None:
-    """Change the file behind the library's back."""
+    """Run SQL on the cache file while the library does not know."""
     with contextlib.closing(sqlite3.connect(path)) as database, database:
         database.execute(statement)
 
 
 @pytest.mark.parametrize("damage", sorted(DAMAGE))
-def test_CAC_4_a_damaged_cache_is_rebuilt_by_itself(
+def test_CAC_4_a_damaged_cache_is_rebuilt_automatically(
     sign_in: MakeUser, directory: DirectoryFixtures, damage: str
 ) -> None:
     user = sign_in(contacts=200)
@@ -166,7 +166,7 @@ def test_CAC_4_a_damaged_cache_is_rebuilt_by_itself(
     app.settle()
     assert app.contact_search({"query": ""})["total"] == 200
     assert stored(directory, user) == {item}
-    # The user is told once, and the registrations have nothing to do with it.
+    # One event reports it, and the queue is unaffected.
     assert len({event["seq"] for event in lost(app)}) == 1
     app.poll({"ack": lost(app)[0]["seq"]})
     user.restart().settle()
@@ -174,7 +174,7 @@ def test_CAC_4_a_damaged_cache_is_rebuilt_by_itself(
     assert [path for path in user.phone.folder.iterdir() if "holdfast.db." in path.name] == []
 
 
-def test_CAC_4_a_page_that_turns_out_damaged_while_it_is_used(sign_in: MakeUser) -> None:
+def test_CAC_4_a_page_found_damaged_during_use_is_rebuilt(sign_in: MakeUser) -> None:
     user = sign_in(contacts=2_000)
     user.phone.close()
     path = user.phone.folder / "cache.db"
@@ -189,7 +189,7 @@ def test_CAC_4_a_page_that_turns_out_damaged_while_it_is_used(sign_in: MakeUser)
     assert len({event["seq"] for event in lost(app)}) == 1
 
 
-def test_CAC_4_deleted_while_the_app_runs(sign_in: MakeUser) -> None:
+def test_CAC_4_a_cache_deleted_while_the_app_runs_is_rebuilt(sign_in: MakeUser) -> None:
     user = sign_in(contacts=20)
     for path in user.phone.folder.glob("cache.db*"):
         path.unlink()
@@ -199,7 +199,7 @@ def test_CAC_4_deleted_while_the_app_runs(sign_in: MakeUser) -> None:
     assert len(lost(user.app)) == 1
 
 
-def test_the_cache_of_version_1_is_fetched_anew(sign_in: MakeUser) -> None:
+def test_the_cache_of_version_1_is_fetched_again(sign_in: MakeUser) -> None:
     user = sign_in(contacts=20)
     user.phone.close()
     for path in user.phone.folder.glob("cache.db*"):

@@ -1,4 +1,4 @@
-"""The cache against the server's truth, after random lives of both."""
+"""Property test: after random changes on both sides, the cache equals the server's data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DAY_S = 86_400
 
 
 class World:
-    """A server whose rows change in every way there is, and an app that follows when it can."""
+    """A server whose rows change at random, and an app that pulls at random moments."""
 
     def __init__(
         self, user: SignedIn, directory: DirectoryFixtures, dsn: str, chance: random.Random
@@ -32,18 +32,18 @@ class World:
         self.chance = chance
         self.elsewhere = directory.organisation()
         self.dsn = dsn
-        #: Transactions that are still open, and where they must be committed at the latest.
+        #: Open transactions, and the latest step at which each must commit.
         self.late: list[psycopg.Connection] = []
         self.names = iter(contact_data.people(10_000, chance.randrange(1 << 30)))
         user.phone.network.alter.append(self.weather)
         self.bad = 0.0
 
     def weather(self, request: HttpRequest, answer: Answer) -> Answer:
-        """Answers get lost, more often at some times than at others."""
+        """Lose this answer with the current probability."""
         return {"error": "timeout"} if self.chance.random() < self.bad else answer
 
     def ids(self) -> list[str]:
-        """The contacts there are."""
+        """The ids of the server's contacts."""
         return sorted(contact_data.truth(self.directory.control, self.user.org.id))
 
     # The server -------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ class World:
         self.on_some("update contacts set org_id = %s where id = %s", self.elsewhere)
 
     def on_some(self, query: str, target: Organisation | None = None) -> None:
-        """Only while no transaction is open: it could hold the row."""
+        """Skipped while a transaction is open, since it may lock the row."""
         ids = self.ids()
         if ids and not self.late:
             some = self.chance.choice(ids)
@@ -123,7 +123,7 @@ class World:
         self.user.app.settle()
 
     def some_steps(self) -> None:
-        """The app is used for a moment, and closed in the middle of whatever it does."""
+        """Run the app for a few steps and close it in the middle of its work."""
         self.user.app.sync_now()
         for _ in range(self.chance.randint(1, 4)):
             self.user.app.runner.step()
@@ -147,7 +147,7 @@ class World:
 def open_world(
     sign_in: MakeUser, directory: DirectoryFixtures, backend: LocalSupabase, seed: int
 ) -> Iterator[World]:
-    """A world whose open transactions are closed in the end."""
+    """A world that ends its open transactions at the end."""
     user = sign_in(policy={"session_window_s": 30 * DAY_S, "offline_limit_s": 60 * DAY_S})
     world = World(user, directory, backend.dsn, random.Random(seed))
     with ExitStack() as stack:
@@ -156,7 +156,7 @@ def open_world(
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_CAC_1_the_cache_becomes_what_the_server_has(open_world: World, seed: int) -> None:
+def test_CAC_1_the_cache_converges_to_the_server(open_world: World, seed: int) -> None:
     world = open_world
     world.directory.control.set(max_rows=world.chance.choice([3, 10, 1000]))
     contact_data.fill(world.directory.control, world.user.org.id, 20, seed)
@@ -168,7 +168,7 @@ def test_CAC_1_the_cache_becomes_what_the_server_has(open_world: World, seed: in
     for _ in range(STEPS):
         [(move, _)] = world.chance.choices(moves, [weight for _, weight in moves])
         move()
-    # When everything is committed, the weather is fine, and a day has passed
+    # When everything is committed, no answer is lost, and a day has passed
     world.commit_late()
     world.bad = 0.0
     world.user.app.settle()
@@ -176,11 +176,11 @@ def test_CAC_1_the_cache_becomes_what_the_server_has(open_world: World, seed: in
     world.user.app.settle()
     world.a_day()
     world.pull()
-    # Then the cache is what the server shows, row by row
+    # Then the cache equals the server's rows
     assert world.user.app.screen["screen"] == "home", world.user.app.screen
     expected = contact_data.truth(world.directory.control, world.user.org.id)
     assert contact_data.cached(world.user.app) == expected
-    # and every search finds what it must
+    # and every search finds exactly the expected contacts
     for query in ("a", "berg", "an os"):
         assert {
             contact["id"]

@@ -1,4 +1,4 @@
-"""Clocks that are wrong, jump, stop or start anew, and servers that ask for patience."""
+"""Clocks that are wrong, jump, stop or restart, and servers that send Retry-After."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from support.phone import TOKEN_S
 
 
 def unlocked(user: SignedIn) -> None:
-    """Whatever the start shows, the user goes on."""
+    """Answer the prompt of the start, if there is one."""
     if user.app.screen["screen"] == "unlock":
         user.app.touch()
     user.app.settle()
 
 
 @pytest.mark.parametrize("hours", [-30, -13, -1, 1, 13, 30])
-def test_SES_7_a_clock_that_is_wrong_at_the_start(
+def test_SES_7_a_wrong_clock_at_the_start_causes_at_most_one_refresh(
     sign_in: MakeUser, directory: DirectoryFixtures, hours: int
 ) -> None:
-    # Given a phone whose clock was moved while the app was closed; the world's time goes on
+    # Given a phone whose clock was moved while the app was closed; the server's time continues
     user = sign_in()
     network = user.phone.network
     ahead = network.ahead_ms()
     network.ahead_ms = lambda: ahead
     user.phone.close()
     user.phone.set_wall_clock(hours * 3600)
-    # When the app starts, again and again
+    # When the app starts several times
     for _ in range(3):
         user.restart()
         assert user.app.screen["screen"] in {"home", "unlock"}
         unlocked(user)
-        # Then the user is at home, and the server is asked for a new token at most once
+        # Then the user is at home, and at most one refresh is sent
         assert user.app.screen["screen"] == "home"
         assert user.app.of_type("session_ended") == []
         assert user.app.session_status()["state"] == "active"
@@ -50,7 +50,7 @@ def test_SES_7_a_clock_that_is_wrong_at_the_start(
 def test_SES_7_a_clock_moved_back_does_not_prolong_a_pause(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a refresh that failed, and is to be repeated after a while
+    # Given a refresh that failed and backs off
     user = sign_in()
     directory.control.respond("/auth/v1/token", 503, body="busy", times=1)
     user.phone.pass_time(TOKEN_S + 60)
@@ -63,20 +63,20 @@ def test_SES_7_a_clock_moved_back_does_not_prolong_a_pause(
     assert wake < 300_000
     user.phone.pass_time(wake / 1000 + 1)
     user.app.settle()
-    # Then the refresh is repeated when it would have been
+    # Then the refresh is repeated at the original time
     assert user.phone.network.count("refresh") == 2
     assert user.app.session_status()["owed"] == []
 
 
-def test_SES_7_the_token_s_life_counts_by_the_clock_that_does_not_jump(
+def test_SES_7_the_token_s_life_counts_by_the_monotonic_clock(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a token that came in this process
+    # Given a token that arrived in this process
     user = sign_in()
-    # When the phone's clock jumps ahead, and no answer has told the server's time since
+    # When the phone's clock jumps ahead, and no answer with a server time has arrived since
     user.phone.set_wall_clock(2 * 3600)
     assert user.app.session_status()["owed"] == []
-    # Then it is refreshed when it really ends
+    # Then it is refreshed at its real end
     user.phone.set_wall_clock(-2 * 3600)
     for _ in range(TOKEN_S // 60 - 2):
         user.phone.pass_time(60)
@@ -88,20 +88,20 @@ def test_SES_7_the_token_s_life_counts_by_the_clock_that_does_not_jump(
 
 
 @pytest.mark.parametrize(("off_for_s", "screen"), [(60, "home"), (400, "unlock")])
-def test_RES_4_a_reboot_between_background_and_foreground(
+def test_RES_4_the_absence_counts_across_a_reboot_in_the_background(
     sign_in: MakeUser, off_for_s: int, screen: str
 ) -> None:
     # Given an app in the background when the phone is switched off
     user = sign_in()
     user.app.session_background()
     user.phone.pass_time(5)
-    # When it is switched on again, its monotonic clock begins anew
+    # When it is switched on again, its monotonic clock starts at zero
     user.phone.reboot(off_for_s)
-    # Then the time away counts, by the device's clock
+    # Then the absence counts by the wall clock
     assert user.restart().screen["screen"] == screen
 
 
-def test_KEEP_6_a_suspended_phone_was_away(sign_in: MakeUser) -> None:
+def test_KEEP_6_time_asleep_counts_as_absence(sign_in: MakeUser) -> None:
     # Given a phone that sleeps: the monotonic clock counts sleep (CLOCK_BOOTTIME)
     user = sign_in()
     user.app.session_background()
@@ -111,7 +111,7 @@ def test_KEEP_6_a_suspended_phone_was_away(sign_in: MakeUser) -> None:
 
 
 @pytest.mark.parametrize("offset_s", [-7200, 7200])
-def test_SES_7_the_server_s_clock_is_what_counts(
+def test_SES_7_token_expiry_counts_in_server_time(
     sign_in: MakeUser, directory: DirectoryFixtures, offset_s: int
 ) -> None:
     # Given a server whose `Date` differs from the phone's clock
@@ -128,7 +128,7 @@ def test_SES_7_the_server_s_clock_is_what_counts(
 CALLS = ["session_status", "org_list", "poll", "sync_now", "session_foreground", "queue_explain"]
 
 
-def test_SES_6_fifty_calls_while_a_refresh_keeps_failing(
+def test_SES_6_fifty_calls_during_a_back_off_send_no_refresh(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given a server that does not refresh
@@ -139,15 +139,15 @@ def test_SES_6_fifty_calls_while_a_refresh_keeps_failing(
     assert directory.refreshes() == 1
     steps = []
     for step in range(2, 7):
-        # When the host calls and polls as often as it likes
+        # When the host calls and polls fifty times
         for number in range(50):
             getattr(user.app, CALLS[number % len(CALLS)])()
             user.app.settle()
-        # Then there is no further request before the step of the back-off has passed
+        # Then no request is sent before the back-off ends
         assert directory.refreshes() == step - 1
         wake = user.app.poll()["wake_in_ms"]
         assert wake is not None
-        assert wake > 100, "the host would spin"
+        assert wake > 100, "wake_in_ms lets the host spin"
         steps.append(wake)
         user.phone.pass_time(wake / 1000 + 0.01)
         user.app.settle()
@@ -161,7 +161,7 @@ def test_SES_6_fifty_calls_while_a_refresh_keeps_failing(
 def test_SES_6_retry_after_is_a_floor_and_survives_a_restart(
     sign_in: MakeUser, directory: DirectoryFixtures, form: str
 ) -> None:
-    # Given a server that asks for ten minutes
+    # Given a server that sends Retry-After: ten minutes
     user = sign_in(policy={"biometric": "off"})
 
     def as_date(request: HttpRequest, answer: Answer) -> Answer:
@@ -187,29 +187,29 @@ def test_SES_6_retry_after_is_a_floor_and_survives_a_restart(
         user.app.go_offline()
         user.app.go_online()
         user.app.settle()
-        # Then nothing is asked before
+        # Then no request is sent earlier
         assert directory.refreshes() == 1
-    # and once, within five minutes of the moment that everybody was told
+    # and one is sent within five minutes after it, spread by jitter
     user.phone.pass_time(340)
     user.app.settle()
     assert directory.refreshes() == 2
     assert user.app.session_status()["owed"] == []
 
 
-def test_SES_6_a_data_service_that_refuses_every_token_is_no_storm(
+def test_SES_6_a_data_service_that_refuses_every_token_causes_no_request_storm(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a data service that takes no token, not even a new one
+    # Given a data service that refuses every token, new ones too
     user = sign_in()
     body = '{"code":"PGRST301","message":"JWSError"}'
     directory.control.respond("/rest/v1", 401, body=body, times=-1)
     directory.control.clear_requests()
-    # When the app goes on for a minute
+    # When the app runs for a minute
     user.app.sync_now()
     for _ in range(60):
         user.app.settle()
         user.phone.pass_time(1)
-    # Then neither service is asked more often than a back-off allows, and nobody is signed out
+    # Then neither service gets more requests than the back-off allows, and the user stays signed in
     assert directory.refreshes() <= 12
     assert user.phone.network.count("pull") + user.phone.network.count("guard") <= 40
     assert user.app.session_status()["state"] == "active"
@@ -219,7 +219,7 @@ def test_SES_6_a_data_service_that_refuses_every_token_is_no_storm(
 def test_a_host_that_follows_wake_in_ms_never_spins(
     sign_in: MakeUser, directory: DirectoryFixtures, state: str
 ) -> None:
-    # Given an app that can do nothing now
+    # Given an app that has nothing to do now
     user = sign_in(policy={"offline_limit_s": 86_400})
     user.app.go_offline()
     user.app.register()
@@ -236,10 +236,10 @@ def test_a_host_that_follows_wake_in_ms_never_spins(
         directory.control.respond("/auth/v1/token", 503, times=-1)
         user.phone.pass_time(TOKEN_S + 60)
     user.app.go_online()
-    # When the host polls as told
+    # When the host follows wake_in_ms
     for _ in range(5):
         user.app.settle()
         wake = user.app.poll()["wake_in_ms"]
-        # Then it is never told to come back at once
+        # Then wake_in_ms is more than 100 ms
         assert wake is None or wake > 100
         user.phone.pass_time((wake or 60_000) / 1000)

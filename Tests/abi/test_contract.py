@@ -1,4 +1,4 @@
-"""The published schema against the header, the core's lists, and what is really answered."""
+"""The published schema against the header, the core's enumerations, and real replies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support.paths import HEADER, ROOT, SCHEMA
 
 
 def listed(name: str) -> set[str]:
-    """An enumeration of the schema."""
+    """The values of an enumeration in the schema."""
     return set(contract.DOCUMENT["$defs"][name]["enum"])
 
 
@@ -35,33 +35,33 @@ def swift_cases(path: str, kind: str) -> set[str]:
     return found
 
 
-def test_the_schema_is_a_schema() -> None:
+def test_the_schema_is_valid() -> None:
     Draft202012Validator.check_schema(contract.DOCUMENT)
 
 
-def test_every_reference_leads_somewhere() -> None:
+def test_every_reference_in_the_schema_resolves() -> None:
     names = re.findall(r'"#/\$defs/(\w+)"', SCHEMA.read_text(encoding="utf-8"))
     assert set(names) == set(contract.DOCUMENT["$defs"]) - {"ErrorReply", "EventType"}
 
 
-def test_the_schema_s_error_codes_are_the_core_s() -> None:
+def test_the_schema_lists_the_core_s_error_codes() -> None:
     assert listed("ErrorCode") == swift_cases("Base/ErrorCode.swift", "ErrorCode")
 
 
-def test_the_schema_s_reasons_screens_and_banners_are_the_core_s() -> None:
+def test_the_schema_lists_the_core_s_reasons_screens_and_banners() -> None:
     assert listed("DecisionReason") == swift_cases("Policy/Decision.swift", "Reason")
     assert listed("Screen") == swift_cases("Policy/Decision.swift", "Screen")
     assert listed("BannerCode") == swift_cases("Policy/Banners.swift", "Banner")
     assert listed("Tone") == swift_cases("Policy/Banners.swift", "Tone")
 
 
-def test_every_function_of_the_header_is_in_the_map() -> None:
+def test_the_schema_maps_every_function_of_the_header() -> None:
     form = r"holdfast_(\w+)\(holdfast \*self, const char \*request,\s+char \*\*reply\);"
     declared = set(re.findall(form, HEADER.read_text(encoding="utf-8")))
     assert set(contract.OPERATIONS) == declared | {"open"}
 
 
-def test_the_schema_s_words_are_those_of_the_header() -> None:
+def test_schema_and_header_share_their_constants() -> None:
     text = re.sub(r"\n \* *", "", HEADER.read_text(encoding="utf-8"))
     for name, pattern in {
         "Screen": r'"screen":"([\w|]+)"',
@@ -76,7 +76,7 @@ def test_the_schema_s_words_are_those_of_the_header() -> None:
         assert set(found[1].split("|")) == listed(name), name
 
 
-def test_the_judge_refuses_what_does_not_fit() -> None:
+def test_the_schema_check_refuses_mismatches() -> None:
     with pytest.raises(contract.ContractError):
         contract.judge_reply("queue_add", 0, {"id": "x", "state": "pending"})
     with pytest.raises(contract.ContractError):
@@ -90,9 +90,9 @@ def test_the_judge_refuses_what_does_not_fit() -> None:
 def test_ABI_5_every_operation_and_event_fits_the_schema(
     sign_in: MakeUser, phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    # Given the judge that every reply of these tests goes before
-    # When a day of use calls every operation and meets every kind of event but storage_recovered
-    # Then each was answered well at least once, and each answer has its published shape
+    # Given the schema check that every reply of these tests passes
+    # When a session of use calls every operation and meets every event except storage_recovered
+    # Then each succeeded at least once, and each reply matches its published shape
     before = Counter(contract.judged)
     user = sign_in(contacts=3)
     app, org = user.app, user.org
@@ -157,9 +157,9 @@ def test_ABI_5_every_operation_and_event_fits_the_schema(
     assert listed("EventType") - events == {"storage_recovered"}
 
 
-def test_ABI_5_errors_say_where_and_why(sign_in: MakeUser) -> None:
+def test_ABI_5_errors_carry_code_class_and_field(sign_in: MakeUser) -> None:
     # Given a user at home
-    # When requests are wrong in ways that the header names
+    # When requests are wrong in the ways that the header names
     # Then each error has its code, its class and the field
     app = sign_in().app
     wrong: list[tuple[str, dict[str, Any], str, str | None, int]] = [

@@ -1,6 +1,6 @@
-"""What must go from the cache is gone from the disk, byte by byte.
+"""Erased cache data leaves no bytes on the disk.
 
-(A lock leaves it there, unreadable: test_lock_is_cryptographic.py.)
+A lock keeps the data, sealed: see test_lock_is_cryptographic.py.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from support.directory_fixtures import DirectoryFixtures, Organisation
 
 
 def taken(user: SignedIn) -> list[bytes]:
-    """What lies on the disk of the cached data: contacts and summary, sealed."""
+    """The sealed contacts and summary in the cache file."""
     blobs = contact_data.sealed(user.phone.folder)
     assert len(blobs) > 200
     assert contact_data.left_on_disk(user.phone.folder, blobs) == len(blobs)
@@ -32,14 +32,14 @@ def member_of_two(
     return SignedIn(phone, app, person, first, "peer_mentor"), second
 
 
-def test_KEEP_4_after_a_logout(sign_in: MakeUser) -> None:
+def test_KEEP_4_a_logout_leaves_no_cached_bytes(sign_in: MakeUser) -> None:
     user = sign_in(contacts=300)
     blobs = taken(user)
     user.app.session_logout()
     assert contact_data.left_on_disk(user.phone.folder, blobs) == 0
 
 
-def test_CAC_3_after_the_end_of_a_membership(
+def test_CAC_3_an_ended_membership_leaves_no_cached_bytes(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
     user, second = member_of_two(phones, directory)
@@ -55,7 +55,7 @@ def test_CAC_3_after_the_end_of_a_membership(
     assert user.app.contact_search({"query": ""})["total"] == 3
 
 
-def test_CAC_3_an_organisation_that_is_disabled(
+def test_CAC_3_a_disabled_organisation_leaves_no_cached_bytes(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in(contacts=300)
@@ -68,7 +68,7 @@ def test_CAC_3_an_organisation_that_is_disabled(
 
 
 @pytest.mark.parametrize("erase", [True, False])
-def test_an_organisation_that_is_left(
+def test_leaving_an_organisation_erases_its_cache_if_configured(
     phones: MakePhone, directory: DirectoryFixtures, erase: bool
 ) -> None:
     user, second = member_of_two(phones, directory, erase_on_switch=erase)
@@ -83,7 +83,7 @@ def test_an_organisation_that_is_left(
     assert user.app.contact_search({"query": ""})["total"] == 300
 
 
-def test_a_damaged_cache_that_was_set_aside_goes_as_well(sign_in: MakeUser) -> None:
+def test_logout_erases_a_damaged_cache_that_was_set_aside(sign_in: MakeUser) -> None:
     user = sign_in(contacts=300)
     blobs = taken(user)
     user.phone.close()

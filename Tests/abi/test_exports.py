@@ -1,4 +1,4 @@
-"""What the libraries export and the header declares."""
+"""Exported symbols, the header, and the size of the libraries."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def declared() -> set[str]:
 
 
 def output(*command: str | Path) -> str:
-    """What a command prints."""
+    """The standard output of a command."""
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True)
     return done.stdout
 
@@ -79,14 +79,14 @@ def test_ABI_4_header_compiles_alone_as_cpp(tmp_path: Path, compiler: str, stand
 
 def compile_strictly(compiler: str, standard: str, source: Path) -> None:
     """Compile without linking; any warning is an error."""
-    # C89 has no stdint.h of its own; the compilers bring one, and their headers may use long long.
+    # C89 has no stdint.h; the compilers bring their own, which may use long long.
     flags = ["-Wall", "-Wextra", "-Werror", "-pedantic", f"-std={standard}", "-fsyntax-only"]
     command = [compiler, *flags, "-I", str(HEADER.parent), str(source)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
-def test_ABI_4_every_function_can_be_taken_from_c(tmp_path: Path, library: Library) -> None:
+def test_ABI_4_a_c_program_links_every_function(tmp_path: Path, library: Library) -> None:
     # A C program that names every function links against the library and finds its version.
     uses = "\n".join(f"  if ((void *)&{name} == 0) return 1;" for name in sorted(declared()))
     source = tmp_path / "use.c"
@@ -107,13 +107,13 @@ def test_ABI_4_the_embedded_library_is_small(tmp_path: Path) -> None:
 
 
 def test_ABI_4_no_swift_runtime_beside_the_library(flavour: str, library: Library) -> None:
-    # The embedded build needs C libraries only; the ordinary one carries Swift's runtime inside,
-    # which is written in C++.
+    # The embedded build needs only C libraries; the ordinary one includes Swift's runtime, which is
+    # written in C++.
     foreign: tuple[str, ...] = ("libswift", "libFoundation", "libBlocksRuntime", "libdispatch")
     if flavour != "runtime":
         foreign += ("libstdc++", "libgcc_s")
     needed = re.findall(r"\(NEEDED\).*\[(.*)\]", output("readelf", "-d", library.path))
-    assert needed, "readelf names no library at all"
+    assert needed, "readelf lists no needed library"
     assert [name for name in needed if name.startswith(foreign)] == []
     assert "not found" not in output("ldd", library.path)
 
@@ -122,7 +122,7 @@ def test_ABI_4_the_soname_carries_the_number_of_the_abi(library: Library) -> Non
     dynamic = output("readelf", "-d", library.path)
     assert re.findall(r"\(SONAME\).*\[(.*)\]", dynamic) == ["libholdfast.so.1"]
     beside = library.path.with_name("libholdfast.so.1")
-    assert beside.resolve() == library.path, "a program linked against the build tree finds it"
+    assert beside.resolve() == library.path, "the build tree lacks the soname link"
 
 
 def test_the_version_is_three_numbers(library: Library) -> None:

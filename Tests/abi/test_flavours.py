@@ -1,4 +1,4 @@
-"""The two builds of the library are one library."""
+"""The two builds of the library are interchangeable."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from support.shared_fixtures import SETTINGS
 def test_ABI_6_both_flavours_live_in_one_process_and_share_a_folder(
     tmp_path: Path, server: LocalSupabase
 ) -> None:
-    # Given both builds in one process, and a phone whose user signed in with the one
+    # Given both builds in one process, and a phone whose user signed in with one of them
     # When the app is updated to the other build, and back
-    # Then each goes on where the other stopped: session, choice, cache and queue
+    # Then each continues with the other's session, choice, cache and queue
     server.control.set(**SETTINGS)
     embedded, runtime = (Library(path) for path in FLAVOURS.values())
     assert embedded.version() == runtime.version()
@@ -42,9 +42,7 @@ def test_ABI_6_both_flavours_live_in_one_process_and_share_a_folder(
     assert (embedded.live(), runtime.live()) == (0, 0)
 
 
-def test_ABI_6_handles_of_one_build_are_garbage_to_the_other(
-    tmp_path: Path, server: LocalSupabase
-) -> None:
+def test_ABI_6_one_build_refuses_the_other_s_handles(tmp_path: Path, server: LocalSupabase) -> None:
     embedded, runtime = (Library(path) for path in FLAVOURS.values())
     phone = Phone(tmp_path / "phone", embedded, server)
     app = phone.open()

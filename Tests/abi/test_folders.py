@@ -1,4 +1,4 @@
-"""Folders that a careless or hostile host gives: each has its answer (docs/storage.md)."""
+"""Unusual and hostile data folders, each with a defined result (docs/storage.md)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a 
 
 
 def refused(phone: Phone) -> dict[str, Any]:
-    """The error of an open() that has to fail, and to leave nothing."""
+    """The error of an open() that must fail and leave no handle."""
     before = phone.library.live()
     handle, (status, reply) = phone.library.open(json.dumps(phone.config).encode(), None)
     assert (handle, status == 0) == (0, False), reply
@@ -39,7 +39,7 @@ def entries(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def test_ABI_1_a_folder_that_is_absent_is_made_with_its_parents(phone: Phone) -> None:
+def test_ABI_1_a_missing_folder_is_created_with_its_parents(phone: Phone) -> None:
     phone.config["data_dir"] = str(phone.folder / "a" / "b")
     old = os.umask(0)
     try:
@@ -51,10 +51,10 @@ def test_ABI_1_a_folder_that_is_absent_is_made_with_its_parents(phone: Phone) ->
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o750, 0o775, 0o711])
-def test_ABI_1_a_folder_that_others_may_read_stays_as_it_is(
+def test_ABI_1_a_folder_readable_by_others_keeps_its_mode(
     phones: MakePhone, directory: DirectoryFixtures, mode: int
 ) -> None:
-    # Given a folder that the host has made for others to read
+    # Given a folder that the host has made readable for others
     phone = phones()
     phone.folder.mkdir()
     phone.folder.chmod(mode)
@@ -66,14 +66,14 @@ def test_ABI_1_a_folder_that_others_may_read_stays_as_it_is(
         phone.app.register()
     finally:
         os.umask(old)
-    # Then it is used and not changed; nobody else can open a file in it
+    # Then it is used unchanged; other users cannot open the files in it
     assert stat.S_IMODE(phone.folder.stat().st_mode) == mode
     files = [path for path in phone.folder.rglob("*") if path.is_file()]
     assert len(files) >= 2
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
 
 
-def test_ABI_1_the_built_in_key_store_s_files_are_the_user_s_alone(
+def test_ABI_1_only_the_user_can_read_the_built_in_key_store_s_files(
     phone: Phone, directory: DirectoryFixtures
 ) -> None:
     kiosk = FilePhone(phone.folder, phone.library, phone.backend)
@@ -90,14 +90,14 @@ def test_ABI_1_the_built_in_key_store_s_files_are_the_user_s_alone(
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777, 0o702])
-def test_ABI_1_a_folder_where_everybody_may_write_is_refused(phone: Phone, mode: int) -> None:
+def test_ABI_1_a_world_writable_folder_is_refused(phone: Phone, mode: int) -> None:
     phone.folder.mkdir()
     phone.folder.chmod(mode)
     error = refused(phone)
     assert (error["code"], error["field"]) == ("request.invalid_value", "/data_dir")
-    assert entries(phone.folder) == set(), "a refused folder was touched"
+    assert entries(phone.folder) == set(), "a refused folder was changed"
     assert stat.S_IMODE(phone.folder.stat().st_mode) == mode
-    # and serves when the host has put it right
+    # and it works after the host has corrected the mode
     phone.folder.chmod(0o700)
     assert phone.start().screen["screen"] == "sign_in"
 
@@ -125,7 +125,7 @@ except HoldfastError as error:
 
 
 def opened_to_others(folder: Path) -> None:
-    """Others may go through the folders above this one."""
+    """Make the parent folders of this folder searchable for others."""
     for parent in folder.parents:
         if parent.stat().st_mode & stat.S_IXOTH:
             break
@@ -133,8 +133,8 @@ def opened_to_others(folder: Path) -> None:
 
 
 @needs_root
-def test_ABI_1_another_user_of_the_machine_gets_nothing(sign_in: MakeUser) -> None:
-    # Given a user's folder, and somebody else who can reach it
+def test_ABI_1_another_user_of_the_machine_is_refused(sign_in: MakeUser) -> None:
+    # Given a user's folder that another user can reach
     user = sign_in()
     user.phone.close()
     files = {path: path.read_bytes() for path in user.phone.folder.iterdir()}
@@ -150,7 +150,7 @@ def test_ABI_1_another_user_of_the_machine_gets_nothing(sign_in: MakeUser) -> No
 
 @needs_root
 @pytest.mark.parametrize("before", ["empty", "used"])
-def test_ABI_1_a_folder_that_its_own_user_may_not_write(
+def test_ABI_1_a_folder_without_write_permission_is_refused(
     phone: Phone, directory: DirectoryFixtures, before: str
 ) -> None:
     # Given somebody's folder, empty or of an app that has run, in which they may not write
@@ -196,7 +196,7 @@ def test_ABI_1_a_link_to_a_folder_is_followed(
     twin.close()
 
 
-def test_ABI_1_a_link_that_leads_nowhere_or_to_an_open_folder(phone: Phone) -> None:
+def test_ABI_1_a_dangling_link_or_a_link_to_an_open_folder_is_refused(phone: Phone) -> None:
     phone.folder.symlink_to(phone.folder.with_name("nowhere"))
     assert refused(phone)["code"] == "storage.failed"
     assert not phone.folder.with_name("nowhere").exists()
@@ -211,7 +211,7 @@ def test_ABI_1_a_link_that_leads_nowhere_or_to_an_open_folder(phone: Phone) -> N
     assert refused(phone)["code"] == "storage.failed"
 
 
-def test_ABI_1_a_file_in_the_place_of_the_folder_or_of_a_file(phone: Phone) -> None:
+def test_ABI_1_a_file_or_folder_of_the_wrong_type_has_a_defined_result(phone: Phone) -> None:
     phone.folder.write_text("a file")
     assert refused(phone)["code"] == "storage.failed"
     assert phone.folder.read_text() == "a file"
@@ -221,14 +221,14 @@ def test_ABI_1_a_file_in_the_place_of_the_folder_or_of_a_file(phone: Phone) -> N
         if name == "holdfast.db":
             assert refused(phone)["code"] == "storage.failed"
         else:
-            # What can be had from the server again stands in nobody's way.
+            # The cache can be fetched again, so its failure does not stop the start.
             assert phone.start().screen["screen"] == "sign_in"
             phone.close()
         (phone.folder / name).rmdir()
 
 
 @pytest.mark.parametrize("name", ["", "\u0000", "a" * 300, "a/" * 3000, "/dev/null/x", "/proc/x"])
-def test_ABI_1_a_path_that_cannot_be(phone: Phone, name: str) -> None:
+def test_ABI_1_an_impossible_path_is_refused(phone: Phone, name: str) -> None:
     phone.config["data_dir"] = name if name.startswith("/") else str(phone.folder / name)
     if name == "":
         phone.config["data_dir"] = ""
@@ -261,7 +261,9 @@ print(json.dumps([codes, app.screen["screen"]]))
 """
 
 
-def test_ABI_1_a_first_start_on_a_full_disk(phone: Phone, tmp_path: Path) -> None:
+def test_ABI_1_a_first_start_on_a_full_disk_is_refused_until_there_is_room(
+    phone: Phone, tmp_path: Path
+) -> None:
     # Given a disk without room, a tmpfs of 512 kB, and a folder that is not there yet
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -277,7 +279,7 @@ def test_ABI_1_a_first_start_on_a_full_disk(phone: Phone, tmp_path: Path) -> Non
     assert screen == "sign_in"
 
 
-def test_ABI_1_a_first_start_on_a_read_only_disk(phone: Phone, tmp_path: Path) -> None:
+def test_ABI_1_a_first_start_on_a_read_only_disk_is_refused(phone: Phone, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     phone.config["data_dir"] = str(disk / "phone")

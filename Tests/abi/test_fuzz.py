@@ -1,4 +1,4 @@
-"""Any bytes on any function in any state."""
+"""Fuzzing: arbitrary bytes to every function in every state."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ STATES = [
 
 
 def prepared(user: SignedIn, state: str) -> str:
-    """The user's phone, ready for a child that begins in this state."""
+    """Prepare the user's phone for a child that starts in this state."""
     if state == "locked":
         user.app.session_lock()
     if state in {"signed_out", "signing_in"}:
         user.app.session_logout()
         user.app.settle()
     if state == "no_org":
-        # A second organisation, and no choice made.
+        # A second organisation, so that none is chosen.
         user.app.session_logout()
         user.phone.directory.control.set_membership(
             user.person.id, user.phone.directory.organisation().id, role=user.role
@@ -43,7 +43,7 @@ def prepared(user: SignedIn, state: str) -> str:
 
 
 def fuzz(spec: str, state: str, mode: str, trace: Path) -> dict[str, Any]:
-    """What the child reports; it must come back well."""
+    """The child's report; fails unless it exits with status 0."""
     ended = children.run("fuzz.py", spec, state, str(trace), mode, timeout_s=300)
     last = trace.read_text(encoding="utf-8") if trace.exists() else "none"
     assert ended.status == 0, f"{ended.status}\nlast call: {last[:2000]}\n{ended.errors[-6000:]}"
@@ -55,20 +55,20 @@ def fuzz(spec: str, state: str, mode: str, trace: Path) -> dict[str, Any]:
 def test_ABI_1_any_bytes_on_any_function_are_answered(
     sign_in: MakeUser, tmp_path: Path, state: str
 ) -> None:
-    # Given a handle in one of the states that an app can be in
-    # When any bytes whatever come as a request to any function
-    # Then there is always a reply or an error of the schema; nothing crashes, hangs or leaks
+    # Given a handle in each state of an app
+    # When every function gets arbitrary bytes as its request
+    # Then each call returns a reply or an error of the schema; nothing crashes, hangs or leaks
     done = fuzz(prepared(sign_in(contacts=2), state), state, "any", tmp_path / "last-call.json")
     assert done["calls"] >= 1000
     assert done["live"] == 0
 
 
 @pytest.mark.parametrize("state", ["home", "signed_out"])
-def test_ABI_3_what_is_accepted_is_in_the_schema(
+def test_ABI_3_accepted_requests_match_the_schema(
     sign_in: MakeUser, tmp_path: Path, state: str
 ) -> None:
     # Given requests of about the right form
     # When a function accepts one
-    # Then the published schema has it: every wrong type and missing field is refused
+    # Then it matches the published schema: wrong types and missing fields are refused
     done = fuzz(prepared(sign_in(contacts=2), state), state, "strict", tmp_path / "last-call.json")
     assert done["lax"] == {}

@@ -1,4 +1,4 @@
-"""The organisation guard: what the server says, what was known, and how old that is."""
+"""The organisation guard: server answers, cached memberships, and their age."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from support.phone import ROUTES, App
 
 
 def come_back(user: SignedIn) -> None:
-    """The app was away for a moment: the guard asks again."""
+    """Background and foreground the app, which starts a membership check."""
     user.app.session_background()
     user.phone.pass_time(10)
     user.app.session_foreground()
     user.app.settle()
 
 
-def test_ORG_8_a_role_that_changed_has_another_home(
+def test_ORG_8_a_changed_role_leads_to_its_home(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given a peer mentor at home
     user = sign_in()
     seen = len(user.app.events)
-    # When the role changes, and the app comes back
+    # When the role changes, and the app returns to the foreground
     directory.control.set_membership(user.person.id, user.org.id, role="coordinator")
     come_back(user)
-    # Then an event leads to the new role's home, and the old one's screens are closed
+    # Then an event shows the new role's home, and the old role's screens are forbidden
     told = [e["decision"] for e in user.app.events[seen:] if e["type"] == "decision"]
     assert [(d["screen"], d["route"]) for d in told] == [("home", "/coordinator")]
     assert user.app.screen["org"] is not None
@@ -37,12 +37,12 @@ def test_ORG_8_a_role_that_changed_has_another_home(
     answer: Any = user.app.route_check({"route": "/mentor"})
     assert (answer["reason"], answer["route"]) == ("route_forbidden", "/coordinator")
     assert user.app.route_check({"route": "/reports/1"}) == {"allow": True}
-    # and nobody lost access
+    # and no access event is sent
     assert user.app.of_type("org_access_changed") == []
     assert user.restart().screen["route"] == "/coordinator"
 
 
-def test_ORG_8_a_role_that_shares_its_home_is_told_too(
+def test_ORG_8_a_new_role_with_the_same_home_is_reported(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
     routes = {**ROUTES, "coordinator": {"home": "/mentor", "screens": ["/mentor", "/reports/*"]}}
@@ -60,7 +60,7 @@ def test_ORG_8_a_role_that_shares_its_home_is_told_too(
     assert app.route_check({"route": "/reports/1"}) == {"allow": True}
 
 
-def test_ORG_2_a_role_that_this_app_does_not_know(
+def test_ORG_2_an_unknown_role_cannot_be_chosen(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
     # Given a member of two organisations, and an app that has no routes for one of the roles
@@ -73,10 +73,10 @@ def test_ORG_2_a_role_that_this_app_does_not_know(
     app.sign_in(person, first)
     before = app.org_list()["orgs"]
     generation = app.session_status()["generation"]
-    # When that one is chosen
+    # When the user chooses that organisation
     with pytest.raises(HoldfastError) as caught:
         app.org_select({"org_id": second.id})
-    # Then the error names the field, and the choice is unchanged
+    # Then the error names the field, and the choice stays
     error = caught.value
     assert (error.code, error.status, error.field) == ("org.unknown_role", 2, "/org_id")
     assert app.org_list()["orgs"] == before
@@ -84,7 +84,7 @@ def test_ORG_2_a_role_that_this_app_does_not_know(
     # When the role in the chosen one becomes unknown
     directory.control.set_membership(person.id, first.id, role="coordinator")
     come_back(SignedIn(phone, app, person, first, "coordinator"))
-    # Then the selection says which organisation and why, and an event tells it
+    # Then the selection names the organisation and the reason, and an event reports it
     assert (app.screen["screen"], app.screen["reason"]) == ("select_org", "role_unknown")
     assert app.screen["message"] is not None
     assert first.name in app.screen["message"]["text"]
@@ -92,7 +92,7 @@ def test_ORG_2_a_role_that_this_app_does_not_know(
     assert app.session_status()["state"] == "active"
 
 
-def test_ORG_6_the_only_membership_has_an_unknown_role(
+def test_ORG_6_an_only_membership_with_an_unknown_role_leads_to_the_selection(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
     app = phones(routes={"org_admin": ROUTES["org_admin"]}).start()
@@ -101,7 +101,7 @@ def test_ORG_6_the_only_membership_has_an_unknown_role(
 
 
 @pytest.mark.parametrize("access", ["ended", "disabled"])
-def test_ORG_6_the_only_membership_is_of_no_use(
+def test_ORG_6_an_unusable_only_membership_leads_to_the_selection(
     phones: MakePhone, directory: DirectoryFixtures, access: str
 ) -> None:
     org = directory.organisation()
@@ -138,23 +138,23 @@ def freshness(app: App) -> tuple[str, int | None]:
 def test_ORG_3_confirmed_cached_and_revoked_are_told_apart(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an answer of the server's
+    # Given a confirmed membership
     user = sign_in()
     confirmed = freshness(user.app)
     assert confirmed == ("confirmed", confirmed[1])
     assert confirmed[1] is not None
     assert abs(confirmed[1] - user.phone.now_ms) < 1000
-    # When the app starts an hour later, before the server has answered
+    # When the app starts half an hour later, before the server has answered
     user.phone.pass_time(1800)
     user.restart()
-    # Then the answer is the cached one, with its age
+    # Then the membership is cached, with its age
     assert freshness(user.app) == ("cached", confirmed[1])
-    # and offline the banner says of when it is
+    # and the offline banner carries its time
     user.app.go_offline()
     user.app.settle()
     [stale] = [b for b in user.app.screen["banners"] if b["code"] == "stale_data"]
     assert stale["as_of_ms"] == confirmed[1]
-    # and the server's next answer is of now, whatever it says
+    # and the server's next answer is fresh, with any content
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
     user.app.go_online()
     user.app.settle()
@@ -163,7 +163,7 @@ def test_ORG_3_confirmed_cached_and_revoked_are_told_apart(
     assert user.app.screen["reason"] == "membership_revoked"
 
 
-def test_ORG_3_before_the_first_answer_there_is_none(
+def test_ORG_3_no_memberships_are_known_before_the_first_answer(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
     app = phones().start()
@@ -173,10 +173,10 @@ def test_ORG_3_before_the_first_answer_there_is_none(
 
 
 @pytest.mark.parametrize("failure", ["offline", "500", "html", "not a list"])
-def test_ORG_7_a_guard_without_an_answer_falls_back_to_what_is_known(
+def test_ORG_7_an_unanswered_guard_falls_back_to_cached_memberships(
     sign_in: MakeUser, directory: DirectoryFixtures, failure: str
 ) -> None:
-    # Given a guard that is asked at a start, and that fails
+    # Given a membership check at the start that fails
     user = sign_in()
     known = user.app.org_list()["as_of_ms"]
     bodies = {"500": (500, "{}"), "html": (200, "<html>"), "not a list": (200, '{"a":1}')}
@@ -188,11 +188,11 @@ def test_ORG_7_a_guard_without_an_answer_falls_back_to_what_is_known(
         user.phone.network.up = False
     app = user.restart()
     app.settle()
-    # Then home is shown with the banner that says as of when, and nothing is lost
+    # Then home is shown with the stale-data banner, and nothing is lost
     assert app.screen["screen"] == "home"
     assert [(b["code"], b["as_of_ms"]) for b in app.screen["banners"]] == [("stale_data", known)]
     assert app.route_check({"route": "/mentor"}) == {"allow": True}
-    # and the banner goes when the guard is answered after all
+    # and the banner disappears when a check succeeds
     directory.control.clear_faults()
     user.phone.network.up = True
     user.phone.pass_time(400)
@@ -202,7 +202,7 @@ def test_ORG_7_a_guard_without_an_answer_falls_back_to_what_is_known(
 
 
 @pytest.mark.parametrize("org", ["not-a-uuid", "01976b36-0000-7000-8000-00000000abcd"])
-def test_ORG_6_a_choice_that_is_none_changes_nothing(sign_in: MakeUser, org: str) -> None:
+def test_ORG_6_an_invalid_choice_changes_nothing(sign_in: MakeUser, org: str) -> None:
     user = sign_in()
     generation = user.app.session_status()["generation"]
     with pytest.raises(HoldfastError) as caught:
@@ -213,20 +213,20 @@ def test_ORG_6_a_choice_that_is_none_changes_nothing(sign_in: MakeUser, org: str
     assert user.restart().screen["org"] is not None
 
 
-def test_ORG_2_a_selection_that_changes_is_told(
+def test_ORG_2_a_changed_selection_is_reported(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a selection that is shown because the organisation was disabled
+    # Given the selection screen of a disabled organisation
     user = sign_in()
     directory.control.set_org(user.org.id, "disabled")
     come_back(user)
     assert user.app.screen["reason"] == "org_disabled"
-    # When the membership ends too, and another one begins
+    # When that membership ends too, and another one begins
     second = directory.organisation("Vestland")
     directory.control.set_membership(user.person.id, second.id)
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
     come_back(user)
-    # Then the new reason and the new choice are shown
+    # Then the new reason and the new memberships are shown
     assert (user.app.screen["screen"], user.app.screen["reason"]) == (
         "select_org",
         "membership_revoked",

@@ -19,7 +19,7 @@ OUTCOMES: list[Any] = [
 
 
 def texts(phones: MakePhone, directory: DirectoryFixtures, language: str) -> dict[str, str]:
-    """What a user of an app in this language reads on the way through it, by code."""
+    """The texts that a user of an app in this language sees, by code."""
     read: dict[str, str] = {}
 
     def see(decision: Decision) -> None:
@@ -81,9 +81,9 @@ def texts(phones: MakePhone, directory: DirectoryFixtures, language: str) -> dic
 def test_LAB_1_every_text_is_in_the_language_of_the_app(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    # Given the same way through the app in three languages
+    # Given the same path through the app in three languages
     read = {language: texts(phones, directory, language) for language in LANGUAGES}
-    # Then the codes are the same, and every one has a text in each of them
+    # Then the codes are the same, and every code has a text in each language
     codes = set(read["nb"])
     assert codes == set(read["nn"]) == set(read["en"])
     assert len(codes) >= 20, sorted(codes)
@@ -91,7 +91,7 @@ def test_LAB_1_every_text_is_in_the_language_of_the_app(
         assert all(len(text) > 3 for text in read[language].values())
         assert all(code not in text for code, text in read[language].items() if "_" in code)
         assert "ORG" in read[language]["membership_revoked"]
-    # and English is no Norwegian
+    # and the English texts differ from the Norwegian ones
     assert [
         code for code in codes if read["en"][code] in {read["nb"][code], read["nn"][code]}
     ] == []

@@ -1,4 +1,4 @@
-"""Answers that come too late, in every order: dropped, whatever they say (SES-5)."""
+"""Late answers: each is dropped, in every order and with any content (SES-5)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.phone import TOKEN_S, App, Phone
 
 
 class Case:
-    """A user of two organisations, another user, and an answer that is on its way."""
+    """A user of two organisations, another user, and a request in flight."""
 
     def __init__(self, phone: Phone, directory: DirectoryFixtures) -> None:
         self.phone, self.directory = phone, directory
@@ -30,14 +30,14 @@ class Case:
         self.app.sign_in(self.person, self.first)
 
     def start_as(self, person: Person) -> None:
-        """A session that the host obtained."""
+        """Start with a session that the host obtained."""
         text = moved_session(
             json.dumps(self.directory.session(person)), self.phone.ahead_ms() / 1000
         )
         self.app.session_start({"session": json.loads(text or "")})
 
     def take(self, purpose: str) -> Any:  # noqa: ANN401
-        """The request of this purpose; others are answered until it comes."""
+        """The request of this purpose, unanswered; answers others until it comes."""
         for _ in range(20):
             taken = None
             for request in self.app.poll()["requests"]:
@@ -50,7 +50,7 @@ class Case:
         raise AssertionError(f"no request to {purpose}")
 
     def answer(self, request: Any, refusal: tuple[int, str] | None) -> Any:  # noqa: ANN401
-        """What the server says; or what it is made to say."""
+        """The server's answer, or this refusal instead of it."""
         real = self.phone.network(request)
         if refusal is None:
             return {"id": request["id"], **real}
@@ -80,12 +80,12 @@ def pull(case: Case) -> Any:  # noqa: ANN401
 
 
 def sign_in(case: Case) -> Any:  # noqa: ANN401
-    """The same user signs in anew, over his session."""
+    """The same user signs in again over the session."""
     case.app.sign_in_complete({"email": case.person.email, "password": PASSWORD})
     return case.take("sign_in")
 
 
-#: What proves an end, in the words of each service.
+#: For each purpose, an answer that would end the session or membership, or is invalid.
 REFUSALS = {
     "refresh": (400, '{"code":"session_not_found","message":"x"}'),
     "validate": (403, '{"code":"session_not_found","message":"x"}'),
@@ -129,7 +129,7 @@ KINDS = [refresh, validate, guard, pull, sign_in]
 
 
 def state(case: Case) -> dict[str, Any]:
-    """What must not be changed by a late answer."""
+    """The state that a late answer must not change."""
     status = case.app.session_status()
     kept: dict[str, Any] = {
         name: status[name] for name in ("state", "user_id", "expires_ms", "generation")
@@ -141,7 +141,7 @@ def state(case: Case) -> dict[str, Any]:
 
 
 def without_org(function: Callable[[Case], dict[str, Any]], case: Case) -> dict[str, Any]:
-    """The same where no organisation is chosen yet."""
+    """The state without the organisation's fields."""
     from holdfast import HoldfastError
 
     try:
@@ -163,24 +163,24 @@ def test_SES_5_a_late_answer_changes_nothing(
     happens: Callable[[Case], None],
     refused: bool,
 ) -> None:
-    # Given a request that the server has answered, the answer still on its way
+    # Given a request that the server has answered, and the answer still in flight
     case = Case(phones(), directory)
     request = kind(case)
     answer = case.answer(request, REFUSALS[request["purpose"]] if refused else None)
-    # When the session is ended, changed or locked before it comes
+    # When the session is ended, changed or locked before it arrives
     happens(case)
     survives = kind is sign_in and happens is switched and not refused
     before = without_org(state, case)
     biometric = case.phone.keychain.path.read_text()
     case.app.complete(answer)
-    # Then it changes nothing: neither the session nor its keys nor what is shown of it
+    # Then it changes nothing: not the session, its keys, or the screen
     if survives:
-        # (A sign-in of the same user goes on over a switch of his organisation.)
+        # (A sign-in of the same user continues across a switch of organisation.)
         assert case.app.session_status()["user_id"] == case.person.id
         return
     assert without_org(state, case) == before
     assert case.phone.keychain.path.read_text() == biometric
-    # and all goes on: the session that is there now works
+    # and the present session works
     case.app.settle()
     assert case.app.of_type("session_ended") == []
     if happens in {other_user, other_user_at_once}:
@@ -199,30 +199,31 @@ def test_SES_5_a_late_answer_changes_nothing(
 
 
 @pytest.mark.parametrize("happens", [logged_out, other_user])
-def test_SES_5_a_session_that_came_too_late_is_given_back(
+def test_SES_5_a_session_that_arrives_after_logout_is_revoked(
     phones: MakePhone, directory: DirectoryFixtures, happens: Callable[[Case], None]
 ) -> None:
-    # Given a sign-in that the server has granted, and a user who has logged out meanwhile
+    # Given a sign-in that the server has granted, and a logout meanwhile
     case = Case(phones(), directory)
     answer = case.answer(sign_in(case), None)
     happens(case)
     case.app.complete(answer)
     case.app.settle()
-    # Then nobody holds a session of that user on the server
+    # Then the server has no session of that user
     assert directory.control.sessions(case.person.id) == []
 
 
-def test_KEEP_5_an_answer_for_one_organisation_is_no_answer_for_the_other(
+def test_KEEP_5_an_answer_for_one_organisation_does_not_confirm_another(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    # Given a guard under way when the user switches, and a membership of the other that has ended
+    # Given a membership check in flight when the user switches, and an ended membership of the
+    # other
     case = Case(phones(), directory)
     request = guard(case)
     answer = case.answer(request, None)
     switched(case)
     directory.control.set_membership(case.person.id, case.second.id, status="ended")
     case.app.complete(answer)
-    # Then the old answer does not confirm the new choice: it is asked for again
+    # Then the old answer does not confirm the new choice: another check is sent
     case.app.settle()
     assert (case.app.screen["screen"], case.app.screen["reason"]) == (
         "select_org",

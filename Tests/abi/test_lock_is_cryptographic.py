@@ -1,4 +1,4 @@
-"""A lock that holds against whoever has the phone's files: without the finger there is nothing."""
+"""A lock holds against an attacker with the phone's files: only the finger opens the data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.phone import TOKEN_S, FilePhone, Phone
 
 
 def key(phone: Phone, name: str) -> bytes:
-    """A key of the keychain."""
+    """A key from the keychain."""
     return bytes.fromhex(json.loads(phone.keychain.path.read_text())[name]["key"])
 
 
@@ -45,7 +45,9 @@ def test_SES_10_after_a_lock_files_and_device_key_reveal_nothing(
     user.app.contact_search({"query": ""})
     device, biometric = key(user.phone, "device"), key(user.phone, "biometric")
     before = attacker.loot(user.phone.folder, device)
-    assert set(before) == {"tokens", "choice", "memberships", "contacts"}, "the attacker is unable"
+    assert set(before) == {"tokens", "choice", "memberships", "contacts"}, (
+        "the attacker code does not work"
+    )
     assert user.org.name.encode() in before["memberships"]
     # When the session is locked
     lock(user)  # type: ignore[operator]
@@ -54,20 +56,20 @@ def test_SES_10_after_a_lock_files_and_device_key_reveal_nothing(
     # Then the files and the device key reveal neither session nor organisation nor contacts,
     assert attacker.vault_keys(user.phone.folder, device) == set()
     assert attacker.loot(user.phone.folder, device) == {}
-    # neither does an old copy of the row that SQLite could have left in its files,
+    # nor does an old copy of the row that SQLite may have left in its files,
     vault = attacker.vault_keys(user.phone.folder, biometric)
     assert len(vault) == 1
     assert scan.scan_files(user.phone.folder, *vault) == []
-    # and only the key that the finger releases does
+    # and only the biometric key does
     assert set(attacker.loot(user.phone.folder, biometric)) == set(before)
 
 
-def test_SES_10_the_erased_wrap_is_nowhere_in_the_files(sign_in: MakeUser) -> None:
+def test_SES_10_the_files_do_not_hold_the_erased_wrap(sign_in: MakeUser) -> None:
     from support import tamper
 
     user = sign_in()
     wrap = tamper.stored(user.phone.folder, "wrap_device")
-    assert scan.scan_files(user.phone.folder, wrap) != [], "the scan sees nothing"
+    assert scan.scan_files(user.phone.folder, wrap) != [], "the scan does not find a planted secret"
     user.app.session_lock()
     user.phone.close()
     assert scan.scan_files(user.phone.folder, wrap) == []
@@ -81,7 +83,7 @@ def test_SES_12_no_vault_key_stays_in_memory(
     directory: DirectoryFixtures,
     end: str,
 ) -> None:
-    # Given a process in which a user is signed in, with requests under way
+    # Given a process with a signed-in user and requests in flight
     person = directory.person(directory.organisation(contacts=3))
     phone = FilePhone(tmp_path / "phone", hosted, backend)
     app = phone.start()
@@ -95,10 +97,10 @@ def test_SES_12_no_vault_key_stays_in_memory(
         (phone.folder / "keys" / f"{name}.key").read_bytes() for name in ("device", "biometric")
     ]
     [vault] = attacker.vault_keys(phone.folder, *keys)
-    assert scan.scan_memory(hosted.pid, vault) != [], "the scan sees nothing"
+    assert scan.scan_memory(hosted.pid, vault) != [], "the scan does not find a planted secret"
     # When the session is locked or ended
     getattr(app, end)()
-    # Then neither its tokens nor the key of its data are in the memory of the process
+    # Then the process memory holds neither its tokens nor its vault key
     secrets = [vault, keys[1], session["access_token"], session["refresh_token"]]
     assert scan.scan_memory(hosted.pid, *secrets) == []
     phone.close()

@@ -1,4 +1,4 @@
-"""Logging out when everything goes wrong, and who comes after."""
+"""Logout with failures, and the next user."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ from support.phone import TOKEN_S
 
 @pytest.fixture
 def other(directory: DirectoryFixtures) -> Person:
-    """Who uses the phone next."""
+    """The next user of the phone."""
     return directory.person(directory.organisation("Sørlandet"))
 
 
 def revoke_under_way(user: SignedIn) -> Any:  # noqa: ANN401
-    """The revoke that the next poll asks for."""
+    """The revoke request of the next poll."""
     [request] = [r for r in user.app.poll()["requests"] if r["purpose"] == "revoke"]
     return request
 
 
 @pytest.mark.parametrize("online", [True, False])
-def test_KEEP_4_logging_out_with_an_expired_token(
+def test_KEEP_4_logging_out_with_an_expired_token_revokes_the_session(
     sign_in: MakeUser, directory: DirectoryFixtures, online: bool
 ) -> None:
-    # Given an access token that has run out
+    # Given an expired access token
     user = sign_in()
     if not online:
         user.app.go_offline()
     user.phone.pass_time(TOKEN_S + 60)
     user.app.session_logout()
     user.app.go_online()
-    # When the server is told
+    # When the logout reaches the server
     directory.control.clear_requests()
     user.app.settle()
-    # Then the session is renewed once to end it, and it is over
+    # Then the session is refreshed once to revoke it, and it has ended
     assert directory.refreshes() == 1
     assert directory.control.sessions(user.person.id) == []
     assert user.app.session_status()["owed"] == []
     assert user.app.session_status()["state"] == "signed_out"
 
 
-def test_KEEP_4_an_access_token_that_the_server_no_longer_takes(
+def test_KEEP_4_logging_out_with_a_refused_token_revokes_the_session(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -60,18 +60,18 @@ def test_KEEP_4_an_access_token_that_the_server_no_longer_takes(
 
 
 @pytest.mark.parametrize("answers", [[KEY_FAILED] * 3, [KEY_LOCKED], [KEY_FAILED] * 50])
-def test_KEEP_4_a_key_that_could_not_be_erased_is_not_the_next_user_s(
+def test_KEEP_4_a_key_that_could_not_be_erased_does_not_serve_the_next_user(
     sign_in: MakeUser, other: Person, answers: list[int]
 ) -> None:
-    # Given a key store that does not erase at the logout
+    # Given a key store that fails to erase at the logout
     user = sign_in()
     user.phone.keychain.answer("erase", "biometric", *answers)
     user.app.session_logout()
-    # When the next user signs in before it was asked again
+    # When the next user signs in before the erase is repeated
     user.app.sign_in(other)
     user.phone.pass_time(60)
     user.app.settle()
-    # Then this user's key is there, and opens
+    # Then this user's key exists and opens the session
     assert "biometric" in user.phone.keychain.names()
     user.app.session_lock()
     assert user.app.touch()["screen"] in {"home", "wait"}
@@ -82,7 +82,7 @@ def test_KEEP_4_a_key_that_could_not_be_erased_is_not_the_next_user_s(
 def test_KEEP_4_killed_at_any_write_the_next_user_is_untouched(
     sign_in: MakeUser, directory: DirectoryFixtures, killer: Path, tmp_path: Path
 ) -> None:
-    # Given users who log out offline, in a process that dies before its n-th change of a file
+    # Given users who log out offline, in a process that dies at its n-th file change
     number = 0
     finished = False
     while not finished:
@@ -104,13 +104,13 @@ def test_KEEP_4_killed_at_any_write_the_next_user_is_untouched(
         app.sign_in(other)
         twin.pass_time(60)
         app.settle()
-        # Then the first one's session is over on the server, and the second one's is untouched,
+        # Then the first user's session has ended on the server, and the second user's is untouched,
         assert directory.control.sessions(user.person.id) == [], number
         assert len(directory.control.sessions(other.id)) == 1
         assert app.session_status()["user_id"] == other.id
         assert app.session_status()["owed"] == []
         assert app.screen["screen"] == "home"
-        # and the first one's unsent work is neither sent nor lost
+        # and the first user's unsent items are neither sent nor lost
         assert directory.activities(user.person) == []
         assert app.queue_list()["items"] == []
         app.session_logout()
@@ -122,10 +122,10 @@ def test_KEEP_4_killed_at_any_write_the_next_user_is_untouched(
 
 
 @pytest.mark.parametrize("sent", [False, True])
-def test_KEEP_4_killed_while_the_server_is_told(
+def test_KEEP_4_a_process_killed_during_the_revoke_revokes_later(
     sign_in: MakeUser, directory: DirectoryFixtures, other: Person, sent: bool
 ) -> None:
-    # Given a revoke that was asked for, and sent or not, when the process dies
+    # Given a revoke request, sent or not, when the process dies
     user = sign_in()
     user.app.session_logout()
     request = revoke_under_way(user)
@@ -136,7 +136,7 @@ def test_KEEP_4_killed_while_the_server_is_told(
     user.app.sign_in(other)
     user.phone.pass_time(120)
     user.app.settle()
-    # Then the first session is over, and the second is untouched
+    # Then the first session has ended, and the second is untouched
     assert directory.control.sessions(user.person.id) == []
     assert len(directory.control.sessions(other.id)) == 1
     assert user.app.session_status()["owed"] == []
@@ -146,7 +146,7 @@ def test_KEEP_4_killed_while_the_server_is_told(
 def test_SES_8_the_same_user_signs_in_again_before_the_revoke(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a user who logged out offline, and signs in again
+    # Given a user who logged out offline and signs in again
     user = sign_in()
     user.app.go_offline()
     user.app.session_logout()
@@ -155,7 +155,7 @@ def test_SES_8_the_same_user_signs_in_again_before_the_revoke(
     # When the phone is online again
     user.app.go_online()
     user.app.settle()
-    # Then the old session is over, and the new one goes on
+    # Then the old session has ended, and the new one works
     assert len(directory.control.sessions(user.person.id)) == 1
     assert user.app.session_status()["state"] == "active"
     user.phone.pass_time(TOKEN_S + 60)
@@ -164,7 +164,7 @@ def test_SES_8_the_same_user_signs_in_again_before_the_revoke(
     assert user.app.of_type("session_ended") == []
 
 
-def test_SES_8_several_sessions_wait_for_their_end(
+def test_SES_8_several_pending_revokes_are_sent(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given three users in a row who logged out offline, over a restart and a server that fails
@@ -185,26 +185,28 @@ def test_SES_8_several_sessions_wait_for_their_end(
     for _ in range(6):
         user.app.settle()
         user.phone.pass_time(310)
-    # Then all of them are over
+    # Then all their sessions have ended
     assert [directory.control.sessions(person.id) for person in people] == [[], [], []]
     assert user.app.session_status()["owed"] == []
 
 
-def test_KEEP_4_logging_out_twice_or_signed_out_is_no_error(sign_in: MakeUser) -> None:
+def test_KEEP_4_logging_out_twice_succeeds(sign_in: MakeUser) -> None:
     user = sign_in()
     user.app.session_logout()
     reply = user.app.session_logout()
     assert (reply["unsent"], reply["decision"]["screen"]) == (0, "sign_in")
 
 
-def test_KEEP_4_logging_out_of_a_locked_phone(sign_in: MakeUser, other: Person) -> None:
+def test_KEEP_4_logging_out_while_locked_erases_everything(
+    sign_in: MakeUser, other: Person
+) -> None:
     # Given a locked session: its tokens cannot be read
     user = sign_in()
     user.app.register()
     user.app.session_lock()
     # When the user logs out
     reply = user.app.session_logout()
-    # Then everything is gone from the phone all the same
+    # Then the phone holds nothing of the session
     assert reply["decision"]["screen"] == "sign_in"
     assert "biometric" not in user.phone.keychain.names()
     assert user.restart().screen["reason"] == "session_missing"

@@ -1,4 +1,4 @@
-"""The host's loop: waiting, waking, logging, and the runner's own thread."""
+"""The host's loop: waiting, waking, logging, and the runner's thread."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support.phone import TOKEN_S
 
 
 def readable(descriptor: int, within_s: float = 0) -> bool:
-    """Whether the descriptor can be read now, or soon."""
+    """Whether the descriptor becomes readable within the timeout."""
     return bool(select.select([descriptor], [], [], within_s)[0])
 
 
@@ -31,13 +31,13 @@ def test_the_descriptor_is_readable_while_there_is_something_to_poll(sign_in: Ma
     assert not readable(descriptor)
     # When work is registered
     app.register()
-    # Then the descriptor turns readable, and stays so until it was polled
+    # Then the descriptor becomes readable and stays so until the next poll
     assert readable(descriptor)
     assert readable(descriptor)
     app.settle_until("sync_completed")
     app.settle()
     assert not readable(descriptor)
-    # and offline work is nothing to poll for
+    # and offline items do not raise it
     app.go_offline()
     app.settle()
     app.register()
@@ -46,7 +46,7 @@ def test_the_descriptor_is_readable_while_there_is_something_to_poll(sign_in: Ma
     assert readable(descriptor)
 
 
-def test_wait_comes_back_when_another_thread_makes_work(sign_in: MakeUser) -> None:
+def test_wait_returns_when_another_thread_adds_an_item(sign_in: MakeUser) -> None:
     user = sign_in()
     app = user.app
     app.settle()
@@ -66,7 +66,7 @@ def test_wait_comes_back_when_another_thread_makes_work(sign_in: MakeUser) -> No
     assert 0.1 < seconds < 10
 
 
-def test_wait_gives_up_when_the_time_has_passed(sign_in: MakeUser) -> None:
+def test_wait_returns_at_its_timeout(sign_in: MakeUser) -> None:
     app = sign_in().app
     app.settle()
     began = time.monotonic()
@@ -74,14 +74,16 @@ def test_wait_gives_up_when_the_time_has_passed(sign_in: MakeUser) -> None:
     assert 0.1 < time.monotonic() - began < 5
 
 
-def test_the_runner_s_thread_does_it_all(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
-    # Given a runner on a thread of its own, with the real clock
+def test_the_runner_s_thread_sends_items_and_reports_events(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given a runner on its own thread, with the real clock
     user = sign_in(clock="system")
     events: Queue[Event] = Queue()
     with Runner(user.app, events.put):
         # When activities are registered
         ids = [user.app.register(minutes=5 + number) for number in range(3)]
-        # Then they arrive, and the event is told
+        # Then they reach the server, and the event arrives
         sent = 0
         while sent < 3:
             event = events.get(timeout=20)
@@ -90,7 +92,7 @@ def test_the_runner_s_thread_does_it_all(sign_in: MakeUser, directory: Directory
 
 
 def test_SES_12_log_lines_hold_no_secrets(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
-    # Given the most talkative log
+    # Given the log at its most verbose level
     lines: list[tuple[int, str]] = []
     user = sign_in(contacts=2)
     library = user.phone.library
@@ -103,7 +105,7 @@ def test_SES_12_log_lines_hold_no_secrets(sign_in: MakeUser, directory: Director
     user.phone.network.alter.append(note)
     library.set_log(3, lambda level, line: lines.append((level, line)))
     try:
-        # When a user works, meets failures, refreshes and logs out
+        # When a user registers, meets failures, refreshes and logs out
         user.phone.pass_time(TOKEN_S + 60)
         app = user.restart()
         app.session_unlock({"outcome": "failed"})
@@ -119,7 +121,7 @@ def test_SES_12_log_lines_hold_no_secrets(sign_in: MakeUser, directory: Director
         app.settle()
     finally:
         library.set_log(0, None)
-    # Then something is logged, and nothing of it is anybody's business
+    # Then the log has lines, and none of them holds a secret
     assert lines
     assert {level for level, _ in lines} <= {0, 1, 2, 3}
     text = "\n".join(line for _, line in lines).encode()

@@ -1,4 +1,4 @@
-"""What stays in the memory of a process: tokens only while they are needed."""
+"""Secrets in the memory of a process: gone after a lock or a logout."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.phone import FilePhone
 def test_SES_12_no_token_stays_in_memory_after_lock_and_logout(
     hosted: HostedLibrary, tmp_path: Path, backend: LocalSupabase, directory: DirectoryFixtures
 ) -> None:
-    # Given a process in which a user is signed in: the tokens are in its memory
+    # Given a process with a signed-in user, whose tokens are in its memory
     org = directory.organisation("Fortrolig forening", contacts=3)
     person = directory.person(org)
     phone = FilePhone(tmp_path / "phone", hosted, backend)
@@ -29,11 +29,11 @@ def test_SES_12_no_token_stays_in_memory_after_lock_and_logout(
     app.register(note="et fortrolig notat")
     app.settle_until("sync_completed")
     found = scan.scan_memory(hosted.pid, *tokens)
-    assert any("secret 0" in find for find in found), "the scan sees nothing"
-    assert any("secret 1" in find for find in found), "the scan sees nothing"
+    assert any("secret 0" in find for find in found), "the scan does not find a planted secret"
+    assert any("secret 1" in find for find in found), "the scan does not find a planted secret"
     # When the app is locked, or the user logs out
     app.session_lock()
-    # Then no token, no name and no note is found in the process
+    # Then the process memory holds no token, name or note
     private = [*tokens, "Fortrolig forening", "et fortrolig notat", "Åse Prøvesen", person.id]
     assert scan.scan_memory(hosted.pid, *private) == []
     app.touch()

@@ -206,7 +206,7 @@ def test_CAC_5_after_a_lock_no_name_stays_in_memory(
     app.sign_in(directory.person(org))
     assert found(app, "ytterdal") == [name]
     in_memory = [name, "ragnfrid ytterdalsvoll"]
-    assert scan.scan_memory(hosted.pid, *in_memory) != [], "the scan sees nothing"
+    assert scan.scan_memory(hosted.pid, *in_memory) != [], "the scan does not find a planted secret"
     app.session_lock()
     assert scan.scan_memory(hosted.pid, *in_memory) == []
     phone.close()

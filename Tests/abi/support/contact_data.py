@@ -1,4 +1,4 @@
-"""Thousands of contacts with Norwegian names: generate, compare server and cache, search."""
+"""Thousands of contacts with Norwegian names: makes them, compares server and cache, searches."""
 
 from __future__ import annotations
 

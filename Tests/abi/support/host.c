@@ -2,7 +2,7 @@
  * through.
  *
  * host LIBRARY, and on standard input, per call: u32 size, then "name\0request". On standard
- * output: i32 status, u32 size, reply. "live" answers with the count as its status; "exit" ends. */
+ * output: i32 status, u32 size, reply. "live" answers with holdfast_live_count() as its status; "exit" ends. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -64,7 +64,7 @@ int main(int count, char **arguments) {
       ((void (*)(holdfast *))symbol(name))(handle);
       status = HOLDFAST_OK;
     } else if (strcmp(name, "live") == 0) {
-      status = (int32_t)((int64_t(*)(void))symbol(name))();
+      status = (int32_t)((int64_t(*)(void))symbol("live_count"))();
     } else if (symbol(name) != NULL) {
       status = ((operation *)symbol(name))(handle, request, &reply);
     }
