@@ -1,4 +1,4 @@
-/* What must hold after every call, whatever was called with whatever. A breach ends the process. */
+/* The promises that must hold after every call with any input. A violation aborts the process. */
 #ifndef JUDGE_H
 #define JUDGE_H
 
@@ -8,26 +8,26 @@
 
 typedef int32_t operation(holdfast *, const char *, char **);
 
-/* The script's line that is being run, for reports. */
+/* The current line of the script, for reports. */
 extern const char *judge_line;
-/* Whether every call and its reply are printed. */
-extern bool judge_tells;
+/* Whether to print every call and its reply. */
+extern bool judge_prints;
 
 void judge_fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
-/* Call an operation and judge its answer. The reply, which the caller releases, or NULL if the call
- * was refused. */
+/* Call an operation and check its result. Returns the reply, which the caller releases, or NULL if
+ * the call failed. */
 json_t *judge_ask(const char *name, operation *function, holdfast *handle, const char *request);
 void judge_call(const char *name, operation *function, holdfast *handle, const char *request);
 void judge_open(const char *config, const holdfast_keystore *store, holdfast **handle);
 
-/* An operation from inside a callback is refused. */
+/* Check that a call from inside a callback is refused. */
 void judge_reentry(void);
 
-/* Nothing is left: no handle, no reply. */
+/* Check that every handle and reply is freed. */
 void judge_nothing_left(void);
 
-/* Log lines hold no secret. */
+/* A log callback: checks that lines contain no secret. */
 void judge_log(void *context, int32_t level, const char *line);
 
 #endif

@@ -1,6 +1,6 @@
-/* Runs scripts one after another, without libFuzzer: against the library as it is shipped, under
- * valgrind, or under a sanitizer. `replay [-v] SCRIPT...`; a breach of a promise ends it with a
- * signal. With -v every call is printed with its reply. */
+/* Runs scripts one after another without libFuzzer: against the shipped library, under valgrind, or
+ * under a sanitizer. `replay [-v] SCRIPT...`; -v prints every call with its reply. A violated
+ * promise aborts the process. */
 #include "judge.h"
 #include "scene.h"
 #include "script.h"
@@ -12,8 +12,8 @@
 int main(int count, char **arguments) {
   scene_prepare();
   holdfast_log(3, judge_log, NULL);
-  judge_tells = count > 1 && strcmp(arguments[1], "-v") == 0;
-  int first = judge_tells ? 2 : 1;
+  judge_prints = count > 1 && strcmp(arguments[1], "-v") == 0;
+  int first = judge_prints ? 2 : 1;
   for (int at = first; at < count; at++) {
     FILE *file = fopen(arguments[at], "rb");
     static uint8_t script[1 << 20];

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fuzz for some minutes: first every script that ever found something and the seeds, as they are, then
-# what libFuzzer makes of them. `run.sh MINUTES`; what it learns stays in build/fuzz/corpus.
+# `run.sh MINUTES`: run the seeds and regressions unchanged, then let libFuzzer mutate them for some minutes.
+# The corpus stays in build/fuzz/corpus.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 minutes=$1

@@ -1,3 +1,4 @@
+/* The environment of one run: folder, clock, randomness, key store. */
 #define _GNU_SOURCE
 #include "scene.h"
 
@@ -17,13 +18,13 @@ scene the_scene;
 
 static char place[SCENE_PATH - 64];
 
-/* ---- chance that is no chance: what an input does, it does every time ---- */
+/* ---- randomness: a fixed sequence, so that a run is repeatable ---- */
 
-static uint64_t chance;
+static uint64_t random_state;
 
 static uint32_t next_word(void) {
-  chance += 0x9e3779b97f4a7c15u; /* splitmix64 */
-  uint64_t word = chance;
+  random_state += 0x9e3779b97f4a7c15u; /* splitmix64 */
+  uint64_t word = random_state;
   word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9u;
   word = (word ^ (word >> 27)) * 0x94d049bb133111ebu;
   return (uint32_t)(word >> 16);
@@ -36,7 +37,7 @@ static void fill(void *bytes, size_t size) {
 
 static const char *generator_name(void) { return "the fuzzer's"; }
 
-/* Linked with --wrap=getrandom: the seeds of Swift's hash tables. */
+/* Linked with --wrap=getrandom: the source of the seeds of Swift's hash tables. */
 ssize_t __wrap_getrandom(void *bytes, size_t size, unsigned flags);
 ssize_t __wrap_getrandom(void *bytes, size_t size, unsigned flags) {
   (void)flags;
@@ -91,7 +92,7 @@ static void copy_file(const char *path, void *target) {
 
 void scene_damage(const char *name, long offset, const char *hex) {
   char path[SCENE_PATH + 32];
-  /* SQLite maps what others write into its shared memory; a host never does. */
+  /* Damage only closed files: SQLite maps open ones into memory. */
   for (size_t at = 0; at < SCENE_HANDLES; at++)
     if (the_scene.handles[at] != NULL)
       return;
@@ -130,7 +131,7 @@ scene_key *scene_find_key(const char *name) {
 static scene_key *asked(const char *name) {
   scene_key *key = scene_find_key(name);
   if (key == NULL)
-    judge_fail("the key store is asked for a key of another name");
+    judge_fail("the library asks the key store for the unknown key %s", name);
   else if (key->reenters)
     judge_reentry();
   return key;
@@ -157,7 +158,7 @@ static int32_t save(void *context, const char *name, const uint8_t *bytes, size_
   if (key == NULL || key->answer != HOLDFAST_KEY_OK)
     return key == NULL ? HOLDFAST_KEY_FAILED : key->answer;
   if (length != sizeof key->bytes)
-    judge_fail("a key of %zu bytes is to be saved", length);
+    judge_fail("the library saves a key of %zu bytes", length);
   memcpy(key->bytes, bytes, sizeof key->bytes);
   key->present = true;
   return HOLDFAST_KEY_OK;
@@ -183,11 +184,11 @@ void scene_prepare(void) {
   static randombytes_implementation generator = {
       .implementation_name = generator_name, .random = next_word, .buf = fill};
   if (randombytes_set_implementation(&generator) != 0)
-    judge_fail("libsodium keeps its own generator");
+    judge_fail("libsodium rejected the generator");
 }
 
 void scene_begin(void) {
-  chance = 1;
+  random_state = 1;
   memset(&the_scene, 0, sizeof the_scene);
   scene *it = &the_scene;
   snprintf(it->folder, sizeof it->folder, "%s", place);
@@ -220,7 +221,7 @@ void scene_tell_time(void) {
   judge_call("clock_set", holdfast_clock_set, scene_handle(), request);
 }
 
-/* The built-in key store if the configuration names it; else ours. */
+/* Open with the built-in key store if the configuration names one; else with the scene's. */
 static void open_with(const char *config, bool builtin) {
   static const holdfast_keystore store = {sizeof store, NULL, load, save, erase};
   scene_close();
@@ -240,7 +241,7 @@ void scene_open(const char *changes) {
       "id", "bankid", "provider", "bankid", "flow", "pkce", "id", "email", "flow", "password", "id",
       "apple", "flow", "id_token", "redirect_url", "app.example://signed-in", "clock", "manual");
   json_t *wanted = changes == NULL ? NULL : json_loads(changes, 0, NULL);
-  /* What sends the library elsewhere would leave files behind. */
+  /* Files in another folder would never be removed. */
   json_object_del(wanted, "data_dir");
   json_object_update(config, wanted);
   char *text = json_dumps(config, JSON_COMPACT);

@@ -13,33 +13,33 @@ enum { SCENE_HANDLES = 2, SCENE_PATH = 512 };
 typedef struct {
   bool present;
   uint8_t bytes[32];
-  int32_t answer; /* what the store says; HOLDFAST_KEY_* or anything */
-  size_t length;  /* what it says of the length of a key that it gives */
-  bool reenters;  /* whether it calls the library back, which is forbidden */
+  int32_t answer; /* the store's status: HOLDFAST_KEY_* or any number */
+  size_t length;  /* the length that `load` reports */
+  bool reenters;  /* the store calls the library back, which is forbidden */
 } scene_key;
 
 typedef struct {
   char folder[SCENE_PATH];
   holdfast *handles[SCENE_HANDLES];
-  json_t *requests[SCENE_HANDLES]; /* handed out and not answered */
+  json_t *requests[SCENE_HANDLES]; /* not answered yet */
   size_t current;
   scene_key device, biometric;
   int64_t monotonic_ms;
   int boots;
-  server server;     /* its clock is right: the device's wall clock is this one */
-  char item[37];     /* the id of the last item that was accepted */
-  char state[128];   /* of the last sign-in in a browser */
-  json_t *headers;   /* of the next answer */
-  bool damaged;      /* the script has spoilt a file */
-  int idle_polls;    /* one after the other that had nothing and asked for the next at once */
-  char *last_upload; /* the body of the last upload, for what is stored */
+  server server;     /* its clock is also the device's wall clock */
+  char item[37];     /* the id of the last accepted item */
+  char state[128];   /* the state of the last sign-in by browser */
+  json_t *headers;   /* the headers of the next answer */
+  bool damaged;      /* the script has damaged a file */
+  int idle_polls;    /* consecutive polls that returned nothing and wake_in_ms 0 */
+  char *last_upload; /* the body of the last upload, for @stored */
 } scene;
 
 extern scene the_scene;
 
-/* Where data folders are made: in memory if the machine has such a place. Once per process. */
+/* Choose the place of data folders, in memory if possible. Once per process. */
 void scene_prepare(void);
-/* A scene in which nothing has happened yet, the same every time. */
+/* Begin a new scene, the same every time. */
 void scene_begin(void);
 /* Close and remove everything. */
 void scene_end(void);
@@ -49,7 +49,7 @@ holdfast *scene_handle(void);
 void scene_open(const char *changes);
 void scene_open_raw(const char *config);
 void scene_close(void);
-/* What a death of the process leaves: the files as they are now, with everything closed. */
+/* Simulate the death of the process: close everything, but keep the files as they are now. */
 void scene_crash(void);
 
 /* Tell the current handle the time. */
@@ -58,7 +58,7 @@ void scene_tell_time(void);
 /* The key of this name, or NULL. */
 scene_key *scene_find_key(const char *name);
 
-/* Change a file of the closed folder. `hex` overwrites from `offset`; NULL cuts the file there. */
+/* Damage a file of the closed folder: `hex` overwrites from `offset`; NULL cuts the file there. */
 void scene_damage(const char *name, long offset, const char *hex);
 
 #endif

@@ -1,3 +1,4 @@
+/* The commands of scripts, and the interpreter of their lines. */
 #include "script.h"
 
 #include "judge.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_LINES = 200, MOST_ROUNDS = 6, MOST_WAIT_MS = 2 };
+enum { MAX_LINES = 200, MAX_ROUNDS = 6, MAX_WAIT_MS = 2 };
 
 static const struct {
   const char *name;
@@ -65,10 +66,10 @@ static json_t *next_request(void) {
   return request;
 }
 
-/* `body` is JSON text or any bytes; NULL for none. */
+/* Complete a request. `body` is any bytes, or NULL. */
 static void complete(const json_t *request, int status, const char *body) {
   json_t *id = json_object_get(request, "id");
-  /* What is not UTF-8 is handed over as null, as the header asks for. */
+  /* A body that is not UTF-8 becomes null, as holdfast.h demands. */
   json_t *text = body == NULL ? NULL : json_string(body);
   json_t *completion = json_pack("{s:O, s:i, s:O, s:o}", "id", id, "status", status, "headers",
                                  the_scene.headers, "body", text == NULL ? json_null() : text);
@@ -107,7 +108,7 @@ static void fail(const char *rest) {
 
 static void serve(const char *rest) {
   (void)rest;
-  for (int round = 0; round < MOST_ROUNDS; round++) {
+  for (int round = 0; round < MAX_ROUNDS; round++) {
     call_named("poll", "{}");
     if (json_array_size(the_scene.requests[the_scene.current]) == 0)
       return;
@@ -133,7 +134,7 @@ static void header(const char *rest) {
     json_object_set_new(the_scene.headers, name, value);
 }
 
-/* ---- the world ---- */
+/* ---- device and server ---- */
 
 static void move(int64_t *clock, const char *rest) {
   int64_t by = strtoll(rest, NULL, 10);
@@ -216,14 +217,14 @@ static void cut(const char *rest) {
 static void wait_for(const char *rest) {
   long wanted = strtol(rest, NULL, 10);
   int32_t status = holdfast_wait(
-      scene_handle(), wanted < 0 || wanted > MOST_WAIT_MS ? MOST_WAIT_MS : (int32_t)wanted);
+      scene_handle(), wanted < 0 || wanted > MAX_WAIT_MS ? MAX_WAIT_MS : (int32_t)wanted);
   if (status < HOLDFAST_OK || status >= HOLDFAST_NOMEM)
-    judge_fail("wait answers %d", status);
+    judge_fail("wait returns %d", status);
   if ((holdfast_wake_fd(scene_handle()) < 0) != (scene_handle() == NULL))
-    judge_fail("the wake descriptor is there without a handle, or missing with one");
+    judge_fail("a closed handle has a wake descriptor, or an open one has none");
 }
 
-/* A handle that never was one. */
+/* Call a function with a handle that does not exist. */
 static void stray(const char *rest) {
   char *end = NULL;
   uintptr_t value = strtoull(rest, &end, 16);
@@ -235,7 +236,7 @@ static void stray(const char *rest) {
   holdfast_free(reply);
   holdfast_close((holdfast *)value);
   if (status != HOLDFAST_CLOSED)
-    judge_fail("an invented handle answers %d", status);
+    judge_fail("a call with an invented handle returns %d", status);
 }
 
 static const struct {
@@ -267,7 +268,7 @@ static void run_line(const char *line) {
   for (size_t at = 0; at < operation_count; at++)
     if (strlen(operations[at].name) == length && strncmp(operations[at].name, line, length) == 0)
       return call(at, rest);
-  /* A word that was spoilt still calls something, always the same. */
+  /* An unknown word calls some function, always the same one. */
   size_t sum = 0;
   for (size_t at = 0; at < length; at++)
     sum = sum * 31 + (unsigned char)line[at];
@@ -279,7 +280,7 @@ void script_run(const uint8_t *bytes, size_t size) {
   text_add(&script, (const char *)bytes, size);
   scene_begin();
   char *at = script.bytes, *end = at + script.count;
-  for (int count = 0; at < end && count < MOST_LINES; count++) {
+  for (int count = 0; at < end && count < MAX_LINES; count++) {
     char *stop = memchr(at, '\n', (size_t)(end - at));
     if (stop == NULL)
       stop = end;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Run a script in a scene of its own. A breach of a promise ends the process. */
+/* Run a script in a scene of its own. A violated promise aborts the process. */
 void script_run(const uint8_t *bytes, size_t size);
 
 #endif

@@ -1,3 +1,4 @@
+/* The canned answers of a healthy server. */
 #include "server.h"
 
 #include <sodium.h>
@@ -55,7 +56,7 @@ json_t *server_stored(const char *body) {
   return rows;
 }
 
-/* The ids that a URL asks for with id=in.(...), all stored. */
+/* Answer a read-back with every id in id=in.(...): all are stored. */
 static json_t *read_back(const char *url) {
   json_t *rows = json_array();
   const char *at = strstr(url, "in.(");

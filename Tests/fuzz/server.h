@@ -1,4 +1,4 @@
-/* A server that knows one thing to say to every request. */
+/* A server with one canned answer for every kind of request. */
 #ifndef SERVER_H
 #define SERVER_H
 
@@ -12,19 +12,19 @@
 #define CONTACT "c0000000-0000-4000-8000-000000000001"
 
 typedef struct {
-  const char *user; /* who signs in */
+  const char *user; /* the user who signs in */
   int64_t now_ms;
-  int tokens; /* given out so far: each is another */
+  int tokens; /* the number of tokens issued so far: makes each one unique */
 } server;
 
-/* The answers' parts; the caller releases them. */
+/* Parts of answers; the caller releases them. */
 json_t *server_session(server *it, const char *user);
 json_t *server_memberships(void);
 json_t *server_contacts(void);
-/* The rows of an upload's body, as stored. */
+/* The answer to an upload whose rows are all stored. */
 json_t *server_stored(const char *body);
 
-/* The body that a healthy server sends, NULL for none, and its status. */
+/* The body of a healthy server's answer (NULL for none) and its status. */
 json_t *server_answer(server *it, const json_t *request, int *status);
 
 #endif

@@ -1,4 +1,4 @@
-"""What the fuzzer knows of the contract, made from the schema.
+"""Makes the fuzzer's tables and dictionary from the schema.
 
 tables.py tables HEADER     operations, shapes of replies and error codes, for C
 tables.py dictionary FILE   the words of requests and replies, for libFuzzer
@@ -18,14 +18,14 @@ SCHEMA = json.loads((HERE.parents[1] / "include" / "holdfast.schema.json").read_
 
 
 def resolved(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema, or the definition that it refers to."""
+    """Return a schema, or the definition that it refers to."""
     if "$ref" in schema:
         return dict(SCHEMA["$defs"][schema["$ref"].rsplit("/", 1)[1]])
     return schema
 
 
 def shapes(schema: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The required and the allowed members of each form that an object may have."""
+    """Yield the required and the allowed members of each form of an object."""
     schema = resolved(schema)
     if "oneOf" in schema:
         for choice in schema["oneOf"]:
@@ -35,7 +35,7 @@ def shapes(schema: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def tables() -> str:
-    """The header for C."""
+    """Return the header for C."""
     operations = SCHEMA["x-operations"]
     lines = ["/* Made by Tests/fuzz/tables.py from holdfast.schema.json. */"]
     names = " ".join(f"OPERATION({name})" for name in operations if name != "open")
@@ -52,7 +52,7 @@ def tables() -> str:
 
 
 def words(schema: object) -> Iterator[str]:
-    """The names of members and the values of enumerations, as they stand in JSON."""
+    """Yield the names of members and the values of enumerations, as JSON text."""
     if isinstance(schema, list):
         for inner in schema:
             yield from words(inner)
@@ -66,7 +66,7 @@ def words(schema: object) -> Iterator[str]:
 
 
 def commands() -> Iterator[str]:
-    """The commands of scripts and the words that stand for something, from the sources."""
+    """Yield the commands and the @words of scripts, read from the sources."""
     script, text = (HERE / "script.c").read_text(), (HERE / "text.c").read_text()
     for name in re.findall(r'\{"(\w+)", \w+\}', script):
         yield f"\n{name} "
@@ -74,7 +74,7 @@ def commands() -> Iterator[str]:
 
 
 def dictionary() -> str:
-    """The dictionary for libFuzzer."""
+    """Return the dictionary for libFuzzer."""
     server = (HERE / "server.words").read_text().split()
     operations = [f"\n{name} " for name in SCHEMA["x-operations"]]
     every = [*words(SCHEMA["$defs"]), *operations, *commands(), *server]

@@ -1,3 +1,4 @@
+/* Expands the words of a script, such as @session. */
 #include "text.h"
 
 #include "scene.h"
@@ -7,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No request of a script grows beyond this. */
-enum { MOST = 1 << 20, MOST_LONG = 300000 };
+/* The expanded line stops growing at the first; @oversized has the second as its length. */
+enum { MAX_EXPANDED = 1 << 20, MAX_LONG = 300000 };
 
 void text_add(text *it, const char *bytes, size_t count) {
   if (it->bytes == NULL || it->count + count + 1 > it->capacity) {
@@ -50,16 +51,16 @@ static void org(text *it) { add_text(it, ORG); }
 static void other_org(text *it) { add_text(it, OTHER_ORG); }
 static void contact(text *it) { add_text(it, CONTACT); }
 static void now(text *it) { add_number(it, the_scene.server.now_ms); }
-static void flight(text *it) {
+static void request_id(text *it) {
   const json_t *request = json_array_get(the_scene.requests[the_scene.current], 0);
   add_number(it, json_integer_value(json_object_get(request, "id")));
 }
 static void oversized(text *it) {
-  char *letters = malloc(MOST_LONG);
+  char *letters = malloc(MAX_LONG);
   if (letters == NULL)
     abort();
-  memset(letters, 'a', MOST_LONG);
-  text_add(it, letters, MOST_LONG);
+  memset(letters, 'a', MAX_LONG);
+  text_add(it, letters, MAX_LONG);
   free(letters);
 }
 static void deep(text *it) {
@@ -67,7 +68,7 @@ static void deep(text *it) {
     add_text(it, "[");
 }
 
-/* The longer of two words with one beginning comes first. */
+/* Of two words with the same beginning the longer one comes first. */
 static const struct {
   const char *word;
   void (*add)(text *);
@@ -85,7 +86,7 @@ static const struct {
     {"@org", org},
     {"@other_org", other_org},
     {"@now", now},
-    {"@flight", flight},
+    {"@request_id", request_id},
     {"@oversized", oversized},
     {"@deep", deep},
 };
@@ -102,7 +103,7 @@ char *text_expand(const char *source) {
     size_t used = 0;
     for (size_t at = 0; at < sizeof meanings / sizeof *meanings && used == 0; at++)
       if (strncmp(source, meanings[at].word, strlen(meanings[at].word)) == 0 &&
-          result.count < MOST) {
+          result.count < MAX_EXPANDED) {
         meanings[at].add(&result);
         used = strlen(meanings[at].word);
       }

@@ -1,4 +1,4 @@
-/* A text that grows, and the words of a script that stand for something. */
+/* A growing text, and the expansion of words in a script. */
 #ifndef TEXT_H
 #define TEXT_H
 
@@ -10,7 +10,7 @@ typedef struct {
 } text;
 
 void text_add(text *it, const char *bytes, size_t count);
-/* A copy of `source` in which words such as @session stand for what they mean now. */
+/* Return a copy of `source` in which words such as @session are replaced by their present value. */
 char *text_expand(const char *source);
 
 #endif

@@ -1,8 +1,9 @@
-"""A pytest plugin: the sanitizer's runtime in every process that loads the library, no other.
+"""A pytest plugin: preloads the sanitizer's runtime only into processes that load the library.
 
-A sanitizer's runtime must be in a process before anything else. Python is not built with it, so
-it is preloaded; but what Python starts (PostgreSQL, compilers, shells) would inherit it, and need
-not. HOLDFAST_SANITIZER_RUNTIME names it; Python itself was started with it in LD_PRELOAD.
+A sanitizer's runtime must be the first library in a process. Python is not linked with it: run.sh
+starts Python with the runtime in LD_PRELOAD. This plugin removes it from the environment, so that
+PostgreSQL, compilers and shells do not inherit it, and adds it again for children that load the
+library. HOLDFAST_SANITIZER_RUNTIME names the runtime.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from typing import Any
 RUNTIME = os.environ.get("HOLDFAST_SANITIZER_RUNTIME", "")
 os.environ.pop("LD_PRELOAD", None)
 
-#: Programs of the tests that load the library, beside Python.
+#: Programs that load the library.
 HOSTS = ("host", "python", "python3")
 
-#: Python that does not load it.
+#: A Python module that does not load it.
 BACKEND = "local_supabase"
 
 
 class Popen(subprocess.Popen[Any]):
-    """A child gets the runtime if it is Python, or a host in C; also behind another command."""
+    """Gives the runtime to a child that is Python or a host in C, also behind another command."""
 
     def __init__(self, args: Any, *more: Any, **options: Any) -> None:  # noqa: ANN401
         words = [args] if isinstance(args, (str, bytes)) else [os.fspath(word) for word in args]

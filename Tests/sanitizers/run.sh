@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# The C API's tests and the threads' stress on instrumented libraries.
+# Runs the tests of the C API and the stress test on instrumented libraries.
 #
-# run.sh asan ROUNDS    the whole of Tests/abi on both flavours, and the stress
+# run.sh asan ROUNDS    all of Tests/abi and the stress on both flavours, under AddressSanitizer and UBSan
 # run.sh tsan ROUNDS    the same under ThreadSanitizer
-# run.sh stress asan|tsan embedded|runtime ROUNDS; run.sh api asan|tsan PYTEST...    some of it
-# run.sh share ROUNDS   the stress under both, and the tests about threads under ThreadSanitizer
+# run.sh stress asan|tsan embedded|runtime ROUNDS    only the stress
+# run.sh api asan|tsan PYTEST...                     only some tests of the C API
+# run.sh share ROUNDS   the stress under both, and the thread tests under ThreadSanitizer
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 here=$PWD/Tests/sanitizers
@@ -13,8 +14,8 @@ runtimes=$(dirname "$("$clang" -print-file-name=libclang_rt.asan-x86_64.so)")
 swift=$(dirname "$clang")/../lib/swift/linux
 symbolizer=$(dirname "$clang")/llvm-symbolizer
 
-# Leaks are looked for in hosts without Python, which never returns all of its memory: the stress, the
-# fuzzer and valgrind. Freed chunks are kept small, as many processes run beside each other.
+# No leak detection under Python, which never frees all of its memory: the stress, the fuzzer and valgrind
+# detect leaks. The quarantine is small because many processes run side by side.
 export ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=16:malloc_context_size=8:external_symbolizer_path=$symbolizer
 export UBSAN_OPTIONS=print_stacktrace=1:external_symbolizer_path=$symbolizer
 export TSAN_OPTIONS=halt_on_error=0:exitcode=66:external_symbolizer_path=$symbolizer
@@ -34,7 +35,7 @@ stress() {
 # api SANITIZER TESTS...
 api() {
   local runtime=$runtimes/libclang_rt.$1-x86_64.so log=build/$1/reports
-  # Swift's ThreadSanitizer runtime asks for libdispatch.
+  # Swift's ThreadSanitizer runtime needs libdispatch.
   [ "$1" = asan ] || runtime+=" $swift/libdispatch.so $swift/libBlocksRuntime.so"
   rm -rf "$log" && mkdir -p "$log"
   local status=0
@@ -43,23 +44,23 @@ api() {
     PYTHONPATH=$here .venv/bin/python -m pytest -p preload -q -p no:cacheprovider -n 2 "${@:2}" | tee "$log.out" || status=$?
   local passed failed errors
   count() { tail -n 1 "$log.out" | grep -oE "[0-9]+ $1" | grep -oE '[0-9]+' || echo 0; }
-  # An error is found after a test, by a fixture: what was left behind.
+  # pytest counts a failed fixture as an error: a test that leaves handles or replies.
   passed=$(count passed) failed=$(count failed) errors=$(count error)
-  # A report in a child that was killed, or in one whose end no test looks at, counts too.
+  # Count every report, also of children that were killed or whose exit status no test checks.
   local reports; reports=$(find "$log" -type f | wc -l)
   if [ "$reports" != 0 ]; then
     head -c 20000 "$log"/*
     echo "$reports reports in $log"
     status=1
   fi
-  # Which test a report belongs to is not known; it is taken to be one that passed.
+  # The test of a report is unknown: subtract it from the passed ones.
   local survived=$((passed - errors - reports))
   echo "reliability: tests of the C API under $1: $((passed + failed)) tried, $((survived > 0 ? survived : 0)) survived"
   return $status
 }
 
-# What is said of the shipped builds alone: how large they are and what they are linked with. These take
-# their sanitizer's functions from whoever loads them.
+# These tests check the size and the linked libraries of the shipped builds; instrumented builds differ: they
+# take the sanitizer's functions from the host process.
 shipped_only=(--deselect=Tests/abi/test_exports.py::test_ABI_4_a_c_program_links_every_function
   --deselect=Tests/abi/test_exports.py::test_ABI_4_no_swift_runtime_beside_the_library
   --deselect=Tests/abi/test_exports.py::test_ABI_4_the_soname_carries_the_number_of_the_abi

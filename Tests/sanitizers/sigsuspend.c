@@ -1,5 +1,5 @@
-/* Preloaded into the unit tests under valgrind: valgrind 3.19 writes to the mask that sigsuspend()
- * is given, and libdispatch's lies in memory that cannot be written. */
+/* Preloaded into the unit tests under valgrind: valgrind 3.19 writes to the argument of
+ * sigsuspend(), and libdispatch passes a mask in read-only memory. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <sys/syscall.h>

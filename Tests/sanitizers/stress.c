@@ -1,9 +1,9 @@
 /* Many threads over every function, for ThreadSanitizer and AddressSanitizer.
  *
- * stress FOLDER ROUNDS. Each round opens some handles, signs in, and lets threads call what they
- * like on them, one of them playing the network, others waiting; in the middle handles are closed
- * under their hands. What is promised: every call is answered, a closed handle says so, nothing is
- * left. */
+ * stress FOLDER ROUNDS. Each round opens some handles and signs in. Threads then call every
+ * function on them; one thread plays the network, others wait; another closes the handles in the
+ * middle. Every call must return, a closed handle must answer CLOSED, and everything must be freed.
+ */
 #include "../fuzz/server.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CALLERS = 5, MOST_HANDLES = 4, CALLS = 400 };
+enum { CALLERS = 5, MAX_HANDLES = 4, CALLS = 400 };
 
 typedef int32_t operation(holdfast *, const char *, char **);
 
@@ -59,7 +59,7 @@ static const struct {
 };
 static const size_t call_count = sizeof calls / sizeof *calls;
 
-static holdfast *handles[MOST_HANDLES];
+static holdfast *handles[MAX_HANDLES];
 static size_t handle_count;
 static atomic_bool over;
 static atomic_llong made;
@@ -69,7 +69,7 @@ static void fail(const char *what, int32_t status, const char *reply) {
   abort();
 }
 
-/* Whether the handle is still open; every answer but the library's own defects is fine. */
+/* Call a function. Returns whether the handle is still open; aborts on a defect of the library. */
 static bool call(holdfast *handle, operation *function, const char *request, json_t **answer) {
   char *reply = NULL;
   int32_t status = function(handle, request, &reply);
@@ -90,7 +90,7 @@ static void *caller(void *number) {
   return NULL;
 }
 
-/* The one thread that answers requests, of all handles. */
+/* Poll a handle once and answer its requests. Only the network's thread and the setup do this. */
 static void serve(server *it, holdfast *handle) {
   json_t *polled = NULL, *request;
   size_t index;
@@ -158,7 +158,7 @@ static void *watcher(void *context) {
   return NULL;
 }
 
-/* Closes in the middle, every handle twice. */
+/* Close every handle twice in the middle of the round. */
 static void *closer(void *round) {
   struct timespec pause = {0, (long)(30 + 60 * ((size_t)round % 6)) * 1000000};
   nanosleep(&pause, NULL);
@@ -172,7 +172,7 @@ static void log_line(void *context, int32_t level, const char *line) {
   atomic_fetch_add((atomic_llong *)context, (long long)strlen(line));
 }
 
-/* `shared` handles look at one folder, the others at one each. */
+/* Open all handles: `shared` of them on one folder, each other one on its own. */
 static void open_all(server *it, const char *folder, size_t shared) {
   for (size_t at = 0; at < handle_count; at++) {
     char config[1024], *reply = NULL;
@@ -207,9 +207,9 @@ static void run_round(server *it, const char *folder, size_t round, size_t count
     pthread_join(others[at], NULL);
   for (size_t at = 0; at < handle_count; at++)
     if (call(handles[at], holdfast_session_status, NULL, NULL))
-      fail("a closed handle is open", HOLDFAST_OK, NULL);
+      fail("a closed handle still works", HOLDFAST_OK, NULL);
   if (holdfast_live_count() != 0)
-    fail("handles or replies are left", (int32_t)holdfast_live_count(), NULL);
+    fail("handles or replies are not freed", (int32_t)holdfast_live_count(), NULL);
 }
 
 int main(int count, char **arguments) {
@@ -226,8 +226,8 @@ int main(int count, char **arguments) {
     it.now_ms = (int64_t)now.tv_sec * 1000;
     snprintf(folder, sizeof folder, "%.400s/%d", arguments[1], round);
     /* One handle; several on one folder; two on one folder and two alone. */
-    run_round(&it, folder, (size_t)round, round % 3 == 0 ? 1 : MOST_HANDLES,
-              round % 3 == 1 ? MOST_HANDLES : MOST_HANDLES / 2);
+    run_round(&it, folder, (size_t)round, round % 3 == 0 ? 1 : MAX_HANDLES,
+              round % 3 == 1 ? MAX_HANDLES : MAX_HANDLES / 2);
   }
   printf("stress: %d rounds, %lld calls, %d threads\n", rounds, (long long)made, CALLERS + 4);
   return 0;

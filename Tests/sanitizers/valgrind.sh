@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# valgrind on the libraries as they are shipped, without a sanitizer: every invalid access and every leak is an error.
+# Runs valgrind on the shipped libraries: every invalid access and every leak is an error.
 #
-# valgrind.sh day   the scripts of Tests/fuzz/seeds in one process: a user's days, good and bad
-# valgrind.sh all   that on both flavours, and the unit tests
+# valgrind.sh day   the scripts of Tests/fuzz in one process
+# valgrind.sh all   the same on both flavours, and the unit tests
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 here=Tests/sanitizers
