@@ -1,4 +1,5 @@
-/* The four acts. Each plays in a process of its own, as the app does each time it is started. */
+/* The four acts of the tour. Each act runs in a process of its own, like each start of a real app.
+ */
 #define _GNU_SOURCE
 #include "tour.h"
 
@@ -19,7 +20,7 @@ const char *const act_titles[ACT_COUNT] = {
 };
 const bool act_ends_in_sigkill[ACT_COUNT] = {true, false, true, false};
 
-/* ---- scenes that several acts share ---- */
+/* ---- shared by several acts ---- */
 
 static void pause_ms(long ms) {
   nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
@@ -32,12 +33,12 @@ static int end_of_act(app *app) {
 }
 
 static void die(void) {
-  say("The process kills itself with SIGKILL: no handler, no goodbye.");
+  say("The process kills itself with SIGKILL: no handler runs.");
   person_told_end();
   kill(getpid(), SIGKILL);
 }
 
-/* Registers, and lets the person write down what the library says is stored. */
+/* Register an activity. The person writes down what the library reports as stored. */
 static char *register_activity(app *app, const char *type, int minutes, const char *contact,
                                const char *follows, const char *text) {
   json_t *payload = json_pack("{s:s,s:i,s:s}", "type", type, "minutes", minutes, "note", text);
@@ -74,13 +75,13 @@ static json_t *unlock(app *app) {
       app, app_call(app, holdfast_session_unlock, json_pack("{s:s}", "outcome", "success")));
 }
 
-/* The start of an app that was used before: home, at once or after the finger. */
+/* Start an app that was used before; it shows home, at once or after an unlock. */
 static void come_home(app *app, const char *first_screen) {
   json_t *decision = app_settle(app, app_call(app, holdfast_session_resume, NULL));
   show_decision(decision);
   check(is_text(decision, "screen", first_screen), "%s", first_screen);
   if (is_text(decision, "screen", "unlock")) {
-    say("A finger on the reader.");
+    say("The person puts a finger on the reader.");
     json_decref(decision);
     person_asked_for_finger();
     decision = unlock(app);
@@ -97,7 +98,7 @@ static json_int_t queued(app *app, const char *state) {
   return count;
 }
 
-/* Rows on the server that the tour registered. */
+/* Count the rows on the server that the tour registered. */
 static int rows_on_server(const setting *where) {
   char *text =
       query_value(where, "select count(*) from public.activities where note like 'Tur: %'");
@@ -108,11 +109,11 @@ static int rows_on_server(const setting *where) {
 
 static void expect_sync_completed(app *app, int sent) {
   json_t *event = app_event(app, "sync_completed", 30);
-  if (check(event != NULL, "one sync_completed has come")) {
+  if (check(event != NULL, "one event sync_completed arrives")) {
     check(number_at(event, "sent") == sent && number_at(event, "parked") == 0,
           "it counts %d sent and none parked", sent);
     check(holdfast_http_ack(app->driver, number_at(event, "seq")) == HOLDFAST_OK,
-          "the user has seen it: acknowledged");
+          "the app acknowledges it: the user has seen it");
   }
   json_decref(event);
 }
@@ -127,7 +128,7 @@ static json_t *sign_in(app *app) {
   reply = app_call(app, holdfast_sign_in_complete,
                    json_pack("{s:s}", "callback_url",
                              "app.holdfast.example://signed-in?code=stolen&state=guessed"));
-  check(app->status == HOLDFAST_INVALID, "a callback with a guessed state is turned away (%s)",
+  check(app->status == HOLDFAST_INVALID, "a callback with a guessed state is rejected (%s)",
         text_at(json_object_get(reply, "error"), "code"));
   json_decref(reply);
   reply = app_call(app, holdfast_sign_in_complete,
@@ -164,13 +165,13 @@ static void pull(app *app) {
   for (size_t i = 0; i < json_array_size(contacts); i++)
     note("%s, %s", text_at(json_array_get(contacts, i), "name"),
          text_at(json_array_get(contacts, i), "municipality"));
-  check(number_at(reply, "total") == 30, "%d contacts are cached, sealed",
+  check(number_at(reply, "total") == 30, "%d contacts are cached, encrypted",
         (int)number_at(reply, "total"));
   json_decref(reply);
   reply = app_call(app, holdfast_summary_get, NULL);
   const json_t *summary = json_object_get(reply, "summary");
   check(number_at(summary, "activities") == 2 && number_at(summary, "minutes") == 75,
-        "the summary so far this year: %d activities, %d minutes",
+        "the summary of this year: %d activities, %d minutes",
         (int)number_at(summary, "activities"), (int)number_at(summary, "minutes"));
   json_decref(reply);
 }
@@ -187,21 +188,21 @@ static int play_online(app *app) {
   say("The app starts for the first time on this phone.");
   json_t *decision = app_call(app, holdfast_session_resume, NULL);
   show_decision(decision);
-  check(is_text(decision, "screen", "sign_in"), "asked to sign in, by BankID or Vipps");
+  check(is_text(decision, "screen", "sign_in"), "the app asks for a sign-in, by BankID or Vipps");
   json_decref(decision);
 
-  say("BankID, in the browser (PKCE).");
+  say("The person signs in with BankID in the browser (PKCE).");
   decision = sign_in(app);
   show_decision(decision);
-  check(is_text(decision, "screen", "select_org"), "member of several organisations: asked which");
-  say("Chosen: %s.", org_name);
+  check(is_text(decision, "screen", "select_org"), "a member of several organisations must choose");
+  say("The person chooses %s.", org_name);
   choose_organisation(app, decision);
   json_decref(decision);
 
-  say("What the person needs underway is fetched.");
+  say("The app fetches contacts and summary for offline use.");
   pull(app);
 
-  say("Into a tunnel: the server drops every connection from now on.");
+  say("The train enters a tunnel: the server drops every connection from now on.");
   add_fault(app->where, "drop_before", NULL, "/auth/", -1, 0);
   add_fault(app->where, "drop_before", NULL, "/rest/", -1, 0);
   app_network(app, false);
@@ -213,7 +214,7 @@ static int play_online(app *app) {
   free(register_activity(app, "gruppe", 90, NULL, NULL, "Tur: gåtur rundt vannet, seks møtte opp"));
   free(first);
   free(contact);
-  check(queued(app, "pending") + queued(app, "waiting") == 3, "three wait to be sent");
+  check(queued(app, "pending") + queued(app, "waiting") == 3, "three items are queued");
   check(rows_on_server(app->where) == 0, "the server has none of them");
   show_files(app->where->data_dir);
 
@@ -227,19 +228,19 @@ static int play_online(app *app) {
 
 static void stay_locked(app *app) {
   json_t *reply = app_call(app, holdfast_contact_search, json_pack("{s:s}", "query", "håkon"));
-  check(app->status == HOLDFAST_STATE, "locked: contacts are not shown (%s)",
+  check(app->status == HOLDFAST_STATE, "the app is locked and shows no contacts (%s)",
         text_at(json_object_get(reply, "error"), "code"));
   json_decref(reply);
 
-  say("A tampered app claims that the finger was right. No finger was there.");
+  say("A tampered app claims that the fingerprint matched. There was no finger.");
   reply = unlock(app);
   show_decision(reply);
   check(app->status == HOLDFAST_OK && !is_text(reply, "screen", "home"),
-        "it gets nowhere: the reader withheld the key");
+        "that does not unlock: the reader withheld the key");
   check(session_is(app, "locked"), "the session is still locked");
   json_decref(reply);
   reply = app_call(app, holdfast_contact_search, json_pack("{s:s}", "query", "håkon"));
-  check(app->status == HOLDFAST_STATE, "and contacts are still not shown");
+  check(app->status == HOLDFAST_STATE, "the app still shows no contacts");
   json_decref(reply);
 }
 
@@ -253,7 +254,7 @@ static void look_up(app *app) {
   check(find_by(json_object_get(card, "banners"), "code", "encrypted_requires_connectivity") !=
                 NULL ||
             json_is_object(json_object_get(card, "message")),
-        "phone and address stay on the server: %zu fields withheld",
+        "phone and address are never cached: %zu fields are withheld offline",
         json_array_size(json_object_get(card, "withheld")));
   note("  “%s”", text_at(json_object_get(card, "message"), "text"));
   json_decref(card);
@@ -264,12 +265,12 @@ static void explain(app *app) {
   json_t *reply = app_call(app, holdfast_summary_get, NULL);
   const json_t *more = json_object_get(reply, "queued");
   check(number_at(more, "activities") == 5 && number_at(more, "minutes") == 230,
-        "the summary counts what is not sent on top: %d activities, %d minutes",
+        "the summary also counts unsent items: %d activities, %d minutes",
         (int)number_at(more, "activities"), (int)number_at(more, "minutes"));
   json_decref(reply);
   reply = app_call(app, holdfast_queue_explain, NULL);
   const json_t *reason = find_by(json_object_get(reply, "reasons"), "code", "offline");
-  check(reason != NULL, "why is nothing sent? “%s”", text_at(reason, "text"));
+  check(reason != NULL, "queue_explain says why nothing is sent: “%s”", text_at(reason, "text"));
   json_decref(reply);
   reply = app_call(app, holdfast_route_check, json_pack("{s:s}", "route", "/admin"));
   check(is_text(reply, "reason", "route_forbidden"), "a mentor may not open /admin: back to %s",
@@ -279,51 +280,51 @@ static void explain(app *app) {
 
 static int play_offline(app *app) {
   app_network(app, false);
-  say("The app starts. It was in the pocket longer than it may be.");
+  say("The app starts. It was in the background for longer than the policy allows.");
   json_t *decision = app_settle(app, app_call(app, holdfast_session_resume, NULL));
   show_decision(decision);
-  check(is_text(decision, "screen", "unlock"), "asked for the finger");
+  check(is_text(decision, "screen", "unlock"), "the app asks for a finger");
   json_decref(decision);
   stay_locked(app);
 
-  say("Now a real finger on the reader.");
-  check(person_asked_for_finger(), "the finger was presented");
+  say("Now the person puts a finger on the reader.");
+  check(person_asked_for_finger(), "the reader has seen a finger");
   decision = unlock(app);
   show_decision(decision);
-  check(is_text(decision, "screen", "home"), "home, from the cache alone");
+  check(is_text(decision, "screen", "home"), "the app shows home, from the cache alone");
   const json_t *banners = json_object_get(decision, "banners");
-  check(find_by(banners, "code", "offline") != NULL, "with the calm sign that there is no network");
+  check(find_by(banners, "code", "offline") != NULL, "a banner says that there is no network");
   const json_t *stale = find_by(banners, "code", "stale_data");
-  check(number_at(stale, "as_of_ms") > 0, "and as of when the data is");
+  check(number_at(stale, "as_of_ms") > 0, "a banner says how old the data is");
   json_decref(decision);
   look_up(app);
 
-  say("Two more are registered.");
+  say("The person registers two more.");
   free(register_activity(app, "samtale", 30, NULL, NULL, "Tur: møtte en ny deltaker i Bø"));
   free(register_activity(app, "hjemmebesøk", 45, NULL, NULL,
                          "Tur: så på søknaden sammen, ærlig prat"));
   explain(app);
-  check(requests_seen(app->where, NULL, "/") == 0, "not one request was tried while offline");
+  check(requests_seen(app->where, NULL, "/") == 0, "the app sent no request while offline");
   return end_of_act(app);
 }
 
 /* ---- act 3 ---- */
 
 static int play_upload(app *app) {
-  say("Out of the tunnel; the access token has expired. The server will store the first upload and"
-      " then lose its answer.");
+  say("The train leaves the tunnel; the access token has expired. The server will store the first"
+      " upload, but its answer will be lost.");
   clear_faults(app->where);
   add_fault(app->where, "drop_after", "POST", uploads, 1, 0);
   forget_requests(app->where);
   come_home(app, "unlock");
-  check(requests_seen(app->where, "POST", "/auth/v1/token") == 1, "one refresh");
-  check(app_drained(app, 60), "the queue has emptied itself");
+  check(requests_seen(app->where, "POST", "/auth/v1/token") == 1, "the session is refreshed once");
+  check(app_drained(app, 60), "the queue is empty");
   check(fault_hits(app->where) == 1, "an answer was lost after the server had stored the rows");
   check(requests_seen(app->where, "POST", uploads) >= 2, "so the upload was sent again");
-  check(rows_on_server(app->where) == 5, "and the server has five rows, none twice");
+  check(rows_on_server(app->where) == 5, "the server has five rows, each once");
   expect_sync_completed(app, 5);
 
-  say("Two more, online. The server stores them but takes its time to answer.");
+  say("The person registers two more online. The server stores them but answers late.");
   clear_faults(app->where);
   add_fault(app->where, "delay", "POST", uploads, 1, 8000);
   free(register_activity(app, "kurs", 120, NULL, NULL, "Tur: kveldskurs for nye likepersoner"));
@@ -332,7 +333,8 @@ static int play_upload(app *app) {
     pause_ms(50);
   note("on the server: %d rows; in the app: %d being sent, %d to be sent",
        rows_on_server(app->where), (int)queued(app, "sending"), (int)queued(app, "pending"));
-  check(queued(app, "sending") >= 1, "the upload is under way: stored there, not yet known here");
+  check(queued(app, "sending") >= 1,
+        "the upload is in flight: stored there, not yet confirmed here");
   die();
   return 1;
 }
@@ -349,29 +351,29 @@ static int sessions_on_server(const setting *where) {
 
 static int play_goodbye(app *app) {
   clear_faults(app->where);
-  say("The app starts a last time.");
+  say("The app starts for the last time.");
   come_home(app, "home");
-  check(app_drained(app, 60), "what was being sent is known to be stored");
+  check(app_drained(app, 60), "the items that were in flight are confirmed as stored");
   expect_sync_completed(app, 2);
   check(rows_on_server(app->where) == 7, "the server has seven rows");
 
-  say("Log out.");
+  say("The person logs out.");
   json_t *reply = app_call(app, holdfast_session_logout, NULL);
   show_decision(json_object_get(reply, "decision"));
   check(json_is_integer(json_object_get(reply, "unsent")) && number_at(reply, "unsent") == 0,
-        "nothing was left unsent");
-  check(is_text(json_object_get(reply, "decision"), "screen", "sign_in"), "signed out");
+        "no item was left unsent");
+  check(is_text(json_object_get(reply, "decision"), "screen", "sign_in"), "the app is signed out");
   json_decref(reply);
   for (int i = 0; i < 100 && sessions_on_server(app->where) > 0; i++)
     pause_ms(100);
-  check(sessions_on_server(app->where) == 0, "the session has ended on the server too");
+  check(sessions_on_server(app->where) == 0, "the session has ended on the server, too");
   reply = app_call(app, holdfast_session_resume, NULL);
-  check(is_text(reply, "screen", "sign_in"), "the next start would ask to sign in");
+  check(is_text(reply, "screen", "sign_in"), "the next start asks for a sign-in");
   json_decref(reply);
   return end_of_act(app);
 }
 
-/* ---- the play ---- */
+/* ---- all acts ---- */
 
 int act_play(int number, const setting *where) {
   static int (*const plays[ACT_COUNT])(app *) = {play_online, play_offline, play_upload,

@@ -1,5 +1,10 @@
-/* The app: what any host does with Holdfast. Opens a handle with its key store, lets HoldfastHTTP
- * do the network, calls operations, takes events. */
+/* The app: everything that a host does with Holdfast. Start reading here.
+ *
+ * 1. app_open() opens a handle with a configuration and a key store, and starts HoldfastHTTP, which
+ *    polls the handle and sends its requests on a thread of its own.
+ * 2. app_call() calls an operation: JSON goes in, JSON comes out.
+ * 3. app_event() takes events, such as a new decision on which screen to show.
+ * 4. app_close() stops the driver, then closes the handle. */
 #define _GNU_SOURCE
 #include "tour.h"
 
@@ -7,6 +12,8 @@
 #include <string.h>
 #include <time.h>
 
+/* The configuration: the folder, the backend, the ways to sign in, the routes of each role, and the
+ * policy. docs/reference.md lists every setting. */
 static json_t *configuration(const setting *where) {
   return json_pack("{s:s, s:{s:s, s:s}, s:[{s:s,s:s,s:s,s:s},{s:s,s:s,s:s,s:s},{s:s,s:s,s:s}], s:s,"
                    " s:{s:{s:s,s:[s,s,s]},s:{s:s,s:[s]}}, s:{s:i,s:i}, s:s}",
@@ -62,6 +69,7 @@ static int64_t now_ms(void) {
   return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/* Take the first event of this type that app_event() has set aside. */
 static json_t *take_from_backlog(app *app, const char *type) {
   for (size_t i = 0; i < json_array_size(app->backlog); i++) {
     json_t *event = json_array_get(app->backlog, i);

@@ -1,5 +1,5 @@
-/* What the tour asks of the local backend beside the app's own requests: faults on demand, the log
- * of requests, and the database itself. See Tests/server/README.md. */
+/* The tour's own access to the local backend: faults on demand, the log of requests, and the
+ * database. See Tests/server/README.md. */
 #define _GNU_SOURCE
 #include "tour.h"
 
@@ -18,7 +18,7 @@ json_t *control(const setting *where, const char *method, const char *path, json
   web_answer answer = web_request(method, url, body);
   json_t *reply = answer.status == 200 ? json_loads(answer.body, JSON_DECODE_ANY, NULL) : NULL;
   if (reply == NULL)
-    note("%s %s was answered %d %s", method, path, answer.status,
+    note("%s %s returned %d %s", method, path, answer.status,
          answer.body == NULL ? "" : answer.body);
   web_answer_free(&answer);
   free(url);
@@ -28,7 +28,7 @@ json_t *control(const setting *where, const char *method, const char *path, json
 
 /* ---- the database ---- */
 
-/* What psql prints, or NULL when there is no psql. */
+/* The output of psql, or NULL when it fails or is missing. */
 static char *ask_psql(const char *dsn, const char *sql) {
   int ends[2];
   if (pipe(ends) != 0)
@@ -62,7 +62,7 @@ static char *ask_psql(const char *dsn, const char *sql) {
   return text;
 }
 
-static char *ask_test_tool(const setting *where, const char *sql) {
+static char *ask_control_api(const setting *where, const char *sql) {
   json_t *rows = control(where, "POST", "/sql", json_pack("{s:s}", "query", sql));
   json_t *row = json_array_get(rows, 0);
   json_t *value = json_object_iter_value(json_object_iter(row));
@@ -82,7 +82,7 @@ bool has_psql(const setting *where) {
 
 char *query_value(const setting *where, const char *sql) {
   char *text = where->dsn == NULL ? NULL : ask_psql(where->dsn, sql);
-  return text != NULL ? text : ask_test_tool(where, sql);
+  return text != NULL ? text : ask_control_api(where, sql);
 }
 
 /* ---- faults and the log of requests ---- */

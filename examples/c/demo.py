@@ -1,4 +1,4 @@
-"""Starts the local backend with its demo data, runs the tour against it, and stops it again."""
+"""Starts the local backend with demo data, runs the tour against it, and stops the backend."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def main() -> int:
-    """The tour's exit status."""
+    """Return the tour's exit status."""
     tour, *arguments = sys.argv[1:] or [str(ROOT / "build" / "bin" / "holdfast-tour")]
     with LocalSupabase(demo=True) as backend:
         return subprocess.run(

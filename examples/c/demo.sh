@@ -1,5 +1,5 @@
 #!/bin/sh
-# The tour against a fresh local backend; the exit status is the tour's.
+# Runs the tour against a fresh local backend; exits with the tour's status.
 # Usage: demo.sh [PATH_OF_holdfast-tour [ARGUMENTS...]]; PYTHON names the interpreter.
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)

@@ -1,3 +1,4 @@
+/* Helpers to read members of JSON objects. */
 #include "tour.h"
 
 #include <string.h>

@@ -1,6 +1,9 @@
-/* A host's key store. On a phone both keys live in the platform's key chain; here the device key is
- * a file outside the library's folder, or in the desktop's secret service, and the biometric key is
- * held by the reader's process. */
+/* A host's key store: three callbacks that load, save and erase a key by name.
+ *
+ * On a phone the platform's keychain holds both keys. Here the device key is in a file outside the
+ * library's folder or in the desktop's secret service, and the reader's process holds the biometric
+ * key. Return HOLDFAST_KEY_NOT_FOUND only when the key certainly does not exist: the library then
+ * treats data that was sealed with it as lost. */
 #define _GNU_SOURCE
 #include "tour.h"
 
@@ -47,7 +50,8 @@ static bool sync_folder(const char *folder) {
   return fine;
 }
 
-/* Written beside, then renamed: after a kill there is the old key or the new one. */
+/* Write a new file, sync it, then rename it: after a kill there is either the old key or the new
+ * one. */
 static int32_t save(void *context, const char *name, const uint8_t *key, size_t length,
                     int32_t protection) {
   const setting *where = context;

@@ -1,4 +1,4 @@
-/* What a thief of the folder would find: looks for secrets in the bytes of every file. */
+/* Searches the bytes of every file for secrets, as a thief of the folder would. */
 #define _GNU_SOURCE
 #include "tour.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what is looked for ---- */
+/* ---- the secrets to search for ---- */
 
 void needles_add_bytes(needles *all, const char *what, const void *bytes, size_t length) {
   needle *items = realloc(all->items, (all->count + 1) * sizeof *items);
@@ -19,7 +19,8 @@ void needles_add_bytes(needles *all, const char *what, const void *bytes, size_t
   items[all->count++] = (needle){.bytes = copy, .length = length, .what = strdup(what)};
 }
 
-/* UTF-16, little endian, of what lies in the basic plane: every name here does. */
+/* Add a text as little-endian UTF-16. Only for the basic plane, which suffices for the names here.
+ */
 static void add_utf16(needles *all, const char *what, const char *text) {
   char wide[2048];
   size_t length = 0;
@@ -73,7 +74,7 @@ void needles_free(needles *all) {
 
 /* ---- the search ---- */
 
-/* nftw() hands nothing through to its function. */
+/* Global because nftw() passes no context to its callback. */
 static const needles *wanted;
 static bool telling;
 static search_result found;
@@ -105,7 +106,7 @@ static int search_file(const char *path, const struct stat *status, int kind, st
       continue;
     found.hits += 1;
     if (telling)
-      note("%s holds %s", path + place->base, it->what);
+      note("%s contains %s", path + place->base, it->what);
   }
   free(bytes);
   return 0;

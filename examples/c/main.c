@@ -1,4 +1,4 @@
-/* holdfast-tour: see README.md. */
+/* The command line of holdfast-tour; README.md explains the tour. */
 #define _GNU_SOURCE
 #include "tour.h"
 
@@ -9,10 +9,10 @@
 
 static void usage(FILE *out) {
   fputs("The tour:  holdfast-tour --backend URL --key ANON_KEY [--dsn DSN] [--keep]\n"
-        "           against a running local backend with its demo data; demo.sh does both\n"
+        "           plays against a running local backend with demo data; demo.sh starts both\n"
         "The shell: holdfast-tour --shell --data DIR --backend URL --key ANON_KEY\n"
-        "           every operation as a command; type help\n"
-        "           --keystore file (default) | secret-service: where the device key is kept\n",
+        "           every operation is a command; type help\n"
+        "           --keystore file (default) | secret-service: the place of the device key\n",
         out);
 }
 
@@ -23,8 +23,8 @@ static bool choose_keystore(const char *name, setting *where) {
     return false;
   }
   if (where->secret_service && !secret_service_built()) {
-    fputs("--keystore secret-service: this was built without libsecret; install libsecret-1-dev"
-          " and build it again\n",
+    fputs("--keystore secret-service: this program was built without libsecret; install"
+          " libsecret-1-dev and build it again\n",
           stderr);
     return false;
   }

@@ -1,5 +1,5 @@
-/* The tour itself: plays the acts, each in a process of its own, is the person in between, and
- * looks at the end whether all of it was true. */
+/* The tour: runs each act in a process of its own, plays the person between them, and checks the
+ * server and the disk at the end. */
 #define _GNU_SOURCE
 #include "tour.h"
 
@@ -27,7 +27,7 @@ static pid_t start_act(const char *program, int number, const setting *where, in
   fflush(stdout);
   pid_t child = fork();
   if (child == 0) {
-    fcntl(descriptor, F_SETFD, 0); /* this one goes along; the reader's glass does not */
+    fcntl(descriptor, F_SETFD, 0); /* the act inherits this socket, but not the reader's glass */
     execl(program, program, "--act", act, "--person", channel, "--data", where->data_dir, "--keys",
           where->key_dir, "--reader", where->reader_socket, "--backend", where->backend, "--key",
           where->api_key, "--dsn", where->dsn == NULL ? "" : where->dsn, (char *)NULL);
@@ -41,25 +41,25 @@ static bool perform(const char *program, int number, const setting *where, const
   stage_act(number, act_titles[number - 1]);
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-    return check(false, "no sockets: %s", strerror(errno));
+    return check(false, "socketpair: %s", strerror(errno));
   pid_t child = start_act(program, number, where, ends[1]);
   close(ends[1]);
   performance seen = person_watch(ends[0], finger, ledger, ACT_SECONDS);
   close(ends[0]);
   if (!seen.ended)
-    kill(child, SIGKILL); /* our own child, and not waited for yet */
+    kill(child, SIGKILL); /* safe: our own child, not waited for yet */
   int status = 0;
   waitpid(child, &status, 0);
-  bool fine = check(seen.ended, "the act came to its end");
+  bool fine = check(seen.ended, "the act played to its end");
   if (act_ends_in_sigkill[number - 1])
     fine &= check(seen.ended && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
-                  "its process died of signal 9, SIGKILL");
+                  "SIGKILL ended its process");
   else
-    fine &= check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "its process ended by itself");
+    fine &= check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "its process exited normally");
   return fine && seen.crosses == 0;
 }
 
-/* ---- what is on the server ---- */
+/* ---- the server ---- */
 
 static void seed_earlier_activities(const setting *where) {
   json_decref(
@@ -77,9 +77,9 @@ static void set_token_lifetime(const setting *where, int seconds) {
 }
 
 static bool check_server(const setting *where, const ledger *ledger) {
-  stage_act(ACT_COUNT + 1, "What is on the server");
-  note("asked with %s", has_psql(where) ? "psql" : "the backend's test tool: psql does not answer");
-  bool fine = check(ledger->count == 7, "the library said “stored” %zu times", ledger->count);
+  stage_act(ACT_COUNT + 1, "The rows on the server");
+  note("queried with %s", has_psql(where) ? "psql" : "the backend's control API: psql fails");
+  bool fine = check(ledger->count == 7, "the library reported %zu items as stored", ledger->count);
   for (size_t i = 0; i < ledger->count; i++) {
     char *sql = NULL;
     if (asprintf(&sql,
@@ -93,17 +93,17 @@ static bool check_server(const setting *where, const ledger *ledger) {
     free(sql);
   }
   char *all = query_value(where, "select count(*) from public.activities where note like 'Tur: %'");
-  fine &= check((size_t)atoi(all) == ledger->count, "and no other: %s rows in all", all);
+  fine &= check((size_t)atoi(all) == ledger->count, "there are no other rows: %s in all", all);
   free(all);
   char *chain =
       query_value(where, "select count(*) from public.activities a join public.activities b"
                          " on b.id = a.follows where a.note like 'Tur: %'");
-  fine &= check(strcmp(chain, "1") == 0, "the one that follows another still does");
+  fine &= check(strcmp(chain, "1") == 0, "the reference from one activity to another is intact");
   free(chain);
   return fine;
 }
 
-/* ---- what is on the disk ---- */
+/* ---- the disk ---- */
 
 static void add_column(needles *all, const setting *where, const char *what, const char *sql) {
   json_t *rows = control(where, "POST", "/sql", json_pack("{s:s}", "query", sql));
@@ -124,7 +124,7 @@ static void add_key_file(needles *all, const setting *where) {
     needles_add_bytes(all, "the device key", key, length);
 }
 
-/* Logging out removes them from the server: they are written down after each act. */
+/* Collect the refresh tokens after each act: a logout deletes them from the server. */
 static void write_down_refresh_tokens(const setting *where, json_t *tokens) {
   json_t *rows = control(where, "POST", "/sql",
                          json_pack("{s:s}", "query", "select token as v from auth.refresh_tokens"));
@@ -151,14 +151,14 @@ static needles secrets_of(const setting *where, const ledger *ledger, const json
   return all;
 }
 
-/* A search that finds nothing proves nothing unless it can find. */
+/* Check that the search works: it must find a known string, and every secret in a decoy file. */
 static bool check_search(const setting *where, const needles *secrets) {
   needles control_string = {0};
   needles_add_bytes(&control_string, "the header of SQLite", "SQLite format 3", 15);
   search_result result = leaks_search(where->data_dir, &control_string, false);
   needles_free(&control_string);
-  bool fine =
-      check(result.hits >= 1, "the search can find: SQLite's header in %d files", result.hits);
+  bool fine = check(result.hits >= 1, "the search works: it finds SQLite's header in %d files",
+                    result.hits);
 
   char folder[PATH_ROOM], path[PATH_ROOM + 16];
   snprintf(folder, sizeof folder, "%s.decoy", where->data_dir);
@@ -174,9 +174,8 @@ static bool check_search(const setting *where, const needles *secrets) {
   result = leaks_search(folder, secrets, false);
   unlink(path);
   rmdir(folder);
-  fine &=
-      check(result.hits == (int)secrets->count,
-            "and in a file that holds all %zu secrets it finds %d", secrets->count, result.hits);
+  fine &= check(result.hits == (int)secrets->count,
+                "in a decoy file with all %zu secrets it finds %d", secrets->count, result.hits);
   return fine;
 }
 
@@ -186,14 +185,14 @@ static bool check_disk(const setting *where, const ledger *ledger, const json_t 
   search_result result = leaks_search(where->data_dir, &secrets, true);
   bool fine = check(result.hits == 0 && result.files > 0 && json_array_size(tokens) > 0 &&
                         secrets.count > 100,
-                    "%s: none of %zu secrets in clear in %d files, %zu kB", when, secrets.count,
+                    "%s: none of %zu secrets is readable in %d files, %zu kB", when, secrets.count,
                     result.files, result.bytes / 1024);
   needles_free(&secrets);
   return fine;
 }
 
-static bool check_thief(const setting *where, const ledger *ledger, const json_t *tokens) {
-  stage_act(ACT_COUNT + 2, "What is on the disk");
+static bool check_stolen_folder(const setting *where, const ledger *ledger, const json_t *tokens) {
+  stage_act(ACT_COUNT + 2, "The files on the disk");
   show_files(where->data_dir);
   needles secrets = secrets_of(where, ledger, tokens);
   bool fine = check_search(where, &secrets);
@@ -225,10 +224,10 @@ static bool play_all(const char *program, const setting *where, const reader *fi
       set_token_lifetime(where, 3600);
     fine = perform(program, number, where, finger, &ledger) && fine;
     write_down_refresh_tokens(where, tokens);
-    fine = check_disk(where, &ledger, tokens, "a thief takes the folder now") && fine;
+    fine = check_disk(where, &ledger, tokens, "a thief copies the folder now") && fine;
   }
   fine = check_server(where, &ledger) && fine;
-  fine = check_thief(where, &ledger, tokens) && fine;
+  fine = check_stolen_folder(where, &ledger, tokens) && fine;
   ledger_free(&ledger);
   json_decref(tokens);
   return fine;
@@ -248,7 +247,7 @@ int tour_run(const char *program, setting where, bool keep) {
   where.reader_socket = socket_path;
   stage_title("Holdfast %s, a tour", holdfast_version());
   note("the app's folder    %s", data);
-  note("the key chain       %s", keys);
+  note("the keychain        %s", keys);
   note("the backend         %s", where.backend);
 
   reader finger = {0};
@@ -257,6 +256,6 @@ int tour_run(const char *program, setting where, bool keep) {
   if (!keep)
     nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
   fine = fine && checks_failed() == 0;
-  stage_title(fine ? "All of it was true." : "Not all of it was true: see the crosses above.");
+  stage_title(fine ? "Every check passed." : "Some checks failed: see the crosses above.");
   return fine ? 0 : 1;
 }

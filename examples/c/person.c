@@ -1,6 +1,6 @@
-/* The person who uses the app, played by the tour itself: presents a finger when the app asks for
- * one, and writes down what the app said is stored. An act talks to it over a pair of sockets; what
- * it said before it was killed is still read. */
+/* The person who uses the app, played by the tour's parent. The person presents a finger when the
+ * app asks for one, and writes down every item that the app reports as stored. An act sends its
+ * messages over a pair of sockets, so they survive when the act is killed. */
 #define _GNU_SOURCE
 #include "tour.h"
 
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- an act's side ---- */
+/* ---- called by an act ---- */
 
 static int person = -1;
 
@@ -41,7 +41,7 @@ void person_told_registered(const char *id, const char *text) {
 void person_told_end(void) { tell("end\n"); }
 void person_told_cross(void) { tell("cross\n"); }
 
-/* ---- the person's side ---- */
+/* ---- called by the parent ---- */
 
 static void write_down(ledger *ledger, const char *line) {
   const char *space = strchr(line, ' ');

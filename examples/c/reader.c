@@ -1,7 +1,8 @@
-/* A fingerprint reader with a key inside, as a process of its own. Apps reach it over a socket and
- * may store a key and ask for it; it answers only after a finger lay on the glass, and only once.
- * The glass is the other end of a pair of sockets that no app holds, so that no app can present a
- * finger. */
+/* A simulated fingerprint reader that holds a key, in a process of its own.
+ *
+ * Apps connect to its socket to store and load the key. It releases the key only once after each
+ * touch of a finger. A touch arrives on a separate pair of sockets, the glass. Only the tour's
+ * parent holds its other end, so an app cannot present a finger. */
 #define _GNU_SOURCE
 #include "tour.h"
 
@@ -20,7 +21,7 @@
 
 enum { KEY_ROOM = 64, FINGER_SECONDS = 10, PATIENCE_SECONDS = 5 };
 
-/* One message each way: an order or an answer, and the key where one goes along. */
+/* A message in either direction: an order or an answer, with the key if one is sent. */
 typedef struct {
   uint8_t word; /* 'L' load, 'S' save, 'E' erase; in answers HOLDFAST_KEY_* */
   uint8_t length;
@@ -77,7 +78,7 @@ static message obey(device *it, const message *order) {
     if (it->held.word == 0) {
       answer.word = HOLDFAST_KEY_NOT_FOUND;
     } else if (now() > it->finger_until) {
-      answer.word = HOLDFAST_KEY_FAILED; /* no finger: no key, whoever asks */
+      answer.word = HOLDFAST_KEY_FAILED; /* without a finger the reader releases no key */
     } else {
       it->finger_until = 0;
       answer = it->held;
@@ -102,7 +103,7 @@ static void serve(device *it, int link) {
   close(link);
 }
 
-/* Until the glass is taken away. */
+/* Serve until the parent closes its end of the glass. */
 static void run(int listener, int glass, const char *memory_file) {
   device it = {.memory_file = memory_file};
   recall(&it);
@@ -132,8 +133,7 @@ static struct sockaddr_un address_of(const char *path) {
   return address;
 }
 
-/* The app may have been killed and cannot do it: the socket, and its folder unless others use it.
- */
+/* Remove the socket, and its folder if it is empty: an app that was killed cannot. */
 static void clear_up(const char *socket_path) {
   char folder[sizeof((struct sockaddr_un *)0)->sun_path];
   unlink(socket_path);
@@ -155,7 +155,7 @@ bool reader_start(const char *socket_path, const char *memory_file, reader *star
   fflush(stdout);
   started->process = fork();
   if (started->process == 0) {
-    signal(SIGINT, SIG_IGN); /* ends with the glass */
+    signal(SIGINT, SIG_IGN); /* the closed glass ends this process */
     signal(SIGPIPE, SIG_IGN);
     close(glass[0]);
     run(listener, glass[1], memory_file);

@@ -1,17 +1,17 @@
-/* The device key in the desktop's secret service (GNOME Keyring, KWallet, KeePassXC), over
- * libsecret. Without libsecret at build time the example is built all the same, and says so. */
+/* Keeps the device key in the desktop's secret service (GNOME Keyring, KWallet, KeePassXC), over
+ * libsecret. Without libsecret at build time these functions return HOLDFAST_KEY_UNAVAILABLE. */
 #include "tour.h"
 
 #include <string.h>
 
 #ifdef HOLDFAST_LIBSECRET
 
-#define SECRET_API_SUBJECT_TO_CHANGE /* what asks without hiding why there is no answer */
+#define SECRET_API_SUBJECT_TO_CHANGE /* for functions that report why a search found nothing */
 #include <libsecret/secret.h>
 
 bool secret_service_built(void) { return true; }
 
-/* One key for each folder of data. */
+/* One key for each data folder. */
 static const SecretSchema schema = {
     .name = "org.holdfast.example.DeviceKey",
     .attributes = {{"folder", SECRET_SCHEMA_ATTRIBUTE_STRING}},
@@ -21,7 +21,7 @@ static GHashTable *attributes_of(const setting *where) {
   return secret_attributes_build(&schema, "folder", where->data_dir, NULL);
 }
 
-/* The answer for what went wrong. A prompt that was sent away is no failure of the store. */
+/* Translate an error. A dismissed prompt means LOCKED, not FAILED. */
 static int32_t failed(GError *error) {
   int32_t answer = HOLDFAST_KEY_FAILED;
   if (g_error_matches(error, SECRET_ERROR, SECRET_ERROR_IS_LOCKED))
@@ -32,7 +32,7 @@ static int32_t failed(GError *error) {
   return answer;
 }
 
-/* Nothing was found: because there is nothing, or because a locked store tells nobody? */
+/* The search found nothing: tell an absent key from a locked collection. */
 static int32_t absent(SecretService *service) {
   GError *error = NULL;
   SecretCollection *collection = secret_collection_for_alias_sync(
@@ -55,7 +55,7 @@ static int32_t copy_secret(SecretItem *item, uint8_t *key, size_t capacity, size
     memcpy(key, bytes, size);
     *length = size;
   }
-  secret_value_unref(value); /* libsecret keeps it in locked memory and wipes it */
+  secret_value_unref(value); /* libsecret wipes its copy */
   return fits ? HOLDFAST_KEY_OK : HOLDFAST_KEY_FAILED;
 }
 
@@ -65,7 +65,7 @@ int32_t secret_service_load(const setting *where, uint8_t *key, size_t capacity,
   if (service == NULL)
     return failed(error);
   GHashTable *attributes = attributes_of(where);
-  /* Not secret_password_lookup(): to it, a key behind a prompt that was sent away is no key. */
+  /* Not secret_password_lookup(): after a dismissed prompt it reports that there is no key. */
   GList *items =
       secret_service_search_sync(service, &schema, attributes,
                                  SECRET_SEARCH_UNLOCK | SECRET_SEARCH_LOAD_SECRETS, NULL, &error);
@@ -99,7 +99,7 @@ int32_t secret_service_save(const setting *where, const uint8_t *key, size_t len
 int32_t secret_service_erase(const setting *where) {
   GError *error = NULL;
   GHashTable *attributes = attributes_of(where);
-  secret_service_clear_sync(NULL, &schema, attributes, NULL, &error); /* false: there was none */
+  secret_service_clear_sync(NULL, &schema, attributes, NULL, &error); /* false: no such key */
   g_hash_table_unref(attributes);
   return error == NULL ? HOLDFAST_KEY_OK : failed(error);
 }

@@ -1,6 +1,6 @@
-/* The shell: every operation of holdfast.h as a command with a JSON argument. Events are printed as
- * they come. Reads a terminal or a script on standard input alike; one line out for each thing that
- * happens, so that a test can read it. */
+/* The shell: every operation of holdfast.h is a command with a JSON argument. It reads commands
+ * from a terminal or a script on standard input, and prints one line for each result and each
+ * event, so that a test can read them. */
 #define _GNU_SOURCE
 #include "tour.h"
 
@@ -40,10 +40,10 @@ static const char *const statuses[] = {"OK",       "INVALID", "STATE",   "NOT_FO
 typedef struct {
   app app;
   reader finger;
-  char *url; /* of the sign-in under way */
+  char *url; /* the URL of the sign-in in progress */
   pthread_mutex_t lock;
   pthread_cond_t came;
-  json_t *arrived; /* how often each type of event came and nobody waited for it yet */
+  json_t *arrived; /* event type -> number of events that no `wait` has consumed yet */
   bool prompts;
 } shell;
 
@@ -54,7 +54,7 @@ static const char *status_name(int32_t status) {
                                                                                : "?";
 }
 
-/* A whole line at a time, also from two threads. */
+/* Print a whole line at a time: two threads print. */
 static void print(const char *first, const char *second) {
   flockfile(stdout);
   printf("%s %s\n", first, second);
@@ -63,19 +63,19 @@ static void print(const char *first, const char *second) {
 }
 
 static void help(void) {
-  puts("Operations, each with a JSON object or nothing (see holdfast.h):");
+  puts("Operations, each with an optional JSON object (see holdfast.h):");
   for (int i = 0; i < VERB_COUNT; i++)
     printf("  %-20s%s", verbs[i].name, i % 4 == 3 ? "\n" : "");
-  puts("Beside them:\n"
-       "  finger               a finger on the reader: session_unlock {\"outcome\":\"success\"} "
-       "within 10 s\n"
-       "  browse E-MAIL        passes the simulated BankID for the sign-in under way, and "
-       "completes it\n"
-       "  wait TYPE [SECONDS]  until an event of that type has come (10 s): decision, "
+  puts("Other commands:\n"
+       "  finger               put a finger on the reader; then session_unlock "
+       "{\"outcome\":\"success\"} within 10 s\n"
+       "  browse E-MAIL        pass the simulated BankID for the sign-in in progress, and "
+       "complete it\n"
+       "  wait TYPE [SECONDS]  wait (10 s) for an event of this type: decision, "
        "sync_completed, ...\n"
-       "  ack SEQ              the user has seen all events up to this one\n"
+       "  ack SEQ              acknowledge all events up to this one: the user has seen them\n"
        "  sleep SECONDS\n"
-       "  kill                 SIGKILL to the shell itself\n"
+       "  kill                 send SIGKILL to the shell itself\n"
        "  quit");
 }
 
@@ -135,7 +135,7 @@ static void call(shell *it, const verb *verb, const char *request) {
 static void browse(shell *it, const char *email) {
   char *callback = it->url == NULL ? NULL : browser_sign_in(it->url, email);
   if (callback == NULL) {
-    print("error", "no sign-in under way, or the provider did not send the browser back");
+    print("error", "no sign-in in progress, or the provider did not redirect the browser");
     return;
   }
   static const verb complete = {"sign_in_complete", holdfast_sign_in_complete};
@@ -147,7 +147,7 @@ static void browse(shell *it, const char *email) {
   free(callback);
 }
 
-/* False when the shell is to end. */
+/* Run a command line. Returns false when the shell must end. */
 static bool obey(shell *it, char *line) {
   char *name = line + strspn(line, " \t");
   char *rest = name + strcspn(name, " \t\n");
@@ -186,7 +186,7 @@ static bool obey(shell *it, char *line) {
   } else if (strcmp(name, "kill") == 0) {
     kill(getpid(), SIGKILL);
   } else {
-    print("error", "no such command; try help");
+    print("error", "unknown command; try help");
   }
   return true;
 }

@@ -1,3 +1,4 @@
+/* The tour's output: headings, details, ticks and crosses, decisions and events in short. */
 #define _GNU_SOURCE
 #include "tour.h"
 
@@ -31,7 +32,7 @@ static void plain(void) {
     fputs("\033[0m", stdout);
 }
 
-/* An act may kill itself at any moment: nothing may wait in a buffer. */
+/* Flush every line: an act may kill its process at any moment. */
 static void end_line(void) {
   plain();
   putchar('\n');

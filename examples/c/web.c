@@ -1,6 +1,6 @@
-/* Just enough HTTP for the tour's two helpers, the browser and the backend's test tool. The app's
- * own requests go through HoldfastHTTP. One request per connection, plain http, no redirect
- * followed: the redirect is what the browser is opened for. */
+/* A minimal HTTP client for the simulated browser and the backend's control API. The app's own
+ * requests go through HoldfastHTTP. One request per connection, plain HTTP; redirects are not
+ * followed, because the redirect carries the result of the sign-in. */
 #define _GNU_SOURCE
 #include "tour.h"
 
@@ -46,7 +46,7 @@ static bool send_all(int link, const char *text) {
   return true;
 }
 
-/* All that comes until the other side closes. */
+/* Read until the other side closes the connection. */
 static char *receive_all(int link) {
   char *text = NULL;
   size_t length = 0;

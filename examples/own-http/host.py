@@ -1,6 +1,6 @@
-"""Bring your own HTTP: the whole loop of a host, here over httpx.
+"""Bring your own HTTP: the whole loop of a host, here with httpx.
 
-Signs in, registers a visit, and ends when the server has it.
+Signs in, registers a visit, and exits when the server has stored it.
 Usage: host.py URL KEY FOLDER E-MAIL PASSWORD
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def send(client: httpx.Client, request: HttpRequest) -> CompleteRequest:
-    """Send it once, as it is. What comes back goes to `complete`, or the word for what went wrong."""
+    """Send a request once, unchanged; return its answer or its failure, in the form for `complete`."""
     try:
         response = client.request(
             request["method"],
@@ -26,7 +26,7 @@ def send(client: httpx.Client, request: HttpRequest) -> CompleteRequest:
             headers=request["headers"],
             content=request["body"],
             timeout=request["timeout_ms"] / 1000,
-            follow_redirects=False,  # they would carry credentials elsewhere
+            follow_redirects=False,  # a redirect would send credentials elsewhere
         )
     except httpx.TimeoutException:
         return {"id": request["id"], "error": "timeout"}
@@ -41,7 +41,7 @@ def send(client: httpx.Client, request: HttpRequest) -> CompleteRequest:
 
 
 def text(body: bytes) -> str | None:
-    """What is not UTF-8 is handed over as null."""
+    """Decode a body; `complete` takes null for one that is not UTF-8."""
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError:
@@ -49,7 +49,7 @@ def text(body: bytes) -> str | None:
 
 
 def show(event: Event) -> None:
-    """Tell the user."""
+    """Show an event to the user."""
     if event["type"] == "decision":
         print("screen:", event["decision"]["screen"])
     elif event["type"] == "sync_completed":
@@ -57,7 +57,7 @@ def show(event: Event) -> None:
 
 
 def queued(app: Holdfast, item: str) -> bool:
-    """Whether it still waits here: what the server has is no longer in the queue."""
+    """Whether the item is still queued; an item leaves the queue when the server has stored it."""
     try:
         app.queue_get({"id": item})
     except NotFoundError:
@@ -66,7 +66,7 @@ def queued(app: Holdfast, item: str) -> bool:
 
 
 def main(url: str, key: str, folder: str, email: str, password: str) -> None:
-    """Run until the visit is stored."""
+    """Run the loop until the visit is stored."""
     config: Config = {
         "data_dir": folder,
         "backend": {"url": url, "api_key": key},
@@ -78,21 +78,21 @@ def main(url: str, key: str, folder: str, email: str, password: str) -> None:
         if decision["screen"] == "sign_in":
             decision = app.sign_in_complete({"email": email, "password": password})
         while not item or queued(app, item):
-            polled = app.poll({"ack": seen})
+            polled = app.poll({"ack": seen})  # new events and requests; acknowledges shown events
             for event in polled["events"]:
                 show(event)
                 if event["type"] == "decision":
                     decision = event["decision"]
-                seen = event["seq"]  # the user has seen it
+                seen = event["seq"]  # acknowledge it in the next poll
             for request in polled["requests"]:
                 app.complete(send(client, request))
             if decision["screen"] == "home" and not item:
                 visit, now = {"type": "visit", "minutes": 45}, int(time.time() * 1000)
                 added = app.queue_add({"kind": "activity", "payload": visit, "occurred_at_ms": now})
-                item = added["id"]  # on disk now
+                item = added["id"]  # the visit is on disk now
             elif not polled["requests"]:
                 wake_in_ms = polled["wake_in_ms"]
-                app.wait(-1 if wake_in_ms is None else wake_in_ms)
+                app.wait(-1 if wake_in_ms is None else wake_in_ms)  # until there is work
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""An asyncio host: signs in, registers a visit, and says what becomes of it.
+"""An asyncio host: signs in, registers a visit, and reports when the server has stored it.
 
 Usage: host.py --backend URL --key KEY [--data FOLDER] [--keyring APP] [--email E-MAIL]
        [--patience SECONDS]
 
-The password is read from HOLDFAST_PASSWORD, or asked for. Run it twice: the second time nobody has
-to sign in. Pull the plug of the network, and the visit waits on disk for the next time.
+The password comes from HOLDFAST_PASSWORD or a prompt. Run it twice: the second run needs no sign-in.
+Run it without a network: the visit stays on disk, and the next run sends it.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 
 class Host:
-    """An app: shows what the library decides, and tells it what the user does."""
+    """An app: shows the library's decisions, and calls the library for the user's actions."""
 
     def __init__(self, app: AsyncHoldfast, patience_s: float) -> None:
-        """For an open library; the user waits so long for the server."""
+        """Use an open library; wait this long for the server."""
         self.app = app
         self.patience_s = patience_s
         self.screens: asyncio.Queue[Decision] = asyncio.Queue()
         self.synced: asyncio.Queue[SyncCompletedEvent] = asyncio.Queue()
 
     async def follow(self) -> None:
-        """Take what comes from the server, for as long as the app runs."""
+        """Take events for as long as the app runs."""
         async for event in self.app.events():
             if event["type"] == "decision":
                 self.screens.put_nowait(event["decision"])
@@ -44,14 +44,14 @@ class Host:
                 print("needs attention:", event["reason"]["text"])
 
     async def settled(self, decision: Decision) -> Decision:
-        """Follow `wait` until it is known what to show; the library promises an end to it."""
+        """While the decision is `wait`, wait for the next one; the library sends it in bounded time."""
         while decision["screen"] == "wait":
             decision = await self.screens.get()
         print(f"screen: {decision['screen']} ({decision['reason']})")
         return decision
 
     async def queued(self, item: str) -> bool:
-        """Whether it still waits here: what the server has is no longer in the queue."""
+        """Whether the item is still queued; an item leaves the queue when the server has stored it."""
         try:
             await self.app.queue_get({"id": item})
         except NotFoundError:
@@ -59,7 +59,7 @@ class Host:
         return True
 
     async def run(self, email: str) -> bool:
-        """One visit; whether it is stored on the server."""
+        """Register a visit; return whether the server has stored it."""
         decision = await self.settled(await self.app.session_resume())
         if decision["screen"] == "sign_in":
             password = os.environ.get("HOLDFAST_PASSWORD") or getpass.getpass()
@@ -70,7 +70,7 @@ class Host:
             decision = await self.settled(await self.app.org_select({"org_id": first}))
         if decision["screen"] != "home":
             return False
-        await self.app.sync_now()  # whoever opens the app wants what waits to be tried at once
+        await self.app.sync_now()  # the user has opened the app: send and fetch at once
         added = await self.app.queue_add(
             {
                 "kind": "activity",
@@ -78,7 +78,7 @@ class Host:
                 "occurred_at_ms": int(time.time() * 1000),
             }
         )
-        print("registered:", added["id"])  # on disk now, whatever happens next
+        print("registered:", added["id"])  # on disk now: a crash does not lose it
         try:
             async with asyncio.timeout(self.patience_s):
                 while await self.queued(added["id"]):
@@ -92,7 +92,7 @@ class Host:
 
 
 async def main() -> int:
-    """The exit status: 0 when the visit is stored on the server."""
+    """Return the exit status: 0 when the server has stored the visit."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--backend", required=True, help="https://PROJECT.supabase.co")
     parser.add_argument("--key", required=True, help="the project's publishable key")

@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// In an app of your own: .package(url: "https://…/holdfast", from: "0.2.0")
+// In your own app: .package(url: "https://…/holdfast", from: "0.2.0")
 let package = Package(
   name: "Visit",
   dependencies: [.package(name: "holdfast", path: "../..")],

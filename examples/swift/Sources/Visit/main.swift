@@ -1,17 +1,20 @@
+// The smallest host in Swift: opens a folder, asks which screen to show, begins a sign-in.
 import CHoldfast
 
-typealias HTTPResponse = UnsafeMutablePointer<CChar>?
-typealias Operation = (OpaquePointer?, UnsafePointer<CChar>?, UnsafeMutablePointer<HTTPResponse>?) -> Int32
+/// A reply in JSON, which the host must free.
+typealias Reply = UnsafeMutablePointer<CChar>?
+typealias Operation = (OpaquePointer?, UnsafePointer<CChar>?, UnsafeMutablePointer<Reply>?) -> Int32
 
-/// The reply as text; it is released.
-func text(_ reply: HTTPResponse) -> String {
+/// Copies a reply into a string and frees it.
+func text(_ reply: Reply) -> String {
   defer { holdfast_free(reply) }
   return reply.map { String(cString: $0) } ?? "{}"
 }
 
+/// Calls an operation and returns its reply.
 func call(_ operation: Operation, _ app: OpaquePointer?, _ request: String = "{}") -> String {
-  var reply: HTTPResponse = nil
-  _ = operation(app, request, &reply)  // the status: a refusal says so in its reply, too
+  var reply: Reply = nil
+  _ = operation(app, request, &reply)  // ignore the status: an error is also in the reply
   return text(reply)
 }
 
@@ -20,7 +23,7 @@ let config = """
   {"data_dir":"\(folder)","backend":{"url":"https://PROJECT.supabase.co","api_key":"KEY"}}
   """
 var app: OpaquePointer?
-var reply: HTTPResponse = nil
+var reply: Reply = nil
 let status = holdfast_open(config, nil, &app, &reply)
 let opened = text(reply)
 guard status == HOLDFAST_OK else { fatalError(opened) }
