@@ -1,4 +1,4 @@
-"""The app without a network, and what happens when it is back. Every role is treated alike."""
+"""The app offline, and when the network returns; the same for every role."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Walk = Callable[[MakeUser, DirectoryFixtures, str], None]
 
 
 def codes(banners: list[Any]) -> dict[str, str]:
-    """Code and tone of each banner."""
+    """(code, tone) of each banner."""
     return {each["code"]: each["tone"] for each in banners}
 
 
 def work_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> None:
-    # Given a user who is signed in, and a network that is lost
+    # Given a signed-in user whose network is lost
     user = sign_in(role)
     app = user.app
     app.go_offline()
@@ -33,7 +33,7 @@ def work_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> 
             "occurred_at_ms": user.phone.now_ms,
         }
     )
-    # Then it is accepted as always, and queued
+    # Then it is accepted as usual and queued
     assert added["state"] == "pending"
     item = app.queue_get({"id": added["id"]})["item"]
     assert item["payload"]["note"] == "på kaféen"
@@ -42,7 +42,7 @@ def work_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> 
     assert [reason["code"] for reason in app.queue_explain()["reasons"]] == ["offline"]
     app.settle()
     assert directory.activities(user.person) == []
-    # and it is there after a restart
+    # and it is in the queue after a restart
     app = user.restart(online=False)
     assert [each["id"] for each in app.queue_list()["items"]] == [added["id"]]
 
@@ -55,7 +55,7 @@ def open_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> 
     app = user.restart(online=False)
     assert app.screen["screen"] == "unlock"
     screen = app.touch()
-    # Then home is shown at once from cached data, and no request is made
+    # Then home is shown at once from cached data, without a request
     assert (screen["screen"], screen["reason"]) == ("home", "unlocked")
     assert screen["route"] == user.home
     assert codes(list(screen["banners"]))["offline"] == "info"
@@ -74,7 +74,7 @@ def read_live_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str
     user.phone.network.forget()
     # When a screen asks for live data
     reply = app.contact_get({"id": contact["id"], "live": True})
-    # Then the cached data comes, with a calm indicator
+    # Then it gets the cached data, with an informational banner
     assert reply["contact"]["name"] == contact["name"]
     assert reply["request"] is None
     assert codes(list(reply["banners"]))["offline"] == "info"
@@ -87,7 +87,7 @@ def read_live_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str
 
 
 def connectivity_returns(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> None:
-    # Given work that was registered offline
+    # Given items that were registered offline
     user = sign_in(role)
     app = user.app
     app.go_offline()
@@ -95,7 +95,7 @@ def connectivity_returns(sign_in: MakeUser, directory: DirectoryFixtures, role: 
     # When the network is back
     app.go_online()
     events = app.settle_until("sync_completed")
-    # Then it is sent by itself, and one event tells how much
+    # Then they are sent automatically, and one event reports how many
     done: list[Any] = [event for event in events if event["type"] == "sync_completed"]
     assert [(event["sent"], event["parked"], event["waiting"]) for event in done] == [(3, 0, 0)]
     assert {str(row["id"]) for row in directory.activities(user.person)} == set(ids)
@@ -107,7 +107,7 @@ def connectivity_returns(sign_in: MakeUser, directory: DirectoryFixtures, role: 
 
 
 def validated_in_silence(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> None:
-    # Given biometrics that passed offline, on an expired token
+    # Given an unlock offline with an expired token
     user = sign_in(role)
     user.phone.pass_time(TOKEN_S + 60)
     app = user.restart(online=False)
@@ -117,7 +117,7 @@ def validated_in_silence(sign_in: MakeUser, directory: DirectoryFixtures, role: 
     # When the network is back
     app.go_online()
     app.settle()
-    # Then the session is refreshed and validated, with no prompt and no change of the screen
+    # Then the session is refreshed and validated, without a prompt or a new screen
     assert directory.refreshes() == 1
     status = app.session_status()
     assert (status["state"], status["owed"], status["stale"]) == ("active", [], False)
@@ -128,7 +128,7 @@ def validated_in_silence(sign_in: MakeUser, directory: DirectoryFixtures, role: 
 
 
 def withheld_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> None:
-    # Given a cached contact with details that are never cached
+    # Given a cached contact with withheld columns
     user = sign_in(role)
     secret = {"phone": "+47 000 12 345", "address": "Prøveveien 17", "national_id": "00000012345"}
     contact = directory.contact(user.org, "Frøydis Prøvesen", municipality="Vadsø", **secret)
@@ -136,9 +136,10 @@ def withheld_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str)
     app.sync_now()
     app.settle()
     app.go_offline()
-    # When they are opened offline
+    # When the contact is opened offline
     reply = app.contact_get({"id": contact, "live": True})
-    # Then the message says that they need a connection, and names them; the cached rest is there
+    # Then the reply has the cached columns, names the withheld ones, and says they need a
+    # connection
     assert sorted(reply["withheld"]) == ["address", "national_id", "phone"]
     assert reply["message"] is not None
     assert reply["message"]["text"]
@@ -147,7 +148,7 @@ def withheld_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str)
     assert reply["contact"]["municipality"] == "Vadsø"
     assert set(reply["contact"]) & set(secret) == set()
     assert scan.scan_files(user.phone.folder, *secret.values()) == []
-    # and with a connection they come, as an event
+    # and with a connection an event brings them
     app.go_online()
     reply = app.contact_get({"id": contact, "live": True})
     assert reply["request"] is not None
@@ -158,7 +159,7 @@ def withheld_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str)
 
 
 def search_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> None:
-    # Given cached contacts with the names that people here have
+    # Given cached contacts with Norwegian and Sámi names
     user = sign_in(role)
     names = ["Åse Øvingsdal", "Bjørn Prøvé", "Cæcilie Testås", "Kåre Bjørnsen", "O'Brien, Pål"]
     for name in names:
@@ -188,7 +189,7 @@ def search_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -
     # When they are searched
     for query, expected in hits.items():
         reply = app.contact_search({"query": query})
-        # Then any part of a name hits, case and diacritics folded, and the age is told
+        # Then any part of a name matches, case and diacritics folded, and the reply carries the age
         assert sorted(contact["name"] for contact in reply["contacts"]) == expected, query
         assert reply["total"] == len(expected)
         assert reply["as_of_ms"] is not None
@@ -213,7 +214,7 @@ def summary_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) 
     user.phone.pass_time(300)
     # When the summary is opened offline
     reply = app.summary_get()
-    # Then it is the cached one with its age, and what is queued is counted apart
+    # Then the reply has the cached summary with its age, and counts queued items separately
     assert reply["summary"] is not None
     assert (reply["summary"]["activities"], reply["summary"]["minutes"]) == (2, 75)
     assert reply["queued"] == {"activities": 2, "minutes": 45}
@@ -241,7 +242,7 @@ def test_OFF_1_an_activity_is_registered_offline(
 
 
 def test_OFF_1_it_is_durable_before_the_call_returns(sign_in: MakeUser) -> None:
-    # Given an app that is killed in the very moment in which the last call returned
+    # Given an app that is killed right after its last call returned
     user = sign_in()
     user.phone.close()
     ended = children.run("register_and_die.py", user.phone.spec(), "5")
@@ -250,7 +251,7 @@ def test_OFF_1_it_is_durable_before_the_call_returns(sign_in: MakeUser) -> None:
     assert len(acknowledged) == 5
     # When it starts again
     app = user.restart(online=False)
-    # Then everything that was acknowledged is there, in order and whole
+    # Then every acknowledged item is there, complete and in order
     items = app.queue_list()["items"]
     assert [item["id"] for item in items] == acknowledged
     assert [item["payload"]["minutes"] for item in items] == [10, 11, 12, 13, 14]
@@ -260,12 +261,14 @@ def test_OFF_2_the_app_opens_offline(sign_in: MakeUser, directory: DirectoryFixt
     open_offline(sign_in, directory, "peer_mentor")
 
 
-def test_OFF_3_live_data_offline(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
+def test_OFF_3_live_data_offline_comes_from_the_cache(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     read_live_offline(sign_in, directory, "peer_mentor")
 
 
-def test_OFF_3_nothing_was_cached_yet(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
-    # Given an organisation whose data was never read
+def test_OFF_3_an_empty_cache_says_so(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
+    # Given an organisation whose data was never fetched
     user = sign_in()
     second = directory.organisation(contacts=3)
     directory.control.set_membership(user.person.id, second.id, role="peer_mentor")
@@ -273,8 +276,8 @@ def test_OFF_3_nothing_was_cached_yet(sign_in: MakeUser, directory: DirectoryFix
     app.settle()
     app.go_offline()
     app.org_select({"org_id": second.id})
-    # When its data is asked for offline
-    # Then a plain sentence says that there is nothing yet
+    # When its data is read offline
+    # Then a message says that there is no data yet
     for reply in (app.contact_search({"query": ""}), app.summary_get()):
         assert "nothing_cached_yet" in codes(list(reply["banners"]))
         assert reply["as_of_ms"] is None
@@ -282,13 +285,13 @@ def test_OFF_3_nothing_was_cached_yet(sign_in: MakeUser, directory: DirectoryFix
     assert app.summary_get()["summary"] is None
 
 
-def test_OFF_4_queued_work_is_sent_by_itself(
+def test_OFF_4_queued_items_are_sent_automatically(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     connectivity_returns(sign_in, directory, "peer_mentor")
 
 
-def test_OFF_4_also_if_the_app_was_killed_in_between(
+def test_OFF_4_queued_items_are_sent_after_a_kill(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -305,10 +308,10 @@ def test_OFF_4_also_if_the_app_was_killed_in_between(
     )
 
 
-def test_OFF_4_killed_before_the_event_was_seen(
+def test_OFF_4_an_unacknowledged_event_comes_again_after_a_kill(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given work that was sent, and an app that died before it had acknowledged the event
+    # Given items that were sent, and an app that died before it acknowledged the event
     user = sign_in()
     user.app.register()
     for _ in range(20):
@@ -322,13 +325,13 @@ def test_OFF_4_killed_before_the_event_was_seen(
     # When it starts again
     app = user.restart()
     app.settle()
-    # Then the event comes, once
+    # Then the event comes once
     assert [event["sent"] for event in app.of_type("sync_completed")] == [1]
     user.restart().settle()
     assert user.app.of_type("sync_completed") == []
 
 
-def test_OFF_5_the_session_is_validated_in_silence(
+def test_OFF_5_the_session_is_validated_silently(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     validated_in_silence(sign_in, directory, "peer_mentor")
@@ -360,19 +363,19 @@ def test_OFF_7_contacts_are_searched_in_the_cache(
     search_offline(sign_in, directory, "peer_mentor")
 
 
-def test_OFF_8_the_summary_and_what_is_queued_on_top(
+def test_OFF_8_the_summary_counts_queued_items_separately(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     summary_offline(sign_in, directory, "peer_mentor")
 
 
 @pytest.mark.parametrize("scenario", WALKS)
-def test_OFF_9_the_same_for_an_administrator(
+def test_OFF_9_an_administrator_s_app_works_offline_too(
     sign_in: MakeUser, directory: DirectoryFixtures, scenario: str
 ) -> None:
     # Given an organisation administrator
-    # When OFF-1 to OFF-8 are walked through
-    # Then everything is the same, in the administrator's role and routes
+    # When OFF-1 to OFF-8 are run
+    # Then they pass with the administrator's role and routes
     WALKS[scenario](sign_in, directory, "org_admin")
 
 

@@ -1,4 +1,4 @@
-"""Which organisation the user works in, and who says so."""
+"""The chosen organisation: resume, loss of access, switch, routes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.phone import ROUTES, TOKEN_S, App
 
 
 def banner(app: App, code: str) -> dict[str, Any]:
-    """The banner of this code that is shown now."""
+    """The shown banner with this code."""
     found = [dict(each) for each in app.screen["banners"] if each["code"] == code]
     assert len(found) == 1, app.screen["banners"]
     return found[0]
@@ -24,7 +24,7 @@ def banner(app: App, code: str) -> dict[str, Any]:
 
 @pytest.fixture
 def member_of_two(phones: MakePhone, directory: DirectoryFixtures) -> tuple[SignedIn, Organisation]:
-    """Somebody who has chosen the first of two organisations."""
+    """A user who has chosen the first of two organisations."""
     first, second = directory.organisation("Nordlys"), directory.organisation("Vestland")
     person = directory.person(first, second)
     phone = phones()
@@ -37,16 +37,16 @@ def member_of_two(phones: MakePhone, directory: DirectoryFixtures) -> tuple[Sign
 def test_ORG_1_the_chosen_organisation_is_opened_again(
     member_of_two: tuple[SignedIn, Organisation],
 ) -> None:
-    # Given an organisation that was chosen earlier
+    # Given an organisation chosen earlier
     user, _ = member_of_two
     user.phone.pass_time(TOKEN_S + 60)
-    # When the app starts and biometrics resolve
+    # When the app starts and the biometric prompt succeeds
     app = user.restart()
     assert app.screen["reason"] == "session_expired"
     shown = [app.touch()]
     app.settle()
     shown += [event["decision"] for event in app.of_type("decision")]
-    # Then that organisation's home is shown, and no selection screen on the way
+    # Then that organisation's home is shown, without a selection screen before it
     assert "select_org" not in {decision["screen"] for decision in shown}
     assert app.screen["screen"] == "home"
     assert app.screen["org"] == {"id": user.org.id, "name": user.org.name, "role": user.role}
@@ -55,7 +55,7 @@ def test_ORG_1_the_chosen_organisation_is_opened_again(
 
 
 @pytest.mark.parametrize("cause", ["membership_revoked", "org_disabled"])
-def test_ORG_2_access_that_ended_leads_to_the_selection(
+def test_ORG_2_ended_access_leads_to_the_selection(
     member_of_two: tuple[SignedIn, Organisation], directory: DirectoryFixtures, cause: str
 ) -> None:
     # Given a chosen organisation whose membership was revoked, or that was disabled
@@ -67,7 +67,7 @@ def test_ORG_2_access_that_ended_leads_to_the_selection(
     # When the app starts, online
     app = user.restart()
     app.settle()
-    # Then the selection says which organisation it was, and why
+    # Then the selection names the organisation and the reason
     screen = app.screen
     assert (screen["screen"], screen["reason"]) == ("select_org", cause)
     assert screen["message"] is not None
@@ -77,7 +77,7 @@ def test_ORG_2_access_that_ended_leads_to_the_selection(
     ended = "revoked" if cause == "membership_revoked" else "disabled"
     assert statuses == {user.org.id: ended, second.id: "active"}
     assert [event["reason"] for event in app.of_type("org_access_changed")] == [cause]
-    # and the user is still signed in, and can go on in the other one
+    # and the user stays signed in and can choose the other one
     assert app.session_status()["state"] == "active"
     with pytest.raises(HoldfastError) as caught:
         app.org_select({"org_id": user.org.id})
@@ -85,7 +85,7 @@ def test_ORG_2_access_that_ended_leads_to_the_selection(
     assert app.org_select({"org_id": second.id})["screen"] == "home"
 
 
-def test_ORG_2_a_membership_that_is_gone_altogether(
+def test_ORG_2_a_deleted_membership_leads_to_the_selection(
     member_of_two: tuple[SignedIn, Organisation], directory: DirectoryFixtures
 ) -> None:
     user, _ = member_of_two
@@ -97,7 +97,7 @@ def test_ORG_2_a_membership_that_is_gone_altogether(
     assert user.org.name in app.screen["message"]["text"]
 
 
-def test_ORG_2_access_that_ends_while_the_app_is_used(
+def test_ORG_2_access_that_ends_during_use_leads_to_the_selection(
     member_of_two: tuple[SignedIn, Organisation], directory: DirectoryFixtures
 ) -> None:
     user, _ = member_of_two
@@ -112,7 +112,7 @@ def test_ORG_2_access_that_ends_while_the_app_is_used(
     assert caught.value.code == "org.revoked"
 
 
-def test_ORG_3_offline_with_cached_memberships(sign_in: MakeUser) -> None:
+def test_ORG_3_cached_memberships_serve_offline(sign_in: MakeUser) -> None:
     # Given cached memberships, offline
     user = sign_in(contacts=4)
     confirmed = user.app.org_list()["as_of_ms"]
@@ -120,24 +120,24 @@ def test_ORG_3_offline_with_cached_memberships(sign_in: MakeUser) -> None:
     user.phone.pass_time(1200)
     # When the app starts
     app = user.restart(online=False)
-    # Then home is shown, with a banner that says as of when
+    # Then home is shown, with a banner that carries the age
     assert (app.screen["screen"], app.screen["reason"]) == ("home", "active")
     stale = banner(app, "stale_data")
     assert (stale["tone"], stale["as_of_ms"]) == ("warning", confirmed)
     assert stale["text"]
     assert banner(app, "offline")["tone"] == "info"
     assert app.org_list()["freshness"] == "cached"
-    # and the data is there
+    # and the cached data is readable
     assert app.contact_search({"query": ""})["total"] == 4
-    # and both banners go when the server has answered
+    # and both banners disappear when the server has answered
     app.go_online()
     app.settle()
     assert app.screen["banners"] == []
     assert app.org_list()["freshness"] == "confirmed"
 
 
-def test_ORG_3_a_host_that_does_not_know_it_is_offline(sign_in: MakeUser) -> None:
-    # The network fails, and nobody has told: after the failed guard the banner comes as an event.
+def test_ORG_3_a_failed_guard_shows_the_banner_without_a_network_report(sign_in: MakeUser) -> None:
+    # The network fails unreported: the banner comes as an event after the failed check.
     user = sign_in()
     user.phone.network.up = False
     app = user.restart()
@@ -150,15 +150,15 @@ def test_ORG_3_a_host_that_does_not_know_it_is_offline(sign_in: MakeUser) -> Non
 def test_ORG_4_the_newest_choice_is_resumed(
     member_of_two: tuple[SignedIn, Organisation],
 ) -> None:
-    # Given a user who switched the organisation in the session
+    # Given a user who has switched the organisation
     user, second = member_of_two
     screen = user.app.org_select({"org_id": second.id})
     assert (screen["screen"], screen["reason"]) == ("home", "switched")
     assert screen["org"] is not None
     assert screen["org"]["id"] == second.id
-    # When the app is closed, at once, and opened
+    # When the app is closed at once and opened again
     app = user.restart()
-    # Then it resumes in the newest choice
+    # Then it resumes in the newest organisation
     assert app.screen["screen"] == "home"
     assert app.screen["org"] == {"id": second.id, "name": second.name, "role": "peer_mentor"}
 
@@ -180,7 +180,7 @@ def test_ORG_4_data_of_one_organisation_is_not_shown_in_the_other(
     assert [c["name"] for c in app.contact_search({"query": ""})["contacts"]] == ["Ola Andre"]
 
 
-def test_KEEP_5_the_process_dies_at_any_write_of_a_switch(
+def test_KEEP_5_a_process_killed_at_any_write_of_a_switch_mixes_nothing(
     member_of_two: tuple[SignedIn, Organisation],
     directory: DirectoryFixtures,
     killer: Path,
@@ -195,14 +195,14 @@ def test_KEEP_5_the_process_dies_at_any_write_of_a_switch(
     user.phone.close()
     ended_in = []
     for number in range(1, 200):
-        # When the process dies before its n-th change of a file while switching to B, for every n
+        # When the process dies at its n-th file change while switching to B, for every n
         twin = user.phone.twin(tmp_path / f"switch-{number}")
         request = json.dumps({"org_id": second.id})
         arguments = [twin.spec(), "org_select", request, str(number)]
         ended = children.run("die_during.py", *arguments, env={"LD_PRELOAD": str(killer)})
         assert not ended.crashed, ended.errors
         app = twin.start(online=False)
-        # Then the next start is in A or in B, and shows nothing of the other
+        # Then the next start is in A or in B and shows no data of the other
         assert (app.screen["screen"], app.screen["org"] is not None) == ("home", True)
         org = app.screen["org"] or {"id": "", "name": "", "role": ""}
         current = [each["org_id"] for each in app.org_list()["orgs"] if each["current"]]
@@ -216,15 +216,15 @@ def test_KEEP_5_the_process_dies_at_any_write_of_a_switch(
         if not ended.killed:
             ended.check()
             break
-    assert ended_in[0] == user.org.id, "no death came before the commit: the killer did not work"
+    assert ended_in[0] == user.org.id, "no process died before the commit: the killer did not work"
     assert ended_in[-1] == second.id
     assert ended_in == sorted(ended_in, key=lambda each: each == second.id)
 
 
-def test_KEEP_5_what_is_under_way_for_the_one_never_lands_in_the_other(
+def test_KEEP_5_a_late_answer_for_one_organisation_never_enters_another(
     member_of_two: tuple[SignedIn, Organisation], directory: DirectoryFixtures
 ) -> None:
-    # Given a request for A's contacts that is under way
+    # Given a request for A's contacts in flight
     user, second = member_of_two
     directory.contact(user.org, "Kari Første")
     app = user.app
@@ -234,11 +234,11 @@ def test_KEEP_5_what_is_under_way_for_the_one_never_lands_in_the_other(
     answers: list[Any] = [
         {"id": request["id"], **user.phone.network(request)} for request in requests
     ]
-    # When the user switches to B before its answer comes
+    # When the user switches to B before its answer arrives
     app.org_select({"org_id": second.id})
     for answer in answers:
         app.complete(answer)
-    # Then B shows nothing of it
+    # Then B shows none of its rows
     assert app.contact_search({"query": ""})["contacts"] == []
     app.settle()
     assert app.contact_search({"query": ""})["contacts"] == []
@@ -249,7 +249,7 @@ def test_KEEP_5_what_is_under_way_for_the_one_never_lands_in_the_other(
 def test_ORG_6_one_membership_is_chosen_for_the_user(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    # Given no choice yet, and one membership
+    # Given one membership and no choice yet
     org = directory.organisation()
     person = directory.person(org)
     app = phones().start()
@@ -257,7 +257,7 @@ def test_ORG_6_one_membership_is_chosen_for_the_user(
     screen = app.session_start({"session": directory.session(person)})
     assert screen["screen"] in {"wait", "home"}
     app.settle()
-    # Then it is chosen
+    # Then the organisation is chosen
     assert (app.screen["screen"], app.screen["reason"]) == ("home", "chosen")
     assert app.screen["org"] == {"id": org.id, "name": org.name, "role": "peer_mentor"}
 
@@ -280,7 +280,9 @@ def test_ORG_6_several_memberships_are_offered(
     assert screen["org"]["id"] == orgs[1].id
 
 
-def test_ORG_6_without_a_membership(phones: MakePhone, directory: DirectoryFixtures) -> None:
+def test_ORG_6_a_user_without_membership_gets_an_empty_selection(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
     app = phones().start()
     app.sign_in(directory.person())
     assert (app.screen["screen"], app.screen["reason"]) == ("select_org", "no_membership")
@@ -291,24 +293,24 @@ def test_ORG_6_without_a_membership(phones: MakePhone, directory: DirectoryFixtu
     assert caught.value.code == "org.none"
 
 
-def test_ORG_7_navigation_waits_for_the_guard_and_then_takes_the_cached_answer(
+def test_ORG_7_navigation_waits_for_the_guard_then_uses_cached_memberships(
     sign_in: MakeUser,
 ) -> None:
-    # Given a guard in flight
+    # Given a membership check in flight
     user = sign_in()
     app = user.restart()
     requests = app.poll()["requests"]
     assert "guard" in [request["purpose"] for request in requests]
-    # When the host asks to navigate
+    # When the host checks a route
     answer: Any = app.route_check({"route": "/mentor"})
-    # Then it waits, at most for the guard's time-out
+    # Then it must wait, at most for guard_timeout_ms
     assert (answer["screen"], answer["reason"]) == ("wait", "guard_pending")
     left = answer["deadline_ms"] - user.phone.now_ms
     assert 0 < left <= 2500
-    # and then takes the cached answer, with the banner
+    # and then gets the cached answer, with the banner
     user.phone.pass_time(2.6)
     events = [event for event in app.poll()["events"] if event["type"] == "decision"]
-    assert events, "a wait was not followed by a decision"
+    assert events, "no decision followed the wait"
     assert app.route_check({"route": "/mentor"}) == {"allow": True}
     assert events[-1]["type"] == "decision"
     assert events[-1]["decision"]["screen"] == "home"
@@ -336,25 +338,25 @@ def test_ORG_7_navigation_waits_for_the_guard_and_then_takes_the_cached_answer(
         ("org_admin", "/anything/at/all", True),
     ],
 )
-def test_ORG_8_a_deep_link_that_the_role_may_not_open(
+def test_ORG_8_a_forbidden_deep_link_is_redirected(
     sign_in: MakeUser, role: str, route: str, allowed: bool
 ) -> None:
-    # Given a user of some role
+    # Given a user of each role
     app = sign_in(role).app
     # When the route of a deep link is checked
     answer: Any = app.route_check({"route": route})
-    # Then it is allowed, or redirected to the role's home, with a code
+    # Then it is allowed, or redirected to the role's home with a code
     if allowed:
         assert answer == {"allow": True}
         return
     assert (answer["screen"], answer["reason"]) == ("home", "route_forbidden")
     assert answer["route"] == ROUTES[role]["home"]
     assert answer["message"]["code"] == "route_forbidden"
-    # and the redirection is advice: nothing else has changed
+    # and the redirection is advice: it changes no state
     assert app.route_check({"route": str(ROUTES[role]["home"])}) == {"allow": True}
 
 
-def test_ORG_8_a_deep_link_while_locked_or_signed_out(sign_in: MakeUser) -> None:
+def test_ORG_8_a_deep_link_is_refused_while_locked_or_signed_out(sign_in: MakeUser) -> None:
     user = sign_in()
     user.app.session_lock()
     locked: Any = user.app.route_check({"route": "/mentor"})

@@ -1,4 +1,4 @@
-"""Requests, answers and events: each once, and late ones ignored."""
+"""Requests, answers and events: each is delivered once; late answers are ignored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.phone import Phone
 
 
 def take(user: SignedIn, purpose: str) -> HttpRequest:
-    """The request of this purpose; the others are answered on the way."""
+    """The request of this purpose, unanswered; answers the others."""
     for _ in range(20):
         found = None
         for request in user.app.poll()["requests"]:
@@ -62,21 +62,21 @@ def test_QUE_9_an_item_in_flight_cannot_be_changed(sign_in: MakeUser) -> None:
 def test_an_answer_after_the_time_out_is_ignored(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an upload whose answer does not come in time
+    # Given an upload without an answer in time
     user = sign_in()
     item = user.app.register()
     request = take(user, "upload")
     answer: Any = {"id": request["id"], **user.phone.network(request)}
     user.phone.pass_time(request["timeout_ms"] / 1000 + 6)
     user.app.poll()
-    # When it comes after all
-    # Then it is ignored, the request is repeated, and nothing is stored twice
+    # When the answer comes late
+    # Then it is ignored, and the repeated request stores nothing twice
     assert user.app.complete(answer) == {"accepted": False}
     user.app.settle_until("sync_completed")
     assert [str(row["id"]) for row in directory.activities(user.person)] == [item]
 
 
-def test_requests_carry_what_the_services_ask_for(sign_in: MakeUser) -> None:
+def test_requests_carry_the_headers_of_the_services(sign_in: MakeUser) -> None:
     user = sign_in(contacts=1)
     user.app.register()
     user.app.settle_until("sync_completed")
@@ -99,14 +99,14 @@ def test_requests_carry_what_the_services_ask_for(sign_in: MakeUser) -> None:
 def test_wake_in_ms_names_the_next_step_of_a_back_off(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a server that asks for patience
+    # Given a server that sends Retry-After
     user = sign_in()
     directory.control.respond("/rest/v1/activities", 503, body="busy", retry_after_s=30)
     user.app.register()
     user.app.settle()
     count = user.phone.network.count("upload")
     assert count == 1
-    # When the host polls before and after what wake_in_ms says
+    # When the host polls before and after wake_in_ms
     wake = user.app.poll()["wake_in_ms"]
     assert wake is not None
     assert 29_000 <= wake <= 60_000
@@ -115,12 +115,12 @@ def test_wake_in_ms_names_the_next_step_of_a_back_off(
     assert user.phone.network.count("upload") == count
     user.phone.pass_time(1.1)
     user.app.settle()
-    # Then the request is repeated then, and not before
+    # Then the request is repeated at that time and not earlier
     assert user.phone.network.count("upload") == count + 1
     assert len(directory.activities(user.person)) == 1
 
 
-def test_the_same_item_registered_twice_is_one(
+def test_adding_the_same_item_twice_stores_one(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     app = sign_in().app
@@ -143,7 +143,7 @@ def test_the_same_item_registered_twice_is_one(
     )
 
 
-def test_pages_of_the_queue(sign_in: MakeUser) -> None:
+def test_the_queue_is_listed_in_pages(sign_in: MakeUser) -> None:
     app = sign_in().app
     app.go_offline()
     ids = [app.register(minutes=1 + number) for number in range(7)]

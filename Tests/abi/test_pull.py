@@ -1,4 +1,4 @@
-"""How the cache follows the server: pages, late commits, deletions, interruptions, bad rows."""
+"""The pull: pages, late commits, deletions, interruptions, bad rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DAY_S = 86_400
 
 
 def pull(user: SignedIn, after_s: float = 0) -> list[dict[str, Any]]:
-    """Ask for everything, some time later; what was told about the contacts."""
+    """Advance the time and pull; returns the events about the contacts."""
     user.phone.pass_time(after_s)
     before = len(user.app.events)
     user.app.sync_now()
@@ -39,7 +39,7 @@ def names(user: SignedIn) -> list[str]:
 
 
 def asked(user: SignedIn) -> list[dict[str, str]]:
-    """The queries of the requests for contacts, in order."""
+    """The parsed queries of the contact requests, in order."""
     return [
         dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(request["url"]).query))
         for request in user.phone.network.sent
@@ -48,12 +48,12 @@ def asked(user: SignedIn) -> list[dict[str, str]]:
 
 
 def is_reconcile(query: dict[str, str]) -> bool:
-    """Whether it asks which versions there are."""
+    """Whether the request is one of a reconcile, which reads ids and times only."""
     return query["select"] == "id,updated_at"
 
 
 class Meddler:
-    """A server that does not do what it is asked: changes the requests on their way."""
+    """A server that ignores parts of a request: changes pull URLs in transit."""
 
     def __init__(self, user: SignedIn, change: Callable[[str], str]) -> None:
         self.http = user.phone.network._http
@@ -67,7 +67,7 @@ class Meddler:
 
 
 def without(*parameters: str) -> Callable[[str], str]:
-    """Forget these query parameters."""
+    """Remove these query parameters."""
 
     def change(url: str) -> str:
         address, _, query = url.partition("?")
@@ -88,31 +88,31 @@ def test_CAC_1_a_row_committed_late_is_still_fetched(
         # Given a transaction that has written a row and is still open
         insert = "insert into contacts (org_id, name) values (%s, 'Sen Commit')"
         slow.execute(insert, [user.org.id])
-        # and a later row that is committed first, and read
+        # and a later row that is committed first and pulled
         directory.contact(user.org, "Rask Commit")
         pull(user)
         assert names(user) == ["Rask Commit"]
         slow.commit()
-    # When the first one is committed, it stands behind the cursor: a plain delta never sees it
+    # When the first one is committed, its time is before the cursor: a plain delta misses it
     behind = directory.control.sql(
         "select name from contacts where org_id = %s and updated_at > "
         "(select updated_at from contacts where org_id = %s and name = 'Rask Commit')",
         user.org.id, user.org.id,
     )  # fmt: skip
     assert behind == []
-    # Then the next pull has it all the same
+    # Then the next pull still fetches it
     pull(user, after_s=30)
     assert names(user) == ["Rask Commit", "Sen Commit"]
 
 
 @pytest.mark.parametrize("change", ["new", "changed"])
-def test_CAC_1_a_row_committed_far_too_late_comes_with_the_reconcile(
+def test_CAC_1_the_reconcile_fetches_a_row_committed_after_the_overlap(
     sign_in: MakeUser, directory: DirectoryFixtures, change: str
 ) -> None:
     user = sign_in()
     ids = [directory.contact(user.org, name) for name in ("Alva Prøve", "Birk Prøve")]
     pull(user)
-    # Given a change with a time of two minutes before the cursor
+    # Given a change whose time is two minutes before the cursor
     with directory.times_as_given():
         if change == "new":
             directory.control.sql(
@@ -132,7 +132,7 @@ def test_CAC_1_a_row_committed_far_too_late_comes_with_the_reconcile(
     assert names(user) != expected
     # When a day has passed
     pull(user, after_s=DAY_S)
-    # Then the reconcile finds it, and fetches that row alone
+    # Then the reconcile finds it and fetches only that row
     assert names(user) == expected
     single = [query for query in asked(user) if query.get("id", "").startswith("in.(")]
     assert [query["id"].count(",") for query in single] == [0]
@@ -145,11 +145,11 @@ def test_CAC_1_deleted_and_moved_rows_disappear(
     ids = [directory.contact(user.org, f"Prøve {number}") for number in range(6)]
     elsewhere = directory.organisation()
     pull(user)
-    # When one is marked, one deleted without a trace, one moved where the user sees nothing
+    # When one row is marked as deleted, one is deleted, and one moves to another organisation
     directory.control.sql("update contacts set deleted_at = now() where id = %s", ids[0])
     directory.control.sql("delete from contacts where id = %s", ids[1])
     directory.control.sql("update contacts set org_id = %s where id = %s", elsewhere.id, ids[2])
-    # Then the mark is followed at once, the rest with the reconcile
+    # Then the next pull removes the marked row, and the reconcile the others
     [told] = pull(user, after_s=30)
     assert told["removed"] == 1
     assert names(user) == [f"Prøve {number}" for number in (1, 2, 3, 4, 5)]
@@ -158,7 +158,7 @@ def test_CAC_1_deleted_and_moved_rows_disappear(
     assert names(user) == [f"Prøve {number}" for number in (3, 4, 5)]
 
 
-def test_CAC_1_rows_reappear_when_they_are_visible_again(
+def test_CAC_1_rows_return_when_they_are_visible_again(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -187,7 +187,7 @@ def test_CAC_1_a_changed_membership_reconciles_at_once(
     assert names(user) == ["Birk Prøve"]
 
 
-def test_the_reconcile_comes_as_often_as_the_policy_says(
+def test_the_reconcile_follows_the_policy_s_interval(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in(policy={"reconcile_interval_s": 3600})
@@ -200,7 +200,9 @@ def test_the_reconcile_comes_as_often_as_the_policy_says(
     assert names(user) == []
 
 
-def test_a_row_of_the_future_hides_nothing(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
+def test_a_row_with_a_future_time_hides_no_later_row(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
     with directory.times_as_given():
         directory.control.sql(
@@ -209,7 +211,7 @@ def test_a_row_of_the_future_hides_nothing(sign_in: MakeUser, directory: Directo
             user.org.id, user.org.id,
         )  # fmt: skip
     [told] = pull(user)
-    # The one without a time in our calendar cannot be placed; it is counted.
+    # The row at 'infinity' has no valid time: it is skipped and counted.
     assert told["skipped"] > 0
     assert told["problem"] is None
     assert names(user) == ["Fram Prøve"]
@@ -222,7 +224,7 @@ def test_a_row_of_the_future_hides_nothing(sign_in: MakeUser, directory: Directo
 
 
 @pytest.mark.parametrize("most", [1, 7, 40, 41])
-def test_a_server_that_gives_less_than_asked_is_read_to_the_end(
+def test_smaller_pages_than_requested_are_read_to_the_end(
     sign_in: MakeUser, directory: DirectoryFixtures, most: int
 ) -> None:
     user = sign_in()
@@ -231,13 +233,13 @@ def test_a_server_that_gives_less_than_asked_is_read_to_the_end(
     [told] = pull(user)
     assert (told["rows"], told["problem"]) == (40, None)
     assert contact_data.cached(user.app) == contact_data.truth(directory.control, user.org.id)
-    # and so does the reconcile
+    # and the reconcile reads to the end, too
     directory.control.sql("delete from contacts where org_id = %s and name like 'A%%'", user.org.id)
     pull(user, after_s=DAY_S)
     assert contact_data.cached(user.app) == contact_data.truth(directory.control, user.org.id)
 
 
-def test_rows_of_one_and_the_same_time_are_told_apart_by_id(
+def test_rows_with_equal_times_are_paged_by_id(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -252,7 +254,9 @@ def test_rows_of_one_and_the_same_time_are_told_apart_by_id(
     assert contact_data.cached(user.app) == contact_data.truth(directory.control, user.org.id)
 
 
-def test_a_server_that_ignores_the_limit(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
+def test_a_pull_accepts_a_page_beyond_the_limit(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
     contact_data.fill(directory.control, user.org.id, 1_200)
     directory.control.set(max_rows=None)
@@ -263,7 +267,7 @@ def test_a_server_that_ignores_the_limit(sign_in: MakeUser, directory: Directory
 
 
 @pytest.mark.parametrize("ignored", [("or", "updated_at"), ("or", "updated_at", "limit")])
-def test_a_server_that_sends_the_same_page_for_ever_is_given_up(
+def test_a_pull_stops_when_a_page_repeats(
     sign_in: MakeUser, directory: DirectoryFixtures, ignored: tuple[str, ...]
 ) -> None:
     user = sign_in()
@@ -272,7 +276,7 @@ def test_a_server_that_sends_the_same_page_for_ever_is_given_up(
     Meddler(user, without(*ignored))
     user.phone.network.forget()
     [told] = pull(user)
-    # What came is kept, the rest is reported, and nothing goes round in circles.
+    # The first page is kept, the problem is reported, and the pull stops.
     assert told["problem"] == "loop"
     assert len(asked(user)) <= 3
     status = user.app.sync_status()["contacts"]
@@ -280,7 +284,7 @@ def test_a_server_that_sends_the_same_page_for_ever_is_given_up(
     reply = user.app.contact_search({"query": ""})
     assert reply["total"] == 50
     assert "stale_data" in {banner["code"] for banner in reply["banners"]}
-    # As soon as the server is well again, so is the cache.
+    # When the server works again, the next pull completes the cache.
     user.phone.network._http = user.phone.network._http.http  # type: ignore[attr-defined]
     [told] = pull(user, after_s=DAY_S)
     assert told["problem"] is None
@@ -288,7 +292,7 @@ def test_a_server_that_sends_the_same_page_for_ever_is_given_up(
     assert user.app.sync_status()["contacts"]["problem"] is None
 
 
-def test_a_reconcile_that_goes_round_in_circles_is_given_up(
+def test_a_reconcile_stops_when_a_page_repeats(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -298,7 +302,7 @@ def test_a_reconcile_that_goes_round_in_circles_is_given_up(
     Meddler(user, without("id"))
     [told] = pull(user, after_s=DAY_S)
     assert told["problem"] == "loop"
-    # Nothing was taken for deleted.
+    # No row was deleted.
     assert user.app.contact_search({"query": ""})["total"] == 60
 
 
@@ -307,7 +311,7 @@ def test_a_reconcile_that_goes_round_in_circles_is_given_up(
 
 @pytest.mark.parametrize("again", ["go on", "restart"])
 @pytest.mark.parametrize("pages", [1, 2])
-def test_an_interrupted_pull_goes_on_where_it_was(
+def test_an_interrupted_pull_continues(
     sign_in: MakeUser, directory: DirectoryFixtures, pages: int, again: str
 ) -> None:
     user = sign_in()
@@ -323,7 +327,7 @@ def test_an_interrupted_pull_goes_on_where_it_was(
     user.phone.network.alter.append(cut)
     assert pull(user, after_s=60) == []
     reply = user.app.contact_search({"query": ""})
-    # What came is there, and nobody says that it is all.
+    # The received pages are readable, and as_of_ms stays old.
     assert reply["total"] == 400 * pages
     assert reply["as_of_ms"] is not None
     assert reply["as_of_ms"] < user.phone.now_ms
@@ -334,14 +338,14 @@ def test_an_interrupted_pull_goes_on_where_it_was(
         user.restart()
     user.phone.pass_time(600)
     user.app.settle()
-    # Then it goes on from there, and nothing is missing
+    # Then the pull continues there, and no row is missing
     assert "or" in asked(user)[0]
     assert user.app.contact_search({"query": ""})["total"] == 1_300
     assert user.app.contact_search({"query": ""})["as_of_ms"] is not None
 
 
 @pytest.mark.parametrize("damage", ["deleted", "noise"])
-def test_a_cache_that_is_lost_in_the_middle_of_a_pull(
+def test_a_cache_lost_during_a_pull_is_pulled_from_the_start(
     sign_in: MakeUser, directory: DirectoryFixtures, damage: str
 ) -> None:
     user = sign_in()
@@ -360,11 +364,11 @@ def test_a_cache_that_is_lost_in_the_middle_of_a_pull(
 
     user.phone.network.alter.append(lose)
     pull(user)
-    # It begins anew: rows of the pages before are not missing.
+    # The pull starts again from the first page, so no row is missing.
     assert contact_data.cached(user.app) == contact_data.truth(directory.control, user.org.id)
 
 
-def test_an_interrupted_reconcile_goes_on_where_it_was(
+def test_an_interrupted_reconcile_continues(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -389,12 +393,12 @@ def test_an_interrupted_reconcile_goes_on_where_it_was(
     user.phone.pass_time(600)
     user.app.settle()
     reconciles = [query for query in asked(user) if is_reconcile(query)]
-    assert "id" in reconciles[0], "it begins anew"
+    assert "id" in reconciles[0], "the reconcile did not start again"
     assert contact_data.cached(user.app) == contact_data.truth(directory.control, user.org.id)
 
 
 @pytest.mark.parametrize("answer", ["html", "503", "object", "truncated"])
-def test_a_page_that_is_none_changes_nothing(
+def test_an_invalid_page_changes_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures, answer: str
 ) -> None:
     user = sign_in(contacts=5)
@@ -424,7 +428,7 @@ def test_a_page_that_is_none_changes_nothing(
     assert user.app.contact_search({"query": ""})["banners"] == []
 
 
-# Rows that are no rows ----------------------------------------------------------------------------
+# Invalid rows -------------------------------------------------------------------------------------
 
 BAD: dict[str, Callable[[dict[str, Any]], Any]] = {
     "no object": lambda row: 7,
@@ -465,14 +469,14 @@ def test_one_bad_row_does_not_hold_up_the_page(
     assert (told["rows"], told["skipped"], told["problem"]) == (4, 1, None)
     assert user.app.sync_status()["contacts"]["skipped"] == 1
     assert names(user) == ["Prøve 0", "Prøve 1", "Prøve 3", "Prøve 4"]
-    # When the server has mended it
+    # When the server sends a valid row
     user.phone.network.alter.clear()
     pull(user, after_s=DAY_S)
     assert names(user) == [f"Prøve {number}" for number in range(5)]
     assert user.app.sync_status()["contacts"]["skipped"] == 0
 
 
-def test_missing_null_and_extra_columns_are_no_fault(
+def test_missing_null_and_extra_columns_are_accepted(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -497,11 +501,13 @@ def test_missing_null_and_extra_columns_are_no_fault(
     found = {row["id"]: row for row in user.app.contact_search({"query": ""})["contacts"]}
     assert "relation" not in found[ids[0]]
     assert found[ids[1]]["municipality"] is None
-    # What was not asked for is not kept (CAC-2).
+    # Columns that were not requested are not stored (CAC-2).
     assert set(found[ids[2]]) == {"id", "org_id", "name", "municipality", "relation"}
 
 
-def test_the_same_id_twice_in_a_page(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
+def test_the_same_id_twice_in_a_page_is_stored_once(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
     directory.contact(user.org, "Prøve")
 
@@ -521,7 +527,7 @@ def test_the_same_id_twice_in_a_page(sign_in: MakeUser, directory: DirectoryFixt
 # Columns ------------------------------------------------------------------------------------------
 
 
-def test_CAC_2_a_column_that_is_withheld_from_now_on(
+def test_CAC_2_a_newly_withheld_column_is_removed(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given an app that cached a column
@@ -530,15 +536,15 @@ def test_CAC_2_a_column_that_is_withheld_from_now_on(
     contact = directory.contact(user.org, "Prøve", phone="+47 000 00 001", relation="bruker")
     pull(user)
     assert user.app.contact_get({"id": contact})["contact"]["phone"] == "+47 000 00 001"
-    # When its next version withholds that column
+    # When the app's next version withholds that column
     user.phone.config["backend"]["contacts"] = {
         "columns": ["name", "municipality"], "withheld": ["phone", "address"],
     }  # fmt: skip
     user.restart(online=False)
-    # Then it is not shown any more, not even before the next pull
+    # Then the column is no longer shown, even before the next pull
     assert "phone" not in user.app.contact_get({"id": contact})["contact"]
     assert "phone" not in user.app.contact_search({"query": ""})["contacts"][0]
-    # and the next pull reads every row anew
+    # and the next pull fetches every row again
     user.app.go_online()
     user.app.settle()
     assert set(user.app.contact_get({"id": contact})["contact"]) == {
@@ -578,7 +584,7 @@ def test_nothing_is_read_while_an_upload_is_under_way(sign_in: MakeUser) -> None
             if request["purpose"] != "upload":
                 user.app.complete({"id": request["id"], **user.phone.network(request)})  # type: ignore[typeddict-item]
     [upload] = [request for request in requests if request["purpose"] == "upload"]
-    # While it has no answer
+    # While the upload has no answer
     assert [r["purpose"] for r in user.app.poll()["requests"] if r["purpose"] != "guard"] == []
     user.app.complete({"id": upload["id"], **user.phone.network(upload)})  # type: ignore[typeddict-item]
     user.phone.network.forget()

@@ -1,4 +1,4 @@
-"""A pull of many pages, cut short by whatever can come between: a part is never taken for all."""
+"""Interrupted pulls of several pages: a partial pull never counts as complete."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COUNT = 1_200
 
 
 def fill(directory: DirectoryFixtures, org: Organisation) -> None:
-    """Contacts whose times lie far apart: no overlap brings a page again by accident."""
+    """Add contacts with times far apart, so that the overlap repeats no page."""
     with directory.times_as_given():
         contact_data.fill(directory.control, org.id, COUNT)
         directory.control.sql(
@@ -30,12 +30,12 @@ def fill(directory: DirectoryFixtures, org: Organisation) -> None:
 
 
 def total(app: App) -> int:
-    """How many contacts the app knows."""
+    """The number of contacts that the app shows."""
     return int(app.contact_search({"query": ""})["total"])
 
 
 def hold(app: App, wanted: Callable[[str], bool]) -> HttpRequest:
-    """Poll and answer, until there is a pull with such a URL; that one is left unanswered."""
+    """Poll and answer until a pull with a matching URL; returns it unanswered."""
     for _ in range(40):
         for request in app.poll()["requests"]:
             if request["purpose"] == "pull" and wanted(request["url"]):
@@ -45,12 +45,12 @@ def hold(app: App, wanted: Callable[[str], bool]) -> HttpRequest:
 
 
 def answer(app: App, request: HttpRequest) -> None:
-    """What the server says to a request."""
+    """Complete a request with the server's answer."""
     app.complete({"id": request["id"], **app.phone.network(request)})  # type: ignore[typeddict-item]
 
 
 def page(number: int, of: Organisation | None = None) -> Callable[[str], bool]:
-    """Whether it is this page of the changes."""
+    """Matches the n-th page of the changes."""
     seen = 0
 
     def wanted(url: str) -> bool:
@@ -62,13 +62,13 @@ def page(number: int, of: Organisation | None = None) -> Callable[[str], bool]:
 
 
 def unlock(user: SignedIn) -> None:
-    """After a restart that asked for a finger."""
+    """Answer the prompt, if a restart shows it."""
     if user.app.screen["screen"] == "unlock":
         user.app.touch()
 
 
 @pytest.mark.parametrize("erase", [True, False])
-def test_another_organisation_and_back(
+def test_a_pull_continues_after_switching_organisation_and_back(
     phones: MakePhone, directory: DirectoryFixtures, erase: bool
 ) -> None:
     first, second = directory.organisation(), directory.organisation(contacts=3)
@@ -85,7 +85,7 @@ def test_another_organisation_and_back(
     assert total(app) == COUNT
 
 
-def test_a_membership_that_ends_and_comes_back(
+def test_a_pull_restarts_when_an_ended_membership_returns(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
     first, second = directory.organisation(), directory.organisation(contacts=3)
@@ -109,7 +109,7 @@ def test_a_membership_that_ends_and_comes_back(
 
 
 @pytest.mark.parametrize("how", ["deleted", "noise"])
-def test_a_cache_that_is_lost_between_two_pages(
+def test_a_cache_lost_between_two_pages_is_pulled_from_the_start(
     phones: MakePhone, directory: DirectoryFixtures, how: str
 ) -> None:
     org = directory.organisation()
@@ -135,26 +135,26 @@ def test_a_cache_that_is_lost_between_two_pages(
     assert total(app) == COUNT
 
 
-def test_CAC_2_a_column_that_is_withheld_from_now_on_goes_at_once(
+def test_CAC_2_a_newly_withheld_column_is_erased_at_once(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
     fill(directory, user.org)
     pull(user, 60)
     blobs = contact_data.sealed(user.phone.folder)
-    # When the app's next version withholds a column, and is closed after one page
+    # When the app's next version withholds a column and is closed after one page
     contacts = {"columns": ["name", "municipality"], "withheld": ["relation", "phone"]}
     user.phone.config["backend"]["contacts"] = contacts
     user.restart()
     hold(user.app, page(2))
-    # Then nothing that was read with that column is left
+    # Then nothing that was fetched with that column is left
     assert contact_data.left_on_disk(user.phone.folder, blobs[:COUNT]) == 0
     user.restart()
     user.app.settle()
     assert total(user.app) == COUNT
 
 
-def test_CAC_1_a_membership_that_changes_during_a_reconcile(
+def test_CAC_1_a_changed_membership_restarts_a_reconcile(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -165,7 +165,7 @@ def test_CAC_1_a_membership_that_changes_during_a_reconcile(
     user.phone.pass_time(DAY_S)
     user.app.sync_now()
     hold(user.app, lambda url: "deleted_at=is.null&id=gt." in url)
-    # Given a change behind the reconcile, that comes with another role
+    # Given a change that the reconcile has passed, with a new role
     directory.control.sql("delete from contacts where id = %s", first["id"])
     directory.control.set_membership(user.person.id, user.org.id, role="coordinator")
     user.restart()
@@ -176,7 +176,7 @@ def test_CAC_1_a_membership_that_changes_during_a_reconcile(
 
 
 @pytest.mark.parametrize("body", ["[{}]", "[null,1]", '[{"id":null,"updated_at":null}]'])
-def test_a_garbled_list_deletes_nothing(sign_in: MakeUser, body: str) -> None:
+def test_an_invalid_reconcile_page_deletes_nothing(sign_in: MakeUser, body: str) -> None:
     user = sign_in(contacts=20)
     pull(user, 60)
 
@@ -191,7 +191,7 @@ def test_a_garbled_list_deletes_nothing(sign_in: MakeUser, body: str) -> None:
     assert total(user.app) == 20
 
 
-def test_two_processes_that_reconcile_at_once(
+def test_two_processes_that_reconcile_at_once_delete_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in(policy={"session_window_s": 20 * DAY_S, "reconcile_interval_s": 3600})
@@ -204,25 +204,25 @@ def test_two_processes_that_reconcile_at_once(
         directory.control.sql(late, first["id"])
     user.phone.pass_time(3700)
     user.app.sync_now()
-    # Given one that fetches what it missed, and another one that begins the next reconcile
+    # Given one process that fetches missed rows, and another that starts the next reconcile
     missing = hold(user.app, lambda url: "id=in." in url)
     other = App(user.phone, user.phone.config)
     other.clock_set({"now_ms": user.phone.now_ms, "monotonic_ms": user.phone.monotonic_ms})
     other.session_resume()
     other.sync_now()
     hold(other, lambda url: "deleted_at=is.null" in url)
-    # When the first one is answered, and the other one dies
+    # When the first one gets its answer, and the other one dies
     answer(user.app, missing)
     other.close()
     user.restart()
     unlock(user)
     user.app.settle()
     pull(user, 1000)
-    # Then nothing was taken for deleted
+    # Then no row was deleted
     assert total(user.app) == COUNT
 
 
-def test_a_cache_that_cannot_be_opened_holds_nothing_else_up(
+def test_an_unusable_cache_blocks_neither_queue_nor_guard(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in(contacts=3)
@@ -235,7 +235,7 @@ def test_a_cache_that_cannot_be_opened_holds_nothing_else_up(
     app.register()
     app.settle_until("sync_completed")
     assert len(directory.activities(user.person)) == 1
-    # The end of the membership is known all the same.
+    # The end of the membership is detected nevertheless.
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
     app.session_background()
     app.session_foreground()
@@ -244,7 +244,7 @@ def test_a_cache_that_cannot_be_opened_holds_nothing_else_up(
 
 
 @pytest.mark.parametrize("purpose", ["pull", "summary"])
-def test_reads_that_fail_hold_no_upload_up(
+def test_failing_reads_block_no_upload(
     sign_in: MakeUser, directory: DirectoryFixtures, purpose: str
 ) -> None:
     user = sign_in(contacts=3)
@@ -265,7 +265,7 @@ def test_reads_that_fail_hold_no_upload_up(
         assert len(directory.activities(user.person)) == turn
 
 
-def test_the_summary_is_read_again_as_often_as_the_contacts(sign_in: MakeUser) -> None:
+def test_the_summary_is_fetched_as_often_as_the_contacts(sign_in: MakeUser) -> None:
     user = sign_in(contacts=3)
     user.phone.network.forget()
     for _ in range(30):

@@ -1,4 +1,4 @@
-"""Work on its way to the server."""
+"""The queue's main path: each item is stored once on the server."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def user_of(sign_in: MakeUser, upload: str) -> SignedIn:
 
 @pytest.mark.parametrize("upload", UPLOADS)
 @pytest.mark.parametrize("count", [1, 40])
-def test_QUE_2_the_answer_to_a_batch_is_lost_after_the_commit(
+def test_QUE_2_a_lost_answer_after_the_commit_duplicates_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str, count: int
 ) -> None:
-    # Given queued work
+    # Given queued items
     user = user_of(sign_in, upload)
     app = user.app
     app.go_offline()
@@ -41,7 +41,7 @@ def test_QUE_2_the_answer_to_a_batch_is_lost_after_the_commit(
     fault = directory.control.drop_after(UPLOADS[upload], method="POST")
     app.go_online()
     events: list[Any] = app.settle_until("sync_completed")
-    # Then nothing is duplicated and nothing is reported lost
+    # Then no item is duplicated or reported as lost
     [rule] = [each for each in directory.control.faults() if each["id"] == fault]
     assert rule["hits"] == 1
     stored = directory.activities(user.person)
@@ -54,7 +54,7 @@ def test_QUE_2_the_answer_to_a_batch_is_lost_after_the_commit(
 
 
 @pytest.mark.parametrize("upload", UPLOADS)
-def test_QUE_2_the_app_dies_between_the_commit_and_the_answer(
+def test_QUE_2_a_death_between_commit_and_answer_duplicates_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
     # Given a batch that the server has stored
@@ -68,16 +68,16 @@ def test_QUE_2_the_app_dies_between_the_commit_and_the_answer(
             assert user.phone.network(request)["status"] in {200, 201}
         if uploads:
             break
-    # When the app dies before it learns of it, and starts again
+    # When the app dies before it gets the answer, and starts again
     app = user.restart()
     app.settle_until("sync_completed")
-    # Then the rows are there once, and the queue is empty
+    # Then each row is stored once, and the queue is empty
     assert sorted(str(row["id"]) for row in directory.activities(user.person)) == sorted(ids)
     assert sum(event["sent"] for event in app.of_type("sync_completed")) == 10
     assert app.queue_list()["items"] == []
 
 
-def test_QUE_2_the_answer_is_lost_again_and_again(
+def test_QUE_2_repeatedly_lost_answers_duplicate_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()

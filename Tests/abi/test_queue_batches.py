@@ -1,4 +1,4 @@
-"""Batches: what travels together, and what one bad item costs."""
+"""Batches: which items share a request, and how many requests one bad item costs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BOTH = pytest.mark.parametrize("upload", UPLOADS)
 
 
 def sizes(directory: DirectoryFixtures, upload: str) -> list[int]:
-    """The rows of each upload that arrived."""
+    """The number of rows of each upload that reached the server."""
     sent = directory.control.requests(UPLOADS[upload], "POST")
     return [len(json.loads(e["body"])) if e.get("body") else e["rows_in"] for e in sent]
 
@@ -52,8 +52,8 @@ def test_QUE_3_a_bad_item_costs_few_requests(
     # When it is sent
     app.go_online()
     done = drain(app)
-    # Then all others are stored, and the backend counted at most 2·⌈log2 n⌉+2 requests more than
-    # the one that all need; none where the function answers for each row
+    # Then all others are stored with at most 2·⌈log2 n⌉+2 requests besides the first; with none
+    # where the function answers for each row
     assert (done["sent"], done["parked"], done["waiting"]) == (count - 1, 1, 0)
     assert stored(directory, user.person) == sorted(set(ids) - {ids[bad]})
     extra = (
@@ -71,7 +71,7 @@ def test_QUE_3_a_bad_item_costs_few_requests(
 
 
 @BOTH
-def test_QUE_3_several_bad_items(
+def test_QUE_3_several_bad_items_cost_few_requests(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
     user = user_of(sign_in, upload)
@@ -122,7 +122,7 @@ def test_QUE_4_the_servers_reason_is_kept(
     bad = add(app, **{"minutes": 5, **change})
     app.go_online()
     drain(app)
-    # Then the item says what is wrong, in the user's words and the server's
+    # Then the item carries a text for the user and the server's reason
     assert stored(directory, user.person) == [good]
     item = item_of(app, bad)
     assert (item["reason"]["code"], item["reason"]["sqlstate"]) == (code, sqlstate)
@@ -133,7 +133,7 @@ def test_QUE_4_the_servers_reason_is_kept(
 
 
 @BOTH
-def test_batches_hold_500_items_of_one_organisation_kind_and_shape(
+def test_a_batch_holds_500_items_of_one_organisation_kind_and_column_set(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
     # Given items of two organisations, two kinds and two sets of columns
@@ -153,7 +153,7 @@ def test_batches_hold_500_items_of_one_organisation_kind_and_shape(
     user.phone.network.forget()
     app.go_online()
     drain(app)
-    # Then each request holds one of each, sorted by id, and at most 500 rows
+    # Then each request has one organisation, kind and column set, at most 500 rows, sorted by id
     sent = [r for r in user.phone.network.sent if r["purpose"] == "upload"]
     counts = []
     for request in sent:
@@ -168,7 +168,7 @@ def test_batches_hold_500_items_of_one_organisation_kind_and_shape(
 
 
 def test_batches_hold_one_megabyte_at_most(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
-    # Given items of up to 256 kB (the server refuses such notes: only the way there counts here)
+    # Given items of up to 256 kB (the server refuses such notes; the test counts request sizes)
     directory.control.sql("alter table activities drop constraint activities_note_check")
     try:
         user = sign_in()
@@ -195,7 +195,7 @@ def test_batches_hold_one_megabyte_at_most(sign_in: MakeUser, directory: Directo
 
 
 @BOTH
-def test_413_halves_until_it_fits(
+def test_413_halves_the_batch_until_it_fits(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
     user = user_of(sign_in, upload)
@@ -206,14 +206,14 @@ def test_413_halves_until_it_fits(
     directory.control.set(max_body_bytes=3500)
     app.go_online()
     done = drain(app)
-    # What is too large alone is parked as such; everything else went
+    # A single item that is too large is parked as too large; all others are sent
     assert (done["sent"], done["parked"]) == (60, 1)
     assert stored(directory, user.person) == sorted(ids)
     assert code_of(app, large) == "too_long"
 
 
 @BOTH
-def test_57014_halves_and_alone_it_is_tried_again_later(
+def test_57014_halves_the_batch_and_retries_single_items(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
     # Given a server that takes too long over more than one row
@@ -233,7 +233,7 @@ def test_57014_halves_and_alone_it_is_tried_again_later(
 def test_one_probe_goes_before_a_large_drain(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a server that was gone
+    # Given a server that was unreachable
     user = sign_in()
     app = user.app
     app.go_offline()
@@ -241,7 +241,7 @@ def test_one_probe_goes_before_a_large_drain(
     directory.control.respond("/rest/v1/activities", 503, times=2, method="POST")
     app.go_online()
     drain(app)
-    # Then one item asks whether it is back, and the rest follows
+    # Then one item probes the server, and the rest follows
     sent = [e["rows_in"] for e in directory.control.requests("/rest/v1/activities", "POST")]
     assert sent == [40, 1, 1, 39]
     assert stored(directory, user.person) == sorted(ids)
@@ -270,13 +270,13 @@ def test_QUE_19_opposite_orders_do_not_deadlock(
     # When both send at once
     first.go_online()
     second.go_online()
-    # (Settling is not for two threads of one DirectoryFixtures: each app has its own network.)
+    # (Each app has its own network, since settling is not thread-safe.)
     threads = [threading.Thread(target=drain, args=(app,)) for app in (first, second)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60)
-    # Then no request failed on the server, and every row is there once
+    # Then no request failed on the server, and every row is stored once
     answers = directory.control.requests(UPLOADS[upload], "POST")
     assert {entry["status"] for entry in answers} <= {200, 201}
     assert stored(directory, user.person) == ids

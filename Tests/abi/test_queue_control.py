@@ -1,4 +1,4 @@
-"""The user's control over what waits, and what the queue tells of itself."""
+"""Queue operations of the user, and the queue's events and wake-ups."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from support.queue import (
 
 
 def refused(call: Any, request: Any) -> HoldfastError:  # noqa: ANN401
-    """The error with which a call is refused."""
+    """The error of a call that must fail."""
     with pytest.raises(HoldfastError) as caught:
         call(request)
     return caught.value
@@ -39,7 +39,7 @@ def activity(item: str, **payload: Any) -> Any:  # noqa: ANN401
     return {"kind": "activity", "id": item, "payload": {"type": "visit", "minutes": 5, **payload}}
 
 
-def test_the_same_id_again_is_a_no_op_or_a_conflict(
+def test_adding_the_same_id_again_is_a_no_op_or_a_conflict(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -47,16 +47,16 @@ def test_the_same_id_again_is_a_no_op_or_a_conflict(
     app.go_offline()
     [item] = new_ids(1)
     first = app.queue_add(activity(item))
-    # The same content is answered as before, also after a restart
+    # The same content gets the same reply, also after a restart
     assert app.queue_add(activity(item)) == first
     app = user.restart(online=False)
     assert app.queue_add(activity(item.upper())) == first
-    # Another content is a conflict, and changes nothing
+    # Different content is a conflict and changes nothing
     for other in (activity(item, note="x"), {**activity(item), "occurred_at_ms": 1}):
         error = refused(app.queue_add, other)
         assert (error.code, error.status, error.field) == ("queue.id_taken", 4, "/id")
     assert len(app.queue_list()["items"]) == 1
-    # and a parked one answers with its state
+    # and a parked item returns its state
     app.go_online()
     [bad] = new_ids(1)
     app.queue_add({**activity(bad, minutes=BAD_MINUTES), "occurred_at_ms": 1})
@@ -65,7 +65,7 @@ def test_the_same_id_again_is_a_no_op_or_a_conflict(
     assert app.queue_add(again)["state"] == "parked"
 
 
-def test_ids_that_are_made_here_are_of_version_7_and_grow(sign_in: MakeUser) -> None:
+def test_generated_ids_are_growing_uuids_of_version_7(sign_in: MakeUser) -> None:
     user = sign_in()
     user.app.go_offline()
     ids = []
@@ -144,7 +144,7 @@ def test_ids_that_are_made_here_are_of_version_7_and_grow(sign_in: MakeUser) -> 
         ({"kind": "activity", "payload": {"note": "a\u0000b"}}, None, "/payload/note"),
     ],
 )
-def test_QUE_13_bad_input_is_refused_at_the_door(
+def test_QUE_13_invalid_input_is_refused_by_queue_add(
     sign_in: MakeUser,
     request_: Any,  # noqa: ANN401
     code: str | None,
@@ -158,10 +158,10 @@ def test_QUE_13_bad_input_is_refused_at_the_door(
     assert user.app.queue_list()["items"] == []
 
 
-def test_an_item_that_is_being_sent_cannot_be_changed_and_is_not_lost(
+def test_an_item_in_flight_cannot_be_changed_and_is_not_lost(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item in a request
+    # Given an item in flight
     user = sign_in()
     app = user.app
     item = add(app)
@@ -180,7 +180,7 @@ def test_an_item_that_is_being_sent_cannot_be_changed_and_is_not_lost(
     ):
         error = refused(getattr(app, f"queue_{call}"), {"id": item, **more})
         assert (error.code, error.status, error.retryable) == ("queue.in_flight", 2, True)
-    # Then it goes as it was, and afterwards it is no longer there
+    # Then it is sent unchanged and then leaves the queue
     app.complete({"id": flying[0]["id"], **user.phone.network(flying[0])})
     app.settle()
     assert [row["minutes"] for row in directory.activities(user.person)] == [5]
@@ -208,7 +208,7 @@ def test_the_list_is_paged_and_filtered(sign_in: MakeUser) -> None:
     assert [i["id"] for i in app.queue_export({"state": "parked"})["items"]] == [parked]
 
 
-def test_what_is_exported_is_accepted_as_it_is(
+def test_exported_items_can_be_added_unchanged(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given items of two organisations, in every state, one depending on another
@@ -230,7 +230,7 @@ def test_what_is_exported_is_accepted_as_it_is(
         app.queue_cancel({"id": item["id"]})
     for item in exported:
         app.queue_add(cast(Any, item))
-    # Then they are what they were, where they were
+    # Then their content, state and organisation are the same as before
     again = app.queue_export()["items"]
     assert [{**item, "state": ""} for item in again] == [{**item, "state": ""} for item in exported]
     assert [item["id"] for item in again] == [bad, child, other]
@@ -243,7 +243,7 @@ def test_what_is_exported_is_accepted_as_it_is(
 def test_QUE_8_an_edit_changes_what_an_item_waits_for(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that refers to a parked one
+    # Given an item that depends on a parked one
     user = sign_in()
     app = user.app
     bad = add(app, minutes=BAD_MINUTES)
@@ -251,14 +251,14 @@ def test_QUE_8_an_edit_changes_what_an_item_waits_for(
     child = add(app, follows=bad)
     app.settle()
     assert code_of(app, child) == "dependency_parked"
-    # When the user takes the reference away, it goes
+    # When the user removes the reference, it is sent
     edited = app.queue_edit({"id": child, "payload": {"type": "visit", "minutes": 6}})
     assert edited["state"] == "pending"
     drain(app)
     assert stored(directory, user.person) == [child]
 
 
-def test_QUE_8_two_items_never_wait_for_each_other(
+def test_QUE_8_two_items_cannot_wait_for_each_other(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -293,10 +293,10 @@ def test_QUE_8_cancelling_a_parent_frees_all_its_children(
 
 
 @pytest.mark.parametrize("upload", UPLOADS)
-def test_QUE_8_a_parent_that_another_handle_sends_is_waited_for(
+def test_QUE_8_a_child_waits_for_a_parent_that_another_handle_sends(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given a child whose parent is added only after it (so that nothing links them yet)
+    # Given a child that was added before its parent (so that nothing links them yet)
     user = user_of(sign_in, upload)
     app = user.app
     app.go_offline()
@@ -311,9 +311,9 @@ def test_QUE_8_a_parent_that_another_handle_sends_is_waited_for(
             else:
                 app.complete({"id": request["id"], **user.phone.network(request)})
     add(app, parent)
-    # When the server says that the parent does not exist
+    # When the server reports that the parent does not exist
     app.complete({"id": pending[0]["id"], **user.phone.network(pending[0])})
-    # Then the child waits for it, and both go
+    # Then the child waits for the parent, and both are sent
     assert code_of(app, child) == "dependency_waiting"
     drain(app)
     app.settle()
@@ -323,7 +323,7 @@ def test_QUE_8_a_parent_that_another_handle_sends_is_waited_for(
 def test_a_kind_that_is_no_longer_configured_waits(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given items of a kind that the next version of the app does not know
+    # Given items of a kind that the app's next version does not configure
     user = sign_in()
     app = user.app
     app.go_offline()
@@ -339,21 +339,21 @@ def test_a_kind_that_is_no_longer_configured_waits(
     app = user.restart()
     kept = add(app)
     done = drain(app)
-    # Then they wait, say why, and stand in nobody's way
+    # Then they wait with a reason and block no other item
     assert (done["sent"], done["parked"], done["waiting"]) == (1, 0, 1)
     assert stored(directory, user.person) == [kept]
     assert code_of(app, lost) == "schema_not_ready"
     assert [r["code"] for r in app.queue_explain()["reasons"]] == ["schema_not_ready"]
     error = refused(app.queue_edit, {"id": lost, "payload": {"name": "Kari"}})
     assert error.code == "queue.unknown_kind"
-    # and go when the app knows the kind again
+    # and they are sent when the kind is configured again
     del user.phone.config["backend"]["queue"]
     app = user.restart()
     drain(app)
     assert app.queue_list()["counts"] == EMPTY
 
 
-def test_an_item_that_does_not_open_is_parked_and_can_be_cancelled(
+def test_an_unreadable_item_is_parked_and_can_be_cancelled(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given three items, the second of which was damaged on the disk
@@ -371,7 +371,7 @@ def test_an_item_that_does_not_open_is_parked_and_can_be_cancelled(
     user.phone.network.up = True
     app = user.restart()
     done = drain(app)
-    # Then the others go, and it is parked under a code and a name of its own
+    # Then the others are sent, and the damaged one is parked with its own code and id
     assert (done["sent"], done["parked"]) == (2, 1)
     assert stored(directory, user.person) == sorted([ids[0], ids[2]])
     [item] = app.queue_list()["items"]
@@ -380,17 +380,19 @@ def test_an_item_that_does_not_open_is_parked_and_can_be_cancelled(
     assert item["reason"]["code"] == "unreadable"
     [event] = app.of_type("item_parked")
     assert event["id"] == item["id"]
-    secrecy.current.is_public(item["id"])  # made up from the row's tag, since its own is unreadable
-    # and can be cancelled, but not edited
+    secrecy.current.is_public(
+        item["id"]
+    )  # an id derived from the row's tag, since its own is unreadable
+    # and it can be cancelled but not edited
     assert refused(app.queue_edit, {"id": item["id"], "payload": {}}).status != 0
     app.queue_cancel({"id": item["id"]})
     assert app.queue_list()["counts"] == EMPTY
 
 
-def test_OFF_4_sync_completed_comes_once_and_stays_until_seen(
+def test_OFF_4_sync_completed_repeats_until_it_is_acknowledged(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a drain with every outcome
+    # Given a sync run with every outcome
     user = sign_in()
     app = user.app
     app.go_offline()
@@ -398,7 +400,7 @@ def test_OFF_4_sync_completed_comes_once_and_stays_until_seen(
     child = add(app, follows=bad)
     user.phone.pass_time(5000)
     app.go_online()
-    # When the app is killed after the last answer, before anybody saw the event
+    # When the app is killed after the last answer and before it polls the event
     for _ in range(40):
         requests = app.poll()["requests"]
         for request in requests:
@@ -406,7 +408,7 @@ def test_OFF_4_sync_completed_comes_once_and_stays_until_seen(
         if not requests:
             break
     app = user.restart()
-    # Then it comes in every poll of the next start until it is acknowledged, and once per drain
+    # Then every poll of the next start returns it until it is acknowledged, once per sync run
     seen = [e for e in app.poll()["events"] if e["type"] == "sync_completed"]
     assert [e for e in app.poll()["events"] if e["type"] == "sync_completed"] == seen
     [done] = cast(Any, seen)
@@ -418,7 +420,7 @@ def test_OFF_4_sync_completed_comes_once_and_stays_until_seen(
     app.settle()
     assert app.of_type("sync_completed") == []
     assert stored(directory, user.person) == [good]
-    # and the next drain has its own
+    # and the next sync run has its own event
     app.queue_edit({"id": bad, "payload": {"type": "visit", "minutes": 5}})
     app.settle()
     ends = app.of_type("sync_completed")
@@ -426,7 +428,7 @@ def test_OFF_4_sync_completed_comes_once_and_stays_until_seen(
     assert stored(directory, user.person) == sorted([good, bad, child])
 
 
-def test_OFF_4_a_drain_that_ends_with_held_items_is_complete_too(
+def test_OFF_4_a_sync_run_that_ends_with_held_items_completes(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -466,7 +468,7 @@ def test_sync_progress_comes_at_most_five_times_a_second(
     assert all(sum(e["counts"].values()) + e["sent"] == 120 for e in progress)
 
 
-def test_OFF_9_an_administrators_queue_is_the_same(
+def test_OFF_9_an_administrators_queue_works_the_same(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in(role="org_admin")
@@ -483,10 +485,10 @@ def test_OFF_9_an_administrators_queue_is_the_same(
     assert app.screen["route"] == user.home
 
 
-def test_OFF_5_what_waits_goes_after_a_silent_refresh(
+def test_OFF_5_waiting_items_are_sent_after_a_silent_refresh(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an offline phone whose token has ended
+    # Given an offline phone with an expired token
     user = sign_in()
     app = user.app
     app.go_offline()
@@ -496,13 +498,13 @@ def test_OFF_5_what_waits_goes_after_a_silent_refresh(
     # When the network returns
     app.go_online()
     drain(app)
-    # Then there was one refresh, no other screen, and the item is stored
+    # Then there is one refresh, the screen stays, and the item is stored
     assert directory.refreshes() == 1
     assert {d["decision"]["screen"] for d in app.of_type("decision")} <= {"home"}
     assert stored(directory, user.person) == [item]
 
 
-def test_an_idle_app_is_not_woken_all_the_time(sign_in: MakeUser) -> None:
+def test_an_idle_app_is_rarely_woken(sign_in: MakeUser) -> None:
     # Given an app that has nothing to send, for hours
     user = sign_in()
     app = user.app
@@ -516,7 +518,7 @@ def test_an_idle_app_is_not_woken_all_the_time(sign_in: MakeUser) -> None:
         user.phone.pass_time(wake / 1000)
         wakes += 1
         assert wakes < 60
-    # and one whose server does not answer for hours
+    # and an app whose server does not answer for hours
     user.phone.network.alter.append(lambda request, answer: {"error": "timeout"})
     wakes, passed = 0, 0
     while passed < 3 * 3600:
@@ -533,7 +535,7 @@ def test_an_idle_app_is_not_woken_all_the_time(sign_in: MakeUser) -> None:
 def test_following_wake_in_ms_alone_always_drains_the_queue(
     sign_in: MakeUser, directory: DirectoryFixtures, seed: int
 ) -> None:
-    # Given any mixture of items, and a server with any mixture of passing troubles
+    # Given a random mix of items, and a server with a random mix of passing faults
     chance = random.Random(seed)
     user = user_of(sign_in, chance.choice(list(UPLOADS)))
     app = user.app
@@ -559,7 +561,7 @@ def test_following_wake_in_ms_alone_always_drains_the_queue(
     if chance.random() < 0.5:
         user.phone.pass_time(5000)
     app.go_online()
-    # When the host does nothing but poll when it is told to
+    # When the host only polls at wake_in_ms
     for _ in range(400):
         step = app.runner.step()
         counts = app.queue_list({"limit": 1})["counts"]
@@ -572,7 +574,7 @@ def test_following_wake_in_ms_alone_always_drains_the_queue(
         if step.idle:
             assert step.wake_in_ms, (counts, step)
             user.phone.pass_time(step.wake_in_ms / 1000)
-    # Then whatever can be stored is stored, and the rest says why it is not
+    # Then every valid item is stored, and the others carry a reason
     left = {item["id"] for item in app.queue_list()["items"]}
     assert stored(directory, user.person) == sorted(set(ids) - left)
     rows = {

@@ -1,4 +1,4 @@
-"""What becomes of an item: sent, held, parked, changed, cancelled; never lost, never twice."""
+"""Item outcomes: sent, held, parked, edited, cancelled; never lost, never duplicated."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ BAD = {"minutes": 100_000}
 
 
 def stored(directory: DirectoryFixtures, user: SignedIn) -> set[str]:
-    """The ids that the server has."""
+    """The ids of the user's activities on the server."""
     return {str(row["id"]) for row in directory.activities(user.person)}
 
 
 def drained(user: SignedIn) -> dict[str, Any]:
-    """Send what can be sent; the event that says how it went."""
+    """Settle until the sync run completes; returns its event."""
     if not user.app.of_type("sync_completed"):
         user.app.settle_until("sync_completed", within_s=7200)
     return user.app.of_type("sync_completed")[-1]
 
 
-def test_QUE_1_the_process_dies_at_any_write_of_a_registration(
+def test_QUE_1_a_process_killed_at_any_write_loses_no_acknowledged_item(
     sign_in: MakeUser, killer: Path, tmp_path: Path
 ) -> None:
     # Given three acknowledged items
@@ -44,14 +44,14 @@ def test_QUE_1_the_process_dies_at_any_write_of_a_registration(
     )
     found = []
     for number in range(1, 100):
-        # When the process dies before its n-th change of a file while it adds one, for every n
+        # When the process dies at its n-th file change while it adds one, for every n
         twin = user.phone.twin(tmp_path / f"add-{number}")
         arguments = [twin.spec(), "queue_add", request, str(number)]
         ended = children.run("die_during.py", *arguments, env={"LD_PRELOAD": str(killer)})
         assert not ended.crashed, ended.errors
         items = twin.start(online=False).queue_list()["items"]
         twin.close()
-        # Then every acknowledged item is there, and the fourth is whole or not there
+        # Then every acknowledged item is there, and the fourth is complete or absent
         assert [item["id"] for item in items[:3]] == ids
         assert [item["payload"]["minutes"] for item in items[:3]] == [1, 2, 3]
         assert [(i["id"], i["payload"]) for i in items[3:]] in (
@@ -62,20 +62,20 @@ def test_QUE_1_the_process_dies_at_any_write_of_a_registration(
         if not ended.killed:
             ended.check()
             break
-    assert found[0] == 3, "no death came before the commit: the killer did not work"
+    assert found[0] == 3, "no process died before the commit: the killer did not work"
     assert found[-1] == 4
     assert found == sorted(found)
 
 
-def test_QUE_17_a_full_disk_refuses_and_breaks_nothing(
+def test_QUE_17_a_full_disk_refuses_items_and_damages_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures, killer: Path
 ) -> None:
     # Given a disk that is full for a while
     user = sign_in()
     user.phone.close()
-    # When items are registered before, meanwhile and after
+    # When items are registered before, during and after
     ended = children.run("full_disk.py", user.phone.spec(), env={"LD_PRELOAD": str(killer)})
-    # Then those meanwhile are refused with a clear code, and nothing is half-written
+    # Then those during it are refused with storage.full, and no item is incomplete
     accepted = ended.check().output.split()
     user.restart()
     drained(user)
@@ -105,7 +105,7 @@ def test_QUE_19_the_rows_of_a_batch_are_sorted_by_id(sign_in: MakeUser) -> None:
 def test_QUE_3_one_bad_item_is_parked_alone(
     sign_in: MakeUser, directory: DirectoryFixtures, count: int, bad: int
 ) -> None:
-    # Given many items, one of which the server will not take
+    # Given many items, one of which the server refuses
     user = sign_in()
     user.app.go_offline()
     ids = [user.app.register(minutes=1) for _ in range(count)]
@@ -114,7 +114,7 @@ def test_QUE_3_one_bad_item_is_parked_alone(
     # When they are sent
     user.app.go_online()
     done = drained(user)
-    # Then it alone is parked, with the server's reason, after few extra requests
+    # Then only that one is parked, with the server's reason, after few extra requests
     assert (done["sent"], done["parked"]) == (count - 1, 1)
     assert stored(directory, user) == set(ids) - {ids[bad]}
     [parked] = user.app.of_type("item_parked")
@@ -144,7 +144,7 @@ def test_QUE_4_a_parked_item_is_corrected_and_sent(
     assert stored(directory, user) == {item}
 
 
-def test_QUE_4_what_is_exported_can_be_registered_again(
+def test_QUE_4_exported_items_can_be_added_again(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -166,7 +166,7 @@ def test_QUE_4_what_is_exported_can_be_registered_again(
 def test_QUE_5_a_refused_token_is_refreshed_and_no_attempt_is_charged(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a server that no longer takes the access token
+    # Given a server that refuses the access token
     user = sign_in()
     user.app.go_offline()
     item = user.app.register()
@@ -175,13 +175,13 @@ def test_QUE_5_a_refused_token_is_refreshed_and_no_attempt_is_charged(
     # When the queue is sent
     user.app.go_online()
     done = drained(user)
-    # Then there is one refresh, and the item goes on
+    # Then there is one refresh, and the item is sent
     assert (done["sent"], done["parked"]) == (1, 0)
     assert directory.refreshes() == 1
     assert stored(directory, user) == {item}
 
 
-def test_QUE_6_items_of_an_organisation_that_let_the_user_go_are_held(
+def test_QUE_6_items_of_an_ended_membership_are_held(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given items of two organisations, one of which has ended the membership
@@ -201,7 +201,7 @@ def test_QUE_6_items_of_an_organisation_that_let_the_user_go_are_held(
     for _ in range(5):
         user.phone.pass_time(60)
         app.settle()
-    # Then the first is held with the reason, and the other goes on
+    # Then the first is held with the reason, and the other is sent
     assert stored(directory, user) == {free}
     item = app.queue_get({"id": held})["item"]
     assert item["state"] == "waiting"
@@ -219,17 +219,17 @@ def test_QUE_6_items_of_an_organisation_that_let_the_user_go_are_held(
     assert stored(directory, user) == {free, held}
 
 
-def test_QUE_7_retry_after_holds_although_other_requests_succeed(
+def test_QUE_7_retry_after_holds_while_other_requests_succeed(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a phone that comes online, and a server that asks for patience with uploads alone
+    # Given a phone that comes online, and a server that sends Retry-After for uploads only
     user = sign_in()
     app = user.app
     app.go_offline()
     item = app.register()
     directory.control.respond("/rest/v1/activities", 503, retry_after_s=60, method="POST")
     user.phone.network.forget()
-    # When a read that was on its way with the upload is answered after its refusal
+    # When a read in flight with the upload is answered after the upload's refusal
     app.go_online()
     under_way = app.poll()["requests"]
     assert {"guard", "upload"} <= {request["purpose"] for request in under_way}
@@ -239,7 +239,7 @@ def test_QUE_7_retry_after_holds_although_other_requests_succeed(
     user.phone.pass_time(50)
     app.sync_now()
     app.settle()
-    # Then the upload is repeated when the server said, and not before
+    # Then the upload is repeated after Retry-After and not earlier
     assert user.phone.network.count("upload") == 1
     user.phone.pass_time(70)
     app.settle()
@@ -250,7 +250,7 @@ def test_QUE_7_retry_after_holds_although_other_requests_succeed(
 def test_QUE_8_an_item_waits_for_the_one_it_depends_on(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that follows up another one, which the server refuses
+    # Given an item that depends on another one, which the server refuses
     user = sign_in()
     app = user.app
     app.go_offline()
@@ -266,13 +266,13 @@ def test_QUE_8_an_item_waits_for_the_one_it_depends_on(
     assert added["state"] == "waiting"
     app.go_online()
     drained(user)
-    # Then it waits, and says why
+    # Then it waits with a reason
     item = app.queue_get({"id": added["id"]})["item"]
     assert (item["state"], item["depends_on"]) == ("waiting", [first])
     assert item["reason"] is not None
     assert item["reason"]["code"] == "dependency_parked"
     assert stored(directory, user) == set()
-    # and goes after the first, once that is right
+    # and is sent after the first one is corrected
     app.queue_edit({"id": first, "payload": {"type": "visit", "minutes": 5}})
     app.events.clear()
     drained(user)
@@ -301,10 +301,10 @@ def test_QUE_8_cancelling_the_first_frees_the_second(
     assert stored(directory, user) == {second}
 
 
-def test_QUE_10_an_id_that_another_tenant_has_is_a_conflict(
+def test_QUE_10_an_id_of_another_tenant_is_a_conflict(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an id that exists where this user cannot see it
+    # Given an id that exists in a row of another tenant
     user, other = sign_in(), sign_in()
     other.app.queue_add(
         {
@@ -327,7 +327,7 @@ def test_QUE_10_an_id_that_another_tenant_has_is_a_conflict(
         )["id"]
         good = user.app.register()
         user.app.settle_until("item_parked", within_s=7200)
-        # Then it is parked as a conflict, never taken as stored
+        # Then it is parked as a conflict and does not count as stored
         shown = user.app.queue_get({"id": item})["item"]
         assert shown["state"] == "parked"
         assert stored(directory, user) == {good}
@@ -349,7 +349,7 @@ def test_QUE_11_items_belong_to_their_owner(
     user.app.go_online()
     user.app.sign_in(other)
     user.app.settle()
-    # Then nothing of it is sent or shown, and it is there when the owner signs in again
+    # Then the items are neither sent nor shown, and they are there when the owner signs in again
     assert directory.activities(other) == []
     assert user.app.queue_list()["items"] == []
     assert "other_user" in [r["code"] for r in user.app.queue_explain()["reasons"]]
@@ -359,7 +359,7 @@ def test_QUE_11_items_belong_to_their_owner(
     assert stored(directory, user) == {item}
 
 
-def test_QUE_12_only_an_explicit_discard_deletes(
+def test_QUE_12_only_an_explicit_discard_deletes_items(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -392,7 +392,7 @@ def test_QUE_12_only_an_explicit_discard_deletes(
         (None, "/payload"),
     ],
 )
-def test_QUE_13_invalid_items_are_refused_at_the_door(
+def test_QUE_13_queue_add_refuses_invalid_items(
     sign_in: MakeUser,
     payload: object,
     field: str | None,
@@ -410,7 +410,7 @@ def test_QUE_13_invalid_items_are_refused_at_the_door(
 def test_QUE_15_two_processes_drain_the_same_queue(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given two handles on one folder, as two processes have them, and a long queue
+    # Given two handles on one folder, as in two processes, and a long queue
     user = sign_in()
     first = user.app
     first.go_offline()
@@ -418,7 +418,7 @@ def test_QUE_15_two_processes_drain_the_same_queue(
     second = user.phone.start(online=False)
     ids = [first.register(minutes=1 + number % 60) for number in range(30)]
     try:
-        # When both drain it at once, taking turns
+        # When both send it alternately
         user.phone.network.up = True
         apps = [first, second]
         for app in apps:
@@ -443,7 +443,7 @@ def test_QUE_15_two_processes_drain_the_same_queue(
 
 
 def noise(data: bytes, first: int) -> bytes:
-    """The data with everything from `first` on overwritten, but for its length."""
+    """The data with random bytes from `first` on."""
     return data[:first] + random.Random(7).randbytes(len(data) - first)
 
 
@@ -451,7 +451,7 @@ def noise(data: bytes, first: int) -> bytes:
 def test_QUE_16_a_damaged_file_is_set_aside_and_salvaged(
     sign_in: MakeUser, directory: DirectoryFixtures, spared: float
 ) -> None:
-    # Given a queue, and a file that is damaged from some point on
+    # Given a queue in a file that is damaged from some offset on
     user = sign_in()
     user.app.go_offline()
     ids = [user.app.register(minutes=1 + number % 60, note="x" * 500) for number in range(60)]
@@ -466,12 +466,12 @@ def test_QUE_16_a_damaged_file_is_set_aside_and_salvaged(
     database.write_bytes(damaged)
     # When the app starts
     app = user.phone.start(online=False)
-    # Then the file is set aside as it was (at once where its beginning is damaged),
+    # Then the file is set aside unchanged (at once if its beginning is damaged),
     assert app.opened["recovered"] or spared == 3 / 4
     app.settle()
     aside = [path for path in user.phone.folder.iterdir() if ".damaged-" in path.name]
     assert any(path.read_bytes() == damaged for path in aside), sorted(p.name for p in aside)
-    # the user can sign in, what was readable is there, and an event says what happened
+    # the user can sign in, readable items are there, and an event reports the salvage
     app.go_online()
     if app.screen["screen"] != "home":
         app.sign_in(user.person)
@@ -483,14 +483,16 @@ def test_QUE_16_a_damaged_file_is_set_aside_and_salvaged(
     assert stored(directory, user) <= set(ids)
     [event] = app.of_type("storage_recovered")
     assert event["salvaged"] == len(stored(directory, user))
-    # and the next start is an ordinary one
+    # and the next start is a normal one
     app = user.restart()
     assert app.opened["recovered"] is False
     assert app.screen["screen"] == "home"
 
 
-def test_QUE_18_why_is_nothing_sent(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
-    # Given items that stay for every cause there is
+def test_QUE_18_queue_explain_names_the_cause(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given items that wait for each possible cause
     user = sign_in()
     app = user.app
 
@@ -499,7 +501,7 @@ def test_QUE_18_why_is_nothing_sent(sign_in: MakeUser, directory: DirectoryFixtu
         assert all(reason["text"] for reason in reasons)
         return {reason["code"] for reason in reasons}
 
-    # Then one call says why, in words and codes
+    # Then queue_explain returns the cause, as code and text
     assert causes() == {"nothing_queued"}
     app.go_offline()
     app.register()

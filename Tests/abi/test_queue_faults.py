@@ -1,4 +1,4 @@
-"""What network and server can do to a batch: never the item's fault, never twice, never stuck."""
+"""Network and server faults: no item is blamed, duplicated or stuck."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UNKNOWN = {"code": "", "message": "", "details": None, "hint": None}
 
 
 def assert_all_sent(user: SignedIn, directory: DirectoryFixtures, ids: list[str]) -> None:
-    """Everything is on the server once, and nothing is left or parked."""
+    """Every item is on the server once, and none is queued or parked."""
     assert stored(directory, user.person) == sorted(ids)
     assert user.app.of_type("item_parked") == []
     assert user.app.queue_list()["counts"] == EMPTY
@@ -36,7 +36,7 @@ def assert_all_sent(user: SignedIn, directory: DirectoryFixtures, ids: list[str]
 
 @BOTH
 @pytest.mark.parametrize("fault", ["drop_before", "drop_after"])
-def test_QUE_2_a_connection_is_lost_before_or_after_the_commit(
+def test_QUE_2_a_connection_lost_around_the_commit_duplicates_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str, fault: str
 ) -> None:
     user = user_of(sign_in, upload)
@@ -50,25 +50,25 @@ def test_QUE_2_a_connection_is_lost_before_or_after_the_commit(
 
 @BOTH
 @pytest.mark.parametrize("keep", [0, 3])
-def test_QUE_10_an_answer_with_fewer_rows_than_were_stored(
+def test_QUE_10_rows_missing_from_an_answer_are_read_back(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str, keep: int
 ) -> None:
-    # Given a server that stores everything and names only some of it
+    # Given a server that stores all rows and returns only some of them
     user = user_of(sign_in, upload)
     user.app.go_offline()
     ids = [add(user.app) for _ in range(250)]
     directory.control.truncate_rows(UPLOADS[upload], keep=keep, method="POST")
     user.app.go_online()
-    # Then the rest is asked for, by at most 100 ids at a time, and nothing is reported lost
+    # Then the others are read back, at most 100 ids per request, and none is reported as lost
     assert drain(user.app)["sent"] == 250
     assert_all_sent(user, directory, ids)
 
 
 @BOTH
-def test_a_function_or_table_that_answers_nothing_is_not_asked_all_the_time(
+def test_empty_answers_cause_a_back_off(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given a server that says 200 and nothing about the rows, and has stored none
+    # Given a server that answers 200 without rows and has stored none
     user = user_of(sign_in, upload)
     user.app.go_offline()
     ids = [add(user.app) for _ in range(5)]
@@ -106,26 +106,26 @@ def test_a_function_or_table_that_answers_nothing_is_not_asked_all_the_time(
         (503, {"code": "PGRST002", "message": "schema cache"}),
     ],
 )
-def test_QUE_20_no_such_answer_is_the_items_fault(
+def test_QUE_20_server_faults_park_no_item(
     sign_in: MakeUser,
     directory: DirectoryFixtures,
     upload: str,
     status: int,
     body: Any,  # noqa: ANN401
 ) -> None:
-    # Given a server that gives such an answer again and again, and then recovers
+    # Given a server that gives this answer several times and then recovers
     user = user_of(sign_in, upload)
     user.app.go_offline()
     ids = [add(user.app) for _ in range(9)]
     directory.control.respond(UPLOADS[upload], status, body=body, times=5, method="POST")
     user.app.go_online()
     drain(user.app)
-    # Then nothing was parked, and everything is sent
+    # Then no item is parked, and all are sent
     assert_all_sent(user, directory, ids)
 
 
 @BOTH
-def test_QUE_20_the_database_stops(
+def test_QUE_20_a_stopped_database_parks_no_item(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
     user = user_of(sign_in, upload)
@@ -145,10 +145,10 @@ def test_QUE_20_the_database_stops(
 
 
 @BOTH
-def test_QUE_20_a_request_that_never_ends_and_an_answer_after_the_time_out(
+def test_QUE_20_a_late_answer_after_the_timeout_is_ignored(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given an upload that the server has stored, and whose answer does not come
+    # Given an upload that the server has stored, without an answer
     user = user_of(sign_in, upload)
     user.app.go_offline()
     ids = [add(user.app) for _ in range(3)]
@@ -163,18 +163,18 @@ def test_QUE_20_a_request_that_never_ends_and_an_answer_after_the_time_out(
                 user.app.complete({"id": request["id"], **answer})
     [(request, answer)] = late
     assert {item["state"] for item in user.app.queue_list()["items"]} == {"sending"}
-    # When its time-out and 5 s have passed
+    # When its timeout and 5 s have passed
     user.phone.pass_time(request["timeout_ms"] / 1000 + 5)
     assert drain(user.app)["sent"] == 3
-    # Then the batch was sent again, and the late answer is ignored
+    # Then the batch is sent again, and the late answer is ignored
     assert user.app.complete({"id": request["id"], **answer})["accepted"] is False
     assert_all_sent(user, directory, ids)
 
 
-def test_one_item_that_the_way_there_cannot_take_blocks_nobody(
+def test_an_item_that_breaks_every_connection_blocks_no_other(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item at which a firewall on the way hangs up, every time, first in the queue
+    # Given a first item at which a firewall always cuts the connection
     user = sign_in()
     user.app.go_offline()
     poison = add(user.app, note="drop table")
@@ -192,10 +192,10 @@ def test_one_item_that_the_way_there_cannot_take_blocks_nobody(
             break
         user.app.settle()
         user.phone.pass_time(max(user.app.poll()["wake_in_ms"] or 1, 1) / 1000)
-    # Then all others go through, and it stays, unblamed
+    # Then all others are sent, and that item stays without blame
     assert stored(directory, user.person) == sorted(ids)
     assert item_of(user.app, poison)["state"] in {"pending", "waiting"}
-    # and later items are not held up by it either
+    # and it blocks no later item
     more = add(user.app)
     for _ in range(6):
         user.app.settle()
@@ -203,10 +203,10 @@ def test_one_item_that_the_way_there_cannot_take_blocks_nobody(
     assert more in stored(directory, user.person)
 
 
-def test_a_table_that_is_not_there_yet_blocks_no_other_kind(
+def test_a_missing_table_blocks_no_other_kind(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a kind whose table the server does not know, and others
+    # Given a kind whose table the server lacks, and other kinds
     kinds = {
         "visit": {"table": "visits_of_next_year", "columns": ["name"]},
         "activity": {
@@ -220,19 +220,19 @@ def test_a_table_that_is_not_there_yet_blocks_no_other_kind(
     ids = [add(user.app) for _ in range(5)]
     user.app.go_online()
     user.app.settle()
-    # Then the others go at once, and it waits
+    # Then the others are sent at once, and that item waits
     assert stored(directory, user.person) == sorted(ids)
     assert item_of(user.app, early)["state"] == "waiting"
     directory.control.clear_requests()
     for _ in range(40):
         user.phone.pass_time(30)
         user.app.settle()
-    # at a growing distance
+    # with growing pauses
     assert 3 <= directory.control.count("/rest/v1/visits_of_next_year", "POST") <= 20
     assert user.app.queue_list()["counts"]["parked"] == 0
 
 
-def test_a_summary_that_fails_does_not_hold_uploads_up(
+def test_a_failing_summary_does_not_delay_uploads(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -246,10 +246,10 @@ def test_a_summary_that_fails_does_not_hold_uploads_up(
 
 
 @BOTH
-def test_QUE_5_a_token_that_is_refused_however_new_it_is(
+def test_QUE_5_refused_new_tokens_cause_no_refresh_storm(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given a data service that accepts no token at all
+    # Given a data service that refuses every token
     user = user_of(sign_in, upload)
     user.app.go_offline()
     ids = [add(user.app) for _ in range(3)]
@@ -260,7 +260,7 @@ def test_QUE_5_a_token_that_is_refused_however_new_it_is(
     for _ in range(20):
         user.app.settle()
         user.phone.pass_time(30)
-    # Then there is no storm of refreshes, no item is charged, and nobody is signed out
+    # Then refreshes stay few, no item counts an attempt, and the user stays signed in
     assert directory.refreshes() - before <= 20
     assert {item["attempts"] for item in user.app.queue_list()["items"]} == {0}
     assert user.app.screen["screen"] == "home"
@@ -274,7 +274,7 @@ def test_QUE_5_a_token_that_is_refused_however_new_it_is(
 def test_QUE_7_retry_after_is_kept_over_a_restart(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str, form: str
 ) -> None:
-    # Given a server that asks for ten minutes of patience
+    # Given a server that sends Retry-After: ten minutes
     user = user_of(sign_in, upload)
     user.app.go_offline()
     ids = [add(user.app) for _ in range(3)]
@@ -288,7 +288,7 @@ def test_QUE_7_retry_after_is_kept_over_a_restart(
     user.phone.pass_time(590)
     app.settle()
     assert directory.control.count(UPLOADS[upload], "POST") == 1
-    # Then it comes back within five minutes of that, woken by `wake_in_ms`
+    # Then it sends within five minutes after that, woken by `wake_in_ms`
     assert 0 < (app.poll()["wake_in_ms"] or 0) <= 312_000
     drain(app)
     assert_all_sent(user, directory, ids)
@@ -297,7 +297,7 @@ def test_QUE_7_retry_after_is_kept_over_a_restart(
 def test_QUE_7_full_jitter_and_no_request_while_offline(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a server that is away for long
+    # Given a server that is unavailable for long
     user = sign_in()
     app = user.app
     add(app)
@@ -308,7 +308,7 @@ def test_QUE_7_full_jitter_and_no_request_while_offline(
         until = app.sync_status()["not_before_ms"]
         assert until is not None
         pauses.append(until - user.phone.now_ms)
-        # When nothing asks, nothing is sent before the pause is over
+        # When no call forces it, nothing is sent before the pause ends
         directory.control.clear_requests()
         user.phone.pass_time((pauses[-1] - 1) / 1000)
         app.settle()
@@ -316,7 +316,7 @@ def test_QUE_7_full_jitter_and_no_request_while_offline(
         user.phone.pass_time(0.001)
         app.settle()
         assert directory.control.count("/rest/v1/") >= 1
-    # Then the pauses are 2 s to 5 min, spread over a growing step
+    # Then the pauses are 2 s to 5 min, random within a growing step
     assert all(2000 <= pause <= 300_000 for pause in pauses)
     assert all(pause <= 2000 * 2 ** (n + 1) for n, pause in enumerate(pauses))
     assert max(pauses) > 30_000
@@ -331,10 +331,10 @@ def test_QUE_7_full_jitter_and_no_request_while_offline(
 
 
 @BOTH
-def test_QUE_6_stored_before_the_membership_ended_is_held_and_never_parked(
+def test_QUE_6_items_stored_before_the_membership_ended_are_held(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given a batch that was stored, whose answer was lost, and whose membership ended meanwhile
+    # Given a stored batch whose answer was lost and whose membership then ended
     user = user_of(sign_in, upload)
     app = user.app
     app.go_offline()
@@ -348,10 +348,10 @@ def test_QUE_6_stored_before_the_membership_ended_is_held_and_never_parked(
     for _ in range(6):
         user.phone.pass_time(60)
         app.settle()
-    # Then it is held with the reason, not parked, and not taken as stored
+    # Then it is held with the reason; it is not parked and does not count as stored
     assert app.queue_list()["counts"] == {**EMPTY, "waiting": 4}
     assert {code_of(app, item) for item in ids} == {"waiting_organisation"}
-    # and goes when the membership returns, which `wake_in_ms` alone finds out
+    # and it is sent when the membership returns, found by following `wake_in_ms` alone
     directory.control.set_membership(user.person.id, user.org.id, status="active")
     drain(app)
     assert_all_sent(user, directory, ids)
@@ -366,7 +366,7 @@ def test_QUE_6_a_membership_that_ends_twice_parks_nothing(
     item = add(app)
     app.settle()
     assert code_of(app, item) == "waiting_organisation"
-    # Restored, and ended again between the guard's answer and the upload
+    # Restore the membership, and end it between the check's answer and the upload
     directory.control.set_membership(user.person.id, user.org.id, status="active")
     user.phone.pass_time(1000)
     for _ in range(10):
@@ -387,7 +387,7 @@ def test_QUE_6_a_membership_that_ends_twice_parks_nothing(
 def test_a_policy_that_denies_one_item_parks_it_alone(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given a policy of the organisation's own about one item, while the membership is fine
+    # Given a row-level policy that denies one item, while the membership is active
     directory.control.sql(
         "create policy no_secrets on activities as restrictive for insert to authenticated"
         " with check (note is distinct from 'secret')"
@@ -402,7 +402,7 @@ def test_a_policy_that_denies_one_item_parks_it_alone(
         directory.control.clear_requests()
         app.go_online()
         done = drain(app)
-        # Then it alone is parked, after the guard has said that the membership is fine
+        # Then only that item is parked, after a check has confirmed the membership
         assert (done["sent"], done["parked"]) == (19, 1)
         assert stored(directory, user.person) == sorted(set(ids) - {ids[7]})
         assert item_of(app, ids[7])["reason"]["sqlstate"] == "42501"
@@ -413,10 +413,10 @@ def test_a_policy_that_denies_one_item_parks_it_alone(
 
 
 @BOTH
-def test_QUE_10_a_taken_id_among_good_ones(
+def test_QUE_10_a_taken_id_is_parked_and_the_others_are_sent(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given an id that another tenant has already
+    # Given an id that another tenant already uses
     other = sign_in()
     taken = add(other.app)
     drain(other.app)
@@ -434,10 +434,10 @@ def test_QUE_10_a_taken_id_among_good_ones(
     assert stored(directory, other.person) == [taken]
 
 
-def test_logout_while_a_batch_is_unconfirmed_asks_with_nobody_elses_token(
+def test_logout_during_an_unconfirmed_batch_uses_no_other_users_token(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a batch whose answer names no row, so that the ids would be read back
+    # Given a batch whose answer has no rows, so that its ids must be read back
     user = sign_in()
     app = user.app
     app.go_offline()
@@ -447,7 +447,7 @@ def test_logout_while_a_batch_is_unconfirmed_asks_with_nobody_elses_token(
     pending: list[HttpRequest] = []
     while not pending:
         pending = [r for r in app.poll()["requests"] if r["purpose"] == "upload"]
-    # When the user logs out before the answer comes, and another signs in
+    # When the user logs out before the answer, and another user signs in
     assert app.session_logout()["unsent"] == 3
     answer = user.phone.network(pending[0])
     app.complete({"id": pending[0]["id"], **answer})
@@ -457,10 +457,10 @@ def test_logout_while_a_batch_is_unconfirmed_asks_with_nobody_elses_token(
     for _ in range(3):
         user.phone.pass_time(100)
         app.settle()
-    # Then nothing of the first user's is asked for or sent
+    # Then no item of the first user is read back or sent
     assert "upload" not in user.phone.network.purposes()
     app.session_logout()
-    # and the owner's sign-in confirms it
+    # and the owner's next sign-in confirms them
     app.sign_in(user.person)
     drain(app)
     assert stored(directory, user.person) == sorted(ids)
@@ -489,10 +489,10 @@ def test_logout_while_ids_are_read_back_leaves_nothing_in_flight(
 
 
 @BOTH
-def test_an_edit_after_an_attempt_is_never_lost(
+def test_an_edit_after_an_attempt_is_kept(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given an item that was stored without our knowing, and is then edited
+    # Given an item that was stored without an answer and is then edited
     user = user_of(sign_in, upload)
     app = user.app
     item = add(app, minutes=30)
@@ -501,11 +501,11 @@ def test_an_edit_after_an_attempt_is_never_lost(
     assert app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
     # When it is sent
     done = drain(app)
-    # Then the user learns that the server has something, and both bodies are still there
+    # Then it is parked, and both the stored and the edited content exist
     assert (done["sent"], done["parked"]) == (0, 1)
     assert code_of(app, item) == "unknown_outcome"
     assert item_of(app, item)["payload"]["minutes"] == 45
-    # while one that was not stored goes with its new body, as if nothing had happened
+    # while an item that was not stored is sent with its new content
     other = add(app, minutes=30)
     directory.control.drop_before(UPLOADS[upload], method="POST")
     app.settle()
@@ -515,7 +515,7 @@ def test_an_edit_after_an_attempt_is_never_lost(
     assert rows == {item: 30, other: 46}
 
 
-def test_a_bad_item_stays_parked_over_restarts_and_is_sent_when_the_server_changes_its_mind(
+def test_a_parked_item_survives_restarts_and_is_sent_on_retry(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()

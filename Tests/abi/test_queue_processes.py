@@ -1,4 +1,4 @@
-"""Several processes on one folder, and processes that die at any instant."""
+"""Several processes on one folder, and processes killed at any moment."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROUNDS = 12
 
 
 def start(phone: Phone, count: int, minutes: int) -> subprocess.Popen[str]:
-    """A worker on the phone's folder."""
+    """Start a worker process on the phone's folder."""
     return subprocess.Popen(
         children.command("queue_worker.py", phone.spec(), str(count), str(minutes)),
         stdout=subprocess.PIPE,
@@ -34,8 +34,8 @@ def start(phone: Phone, count: int, minutes: int) -> subprocess.Popen[str]:
 
 
 def finish(worker: subprocess.Popen[str]) -> list[str]:
-    """The ids that it acknowledged until it ended or was killed."""
-    # readline() may have taken more than its line, and communicate(timeout=) does not see that.
+    """Wait for the worker; returns the ids that it acknowledged."""
+    # Read through the buffer: readline() may have read ahead, which communicate() ignores.
     assert worker.stdout is not None
     hangs = threading.Timer(120 * children.PATIENCE, worker.kill)
     hangs.start()
@@ -47,16 +47,16 @@ def finish(worker: subprocess.Popen[str]) -> list[str]:
 
 
 def rows_sent(directory: DirectoryFixtures, upload: str) -> int:
-    """The rows of all uploads that arrived."""
+    """The number of rows in all uploads that reached the server."""
     return sum(
         entry["rows_in"] or 0 for entry in directory.control.requests(UPLOADS[upload], "POST")
     )
 
 
-def test_QUE_1_killed_at_random_instants_of_adding_and_draining(
+def test_QUE_1_processes_killed_while_adding_and_sending_lose_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given processes that add and drain, and are killed at any instant, one after the other
+    # Given processes that add and send, killed at random moments, one after the other
     user = sign_in()
     user.phone.close()
     chance = random.Random(20_261_121)
@@ -74,13 +74,13 @@ def test_QUE_1_killed_at_random_instants_of_adding_and_draining(
     # When the app starts for the last time
     app = user.restart()
     drain(app)
-    # Then every item that was acknowledged is on the server once, whole, and at most the one that
-    # was being added at each death besides
+    # Then every acknowledged item is on the server once and complete, plus at most one
+    # unacknowledged item per kill
     rows = {str(row["id"]): row["minutes"] for row in directory.activities(user.person)}
     assert acknowledged.items() <= rows.items()
     assert len(rows) <= len(acknowledged) + ROUNDS
     assert app.queue_list()["counts"] == EMPTY
-    # and each drain that ended was told: nothing is reported as parked
+    # and each finished sync run was reported, without parked items
     assert app.of_type("item_parked") == []
 
 
@@ -88,14 +88,14 @@ def test_QUE_1_killed_at_random_instants_of_adding_and_draining(
 def test_QUE_15_each_item_is_sent_by_one_of_several_processes(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given three processes that add to and drain one queue at once
+    # Given three processes that add to one queue and send it at once
     user = user_of(sign_in, upload)
     user.phone.close()
     directory.control.clear_requests()
     workers = [start(user.phone, 40, minutes) for minutes in (1, 2, 3)]
     added = [item for worker in workers for item in finish(worker)]
     assert [worker.returncode for worker in workers] == [0, 0, 0]
-    # Then each item was in one request, counted at the backend, and is stored once
+    # Then each item was in one request, as the backend counts, and is stored once
     assert len(added) == 120
     assert rows_sent(directory, upload) == 120
     assert stored(directory, user.person) == sorted(added)
@@ -104,7 +104,7 @@ def test_QUE_15_each_item_is_sent_by_one_of_several_processes(
     assert app.queue_list()["counts"] == EMPTY
 
 
-def test_QUE_15_a_killed_processs_items_are_taken_over_at_once(
+def test_QUE_15_the_items_of_a_killed_process_are_taken_over_at_once(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given a process that is killed while it waits for the answer to a batch
@@ -121,19 +121,19 @@ def test_QUE_15_a_killed_processs_items_are_taken_over_at_once(
     worker.kill()
     finish(worker)
     directory.control.clear_faults(hanging)
-    # When another one looks, without a second passing by its clock
+    # When another process polls, with no time passed on its clock
     before = user.phone.now_ms
     app = user.restart()
     drain(app)
-    # Then it sends them
+    # Then it sends the items
     assert user.phone.now_ms == before
     assert stored(directory, user.person) == sorted(ids)
 
 
-def test_QUE_15_a_living_processs_items_are_left_alone(
+def test_QUE_15_the_items_of_a_living_process_stay_leased(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a handle that has a batch on its way
+    # Given a handle with a batch in flight
     user = sign_in()
     first = user.app
     ids = [add(first) for _ in range(5)]
@@ -143,13 +143,13 @@ def test_QUE_15_a_living_processs_items_are_left_alone(
     user.phone.app = None
     second = user.phone.start()
     try:
-        # When another one polls, also after most of the lease
+        # When another handle polls, also after most of the lease
         second.settle()
         user.phone.pass_time(60)
         second.settle()
         assert stored(directory, user.person) == []
-        # Then it takes over only when the lease has ended, and the first one's late answer is
-        # held against what has become of the items
+        # Then it takes over only after the lease has ended, and the first handle's late answer
+        # applies only to unchanged items
         user.phone.pass_time(20)
         second.settle()
         assert stored(directory, user.person) == sorted(ids)
@@ -160,10 +160,10 @@ def test_QUE_15_a_living_processs_items_are_left_alone(
         first.close()
 
 
-def test_QUE_15_an_answer_that_comes_after_the_take_over_changes_nothing(
+def test_QUE_15_an_answer_after_the_takeover_changes_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a request whose item another process took over, since its clock was set forward
+    # Given a request whose item another process took over because its clock was set forward
     user = sign_in()
     first = user.app
     item = add(first)
@@ -181,10 +181,10 @@ def test_QUE_15_an_answer_that_comes_after_the_take_over_changes_nothing(
                     taken.append(request)
                 else:
                     second.complete({"id": request["id"], **user.phone.network(request)})
-        # When the first one's answer refuses it
+        # When the first request's answer is a refusal
         late = {"id": flying[0]["id"], "status": 400, "body": '{"code":"23514"}'}
         assert first.complete(cast(Any, late))["accepted"]
-        # Then it stays with the other, whose answer counts
+        # Then the item stays with the other process, whose answer counts
         assert second.queue_get({"id": item})["item"]["state"] == "sending"
         second.complete({"id": taken[0]["id"], **user.phone.network(taken[0])})
         assert stored(directory, user.person) == [item]
@@ -193,7 +193,7 @@ def test_QUE_15_an_answer_that_comes_after_the_take_over_changes_nothing(
         first.close()
 
 
-# A disk that is full, or cannot be written -------------------------------------------------------
+# Full and read-only disks ------------------------------------------------------------------------
 
 FULL = """
 import json, os, resource, sys
@@ -224,11 +224,11 @@ phone.close()
 
 
 def register_until_refused(user: SignedIn) -> list[str]:
-    """The command of a process that registers until it is refused three times."""
+    """The command of a process that registers until three refusals."""
     return [sys.executable, "-c", FULL, user.phone.spec()]
 
 
-def test_QUE_17_a_disk_that_is_really_full(
+def test_QUE_17_a_real_full_disk_refuses_items_and_loses_none(
     sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path
 ) -> None:
     # Given a folder on a disk of 1.5 MB
@@ -239,14 +239,14 @@ def test_QUE_17_a_disk_that_is_really_full(
         f"cp -a {folder} {room} && mount -t tmpfs -o size=1500k,mode=700 tmpfs {folder}"
         f" && cp -a {room}/. {folder}/"
     )
-    # When more is registered than fits (what is there then is carried over to an ordinary disk)
+    # When more is registered than fits (the folder is then copied to a normal disk)
     done = children.isolated(register_until_refused(user), prepare, f"cp -a {folder}/. {room}/")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    # Then it is refused with a clear code, every time
+    # Then each further item is refused with storage.full
     assert result["codes"] == [[7, "storage.full", True]] * 3
     assert len(result["kept"]) > 20
-    # and with room again everything that was accepted is there, and sent
+    # and with room again every accepted item is there and is sent
     twin = Phone.from_spec(json.dumps({**json.loads(user.phone.spec()), "folder": str(room)}))
     twin.config = {**user.phone.config, "data_dir": str(room)}
     twin.keychain = user.phone.keychain
@@ -257,7 +257,7 @@ def test_QUE_17_a_disk_that_is_really_full(
     twin.close()
 
 
-def test_QUE_17_a_limit_on_the_size_of_files(
+def test_QUE_17_a_file_size_limit_refuses_items_and_loses_none(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given a process that may not let files grow beyond 400 kB
@@ -300,7 +300,7 @@ except HoldfastError as error:
 """
 
 
-def test_QUE_17_a_folder_that_cannot_be_written(
+def test_QUE_17_a_read_only_folder_refuses_items_and_loses_none(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given items, and a folder that is mounted read-only
@@ -311,9 +311,9 @@ def test_QUE_17_a_folder_that_cannot_be_written(
     folder = user.phone.folder
     prepare = f"mount --bind {folder} {folder} && mount -o remount,ro,bind {folder}"
     done = children.isolated([sys.executable, "-c", READ_ONLY, user.phone.spec()], prepare)
-    # Then nothing can be registered, and it says so
+    # Then queue_add is refused with a clear code
     assert done.stdout.strip() == "6 storage.read_only", (done.stdout, done.stderr)
-    # and when it can be written again, all is as it was
+    # and when it is writable again, the items are unchanged
     user.phone.network.up = True
     app = user.restart()
     more = add(app)

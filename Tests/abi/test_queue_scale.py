@@ -1,4 +1,4 @@
-"""A hundred thousand items: as fast to add to as ten, and drained in a small memory (QUE-14)."""
+"""A hundred thousand items: adding stays fast, sending needs little memory (QUE-14)."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class FilePhone(Phone):
 
     @property
     def key_store(self) -> None:  # type: ignore[override]
-        """Nothing passed."""
+        """None: the library uses its key files."""
         return
 
 
 @pytest.fixture
 def hosted(tmp_path: Path, flavour: str) -> Iterator[HostedLibrary]:
-    """The library in a process of its own, whose memory and work can be measured."""
+    """The library in its own process, to measure its memory and work."""
     program = tmp_path / "host"
     source = Path(__file__).parent / "support" / "host.c"
     flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-I", str(HEADER.parent)]
@@ -45,7 +45,7 @@ def hosted(tmp_path: Path, flavour: str) -> Iterator[HostedLibrary]:
 
 @pytest.fixture
 def memory_folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder on a memory disk, where waiting for the disk costs nothing; else an ordinary one."""
+    """A folder on a memory disk if there is one, so that the disk's speed does not count."""
     if not Path("/dev/shm").is_dir():
         yield tmp_path
         return
@@ -56,7 +56,7 @@ def memory_folder(tmp_path: Path) -> Iterator[Path]:
 
 
 def field_of(path: str, name: str) -> int:
-    """A number of a file of /proc."""
+    """A numeric field of a file in /proc."""
     for line in Path(path).read_text().splitlines():
         if line.startswith(name + ":"):
             return int(line.split()[1])
@@ -64,14 +64,14 @@ def field_of(path: str, name: str) -> int:
 
 
 def work(pid: int) -> tuple[int, int]:
-    """Bytes read and written so far, and ticks of the processor in user mode."""
+    """Bytes read and written, and processor ticks in user mode, so far."""
     moved = field_of(f"/proc/{pid}/io", "rchar") + field_of(f"/proc/{pid}/io", "wchar")
     ticks = int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11])
     return moved, ticks
 
 
 def fill(app: App, count: int) -> tuple[int, int]:
-    """Add so many items, without the tests' own checks; the work that it was."""
+    """Add `count` items without schema checks; returns the work that it took."""
     library = app.library
     assert isinstance(library, HostedLibrary)
     before = work(library.pid)
@@ -103,10 +103,10 @@ def test_QUE_14_a_hundred_thousand_items(
     first = fill(app, 2000)
     fill(app, COUNT - 4010)
     last = fill(app, 2000)
-    # Then the last ones were hardly more work than the first (deeper trees, colder pages)
+    # Then the last ones take little more work than the first (deeper trees, colder pages)
     assert last[0] <= 3 * first[0], (first, last)
     assert last[1] <= 3 * max(first[1], 10), (first, last)
-    # and the list is paged: pages at both ends are alike, and the walk finds everything once
+    # and the list is paged: pages at both ends have the right size and position
     page = app.queue_list({"limit": 500})
     assert page["counts"]["pending"] == COUNT
     seqs = [item["seq"] for item in page["items"]]
@@ -114,7 +114,7 @@ def test_QUE_14_a_hundred_thousand_items(
     assert page["next"] == seqs[-1]
     end = app.queue_list({"limit": 500, "after": COUNT - 400})
     assert (len(end["items"]), end["next"]) == (400, None)
-    # When it is drained on loopback
+    # When it is sent over loopback
     Path(f"/proc/{hosted.pid}/clear_refs").write_text("5")
     resident = field_of(f"/proc/{hosted.pid}/status", "VmRSS")
     app.runner.transport = HttpTransport()
@@ -122,7 +122,7 @@ def test_QUE_14_a_hundred_thousand_items(
     app.network_set({"online": True})
     directory.control.clear_requests()
     app.runner.run_until_idle(limit=5000)
-    # Then all is stored in batches of 500, in a memory that stays small
+    # Then all items are stored in batches of 500, and peak memory stays below the limit
     growth = field_of(f"/proc/{hosted.pid}/status", "VmHWM") - resident
     assert growth < LIMIT_KB, f"{growth} kB"
     print(f"drain of {COUNT}: peak memory {growth} kB above {resident} kB; adds {first} {last}")

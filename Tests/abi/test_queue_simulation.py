@@ -1,7 +1,7 @@
-"""Random lives of a queue on the real backend: whatever happens, nothing is lost, twice or stuck.
+"""Random histories of a queue on the real backend: no item is lost, duplicated or stuck.
 
-What was acknowledged and not cancelled is, once all troubles have passed, on the server once and as
-it was last edited, or parked with a reason.
+After all faults have passed, every item that was acknowledged and not cancelled is on the server
+once, as last edited, or parked with a reason.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from support.queue import BAD_MINUTES, RPC, UPLOADS
 
 EXAMPLES = 30
 STEPS = 40
-#: Reasons that only a user's decision ends.
+#: Reasons that only a decision of the user resolves.
 FINAL = {"server_rule", "dependency_parked", "missing_parent", "unknown_outcome"}
 
 pick = st.integers(0, 1000)
 minutes = st.sampled_from([5, 10, 15, 20, BAD_MINUTES])
-#: What the server may do to one upload: nothing of it is the items' fault.
+#: Faults of one upload; none of them is caused by an item.
 faults = st.sampled_from(
     [
         ("drop_before", {}),
@@ -50,7 +50,7 @@ faults = st.sampled_from(
 
 
 class QueueLife(RuleBasedStateMachine):
-    """One phone, one user, and everything that can go wrong."""
+    """One phone, one user, and random faults."""
 
     library: Library
     backend: LocalSupabase
@@ -59,7 +59,7 @@ class QueueLife(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        #: What each acknowledged item is to be on the server.
+        #: The expected minutes of each acknowledged item.
         self.wanted: dict[str, int] = {}
         self.cancelled: set[str] = set()
         self.old: list[App] = []
@@ -67,13 +67,13 @@ class QueueLife(RuleBasedStateMachine):
 
     @property
     def app(self) -> App:
-        """The app as it is open now."""
+        """The open app."""
         assert self.phone.app is not None
         return self.phone.app
 
     @initialize(upload=st.sampled_from(list(UPLOADS)))
     def begin(self, upload: str) -> None:
-        """A user who is signed in."""
+        """Sign a user in."""
         self.backend.control.clear_faults()
         folder = self.folder / f"life-{next(self.numbers)}"
         tables = RPC if upload == "rpc" else None
@@ -87,12 +87,12 @@ class QueueLife(RuleBasedStateMachine):
     # The user -------------------------------------------------------------------------------------
 
     def ready(self) -> bool:
-        """Whether the user is in the organisation and can register."""
+        """Whether the app is at home, so that the user can register."""
         return self.app.screen["screen"] == "home"
 
     @rule(minutes=minutes, count=st.integers(1, 6), parent=st.none() | pick)
     def add(self, minutes: int, count: int, parent: int | None) -> None:
-        """Registers a few, perhaps following up on an earlier one."""
+        """Add some items, possibly with a reference to an earlier one."""
         if not self.ready():
             return
         known = list(self.wanted)
@@ -106,20 +106,20 @@ class QueueLife(RuleBasedStateMachine):
             try:
                 self.app.queue_add(request)
             except HoldfastError as error:
-                # The screen has not followed yet.
+                # The screen does not show the ended membership yet.
                 assert error.code == "org.revoked"
             else:
                 self.wanted[item] = minutes
 
     def listed(self) -> list[dict[str, Any]]:
-        """What the user sees."""
+        """The items that the user sees."""
         if not self.ready():
             return []
         return [dict(item) for item in self.app.queue_list({"limit": 500})["items"]]
 
     @rule(which=pick, minutes=minutes)
     def edit(self, which: int, minutes: int) -> None:
-        """Changes one that waits."""
+        """Edit a queued item."""
         items = self.listed()
         if not items:
             return
@@ -135,7 +135,7 @@ class QueueLife(RuleBasedStateMachine):
 
     @rule(which=pick)
     def cancel(self, which: int) -> None:
-        """Takes one back."""
+        """Cancel a queued item."""
         items = self.listed()
         if not items:
             return
@@ -149,15 +149,15 @@ class QueueLife(RuleBasedStateMachine):
 
     @rule()
     def retry(self) -> None:
-        """Tries everything again."""
+        """Retry all items."""
         if self.ready():
             self.app.queue_retry()
 
-    # The world ------------------------------------------------------------------------------------
+    # Environment ----------------------------------------------------------------------------------
 
     @rule()
     def flip_network(self) -> None:
-        """The network goes or comes."""
+        """Switch the network off or on."""
         if self.phone.network.up:
             self.app.go_offline()
         else:
@@ -165,20 +165,20 @@ class QueueLife(RuleBasedStateMachine):
 
     @rule(fault=faults)
     def trouble(self, fault: tuple[str, dict[str, Any]]) -> None:
-        """Something is wrong with the next upload."""
+        """Make the next upload fail."""
         action, details = fault
         self.backend.control.add_fault(action, path=self.path, method="POST", **details)
 
     @rule()
     def flip_membership(self) -> None:
-        """The organisation lets the user go, or takes them back."""
+        """End or restore the membership."""
         self.member = not self.member
         status = "active" if self.member else "ended"
         self.backend.control.set_membership(self.person.id, self.org.id, status=status)
 
     @rule(answered=st.booleans())
     def one_poll(self, answered: bool) -> None:
-        """One round; perhaps the answers never come."""
+        """One poll; its answers may get lost."""
         for request in self.app.poll()["requests"]:
             answer = self.phone.network(request)
             if answered:
@@ -186,17 +186,17 @@ class QueueLife(RuleBasedStateMachine):
 
     @rule()
     def settle(self) -> None:
-        """The host does what there is to do."""
+        """Poll, send and complete until idle."""
         self.app.settle()
 
     @rule(seconds=st.sampled_from([1, 5, 80, 400, 4000]))
     def pass_time(self, seconds: int) -> None:
-        """Time goes on."""
+        """Advance the time."""
         self.phone.pass_time(seconds)
 
     @rule(killed=st.booleans())
     def restart(self, killed: bool) -> None:
-        """The app starts anew; of one that was killed, nothing is given back."""
+        """Start the app again; a killed one does not close its handle."""
         if killed:
             self.old.append(self.app)
             self.phone.app = None
@@ -207,7 +207,7 @@ class QueueLife(RuleBasedStateMachine):
     # The end --------------------------------------------------------------------------------------
 
     def teardown(self) -> None:
-        """All troubles pass, and what must be true then is."""
+        """Remove all faults, send the queue, and check the final state."""
         if not hasattr(self, "phone"):
             return
         try:
@@ -215,7 +215,7 @@ class QueueLife(RuleBasedStateMachine):
             self.backend.control.set_membership(self.person.id, self.org.id, status="active")
             if not self.phone.network.up:
                 self.app.go_online()
-            # The user looks at the app: that asks the server for the memberships anew.
+            # Coming to the foreground starts a new membership check.
             self.app.session_background()
             self.app.session_foreground()
             self.drain()
@@ -226,20 +226,18 @@ class QueueLife(RuleBasedStateMachine):
                 app.close()
 
     def drain(self) -> None:
-        """Follow `wake_in_ms` alone until only the user can do something."""
+        """Follow `wake_in_ms` alone until only the user can act."""
         for _ in range(500):
             step = self.app.runner.step()
             if self.ready() and not step.requests and not self.unsettled():
                 return
             if step.idle:
-                assert step.wake_in_ms is not None, (
-                    "something waits, and nothing will wake the host"
-                )
+                assert step.wake_in_ms is not None, "items wait, and wake_in_ms is null"
                 self.phone.pass_time(step.wake_in_ms / 1000)
         raise AssertionError(f"stuck: {self.app.screen['reason']}, {self.listed()}")
 
     def unsettled(self) -> list[str]:
-        """Items that time alone should still move."""
+        """Items that the library should still send by itself."""
         counts = self.app.queue_list({"limit": 1})["counts"]
         if counts["pending"] + counts["sending"] > 0:
             return ["being sent"]
@@ -250,7 +248,7 @@ class QueueLife(RuleBasedStateMachine):
         ]
 
     def judge(self) -> None:
-        """Everything is in one place, as it should be."""
+        """Check that every item is where it should be, with the expected content."""
         rows = {str(row["id"]): row["minutes"] for row in self.directory.activities(self.person)}
         left = {item["id"]: item for item in self.listed()}
         assert set(rows) <= set(self.wanted)
@@ -267,7 +265,7 @@ class QueueLife(RuleBasedStateMachine):
                 assert rows[item] == wanted, (item, rows[item], wanted)
 
 
-def test_QUE_1_whatever_happens_nothing_is_lost_or_stored_twice(
+def test_QUE_1_random_faults_lose_or_duplicate_no_item(
     library: Library, backend: LocalSupabase, tmp_path: Path
 ) -> None:
     made = type("Life", (QueueLife,), {"library": library, "backend": backend, "folder": tmp_path})
