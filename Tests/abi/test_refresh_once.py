@@ -1,4 +1,4 @@
-"""One refresh, whoever needs it and whatever dies on the way."""
+"""Exactly one refresh, with several processes and with processes that die."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROCESSES = 8
 
 
 def expired(user: SignedIn) -> Phone:
-    """The phone of a user whose access token has run out while the app was closed."""
+    """A phone with a closed app and an expired access token."""
     user.phone.pass_time(TOKEN_S + 60)
     user.phone.close()
     return user.phone
@@ -49,7 +49,7 @@ def test_SES_4_eight_processes_need_a_refresh_at_once(
         for child in started:
             assert child.stdout is not None
             assert child.stdout.readline() == "ready\n", child.communicate()[1]
-        # When all of them want to go on at the same moment
+        # When all of them poll at the same moment
         for child in started:
             assert child.stdin is not None
             child.stdin.write("go\n")
@@ -61,12 +61,12 @@ def test_SES_4_eight_processes_need_a_refresh_at_once(
             child.wait()
     assert [child.returncode for child in started] == [0] * PROCESSES, outputs
     ends = [json.loads(output) for output, _ in outputs]
-    # Then the backend has seen one token request, and all end with the same session
+    # Then the backend gets one token request, and all end with the same session
     assert directory.refreshes() == 1
     assert sum(end["refreshes"] for end in ends) == 1
     assert {(end["state"], end["ended"]) for end in ends} == {("active", 0)}
     assert len({(end["generation"], end["expires_ms"]) for end in ends}) == 1
-    # and it is a good one
+    # and the session is valid
     app = phone.start()
     app.settle()
     assert app.screen["screen"] == "home"
@@ -74,7 +74,7 @@ def test_SES_4_eight_processes_need_a_refresh_at_once(
 
 
 def outcome(twin: Phone, directory: DirectoryFixtures, person: str) -> int:
-    """How many refreshes the next start needs; the user notices nothing."""
+    """Start the app; returns how many refreshes it needs. The user stays at home."""
     directory.control.clear_requests()
     app = twin.start()
     assert (app.screen["screen"], app.screen["reason"]) == ("home", "active")
@@ -97,7 +97,7 @@ def test_SES_3_the_refreshing_process_is_killed_between_its_steps(
     step: str,
     again: int,
 ) -> None:
-    # Given an expired token, and a process that is killed in the middle of its refresh
+    # Given an expired token, and a process that is killed at a step of its refresh
     user = sign_in(policy={"biometric": "off"})
     directory.control.set(reuse_interval=0)
     phone = expired(user)
@@ -105,7 +105,7 @@ def test_SES_3_the_refreshing_process_is_killed_between_its_steps(
     ended = children.run("die_refreshing.py", phone.spec(), step, "0", env=env)
     assert ended.killed, ended.errors
     # When the app starts again
-    # Then it is refreshed once more where the result was lost, and the user notices nothing
+    # Then it refreshes once more if the result was lost, and the user stays signed in
     assert outcome(phone, directory, user.person.id) == again
 
 
@@ -118,26 +118,26 @@ def test_SES_3_the_refreshing_process_is_killed_at_any_write(
     phone = expired(user)
     needed = []
     for number in range(1, 100):
-        # When the process dies before its n-th change of a file, for every n
+        # When the process dies at its n-th file change, for every n
         twin = phone.twin(tmp_path / f"refresh-{number}")
         env = {"LD_PRELOAD": str(killer)}
         ended = children.run("die_refreshing.py", twin.spec(), step, str(number), env=env)
         assert not ended.crashed, ended.errors
-        # Then at most one refresh follows, and the user notices nothing
+        # Then at most one refresh follows, and the user stays signed in
         needed.append(outcome(twin, directory, user.person.id))
         if not ended.killed:
             ended.check()
             break
-    assert needed[0] == 1, "no death came before the commit: the killer did not work"
+    assert needed[0] == 1, "no process died before the commit: the killer did not work"
     assert needed[-1] == 0
     assert set(needed) == {0, 1}
     assert len(needed) >= 3
 
 
-def test_SES_2_an_already_used_token_is_no_end_when_a_newer_session_is_stored(
+def test_SES_2_an_already_used_token_does_not_end_a_newer_stored_session(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given two processes, and a refresh of the first whose answer is on its way
+    # Given two processes, and a refresh of the first with its answer in flight
     user = sign_in(policy={"biometric": "off"})
     first = user.app
     user.phone.app = None
@@ -145,15 +145,15 @@ def test_SES_2_an_already_used_token_is_no_end_when_a_newer_session_is_stored(
     first.clock_set({"now_ms": user.phone.now_ms, "monotonic_ms": user.phone.monotonic_ms})
     [request] = first.poll()["requests"]
     assert request["purpose"] == "refresh"
-    # When the other refreshes meanwhile (the first one's lease has run out), and the server then
-    # says that the first one's token was used already
+    # When the other refreshes meanwhile (the first one's lease has ended), and the server then
+    # reports that the first one's token was already used
     user.phone.pass_time(60)
     second = user.phone.start()
     second.settle()
     assert second.session_status()["owed"] == []
     body = '{"code":"refresh_token_already_used","message":"x"}'
     first.complete({"id": request["id"], "status": 400, "headers": {}, "body": body})
-    # Then storage is read again, the newer session is adopted, and nobody is signed out
+    # Then the first reads the storage again, adopts the newer session, and stays signed in
     assert first.session_status()["state"] == "active"
     assert first.session_status()["generation"] == second.session_status()["generation"]
     second.settle()
@@ -162,10 +162,10 @@ def test_SES_2_an_already_used_token_is_no_end_when_a_newer_session_is_stored(
     first.close()
 
 
-def test_SES_3_an_intent_is_followed_up_although_the_token_is_good(
+def test_SES_3_a_stored_refresh_intent_is_completed_with_a_valid_token(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a good token that the data service refuses, and a refresh because of it
+    # Given a valid token that the data service refuses, and a refresh because of that
     user = sign_in()
     body = '{"code":"PGRST301","message":"JWSError"}'
     directory.control.respond("/rest/v1", 401, body=body, times=1)
@@ -180,11 +180,11 @@ def test_SES_3_an_intent_is_followed_up_although_the_token_is_good(
             answer: Any = {"id": request["id"], **user.phone.network(request)}
             user.app.complete(answer)
     [refresh] = requests
-    # When the server has carried it out, and the process dies before the answer is stored
+    # When the server has done the refresh, and the process dies before it stores the answer
     assert user.phone.network(refresh)["status"] == 200
     assert directory.refreshes() == 1
     app = user.restart()
-    # Then the next start asks once more with the token it has, and the user notices nothing
+    # Then the next start refreshes once more with its old token, and the user stays signed in
     assert "refresh" in app.session_status()["owed"]
     app.settle()
     assert directory.refreshes() == 2

@@ -1,4 +1,4 @@
-"""QUE-16, further kinds of damage: whatever is hit, the rest is carried over and sent."""
+"""QUE-16, more kinds of damage: the undamaged items are salvaged and sent."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def without_header(data: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("damage", [truncated, without_header])
-def test_QUE_16_what_is_left_is_salvaged(
+def test_QUE_16_undamaged_items_are_salvaged_and_sent(
     sign_in: MakeUser, directory: DirectoryFixtures, damage: Callable[[bytes], bytes]
 ) -> None:
-    # Given a queue in a file that was then truncated, or lost its header
+    # Given a queue in a file that is then truncated or loses its header
     user = sign_in()
     user.app.go_offline()
     ids = {user.app.register(minutes=1 + number, note="x" * 500) for number in range(60)}
@@ -39,7 +39,7 @@ def test_QUE_16_what_is_left_is_salvaged(
     # When the app starts
     app = user.phone.start(online=False)
     app.settle()
-    # Then it says what was salvaged, and that much is there and sent
+    # Then the event counts the salvaged items, and exactly these are sent
     app.go_online()
     if app.screen["screen"] != "home":
         app.sign_in(user.person)

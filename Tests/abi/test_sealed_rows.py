@@ -1,4 +1,4 @@
-"""Sealed rows that were edited while the app was closed: what opens, and under whose name."""
+"""Sealed rows that were edited while the app was closed: only authentic ones open."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from support import secrecy
 from support.directory_fixtures import DirectoryFixtures
 from support.queue import EMPTY, add, drain, stored
 
-#: Where a sealed value's parts begin: version, nonce, ciphertext; the tag is its end.
+#: The offsets of a sealed value's parts: version, nonce, ciphertext; the tag is at the end.
 NONCE, CIPHERTEXT, TAG = 1, 25, -16
 
 
 def read_bodies(folder: Path) -> dict[int, bytes]:
-    """Of every row of the queue, its sealed body, in the order of registration."""
+    """The sealed bodies of the queue's rows, in the order of registration."""
     with contextlib.closing(sqlite3.connect(folder / "holdfast.db")) as database:
         return dict(database.execute("SELECT seq, body FROM queue ORDER BY seq"))
 
 
 def write_bodies(folder: Path, bodies: dict[int, bytes]) -> None:
-    """Other bodies in rows that are there."""
+    """Overwrite bodies of existing rows."""
     with contextlib.closing(sqlite3.connect(folder / "holdfast.db")) as database, database:
         for seq, body in bodies.items():
             changed = database.execute("UPDATE queue SET body = ? WHERE seq = ?", (body, seq))
@@ -30,14 +30,14 @@ def write_bodies(folder: Path, bodies: dict[int, bytes]) -> None:
 
 
 def flipped(body: bytes, index: int) -> bytes:
-    """One bit of it is another."""
+    """The value with one bit flipped."""
     damaged = bytearray(body)
     damaged[index] ^= 1
     return bytes(damaged)
 
 
 def damages(one: bytes, other: bytes) -> list[bytes]:
-    """What takes the place of `one`; `other` is the body of another row of the same user."""
+    """Replacements for the body `one`; `other` is the body of another row of the same user."""
     return [
         other,
         one[:CIPHERTEXT] + other[CIPHERTEXT:],
@@ -47,10 +47,10 @@ def damages(one: bytes, other: bytes) -> list[bytes]:
     ]
 
 
-def test_what_was_edited_opens_to_nothing_and_the_rest_is_sent(
+def test_edited_rows_do_not_open_and_the_others_are_sent(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given items of one user, of which all but the first and the last are edited on the disk
+    # Given items of one user; all except the first and the last are edited on the disk
     user = sign_in()
     user.app.go_offline()
     kept = [add(user.app, minutes=1)]
@@ -65,7 +65,7 @@ def test_what_was_edited_opens_to_nothing_and_the_rest_is_sent(
         user.phone.folder,
         {seq: damages(bodies[seq], bodies[first])[at] for at, seq in enumerate(between)},
     )
-    # When the app opens, nothing of another row stands in a damaged one
+    # When the app opens, no damaged row shows content of another row
     app = user.restart()
     items = app.queue_list()["items"]
     shown = [item["payload"]["minutes"] for item in items if item["payload"]]
@@ -73,8 +73,8 @@ def test_what_was_edited_opens_to_nothing_and_the_rest_is_sent(
     unreadable = [item for item in items if not item["payload"]]
     assert len(unreadable) == len(edited)
     for item in unreadable:
-        secrecy.current.is_public(item["id"])  # made up from the row's tag
-    # and when the queue is sent, the others go, and each of these is parked and can be cancelled
+        secrecy.current.is_public(item["id"])  # an id derived from the row's tag
+    # and when the queue is sent, the damaged ones are parked, and each can be cancelled
     user.phone.network.up = True
     app = user.restart()
     done = drain(app)
@@ -91,7 +91,7 @@ def test_what_was_edited_opens_to_nothing_and_the_rest_is_sent(
 def test_two_bodies_swapped_are_both_refused(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given two items whose bodies have changed places
+    # Given two items whose bodies are swapped
     user = sign_in()
     user.app.go_offline()
     for minutes in (10, 20):
@@ -103,7 +103,7 @@ def test_two_bodies_swapped_are_both_refused(
     user.phone.network.up = True
     app = user.restart()
     done = drain(app)
-    # Then neither goes under the other's name
+    # Then neither is sent under the other's id
     assert (done["sent"], done["parked"]) == (0, 2)
     assert stored(directory, user.person) == []
     for item in app.queue_list()["items"]:
@@ -111,11 +111,11 @@ def test_two_bodies_swapped_are_both_refused(
         assert item["payload"] == {}
 
 
-def test_an_older_body_of_the_same_row_is_taken_for_the_row(
+def test_an_older_body_of_the_same_row_is_accepted(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """What sealing does not detect (docs/security.md): the past of a row is authentic too."""
-    # Given an item that was edited, and its body of before put back
+    """Sealing does not detect an old body of the same row (docs/security.md)."""
+    # Given an edited item whose earlier body is put back
     user = sign_in()
     user.app.go_offline()
     item = add(user.app, minutes=10)
@@ -130,7 +130,7 @@ def test_an_older_body_of_the_same_row_is_taken_for_the_row(
     user.phone.network.up = True
     app = user.restart()
     done = drain(app)
-    # Then it goes as it was: once, its owner's, under its own id
+    # Then the earlier content is sent: once, for its owner, under its own id
     assert (done["sent"], done["parked"]) == (1, 0)
     [row] = directory.activities(user.person)
     assert (row["id"], row["minutes"]) == (item, 10)

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001
-"""Searching contacts: any part of any name, best match first, quickly, and only while unlocked."""
+"""Contact search: matches parts of names, ranks, is fast, and works only while unlocked."""
 
 from __future__ import annotations
 
@@ -18,34 +18,36 @@ from support.phone import App, FilePhone
 
 
 def pull(user: SignedIn) -> None:
-    """Fetch what there is."""
+    """Pull all contacts."""
     user.phone.pass_time(60)
     user.app.sync_now()
     user.app.settle()
 
 
 def found(app: App, query: str, limit: int = 50) -> list[str]:
-    """The names that a query lists, in their order."""
+    """The names that a query finds, in order."""
     return [
         contact["name"]
         for contact in app.contact_search({"query": query, "limit": limit})["contacts"]
     ]
 
 
-def test_CAC_5_ten_thousand_contacts(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
+def test_CAC_5_ten_thousand_contacts_are_searched_and_locked(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
     contact_data.fill(directory.control, user.org.id, 10_000)
     pull(user)
     rows = contact_data.truth(directory.control, user.org.id)
     assert user.app.contact_search({"query": ""})["total"] == len(rows) == 10_000
-    # Locked: nothing is said.
+    # A locked session refuses searches.
     user.app.session_lock()
     with pytest.raises(HoldfastError) as caught:
         user.app.contact_search({"query": "Kari"})
     assert caught.value.code == "session.locked"
     user.app.touch()
     user.app.go_offline()
-    # OFF-7: parts of words of names and places, whatever their marks and case
+    # OFF-7: parts of words in names and places, without regard to diacritics and case
     chance = random.Random(7)
     everything = list(rows.values())
     queries = ["ase", "ostby", "Å", "ø", "aa", "o'b", "sveen-moe", "kárášjohka", "nguyen", "zoe"]
@@ -75,7 +77,7 @@ NAMES = [
 
 @pytest.fixture
 def listed(sign_in: MakeUser, directory: DirectoryFixtures) -> App:
-    """An app with some contacts."""
+    """An app with cached contacts of these names."""
     user = sign_in()
     for name in NAMES:
         directory.contact(
@@ -87,17 +89,17 @@ def listed(sign_in: MakeUser, directory: DirectoryFixtures) -> App:
 
 def test_the_best_match_comes_first(listed: App) -> None:
     assert found(listed, "kar") == [
-        "Kari Berg",  # begins so
-        "Anne Kari Lie", "Berit Karlsen", "Liv-Kari Moe",  # a word of the name begins so
-        "Oskar Lund", "Æsa Zakariassen",  # inside a word of the name
-        "Ola Østby",  # the place begins so
+        "Kari Berg",  # the name starts with the query
+        "Anne Kari Lie", "Berit Karlsen", "Liv-Kari Moe",  # a word of the name starts with it
+        "Oskar Lund", "Æsa Zakariassen",  # the query is inside a word of the name
+        "Ola Østby",  # the place starts with it
     ]  # fmt: skip
     assert found(listed, "kari be") == ["Kari Berg"]
     assert found(listed, "be kari") == ["Kari Berg"]
     assert found(listed, "kar", limit=2) == ["Kari Berg", "Anne Kari Lie"]
 
 
-def test_names_are_in_the_order_of_the_norwegian_alphabet(listed: App) -> None:
+def test_names_sort_by_the_norwegian_alphabet(listed: App) -> None:
     assert found(listed, "") == [
         "Anne Kari Lie", "Berit Karlsen", "Kari Berg", "Liv-Kari Moe", "Ola Østby", "Oskar Lund",
         "Per Aamot", "Pål O'Brien", "Zara Ås", "Æsa Zakariassen", "Øyvind Li", "Åse Aas",
@@ -122,13 +124,13 @@ def test_names_are_in_the_order_of_the_norwegian_alphabet(listed: App) -> None:
         ("kari " * 40, ["Kari Berg", "Anne Kari Lie", "Liv-Kari Moe", "Æsa Zakariassen"]),
     ],
 )
-def test_what_is_typed_is_taken_as_it_is_meant(
+def test_queries_match_despite_case_marks_and_spaces(
     listed: App, query: str, expected: list[str]
 ) -> None:
     assert found(listed, query) == expected
 
 
-def test_scripts_and_marks_of_the_world(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
+def test_names_in_other_scripts_are_found(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
     user = sign_in()
     names = {
         "יוסף כהן": ["כהן", "יוס"],
@@ -170,7 +172,7 @@ def test_a_pull_keeps_the_index_up_to_date(sign_in: MakeUser, directory: Directo
     assert found(user.app, "lund") == ["Cato Lund", "Ny 39 Lund"]
 
 
-def test_what_another_process_has_read_is_found(
+def test_contacts_pulled_by_another_process_are_found(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in(contacts=2)
@@ -184,7 +186,7 @@ def test_what_another_process_has_read_is_found(
     # When one of them pulls
     other.sync_now()
     other.settle()
-    # Then the other one finds it
+    # Then the other one finds the contact
     assert found(user.app, "felles") == ["Felles Prøve"]
     other.close()
 
@@ -215,19 +217,19 @@ def test_CAC_5_after_a_lock_no_name_stays_in_memory(
 # One contact --------------------------------------------------------------------------------------
 
 
-def test_OFF_6_live_details_go_to_the_screen_that_asked_and_no_further(
+def test_OFF_6_a_lock_discards_undelivered_live_details(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
     contact = directory.contact(user.org, "Prøve", phone="+47 000 00 001")
     pull(user)
     app = user.app
-    # When the session locks before the answer was handed out
+    # When the session locks before the poll that would return the answer
     app.contact_get({"id": contact, "live": True})
     for request in app.poll()["requests"]:
         app.complete({"id": request["id"], **user.phone.network(request)})  # type: ignore[typeddict-item]
     app.session_lock()
-    # Then nobody gets it
+    # Then no event returns it
     assert [event["type"] for event in app.poll()["events"] if event["type"] == "contact"] == []
     app.touch()
     app.settle()
@@ -235,7 +237,7 @@ def test_OFF_6_live_details_go_to_the_screen_that_asked_and_no_further(
     assert user.phone.network.count("live") == 1
 
 
-def test_a_contact_that_has_gone_meanwhile(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
+def test_a_deleted_contact_is_reported(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
     user = sign_in()
     contact = directory.contact(user.org, "Prøve")
     pull(user)

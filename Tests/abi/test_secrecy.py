@@ -1,4 +1,4 @@
-"""The fixture that looks for secrets after every test: it must be able to find some."""
+"""Tests of the secret scan itself: it finds planted secrets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ID = "0f000000-0000-4000-8000-00000000abcd"
 
 
 def knowing() -> Secrets:
-    """Secrets of a sign-in and of a contact."""
+    """Known secrets of a sign-in and of a contact."""
     secrets = Secrets()
     secrets.answered({"status": 200, "body": json.dumps({"access_token": TOKEN})})
     secrets.answered({"status": 200, "body": json.dumps([{"id": ID, "name": NAME}])})
@@ -59,27 +59,27 @@ def test_a_file_with_a_secret_in_any_form_is_found(tmp_path: Path, secret: str) 
     st.binary(max_size=40),
     st.binary(max_size=5),
 )
-def test_the_scan_finds_what_stands_there_and_nothing_else(
+def test_the_scan_finds_exactly_the_planted_secrets(
     secrets: list[bytes], chosen: list[int], noise: bytes, between: bytes
 ) -> None:
-    # Given data with some of the secrets in it, up to its very end or cut short of it
+    # Given data that holds some secrets, complete or cut off at its end
     data = noise + between.join(secrets[n] for n in chosen if n < len(secrets))
     names = {secret: secret.hex() for secret in secrets}
     for part in (data, data[:-1], b""):
         raw = {
             find.split()[0] for find in Scanner(dict(names)).find(part) if find.endswith("(raw)")
         }
-        # Then the scan says what a plain search says
+        # Then the scan finds the same as a plain search
         assert raw == {secret.hex() for secret in secrets if secret in part}
 
 
-def test_a_scan_whose_memory_was_damaged_finds_nothing_but_that() -> None:
-    # Given a scanner whose text was overwritten with zeros, as a stray free() would do it
+def test_a_scan_with_damaged_memory_reports_the_damage() -> None:
+    # Given a scanner whose text was overwritten with zeros, as by a stray write
     scanner = Scanner({TOKEN: "token", NAME: "name", "fortrolig": "note"})
     edges = list(scanner._edges)
     scanner._text = bytes(edges[-1])
     scanner._scan = scanner._program.scan_make(scanner._text, scanner._edges, len(edges) - 1)
-    # When it looks into a file of zeros, which a new holdfast.db-shm mostly is, it says so
+    # When it scans zeros, then it reports damaged memory
     with pytest.raises(ScannerError, match="memory is damaged"):
         scanner.find(bytes(32768))
 
@@ -95,7 +95,7 @@ def test_a_log_line_an_error_and_an_event_are_searched() -> None:
         assert len(secrets.search_all()) >= 1, number
 
 
-def test_a_decision_may_name_the_organisation_and_nothing_else() -> None:
+def test_a_decision_may_hold_only_the_organisation_s_name() -> None:
     secrets = Secrets()
     secrets.add("name", NAME)
     secrets.add("id", ID)
@@ -112,7 +112,7 @@ def test_a_decision_may_name_the_organisation_and_nothing_else() -> None:
         assert bool(found) == ("route" not in slip), slip
 
 
-def test_what_a_killed_child_used_is_known(tmp_path: Path) -> None:
+def test_the_secrets_of_a_killed_child_are_known(tmp_path: Path) -> None:
     child = SecretsOfAChild(tmp_path)
     child.add("token", TOKEN)
     child.add("key", b"\x00\x01" * 16)
@@ -124,10 +124,8 @@ def test_what_a_killed_child_used_is_known(tmp_path: Path) -> None:
     assert secrets.heard == [("a log line of level 3", "a line")]
 
 
-def test_everything_of_a_day_is_registered_by_itself(
-    sign_in: MakeUser, no_secret_is_readable: Secrets
-) -> None:
-    # Given a user who works, in this process and in another
+def test_fixtures_register_every_secret(sign_in: MakeUser, no_secret_is_readable: Secrets) -> None:
+    # Given a user whose app runs in this process and in a child
     user = sign_in(contacts=2)
     app = user.app
     item = app.register(note="en fortrolig samtale")
@@ -136,7 +134,7 @@ def test_everything_of_a_day_is_registered_by_itself(
     user.phone.close()
     worker = children.run("queue_worker.py", user.phone.spec(), "1", "7").check()
     elsewhere = worker.output.splitlines()[1]
-    # Then what is secret of it is known, and the log was heard at its most verbose
+    # Then every secret of it is registered, and the log was recorded at its most verbose level
     secrets = no_secret_is_readable
     secrets.read_children(secrets.children)
     session = next(name for name, what in secrets.known.items() if what == "refresh_token")

@@ -1,4 +1,4 @@
-"""Logging out, and sessions that end elsewhere."""
+"""Logout, and sessions that the server ends."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SESSION_COLUMNS = ["tokens", "wrap_device", "wrap_biometric", "choice", "members
 
 
 def left(phone: Phone) -> set[str]:
-    """The columns of the session row that still hold something."""
+    """The columns of the session row that are not NULL."""
     return {name for name in SESSION_COLUMNS if tamper.read(phone.folder, name) is not None}
 
 
 def test_KEEP_4_logging_out_online(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
-    # Given a user who is signed in, online
+    # Given a signed-in user, online
     user = sign_in(contacts=3)
     assert len(directory.control.sessions(user.person.id)) == 1
     # When the user logs out
@@ -39,7 +39,7 @@ def test_KEEP_4_logging_out_online(sign_in: MakeUser, directory: DirectoryFixtur
     with pytest.raises(HoldfastError) as caught:
         user.app.contact_search({"query": ""})
     assert caught.value.code == "session.none"
-    # and the server's session is ended as soon as the host sends what is asked
+    # and the server's session ends when the host sends the revoke
     user.app.settle()
     assert directory.control.sessions(user.person.id) == []
     assert user.app.session_status()["owed"] == []
@@ -48,17 +48,17 @@ def test_KEEP_4_logging_out_online(sign_in: MakeUser, directory: DirectoryFixtur
 
 
 def test_KEEP_4_logging_out_offline(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
-    # Given a user who is signed in, offline
+    # Given a signed-in user, offline
     user = sign_in()
     user.app.go_offline()
     # When the user logs out
     user.app.session_logout()
-    # Then the phone has forgotten the session, and the server not yet
+    # Then the phone has erased the session, and the server still has it
     assert left(user.phone) == set()
     assert "biometric" not in user.phone.keychain.names()
     assert user.app.session_status()["owed"] == ["revoke"]
     assert len(directory.control.sessions(user.person.id)) == 1
-    # and it is ended when the phone is online again, also a start and an expired token later
+    # and it ends when the phone is online again, even after a restart and with an expired token
     user.phone.pass_time(2 * TOKEN_S)
     user.phone.network.up = True
     app = user.restart()
@@ -68,7 +68,9 @@ def test_KEEP_4_logging_out_offline(sign_in: MakeUser, directory: DirectoryFixtu
     assert app.session_status()["owed"] == []
 
 
-def test_KEEP_4_logging_out_everywhere(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
+def test_KEEP_4_a_global_logout_ends_all_sessions(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
     directory.session(user.person)
     assert len(directory.control.sessions(user.person.id)) == 2
@@ -77,7 +79,7 @@ def test_KEEP_4_logging_out_everywhere(sign_in: MakeUser, directory: DirectoryFi
     assert directory.control.sessions(user.person.id) == []
 
 
-def test_KEEP_4_only_this_device_is_logged_out(
+def test_KEEP_4_a_local_logout_ends_only_this_session(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -97,7 +99,7 @@ def test_KEEP_4_a_key_store_that_does_not_erase_is_asked_again(sign_in: MakeUser
     assert "biometric" not in user.phone.keychain.names()
 
 
-def test_KEEP_4_the_process_dies_at_any_write_of_a_logout(
+def test_KEEP_4_a_process_killed_at_any_write_of_a_logout_leaves_all_or_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures, killer: Path, tmp_path: Path
 ) -> None:
     # Given a user who is signed in
@@ -113,7 +115,7 @@ def test_KEEP_4_the_process_dies_at_any_write_of_a_logout(
     outcomes: dict[str, int] = {"in": 0, "out": 0}
     number = 0
     while True:
-        # When the process dies before its n-th change of a file while logging out, for every n
+        # When the process dies at its n-th file change while logging out, for every n
         number += 1
         ended, twin = attempt(number)
         app = twin.start(online=False)
@@ -121,12 +123,12 @@ def test_KEEP_4_the_process_dies_at_any_write_of_a_logout(
         app.settle()
         twin.close()
         if screen == "home":
-            # Then either all of the session is still there,
+            # Then either the whole session is still there,
             outcomes["in"] += 1
             assert left(twin) == set(SESSION_COLUMNS)
             assert "biometric" in twin.keychain.names()
         else:
-            # or nothing of it is, nor of the biometric credential
+            # or nothing of it is, and no biometric key
             outcomes["out"] += 1
             assert (screen, left(twin)) == ("sign_in", set())
             assert "biometric" not in twin.keychain.names()
@@ -135,18 +137,18 @@ def test_KEEP_4_the_process_dies_at_any_write_of_a_logout(
             assert screen == "sign_in"
             break
         assert number < 300
-    assert outcomes["in"] >= 1, "no death came before the commit: the killer did not work"
-    assert outcomes["out"] >= 2, "no death came after the commit"
+    assert outcomes["in"] >= 1, "no process died before the commit: the killer did not work"
+    assert outcomes["out"] >= 2, "no process died after the commit"
 
 
 def run_logout(phone: Phone, point: str, env: dict[str, str]) -> children.Ended:
-    """A child that resumes and logs out, and dies at the point."""
+    """Run a child that resumes, logs out and dies at this point."""
     ended = children.run("die_during.py", phone.spec(), "session_logout", "{}", point, env=env)
     assert not ended.crashed, ended.errors
     return ended
 
 
-def test_KEEP_4_the_process_dies_while_the_key_store_erases(
+def test_KEEP_4_a_process_killed_during_the_erase_leaves_no_session(
     sign_in: MakeUser, killer: Path, tmp_path: Path
 ) -> None:
     user = sign_in()
@@ -165,13 +167,13 @@ def test_KEEP_4_the_process_dies_while_the_key_store_erases(
 
 
 def refused_at_refresh(user: SignedIn) -> None:
-    """The access token runs out while the app is used: the refresh is refused."""
+    """The access token expires during use, and the refresh is refused."""
     user.phone.pass_time(TOKEN_S + 60)
     user.app.settle()
 
 
 def refused_at_return(user: SignedIn) -> None:
-    """The app comes back and the server is asked whether the session is still good."""
+    """The app returns to the foreground and validates the session."""
     user.app.session_background()
     user.phone.pass_time(60)
     user.app.session_foreground()
@@ -179,17 +181,17 @@ def refused_at_return(user: SignedIn) -> None:
 
 
 def refused_at_start(user: SignedIn) -> None:
-    """The app starts and the server is asked."""
+    """The app starts and validates the session."""
     events = user.app.events
     user.restart().events[:0] = events
     user.app.settle()
 
 
 @pytest.mark.parametrize("refused", [refused_at_refresh, refused_at_return, refused_at_start])
-def test_KEEP_7_a_session_that_ended_elsewhere(
+def test_KEEP_7_a_session_ended_by_the_server_signs_out_once(
     sign_in: MakeUser, directory: DirectoryFixtures, refused: Callable[[SignedIn], None]
 ) -> None:
-    # Given queued work, and a session that the server has ended elsewhere
+    # Given queued items, and a session that the server has ended
     user = sign_in()
     user.app.go_offline()
     queued = user.app.register()
@@ -198,7 +200,7 @@ def test_KEEP_7_a_session_that_ended_elsewhere(
     directory.control.add_fault("respond", path="/rest/v1/activities", status=503, times=-1)
     # When a request is refused for that reason
     refused(user)
-    # Then session_ended comes once,
+    # Then session_ended arrives once,
     app = user.app
     assert len(app.of_type("session_ended")) == 1
     assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "session_ended")
@@ -206,11 +208,11 @@ def test_KEEP_7_a_session_that_ended_elsewhere(
     user.phone.pass_time(3600)
     app.settle()
     assert len(app.of_type("session_ended")) == 1
-    # the tokens are gone,
+    # the tokens are erased,
     assert left(user.phone) == set()
     assert app.session_status()["state"] == "signed_out"
     assert "biometric" not in user.phone.keychain.names()
-    # and the queue is kept for the owner's next sign-in
+    # and the queue is kept until the owner signs in again
     directory.control.clear_faults()
     app.sign_in(user.person)
     if not app.of_type("sync_completed"):
@@ -218,10 +220,10 @@ def test_KEEP_7_a_session_that_ended_elsewhere(
     assert [str(row["id"]) for row in directory.activities(user.person)] == [queued]
 
 
-def test_KEEP_7_the_event_waits_for_a_host_that_did_not_see_it(
+def test_KEEP_7_session_ended_repeats_until_it_is_acknowledged(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a session that ended, and a host that died before it acknowledged the event
+    # Given an ended session, and a host that died before it acknowledged the event
     user = sign_in()
     directory.control.revoke_sessions(user.person.id)
     user.phone.pass_time(TOKEN_S + 60)
@@ -233,12 +235,12 @@ def test_KEEP_7_the_event_waits_for_a_host_that_did_not_see_it(
             answer = user.phone.network(request)
             app.complete(cast(CompleteRequest, {"id": request["id"], **answer}))
         seen += [event["seq"] for event in step["events"] if event["type"] == "session_ended"]
-    assert seen, "the event never came"
+    assert seen, "the event did not arrive"
     assert len(set(seen)) == 1
     # When the app starts again
     app = user.restart()
     again = [event for event in app.poll()["events"] if event["type"] == "session_ended"]
-    # Then the event is told again, until it is acknowledged
+    # Then the event comes again until it is acknowledged
     assert [event["seq"] for event in again] == seen[:1]
     assert [e for e in app.poll({"ack": seen[0]})["events"] if e["type"] == "session_ended"] == []
     app = user.restart()
@@ -248,7 +250,7 @@ def test_KEEP_7_the_event_waits_for_a_host_that_did_not_see_it(
 def test_KEEP_7_other_refusals_do_not_end_the_session(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a server that answers with anything but proof of an end
+    # Given a server whose refusal does not prove an end
     user = sign_in()
     refusals = [
         (500, '{"code":"unexpected_failure","message":"x"}'),
@@ -260,7 +262,7 @@ def test_KEEP_7_other_refusals_do_not_end_the_session(
         directory.control.respond("/auth/v1", status, body=body, times=-1)
         refused_at_return(user)
         directory.control.clear_faults()
-        # Then nobody is signed out
+        # Then the user stays signed in
         assert user.app.of_type("session_ended") == []
         assert user.app.session_status()["state"] == "active"
         user.phone.pass_time(600)

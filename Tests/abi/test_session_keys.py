@@ -1,4 +1,4 @@
-"""The key store: keys that are withheld, lost, or that it fails to store."""
+"""Key store failures: keys that are withheld, lost, replaced or not stored."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_SES_10_a_host_that_claims_success_without_the_key_opens_nothing(
     user = sign_in(contacts=1)
     user.phone.pass_time(TOKEN_S + 60)
     app = user.restart()
-    # When the host says that it succeeded, and no finger was shown
+    # When the host reports success without a finger on the sensor
     for _ in range(claims):
         screen = app.session_unlock({"outcome": "success"})
         # Then the session stays locked
@@ -37,7 +37,7 @@ def test_SES_10_a_host_that_claims_success_without_the_key_opens_nothing(
         assert caught.value.code == "session.locked"
     app.settle()
     assert user.phone.network.sent == []
-    # and the device key alone reveals nothing: the wrap that it opens is gone from the disk
+    # and the device key alone reveals nothing: its wrap is erased
     assert tamper.read(user.phone.folder, "wrap_device") is None
     app.touch()
     app.settle()
@@ -55,10 +55,10 @@ def test_SES_10_another_biometric_key_opens_nothing(sign_in: MakeUser) -> None:
     assert app.session_status()["state"] == "locked"
 
 
-def test_SES_9_enrolment_changed_so_the_key_is_lost(
+def test_SES_9_a_changed_enrolment_loses_the_key(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given queued work, and a finger that was added to the phone
+    # Given queued items, and a newly enrolled finger
     user = sign_in()
     user.app.go_offline()
     queued = user.app.register()
@@ -67,9 +67,9 @@ def test_SES_9_enrolment_changed_so_the_key_is_lost(
     app = user.restart(online=False)
     # When the prompt succeeds
     screen = app.touch()
-    # Then the key is lost: sign in again
+    # Then the key is lost, and the user must sign in again
     assert (screen["screen"], screen["reason"]) == ("sign_in", "key_lost")
-    # and the queued work is sent after it
+    # and the queued items are sent after the sign-in
     app.go_online()
     app.sign_in(user.person)
     if not app.of_type("sync_completed"):
@@ -81,7 +81,7 @@ def test_SES_9_enrolment_changed_so_the_key_is_lost(
 
 
 def test_SES_11_files_of_another_device_are_set_aside(sign_in: MakeUser) -> None:
-    # Given files that were restored on a phone whose keychain is empty
+    # Given files restored on a phone with an empty keychain
     user = sign_in()
     user.phone.close()
     size = (user.phone.folder / "holdfast.db").stat().st_size
@@ -89,7 +89,7 @@ def test_SES_11_files_of_another_device_are_set_aside(sign_in: MakeUser) -> None
     user.phone.keychain.erase("biometric")
     # When the app starts
     app = user.restart()
-    # Then it signs in anew, and the files are kept under another name
+    # Then the user must sign in, and the files are kept under another name
     assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "key_lost")
     aside = [path for path in user.phone.folder.iterdir() if path.name.startswith("holdfast.db.")]
     kept = [path for path in aside if not path.name.endswith(("-wal", "-shm"))]
@@ -100,9 +100,7 @@ def test_SES_11_files_of_another_device_are_set_aside(sign_in: MakeUser) -> None
 
 
 @pytest.mark.parametrize("answer", [KEY_FAILED, KEY_CANCELLED, KEY_UNAVAILABLE])
-def test_RES_7_a_key_store_that_does_not_answer_clears_nothing(
-    sign_in: MakeUser, answer: int
-) -> None:
+def test_RES_7_an_unavailable_key_store_clears_nothing(sign_in: MakeUser, answer: int) -> None:
     user = sign_in()
     user.phone.close()
     user.phone.keychain.answer("load", "device", answer, answer)
@@ -128,16 +126,16 @@ def test_RES_7_a_key_store_that_does_not_answer_clears_nothing(
 def test_KEEP_1_a_sign_in_that_cannot_be_stored_changes_nothing(
     phones: MakePhone, directory: DirectoryFixtures, call: str, name: str, answer: int
 ) -> None:
-    # Given a key store that fails at some point of the first sign-in
+    # Given a key store that fails at a step of the first sign-in
     phone = phones()
     person = directory.person(directory.organisation())
     session = directory.session(person)
     app = phone.open()
     phone.keychain.answer(call, name, answer)
-    # When the session is stored
+    # When the host stores the session
     with pytest.raises(HoldfastError) as caught:
         app.session_start({"session": session})
-    # Then the error says so, nothing is stored, and the next attempt works
+    # Then it gets an error, nothing is stored, and the next attempt works
     assert caught.value.code == ("keystore.locked" if answer == KEY_LOCKED else "keystore.failed")
     assert (caught.value.status, caught.value.retryable) == (5, True)
     assert tamper.read(phone.folder) is None
@@ -148,7 +146,7 @@ def test_KEEP_1_a_sign_in_that_cannot_be_stored_changes_nothing(
 
 
 @pytest.mark.parametrize("answer", [KEY_NOT_ENROLLED, KEY_UNAVAILABLE])
-def test_KEEP_2_a_phone_without_biometrics_signs_in_all_the_same(
+def test_KEEP_2_a_phone_without_biometrics_can_sign_in(
     phones: MakePhone, directory: DirectoryFixtures, answer: int
 ) -> None:
     phone = phones(policy={"biometric": "preferred"})
@@ -165,17 +163,17 @@ def test_KEEP_2_a_phone_without_biometrics_signs_in_all_the_same(
 def test_KEEP_1_a_sign_in_over_an_existing_session_survives_a_failing_key_store(
     sign_in: MakeUser,
 ) -> None:
-    # Given a user at home, whose next sign-in meets a failing key store
+    # Given a user at home, and a key store that fails at the next sign-in
     user = sign_in(contacts=1)
     session = user.phone.directory.session(user.person)
     user.phone.keychain.answer("save", "biometric", KEY_FAILED)
     with pytest.raises(HoldfastError):
         user.app.session_start({"session": session})
-    # Then the session that was there is still there
+    # Then the earlier session is still there
     assert user.app.session_status()["state"] == "active"
     assert user.app.contact_search({"query": ""})["total"] == 1
     assert user.restart().screen["screen"] == "home"
-    # and the finger still opens it
+    # and the biometric key still opens it
     user.app.session_lock()
     assert user.app.touch()["screen"] == "home"
 
@@ -195,9 +193,7 @@ def test_KEEP_1_a_sign_in_over_an_existing_session_survives_a_failing_key_store(
         ("user", {"id": "not-a-uuid"}),
     ],
 )
-def test_KEEP_1_a_session_that_is_none_is_refused(
-    sign_in: MakeUser, field: str, value: object
-) -> None:
+def test_KEEP_1_an_invalid_session_is_refused(sign_in: MakeUser, field: str, value: object) -> None:
     # Given a user at home, and a token reply that lacks something
     user = sign_in()
     generation = user.app.session_status()["generation"]
@@ -206,10 +202,10 @@ def test_KEEP_1_a_session_that_is_none_is_refused(
         del session[field]
     else:
         session[field] = value
-    # When the host wants it to be stored
+    # When the host stores it
     with pytest.raises(HoldfastError) as caught:
         user.app.session_start({"session": session})
-    # Then the field is named, and the session that was there is untouched
+    # Then the error names the field, and the earlier session is unchanged
     assert (caught.value.code, caught.value.status) == ("session.invalid", 1)
     assert caught.value.field is not None
     assert caught.value.field.startswith(f"/session/{field}")

@@ -1,4 +1,4 @@
-"""Refreshing the session: once, in order, and never for the wrong one."""
+"""Session refresh: once, in order, and never for another session."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from support.phone import TOKEN_S, App, Phone
 
 
 def answered(user: SignedIn, request: Any) -> Any:  # noqa: ANN401
-    """What the server says to a request, ready to be handed over."""
+    """The server's answer to a request, as the argument of `complete`."""
     return {"id": request["id"], **user.phone.network(request)}
 
 
 def take_refresh(user: SignedIn) -> Any:  # noqa: ANN401
-    """The refresh that the next poll asks for; nothing else is answered."""
+    """The refresh of the next poll; leaves all requests unanswered."""
     found = [r for r in user.app.poll()["requests"] if r["purpose"] == "refresh"]
     assert len(found) == 1
     return found[0]
@@ -49,18 +49,18 @@ TRANSIENT: dict[str, dict[str, Any]] = {
 def test_SES_1_without_proof_of_an_end_the_session_is_kept(
     sign_in: MakeUser, directory: DirectoryFixtures, refusal: str
 ) -> None:
-    # Given a refresh that fails without proof that the session has ended
+    # Given a refresh whose failure does not prove that the session has ended
     user = sign_in()
     user.phone.pass_time(TOKEN_S)
     request = take_refresh(user)
     answer: Any = {"id": request["id"], **TRANSIENT[refusal]}
     user.app.complete(answer)
-    # Then the session is kept, marked stale, and nobody is signed out
+    # Then the session is kept and marked stale, and the user stays signed in
     status = user.app.session_status()
     assert (status["state"], status["stale"]) == ("active", True)
     assert "refresh" in status["owed"]
     assert [e for e in user.app.poll()["events"] if e["type"] == "session_ended"] == []
-    # and the next attempt after the back-off brings a new one
+    # and the next attempt after the back-off brings a new session
     user.phone.pass_time(900)
     user.app.settle()
     status = user.app.session_status()
@@ -91,10 +91,10 @@ def test_SES_2_proof_of_an_end_signs_out_with_a_reason(sign_in: MakeUser, body: 
 
 
 @pytest.mark.parametrize("times", [1, 3])
-def test_SES_3_the_process_dies_between_the_answer_and_the_commit(
+def test_SES_3_a_death_between_answer_and_commit_keeps_the_session(
     sign_in: MakeUser, directory: DirectoryFixtures, times: int
 ) -> None:
-    # Given a refresh that the server has carried out
+    # Given a refresh that the server has done
     user = sign_in()
     directory.control.set(reuse_interval=0)
     for _ in range(times):
@@ -103,12 +103,12 @@ def test_SES_3_the_process_dies_between_the_answer_and_the_commit(
         user.app.touch()
         request = take_refresh(user)
         assert user.phone.network(request)["status"] == 200
-        # When the process dies before the answer is stored, and starts again
+        # When the process dies before it stores the answer, and starts again
         app = user.restart()
         if app.screen["screen"] == "unlock":
             app.touch()
         app.settle()
-        # Then it refreshes once with the old token, gets the active one, and nobody notices
+        # Then it refreshes once with the old token and gets the active one; the user stays at home
         assert app.screen["screen"] == "home"
         assert user.phone.network.count("refresh") == 1
         assert app.of_type("session_ended") == []
@@ -116,7 +116,7 @@ def test_SES_3_the_process_dies_between_the_answer_and_the_commit(
     assert len(directory.control.sessions(user.person.id)) == 1
 
 
-def test_SES_4_sixteen_threads_need_a_refresh_at_once(
+def test_SES_4_sixteen_threads_cause_one_refresh(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given an expired token, and sixteen threads that poll
@@ -135,7 +135,7 @@ def test_SES_4_sixteen_threads_need_a_refresh_at_once(
         thread.start()
     for thread in threads:
         thread.join()
-    # Then exactly one refresh is asked for, and nothing is sent with the old token meanwhile
+    # Then exactly one refresh is requested, and no request uses the old token meanwhile
     assert [request["purpose"] for request in taken] == ["refresh"]
     user.app.complete(answered(user, taken[0]))
     user.app.settle()
@@ -145,7 +145,7 @@ def test_SES_4_sixteen_threads_need_a_refresh_at_once(
 
 @pytest.fixture
 def two_processes(sign_in: MakeUser) -> Iterator[tuple[SignedIn, App, App]]:
-    """Two handles on one folder, as two processes of an app have them; the token has expired."""
+    """Two handles on one folder, as in two processes of an app, with an expired token."""
     user = sign_in(policy={"biometric": "off"})
     first = user.app
     user.phone.app = None
@@ -163,7 +163,7 @@ def test_SES_4_two_processes_refresh_once(
     # Given two processes and an expired token
     user, first, second = two_processes
     apps = [first, second] if first_asks_first else [second, first]
-    # When both want to go on
+    # When both poll
     asked = [app.poll()["requests"] for app in apps]
     # Then one refreshes, and the other waits for it
     assert [[r["purpose"] for r in requests] for requests in asked] == [["refresh"], []]
@@ -179,7 +179,7 @@ def test_SES_4_two_processes_refresh_once(
 
 
 def late(user: SignedIn) -> tuple[Any, Any]:
-    """A refresh under way, and the answer that will come late."""
+    """A refresh in flight, and its late answer."""
     user.phone.pass_time(TOKEN_S + 60)
     request = take_refresh(user)
     return request, answered(user, request)
@@ -200,7 +200,9 @@ def test_SES_5_a_late_refresh_does_not_revive_a_logged_out_session(
     assert directory.control.sessions(user.person.id) == []
 
 
-def test_SES_5_nor_touch_the_next_user_s(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
+def test_SES_5_a_late_refresh_does_not_change_the_next_user_s_session(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
     _, answer = late(user)
     user.app.session_logout()
@@ -230,7 +232,7 @@ def test_SES_5_a_late_refusal_does_not_end_the_next_session(
 
 
 def moved(phone: Phone, session: dict[str, Any]) -> dict[str, Any]:
-    """A session whose expiry stands in the time of the phone's world."""
+    """The session with its expiry moved to the phone's time."""
     return {**session, "expires_at": session["expires_at"] + phone.ahead_ms() // 1000}
 
 
@@ -238,13 +240,13 @@ def moved(phone: Phone, session: dict[str, Any]) -> dict[str, Any]:
 def test_SES_7_a_wrong_clock_signs_nobody_out(
     sign_in: MakeUser, directory: DirectoryFixtures, hours: int
 ) -> None:
-    # Given a phone whose clock is moved while the app runs; the world's time goes on
+    # Given a phone whose clock is moved while the app runs; the server's time continues
     user = sign_in(policy={"session_window_s": 10**7, "offline_limit_s": 10**7})
     network = user.phone.network
     real = network.ahead_ms()
     network.ahead_ms = lambda: real
     user.phone.set_wall_clock(hours * 3600)
-    # When the app goes on, is closed and opened
+    # When the app runs on, is closed and opened
     for _ in range(5):
         user.app.settle()
         user.app.sync_now()
@@ -253,7 +255,7 @@ def test_SES_7_a_wrong_clock_signs_nobody_out(
     if app.screen["screen"] == "unlock":
         app.touch()
     app.settle()
-    # Then nobody is signed out, there is no storm, and the offset is known
+    # Then the user stays signed in, refreshes stay few, and the clock offset is known
     assert app.screen["screen"] == "home"
     assert app.of_type("session_ended") == []
     assert directory.refreshes() <= 1
@@ -265,7 +267,7 @@ def test_SES_7_a_wrong_clock_signs_nobody_out(
 def test_SES_8_the_first_user_s_session_is_revoked_after_the_second_has_signed_in(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a user who logged out offline, and another who signs in before the revoke could be sent
+    # Given a user who logged out offline, and another who signs in before the revoke is sent
     user = sign_in()
     user.app.go_offline()
     user.app.session_logout()
@@ -277,7 +279,7 @@ def test_SES_8_the_first_user_s_session_is_revoked_after_the_second_has_signed_i
     # When the phone is online again
     app.network_set({"online": True})
     app.settle()
-    # Then the first one's session is ended, and the second one's is untouched
+    # Then the first user's session has ended, and the second user's is unchanged
     assert directory.control.sessions(user.person.id) == []
     assert len(directory.control.sessions(other.id)) == 1
     assert app.screen["screen"] == "home"

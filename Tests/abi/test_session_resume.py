@@ -1,4 +1,4 @@
-"""Cold start: what is shown, from disk alone."""
+"""Cold start: the first screen, from the disk alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_RES_1_active_session_resumes_home(sign_in: MakeUser, role: str) -> None
     user.phone.pass_time(HALF_AN_HOUR)
     # When the app starts
     app = user.restart()
-    # Then the role's home is shown at once: no prompt, and no request was needed first
+    # Then the role's home is shown at once, without a prompt or a request
     assert (app.screen["screen"], app.screen["reason"]) == ("home", "active")
     assert app.screen["route"] == ROUTES[role]["home"]
     assert app.screen["org"] == {"id": user.org.id, "name": user.org.name, "role": role}
@@ -32,7 +32,7 @@ def test_RES_1_active_session_resumes_home(sign_in: MakeUser, role: str) -> None
     assert app.screen["deadline_ms"] is None
     assert user.phone.network.sent == []
     assert user.phone.keychain.calls["load", "biometric"] == 0
-    # and what the server says afterwards changes nothing on the screen
+    # and the server's later answers do not change the screen
     events = app.settle()
     assert [event for event in events if event["type"] == "decision"] == []
     assert "guard" in user.phone.network.purposes()
@@ -60,12 +60,12 @@ def test_RES_2_expired_token_asks_for_biometrics(sign_in: MakeUser) -> None:
     user.phone.pass_time(TOKEN_S + 60)
     # When the app starts
     app = user.restart()
-    # Then the biometric prompt is asked for, and nothing of the organisation is told
+    # Then the unlock screen is shown, without the organisation
     assert (app.screen["screen"], app.screen["reason"]) == ("unlock", "session_expired")
     assert (app.screen["route"], app.screen["org"]) == (None, None)
     assert app.session_status()["state"] == "locked"
     assert app.session_status()["user_id"] is None
-    # and until then nothing is sent and no data call answers
+    # and until the unlock no request is sent and data calls are refused
     app.settle()
     assert user.phone.network.sent == []
     for call in (app.org_list, app.summary_get, app.queue_list):
@@ -74,7 +74,7 @@ def test_RES_2_expired_token_asks_for_biometrics(sign_in: MakeUser) -> None:
         assert caught.value.code == "session.locked"
 
 
-def test_RES_2_a_token_that_is_still_good_for_a_second_is_good(sign_in: MakeUser) -> None:
+def test_RES_2_a_token_is_valid_until_its_last_second(sign_in: MakeUser) -> None:
     user = sign_in()
     user.phone.pass_time(TOKEN_S - 30)
     assert user.restart().screen["reason"] == "active"
@@ -88,7 +88,7 @@ def test_RES_4_the_same_rules_decide_after_a_device_restart(sign_in: MakeUser, a
     kept.phone.pass_time(away_s)
     rebooted.phone.reboot(off_for_s=away_s)
     # When the app starts on both
-    # Then both decide alike: the monotonic clock that began anew changes nothing
+    # Then both show the same screen: the restarted monotonic clock has no effect
     first, second = kept.restart().screen, rebooted.restart().screen
     assert (first["screen"], first["reason"]) == (second["screen"], second["reason"])
     assert second["screen"] == ("home" if away_s < TOKEN_S else "unlock")
@@ -107,7 +107,7 @@ def test_RES_4_time_in_the_background_counts_across_a_restart(sign_in: MakeUser)
 
 
 def flipped(stored: bytes, at: int) -> bytes:
-    """One bit of a byte turned."""
+    """The data with one bit flipped."""
     return stored[:at] + bytes([stored[at] ^ 1]) + stored[at + 1 :]
 
 
@@ -128,7 +128,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 def test_RES_5_a_damaged_token_is_cleared_and_sign_in_offered(
     sign_in: MakeUser, damage: str
 ) -> None:
-    # Given a stored token that was truncated, bit-flipped or overwritten, and queued work
+    # Given a stored token that was truncated, bit-flipped or overwritten, and queued items
     user = sign_in()
     user.app.go_offline()
     queued = user.app.register()
@@ -136,17 +136,17 @@ def test_RES_5_a_damaged_token_is_cleared_and_sign_in_offered(
     tamper.write(user.phone.folder, DAMAGE[damage](tamper.stored(user.phone.folder)))
     # When the app starts
     app = user.restart()
-    # Then the method selector is shown and the token is gone from the storage
+    # Then the sign-in is shown, and the stored token is erased
     assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "session_corrupt")
     assert {"bankid", "vipps"} <= {method["id"] for method in app.screen["methods"]}
     assert app.screen["message"] is not None
     user.phone.close()
     assert tamper.read(user.phone.folder) is None
     assert tamper.read(user.phone.folder, "wrap_device") is None
-    # and a start later there is simply no session
+    # and at the next start there is no session
     app = user.restart()
     assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "session_missing")
-    # and the queued work was not touched
+    # and the queued items are unchanged
     app.go_offline()
     user.phone.network.up = True
     app.sign_in(user.person)
@@ -156,19 +156,19 @@ def test_RES_5_a_damaged_token_is_cleared_and_sign_in_offered(
 
 
 def test_RES_5_a_token_sealed_with_another_key_is_refused(sign_in: MakeUser) -> None:
-    # Given a token that another phone has sealed
+    # Given a token sealed by another phone
     user, stranger = sign_in(), sign_in()
     user.phone.close()
     stranger.phone.close()
     foreign = tamper.stored(stranger.phone.folder)
     tamper.write(user.phone.folder, foreign)
     # When the app starts
-    # Then it is no session
+    # Then it does not count as a session
     screen = user.restart().screen
     assert (screen["screen"], screen["reason"]) == ("sign_in", "session_corrupt")
 
 
-def test_RES_5_no_token_at_all(phones: MakePhone, sign_in: MakeUser) -> None:
+def test_RES_5_a_missing_token_leads_to_the_sign_in(phones: MakePhone, sign_in: MakeUser) -> None:
     app = phones().start()
     assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "session_missing")
     assert [method["id"] for method in app.screen["methods"]] == ["bankid", "vipps", "email"]
@@ -180,16 +180,16 @@ def test_RES_5_no_token_at_all(phones: MakePhone, sign_in: MakeUser) -> None:
     assert screen["reason"] in {"session_missing", "session_corrupt"}
 
 
-def test_RES_7_a_device_that_was_not_unlocked_yet_waits(sign_in: MakeUser) -> None:
-    # Given a phone that was restarted and not unlocked yet
+def test_RES_7_a_device_not_yet_unlocked_waits(sign_in: MakeUser) -> None:
+    # Given a phone that was restarted and is not unlocked yet
     user = sign_in()
     user.app.go_offline()
     queued = user.app.register()
     user.phone.reboot()
     user.phone.keychain.unlocked_since_boot = False
-    # When the app starts (a push message may start it)
+    # When the app starts, for instance by a push message
     app = user.restart(online=False)
-    # Then it waits, and nothing is cleared
+    # Then it waits and erases nothing
     assert (app.screen["screen"], app.screen["reason"]) == ("wait", "keystore_locked")
     assert app.screen["deadline_ms"] is not None
     assert user.phone.keychain.names() == {"device", "biometric"}
@@ -212,10 +212,10 @@ def test_RES_7_the_wait_is_followed_by_a_decision(sign_in: MakeUser) -> None:
     # When the user unlocks the device and the deadline passes
     user.phone.keychain.unlocked_since_boot = True
     user.phone.pass_time(max(0, deadline - user.phone.now_ms) / 1000 + 1)
-    # Then an event brings the decision
+    # Then an event carries the decision
     app.settle()
     decisions = app.of_type("decision")
-    assert decisions, "a wait was not followed by a decision"
+    assert decisions, "no decision followed the wait"
     assert decisions[-1]["decision"]["screen"] == "home"
 
 
@@ -226,13 +226,13 @@ def test_KEEP_2_closing_and_opening_resumes_silently(sign_in: MakeUser) -> None:
         # When the app is closed and opened
         user.phone.pass_time(600)
         app = user.restart()
-        # Then it resumes without asking
+        # Then it resumes without a prompt
         assert (app.screen["screen"], app.screen["reason"]) == ("home", "active")
         assert user.phone.keychain.calls["load", "biometric"] == 0
         app.settle()
 
 
-def test_KEEP_2_or_asks_for_biometrics_when_the_policy_says_so(sign_in: MakeUser) -> None:
+def test_KEEP_2_opening_asks_for_biometrics_if_the_policy_says_so(sign_in: MakeUser) -> None:
     user = sign_in(policy={"session_window_s": 0})
     user.phone.pass_time(1)
     app = user.restart()
@@ -252,15 +252,15 @@ def test_KEEP_2_without_biometrics_an_expired_token_is_refreshed_silently(
     assert user.phone.network.count("refresh") == 1
 
 
-def test_KEEP_3_past_its_absolute_limit_the_session_has_ended(sign_in: MakeUser) -> None:
-    # Given a session that no server has confirmed for longer than the offline limit
+def test_KEEP_3_a_session_ends_at_the_offline_limit(sign_in: MakeUser) -> None:
+    # Given a session that the server has not confirmed for longer than the offline limit
     user = sign_in(policy={"offline_limit_s": 86_400})
     user.app.go_offline()
     queued = user.app.register()
     user.phone.pass_time(86_401)
     # When the app starts
     app = user.restart(online=False)
-    # Then it goes to the sign-in, with a clear message; the queued work is kept
+    # Then the sign-in is shown with a message, and the queued items are kept
     assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "session_ended")
     message = app.screen["message"]
     assert message is not None
@@ -289,7 +289,7 @@ def test_KEEP_3_a_session_that_the_server_ended_is_over_at_the_next_start(
     # Given a session that the server has ended
     user = sign_in()
     directory.control.revoke_sessions(user.person.id)
-    # When the app starts and the server is asked
+    # When the app starts and validates the session
     app = user.restart()
     app.settle()
     # Then the sign-in is shown, now and at the next start
@@ -299,8 +299,8 @@ def test_KEEP_3_a_session_that_the_server_ended_is_over_at_the_next_start(
     assert (screen["screen"], screen["reason"]) == ("sign_in", "session_ended")
 
 
-def test_KEEP_6_longer_in_the_background_than_allowed(sign_in: MakeUser) -> None:
-    # Given an app with data that was in the background longer than the time-out
+def test_KEEP_6_a_long_time_in_the_background_locks(sign_in: MakeUser) -> None:
+    # Given an app with data that was in the background longer than the timeout
     user = sign_in(contacts=2)
     app = user.app
     [contact] = app.contact_search({"query": "", "limit": 1})["contacts"]
@@ -325,22 +325,22 @@ def test_KEEP_6_longer_in_the_background_than_allowed(sign_in: MakeUser) -> None
             codes.append(caught.value.code)
         return codes
 
-    # When it returns, and even before it says that it returns
-    # Then no data call answers
+    # When it returns, and even before it reports that
+    # Then data calls are refused
     assert refused() == ["session.locked"] * 8
     screen = app.session_foreground()
     assert (screen["screen"], screen["reason"]) == ("unlock", "background_timeout")
     assert refused() == ["session.locked"] * 8
     assert app.route_check({"route": "/mentor"})["screen"] == "unlock"  # type: ignore[typeddict-item]
-    # and nothing goes over the network
+    # and no request is sent
     app.settle()
     assert user.phone.network.sent == []
-    # until the user has shown a finger
+    # until the user unlocks with a finger
     assert app.touch()["screen"] == "home"
     assert app.contact_search({"query": ""})["total"] == 2
 
 
-def test_KEEP_6_not_longer_than_allowed(sign_in: MakeUser) -> None:
+def test_KEEP_6_a_short_time_in_the_background_does_not_lock(sign_in: MakeUser) -> None:
     user = sign_in()
     for _ in range(3):
         user.app.session_background()
@@ -357,8 +357,8 @@ def test_KEEP_6_setting_the_clock_back_does_not_extend_the_time(sign_in: MakeUse
     assert user.app.session_foreground()["screen"] == "unlock"
 
 
-def test_RES_1_with_the_system_s_own_clock(sign_in: MakeUser) -> None:
-    # The same with a real clock: the manual one of the other tests hides nothing.
+def test_RES_1_a_session_resumes_with_the_system_s_clock(sign_in: MakeUser) -> None:
+    # The other tests use the manual clock; this one uses the system's.
     user = sign_in(clock="system")
     before = real_now_ms()
     app = user.restart()

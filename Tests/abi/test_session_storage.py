@@ -1,4 +1,4 @@
-"""What anybody can read in the files: nothing."""
+"""The files hold no readable secret."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from support.phone import TOKEN_S
 
 
 def planted(folder: Path, secret: str) -> list[str]:
-    """What the scan says of a folder in which the secret is known to stand."""
+    """The finds of a scan in a folder with a planted secret."""
     folder.mkdir()
     (folder / "file").write_bytes(b"x" * 5 + secret.encode() + b"y")
     return scan.scan_files(folder, secret)
 
 
-def test_the_scan_finds_what_is_there(tmp_path: Path) -> None:
+def test_the_scan_finds_planted_secrets_in_files(tmp_path: Path) -> None:
     import base64
 
     secret = "correct-horse-battery-staple"
@@ -40,7 +40,7 @@ def test_the_scan_finds_what_is_there(tmp_path: Path) -> None:
     assert not scan.find(b"correct-horse-batteri-staple", secret)
 
 
-def test_the_scan_finds_what_is_in_memory() -> None:
+def test_the_scan_finds_planted_secrets_in_memory() -> None:
     import os
 
     secret = os.urandom(24)
@@ -64,7 +64,7 @@ def test_KEEP_1_no_token_is_readable_in_any_file(
         person.id,
     ]
     app = phone.start()
-    # When the session is stored, used, put in the background, and the app is closed
+    # When the session is stored and used, and the app goes to the background and is closed
     app.session_start({"session": session})
     assert scan.scan_files(phone.folder, *secrets) == []
     app.settle()
@@ -73,13 +73,13 @@ def test_KEEP_1_no_token_is_readable_in_any_file(
     assert scan.scan_files(phone.folder, *secrets) == []
     app.session_lock()
     phone.close()
-    # Then no byte of either token is readable in any file
+    # Then neither token is readable in any file, in any encoding
     assert scan.scan_files(phone.folder, *secrets) == []
-    assert tamper.stored(phone.folder), "the session was stored, or there was nothing to find"
+    assert tamper.stored(phone.folder), "no session was stored, so the scan proves nothing"
     assert scan.total_size(phone.folder) > 10_000
 
 
-def test_KEEP_1_nor_is_a_refreshed_one(sign_in: MakeUser) -> None:
+def test_KEEP_1_no_refreshed_token_is_readable_in_any_file(sign_in: MakeUser) -> None:
     user = sign_in()
     replies: list[str] = []
 
@@ -110,7 +110,7 @@ def test_KEEP_1_only_the_user_of_the_device_can_read_the_files(sign_in: MakeUser
 
 
 def test_ORG_5_nothing_of_the_organisation_is_readable(sign_in: MakeUser) -> None:
-    # Given a chosen organisation, cached contacts and queued work
+    # Given a chosen organisation, cached contacts and queued items
     user = sign_in("org_admin", contacts=7)
     user.app.go_offline()
     item = user.app.register(note="en fortrolig samtale om noe viktig")
@@ -126,8 +126,8 @@ def test_ORG_5_nothing_of_the_organisation_is_readable(sign_in: MakeUser) -> Non
         *(contact["name"] for contact in contacts),
         *(contact["id"] for contact in contacts),
     ]
-    # When the files are examined, while the app runs and after
-    # Then no organisation id, name or role is readable, and nobody's name either
+    # When the files are scanned, while the app runs and after it
+    # Then no organisation id, name or role is readable, and no contact's name
     assert scan.scan_files(user.phone.folder, *secrets) == []
     user.phone.close()
     assert scan.scan_files(user.phone.folder, *secrets) == []

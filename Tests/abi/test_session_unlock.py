@@ -1,4 +1,4 @@
-"""The biometric prompt and what follows it."""
+"""The biometric prompt and its outcomes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ANSWERS = {
 
 
 def expired(user: SignedIn, *, online: bool = True) -> SignedIn:
-    """The app started anew with an expired token: it shows the prompt."""
+    """An app that started with an expired token and shows the prompt."""
     user.phone.pass_time(TOKEN_S + 60)
     app = user.restart(online=online)
     assert app.screen["reason"] == "session_expired"
@@ -46,7 +46,7 @@ def test_RES_3_biometrics_bring_a_new_session_and_home(sign_in: MakeUser) -> Non
     app, directory = user.app, user.phone.directory
     generation = app.session_status()["generation"]
     directory.control.clear_requests()
-    # When biometrics succeed
+    # When the prompt succeeds
     screen = app.touch()
     assert screen["screen"] in {"wait", "home"}
     assert (screen["deadline_ms"] is not None) == (screen["screen"] == "wait")
@@ -68,7 +68,7 @@ def test_RES_3_biometrics_bring_a_new_session_and_home(sign_in: MakeUser) -> Non
 
 
 def test_RES_3_the_old_refresh_token_is_not_used_again(sign_in: MakeUser) -> None:
-    # Two refreshes in a row, far apart: each with the newest token, or the server would end it all.
+    # Two refreshes, far apart: the server ends the session if the second uses the old token.
     user = sign_in()
     user.phone.directory.control.set(reuse_interval=0)
     for _ in range(3):
@@ -84,9 +84,9 @@ def test_RES_3_the_old_refresh_token_is_not_used_again(sign_in: MakeUser) -> Non
 def test_RES_6_a_failed_prompt_leads_to_the_sign_in(sign_in: MakeUser, outcome: str) -> None:
     # Given the biometric prompt
     user = expired(sign_in())
-    # When it ends without success
+    # When it fails
     screen = user.app.session_unlock({"outcome": outcome})  # type: ignore[typeddict-item]
-    # Then the sign-in offers BankID and Vipps, and the reason is the cause
+    # Then the sign-in offers BankID and Vipps, and the reason names the cause
     assert (screen["screen"], screen["reason"]) == ("sign_in", OUTCOMES[outcome])
     assert {"bankid", "vipps"} <= {method["id"] for method in screen["methods"]}
     assert screen["message"] is not None
@@ -96,7 +96,7 @@ def test_RES_6_a_failed_prompt_leads_to_the_sign_in(sign_in: MakeUser, outcome: 
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
-def test_RES_6_the_key_store_s_answer_counts_more_than_the_host_s_word(
+def test_RES_6_the_key_store_s_answer_overrides_the_host_s_report(
     sign_in: MakeUser, answer: int
 ) -> None:
     user = expired(sign_in())
@@ -119,7 +119,9 @@ def test_RES_6_each_cause_has_its_own_code_and_text(sign_in: MakeUser) -> None:
 
 
 @pytest.mark.parametrize("outcome", ["failed", "cancelled", "lockout", "unavailable"])
-def test_RES_6_after_a_passing_failure_a_second_try_works(sign_in: MakeUser, outcome: str) -> None:
+def test_RES_6_a_second_try_after_a_temporary_failure_works(
+    sign_in: MakeUser, outcome: str
+) -> None:
     user = expired(sign_in())
     user.app.session_unlock({"outcome": outcome})  # type: ignore[typeddict-item]
     app = user.restart()
@@ -132,18 +134,18 @@ def test_RES_6_after_a_passing_failure_a_second_try_works(sign_in: MakeUser, out
 def test_RES_6_without_enrolled_biometrics_a_required_prompt_is_a_sign_in(
     sign_in: MakeUser,
 ) -> None:
-    # Given a phone without any enrolled finger, and a policy that requires one
+    # Given a phone without an enrolled finger, and a policy that requires one
     user = sign_in(policy={"biometric": "preferred"})
     assert user.phone.keychain.names() == {"device", "biometric"}
     user.phone.keychain.enrolled = False
     expired(user)
-    # When the host says that the prompt succeeded
+    # When the host reports success
     screen = user.app.touch()
-    # Then nothing opens
+    # Then the session stays locked
     assert (screen["screen"], screen["reason"]) == ("sign_in", "biometric_not_enrolled")
 
 
-def test_RES_6_signing_in_after_a_failed_prompt_keeps_what_was_there(sign_in: MakeUser) -> None:
+def test_RES_6_signing_in_after_a_failed_prompt_keeps_the_user_s_data(sign_in: MakeUser) -> None:
     user = sign_in(contacts=2)
     user.app.go_offline()
     queued = user.app.register()

@@ -16,7 +16,7 @@ from support.phone import METHODS, App, Phone
 
 
 def browse(url: str) -> str:
-    """What the browser is redirected to in the end: the app's callback."""
+    """Follow the browser's redirects; returns the app's callback URL."""
     address = urllib.parse.urlsplit(url)
     link = http.client.HTTPConnection(address.hostname or "", address.port, timeout=30)
     try:
@@ -33,7 +33,7 @@ def browse(url: str) -> str:
 
 @pytest.fixture
 def person(directory: DirectoryFixtures) -> Person:
-    """A member of one organisation, who sits in front of the provider."""
+    """A member of one organisation, whom the provider signs in."""
     made = directory.person(directory.organisation())
     directory.control.sign_in_as(made.email)
     return made
@@ -44,7 +44,7 @@ def begin(app: App, method: str = "bankid") -> dict[str, Any]:
 
 
 def finish(app: App, callback: str) -> None:
-    """Complete, and let the server answer."""
+    """Complete the sign-in and settle."""
     screen = app.sign_in_complete({"callback_url": callback})
     assert (screen["screen"], screen["reason"]) == ("wait", "signing_in")
     assert screen["deadline_ms"] is not None
@@ -52,7 +52,7 @@ def finish(app: App, callback: str) -> None:
 
 
 def refused(app: App, callback: str) -> str:
-    """The code with which a callback is refused."""
+    """The error code of a refused callback."""
     with pytest.raises(HoldfastError) as caught:
         app.sign_in_complete({"callback_url": callback})
     assert (caught.value.status, caught.value.field) == (1, "/callback_url")
@@ -74,18 +74,20 @@ def test_RES_6_signing_in_with_bankid_or_vipps(
     assert len(directory.control.sessions(person.id)) == 1
 
 
-def test_SES_13_the_app_is_killed_while_the_browser_is_open(phone: Phone, person: Person) -> None:
+def test_SES_13_a_sign_in_survives_a_kill_while_the_browser_is_open(
+    phone: Phone, person: Person
+) -> None:
     # Given a sign-in in the browser
     begun = begin(phone.start())
     callback = browse(begun["url"])
     assert scan.scan_files(phone.folder, begun["state"]) == []
-    # When the app is killed, started again, and the callback comes
+    # When the app is killed and started again, and the callback arrives
     phone.pass_time(120)
     app = phone.start()
     finish(app, callback)
     # Then the sign-in is completed
     assert app.screen["screen"] == "home"
-    # and a callback that is replayed is refused
+    # and a replayed callback is refused
     assert refused(app, callback) == "sign_in.state_mismatch"
     assert app.session_status()["state"] == "active"
 
@@ -109,7 +111,7 @@ def test_SES_13_wrong_callbacks_are_refused_and_the_right_one_still_works(
     assert app.screen["screen"] == "home"
 
 
-def test_SES_13_a_sign_in_that_stayed_open_for_too_long(phone: Phone, person: Person) -> None:
+def test_SES_13_an_expired_sign_in_is_refused(phone: Phone, person: Person) -> None:
     app = phone.start()
     callback = browse(begin(app)["url"])
     phone.pass_time(901)
@@ -117,7 +119,7 @@ def test_SES_13_a_sign_in_that_stayed_open_for_too_long(phone: Phone, person: Pe
     assert app.session_status()["state"] == "signed_out"
 
 
-def test_SES_13_the_user_cancels_in_the_browser(
+def test_SES_13_a_cancelled_browser_sign_in_shows_its_reason(
     phone: Phone, person: Person, directory: DirectoryFixtures
 ) -> None:
     directory.control.refuse_sign_in()
@@ -127,14 +129,14 @@ def test_SES_13_the_user_cancels_in_the_browser(
     screen = app.sign_in_complete({"callback_url": callback})
     assert (screen["screen"], screen["reason"]) == ("sign_in", "sign_in_cancelled")
     assert screen["message"] is not None
-    # and that stays on the screen
+    # and the reason stays on the screen
     app.settle()
     assert app.screen["reason"] == "sign_in_cancelled"
     finish(app, browse(begin(app)["url"]))
     assert app.screen["screen"] == "home"
 
 
-def test_SES_13_a_code_that_the_server_no_longer_takes(
+def test_SES_13_a_code_refused_by_the_server_fails_the_sign_in(
     phone: Phone, person: Person, directory: DirectoryFixtures
 ) -> None:
     app = phone.start()
@@ -175,7 +177,7 @@ def test_RES_6_signing_in_with_an_identity_token(
     assert app.screen["screen"] == "home"
 
 
-def test_a_wait_for_the_sign_in_ends_when_there_is_no_network(phone: Phone, person: Person) -> None:
+def test_a_wait_for_the_sign_in_ends_without_a_network(phone: Phone, person: Person) -> None:
     # Given a network that fails after the browser
     app = phone.start()
     callback = browse(begin(app)["url"])
@@ -183,7 +185,7 @@ def test_a_wait_for_the_sign_in_ends_when_there_is_no_network(phone: Phone, pers
     # When the sign-in is completed
     screen = app.sign_in_complete({"callback_url": callback})
     assert screen["screen"] == "wait"
-    # Then the wait is followed by a decision
+    # Then a decision follows the wait
     for _ in range(60):
         app.settle()
         if app.screen["screen"] != "wait":
@@ -207,14 +209,14 @@ def test_a_wait_for_the_sign_in_ends_when_there_is_no_network(phone: Phone, pers
         ("complete", {"id": 1}),
     ],
 )
-def test_ABI_3_the_fields_of_two_forms_do_not_mix(
+def test_ABI_3_requests_that_mix_two_forms_are_refused(
     phone: Phone, operation: str, request_: dict[str, Any]
 ) -> None:
     # Given an operation whose request has several forms
     app = phone.start()
-    # When a request is a mixture of them, or none
+    # When a request mixes the forms, or matches none
     with pytest.raises(HoldfastError) as caught:
         getattr(app, operation)(request_)
-    # Then the request itself is refused, before anything is done with it
+    # Then it is refused without any effect
     assert caught.value.status == 1
     assert caught.value.code.startswith("request."), caught.value.code

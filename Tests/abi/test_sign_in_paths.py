@@ -1,4 +1,4 @@
-"""Sign-ins that are slow, repeated, forged, or meant for somebody else."""
+"""Sign-ins that are slow, repeated, forged, or for another app."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from test_sign_in import begin, browse, finish, refused
 
 @pytest.fixture
 def person(directory: DirectoryFixtures) -> Person:
-    """A member of one organisation, who sits in front of the provider."""
+    """A member of one organisation, whom the provider signs in."""
     made = directory.person(directory.organisation())
     directory.control.sign_in_as(made.email)
     return made
 
 
 def message(app: App) -> tuple[str, str]:
-    """The code and the text that are shown."""
+    """The shown (code, text)."""
     shown = app.screen["message"]
     assert shown is not None
     return shown["code"], shown["text"]
@@ -41,9 +41,9 @@ def test_SES_13_a_slow_dialogue_has_its_own_message(
     callback = browse(begin(app)["url"])
     body = {"code": "flow_state_expired", "message": "x"}
     directory.control.respond("/auth/v1/token", 422, body=json.dumps(body), times=1)
-    # When it is completed
+    # When the sign-in is completed
     finish(app, callback)
-    # Then the message says so, and it differs from that of a sign-in that failed
+    # Then its message differs from that of a failed sign-in
     assert app.screen["reason"] == "sign_in_expired"
     expired = message(app)
     directory.control.respond("/auth/v1/token", 400, body='{"code":"bad_code_verifier"}', times=1)
@@ -51,28 +51,28 @@ def test_SES_13_a_slow_dialogue_has_its_own_message(
     failed = message(app)
     assert (expired[0], failed[0]) == ("sign_in_expired", "sign_in_failed")
     assert expired[1] != failed[1]
-    # and the callback may say it too
+    # and a callback with the same error gets the same message
     begun = begin(app)
     query = "error=server_error&error_code=flow_state_expired"
     late = f"app.example://signed-in?{query}&state={begun['state']}"
     assert app.sign_in_complete({"callback_url": late})["reason"] == "sign_in_expired"
 
 
-def test_SES_13_two_dialogues_at_once_are_told_apart(phone: Phone, person: Person) -> None:
-    # Given a user who began twice
+def test_SES_13_two_open_sign_ins_are_distinguished(phone: Phone, person: Person) -> None:
+    # Given a user who began two sign-ins
     app = phone.start()
     first, second = browse(begin(app)["url"]), browse(begin(app, "vipps")["url"])
     # When the second is completed
     finish(app, second)
     assert app.screen["screen"] == "home"
-    # Then both are used up or still good, each once
+    # Then each can be completed exactly once
     assert refused(app, second) == "sign_in.state_mismatch"
     finish(app, first)
     assert refused(app, first) == "sign_in.state_mismatch"
     assert app.screen["screen"] == "home"
 
 
-def test_SES_13_a_callback_counts_once_in_all_processes(phone: Phone, person: Person) -> None:
+def test_SES_13_a_callback_works_once_across_processes(phone: Phone, person: Person) -> None:
     first = phone.start()
     callback = browse(begin(first)["url"])
     phone.app = None
@@ -86,7 +86,7 @@ def test_SES_13_a_callback_counts_once_in_all_processes(phone: Phone, person: Pe
         first.close()
 
 
-def test_SES_13_logging_out_ends_the_dialogues(phone: Phone, person: Person) -> None:
+def test_SES_13_logging_out_ends_open_sign_ins(phone: Phone, person: Person) -> None:
     app = phone.start()
     callback = browse(begin(app)["url"])
     app.session_logout()
@@ -96,7 +96,7 @@ def test_SES_13_logging_out_ends_the_dialogues(phone: Phone, person: Person) -> 
 def test_SES_13_neither_verifier_nor_state_is_readable(
     phone: Phone, person: Person, tmp_path: Path
 ) -> None:
-    # Given the files as they were while the browser was open
+    # Given the files while the browser is open
     app = phone.start()
     begun = begin(app)
     callback = browse(begun["url"])
@@ -106,10 +106,10 @@ def test_SES_13_neither_verifier_nor_state_is_readable(
     finish(app, callback)
     [sent] = [r for r in phone.network.sent if "grant_type=pkce" in r["url"]]
     verifier = json.loads(sent["body"] or "")["code_verifier"]
-    # Then neither is in them, and the verifier is 43 characters at least (RFC 7636)
+    # Then they hold neither, and the verifier has at least 43 characters (RFC 7636)
     assert len(verifier) >= 43
     assert scan.scan_files(tmp_path / "copy", verifier, begun["state"]) == []
-    # and nothing of them is left afterwards
+    # and nothing of the sign-in is left afterwards
     assert scan.scan_files(phone.folder, verifier, begun["state"]) == []
 
 
@@ -149,7 +149,7 @@ def test_SES_13_a_callback_of_another_app_is_refused(
         ({"email": "a@b"}, "/password"),
     ],
 )
-def test_SES_13_a_sign_in_that_is_none_names_the_field(
+def test_SES_13_an_invalid_sign_in_request_names_the_field(
     phones: MakePhone, request_: dict[str, Any], field: str
 ) -> None:
     native = {"id": "app", "provider": "vipps", "flow": "id_token", "label": "Vipps"}
@@ -164,7 +164,7 @@ def test_SES_13_a_sign_in_that_is_none_names_the_field(
 
 
 def forged(token: str, **claims: Any) -> str:  # noqa: ANN401
-    """A token with other claims; None takes one away."""
+    """The token with changed claims; None removes a claim."""
     head, body, tail = token.split(".")
     held = json.loads(base64.urlsafe_b64decode(body + "=="))
     held.update(claims)
@@ -177,7 +177,7 @@ def forged(token: str, **claims: Any) -> str:  # noqa: ANN401
 def test_KEEP_1_a_garbled_or_forged_token_is_refused(
     sign_in: MakeUser, directory: DirectoryFixtures, fault: str
 ) -> None:
-    # Given a user at home, and a token reply whose access token is no good
+    # Given a user at home, and a token reply with an invalid access token
     user = sign_in()
     before = user.app.session_status()
     session = directory.session(user.person)
@@ -189,18 +189,18 @@ def test_KEEP_1_a_garbled_or_forged_token_is_refused(
         "other user": forged(token, sub="01976b36-0000-7000-8000-00000000abcd"),
         "no end": forged(token, exp=None),
     }[fault]
-    # When the host wants it to be stored
+    # When the host stores it
     with pytest.raises(HoldfastError) as caught:
         user.app.session_start({"session": session})
-    # Then the field is named, and nothing has changed
+    # Then the error names the field, and nothing changes
     assert (caught.value.code, caught.value.field) == ("session.invalid", "/session/access_token")
     assert user.app.session_status() == before
 
 
-def test_SES_1_a_sign_in_s_lost_answer_is_not_a_session(
+def test_SES_1_a_lost_sign_in_answer_creates_no_session(
     phone: Phone, person: Person, directory: DirectoryFixtures
 ) -> None:
-    # Given a code that the server has taken, and an answer that was lost
+    # Given a code that the server has used, and a lost answer
     app = phone.start()
     callback = browse(begin(app)["url"])
     phone.network.lose["sign_in"] = 1
@@ -210,7 +210,7 @@ def test_SES_1_a_sign_in_s_lost_answer_is_not_a_session(
         if app.screen["screen"] != "wait":
             break
         phone.pass_time(5)
-    # Then the user is told in time, and can begin anew
+    # Then the user sees it in time and can begin again
     assert app.screen["screen"] == "sign_in"
     assert app.screen["message"] is not None
     finish(app, browse(begin(app)["url"]))

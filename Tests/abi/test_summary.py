@@ -1,4 +1,4 @@
-"""The summary: what is sent and what is queued stands in it once, at every moment."""
+"""The summary counts every registration exactly once, sent or queued."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ YEAR_MS = 366 * 86_400_000
 
 
 def total(user: SignedIn) -> tuple[int, int]:
-    """Activities and minutes, as a screen adds them up."""
+    """The sum of activities and minutes that a screen shows."""
     reply = user.app.summary_get()
     assert reply["summary"] is not None
     parts = [reply["summary"], reply["sent"], reply["queued"]]
@@ -24,16 +24,16 @@ def total(user: SignedIn) -> tuple[int, int]:
 
 
 def fails(purpose: str, status: int = 503) -> Answer:
-    """An answer that says nothing about what was asked."""
+    """An answer without a summary."""
     body = '{"code":"PGRST000","message":"no database"}'
     headers = {"content-type": "application/json"}
     return {"status": status, "headers": headers, "body": body}
 
 
-def test_OFF_8_what_was_sent_stays_counted_until_the_figures_have_it(sign_in: MakeUser) -> None:
+def test_OFF_8_a_sent_item_stays_counted_until_the_figures_include_it(sign_in: MakeUser) -> None:
     user = sign_in()
     before = user.app.summary_get()["summary"]
-    # Given a summary that cannot be read again
+    # Given a summary that cannot be fetched again
     user.phone.network.alter.append(
         lambda request, answer: fails("summary") if request["purpose"] == "summary" else answer
     )
@@ -41,28 +41,28 @@ def test_OFF_8_what_was_sent_stays_counted_until_the_figures_have_it(sign_in: Ma
     assert user.app.summary_get()["queued"] == {"activities": 1, "minutes": 40}
     # When the item is sent
     user.app.settle_until("sync_completed")
-    # Then the old figures stand, and the item beside them
+    # Then the old figures stay, and the item is counted beside them
     reply = user.app.summary_get()
     assert reply["summary"] == before
     assert reply["queued"] == {"activities": 0, "minutes": 0}
     assert reply["sent"] == {"activities": 1, "minutes": 40}
     assert "queued_not_sent" not in {banner["code"] for banner in reply["banners"]}
-    # also after a restart
+    # and also after a restart
     user.restart(online=False)
     assert user.app.summary_get()["sent"] == {"activities": 1, "minutes": 40}
-    # When the figures come
+    # When the new figures arrive
     user.phone.network.alter.clear()
     user.app.go_online()
     user.phone.pass_time(900)
     user.app.settle()
-    # Then it is in them, and nowhere else
+    # Then only they count the item
     reply = user.app.summary_get()
     assert reply["summary"] is not None
     assert (reply["summary"]["activities"], reply["summary"]["minutes"]) == (1, 40)
     assert reply["sent"] == reply["queued"] == {"activities": 0, "minutes": 0}
 
 
-def test_OFF_8_last_year_s_visits_are_not_counted_on_top(
+def test_OFF_8_last_year_s_queued_visits_are_not_counted(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -88,12 +88,12 @@ def test_OFF_8_a_parked_registration_is_not_counted(sign_in: MakeUser) -> None:
     assert total(user) == (1, 10)
 
 
-def test_figures_that_were_read_during_an_upload_are_read_again(sign_in: MakeUser) -> None:
+def test_figures_fetched_during_an_upload_are_fetched_again(sign_in: MakeUser) -> None:
     user = sign_in()
     app = user.app
     app.sync_now()
     held: list[HttpRequest] = []
-    # Given a request for the summary whose answer is on its way
+    # Given a summary request in flight
     while not held:
         for request in app.poll()["requests"]:
             if request["purpose"] == "summary":
@@ -101,13 +101,13 @@ def test_figures_that_were_read_during_an_upload_are_read_again(sign_in: MakeUse
             else:
                 app.complete({"id": request["id"], **user.phone.network(request)})  # type: ignore[typeddict-item]
     early = user.phone.network(held[0])
-    # When something is sent meanwhile
+    # When an item is sent meanwhile
     app.register(minutes=25)
     for request in app.poll()["requests"]:
         if request["purpose"] == "upload":
             app.complete({"id": request["id"], **user.phone.network(request)})  # type: ignore[typeddict-item]
     assert total(user) == (1, 25)
-    # Then what comes late counts it neither twice nor not at all
+    # Then the late answer counts the item exactly once
     app.complete({"id": held[0]["id"], **early})  # type: ignore[typeddict-item]
     assert total(user) == (1, 25)
     app.settle()
@@ -116,10 +116,10 @@ def test_figures_that_were_read_during_an_upload_are_read_again(sign_in: MakeUse
 
 @pytest.mark.parametrize("upload", ["table", "rpc"])
 @pytest.mark.parametrize("seed", range(6))
-def test_OFF_8_nothing_is_ever_counted_twice(
+def test_OFF_8_no_registration_is_counted_twice(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str, seed: int
 ) -> None:
-    """After every step of a random day, the sum is what the user has registered."""
+    """After every random step, the sum equals the user's registrations."""
     chance = random.Random(seed)
     user = sign_in(tables=RPC if upload == "rpc" else None)
     assert user.app.summary_get()["summary"] is not None
@@ -167,7 +167,7 @@ def test_OFF_8_nothing_is_ever_counted_twice(
     assert total(user) == (registered, minutes)
 
 
-def test_OFF_8_only_its_own_kind_is_counted(sign_in: MakeUser) -> None:
+def test_OFF_8_the_summary_counts_only_its_own_kind(sign_in: MakeUser) -> None:
     kinds = {"activity": {"table": "activities"}, "travel": {"table": "t", "columns": ["minutes"]}}
     user = sign_in(tables={"queue": kinds})
     user.app.go_offline()
@@ -181,7 +181,7 @@ def test_OFF_8_only_its_own_kind_is_counted(sign_in: MakeUser) -> None:
 
 
 @pytest.mark.parametrize("body", ["[]", "[null]", "[[1]]", "[7]"])
-def test_figures_that_are_none_change_nothing(sign_in: MakeUser, body: str) -> None:
+def test_invalid_figures_change_nothing(sign_in: MakeUser, body: str) -> None:
     user = sign_in()
     before = user.app.summary_get()["summary"]
     assert before is not None

@@ -1,4 +1,4 @@
-"""What was not handed out yet is withdrawn when it is no longer true or for these eyes."""
+"""Undelivered events and waits after a lock, another sign-in or a key-store failure."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from support.directory_fixtures import PASSWORD, DirectoryFixtures
 from support.phone import App
 
 
-def test_SES_10_no_screen_from_before_the_lock_is_told_after_it(sign_in: MakeUser) -> None:
-    # Given an app that has something new to show, and has not polled yet
+def test_SES_10_a_lock_discards_undelivered_screens(sign_in: MakeUser) -> None:
+    # Given an app with an undelivered decision
     app = sign_in().app
     app.go_offline()
     # When it is locked
     app.session_lock()
-    # Then the event that would bring the user home never comes
+    # Then the event that shows home is discarded
     events = app.poll()["events"]
     assert [event for event in events if event["type"] == "decision"] == []
     assert app.screen["screen"] == "unlock"
 
 
-def test_KEEP_6_a_contact_that_came_before_the_lock_is_not_shown_after_it(
+def test_KEEP_6_a_lock_discards_an_undelivered_contact(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a contact whose withheld columns were fetched, and whose event was not handed out yet
+    # Given a contact with fetched withheld columns and an undelivered event
     user = sign_in(contacts=2)
     app = user.app
     app.settle()
@@ -34,23 +34,23 @@ def test_KEEP_6_a_contact_that_came_before_the_lock_is_not_shown_after_it(
     app.complete({"id": request["id"], **user.phone.network(request)})
     # When the app is locked
     app.session_lock()
-    # Then nothing of the contact leaves the library
+    # Then no event returns the contact
     assert [event for event in app.poll()["events"] if event["type"] == "contact"] == []
 
 
-def test_a_process_that_finds_a_session_of_another_asks_for_its_memberships(
+def test_a_process_that_finds_another_process_s_session_requests_memberships(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    # Given two processes on one folder, nobody signed in
+    # Given two processes on one folder, without a session
     phone = phones()
     first = phone.start()
     phone.app = None
     second = phone.start()
     person = directory.person(directory.organisation())
-    # When somebody signs in by one of them, and the other one looks before the server was asked
+    # When a user signs in in one of them, and the other one resumes before any membership check
     first.session_start({"session": directory.session(person)})
     polled = second.poll()
-    # Then the other one waits, and has asked for what it waits for
+    # Then the other one waits and requests the memberships
     assert [event["decision"]["screen"] for event in polled["events"]] == ["wait"]  # type: ignore[typeddict-item]
     assert [request["purpose"] for request in polled["requests"]] == ["guard"]
     for request in polled["requests"]:
@@ -60,32 +60,32 @@ def test_a_process_that_finds_a_session_of_another_asks_for_its_memberships(
     first.close()
 
 
-def test_somebody_who_signs_in_over_another_s_open_session_comes_home(
+def test_a_sign_in_over_another_user_s_session_leads_home(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given an app whose user is signed in
     user = sign_in()
-    # When somebody else signs in on it, without a logout before
+    # When another user signs in without a logout
     other = directory.person(directory.organisation(), role="coordinator")
     user.app.sign_in_begin({"method": "email"})
     wait = user.app.sign_in_complete({"email": other.email, "password": PASSWORD})
     assert (wait["screen"], wait["reason"]) == ("wait", "signing_in")
     user.app.settle()
-    # Then the memberships are asked for, which that screen waits for
+    # Then the memberships are requested, for which that screen waits
     assert user.app.screen["screen"] == "home"
     assert user.app.screen["org"] is not None
     assert user.app.screen["org"]["role"] == "coordinator"
 
 
-def test_RES_7_who_waits_for_the_key_store_is_told_when_it_answers(sign_in: MakeUser) -> None:
-    # Given a key store that does not answer at the start
+def test_RES_7_a_wait_for_the_key_store_ends_when_it_answers(sign_in: MakeUser) -> None:
+    # Given a key store that is unavailable at the start
     user = sign_in()
     user.phone.close()
     user.phone.keychain.answer("load", "device", KEY_FAILED)
     app: App = user.phone.start()
     assert (app.screen["screen"], app.screen["reason"]) == ("wait", "keystore_failed")
-    # When the host does no more than its loop
+    # When the host only runs its loop
     events = app.settle_until("decision", within_s=60)
-    # Then the wait ends by itself
+    # Then the wait ends with an event
     assert events
     assert app.screen["screen"] == "home"

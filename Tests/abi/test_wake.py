@@ -1,4 +1,4 @@
-"""The wake descriptor: raised also when something falls due earlier than the host was told."""
+"""The wake descriptor is also raised when work falls due earlier than the last wake_in_ms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from test_loop import readable
 
 @pytest.fixture
 def backing_off(sign_in: MakeUser, directory: DirectoryFixtures) -> SignedIn:
-    """Both services back off, the phone is offline, and the host was told to wait for a call."""
+    """An offline app whose services both back off and whose last wake_in_ms was null."""
     user = sign_in()
     directory.control.respond("/rest/v1", 503, body="busy", times=-1, retry_after_s=120)
     user.app.sync_now()
@@ -31,23 +31,23 @@ def backing_off(sign_in: MakeUser, directory: DirectoryFixtures) -> SignedIn:
 
 
 def test_coming_online_while_both_services_back_off_wakes_the_host(backing_off: SignedIn) -> None:
-    # Given an app that waits for a call
+    # Given an app without a wake-up time
     app = backing_off.app
     # When the network comes back, and nothing may be sent yet
     app.network_set({"online": True})
-    # Then the descriptor is readable, so that the host learns when to come back
+    # Then the descriptor is readable, so that the host polls for the new wake-up time
     assert readable(app.wake_fd())
     step = app.poll()
     assert step["requests"] == []
     assert step["wake_in_ms"] is not None
     assert step["wake_in_ms"] <= 300_000
-    # and once it has been told, it is left alone
+    # and after that poll it is no longer readable
     assert not readable(app.wake_fd())
     app.session_status()
     assert not readable(app.wake_fd())
 
 
-def test_a_thread_that_waits_is_woken_too(backing_off: SignedIn) -> None:
+def test_a_waiting_thread_is_woken_too(backing_off: SignedIn) -> None:
     app = backing_off.app
     woken: list[float] = []
 
@@ -65,7 +65,7 @@ def test_a_thread_that_waits_is_woken_too(backing_off: SignedIn) -> None:
     assert woken[0] < 10
 
 
-def test_calls_that_make_nothing_earlier_wake_nobody(sign_in: MakeUser) -> None:
+def test_calls_without_an_earlier_wake_up_do_not_wake(sign_in: MakeUser) -> None:
     app = sign_in().app
     app.settle()
     app.poll()
@@ -88,10 +88,10 @@ def test_an_earlier_clock_wakes_and_a_later_one_does_not(
     assert not readable(user.app.wake_fd())
 
 
-def test_an_earlier_time_alone_wakes_the_host(
+def test_an_earlier_wake_up_time_wakes_the_host(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a revoke that waits for a busy server, on a phone that is offline
+    # Given a revoke that backs off from a busy server, on an offline phone
     user = sign_in()
     app = user.app
     directory.control.respond("/auth/v1/logout", 503, body="busy", times=-1, retry_after_s=90)
@@ -101,9 +101,9 @@ def test_an_earlier_time_alone_wakes_the_host(
     app.settle()
     assert app.poll()["wake_in_ms"] is None
     assert not readable(app.wake_fd())
-    # When the network comes back, and the server still asks for patience
+    # When the network comes back during the back-off
     app.network_set({"online": True})
-    # Then there is neither a request nor an event, and the host is woken to learn the time
+    # Then there is no request or event, but the host is woken for the new wake-up time
     assert readable(app.wake_fd())
     step = app.poll()
     assert (step["requests"], step["events"]) == ([], [])
