@@ -1,6 +1,6 @@
 public import Base
 
-/// When a service may be asked again.
+/// For each service, the failures in a row and the time before which it is not called.
 public struct BackoffTable {
   let database: Database
 

@@ -1,13 +1,16 @@
 public import Base
 
-/// A cached row of the server's, sealed.
+/// Cached rows of the server's contacts, sealed.
+///
+/// Every row carries the number of the reconcile round in which the server last listed it. When a
+/// round is complete, the rows of other rounds no longer exist on the server.
 public struct ContactTable {
   let database: Database
 
   public init(_ database: Database) { self.database = database }
 
-  /// Store a row as the server has it. `version` is its `updated_at`, `round` the organisation's
-  /// current reconcile: what was written during one was there.
+  /// Store a row as the server has it. `version` is its `updated_at`, `round` the number of the
+  /// organisation's current reconcile.
   public func put(
     row: [UInt8], org: [UInt8], version: String, round: Int64, sealed: [UInt8]
   ) throws(Failure) {
@@ -18,7 +21,8 @@ public struct ContactTable {
       """, .blob(row), .blob(org), .text(version), .int(round), .blob(sealed))
   }
 
-  /// The server has this row in this version (nil: in whichever); false when the cache does not.
+  /// The server lists this row in this version (nil: in any): move it to the current round. False
+  /// when the cache does not have that version.
   public func confirm(row: [UInt8], version: String?, round: Int64) throws(Failure) -> Bool {
     try database.run(
       "UPDATE contact SET round = ?3 WHERE row = ?1 AND version = ifnull(?2, version)", .blob(row),
@@ -29,7 +33,7 @@ public struct ContactTable {
     try database.run("DELETE FROM contact WHERE row = ?", .blob(row)) > 0
   }
 
-  /// Remove what a whole reconcile has not met; how many there were.
+  /// Remove the rows that a complete reconcile did not list; how many.
   public func removeUnmet(of org: [UInt8], round: Int64) throws(Failure) -> Int {
     try database.run(
       "DELETE FROM contact WHERE org = ?1 AND round <> ?2", .blob(org), .int(round))

@@ -2,104 +2,42 @@ public import Base
 import CPlatform
 import CSQLite
 
-/// A value on its way into SQLite.
-public enum Value {
-  case null
-  case int(Int64)
-  case blob([UInt8])
-  case text(String)
-  case literal(StaticCString)
-
-  public static func int(_ value: Int) -> Value { .int(Int64(value)) }
-
-  public init(_ value: Int64?) { self = value.map { .int($0) } ?? .null }
-  public init(_ value: [UInt8]?) { self = value.map { .blob($0) } ?? .null }
-  public init(_ value: String?) { self = value.map { .text($0) } ?? .null }
-}
-
-/// A row under the cursor; valid inside the closure that receives it.
-public struct Row {
-  let statement: OpaquePointer
-
-  public func isNull(_ column: Int32) -> Bool {
-    sqlite3_column_type(statement, column) == SQLITE_NULL
-  }
-
-  public func int(_ column: Int32) -> Int64 { sqlite3_column_int64(statement, column) }
-
-  public func int(ifPresent column: Int32) -> Int64? { isNull(column) ? nil : int(column) }
-
-  public func blob(_ column: Int32) -> [UInt8] {
-    let count = Int(sqlite3_column_bytes(statement, column))
-    guard count > 0, let start = sqlite3_column_blob(statement, column) else { return [] }
-    return [UInt8](UnsafeRawBufferPointer(start: start, count: count))
-  }
-
-  public func blob(ifPresent column: Int32) -> [UInt8]? { isNull(column) ? nil : blob(column) }
-
-  public func text(_ column: Int32) -> String { String(decoding: blob(column), as: UTF8.self) }
-
-  public func text(ifPresent column: Int32) -> String? { isNull(column) ? nil : text(column) }
-
-  // The same by a column's name.
-
-  func int<Column: RawRepresentable>(_ column: Column) -> Int64 where Column.RawValue == Int32 {
-    int(column.rawValue)
-  }
-
-  func int<Column: RawRepresentable>(
-    ifPresent column: Column
-  ) -> Int64? where Column.RawValue == Int32 { int(ifPresent: column.rawValue) }
-
-  func blob<Column: RawRepresentable>(_ column: Column) -> [UInt8] where Column.RawValue == Int32 {
-    blob(column.rawValue)
-  }
-
-  func blob<Column: RawRepresentable>(
-    ifPresent column: Column
-  ) -> [UInt8]? where Column.RawValue == Int32 { blob(ifPresent: column.rawValue) }
-
-  func text<Column: RawRepresentable>(
-    ifPresent column: Column
-  ) -> String? where Column.RawValue == Int32 { text(ifPresent: column.rawValue) }
-}
-
 /// One SQLite file: write-ahead log, prepared statements, transactions.
 ///
-/// Used by one thread at a time (the handle's lock sees to it).
+/// Used by one thread at a time, which the handle's lock ensures.
 public final class Database {
   public enum Durability: Sendable {
-    /// What is committed is on the disk when the call returns.
+    /// A commit is on the disk when the call returns.
     case full
-    /// A power cut may lose the last commits, never the file.
+    /// A power cut may lose the last commits, but does not damage the file.
     case normal
   }
 
   public let path: String
   private(set) var connection: OpaquePointer?
-  /// By the address of their text.
+  /// Prepared statements, by the address of their text.
   private var statements: [(sql: UnsafePointer<CChar>, made: OpaquePointer)] = []
   var readCache: ReadCache?
-  /// Statements that are being stepped. While there are any, the connection reads the file as it was
-  /// when the first of them began.
+  /// Statements that are being stepped. While there are any, the connection reads the file as it
+  /// was when the first of them began.
   private(set) var openStatements = 0
   private var depth = 0
   private var changesBefore: Int32 = 0
   private var needsRollback = false
   private let fileID: UInt64
-  /// SQLite has found the file damaged.
+  /// SQLite has reported that the file is damaged.
   public private(set) var isDamaged = false
-  /// The disk has failed under this connection. SQLite keeps what it opened then, a log opened for
-  /// reading alone for example, so a new connection may go on where this one cannot.
+  /// The disk has failed under this connection. SQLite keeps the state that it opened then, for
+  /// example a read-only log, so a new connection may work where this one fails.
   public private(set) var isSuspect = false
   public var isOpen: Bool { connection != nil }
 
-  /// How long a call waits for another process that is writing.
+  /// How long a call waits for another process's write lock.
   static var busyTimeoutMS: Int32 { 5000 }
 
-  /// Open or create, 0600. Throws `storage.*`; never deletes or recreates anything.
+  /// Open or create (mode 0600). Throws `storage.*`; never deletes or recreates a file.
   public init(path: String, _ durability: Durability) throws(Failure) {
-    // A new file's name must be durable before anything is stored under it.
+    // A new file's directory entry must be durable before rows are stored in the file.
     if platform_size(path) <= 0 {
       let problem = platform_write_new(path, "", 0)
       guard problem == 0 || Int(problem) == PLATFORM_EXISTS else {
@@ -120,13 +58,13 @@ public final class Database {
     sqlite3_extended_result_codes(connection, 1)
     sqlite3_busy_timeout(connection, Database.busyTimeoutMS)
     do throws(Failure) {
-      // SQLite opens what it may not write for reading, and then fails at anything.
+      // SQLite opens a file without write permission as read-only, and every write fails later.
       guard sqlite3_db_readonly(connection, "main") != 1 else {
         throw Database.failure(SQLITE_READONLY, "")
       }
       try configure(durability)
     } catch {
-      // The end of the object closes too: what is closed here must be forgotten.
+      // `deinit` closes too, so `connection` must be nil then.
       close()
       throw error
     }
@@ -134,7 +72,7 @@ public final class Database {
 
   deinit { close() }
 
-  /// Let go of the file; every later call fails.
+  /// Close the file; every later call fails.
   public func close() {
     for statement in statements { sqlite3_finalize(statement.made) }
     statements = []
@@ -145,7 +83,7 @@ public final class Database {
   private func configure(_ durability: Durability) throws(Failure) {
     var tries = 0
     while true {
-      // Another process may be recovering the log; SQLite's busy handler does not cover that.
+      // Another process may be recovering the log. SQLite's busy handler does not cover that.
       let result = sqlite3_exec(connection, "PRAGMA journal_mode=WAL", nil, nil, nil)
       if result == SQLITE_OK { break }
       tries += 1
@@ -160,7 +98,10 @@ public final class Database {
     }
     sqlite3_wal_autocheckpoint(connection, 500)
     try execute(
-      "PRAGMA secure_delete=ON; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-1024; PRAGMA trusted_schema=OFF"
+      """
+      PRAGMA secure_delete=ON; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-1024;
+      PRAGMA trusted_schema=OFF
+      """
     )
   }
 
@@ -177,8 +118,8 @@ public final class Database {
     var made: OpaquePointer?
     let result = sqlite3_prepare_v3(
       connection, sql.start, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &made, nil)
-    // The statements are ours: one that the file does not understand says that the file is not what its
-    // version says.
+    // The statements are correct for the schema, so a syntax or name error means that the file's
+    // schema is not the one of its version.
     guard result == SQLITE_OK, let made else {
       throw failure(result == SQLITE_ERROR ? SQLITE_CORRUPT : result)
     }
@@ -205,7 +146,7 @@ public final class Database {
     }
   }
 
-  /// Run for every row; the closure ends it early by returning false.
+  /// Run a statement, with `body` for each row; it returns false to stop early.
   @inline(never)
   public func each(
     _ sql: StaticCString, _ values: [Value], _ body: (Row) throws(Failure) -> Bool
@@ -227,7 +168,7 @@ public final class Database {
     }
   }
 
-  /// Run; the number of rows changed.
+  /// Run a statement; returns the number of changed rows.
   @discardableResult
   @inline(never)
   public func run(_ sql: StaticCString, _ values: Value...) throws(Failure) -> Int {
@@ -269,16 +210,16 @@ public final class Database {
     return found
   }
 
-  /// Whether the path still names this file: another process may have set it aside.
+  /// Whether the path still names this file. False when another process has set the file aside.
   public var isCurrent: Bool { platform_file_id(path) == fileID }
 
-  /// SQLite's own check of the whole file.
+  /// SQLite's check of the whole file.
   public func isSound() throws(Failure) -> Bool {
     do throws(Failure) {
       let found =
         try first("PRAGMA quick_check(1)") { (row) throws(Failure) in row.blob(0) } ?? []
-      // A page that the disk does not give is reported among the faults, as "error code=10" and the
-      // like; it is a failure of the disk, of which the file may know nothing.
+      // A page that cannot be read is reported among the faults, for example as "error code=10". It
+      // is a failure of the disk and does not prove damage to the file.
       if Database.names(SQLITE_IOERR, in: found) || Database.names(SQLITE_NOMEM, in: found) {
         throw failure(SQLITE_IOERR)
       }
@@ -288,7 +229,7 @@ public final class Database {
     }
   }
 
-  /// Whether a line of SQLite's check blames this class of error.
+  /// Whether a line of SQLite's check ends with "=" and a code of this class of error.
   private static func names(_ wanted: Int32, in line: [UInt8]) -> Bool {
     var code: Int32 = 0
     var digits = line.count
@@ -300,18 +241,18 @@ public final class Database {
     return code & 0xFF == wanted
   }
 
-  /// Changes when another connection, of any process, has written to the file.
+  /// A number that changes when another connection, in any process, has committed.
   public func foreignVersion() throws(Failure) -> Int64 {
     try first("PRAGMA data_version") { (row) throws(Failure) in row.int(0) } ?? 0
   }
 
-  /// Bring what was deleted to an end on the disk: the pages into the file, the log to nothing. A
-  /// reader in another process can put it off; the next one that writes makes up for it.
+  /// Copy the log into the file and truncate it, so that deleted data is gone from the disk. A
+  /// reader in another process can prevent that; a later checkpoint then completes it.
   public func flush() throws(Failure) { try execute("PRAGMA wal_checkpoint(TRUNCATE)") }
 
   public var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(connection) }
 
-  /// All or nothing. Nested calls join the outermost one.
+  /// Commit all of `body`'s changes or none. A nested call joins the outermost transaction.
   public func transaction<Result>(
     _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -341,11 +282,11 @@ public final class Database {
     try JSON.checkMemory()
     if depth == 1 { try run("COMMIT") }
     depth -= 1
-    // Without changes nothing is committed, and what is was another's.
+    // A transaction without changes commits nothing, so a new version is another connection's.
     if depth == 0, sqlite3_total_changes(connection) != changesBefore { keepReadCache() }
   }
 
-  /// Also after a failed COMMIT: a full disk leaves the transaction open.
+  /// Called also after a failed COMMIT: with a full disk, the transaction stays open.
   @inline(never)
   private func rollBack() {
     depth -= 1
@@ -354,8 +295,8 @@ public final class Database {
     needsRollback = sqlite3_get_autocommit(connection) == 0
   }
 
-  /// What a transaction left that could not be rolled back, for want of memory, must not swallow the
-  /// statements after it.
+  /// Roll back a transaction whose ROLLBACK failed for lack of memory, before the next statement
+  /// can become a part of it.
   private func finishRollback() throws(Failure) {
     guard needsRollback, depth == 0 else { return }
     let result = sqlite3_exec(connection, "ROLLBACK", nil, nil, nil)

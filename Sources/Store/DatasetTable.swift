@@ -1,25 +1,25 @@
 public import Base
 
-/// What of an organisation is cached, how fresh it is, and how far it was read.
+/// What is cached of an organisation, how fresh it is, and how far it was read.
 public struct DatasetTable {
   public enum Name: String, Sendable { case contacts, summary }
 
   public final class Entry {
-    /// When the server was last read to the end; nil: never.
+    /// When a pull last reached the end; nil: never.
     public var asOfMS: Int64?
-    /// The last row of the changes, sealed; nil: read from the beginning.
+    /// The last row that the pull of changes has read, sealed; nil: start from the beginning.
     public var cursor: [UInt8]?
     /// When a reconcile was last completed; nil: one is due.
     public var reconciledMS: Int64?
-    /// The current reconcile's number.
+    /// The number of the current reconcile.
     public var round: Int64 = 0
-    /// The last id that the current reconcile has dealt with, sealed; nil: none is under way.
+    /// The last id that the current reconcile has read, sealed; nil: none is under way.
     public var reconciled: [UInt8]?
     /// Rows of the last pull that could not be used.
     public var skipped: Int64 = 0
-    /// Why the last pull was given up, as a code.
+    /// The code of the problem that ended the last pull.
     public var problem: String?
-    /// The data itself, where it is not in a table of its own.
+    /// The data itself, if it has no table of its own (the summary).
     public var sealed: [UInt8]?
 
     public init() {}
@@ -60,7 +60,7 @@ public struct DatasetTable {
       Value(entry.problem), Value(entry.sealed))
   }
 
-  /// The next pull reconciles, from the beginning; one that is under way ends.
+  /// Make the next pull reconcile from the beginning, and end a reconcile that is under way.
   public func expireReconcile(of org: [UInt8]) throws(Failure) {
     try database.run(
       """

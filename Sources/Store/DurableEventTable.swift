@@ -1,12 +1,12 @@
 public import Base
 
-/// Events that a user must learn of, sealed, until the host acknowledges them.
+/// Events that must reach a user, sealed, until the host acknowledges them.
 public struct DurableEventTable {
   let database: Database
 
   public init(_ database: Database) { self.database = database }
 
-  /// `owner` nil: for whoever uses the device.
+  /// `owner` nil: for any user of the device.
   public func add(_ sequence: Int64, owner: [UInt8]?, sealed: [UInt8]) throws(Failure) {
     try database.run(
       "INSERT INTO durable_event(seq, owner, sealed) VALUES (?, ?, ?)", .int(sequence),
@@ -16,8 +16,10 @@ public struct DurableEventTable {
 
   public func all(for owner: [UInt8]?, limit: Int) throws(Failure) -> [(Int64, [UInt8])] {
     try database.all(
-      "SELECT seq, sealed FROM durable_event WHERE owner IS NULL OR owner = ?1 ORDER BY seq LIMIT ?2",
-      Value(owner), .int(limit)
+      """
+      SELECT seq, sealed FROM durable_event WHERE owner IS NULL OR owner = ?1
+      ORDER BY seq LIMIT ?2
+      """, Value(owner), .int(limit)
     ) { (row) throws(Failure) in (row.int(0), row.blob(1)) }
   }
 

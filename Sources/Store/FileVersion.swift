@@ -1,15 +1,20 @@
 import Base
 import CSQLite
 
-/// What a data file held at a moment: the header of the index of its log (WAL-index format, section
-/// 2.1 of https://www.sqlite.org/walformat.html), which names the last commit and the sum over all
-/// of them. Equal headers, equal contents; so what was read under one need not be read again.
+/// A version of a data file's contents, read without a statement or a lock.
+///
+/// It is the header of the WAL index (section 2.1 of https://www.sqlite.org/walformat.html), which
+/// SQLite keeps in shared memory. The header holds a counter of commits, the last commit's position
+/// and the log's running checksum. So equal headers mean equal contents, and rows that were read
+/// under a version need not be read again under the same one. Another process may be writing the
+/// header while it is read; a mixture of two headers equals neither, which is safe: it looks like a
+/// change.
 public struct FileVersion: Equatable {
   typealias HeaderWords = (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64)
   fileprivate let words: HeaderWords
 
-  /// How often something was committed, at least since the log was last recovered.
-  fileprivate var commits: UInt32 {
+  /// The number of commits; it may start again when the log is recovered.
+  var commits: UInt32 {
     withUnsafeBytes(of: words) { $0.load(fromByteOffset: 8, as: UInt32.self) }
   }
 
@@ -18,34 +23,15 @@ public struct FileVersion: Equatable {
   }
 }
 
-/// What was read while the file had this version.
-final class ReadCache {
-  var version: FileVersion
-  var session: SessionRow?
-  /// Single values, by the address of their name.
-  private var numbers: [(name: UnsafePointer<CChar>, value: Int64?)] = []
-
-  init(_ version: FileVersion) { self.version = version }
-
-  func number(_ name: StaticCString, _ read: () throws(Failure) -> Int64?) throws(Failure) -> Int64?
-  {
-    for known in numbers where known.name == name.start { return known.value }
-    let value = try read()
-    numbers.append((name.start, value))
-    return value
-  }
-}
-
 extension Database {
-  /// Read where SQLite has the index in memory, without a lock: half of a change looks like a
-  /// change. nil where that is not possible, and within a transaction, which has a state of its
-  /// own.
+  /// nil where SQLite has no WAL index in memory, and within a transaction: its own changes are not
+  /// in the index yet.
   public var version: FileVersion? {
     isOpen && sqlite3_get_autocommit(connection) != 0 ? lastCommit : nil
   }
 
-  /// The version that the last commit made, of whoever: in a transaction the one that it began with.
-  private var lastCommit: FileVersion? {
+  /// The version of the last commit by any process; in a write transaction, the one it began with.
+  var lastCommit: FileVersion? {
     guard let connection else { return nil }
     var file: UnsafeMutablePointer<sqlite3_file>?
     guard
@@ -57,25 +43,5 @@ extension Database {
       let index
     else { return nil }
     return FileVersion(words: index.load(as: FileVersion.HeaderWords.self))
-  }
-
-  /// Called when the write lock has been taken: drop what was read from another version.
-  func dropOutdatedReadCache() {
-    if let readCache, readCache.version != lastCommit { self.readCache = nil }
-  }
-
-  /// Called after a commit on this connection. Writers drop the cached rows that they change, so the
-  /// others stay valid, if no other connection has committed in between.
-  func keepReadCache() {
-    guard let readCache, let version else { return }
-    if version.commits == readCache.version.commits &+ 1 { readCache.version = version }
-  }
-
-  /// The cache for the file as it is now; nil where the version cannot be told.
-  var currentReadCache: ReadCache? {
-    guard openStatements == 0, let version else { return nil }
-    if let readCache, readCache.version == version { return readCache }
-    readCache = ReadCache(version)
-    return readCache
   }
 }

@@ -1,12 +1,16 @@
 public import Base
 
 /// Named, expiring, cross-process locks.
+///
+/// The clock may have been set back since a lease was stored. A lease that ends more than an hour
+/// from now is longer than any that is taken, so it counts as expired.
 public struct LeaseTable {
   let database: Database
 
   public init(_ database: Database) { self.database = database }
 
-  /// Take or renew it. The caller has seen, in the same transaction, that no other holds it.
+  /// Take or renew a lease. The caller has checked in the same transaction that nobody else holds
+  /// it.
   public func take(_ name: String, holder: [UInt8], until expiresMS: Int64) throws(Failure) {
     try database.run(
       """
@@ -20,8 +24,7 @@ public struct LeaseTable {
       "DELETE FROM lease WHERE name = ?1 AND holder = ?2", .text(name), .blob(holder))
   }
 
-  /// Another's lease that has not run out; one that ends absurdly late was written under a wrong
-  /// clock and counts as run out.
+  /// The other holder of an unexpired lease; nil: it is free or ours.
   public func holder(_ name: String, notBy holder: [UInt8], now: Int64) throws(Failure) -> [UInt8]?
   {
     try database.first(
@@ -32,7 +35,7 @@ public struct LeaseTable {
     ) { (row) throws(Failure) in row.blob(0) }
   }
 
-  /// When another's lease runs out; nil: it is free or ours.
+  /// When another holder's lease expires; nil: it is free or ours.
   public func heldUntil(_ name: String, notBy holder: [UInt8], now: Int64) throws(Failure) -> Int64?
   {
     try database.first(

@@ -2,11 +2,11 @@ public import Base
 
 /// Single values by name.
 public struct MetaTable {
-  /// The names there are.
+  /// The names in use.
   public struct Name {
     public let text: StaticCString
 
-    /// Proof that the device key is the one that sealed this file.
+    /// An empty object, sealed with the device key: it opens with the key that sealed this file.
     public static var keyCheck: Name { Name(text: "key_check") }
     /// Server time minus device time, in milliseconds.
     public static var clockOffset: Name { Name(text: "clock_offset_ms") }
@@ -16,13 +16,14 @@ public struct MetaTable {
     public static var retryGroup: Name { Name(text: "retry_group") }
     /// When the last sync run was completed.
     public static var lastSyncRun: Name { Name(text: "last_sync_run_ms") }
-    /// The key store has not yet confirmed that the biometric key is erased.
+    /// 1 until the key store confirms that the biometric key is erased.
     public static var needsErase: Name { Name(text: "needs_erase") }
-    /// The name of a damaged file whose contents are still to be carried over.
+    /// The name of a damaged file whose rows are not yet carried over.
     public static var salvage: Name { Name(text: "salvage") }
-    /// There is a cache: a file that is missing was lost.
+    /// Set when the cache was first made: a cache file that is missing now was lost.
     public static var hasCache: Name { Name(text: "has_cache") }
-    /// Uploads begun, by any process: a figure read meanwhile may or may not count what they store.
+    /// The number of uploads that any process has begun. If it changes while a summary is fetched,
+    /// the figures may or may not count the uploaded items.
     public static var uploads: Name { Name(text: "uploads") }
   }
 
@@ -56,8 +57,10 @@ public struct MetaTable {
   public func set(_ name: Name, _ value: Value) throws(Failure) {
     database.readCache = nil
     try database.run(
-      "INSERT INTO meta(name, value) VALUES (?, ?) ON CONFLICT(name) DO UPDATE SET value = excluded.value",
-      .literal(name.text), value)
+      """
+      INSERT INTO meta(name, value) VALUES (?, ?)
+      ON CONFLICT(name) DO UPDATE SET value = excluded.value
+      """, .literal(name.text), value)
   }
 
   /// Raise a counter and return it.

@@ -1,10 +1,11 @@
 public import Base
 
-/// A forward-only list of schema changes; `PRAGMA user_version` counts those that were made.
+/// A forward-only list of schema changes; `PRAGMA user_version` counts those that a file has.
 public struct Migrations {
   let steps: [StaticString]
 
-  /// Bring a file up to date. A file of a newer library is refused (`storage.newer_version`).
+  /// Apply the missing steps, all or none. A file of a newer library is refused
+  /// (`storage.newer_version`).
   public func apply(to database: Database) throws(Failure) {
     if try version(of: database) == Int64(steps.count) { return }
     try database.transaction { () throws(Failure) in
@@ -21,8 +22,8 @@ public struct Migrations {
     try database.first("PRAGMA user_version") { (row) throws(Failure) in row.int(0) } ?? 0
   }
 
-  /// `holdfast.db`: everything that must not be lost. In clear are sequence, state, attempts, times
-  /// and sizes; what identifies is a keyed tag, what tells anything is sealed.
+  /// `holdfast.db`: everything that must not be lost. Sequence, state, attempts, times and sizes
+  /// are in clear; identifiers are keyed tags; everything else is sealed.
   public static var main: Migrations {
     Migrations(steps: [
       """
@@ -81,7 +82,7 @@ public struct Migrations {
       CREATE TABLE backoff(service TEXT PRIMARY KEY, attempts INTEGER NOT NULL,
         not_before_ms INTEGER NOT NULL) WITHOUT ROWID;
       """,
-      // New names only: columns keep their positions, which salvage relies on.
+      // Renames only. Columns keep their positions, because salvage decodes by position.
       """
       ALTER TABLE queue RENAME COLUMN shape TO batch_key;
       ALTER TABLE queue RENAME COLUMN hold TO wait_reason;
@@ -96,7 +97,7 @@ public struct Migrations {
     ])
   }
 
-  /// `cache.db`: what the server has too.
+  /// `cache.db`: copies of the server's data.
   public static var cache: Migrations {
     Migrations(steps: [
       """
@@ -107,7 +108,8 @@ public struct Migrations {
         as_of_ms INTEGER NOT NULL, reconciled_ms INTEGER NOT NULL DEFAULT 0, sealed BLOB,
         PRIMARY KEY(org, name)) WITHOUT ROWID;
       """,
-      // What is cached is fetched anew: version 1 does not know which version of a row it has.
+      // Version 1 did not store the rows' versions, so the cached data is dropped and fetched
+      // again.
       """
       DROP TABLE contact;
       DROP TABLE source;

@@ -1,19 +1,25 @@
 import CPlatform
 
-/// The pages of an SQLite file and of the log beside it, read without SQLite, for files that SQLite
-/// refuses. Format: https://www.sqlite.org/fileformat2.html
+/// The pages of an SQLite file and of its write-ahead log, read without SQLite, for files that
+/// SQLite refuses. Format: https://www.sqlite.org/fileformat2.html
+///
+/// The page size comes from the file's header, else from the log's header, else it is 4096,
+/// SQLite's default since 2016. A log with another page size is ignored. The log is a header and
+/// frames, each a header and one page. Frames count while their salt is that of the log's header,
+/// up to the last frame that ends a commit; the last such frame of a page is its newest image, and
+/// pages without one are read from the file. Checksums are not verified: the caller authenticates
+/// by seal what it takes from a page.
 final class PageFile {
   let pageSize: Int
   let pageCount: Int
   private let path: String
-  /// Where in the log the newest committed image of a page stands.
+  /// The committed page images in the log, in its order: page number, offset.
   private var logged: [(page: UInt32, at: Int64)] = []
 
   init(path: String) {
     self.path = path
     let header = PageFile.read(path, at: 0, count: 100)
     let log = PageFile.read(path + "-wal", at: 0, count: 32)
-    // Of a file whose header is gone: the log's, or SQLite's default since 2016.
     pageSize =
       PageFile.pageSize(header) ?? PageFile.logPageSize(log) ?? 4096
     pageCount = Int(clamping: (platform_size(path) + Int64(pageSize) - 1) / Int64(pageSize))
@@ -27,6 +33,7 @@ final class PageFile {
     return Array(bytes[0..<length])
   }
 
+  /// The size, if SQLite allows it: a power of two from 512 to 65536.
   private static func valid(_ size: Int) -> Int? {
     size >= 512 && size <= 65536 && size & (size - 1) == 0 ? size : nil
   }
@@ -49,8 +56,6 @@ final class PageFile {
       | UInt32(bytes[at + 3])
   }
 
-  /// Frames of this log's generation, up to the last commit. Checksums are not verified: what is
-  /// taken from a page is authenticated by its seal.
   private func readLog(_ header: [UInt8]) {
     guard PageFile.logPageSize(header) == pageSize else { return }
     var at: Int64 = 32
@@ -67,7 +72,7 @@ final class PageFile {
     }
   }
 
-  /// The newest image of a page, numbered from 1; nil when it is not whole.
+  /// The newest image of a page, numbered from 1; nil when it is incomplete.
   func page(_ number: UInt32) -> [UInt8]? {
     guard number > 0 else { return nil }
     let bytes: [UInt8]
@@ -79,7 +84,7 @@ final class PageFile {
     return bytes.count == pageSize ? bytes : nil
   }
 
-  /// The highest page number there is.
+  /// The highest page number in the file or the log.
   var last: UInt32 {
     var result = UInt32(clamping: pageCount)
     for image in logged { result = max(result, image.page) }

@@ -63,7 +63,10 @@ extension QueueTable {
   /// The holders of leased items, each with the end of its latest lease.
   public func leases() throws(Failure) -> [(holder: [UInt8], untilMS: Int64)] {
     try database.all(
-      "SELECT lease, max(lease_ms) FROM queue INDEXED BY queue_leased WHERE state = 1 GROUP BY lease"
+      """
+      SELECT lease, max(lease_ms) FROM queue INDEXED BY queue_leased WHERE state = 1
+      GROUP BY lease
+      """
     ) { (row) throws(Failure) in (row.blob(0), row.int(1)) }
   }
 

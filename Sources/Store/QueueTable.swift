@@ -3,8 +3,8 @@ public import Base
 /// The queue: items that the server does not have yet, in the order of their sequence number.
 ///
 /// `queue.state` and `queue.wait_reason` hold the numbers of `ItemState.Code` and `WaitReason`. The
-/// statements name them as literals: where a partial index has a condition, SQLite plans a statement
-/// with a bound state anew for each value.
+/// statements name them as literals: where a partial index has a condition, SQLite plans a
+/// statement with a bound state anew for each value.
 public struct QueueTable {
   let database: Database
 
@@ -65,8 +65,8 @@ public struct QueueTable {
   }
 
   /// Store a new body. The rejection, the denials and the dependencies belonged to the old body and
-  /// are cleared. The attempts stay: after one, the server may have the old body. An item that waits
-  /// for its organisation goes on waiting.
+  /// are cleared. The attempts stay: after one, the server may have the old body. An item that
+  /// waits for its organisation goes on waiting.
   public func replace(
     _ item: [UInt8], batchKey: [UInt8], body: [UInt8], size: Int64
   ) throws(Failure) {

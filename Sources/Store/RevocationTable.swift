@@ -1,6 +1,9 @@
 public import Base
 
-/// Sessions that the server must still be told to end.
+/// Sessions that are still to be revoked on the server.
+///
+/// A job is due when its back-off and its lease are over. A lease that was never released (its
+/// process died) expires by itself.
 public struct RevocationTable {
   public struct Job: Sendable {
     public var id: Int64
@@ -32,7 +35,7 @@ public struct RevocationTable {
     }
   }
 
-  /// When the next one is due; nil: there is none.
+  /// When the next job is due; nil: there is none.
   public func nextMS() throws(Failure) -> Int64? {
     try database.first("SELECT min(max(not_before_ms, lease_ms)) FROM revocation") {
       (row) throws(Failure) in row.int(ifPresent: 0)
@@ -45,15 +48,18 @@ public struct RevocationTable {
     } ?? 0
   }
 
+  /// Keep other processes from the job until then.
   public func lease(_ id: Int64, until: Int64) throws(Failure) {
     try database.run("UPDATE revocation SET lease_ms = ?2 WHERE id = ?1", .int(id), .int(until))
   }
 
+  /// Store the job's changed contents and end its lease.
   public func update(_ id: Int64, sealed: [UInt8]) throws(Failure) {
     try database.run(
       "UPDATE revocation SET sealed = ?2, lease_ms = 0 WHERE id = ?1", .int(id), .blob(sealed))
   }
 
+  /// Count a failed attempt, back off until then, and end the lease.
   public func postpone(_ id: Int64, until: Int64) throws(Failure) {
     try database.run(
       """

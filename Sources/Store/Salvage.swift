@@ -1,22 +1,36 @@
 public import Base
 
-/// Rows of a damaged file: whatever leaf pages of its tables still hold, whether or not the pages
-/// above them, the schema or the header can be read.
+/// The rows of a damaged SQLite file.
+///
+/// All rows of a table are in leaf pages, which say so in their first byte (13). So every page is
+/// looked at by itself, and the header, the schema and the inner pages are not needed:
+///
+/// 1. `PageFile` gives the newest image of each page, with the write-ahead log applied.
+/// 2. A leaf page lists the offsets of its cells; a cell is (payload size, row id, payload). The
+///    payload's end may be in a chain of overflow pages.
+/// 3. The payload is a record: the size of its header, a type per column, then the values.
+/// 4. A record does not name its table. The row types recognise theirs by the number, types and
+///    lengths of the columns; the caller authenticates the contents by their seals.
+///
+/// Freed pages may hold old images of rows, so a row can be found more than once or after its
+/// removal. Cells that cannot be understood are skipped.
 public final class Salvage {
-  /// A row as it stands in a page: its key, and its columns.
+  /// A table row: its row id and its columns. A column that is an alias of the row id is null.
   public struct Record {
     public let rowID: Int64
     public let columns: [Value]
   }
 
   private let file: PageFile
-  /// Leaf pages that are there and could not be understood.
+  /// After `each`: the pages that could not be read whole, and the leaf pages without a valid list
+  /// of cells. The rows on them are lost.
   public private(set) var unreadablePages: Int64 = 0
 
-  /// `path` is the damaged file's; its log is found beside it.
+  /// `path` is that of the damaged file; its log is `path` + "-wal".
   public init(path: String) { file = PageFile(path: path) }
 
   public func each(_ body: (Record) throws(Failure) -> Void) throws(Failure) {
+    unreadablePages = 0
     var number: UInt32 = 1
     while number <= file.last {
       if let page = file.page(number) {
@@ -28,7 +42,7 @@ public final class Salvage {
     }
   }
 
-  /// A leaf page of a table: type 13, a list of cell offsets, cells of (size, key, record).
+  /// `start` is where the page's header begins: after the file's header on page 1.
   private func readLeaf(
     _ page: [UInt8], at start: Int, _ body: (Record) throws(Failure) -> Void
   ) throws(Failure) {
@@ -48,7 +62,8 @@ public final class Salvage {
     }
   }
 
-  /// A cell's payload, with what overflows onto other pages.
+  /// A cell's payload, with the part on overflow pages. How much is on the leaf follows from the
+  /// sizes ("B-tree Cell Format" in the file format).
   private func payload(_ page: [UInt8], _ start: Int, _ size: Int64) -> [UInt8]? {
     guard let total = Int(exactly: size), total <= 1 << 24, start <= page.count else { return nil }
     let usable = file.pageSize
@@ -71,7 +86,6 @@ public final class Salvage {
     return result
   }
 
-  /// A record: the size of its header, a type per column, then the values.
   private static func columns(_ record: [UInt8]) -> [Value]? {
     var header = Reader(bytes: record, at: 0)
     guard let headerSize = header.varint().flatMap({ Int(exactly: $0) }), headerSize > 0,
@@ -90,7 +104,7 @@ public final class Salvage {
     let bytes: [UInt8]
     var at: Int
 
-    /// Seven bits a byte, the ninth byte whole.
+    /// A number of one to nine bytes: seven bits from each, eight from the ninth.
     mutating func varint() -> Int64? {
       var result: UInt64 = 0
       for index in 0..<9 {
@@ -132,12 +146,6 @@ public final class Salvage {
       return isText ? .text(String(decoding: part, as: UTF8.self)) : .blob(Array(part))
     }
   }
-}
-
-extension Value {
-  public var int: Int64? { if case .int(let value) = self { value } else { nil } }
-  public var blob: [UInt8]? { if case .blob(let value) = self { value } else { nil } }
-  public var text: String? { if case .text(let value) = self { value } else { nil } }
 }
 
 extension Salvage.Record {

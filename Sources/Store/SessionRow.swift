@@ -1,12 +1,12 @@
 /// The session row: one per data folder, compared and swapped by its generation.
 public final class SessionRow {
-  /// Raised by every sign-in, refresh, lock, unlock, switch of organisation and logout.
+  /// Raised by every sign-in, refresh, lock, unlock, organisation switch and logout.
   public var generation: Int64 = 0
   /// The user's tag; nil when signed out.
   public var owner: [UInt8]?
   /// Why the last session ended, until the next sign-in.
   public var ended: String?
-  /// The vault key, wrapped by the device key: only while unlocked.
+  /// The vault key, wrapped by the device key; present only while unlocked.
   public var wrapDevice: [UInt8]?
   /// The vault key, wrapped by the biometric key.
   public var wrapBiometric: [UInt8]?
@@ -15,27 +15,27 @@ public final class SessionRow {
   public var memberships: [UInt8]?
   /// Device time of the last sign-in or unlock.
   public var authenticatedMS: Int64 = 0
-  /// Device time of the last proof by the server.
+  /// Device time at which the server last confirmed the session.
   public var validatedMS: Int64 = 0
-  /// Server time at which the access token ends.
+  /// Server time at which the access token expires.
   public var expiresMS: Int64 = 0
   /// Device time at which the server last listed the memberships.
   public var membershipsMS: Int64 = 0
-  /// The user or an idle time locked it.
+  /// Locked by the user or by the idle timeout.
   public var locked: Bool = false
-  /// Online rejections with unknown codes in a row.
+  /// Consecutive rejections by the server with unknown codes.
   public var rejections: Int64 = 0
-  /// When a refresh was begun that has no result yet; 0: none.
+  /// When a refresh without a result was begun; 0: none is under way.
   public var intentMS: Int64 = 0
   public var backgroundWallMS: Int64?
   public var backgroundMonotonicMS: Int64?
   public var backgroundBoot: String?
-  /// The latest device time that any call has seen: a clock behind it was moved back.
+  /// The latest device time that any call has seen; an earlier time means the clock was set back.
   public var seenWallMS: Int64 = 0
 
   public init() {}
 
-  /// As nobody's: only what orders the rows and the times stays.
+  /// Sign out: clear all but the generation and the latest device time.
   public func clear(ended: String?) {
     self.ended = ended
     owner = nil
@@ -54,7 +54,7 @@ public final class SessionRow {
     forgetBackground()
   }
 
-  /// The app is back.
+  /// Clear the times of the app's last move to the background.
   public func forgetBackground() {
     backgroundWallMS = nil
     backgroundMonotonicMS = nil

@@ -1,13 +1,13 @@
 public import Base
 
-/// The table of the session row.
+/// The session row's table: a compare-and-swap on the generation. The row always exists.
 public struct SessionTable {
   let database: Database
 
   public init(_ database: Database) { self.database = database }
 
-  /// Outside a transaction it may be one that was read before, as long as the file is the same:
-  /// nobody may change it then.
+  /// Outside a transaction the same object is returned until the file changes, so the caller must
+  /// not modify it. Inside one the row is read anew.
   public func read() throws(Failure) -> SessionRow {
     let cache = database.currentReadCache
     if let row = cache?.session { return row }
@@ -24,7 +24,7 @@ public struct SessionTable {
     return found
   }
 
-  /// Store `row` if the stored generation is still `expected`; false: somebody was faster.
+  /// Store `row` if the stored generation is still `expected`. False: another writer came first.
   public func write(_ row: SessionRow, expecting expected: Int64) throws(Failure) -> Bool {
     database.readCache = nil
     let changed = try database.run(

@@ -1,6 +1,6 @@
 public import Base
 
-/// Sign-ins under way in a browser: the sealed verifier by the tag of its state.
+/// Sign-ins under way in a browser: the sealed PKCE verifier, found by the tag of its `state`.
 public struct SignInTable {
   let database: Database
 
@@ -18,7 +18,7 @@ public struct SignInTable {
     ) { (row) throws(Failure) in (row.blob(0), row.int(1)) }
   }
 
-  /// True for exactly one caller.
+  /// True for exactly one caller, which may then use the verifier.
   public func remove(state: [UInt8]) throws(Failure) -> Bool {
     try database.run("DELETE FROM sign_in WHERE state = ?", .blob(state)) == 1
   }

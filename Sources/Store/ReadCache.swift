@@ -1,0 +1,45 @@
+import Base
+
+/// Rows that were read while the file had one version: the session row and single numbers.
+///
+/// A read uses the cache if the file's version is still the same, and starts an empty one
+/// otherwise. A writer of a cached row drops the cache. Other commits of this connection move the
+/// cache to the new version if exactly one commit was made since, which is then its own.
+final class ReadCache {
+  var version: FileVersion
+  var session: SessionRow?
+  /// Numbers of the meta table, by the address of their name.
+  private var numbers: [(name: UnsafePointer<CChar>, value: Int64?)] = []
+
+  init(_ version: FileVersion) { self.version = version }
+
+  func number(_ name: StaticCString, _ read: () throws(Failure) -> Int64?) throws(Failure) -> Int64?
+  {
+    for cached in numbers where cached.name == name.start { return cached.value }
+    let value = try read()
+    numbers.append((name.start, value))
+    return value
+  }
+}
+
+extension Database {
+  /// Called when the write lock has been taken: drop what was read from another version.
+  func dropOutdatedReadCache() {
+    if let readCache, readCache.version != lastCommit { self.readCache = nil }
+  }
+
+  /// Called after a commit on this connection. Writers drop the cached rows that they change, so
+  /// the others stay valid, if no other connection has committed in between.
+  func keepReadCache() {
+    guard let readCache, let version else { return }
+    if version.commits == readCache.version.commits &+ 1 { readCache.version = version }
+  }
+
+  /// The cache for the file as it is now; nil where the version cannot be told.
+  var currentReadCache: ReadCache? {
+    guard openStatements == 0, let version else { return nil }
+    if let readCache, readCache.version == version { return readCache }
+    readCache = ReadCache(version)
+    return readCache
+  }
+}
