@@ -16,11 +16,15 @@ install -d "$include" "$DESTDIR$PREFIX/share/holdfast" "$libraries/pkgconfig" "$
 install -m 644 build/include/*.h "$include"
 install -m 644 build/include/holdfast.schema.json "$DESTDIR$PREFIX/share/holdfast"
 # libholdfast.so is for the linker, libholdfast.so.1 for programs; both lead to the file of this version.
-for name in libholdfast libholdfast_http; do
+# The driver is not built where libcurl is missing.
+parts=(holdfast)
+[ ! -e build/lib/libholdfast_http.so ] || parts+=(holdfast_http)
+for part in "${parts[@]}"; do
+  name=lib$part
   install -m 755 "build/lib/$name.so" "$libraries/$name.so.$VERSION"
   ln -sf "$name.so.$VERSION" "$libraries/$name.so.$ABI"
   ln -sf "$name.so.$ABI" "$libraries/$name.so"
+  fill "$part.pc" "$libraries/pkgconfig"
 done
-for file in holdfast.pc holdfast_http.pc; do fill "$file" "$libraries/pkgconfig"; done
 for file in holdfast-config.cmake holdfast-config-version.cmake; do fill "$file" "$libraries/cmake/holdfast"; done
 if [ -z "$DESTDIR" ] && [ "$(id -u)" = 0 ]; then ldconfig; fi

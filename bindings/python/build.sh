@@ -13,5 +13,6 @@ cp -r "$here"/{pyproject.toml,setup.py,README.md,src} "$work/"
 cp "$root/LICENSE" "$carried"/LICENSE.* "$work/"
 cp "$carried/libholdfast.so" "$work/src/holdfast/"
 rm -f "$folder"/holdfast-*.whl
-"$root/.venv/bin/python" -m pip wheel -q --disable-pip-version-check --no-deps -w "$folder" "$work"
+# Without isolation: setuptools is in .venv, so that nothing is downloaded.
+"$root/.venv/bin/python" -m pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation -w "$folder" "$work"
 echo "$folder"/holdfast-*.whl

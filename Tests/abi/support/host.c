@@ -2,7 +2,8 @@
  * through.
  *
  * host LIBRARY, and on standard input, per call: u32 size, then "name\0request". On standard
- * output: i32 status, u32 size, reply. "live" answers with holdfast_live_count() as its status; "exit" ends. */
+ * output: i32 status, u32 size, reply. "live" answers with holdfast_live_count() as its status;
+ * "exit" ends. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>

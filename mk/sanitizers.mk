@@ -1,11 +1,11 @@
-# Instrumented builds and the tests that run on them; included by the Makefile. See README.md.
+# Instrumented builds and the tests that run on them. See Tests/sanitizers/README.md.
 #
 #   fuzz            libFuzzer for MINUTES (10), over the scripts in Tests/fuzz
 #   test-asan       the whole of Tests/abi, the seeds and the threads' stress under AddressSanitizer and UBSan
 #   test-tsan       the whole of Tests/abi and the threads' stress under ThreadSanitizer
 #   test-valgrind   the seeds and the unit tests under valgrind, leaks and all
 #   sanitize        all of these
-#   test-hostile    what of it `make test` runs: two minutes of fuzzing beside a share of the others
+#   sanitize-smoke  the part in `make test`: two minutes of fuzzing beside a share of the others
 
 SANITIZERS := Tests/sanitizers
 RUNTIMES = $(dir $(shell $(CLANG) -print-file-name=libclang_rt.asan-x86_64.so))
@@ -21,20 +21,19 @@ COVERAGE := -Xswiftc -sanitize-coverage=edge,indirect-calls,trace-cmp,inline-8bi
 # Addresses of the sanitizer's own functions come from its runtime when the host starts: no -z defs.
 SANITIZED_LINK := -shared -fuse-ld=lld -shared-libsan -Wl,-z,nodelete,-z,now,--wrap=free \
   -Wl,--version-script=.build/holdfast.map -Wl,-soname,libholdfast.so
-SWIFT_STATIC = $(TOOLCHAIN)/lib/swift_static/linux/$(shell uname -m)/swiftrt.o -L$(TOOLCHAIN)/lib/swift_static/linux -lswiftCore \
-  -lstdc++ -lm -ldl -pthread
+SWIFT_RUNTIME = $(SWIFT_STATIC)/$(shell uname -m)/swiftrt.o -L$(SWIFT_STATIC) -lswiftCore -lstdc++ -lm -ldl -pthread
 
-.build-asan/release/libHoldfastStatic.a: $(SOURCES) | .build/deps.stamp
-	@$(SWIFT) build -c release --traits Embedded --scratch-path .build-asan --product HoldfastStatic $(LINES) $(ASAN) $(COVERAGE) $(QUIET)
+.build-asan/release/libHoldfastStatic.a: $(SOURCES) | .build/checked-lib
+	$(call archive,--traits Embedded --scratch-path .build-asan $(LINES) $(ASAN) $(COVERAGE))
 
-.build-asan-runtime/release/libHoldfastStatic.a: $(SOURCES) | .build/deps.stamp
-	@$(SWIFT) build -c release --scratch-path .build-asan-runtime --product HoldfastStatic $(LINES) $(ASAN) $(QUIET)
+.build-asan-runtime/release/libHoldfastStatic.a: $(SOURCES) | .build/checked-lib
+	$(call archive,--scratch-path .build-asan-runtime $(LINES) $(ASAN))
 
-.build-tsan/release/libHoldfastStatic.a: $(SOURCES) | .build/deps.stamp
-	@$(SWIFT) build -c release --traits Embedded --scratch-path .build-tsan --product HoldfastStatic $(LINES) $(TSAN) $(QUIET)
+.build-tsan/release/libHoldfastStatic.a: $(SOURCES) | .build/checked-lib
+	$(call archive,--traits Embedded --scratch-path .build-tsan $(LINES) $(TSAN))
 
-.build-tsan-runtime/release/libHoldfastStatic.a: $(SOURCES) | .build/deps.stamp
-	@$(SWIFT) build -c release --scratch-path .build-tsan-runtime --product HoldfastStatic $(LINES) $(TSAN) $(QUIET)
+.build-tsan-runtime/release/libHoldfastStatic.a: $(SOURCES) | .build/checked-lib
+	$(call archive,--scratch-path .build-tsan-runtime $(LINES) $(TSAN))
 
 sanitizer = $(if $(findstring asan,$@),address$(comma)undefined,thread)
 comma := ,
@@ -45,7 +44,7 @@ build/%san/lib/libholdfast.so: .build-%san/release/libHoldfastStatic.a .build/ho
 
 build/%san/lib-runtime/libholdfast.so: .build-%san-runtime/release/libHoldfastStatic.a .build/holdfast.map
 	@mkdir -p $(@D)
-	@$(CLANG) $(SANITIZED_LINK) -fsanitize=$(sanitizer) -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(SWIFT_STATIC) $(LIBRARIES)
+	@$(CLANG) $(SANITIZED_LINK) -fsanitize=$(sanitizer) -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(SWIFT_RUNTIME) $(LIBRARIES)
 
 # ---- programs ----
 
@@ -78,38 +77,38 @@ build/%san/stress: $(SANITIZERS)/stress.c Tests/fuzz/server.c Tests/fuzz/server.
 
 # ---- runs ----
 
-.PHONY: fuzz test-asan test-tsan test-valgrind sanitize test-hostile
+.PHONY: fuzz test-asan test-tsan test-valgrind sanitize sanitize-smoke
 
-fuzz: deps build/fuzz/fuzz build/fuzz/holdfast.dict
+fuzz: build/fuzz/fuzz build/fuzz/holdfast.dict | $(PYTHON)
 	@Tests/fuzz/run.sh $(MINUTES)
 
-test-asan: deps build/asan/lib/libholdfast.so build/asan/lib-runtime/libholdfast.so build/asan/stress build/fuzz/fuzz
+test-asan: build/asan/lib/libholdfast.so build/asan/lib-runtime/libholdfast.so build/asan/stress build/fuzz/fuzz | $(PYTHON)
 	@$(SANITIZERS)/run.sh asan $(STRESS_ROUNDS)
 
-test-tsan: deps build/tsan/lib/libholdfast.so build/tsan/lib-runtime/libholdfast.so build/tsan/stress
+test-tsan: build/tsan/lib/libholdfast.so build/tsan/lib-runtime/libholdfast.so build/tsan/stress | $(PYTHON)
 	@$(SANITIZERS)/run.sh tsan $(STRESS_ROUNDS)
 
 # The ordinary flavour with its names: what Swift's runtime keeps for good is told by them (valgrind.supp).
 build/valgrind/lib-runtime/libholdfast.so.$(ABI): .build-runtime/release/libHoldfastStatic.a .build/holdfast.map
 	@mkdir -p $(@D)
-	@$(CLANG) -shared -fuse-ld=lld -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(LINK) $(SWIFT_STATIC) $(LIBRARIES)
+	@$(CLANG) -shared -fuse-ld=lld -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(LINK) $(SWIFT_RUNTIME) $(LIBRARIES)
 	@strip -g $@
 
-test-valgrind: deps .build/deps-test.stamp build/fuzz/replay build/valgrind/lib-runtime/libholdfast.so.$(ABI)
+test-valgrind: build/fuzz/replay build/valgrind/lib-runtime/libholdfast.so.$(ABI) | $(PYTHON)
 	@$(SANITIZERS)/valgrind.sh all
 
 sanitize: test-asan test-tsan test-valgrind fuzz
 
 # About three minutes on two idle cores: ThreadSanitizer's build is made while the fuzzer runs.
-test-hostile: deps .build/deps-test.stamp
-	@$(MAKE) --no-print-directory -j2 build/fuzz/fuzz build/fuzz/holdfast.dict build/fuzz/replay build/asan/stress
-	@$(MAKE) --no-print-directory -j2 --output-sync=target hostile-fuzz hostile-share
+sanitize-smoke: | $(PYTHON)
+	@$(AGAIN) -j2 build/fuzz/fuzz build/fuzz/holdfast.dict build/fuzz/replay build/asan/stress
+	@$(AGAIN) -j2 --output-sync=target smoke-fuzz smoke-share
 
-.PHONY: hostile-fuzz hostile-share
+.PHONY: smoke-fuzz smoke-share
 
-hostile-fuzz:
+smoke-fuzz:
 	@Tests/fuzz/run.sh 2
 
-hostile-share: build/tsan/stress
+smoke-share: build/tsan/stress
 	@$(SANITIZERS)/valgrind.sh day
 	@$(SANITIZERS)/run.sh share 9

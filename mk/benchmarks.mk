@@ -1,4 +1,4 @@
-# What the library costs; included by the Makefile. See docs/benchmarks.md.
+# What the library costs. See docs/benchmarks.md.
 #
 #   bench          the table of docs/benchmarks.md: a quarter of an hour; QUICK=1 tries it in two minutes
 #   bench-check    instructions per call and sizes, against what is recorded; part of CI
@@ -8,11 +8,11 @@
 
 BENCH := $(PYTHON) -B Tests/benchmarks
 
-bench: deps .build/deps-test.stamp lib bundle
+bench: lib bundle | $(PYTHON)
 	@$(BENCH)/bench.py
 
-bench-check: deps .build/deps-test.stamp lib bundle
+bench-check: lib bundle | $(PYTHON)
 	@$(BENCH)/check.py
 
-bench-record: deps .build/deps-test.stamp lib bundle
+bench-record: lib bundle | $(PYTHON)
 	@$(BENCH)/check.py record

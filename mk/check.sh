@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Says what is missing for a target, and how to get it. Usage: check.sh lib|http|wheel; SWIFT and CLANG are set.
+set -euo pipefail
+target=$1
+missing=()
+
+# header NAME PACKAGE
+header() { echo "#include <$1>" | "$CLANG" -fsyntax-only -x c - 2> /dev/null || missing+=("$2"); }
+# tool NAME PACKAGE
+tool() { command -v "$1" > /dev/null || missing+=("$2"); }
+
+if ! "$SWIFT" --version 2> /dev/null | grep -qE 'Swift version (6\.([3-9]|[1-9][0-9])|[7-9])'; then
+  echo "Swift 6.3 or newer must be on the PATH: https://www.swift.org/install" >&2
+  exit 1
+fi
+case $target in
+  lib)
+    # The C library's headers come with the compiler.
+    header stdio.h g++
+    # clang answers with the bare name when it does not find the file.
+    [ "$("$CLANG" -print-file-name=libstdc++.so)" != libstdc++.so ] || missing+=(g++)
+    tool strip binutils
+    header sqlite3.h libsqlite3-dev
+    header sodium.h libsodium-dev
+    header jansson.h libjansson-dev
+    ;;
+  http)
+    header curl/curl.h libcurl4-openssl-dev
+    ;;
+  wheel)
+    tool apt-get apt
+    tool dpkg-source dpkg-dev
+    tool cc g++
+    tool patch patch
+    tool xz xz-utils
+    tool tclsh tcl
+    tool autoreconf autoconf
+    tool automake automake
+    tool libtoolize libtool
+    ;;
+esac
+if [ ${#missing[@]} -gt 0 ]; then
+  packages=$(printf '%s\n' "${missing[@]}" | sort -u | tr '\n' ' ')
+  echo "missing Debian packages: $packages- install them, or run make setup" >&2
+  exit 1
+fi

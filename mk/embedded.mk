@@ -1,0 +1,31 @@
+# The library in Embedded Swift, beside the system's libraries and with them inside.
+
+# Optimised for size: the database and the disk take the time, not our instructions. One section per
+# function lets the linker drop the unused copies of generic code. closure-specialize would copy a function
+# that takes a closure for each of its callers.
+SMALL := -Osize -enforce-exclusivity=unchecked -Xfrontend -function-sections -Xllvm -enable-machine-outliner=always \
+  -Xllvm -enable-linkonceodr-outlining -Xllvm -sil-disable-pass=closure-specialize
+# Relative relocations take about a bit each instead of 24 bytes, but glibc reads them only since 2.36. The
+# bundled library is for other machines too and does without.
+RELR := $(shell getconf GNU_LIBC_VERSION 2> /dev/null | awk '$$2 >= 2.36 {print "-Wl,-z,pack-relative-relocs"}')
+
+.build-embedded/release/libHoldfastStatic.a: $(SOURCES) | .build/checked-lib
+	$(call archive,--traits Embedded --scratch-path .build-embedded $(foreach flag,$(SMALL),-Xswiftc $(flag)))
+
+build/lib/libholdfast.so: .build-embedded/release/libHoldfastStatic.a .build/holdfast.map
+	@mkdir -p $(@D)
+	@$(CLANG) -shared -fuse-ld=lld -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(LINK) $(RELR) $(LIBRARIES) -lm
+	@strip $@
+	$(SONAME_LINK)
+
+# ---- bundled, for Python's wheel and app bundles: needs only the C library ----
+
+.build/bundle/lib/libjansson.a: bindings/bundle/dependencies.sh bindings/bundle/sources.sh | .build/checked-wheel
+	@CC=cc bindings/bundle/dependencies.sh .build/bundle
+
+build/lib-bundled/libholdfast.so: .build-embedded/release/libHoldfastStatic.a .build/holdfast.map .build/bundle/lib/libjansson.a
+	@mkdir -p $(@D)
+	@$(CLANG) -shared -fuse-ld=lld -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(LINK) .build/bundle/lib/*.a -lm
+	@strip $@
+	$(SONAME_LINK)
+	@cp .build/bundle/licenses/* $(@D)

@@ -1,0 +1,60 @@
+# The library in ordinary Swift, the HTTP driver, the headers, and what both flavours of the library share.
+
+SOURCES := Package.swift $(shell find Sources -name '*.swift' -o -name '*.c' -o -name '*.h' -o -name '*.modulemap') \
+  include/holdfast.h include/module.modulemap
+LIBRARIES := -lsqlite3 -lsodium -ljansson
+SWIFT_STATIC := $(TOOLCHAIN)/lib/swift_static/linux
+
+# Exports only the functions of the header. The library is never unloaded (handles and allocator hooks
+# outlive it), and every free() zeroes the memory first.
+LINK := -Wl,--version-script=.build/holdfast.map,--gc-sections,-z,nodelete,-z,defs,-z,relro,-z,now,--icf=all \
+  -Wl,--wrap=free -Wl,-soname,libholdfast.so.$(ABI)
+# A program that is linked against the build tree looks for the name with the ABI's number.
+SONAME_LINK = @ln -sf $(@F) $@.$(ABI)
+
+# $(call archive,OPTIONS): builds the static library. SwiftPM keeps the objects of deleted files in an old
+# archive, so the archive is removed first.
+archive = @rm -f $@; $(SWIFT) build -q -c release --product HoldfastStatic $(1)
+
+.build/holdfast.map: Makefile
+	@mkdir -p .build
+	@echo 'HOLDFAST_1 { global: holdfast_*; local: *; };' > $@
+
+.build/holdfast_http.map: Makefile
+	@mkdir -p .build
+	@echo 'HOLDFAST_HTTP_1 { global: holdfast_http_*; local: *; };' > $@
+
+# ---- ordinary Swift ----
+
+.build-runtime/release/libHoldfastStatic.a: $(SOURCES) | .build/checked-lib
+	$(call archive,--scratch-path .build-runtime)
+
+build/lib-runtime/libholdfast.so: .build-runtime/release/libHoldfastStatic.a .build/holdfast.map
+	@mkdir -p $(@D)
+	@$(CLANG) -shared -fuse-ld=lld -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(SWIFT_STATIC)/$(shell uname -m)/swiftrt.o \
+	  -L$(SWIFT_STATIC) -lswiftCore $(LINK) $(LIBRARIES) -lstdc++ -lm -ldl -pthread
+	@strip $@
+	$(SONAME_LINK)
+
+# ---- the driver on libcurl ----
+
+HTTP_SOURCES := $(wildcard Sources/HoldfastHTTP/*.c)
+HTTP_HEADERS := $(wildcard Sources/HoldfastHTTP/include/*.h)
+# Empty where libcurl's headers are missing: `lib` then leaves the driver out.
+HTTP_LIBRARY := $(shell echo '\#include <curl/curl.h>' | $(CLANG) -E -x c - > /dev/null 2>&1 && echo build/lib/libholdfast_http.so)
+
+build/lib/libholdfast_http.so: $(HTTP_SOURCES) $(HTTP_HEADERS) $(wildcard Sources/HoldfastHTTP/*.h) \
+    build/lib/libholdfast.so .build/holdfast_http.map | .build/checked-http
+	@$(CLANG) -shared -fPIC -O2 -fvisibility=hidden -Wall -Wextra -Werror -pthread -Iinclude -ISources/HoldfastHTTP/include \
+	  -o $@ $(HTTP_SOURCES) -Wl,--version-script=.build/holdfast_http.map,-z,nodelete,-z,relro,-z,now \
+	  -Wl,-soname,libholdfast_http.so.$(ABI) -Lbuild/lib -lholdfast -lcurl -ljansson -Wl,-rpath,'$$ORIGIN'
+	@strip $@
+	$(SONAME_LINK)
+
+# ---- headers ----
+
+PUBLIC_HEADERS := include/holdfast.h include/holdfast.schema.json include/module.modulemap $(HTTP_HEADERS)
+
+build/include/holdfast.h: $(PUBLIC_HEADERS)
+	@mkdir -p $(@D)
+	@cp $(PUBLIC_HEADERS) $(@D)

@@ -1,0 +1,30 @@
+# What building and testing need: `make setup` installs it, every other target checks it (mk/check.sh).
+
+# Debian packages: of `make lib`; of the driver; of the bundled library and the wheel; of demo and tests.
+APT := libsqlite3-dev libsodium-dev libjansson-dev binutils g++ pkg-config
+APT += libcurl4-openssl-dev
+APT += ca-certificates dpkg-dev patch xz-utils tcl autoconf automake libtool python3-venv
+APT += postgresql valgrind spin curl cmake libsecret-1-dev gnome-keyring dbus
+REQUIREMENTS := $(wildcard .ci/requirements.txt Tests/*/requirements.txt bindings/python/requirements*.txt)
+
+.PHONY: setup
+
+setup:
+	@mkdir -p .build
+	@mk/install-packages.sh $(APT)
+	@$(AGAIN) -s .venv/stamp
+
+# Only `setup` asks for this file; others ask for the interpreter, without a time of its own.
+.venv/stamp: $(REQUIREMENTS)
+	@[ -x .venv/bin/python ] || python3 -m venv .venv
+	@.venv/bin/python -m pip install -q --disable-pip-version-check $(foreach file,$(REQUIREMENTS),-r $(file))
+	@touch $@
+
+.venv/bin/python:
+	@echo "the Python tools in .venv are missing: run make setup" >&2; exit 1
+
+# Checked once per build folder.
+.build/checked-%:
+	@mkdir -p .build
+	@SWIFT=$(SWIFT) CLANG=$(CLANG) mk/check.sh $*
+	@touch $@
