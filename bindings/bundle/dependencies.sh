@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds SQLite, libsodium and jansson from Debian's sources as position-independent static libraries with hidden
-# symbols: FOLDER/lib/*.a. Usage: dependencies.sh FOLDER.
+# symbols, FOLDER/lib/*.a. Usage: dependencies.sh FOLDER.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -8,18 +8,18 @@ folder=$(mkdir -p "$1/lib" "$1/build" && cd "$1" && pwd)
 "$here/sources.sh" "$folder/sources"
 
 export CC=${CC:-cc}
-# One section per function and object: what the core does not use is left out by the linker.
+# One section per function and object, so that the linker can drop unused code.
 flags="-O2 -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections -fno-plt -D_FORTIFY_SOURCE=2 -fstack-protector-strong"
 
-# As SQLite's authors recommend where nothing else needs the left-out parts; threads and FTS5 stay. MEMSTATUS=0
-# spares a process-wide mutex for each allocation. What an app might otherwise switch on in a database file
-# that came from elsewhere is off: double-quoted strings, trusted schemas, loadable extensions.
+# The options that SQLite's authors recommend when nothing needs the omitted parts; threads and FTS5 stay.
+# MEMSTATUS=0 avoids a process-wide mutex per allocation. Options that a hostile database file could exploit are off:
+# double-quoted strings, trusted schemas, loadable extensions.
 sqlite_options="-DSQLITE_DQS=0 -DSQLITE_ENABLE_FTS5 -DSQLITE_DEFAULT_MEMSTATUS=0 -DSQLITE_THREADSAFE=1 -DSQLITE_MAX_WORKER_THREADS=0
   -DSQLITE_TRUSTED_SCHEMA=0 -DSQLITE_SECURE_DELETE -DSQLITE_LIKE_DOESNT_MATCH_BLOBS -DSQLITE_MAX_EXPR_DEPTH=0
   -DSQLITE_OMIT_LOAD_EXTENSION -DSQLITE_OMIT_DEPRECATED -DSQLITE_OMIT_SHARED_CACHE -DSQLITE_OMIT_PROGRESS_CALLBACK
   -DSQLITE_OMIT_DECLTYPE -DHAVE_USLEEP=1 -DHAVE_FDATASYNC=1"
 
-# In a copy, so that an interrupted build leaves the sources as they came.
+# Builds in a copy, so that an interrupted build leaves the sources unchanged.
 fresh() {
   rm -rf "$folder/build/$1"
   cp -r "$folder/sources/$1" "$folder/build/$1"
@@ -52,13 +52,13 @@ build_jansson() {
 }
 
 trap 'tail -n 15 "$folder"/*.log | cut -c 1-200 >&2' ERR
-# SQLite takes as long as the others together.
+# SQLite builds in parallel, because it takes as long as the other two together.
 (build_sqlite) > "$folder/sqlite.log" 2>&1 &
 (build_libsodium) > "$folder/libsodium.log" 2>&1
 (build_jansson) > "$folder/jansson.log" 2>&1
 wait $!
 
-# libsodium and jansson ask that their licences go along; SQLite is in the public domain.
+# The licences of libsodium and jansson require a copy; SQLite is in the public domain.
 mkdir -p "$folder/licenses"
 for library in libsodium jansson; do
   cp "$folder/sources/$library/LICENSE" "$folder/licenses/LICENSE.$library"

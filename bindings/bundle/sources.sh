@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Fetches the Debian source packages of what the bundled library carries, with the distribution's security fixes
-# applied, into FOLDER/<name>. Usage: sources.sh FOLDER. Nothing is fetched twice, and the system's apt is only
-# read: lists, cache and the entries for sources are private, made from the Debian entries that apt has.
+# Fetches the Debian source packages of SQLite, libsodium and jansson, with the distribution's security fixes applied,
+# into FOLDER/<name>. Usage: sources.sh FOLDER. It fetches nothing twice. It only reads the system's apt: lists, cache
+# and source entries are private, derived from the Debian entries of the system.
 set -euo pipefail
 
 folder=$(mkdir -p "$1" && cd "$1" && pwd)
@@ -17,7 +17,7 @@ mkdir -p "$apt/lists/partial" "$apt/archives/partial" "$apt/parts"
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 signed=""
 [ ! -e "$keyring" ] || signed="[signed-by=$keyring] "
-# The main archive first: a version that has moved there from the security archive may be gone from the latter.
+# The main archive comes first: a version that moved there may be gone from the security archive.
 apt-get indextargets --format "deb-src $signed\$(REPO_URI) \$(RELEASE) \$(COMPONENT)" \
   "Created-By: Packages" "Origin: Debian" | sort -u | awk '/-security/ { last = last $0 "\n"; next } { print } END { printf "%s", last }' \
   > "$apt/sources.list"
@@ -32,7 +32,7 @@ apt-get "${options[@]}" update > "$log" 2>&1
 for package in $missing; do
   work=$(mktemp -d "$folder/unpack.XXXXXX")
   (cd "$work" && apt-get "${options[@]}" source --download-only "$package" && dpkg-source --no-check -x ./*.dsc source) >> "$log" 2>&1
-  [ $package != sqlite3 ] || rm -r "$work/source/www" "$work/source/test" # 120 MB that no build reads
+  [ $package != sqlite3 ] || rm -r "$work/source/www" "$work/source/test" # 120 MB that no build needs
   mv "$work/source" "$folder/$package"
   rm -r "$work"
 done

@@ -1,8 +1,8 @@
--- The tables, policies and functions that Holdfast's default mapping speaks to.
+-- The tables, policies and functions that Holdfast's default mapping uses.
 --
--- Loads unchanged into a Supabase project (SQL editor or `supabase db push`); locally, local_auth.sql
--- first brings what a Supabase project already has. One rule runs through all policies: what a user
--- may touch follows from an *active* membership of an *active* organisation.
+-- This file loads unchanged into a Supabase project (SQL editor or `supabase db push`). For a plain
+-- PostgreSQL, Tests/server/local_auth.sql first creates what a Supabase project already has. All
+-- policies follow one rule: a user needs an *active* membership of an *active* organisation.
 
 -- Tables ---------------------------------------------------------------------------------------
 
@@ -29,7 +29,7 @@ create table public.memberships (
   primary key (user_id, org_id)
 );
 
--- phone, address and national_id are withheld offline: the library never asks for them for its cache.
+-- The columns phone, address and national_id are withheld: the library never caches them.
 create table public.contacts (
   id uuid primary key default gen_random_uuid(),
   org_id uuid not null references public.organizations on delete cascade,
@@ -45,7 +45,7 @@ create table public.contacts (
   unique (id, org_id)
 );
 
--- The two references carry org_id, so that they can never cross from one organisation into another.
+-- The two foreign keys include org_id, so that they cannot cross organisations.
 create table public.activities (
   id uuid primary key default gen_random_uuid(),
   org_id uuid not null references public.organizations on delete cascade,
@@ -54,7 +54,7 @@ create table public.activities (
   occurred_at timestamptz not null,
   minutes int not null check (minutes between 1 and 1440),
   contact_id uuid,
-  follows uuid, -- an earlier activity that this one follows up
+  follows uuid, -- the earlier activity that this one follows up
   note text check (char_length(note) <= 4000),
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
@@ -66,7 +66,7 @@ create table public.activities (
     foreign key (follows, org_id) references public.activities (id, org_id)
 );
 
--- The delta read asks for one organisation, ordered by (updated_at, id).
+-- A pull reads one organisation, ordered by (updated_at, id).
 create index contacts_delta on public.contacts (org_id, updated_at, id);
 create index activities_delta on public.activities (org_id, updated_at, id);
 create index activities_own on public.activities (user_id, org_id, occurred_at);
@@ -78,8 +78,9 @@ create index memberships_org on public.memberships (org_id);
 
 create schema private;
 
--- clock_timestamp(), not now(): now() is when the transaction began, and a client that reads by
--- updated_at would miss rows of a long transaction more often. It never trusts the client's value.
+-- Sets updated_at and ignores the client's value. It uses clock_timestamp() because now() is the start
+-- of the transaction: a client that reads by updated_at would miss rows of long transactions more
+-- often.
 create function private.touch_updated_at() returns trigger
 language plpgsql set search_path = '' as $$
 begin
@@ -98,10 +99,10 @@ create trigger touch before insert or update on public.contacts
 create trigger touch before insert or update on public.activities
   for each row execute function private.touch_updated_at();
 
--- Who may what ---------------------------------------------------------------------------------
+-- Policies --------------------------------------------------------------------------------------
 
--- Security definer, because a policy on memberships that read memberships would recurse (42P17).
--- The schema is not exposed over the API and the search path is empty.
+-- These functions are security definer, because a policy on memberships that reads memberships would
+-- recurse (42P17). The API does not expose their schema, and the search path is empty.
 
 create function private.any_organizations() returns setof uuid
 language sql stable security definer set search_path = '' as $$
@@ -133,7 +134,7 @@ alter table public.memberships enable row level security;
 alter table public.contacts enable row level security;
 alter table public.activities enable row level security;
 
--- Disabled organisations and ended memberships stay visible, so that the app can say which and why.
+-- Disabled organisations and ended memberships stay visible, so that the app can show which one ended.
 create policy "own organisations" on public.organizations for select to authenticated
   using (id = any (array(select private.any_organizations())));
 
@@ -155,7 +156,7 @@ create policy "change contacts" on public.contacts for update to authenticated
   using (org_id = any (array(select private.active_organizations())))
   with check (org_id = any (array(select private.active_organizations())));
 
--- resolution=ignore-duplicates needs the inserted row to pass the SELECT policy as well.
+-- resolution=ignore-duplicates requires that the inserted row passes the SELECT policy, too.
 create policy "read own activities" on public.activities for select to authenticated
   using (user_id = (select auth.uid())
     and org_id = any (array(select private.active_organizations())));
@@ -170,7 +171,7 @@ create policy "change own activities" on public.activities for update to authent
   with check (user_id = (select auth.uid())
     and org_id = any (array(select private.active_organizations())));
 
--- Supabase's default privileges open new tables to anon too; nothing here is for the public.
+-- Supabase grants new tables to anon by default. These tables are not public.
 revoke all on public.organizations, public.profiles, public.memberships, public.contacts,
   public.activities from anon, authenticated;
 grant select on public.organizations, public.memberships to authenticated;
@@ -180,8 +181,8 @@ grant all on public.organizations, public.profiles, public.memberships, public.c
 
 -- Functions ------------------------------------------------------------------------------------
 
--- The caller's own activities in one organisation, since a moment (default: this calendar year in Norway).
--- The answer names the moment: a client that counts unsent activities on top must count the same ones.
+-- Counts the caller's activities in one organisation since a time (default: the start of this calendar
+-- year in Norway). The result contains that time, so that a client adds only unsent activities after it.
 create function public.activity_summary(org uuid, since timestamptz default null) returns json
 language sql stable security invoker set search_path = '' as $$
   with period as (
@@ -206,12 +207,12 @@ language sql stable security invoker set search_path = '' as $$
     'as_of', now())
 $$;
 
--- Stores each item in a sub-transaction of its own and answers for each, in the order given:
---   stored     inserted now
---   duplicate  already there, and the caller's own
---   conflict   the id exists, but is somebody else's or not visible to the caller
---   rejected   with the SQLSTATE, the message and, where known, the column
--- Transient failures (classes 40, 53, 55, 57) fail the whole call: the caller repeats it.
+-- Stores each item in its own sub-transaction and returns one row per item, in the given order:
+--   stored     the item was inserted
+--   duplicate  the row exists and belongs to the caller
+--   conflict   the row exists but belongs to another user or is not visible to the caller
+--   rejected   with SQLSTATE, message and, if known, column
+-- A transient failure (class 40, 53, 55 or 57) fails the whole call; the caller repeats it.
 create function public.submit_activities(items jsonb)
 returns table (id uuid, status text, "sqlstate" text, message text, "column" text)
 language plpgsql volatile security invoker set search_path = '' as $$
@@ -221,8 +222,8 @@ declare
     'contact_id', 'follows', 'note'];
   item jsonb;
   stranger text;
-  field text;          -- the column being converted, for the answer
-  broken_rule text;    -- name of the violated constraint
+  field text;          -- the column being converted, for the result
+  broken_rule text;    -- the name of the violated constraint
   row_in public.activities;
   stored_count int;
   owner uuid;
@@ -268,7 +269,7 @@ begin
         (id, org_id, user_id, type, occurred_at, minutes, contact_id, follows, note)
       values (submit_activities.id, row_in.org_id, row_in.user_id, row_in.type, row_in.occurred_at,
         row_in.minutes, row_in.contact_id, row_in.follows, row_in.note)
-      -- Of every unique key: when two callers meet, (id, org_id) may be the one that is hit.
+      -- No conflict target: two concurrent callers may collide on (id, org_id) instead of on id.
       on conflict do nothing;
       get diagnostics stored_count = row_count;
       if stored_count = 1 then
