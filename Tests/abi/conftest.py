@@ -107,6 +107,14 @@ def sign_in(phones: MakePhone, directory: DirectoryFixtures) -> MakeUser:
     return make
 
 
+@pytest.fixture
+def person(directory: DirectoryFixtures) -> Person:
+    """A member of one organisation, whom the provider signs in."""
+    made = directory.person(directory.organisation())
+    directory.control.sign_in_as(made.email)
+    return made
+
+
 @pytest.fixture(scope="session")
 def host_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Compiles the host in C (support/host.c)."""

@@ -10,21 +10,17 @@ from pathlib import Path
 import pytest
 from holdfast import HoldfastError
 
-from conftest import MakePhone, MakeUser, SignedIn
+from conftest import MakePhone, MakeUser
 from support import attacker
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import App
+from support.queue import stored
 
 
 def rows(folder: Path) -> int:
     """The number of contacts in the cache file."""
     [(count,)] = attacker.rows(folder / "cache.db", "SELECT count(*) FROM contact")
     return int(count)
-
-
-def stored(directory: DirectoryFixtures, user: SignedIn) -> set[str]:
-    """The ids of the user's activities on the server."""
-    return {str(row["id"]) for row in directory.activities(user.person)}
 
 
 def test_KEEP_4_logout_erases_the_cache(sign_in: MakeUser) -> None:
@@ -165,7 +161,7 @@ def test_CAC_4_a_damaged_cache_is_rebuilt_automatically(
     app.go_online()
     app.settle()
     assert app.contact_search({"query": ""})["total"] == 200
-    assert stored(directory, user) == {item}
+    assert stored(directory, user.person) == [item]
     # One event reports it, and the queue is unaffected.
     assert len({event["seq"] for event in lost(app)}) == 1
     app.poll({"ack": lost(app)[0]["seq"]})

@@ -15,22 +15,8 @@ from local_supabase import LocalSupabase
 
 from conftest import MakeUser, SignedIn
 from support import contact_data
+from support.contact_data import DAY_S, pull
 from support.directory_fixtures import DirectoryFixtures
-
-DAY_S = 86_400
-
-
-def pull(user: SignedIn, after_s: float = 0) -> list[dict[str, Any]]:
-    """Advance the time and pull; returns the events about the contacts."""
-    user.phone.pass_time(after_s)
-    before = len(user.app.events)
-    user.app.sync_now()
-    user.app.settle()
-    return [
-        dict(event)
-        for event in user.app.events[before:]
-        if event["type"] == "pull_completed" and event["dataset"] == "contacts"
-    ]
 
 
 def names(user: SignedIn) -> list[str]:

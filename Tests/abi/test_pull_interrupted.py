@@ -10,9 +10,9 @@ from holdfast.types import HttpRequest
 
 from conftest import MakePhone, MakeUser, SignedIn
 from support import contact_data
+from support.contact_data import DAY_S, pull
 from support.directory_fixtures import DirectoryFixtures, Organisation
 from support.phone import App
-from test_pull import DAY_S, pull
 
 COUNT = 1_200
 

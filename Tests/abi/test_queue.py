@@ -6,28 +6,12 @@ from typing import Any
 
 import pytest
 
-from conftest import MakeUser, SignedIn
+from conftest import MakeUser
 from support.directory_fixtures import DirectoryFixtures
-
-RPC = {
-    "queue": {
-        "activity": {
-            "table": "activities",
-            "columns": ["type", "minutes", "occurred_at", "contact_id", "follows", "note"],
-            "upload": "rpc",
-            "function": "submit_activities",
-        }
-    }
-}
-UPLOADS = {"table": "/rest/v1/activities", "rpc": "/rest/v1/rpc/submit_activities"}
+from support.queue import BOTH, UPLOADS, user_of
 
 
-def user_of(sign_in: MakeUser, upload: str) -> SignedIn:
-    """A user whose app uploads into the table, or through the function."""
-    return sign_in(tables=RPC if upload == "rpc" else None)
-
-
-@pytest.mark.parametrize("upload", UPLOADS)
+@BOTH
 @pytest.mark.parametrize("count", [1, 40])
 def test_QUE_2_a_lost_answer_after_the_commit_duplicates_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str, count: int
@@ -53,7 +37,7 @@ def test_QUE_2_a_lost_answer_after_the_commit_duplicates_nothing(
     assert app.queue_list()["counts"] == {"pending": 0, "sending": 0, "waiting": 0, "parked": 0}
 
 
-@pytest.mark.parametrize("upload", UPLOADS)
+@BOTH
 def test_QUE_2_a_death_between_commit_and_answer_duplicates_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:

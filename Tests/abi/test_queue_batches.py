@@ -13,6 +13,7 @@ from conftest import MakeUser
 from support.directory_fixtures import DirectoryFixtures
 from support.queue import (
     BAD_MINUTES,
+    BOTH,
     EMPTY,
     UPLOADS,
     add,
@@ -23,8 +24,6 @@ from support.queue import (
     stored,
     user_of,
 )
-
-BOTH = pytest.mark.parametrize("upload", UPLOADS)
 
 
 def sizes(directory: DirectoryFixtures, upload: str) -> list[int]:

@@ -14,13 +14,9 @@ from holdfast import HoldfastError
 from conftest import MakeUser, SignedIn
 from support import children
 from support.directory_fixtures import DirectoryFixtures
+from support.queue import stored
 
 BAD = {"minutes": 100_000}
-
-
-def stored(directory: DirectoryFixtures, user: SignedIn) -> set[str]:
-    """The ids of the user's activities on the server."""
-    return {str(row["id"]) for row in directory.activities(user.person)}
 
 
 def drained(user: SignedIn) -> dict[str, Any]:
@@ -79,7 +75,7 @@ def test_QUE_17_a_full_disk_refuses_items_and_damages_nothing(
     accepted = ended.check().output.split()
     user.restart()
     drained(user)
-    assert stored(directory, user) == set(accepted)
+    assert stored(directory, user.person) == sorted(set(accepted))
 
 
 def test_QUE_19_the_rows_of_a_batch_are_sorted_by_id(sign_in: MakeUser) -> None:
@@ -116,7 +112,7 @@ def test_QUE_3_one_bad_item_is_parked_alone(
     done = drained(user)
     # Then only that one is parked, with the server's reason, after few extra requests
     assert (done["sent"], done["parked"]) == (count - 1, 1)
-    assert stored(directory, user) == set(ids) - {ids[bad]}
+    assert stored(directory, user.person) == sorted(set(ids) - {ids[bad]})
     [parked] = user.app.of_type("item_parked")
     assert parked["id"] == ids[bad]
     item = user.app.queue_get({"id": ids[bad]})["item"]
@@ -141,7 +137,7 @@ def test_QUE_4_a_parked_item_is_corrected_and_sent(
     assert edited["state"] == "pending"
     user.app.events.clear()
     assert drained(user)["sent"] == 1
-    assert stored(directory, user) == {item}
+    assert stored(directory, user.person) == [item]
 
 
 def test_QUE_4_exported_items_can_be_added_again(
@@ -178,7 +174,7 @@ def test_QUE_5_a_refused_token_is_refreshed_and_no_attempt_is_charged(
     # Then there is one refresh, and the item is sent
     assert (done["sent"], done["parked"]) == (1, 0)
     assert directory.refreshes() == 1
-    assert stored(directory, user) == {item}
+    assert stored(directory, user.person) == [item]
 
 
 def test_QUE_6_items_of_an_ended_membership_are_held(
@@ -202,7 +198,7 @@ def test_QUE_6_items_of_an_ended_membership_are_held(
         user.phone.pass_time(60)
         app.settle()
     # Then the first is held with the reason, and the other is sent
-    assert stored(directory, user) == {free}
+    assert stored(directory, user.person) == [free]
     item = app.queue_get({"id": held})["item"]
     assert item["state"] == "waiting"
     assert item["reason"] is not None
@@ -216,7 +212,7 @@ def test_QUE_6_items_of_an_ended_membership_are_held(
     for _ in range(5):
         user.phone.pass_time(600)
         app.settle()
-    assert stored(directory, user) == {free, held}
+    assert stored(directory, user.person) == sorted({free, held})
 
 
 def test_QUE_7_retry_after_holds_while_other_requests_succeed(
@@ -243,7 +239,7 @@ def test_QUE_7_retry_after_holds_while_other_requests_succeed(
     assert user.phone.network.count("upload") == 1
     user.phone.pass_time(70)
     app.settle()
-    assert stored(directory, user) == {item}
+    assert stored(directory, user.person) == [item]
     assert user.phone.network.count("upload") == 2
 
 
@@ -271,13 +267,13 @@ def test_QUE_8_an_item_waits_for_the_one_it_depends_on(
     assert (item["state"], item["depends_on"]) == ("waiting", [first])
     assert item["reason"] is not None
     assert item["reason"]["code"] == "dependency_parked"
-    assert stored(directory, user) == set()
+    assert stored(directory, user.person) == []
     # and is sent after the first one is corrected
     app.queue_edit({"id": first, "payload": {"type": "visit", "minutes": 5}})
     app.events.clear()
     drained(user)
     app.settle()
-    assert stored(directory, user) == {first, added["id"]}
+    assert stored(directory, user.person) == sorted({first, added["id"]})
 
 
 def test_QUE_8_cancelling_the_first_frees_the_second(
@@ -298,7 +294,7 @@ def test_QUE_8_cancelling_the_first_frees_the_second(
     assert app.queue_cancel({"id": first}) == {"id": first, "released": 1}
     app.go_online()
     drained(user)
-    assert stored(directory, user) == {second}
+    assert stored(directory, user.person) == [second]
 
 
 def test_QUE_10_an_id_of_another_tenant_is_a_conflict(
@@ -330,7 +326,7 @@ def test_QUE_10_an_id_of_another_tenant_is_a_conflict(
         # Then it is parked as a conflict and does not count as stored
         shown = user.app.queue_get({"id": item})["item"]
         assert shown["state"] == "parked"
-        assert stored(directory, user) == {good}
+        assert stored(directory, user.person) == [good]
         assert [event["id"] for event in user.app.of_type("item_parked")] == [item]
     finally:
         directory.control.sql("delete from activities where user_id = %s", other.person.id)
@@ -356,7 +352,7 @@ def test_QUE_11_items_belong_to_their_owner(
     user.app.session_logout()
     user.app.sign_in(user.person)
     drained(user)
-    assert stored(directory, user) == {item}
+    assert stored(directory, user.person) == [item]
 
 
 def test_QUE_12_only_an_explicit_discard_deletes_items(
@@ -436,7 +432,7 @@ def test_QUE_15_two_processes_drain_the_same_queue(
         # Then each item is sent by one of them, and stored once
         uploads = directory.control.requests("/rest/v1/activities", "POST")
         assert sum(entry["rows_in"] for entry in uploads) == len(ids)
-        assert stored(directory, user) == set(ids)
+        assert stored(directory, user.person) == sorted(set(ids))
         assert first.queue_list()["items"] == second.queue_list()["items"] == []
     finally:
         first.close()
@@ -480,9 +476,9 @@ def test_QUE_16_a_damaged_file_is_set_aside_and_salvaged(
         user.phone.pass_time(60)
         app.settle()
     assert app.screen["screen"] == "home"
-    assert stored(directory, user) <= set(ids)
+    assert set(stored(directory, user.person)) <= set(ids)
     [event] = app.of_type("storage_recovered")
-    assert event["salvaged"] == len(stored(directory, user))
+    assert event["salvaged"] == len(stored(directory, user.person))
     # and the next start is a normal one
     app = user.restart()
     assert app.opened["recovered"] is False

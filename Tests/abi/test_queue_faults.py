@@ -12,6 +12,7 @@ from conftest import MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures
 from support.queue import (
     BAD_MINUTES,
+    BOTH,
     EMPTY,
     UPLOADS,
     add,
@@ -23,7 +24,6 @@ from support.queue import (
     user_of,
 )
 
-BOTH = pytest.mark.parametrize("upload", UPLOADS)
 UNKNOWN = {"code": "", "message": "", "details": None, "hint": None}
 
 

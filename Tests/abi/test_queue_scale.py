@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,32 +14,10 @@ from local_supabase import LocalSupabase
 
 from support.directory_fixtures import DirectoryFixtures
 from support.hosted import HostedLibrary
-from support.paths import BUILDS, HEADER
-from support.phone import App, Phone
+from support.phone import App, FilePhone
 
 COUNT = 100_000
 LIMIT_KB = 64 * 1024
-
-
-class FilePhone(Phone):
-    """A phone without a keychain: the library's own key file serves."""
-
-    @property
-    def key_store(self) -> None:  # type: ignore[override]
-        """None: the library uses its key files."""
-        return
-
-
-@pytest.fixture
-def hosted(tmp_path: Path, flavour: str) -> Iterator[HostedLibrary]:
-    """The library in its own process, to measure its memory and work."""
-    program = tmp_path / "host"
-    source = Path(__file__).parent / "support" / "host.c"
-    flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-I", str(HEADER.parent)]
-    subprocess.run(["cc", *flags, "-o", str(program), str(source), "-ldl"], check=True)
-    library = HostedLibrary(program, BUILDS[flavour])
-    yield library
-    library.end()
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from test_queue_fate import stored
+from support.queue import stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +47,7 @@ def test_QUE_16_undamaged_items_are_salvaged_and_sent(
         app.settle()
         user.phone.pass_time(60)
     [event] = app.of_type("storage_recovered")
-    found = stored(directory, user)
+    found = stored(directory, user.person)
     assert found <= ids
     assert event["salvaged"] == len(found)
     assert len(found) == len(ids) if damage is without_header else len(found) > 0

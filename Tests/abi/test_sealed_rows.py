@@ -10,6 +10,7 @@ from conftest import MakeUser
 from support import secrecy
 from support.directory_fixtures import DirectoryFixtures
 from support.queue import EMPTY, add, drain, stored
+from support.tamper import flipped
 
 #: The offsets of a sealed value's parts: version, nonce, ciphertext; the tag is at the end.
 NONCE, CIPHERTEXT, TAG = 1, 25, -16
@@ -27,13 +28,6 @@ def write_bodies(folder: Path, bodies: dict[int, bytes]) -> None:
         for seq, body in bodies.items():
             changed = database.execute("UPDATE queue SET body = ? WHERE seq = ?", (body, seq))
             assert changed.rowcount == 1
-
-
-def flipped(body: bytes, index: int) -> bytes:
-    """The value with one bit flipped."""
-    damaged = bytearray(body)
-    damaged[index] ^= 1
-    return bytes(damaged)
 
 
 def damages(one: bytes, other: bytes) -> list[bytes]:

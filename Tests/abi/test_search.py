@@ -10,18 +10,12 @@ import pytest
 from holdfast import HoldfastError
 from local_supabase import LocalSupabase
 
-from conftest import MakeUser, SignedIn
+from conftest import MakeUser
 from support import contact_data, scan
+from support.contact_data import pull
 from support.directory_fixtures import DirectoryFixtures
 from support.hosted import HostedLibrary
 from support.phone import App, FilePhone
-
-
-def pull(user: SignedIn) -> None:
-    """Pull all contacts."""
-    user.phone.pass_time(60)
-    user.app.sync_now()
-    user.app.settle()
 
 
 def found(app: App, query: str, limit: int = 50) -> list[str]:
@@ -37,7 +31,7 @@ def test_CAC_5_ten_thousand_contacts_are_searched_and_locked(
 ) -> None:
     user = sign_in()
     contact_data.fill(directory.control, user.org.id, 10_000)
-    pull(user)
+    pull(user, after_s=60)
     rows = contact_data.truth(directory.control, user.org.id)
     assert user.app.contact_search({"query": ""})["total"] == len(rows) == 10_000
     # A locked session refuses searches.
@@ -83,7 +77,7 @@ def listed(sign_in: MakeUser, directory: DirectoryFixtures) -> App:
         directory.contact(
             user.org, name, municipality="Karasjok" if name == "Ola Østby" else "Oslo"
         )
-    pull(user)
+    pull(user, after_s=60)
     return user.app
 
 
@@ -147,7 +141,7 @@ def test_names_in_other_scripts_are_found(sign_in: MakeUser, directory: Director
     }
     for name in names:
         directory.contact(user.org, name)
-    pull(user)
+    pull(user, after_s=60)
     for name, queries in names.items():
         for query in queries:
             assert name in found(user.app, query), query
@@ -156,19 +150,19 @@ def test_names_in_other_scripts_are_found(sign_in: MakeUser, directory: Director
 def test_a_pull_keeps_the_index_up_to_date(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
     user = sign_in()
     ids = [directory.contact(user.org, name) for name in ("Berit Lund", "Dag Lund")]
-    pull(user)
+    pull(user, after_s=60)
     assert found(user.app, "lund") == ["Berit Lund", "Dag Lund"]
     directory.control.sql("update contacts set name = 'Åge Lund' where id = %s", ids[0])
     directory.control.sql("update contacts set deleted_at = now() where id = %s", ids[1])
     directory.contact(user.org, "Cato Lund")
-    pull(user)
+    pull(user, after_s=60)
     assert found(user.app, "lund") == ["Cato Lund", "Åge Lund"]
     assert found(user.app, "berit") == []
     for turn in range(40):
         directory.control.sql(
             "update contacts set name = %s where id = %s", f"Ny {turn} Lund", ids[0]
         )
-        pull(user)
+        pull(user, after_s=60)
     assert found(user.app, "lund") == ["Cato Lund", "Ny 39 Lund"]
 
 
@@ -222,7 +216,7 @@ def test_OFF_6_a_lock_discards_undelivered_live_details(
 ) -> None:
     user = sign_in()
     contact = directory.contact(user.org, "Prøve", phone="+47 000 00 001")
-    pull(user)
+    pull(user, after_s=60)
     app = user.app
     # When the session locks before the poll that would return the answer
     app.contact_get({"id": contact, "live": True})
@@ -240,7 +234,7 @@ def test_OFF_6_a_lock_discards_undelivered_live_details(
 def test_a_deleted_contact_is_reported(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
     user = sign_in()
     contact = directory.contact(user.org, "Prøve")
-    pull(user)
+    pull(user, after_s=60)
     directory.control.sql("delete from contacts where id = %s", contact)
     asked = user.app.contact_get({"id": contact, "live": True})
     user.app.settle()
@@ -256,7 +250,7 @@ def test_a_contact_of_another_organisation_is_not_shown(
     contact = directory.contact(user.org, "Prøve")
     second = directory.organisation()
     directory.control.set_membership(user.person.id, second.id, role="peer_mentor")
-    pull(user)
+    pull(user, after_s=60)
     user.app.org_select({"org_id": second.id})
     with pytest.raises(HoldfastError) as caught:
         user.app.contact_get({"id": contact})

@@ -12,6 +12,7 @@ from support import tamper
 from support.directory_fixtures import DirectoryFixtures
 from support.network import real_now_ms
 from support.phone import ROUTES, TOKEN_S
+from support.tamper import flipped
 
 ROLES = list(ROUTES)
 HALF_AN_HOUR = 1800
@@ -104,11 +105,6 @@ def test_RES_4_time_in_the_background_counts_across_a_restart(sign_in: MakeUser)
     user.phone.reboot(off_for_s=301)
     app = user.restart()
     assert (app.screen["screen"], app.screen["reason"]) == ("unlock", "background_timeout")
-
-
-def flipped(stored: bytes, at: int) -> bytes:
-    """The data with one bit flipped."""
-    return stored[:at] + bytes([stored[at] ^ 1]) + stored[at + 1 :]
 
 
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {

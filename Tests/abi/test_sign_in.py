@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import urllib.parse
 from typing import Any
 
@@ -12,51 +11,8 @@ from holdfast import HoldfastError
 from conftest import MakePhone
 from support import scan
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
-from support.phone import METHODS, App, Phone
-
-
-def browse(url: str) -> str:
-    """Follow the browser's redirects; returns the app's callback URL."""
-    address = urllib.parse.urlsplit(url)
-    link = http.client.HTTPConnection(address.hostname or "", address.port, timeout=30)
-    try:
-        link.request("GET", f"{address.path}?{address.query}")
-        answer = link.getresponse()
-        answer.read()
-        location = answer.getheader("Location")
-    finally:
-        link.close()
-    assert answer.status in {302, 303}, answer.status
-    assert location is not None
-    return location
-
-
-@pytest.fixture
-def person(directory: DirectoryFixtures) -> Person:
-    """A member of one organisation, whom the provider signs in."""
-    made = directory.person(directory.organisation())
-    directory.control.sign_in_as(made.email)
-    return made
-
-
-def begin(app: App, method: str = "bankid") -> dict[str, Any]:
-    return dict(app.sign_in_begin({"method": method}))
-
-
-def finish(app: App, callback: str) -> None:
-    """Complete the sign-in and settle."""
-    screen = app.sign_in_complete({"callback_url": callback})
-    assert (screen["screen"], screen["reason"]) == ("wait", "signing_in")
-    assert screen["deadline_ms"] is not None
-    app.settle()
-
-
-def refused(app: App, callback: str) -> str:
-    """The error code of a refused callback."""
-    with pytest.raises(HoldfastError) as caught:
-        app.sign_in_complete({"callback_url": callback})
-    assert (caught.value.status, caught.value.field) == (1, "/callback_url")
-    return caught.value.code
+from support.phone import METHODS, Phone
+from support.sign_in import begin, browse, finish, refused
 
 
 @pytest.mark.parametrize("method", ["bankid", "vipps"])

@@ -15,15 +15,7 @@ from conftest import MakePhone, MakeUser
 from support import scan
 from support.directory_fixtures import DirectoryFixtures, Person
 from support.phone import App, Phone
-from test_sign_in import begin, browse, finish, refused
-
-
-@pytest.fixture
-def person(directory: DirectoryFixtures) -> Person:
-    """A member of one organisation, whom the provider signs in."""
-    made = directory.person(directory.organisation())
-    directory.control.sign_in_as(made.email)
-    return made
+from support.sign_in import begin, browse, finish, refused
 
 
 def message(app: App) -> tuple[str, str]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import random
 import unicodedata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from local_supabase import Control
 
 from . import attacker
 from .phone import App
+
+if TYPE_CHECKING:
+    from conftest import SignedIn
 
 # The most common first names, surnames and municipalities in Statistics Norway's lists, and Sámi
 # and foreign ones for their letters.
@@ -63,6 +66,9 @@ def fill(control: Control, org: str, count: int, seed: int = 1) -> list[tuple[st
     return made
 
 
+#: After this time the next pull reconciles.
+DAY_S = 86_400
+
 Rows = dict[str, tuple[Any, Any, Any]]
 
 
@@ -71,6 +77,19 @@ def truth(control: Control, org: str) -> Rows:
     query = "select * from contacts where org_id = %s and deleted_at is null"
     rows = control.sql(query, org)
     return {str(r["id"]): (r["name"], r["municipality"], r["relation"]) for r in rows}
+
+
+def pull(user: SignedIn, after_s: float = 0) -> list[dict[str, Any]]:
+    """Advance the time and pull; returns the events about the contacts."""
+    user.phone.pass_time(after_s)
+    before = len(user.app.events)
+    user.app.sync_now()
+    user.app.settle()
+    return [
+        dict(event)
+        for event in user.app.events[before:]
+        if event["type"] == "pull_completed" and event["dataset"] == "contacts"
+    ]
 
 
 def cached(app: App) -> Rows:

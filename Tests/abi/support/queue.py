@@ -5,6 +5,8 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from .directory_fixtures import DirectoryFixtures, Person
 from .phone import App
 
@@ -24,6 +26,8 @@ RPC = {
 }
 #: The path of each upload method.
 UPLOADS = {"table": "/rest/v1/activities", "rpc": "/rest/v1/rpc/submit_activities"}
+#: Runs a test once with each upload method.
+BOTH = pytest.mark.parametrize("upload", UPLOADS)
 #: More minutes than a day has: a check constraint refuses it.
 BAD_MINUTES = 100_000
 EMPTY = {"pending": 0, "sending": 0, "waiting": 0, "parked": 0}

@@ -29,3 +29,10 @@ def stored(folder: Path, column: str = TOKENS) -> bytes:
     value = read(folder, column)
     assert value is not None, f"nothing is stored as {column}"
     return value
+
+
+def flipped(value: bytes, index: int) -> bytes:
+    """The value with the lowest bit of one byte flipped."""
+    damaged = bytearray(value)
+    damaged[index] ^= 1
+    return bytes(damaged)
