@@ -1,4 +1,4 @@
-"""Fixtures of the kills, and their figures."""
+"""Fixtures of the crash tests, and the count of kills."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.paths import chosen_flavours
 from support.secrecy import no_secret_is_readable
 from support.shared_fixtures import backend, directory, flavour, killer, library, server
 
-# Fixtures that are shared with Tests/abi; the first is always on.
+# Fixtures shared with Tests/abi; `no_secret_is_readable` runs after every test.
 __all__ = [
     "backend",
     "directory",
@@ -29,12 +29,12 @@ __all__ = [
 #: `HOLDFAST_CRASH_SEED=n` repeats the scenarios of an earlier run; `HOLDFAST_CRASH_SCENARIOS=n`
 #: sets how many run with each flavour.
 SEED, COUNT = "HOLDFAST_CRASH_SEED", "HOLDFAST_CRASH_SCENARIOS"
-#: Thirteen kills each; with those of test_every_change.py 500 and some in all.
+#: Thirteen kills each; with test_every_change.py about 530 in all.
 SCENARIOS = int(os.environ.get(COUNT, 32 // len(chosen_flavours())))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # One seed for the run; the workers of xdist inherit it.
+    # One seed for the run; xdist's workers inherit it.
     os.environ.setdefault(SEED, str(secrets.randbelow(1 << 32)))
 
 
@@ -65,7 +65,7 @@ def seed() -> int:
 
 @pytest.fixture(scope="session")
 def process_killer(killer: Path) -> Iterator[ProcessKiller]:
-    """Starts lives and ends them."""
+    """Runs and kills app processes."""
     made = ProcessKiller(killer)
     yield made
     made.close()

@@ -1,8 +1,8 @@
-"""Forks one child for every process: fork_server.py DESCRIPTOR   (LD_PRELOAD names the killer.)
+"""Forks a child for every workload: fork_server.py DESCRIPTOR   (LD_PRELOAD names the killer)
 
-A Python that has imported everything and opened nothing is forked in a few milliseconds.
-DESCRIPTOR is a socket: a line of JSON asks for a life, "kill" ends the one that there is; the child
-says what it does, and the fork server ["ended", status].
+It has imported everything and opened nothing, so a fork takes a few milliseconds. DESCRIPTOR is a
+socket: a line of JSON starts a child, "kill" kills the running one; the child writes its reports,
+and the fork server ["ended", status].
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from workloads import WORKLOADS, AppProcess
 
 
 def run(line: socket.socket, order: dict[str, object]) -> None:
-    """In the child: one life, to its end or to its death."""
+    """In the child: run the workload."""
     secrecy.current = secrecy.SecretsOfAChild(Path(str(order["secrets"])))
     phone = Phone.from_spec(str(order["phone"]))
     process = AppProcess(phone, line, int(str(order["seed"])), int(str(order["changes"])))
@@ -34,7 +34,7 @@ def run(line: socket.socket, order: dict[str, object]) -> None:
 
 
 def watch(child: int, orders: IO[str]) -> int:
-    """Wait for the child, and kill it when told; its wait status."""
+    """Wait for the child, and kill it on request; returns its wait status."""
     descriptor = os.pidfd_open(child)
     try:
         while True:
@@ -42,7 +42,7 @@ def watch(child: int, orders: IO[str]) -> int:
             if descriptor in ready:
                 return os.waitpid(child, 0)[1]
             if not orders.readline():
-                sys.exit()  # whoever asked is gone; the child ends by itself
+                sys.exit()  # the parent has ended; the child ends by itself
             signal.pidfd_send_signal(descriptor, signal.SIGKILL)
     finally:
         os.close(descriptor)
@@ -50,11 +50,11 @@ def watch(child: int, orders: IO[str]) -> int:
 
 def main() -> None:
     line = socket.socket(fileno=int(sys.argv[1]))
-    # One line at a time, so that nothing waits in a buffer that select() does not see.
+    # Line buffering, so that no line waits in a buffer that select() does not see.
     orders = line.makefile("r", encoding="ascii", buffering=1)
     for text in orders:
         if text == "kill\n":
-            continue  # came too late: that child had ended by itself
+            continue  # too late: the child had already ended
         order = json.loads(text)
         Library(json.loads(order["phone"])["library"])  # loaded once for all children
         child = os.fork()

@@ -1,4 +1,4 @@
-"""What was acknowledged, and what may therefore be found."""
+"""The acknowledged calls, and the states that are allowed after a kill."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from process_killer import Outcome
 
 @dataclass
 class Item:
-    """An activity, known by its note."""
+    """An activity, identified by its note."""
 
-    #: The minutes that it may have: one number, but for a change that was not acknowledged.
+    #: The allowed minutes: one number, two after an unacknowledged edit.
     minutes: set[int]
-    #: The organisations that it may belong to.
+    #: The allowed organisations.
     orgs: set[str]
     id: str | None = None
     #: It must be in the queue or on the server.
     owed: bool = False
-    #: It may be cancelled; it must not be on the server when that was acknowledged.
+    #: A cancel was begun, so the item may be gone; after `cancelled` it must not be on the server.
     cancelling: bool = False
     cancelled: bool = False
 
 
 @dataclass
 class Ledger:
-    """The account of one person's work on one phone."""
+    """The record of one user's calls on one phone."""
 
     items: dict[str, Item] = field(default_factory=dict)
-    #: The organisations of which one must be chosen.
+    #: The organisations of which one must be the chosen one.
     orgs: set[str] = field(default_factory=set)
-    #: A logout was begun; it was acknowledged.
+    #: `leaving`: a logout was begun; `left`: it was acknowledged.
     leaving: bool = False
     left: bool = False
 
     def enter(self, outcome: Outcome) -> None:
-        """Book a process."""
+        """Enter the reports of a process."""
         for what, value in outcome.reports:
             getattr(self, f"_{what}", lambda _value: None)(value)
 

@@ -1,4 +1,4 @@
-"""Starts lives and ends them at a random instant."""
+"""Runs workloads in child processes and kills them at a chosen moment."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from support import children
 from support.phone import Phone
 
 HERE = Path(__file__).resolve().parent
-#: Nothing that a life does takes so long: it hangs.
+#: A process that takes longer hangs.
 HANG_S = 60
 
 
 @dataclass(frozen=True)
 class KillPoint:
-    """When to kill: so long after the beginning, or before the n-th change of a file."""
+    """When to kill: a time after "begin", or before the n-th change of a file."""
 
     after_s: float = 0
     changes: int = 0
@@ -35,14 +35,14 @@ class KillPoint:
 
 @dataclass
 class Outcome:
-    """What was said before the end."""
+    """The reports of a process, and whether it was killed."""
 
     killed: bool
     reports: list[tuple[str, Any]] = field(default_factory=list)
 
 
 class ProcessKiller:
-    """A forge of lives (fork_server.py), and the hand that ends them."""
+    """Starts processes through fork_server.py and kills them."""
 
     def __init__(self, killer: Path) -> None:
         ours, theirs = socket.socketpair()
@@ -57,14 +57,14 @@ class ProcessKiller:
         self._unread = b""
 
     def close(self) -> None:
-        """No more lives."""
+        """End the fork server."""
         self._line.close()
         self._process.wait(HANG_S)
 
     def run(
         self, phone: Phone, workload: str, seed: int, kill_point: KillPoint, secrets: Path
     ) -> Outcome:
-        """One life, killed at the instant unless it ends before."""
+        """Run one process; kill it at `kill_point` unless it ends earlier."""
         order = {
             "phone": phone.spec(),
             "workload": workload,
@@ -97,12 +97,12 @@ class ProcessKiller:
             outcome.reports.append((what, value))
 
     def _read_line(self, timeout_s: float) -> bytes | None:
-        """The next line; None when none came in time."""
+        """The next line; None if none arrives in time."""
         while b"\n" not in self._unread:
             if not select.select([self._line], [], [], max(0, timeout_s))[0]:
                 return None
             more = self._line.recv(1 << 16)
-            assert more, "the fork server is gone"
+            assert more, "the fork server has ended"
             self._unread += more
             timeout_s = 0
         line, _, self._unread = self._unread.partition(b"\n")

@@ -1,4 +1,4 @@
-"""A person whose app is killed again and again, and who is owed all that was acknowledged."""
+"""One user and one phone through many kills: every acknowledged call must persist."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from process_killer import KillPoint, ProcessKiller
 from support.directory_fixtures import DirectoryFixtures, Organisation, Person
 from support.phone import App, Phone
 
-#: About how long the deadly part of a workload takes, and how many changes of files it makes.
+#: The approximate duration in seconds of each workload, and its number of file changes.
 SPANS: dict[str, tuple[float, int]] = {
     "add": (0.08, 80),
     "edit": (0.08, 80),
@@ -26,14 +26,14 @@ SPANS: dict[str, tuple[float, int]] = {
     "migration": (0.03, 60),
     "salvage": (0.04, 90),
 }
-#: The longest lease of the library (an upload's), and a little more.
+#: A little more than the library's longest lease, that of an upload.
 LEASE_S = 80
-#: A life that ended before its instant is lived again, at an earlier one.
+#: A process that ends before its kill point runs again with an earlier one, this often.
 TRIES = 8
 
 
 class Scenario:
-    """One phone, from the sign-in to the drained queue."""
+    """One phone, from the sign-in to the empty queue."""
 
     def __init__(
         self,
@@ -57,28 +57,28 @@ class Scenario:
         self.phone.close()
 
     def sign_in(self, app: App) -> None:
-        """As the person, into the first organisation."""
+        """Sign the user in and choose the first organisation."""
         app.sign_in(self.person, self.orgs[0])
         assert app.screen["screen"] == "home", app.screen
         self.ledger.orgs = {self.orgs[0].id}
         self.ledger.leaving = self.ledger.left = False
 
-    # Deaths -----------------------------------------------------------------------------------
+    # Kills ------------------------------------------------------------------------------------
 
     def kill(self, workload: str) -> None:
-        """One life that ends by SIGKILL, and what is found after it."""
+        """Run a workload, kill it, and check the state after it."""
         if workload == "migration":
             self.kill_a_first_start()
             return
         if workload == "salvage":
-            # There is something to carry over, also in the log: its last writer died.
+            # The kill leaves rows in the database's log, which a salvage must read, too.
             self.run(self.phone, "add")
             destroy_header(self.phone.folder)
         self.run(self.phone, workload)
         self.check(was_damaged=workload == "salvage")
 
     def run(self, phone: Phone, workload: str) -> None:
-        """One life that is killed in its workload."""
+        """Run a workload until a process of it was killed."""
         seconds, changes = SPANS[workload]
         for _ in range(TRIES):
             if self.chance.random() < 0.5:
@@ -97,11 +97,11 @@ class Scenario:
                 return
             seconds, changes = seconds / 2, max(2, changes // 2)
             if workload in {"logout", "migration"}:
-                return  # once is all that there is of it
+                return  # these run only once
         raise AssertionError(f"{workload} always ends before it can be killed")
 
     def kill_a_first_start(self) -> None:
-        """The first start of an app, on a new phone; then its whole life in short."""
+        """Kill a first start on a new phone; then sign in, register and send."""
         phone = self.new_phone()
         self.run(phone, "migration")
         check_integrity(phone.folder)
@@ -114,17 +114,17 @@ class Scenario:
         assert [row["id"] for row in self.directory.activities(person)] == [item]
         phone.close()
 
-    # What must be found -----------------------------------------------------------------------
+    # Checks -----------------------------------------------------------------------------------
 
     def check(self, *, was_damaged: bool = False) -> None:
-        """The files are whole, and everything acknowledged is there."""
+        """Check that the files are intact and every acknowledged item exists."""
         if not was_damaged:
             check_integrity(self.phone.folder)
         app = self.phone.start(online=False)
         self.check_session(app)
         if was_damaged:
             app.settle()
-            # What was cancelled shortly before may come back, and goes to the server then.
+            # A salvage may bring back an item that was cancelled shortly before.
             for item in self.ledger.items.values():
                 item.cancelled = False
         self.check_items(app)
@@ -134,10 +134,10 @@ class Scenario:
         check_integrity(self.phone.folder)
 
     def check_session(self, app: App) -> None:
-        """Signed in with the chosen organisation, or signed out if that was begun."""
+        """Check: signed in with the chosen organisation, or signed out after a begun logout."""
         state = app.session_status()["state"]
         if state == "signed_out":
-            assert self.ledger.leaving, "signed out, and nobody asked for it"
+            assert self.ledger.leaving, "signed out without a logout"
             app.go_online()
             app.settle()
             if self.directory.control.sessions(self.person.id):
@@ -147,7 +147,7 @@ class Scenario:
             self.sign_in(app)
             app.go_offline()
             return
-        assert not self.ledger.left, "the logout is forgotten"
+        assert not self.ledger.left, "an acknowledged logout is lost"
         self.ledger.leaving = False
         if app.screen["reason"] == "session_expired":
             app.touch()
@@ -155,14 +155,14 @@ class Scenario:
         assert app.session_status()["state"] == "active"
         org = app.screen["org"]
         assert org is not None
-        assert org["id"] in self.ledger.orgs, "another organisation was chosen"
+        assert org["id"] in self.ledger.orgs, "the chosen organisation is a wrong one"
         self.ledger.orgs = {org["id"]}
 
     def check_items(self, app: App) -> None:
-        """Every item is in the queue or on the server; of two possibilities one has come true."""
+        """Check that every item is in the queue or on the server, and fix its allowed values."""
         queued = {item["payload"]["note"]: item for item in listed(app)}
         stored = {str(row["note"]): row for row in self.directory.activities(self.person)}
-        assert queued.keys() <= self.ledger.items.keys(), "an item out of nothing"
+        assert queued.keys() <= self.ledger.items.keys(), "the queue has an unknown item"
         for note, item in self.ledger.items.items():
             found = queued.get(note)
             if found is None:
@@ -177,7 +177,7 @@ class Scenario:
             item.minutes, item.orgs = {found["payload"]["minutes"]}, {found["org_id"]}
 
     def check_refresh(self, app: App) -> None:
-        """The session is of use: the server forgives what was cut off, and no lock is left."""
+        """Check that the session refreshes: GoTrue accepts the old token, and no lease is left."""
         app.go_online()
         app.settle()
         if "refresh" in app.session_status()["owed"]:
@@ -189,7 +189,7 @@ class Scenario:
         assert "validation" not in status["owed"], status
 
     def end(self) -> None:
-        """Everything goes to the server, once, as it was last acknowledged."""
+        """Send the queue and check that the server has every item once, as last acknowledged."""
         app = self.phone.start()
         self.check_session(app)
         drain(app)
@@ -208,9 +208,9 @@ class Scenario:
 def check_end(
     note: str, item: Item, row: dict[str, Any] | None, left: dict[str, Any] | None
 ) -> None:
-    """Where one item has ended."""
+    """Check the final state of one item."""
     if left is not None:
-        # It was changed after an attempt whose outcome nobody knew, and which had succeeded.
+        # It was edited after an attempt of unknown outcome that had succeeded.
         assert left["reason"]["code"] == "unknown_outcome", left
         assert left["payload"]["minutes"] in item.minutes
         assert row is not None
@@ -225,7 +225,7 @@ def check_end(
 
 
 def drain(app: App) -> None:
-    """Send all that can be sent; the dead hold nothing back for longer than their lease."""
+    """Send everything; a killed process delays items no longer than its lease."""
     left_ms = LEASE_S * 1000
     while True:
         app.settle()
@@ -233,7 +233,7 @@ def drain(app: App) -> None:
         if counts["pending"] + counts["sending"] + counts["waiting"] == 0:
             return
         wake_ms = app.poll()["wake_in_ms"]
-        assert wake_ms is not None, f"nothing to wait for: {counts}"
+        assert wake_ms is not None, f"wake_in_ms is null with items left: {counts}"
         left_ms -= max(1, wake_ms)
         assert left_ms > 0, f"still not sent: {counts}, {app.queue_explain()}"
         app.phone.pass_time(max(1, wake_ms) / 1000)
@@ -252,7 +252,7 @@ def listed(app: App) -> list[dict[str, Any]]:
 
 
 def check_integrity(folder: Path) -> None:
-    """SQLite's own check, of a copy: what the dead left is not touched."""
+    """Run SQLite's integrity check on copies, so that the files stay unchanged."""
     for name in ("holdfast.db", "cache.db"):
         if not (folder / name).exists():
             continue
@@ -267,6 +267,6 @@ def check_integrity(folder: Path) -> None:
 
 
 def destroy_header(folder: Path) -> None:
-    """The first page of the main file is gone, as after a torn write."""
+    """Zero the first page of the main file, as after a torn write."""
     with (folder / "holdfast.db").open("r+b") as file:
         file.write(bytes(4096))

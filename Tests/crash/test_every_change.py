@@ -1,4 +1,4 @@
-"""Killed before every single change of a file, one after the other, where order is everything."""
+"""A salvage, killed before each of its file changes in turn."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from support.directory_fixtures import DirectoryFixtures
 from support.phone import Phone
 from support.secrecy import Secrets
 
-#: More changes than any of these make.
+#: More changes than a salvage makes.
 ENOUGH = 500
 
 
-def test_QUE_16_killed_before_every_change_of_a_salvage(
+def test_QUE_16_a_kill_before_any_change_of_a_salvage_loses_nothing(
     flavour: str,
     library: Library,
     backend: LocalSupabase,
@@ -29,7 +29,7 @@ def test_QUE_16_killed_before_every_change_of_a_salvage(
     no_secret_is_readable: Secrets,
     record_property: Callable[[str, object], None],
 ) -> None:
-    # Given a queue whose last writer was killed, so that a part of it stands in the log alone
+    # Given a queue whose last writer was killed, so that a part of it is only in the log
     def run(phone: Phone, workload: str, changes: int) -> Outcome:
         secrets = no_secret_is_readable.children
         return process_killer.run(phone, workload, changes, KillPoint(changes=changes), secrets)
@@ -46,16 +46,16 @@ def test_QUE_16_killed_before_every_change_of_a_salvage(
             kills.append(("add", f"change {number}"))
         owed = {note for note, item in ledger.items.items() if item.owed}
         assert len(owed) >= 4
-        # and the first page of whose file is gone
+        # and whose file has lost its first page
         destroy_header(first.folder)
-        # The two builds of one source share the work.
+        # Each of the two builds tests every second change.
         for changes in range(1 + (flavour == "runtime"), ENOUGH, 2):
-            # When the app is killed before any one change of what it does about it
+            # When the app is killed before one change of its salvage
             phone = first.twin(tmp_path / f"twin-{changes}")
             outcome = run(phone, "salvage", changes)
             if outcome.killed:
                 kills.append(("salvage", f"change {changes}"))
-            # Then the next start has the session and all of the queue
+            # Then the next start has the session and the whole queue
             app = phone.start(online=False)
             assert app.screen["screen"] == "home", (changes, app.screen)
             found = {item["payload"]["note"] for item in listed(app)}
@@ -69,7 +69,7 @@ def test_QUE_16_killed_before_every_change_of_a_salvage(
             if ("carried", None) in outcome.reports:
                 break
         else:
-            raise AssertionError("there is no end to it")
+            raise AssertionError("the salvage does not end")
     finally:
         record_property("kills", kills)
     assert changes > 20

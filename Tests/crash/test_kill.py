@@ -1,4 +1,4 @@
-"""Killed at any instant: what was acknowledged is there, and on the server once."""
+"""Killed at any moment: acknowledged items are there, and on the server once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MONTH_S = 30 * 86400
 
 
 @pytest.mark.parametrize("number", range(SCENARIOS))
-def test_QUE_1_killed_at_any_instant(
+def test_QUE_1_kills_at_random_moments_lose_nothing(
     number: int,
     seed: int,
     flavour: str,
@@ -37,9 +37,9 @@ def test_QUE_1_killed_at_any_instant(
     no_secret_is_readable: Secrets,
     record_property: Callable[[str, object], None],
 ) -> None:
-    # Given somebody who works with an app
-    # When its process is killed at random instants of whatever it does
-    # Then after each kill all that was acknowledged is there, and at last on the server, once
+    # Given a user of the app
+    # When its process is killed at random moments of every workload
+    # Then after each kill every acknowledged item is there, and in the end on the server once
     phones: list[Phone] = []
 
     def new_phone() -> Phone:
@@ -47,7 +47,7 @@ def test_QUE_1_killed_at_any_instant(
         phones.append(Phone(tmp_path / f"phone-{len(phones)}", library, backend, policy=policy))
         return phones[-1]
 
-    # No two scenarios of a run make up the same ids.
+    # Different seeds, so that no two scenarios of a run generate the same ids.
     seed = zlib.crc32(f"{seed} {flavour} {number}".encode())
     scenario = Scenario(process_killer, directory, new_phone, seed, no_secret_is_readable.children)
     workloads = random.Random(seed).sample(KILLS, len(KILLS))

@@ -1,8 +1,8 @@
-"""One life of an app that will be killed: what it does, and what it says of it.
+"""The workloads of an app process that will be killed.
 
-Before every call the child says what it is about to do, and when the call has returned, that it is
-done: what was said to be done is acknowledged, whatever happens next. It speaks over a socket: the
-killer counts the changes of files only.
+Before every call the child reports what it will do, and after the call that it is done. What it
+reported as done is acknowledged. It reports over a socket, since the killer counts only changes of
+files.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ from holdfast import HoldfastError
 
 from support.phone import TOKEN_S, App, Phone
 
-#: With more items than this no more are added.
+#: At most this many calls in one workload.
 ENOUGH = 150
-#: No more than the server's rule allows.
+#: The most that the server's rule allows.
 MOST_MINUTES = 1440
 
 
 class AppProcess:
-    """An app on the phone, and the line to whoever listens."""
+    """An app on the phone, and the socket to the parent."""
 
     def __init__(self, phone: Phone, line: socket.socket, seed: int, changes: int) -> None:
         self.phone = phone
         self.chance = random.Random(seed)
         self._line = line
-        #: Die before so many changes of a file; 0: somebody else ends it.
+        #: Die at this file change; 0: the parent kills the process.
         self._changes = changes
 
     def report(self, what: str, value: object = None) -> None:
-        """Tell the parent."""
+        """Report to the parent."""
         self._line.sendall(json.dumps([what, value]).encode("ascii") + b"\n")
 
     def begin(self) -> None:
-        """From now on death may come."""
+        """Start the part in which the process may be killed."""
         self.report("begin")
         if self._changes:
             ctypes.CDLL(None).killer_arm(ctypes.c_long(self._changes))
 
     def start(self, *, online: bool) -> App:
-        """The app at home, as a cold start has it."""
+        """Start the app and bring it home."""
         app = self.phone.start(online=online)
         if app.screen["reason"] == "session_expired":
             app.touch()
@@ -54,15 +54,15 @@ class AppProcess:
         return app
 
     def pass_time(self, seconds: int) -> None:
-        """Both clocks go on, also for those who come after."""
+        """Advance both clocks, here and for the next processes."""
         ms = seconds * 1000
         self.report("time", [self.phone.now_ms + ms, self.phone.monotonic_ms + ms])
         self.phone.pass_time(seconds)
 
-    # What users do ----------------------------------------------------------------------------
+    # User actions -----------------------------------------------------------------------------
 
     def add(self, app: App) -> str:
-        """Register an activity, with an id of the host's or of the library's."""
+        """Register an activity, with an id from the host or from the library."""
         note = f"et notat {self.chance.getrandbits(96):024x}"
         minutes = self.chance.randint(1, MOST_MINUTES)
         request: Any = {
@@ -78,7 +78,7 @@ class AppProcess:
         return added["id"]
 
     def edit(self, app: App, item: str) -> None:
-        """Change an activity, unless it is being sent or was sent."""
+        """Edit an activity, unless it is in flight or was sent."""
         try:
             payload = app.queue_get({"id": item})["item"]["payload"]
             note, minutes = payload["note"], self.chance.randint(1, MOST_MINUTES)
@@ -91,7 +91,7 @@ class AppProcess:
             self.report("edited", [note, minutes])
 
     def cancel(self, app: App) -> None:
-        """Register an activity and think better of it."""
+        """Register an activity and cancel it."""
         item = self.add(app)
         note = app.queue_get({"id": item})["item"]["payload"]["note"]
         self.report("cancel", note)
@@ -100,7 +100,7 @@ class AppProcess:
 
 
 def add(process: AppProcess) -> None:
-    """Register one thing after another."""
+    """Register items."""
     app = process.start(online=False)
     process.begin()
     for _ in range(ENOUGH):
@@ -108,7 +108,7 @@ def add(process: AppProcess) -> None:
 
 
 def edit(process: AppProcess) -> None:
-    """Change and cancel what is queued, and register more."""
+    """Edit and cancel queued items, and register more."""
     app = process.start(online=False)
     items = [process.add(app) for _ in range(3)]
     items += [item["id"] for item in app.queue_list({"limit": 20})["items"]]
@@ -121,7 +121,7 @@ def edit(process: AppProcess) -> None:
 
 
 def drain(process: AppProcess) -> None:
-    """Register, change and send."""
+    """Register, edit and send."""
     app = process.start(online=True)
     process.begin()
     for _ in range(ENOUGH):
@@ -133,7 +133,7 @@ def drain(process: AppProcess) -> None:
 
 
 def refresh(process: AppProcess) -> None:
-    """The token runs out, again and again."""
+    """Let the token expire and refresh it, repeatedly."""
     app = process.start(online=True)
     process.begin()
     for _ in range(20):
@@ -145,7 +145,7 @@ def refresh(process: AppProcess) -> None:
 
 
 def logout(process: AppProcess) -> None:
-    """Log out, and tell the server."""
+    """Log out and revoke the session on the server."""
     app = process.start(online=True)
     process.add(app)
     process.begin()
@@ -156,7 +156,7 @@ def logout(process: AppProcess) -> None:
 
 
 def org_switch(process: AppProcess) -> None:
-    """Go from one organisation to the other, and work in each."""
+    """Switch between two organisations and register items in each."""
     app = process.start(online=process.chance.random() < 0.7)
     orgs = [org["org_id"] for org in app.org_list()["orgs"]]
     process.begin()
@@ -170,7 +170,7 @@ def org_switch(process: AppProcess) -> None:
 
 
 def migration(process: AppProcess) -> None:
-    """The first start: the files and the device key are made."""
+    """The first start, which creates the files and the device key."""
     process.begin()
     app = process.phone.start(online=False)
     assert app.screen["screen"] == "sign_in", app.screen
@@ -178,7 +178,7 @@ def migration(process: AppProcess) -> None:
 
 
 def salvage(process: AppProcess) -> None:
-    """The file is found damaged: it is set aside, and what it holds is carried over."""
+    """Start with a damaged file, which is set aside and salvaged."""
     process.begin()
     app = process.start(online=False)
     process.report("carried")
@@ -187,7 +187,7 @@ def salvage(process: AppProcess) -> None:
         process.add(app)
 
 
-#: What an app can be killed in.
+#: The workloads by name.
 WORKLOADS: dict[str, Callable[[AppProcess], None]] = {
     workload.__name__: workload
     for workload in (add, edit, drain, refresh, logout, org_switch, migration, salvage)

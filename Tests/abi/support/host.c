@@ -1,9 +1,9 @@
-/* A host that keeps nothing: calls the library by name for its parent, and zeroes what passed
- * through.
+/* A host that stores nothing: it calls library functions by name for its parent and zeroes its
+ * buffers.
  *
- * host LIBRARY, and on standard input, per call: u32 size, then "name\0request". On standard
- * output: i32 status, u32 size, reply. "live" answers with holdfast_live_count() as its status;
- * "exit" ends. */
+ * Usage: host LIBRARY. Per call on standard input: u32 size, "name\0request"; on standard output:
+ * i32 status, u32 size, reply. "live" answers with holdfast_live_count() as its status; "exit"
+ * ends. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>

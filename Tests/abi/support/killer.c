@@ -1,7 +1,6 @@
-/* LD_PRELOAD: ends the process by SIGKILL before its n-th call that changes a file.
+/* LD_PRELOAD library: kills the process by SIGKILL before its n-th call that changes a file.
  *
- * killer_arm(n) starts the count (0: only count), killer_disarm() ends it and tells how many there
- * were. */
+ * killer_arm(n) starts the count (n = 0 only counts); killer_disarm() ends it and returns it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -23,7 +22,7 @@ void killer_arm(long n) {
   armed = n;
 }
 
-/* From now on every write fails as on a full disk, until it is switched off. */
+/* While `on`, every write fails with ENOSPC, as on a full disk. */
 void killer_disk_full(int on) { full = on; }
 
 long killer_disarm(void) {

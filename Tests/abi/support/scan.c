@@ -1,4 +1,4 @@
-/* Many strings looked for at once, in one pass over the data.
+/* Searches data for many patterns in one pass.
  *
  * scan_make() sorts the patterns into buckets by a hash of their first four bytes; scan_find()
  * walks the data and compares only with the patterns of the bucket. Every pattern has at least
@@ -10,10 +10,10 @@
 enum { SCAN_LEAST = 4, BUCKETS = 1 << 16 };
 
 struct scan {
-  const uint8_t *text;    /* the patterns, one behind the other; the caller keeps them */
-  const uint64_t *edges;  /* where each begins; one more for the end */
+  const uint8_t *text;    /* the patterns, concatenated; owned by the caller */
+  const uint64_t *edges;  /* where each starts, and the end of the last */
   int32_t heads[BUCKETS]; /* the first pattern of a bucket, or -1 */
-  int32_t *next;          /* the pattern behind it in the same bucket, or -1 */
+  int32_t *next;          /* the next pattern in the same bucket, or -1 */
 };
 
 struct scan *scan_make(const uint8_t *text, const uint64_t *edges, int32_t count);
@@ -47,7 +47,7 @@ struct scan *scan_make(const uint8_t *text, const uint64_t *edges, int32_t count
   return scan;
 }
 
-/* The patterns that stand in the data, at most `room` finds; a pattern may be told several times.
+/* Writes the indices of the patterns in the data, at most `room`; an index may repeat.
  */
 int64_t scan_find(const struct scan *scan, const uint8_t *data, uint64_t size, int32_t *found,
                   int64_t room) {
