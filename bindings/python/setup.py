@@ -1,4 +1,4 @@
-"""The wheel's tag: that of the platform whose library it carries, or of any when it carries none.
+"""Sets the wheel's tag: the platform of its library, or any platform for a wheel without one.
 
 Everything else is in pyproject.toml.
 """
@@ -17,15 +17,15 @@ from setuptools.command.bdist_wheel import bdist_wheel
 PACKAGE = Path(__file__).parent / "src" / "holdfast"
 CARRIED = [path for path in PACKAGE.iterdir() if path.suffix in {".so", ".dylib", ".dll"}]
 
-#: The files that glibc consists of: the C library, its mathematics, and the loader.
+#: The files of glibc: the C library, the mathematics library, and the loader.
 GLIBC = ("libc.so.", "libm.so.", "ld-linux")
 
 
 def platform_of(library: Path) -> str:
-    """The tag of the systems on which a library loads.
+    """The platform tag of a library.
 
-    On glibc that is manylinux_2_N (PEP 600), for the newest version of glibc's functions that it
-    asks for, if it needs nothing beside glibc.
+    On glibc it is manylinux_2_N (PEP 600), where 2.N is the newest version of glibc's symbols that
+    the library needs, provided that it needs only glibc.
     """
     platform = re.sub(r"[-.]", "_", sysconfig.get_platform())
     if not sys.platform.startswith("linux"):
@@ -39,24 +39,24 @@ def platform_of(library: Path) -> str:
 
 
 def read_elf(option: str, library: Path) -> str:
-    """What readelf says."""
+    """The output of readelf."""
     command = ["readelf", "-W", option, str(library)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 class Wheel(bdist_wheel):
-    """A wheel for one platform and every Python: the library is loaded, not compiled against."""
+    """A wheel for one platform and every Python version: the library is loaded at run time."""
 
     def get_tag(self) -> tuple[str, str, str]:
-        """Python, ABI and platform."""
+        """The tags of Python, ABI and platform."""
         return "py3", "none", platform_of(CARRIED[0]) if CARRIED else "any"
 
 
 class Carrying(Distribution):
-    """Installed where libraries are, if there is one."""
+    """A distribution that is platform-specific if it carries the library."""
 
     def has_ext_modules(self) -> bool:
-        """Whether the wheel is for one platform."""
+        """Whether the package carries the library."""
         return bool(CARRIED)
 
 

@@ -1,4 +1,4 @@
-"""A small C library that answers by script stands in for the core: the binding alone is tested."""
+"""Tests of the binding alone, with a small scripted C library in place of the core."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOT = HERE.parents[2]
 
 @pytest.fixture(scope="session")
 def stub(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    """The stand-in, compiled against the real header, so that a wrong signature does not build."""
+    """The C library, compiled against the real header, so that a wrong signature does not build."""
     folder = tmp_path_factory.mktemp("stub")
     forms = "".join(f"OPERATION({name})\n" for name in OPERATIONS)
     (folder / "operations.inc").write_text(forms)
@@ -29,7 +29,7 @@ def stub(tmp_path_factory: pytest.TempPathFactory) -> Library:
 
 @pytest.fixture(autouse=True)
 def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Every reply is released."""
+    """After every test, every reply is released."""
     yield
     if "stub" in request.fixturenames:
         assert request.getfixturevalue("stub").live() == 0

@@ -1,4 +1,5 @@
-/* A stand-in for the core: each operation answers what its request says, or echoes it. */
+/* A scripted library in place of the core: each operation returns what its request says, or echoes
+ * it. */
 #include "holdfast.h"
 
 #include <stdio.h>

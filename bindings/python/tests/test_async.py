@@ -52,7 +52,7 @@ def refusal(code: str, *, retryable: bool) -> bytes:
 
 
 class FakeLibrary:
-    """Stands in for `Library`: polls by script, and a descriptor as the real one keeps it."""
+    """A fake `Library` with scripted polls and a descriptor that behaves like the real one."""
 
     def __init__(self) -> None:
         self.script: deque[Poll | tuple[int, bytes]] = deque()
@@ -132,7 +132,7 @@ def run(work: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(work, 10))
 
 
-def test_operations_are_awaited_off_the_loop_s_thread() -> None:
+def test_operations_run_outside_the_loop_s_thread() -> None:
     async def main() -> None:
         fake = FakeLibrary()
         async with opened(fake) as app:
@@ -157,7 +157,7 @@ def test_requests_are_sent_at_once_and_answered() -> None:
     run(main())
 
 
-def test_no_more_connections_than_allowed() -> None:
+def test_requests_in_flight_are_limited_to_connections() -> None:
     busy, most = 0, 0
 
     async def counting(_: HttpRequest) -> Answer:
@@ -178,7 +178,7 @@ def test_no_more_connections_than_allowed() -> None:
     run(main())
 
 
-def test_an_event_is_acknowledged_when_the_next_is_asked_for() -> None:
+def test_requesting_the_next_event_acknowledges_the_last() -> None:
     async def main() -> None:
         fake = FakeLibrary()
         fake.then({"events": [event(4), event(5)]})
@@ -194,21 +194,21 @@ def test_an_event_is_acknowledged_when_the_next_is_asked_for() -> None:
     run(main())
 
 
-def test_the_descriptor_wakes_and_so_does_the_time() -> None:
+def test_the_descriptor_and_wake_in_ms_both_wake() -> None:
     async def main() -> None:
         fake = FakeLibrary()
         fake.then({"wake_in_ms": 30})
         async with opened(fake):
-            await until(lambda: len(fake.asked) == 2)  # by time
+            await until(lambda: len(fake.asked) == 2)  # woken by time
             await asyncio.sleep(0.05)
-            assert len(fake.asked) == 2, "nobody asks without a reason"
+            assert len(fake.asked) == 2, "a poll without a reason"
             fake.then({"requests": [request(1)]})
-            await until(lambda: fake.completed)  # by the descriptor
+            await until(lambda: fake.completed)  # woken by the descriptor
 
     run(main())
 
 
-def test_files_held_by_another_process_are_asked_for_again() -> None:
+def test_calls_repeat_while_another_process_holds_the_files() -> None:
     async def main() -> None:
         fake = FakeLibrary()
         fake.then((BUSY, refusal("storage.busy", retryable=True)), {"requests": [request(1)]})
@@ -230,7 +230,7 @@ def test_a_failure_ends_the_events_with_its_exception() -> None:
     run(main())
 
 
-def test_closing_cancels_what_is_under_way_and_ends_the_events() -> None:
+def test_closing_cancels_requests_and_ends_the_events() -> None:
     async def never(_: HttpRequest) -> Answer:
         await asyncio.sleep(60)
         raise AssertionError("it was cancelled")
@@ -272,7 +272,7 @@ def test_a_transport_that_fails_counts_as_offline() -> None:
     run(main())
 
 
-def test_a_blocking_transport_blocks_neither_the_loop_nor_the_end_of_the_process() -> None:
+def test_a_blocking_transport_blocks_neither_loop_nor_exit() -> None:
     began = threading.Event()
     hold = threading.Event()
 
@@ -316,7 +316,7 @@ def test_a_folder_that_cannot_be_opened_leaves_no_thread() -> None:
         return [one.name for one in threading.enumerate() if one.name.startswith("holdfast_")]
 
     async def main() -> None:
-        app = opened(Refusing())  # held: its end would take the thread along
+        app = opened(Refusing())  # keep the executor: its finalizer would end the thread
         with pytest.raises(StorageError):
             await app.__aenter__()
         await until(lambda: not ours())
@@ -324,7 +324,7 @@ def test_a_folder_that_cannot_be_opened_leaves_no_thread() -> None:
     run(main())
 
 
-def test_used_before_it_is_open() -> None:
+def test_use_before_open_raises() -> None:
     async def main() -> None:
         with pytest.raises(RuntimeError, match="async with"):
             await opened(FakeLibrary()).session_status()

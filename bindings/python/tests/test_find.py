@@ -1,4 +1,4 @@
-"""Which file is loaded: named, carried, built, or the system's."""
+"""Which library is loaded: the variable's, the package's, the source tree's, or the system's."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ SAY_VERSION = "import holdfast; print(holdfast.Library.default().path, holdfast.
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
-    """The package alone, away from its source tree; the folder to import it from."""
+    """A copy of the package outside the source tree; returns the folder to import it from."""
     target = tmp_path / "site" / "holdfast"
     shutil.copytree(PACKAGE, target, ignore=shutil.ignore_patterns("__pycache__"))
     return target.parent
 
 
 def run(site: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A new Python that asks the package for its library."""
+    """Run a new Python that prints the path of `find`."""
     return subprocess.run(
         [sys.executable, "-c", SAY_VERSION],
         env={"PYTHONPATH": str(site), "PATH": os.environ["PATH"]} | environment,
@@ -41,27 +41,27 @@ def test_the_variable_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     assert find() == Path("/somewhere/libholdfast.so")
 
 
-def test_the_library_that_the_package_carries(installed: Path, stub: Library) -> None:
+def test_the_library_in_the_package_is_found(installed: Path, stub: Library) -> None:
     carried = installed / "holdfast" / file_name()
     shutil.copy(stub.path, carried)
     assert run(installed).stdout.split() == [str(carried), "9.8.7"]
 
 
-def test_the_library_of_the_source_tree(tmp_path: Path, stub: Library) -> None:
+def test_the_library_of_the_source_tree_is_found(tmp_path: Path, stub: Library) -> None:
     source = tmp_path / "bindings" / "python" / "src"
     shutil.copytree(PACKAGE, source / "holdfast")
     built = tmp_path / "build" / "lib" / file_name()
     built.parent.mkdir(parents=True)
     shutil.copy(stub.path, built)
-    # A folder build/lib above the package is not enough: it must be this project's.
+    # A folder build/lib above the package must belong to this project.
     assert run(source).returncode != 0
     (tmp_path / "include").mkdir()
     (tmp_path / "include" / "holdfast.h").touch()
     assert run(source).stdout.split() == [str(built), "9.8.7"]
 
 
-def test_the_library_that_the_system_has(installed: Path, tmp_path: Path, stub: Library) -> None:
-    # As `make install` and ldconfig leave it, or a folder on the loader's path.
+def test_the_library_of_the_system_is_found(installed: Path, tmp_path: Path, stub: Library) -> None:
+    # As after `make install` and ldconfig, or in a folder of the loader's path.
     folder = tmp_path / "lib"
     folder.mkdir()
     shutil.copy(stub.path, folder / system_name())
@@ -69,7 +69,7 @@ def test_the_library_that_the_system_has(installed: Path, tmp_path: Path, stub: 
     assert found.stdout.split() == [system_name(), "9.8.7"]
 
 
-def test_no_library_at_all_is_said_with_what_to_do(installed: Path) -> None:
+def test_a_missing_library_raises_with_instructions(installed: Path) -> None:
     failed = run(installed)
     assert failed.returncode == 1
     last = failed.stderr.splitlines()[-1]

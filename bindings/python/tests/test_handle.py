@@ -1,4 +1,4 @@
-"""Dicts in, dicts out, exceptions, and nothing left behind."""
+"""Requests and replies as dicts, exceptions, and the release of every reply."""
 
 from __future__ import annotations
 
@@ -63,21 +63,21 @@ def test_every_status_has_its_exception() -> None:
     ("status", "code"),
     [(9, "handle.closed"), (10, "handle.forked"), (11, "memory.exhausted"), (2, "internal.defect")],
 )
-def test_a_status_without_a_reply(status: int, code: str) -> None:
+def test_a_status_without_a_reply_becomes_an_exception(status: int, code: str) -> None:
     error = HoldfastError.of(status, None)
     assert (error.status, error.code) == (status, code)
 
 
-def test_a_reply_that_is_not_wanted(stub: Library) -> None:
+def test_call_without_reply_allocates_no_reply(stub: Library) -> None:
     assert stub.call_without_reply("queue_list", 42, b"{}") == 0
 
 
-def test_numbers_that_json_does_not_know_are_refused(stub: Library) -> None:
+def test_nan_and_infinity_are_refused(stub: Library) -> None:
     with Holdfast(CONFIG, library=stub) as app, pytest.raises(ValueError, match="JSON"):
         app.queue_add({"kind": "activity", "payload": {"minutes": float("nan")}})
 
 
-def test_wait_tells_closed_from_ready(stub: Library) -> None:
+def test_wait_distinguishes_closed_from_ready(stub: Library) -> None:
     with Holdfast(CONFIG, library=stub) as app:
         assert app.wait(0) is True
         assert app.wait(1) is False
@@ -124,7 +124,7 @@ def test_a_key_that_is_too_long_is_not_written(stub: Library) -> None:
         assert ask(app, "session_unlock")["answer"] == KEY_FAILED
 
 
-def test_log_lines_arrive_and_a_failing_function_does_no_harm(stub: Library) -> None:
+def test_log_lines_arrive_and_a_failing_function_is_harmless(stub: Library) -> None:
     lines: list[tuple[int, str]] = []
 
     def failing(level: int, line: str) -> None:
@@ -136,7 +136,7 @@ def test_log_lines_arrive_and_a_failing_function_does_no_harm(stub: Library) -> 
     assert lines == [(2, "hello")]
 
 
-def test_many_threads(stub: Library) -> None:
+def test_many_threads_share_a_handle(stub: Library) -> None:
     wrong: list[object] = []
     with Holdfast(CONFIG, library=stub) as app:
 
@@ -154,13 +154,13 @@ def test_many_threads(stub: Library) -> None:
     assert not wrong
 
 
-def test_several_libraries_at_once(stub: Library) -> None:
+def test_several_libraries_work_at_once(stub: Library) -> None:
     again = Library(stub.path)
     assert again is not stub
     assert ctypes.sizeof(ctypes.c_void_p) == 8
     assert again.version() == stub.version() == "9.8.7"
 
 
-def test_a_handle_is_not_sent_to_another_process(stub: Library) -> None:
+def test_a_handle_cannot_be_pickled(stub: Library) -> None:
     with Holdfast(CONFIG, library=stub) as app, pytest.raises(TypeError, match="data_dir"):
         pickle.dumps(app)

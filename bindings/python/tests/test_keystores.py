@@ -1,4 +1,4 @@
-"""The key stores that come with the package, through the library's callbacks."""
+"""The package's key stores, called through the library's callbacks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast import FileKeyStore, Holdfast, KeyringKeyStore, KeyStore, Library,
 from holdfast.keystore import KEY_FAILED, KEY_LOCKED, KEY_NOT_FOUND, KEY_OK
 
 CONFIG = {"data_dir": "/nowhere", "backend": {"url": "http://localhost", "api_key": "k"}}
-#: The key that the stand-in for the library saves.
+#: The key that the scripted library saves.
 KEY = bytes([7]) * 32
 
 
@@ -24,7 +24,7 @@ def ask(app: Holdfast, name: str) -> dict[str, Any]:
 
 
 class Ring(keyring.backend.KeyringBackend):
-    """A keyring in memory; locked when told."""
+    """A keyring in memory that can be locked."""
 
     priority = 1
 
@@ -74,10 +74,10 @@ def test_a_key_is_saved_found_and_erased(stub: Library, store: KeyStore) -> None
         assert ask(app, "session_unlock") == {"answer": KEY_OK, "length": 32, "first": 7}
         assert ask(app, "session_logout")["answer"] == KEY_OK
         assert store.load("device") is None
-        assert ask(app, "session_logout")["answer"] == KEY_OK, "no such key is no failure"
+        assert ask(app, "session_logout")["answer"] == KEY_OK, "erasing a missing key must succeed"
 
 
-def test_files_are_this_user_s_alone_and_nothing_lies_beside_them(tmp_path: Path) -> None:
+def test_key_files_are_private_and_no_other_files_remain(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "keys"
     store = FileKeyStore(folder)
     store.save("device", b"old", 0)
@@ -88,10 +88,8 @@ def test_files_are_this_user_s_alone_and_nothing_lies_beside_them(tmp_path: Path
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-def test_a_file_that_cannot_be_read_is_a_failure_not_an_absent_key(
-    stub: Library, tmp_path: Path
-) -> None:
-    # "Not found" would make the library begin anew; only an absent file may say so.
+def test_an_unreadable_key_file_is_a_failure(stub: Library, tmp_path: Path) -> None:
+    # Only a missing file may report "not found", since the library then creates a new key.
     (tmp_path / "device.key").mkdir()
     with Holdfast(CONFIG, FileKeyStore(tmp_path), library=stub) as app:
         assert ask(app, "session_unlock")["answer"] == KEY_FAILED
@@ -105,7 +103,7 @@ def test_a_key_that_could_not_be_written_leaves_the_old_one(tmp_path: Path) -> N
     assert [file.name for file in tmp_path.iterdir()] == ["biometric.key"]
 
 
-def test_a_locked_keyring_is_locked_and_has_lost_nothing(stub: Library, ring: Ring) -> None:
+def test_a_locked_keyring_reports_locked_and_keeps_its_keys(stub: Library, ring: Ring) -> None:
     with Holdfast(CONFIG, KeyringKeyStore("app.example"), library=stub) as app:
         ask(app, "session_lock")
         ring.locked = True
@@ -114,7 +112,7 @@ def test_a_locked_keyring_is_locked_and_has_lost_nothing(stub: Library, ring: Ri
         assert ask(app, "session_unlock")["answer"] == KEY_OK
 
 
-def test_keyrings_hold_text(ring: Ring) -> None:
+def test_the_keyring_stores_text(ring: Ring) -> None:
     KeyringKeyStore("app.example").save("device", KEY, 0)
     assert ring.held == {
         ("app.example", "device"): "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=",

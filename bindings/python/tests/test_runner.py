@@ -1,4 +1,4 @@
-"""The host's loop in one thread, by script."""
+"""The runner, against a scripted `Holdfast`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REQUEST = {"id": 1, "purpose": "pull", "url": "http://x"}
 
 
 class Scripted:
-    """Stands in for `Holdfast`: polls by script, remembers what was completed."""
+    """A fake `Holdfast` with scripted polls that records completed requests."""
 
     def __init__(self, polls: list[dict[str, Any]]) -> None:
         self.polls = polls
@@ -40,7 +40,7 @@ def runner_for(scripted: Scripted, seen: Callable[[Event], None]) -> Runner:
     return Runner(cast(Holdfast, scripted), seen, lambda _: {"status": 204})
 
 
-def test_a_step_sends_completes_and_acknowledges_what_was_seen() -> None:
+def test_a_step_sends_completes_and_acknowledges() -> None:
     event = {"seq": 4, "type": "session_ended"}
     app = Scripted([{"requests": [REQUEST], "events": [event]}])
     seen: list[Event] = []
@@ -51,7 +51,7 @@ def test_a_step_sends_completes_and_acknowledges_what_was_seen() -> None:
     assert app.asked == [None, {"ack": 4}]
 
 
-def test_an_event_that_was_not_handled_is_not_acknowledged() -> None:
+def test_an_unhandled_event_is_not_acknowledged() -> None:
     def failing(_: Event) -> None:
         raise RuntimeError
 
@@ -82,7 +82,7 @@ def test_the_thread_works_until_stopped() -> None:
     assert len(app.asked) == polls
 
 
-def test_a_wait_that_fails_for_a_while_does_not_end_the_thread() -> None:
+def test_a_temporary_failure_of_wait_does_not_end_the_thread() -> None:
     class Failing(Scripted):
         failures = 2
 

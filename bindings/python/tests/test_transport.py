@@ -1,4 +1,4 @@
-"""The transport of the standard library, against real sockets."""
+"""`HttpTransport` against real sockets."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def request(url: str, **changes: object) -> HttpRequest:
     return cast(HttpRequest, value | changes)
 
 
-def test_an_answer(base: str) -> None:
+def test_an_answer_has_status_headers_and_body(base: str) -> None:
     answer = HttpTransport()(request(f"{base}/a?b=c%2Bd"))
     assert (answer["status"], answer["body"]) == (200, '{"path":"/a?b=c%2Bd"}')
     assert answer["headers"]["x-twice"] == "a, b"
@@ -87,18 +87,18 @@ def test_a_body_that_is_not_utf8_is_null(base: str) -> None:
     assert HttpTransport()(request(f"{base}/binary"))["body"] is None
 
 
-def test_time_out(base: str) -> None:
+def test_a_timeout_is_an_answer(base: str) -> None:
     assert HttpTransport()(request(f"{base}/slow", timeout_ms=100)) == {"error": "timeout"}
 
 
-def test_refused() -> None:
+def test_a_refused_connection_is_an_answer() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
     assert HttpTransport()(request(f"http://127.0.0.1:{port}/")) == {"error": "refused"}
 
 
-def test_tls(base: str) -> None:
+def test_tls_to_a_plain_server_is_an_answer(base: str) -> None:
     answer = HttpTransport()(request(base.replace("http:", "https:")))
     assert answer == {"error": "tls"}
 
@@ -115,18 +115,18 @@ def test_tls(base: str) -> None:
         (ValueError("odd"), "offline"),
     ],
 )
-def test_words_for_failures(error: Exception, word: str) -> None:
+def test_exceptions_map_to_error_values(error: Exception, word: str) -> None:
     assert failure(error) == word
 
 
-def test_folding_and_text() -> None:
+def test_equal_headers_are_joined_and_text_is_decoded() -> None:
     assert folded([("A", "1"), ("a", "2"), ("B", "3")]) == {"a": "1, 2", "b": "3"}
     assert text("å".encode()) == "å"
     assert text(b"\xe5") is None
 
 
 class Proxy(http.server.BaseHTTPRequestHandler):
-    """Answers by itself, and keeps what it was asked for."""
+    """A proxy that answers itself and records its requests."""
 
     asked: list[tuple[str, str, str | None]]
 

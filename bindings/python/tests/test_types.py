@@ -1,4 +1,4 @@
-"""The types are what the schema says, and every function of the header has its method."""
+"""The generated types match the schema, and every function of the header has its method."""
 
 from __future__ import annotations
 

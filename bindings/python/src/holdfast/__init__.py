@@ -1,6 +1,6 @@
 """Holdfast: sessions, tenants, an offline queue and an encrypted cache for apps on Supabase.
 
-The manual of every operation is in holdfast.h; what goes in and out is typed in `holdfast.types`.
+holdfast.h is the manual of every operation; `holdfast.types` has the types of requests and replies.
 """
 
 from collections.abc import Callable
@@ -62,15 +62,15 @@ __all__ = [
 
 
 def version() -> str:
-    """The default library's version."""
+    """The version of the default library, "MAJOR.MINOR.PATCH"."""
     return Library.default().version()
 
 
 def live() -> int:
-    """Handles and replies of the default library not yet released in this process."""
+    """The number of unreleased handles and replies of the default library in this process."""
     return Library.default().live()
 
 
 def set_log(level: int, function: Callable[[int, str], None] | None) -> None:
-    """Give the default library's log lines to `function(level, line)`; None switches them off."""
+    """Send the default library's log lines to `function(level, line)`; None stops logging."""
     Library.default().set_log(level, function)

@@ -1,4 +1,4 @@
-"""`AsyncHoldfast`: the same library for asyncio, with the network done."""
+"""`AsyncHoldfast`: the library for asyncio; it also sends the HTTP requests."""
 
 from __future__ import annotations
 
@@ -36,16 +36,17 @@ log = logging.getLogger("holdfast")
 Given = TypeVar("Given")
 Reply = TypeVar("Reply")
 
-#: How long to wait before asking again when another process held the files.
+#: The pause in seconds before a call is repeated because another process held the files.
 AGAIN_S = 0.25
 
 
 class AsyncHoldfast(AsyncOperations):
-    """An open data folder for one event loop: every operation is awaited, requests are sent.
+    """An open data folder for one event loop, with every operation as a coroutine.
 
-    `async with` opens and closes it. Calls run one after another on a thread of their own, since
-    they write to disk and a key store may ask the user; the key store is called there too. What
-    comes from the server is taken from `events()`.
+    `async with` opens and closes it, and sends the library's requests while it is open. Calls run
+    one after another on a separate thread, since they write to disk and a key store may prompt the
+    user; the key store runs on that thread, too. Results from the server arrive in `events()`.
+    Operations raise `HoldfastError`; before the folder is open, `RuntimeError`.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class AsyncHoldfast(AsyncOperations):
         connections: int = 8,
         library: Library | None = None,
     ) -> None:
-        """Nothing is opened yet. At most `connections` requests are under way at once."""
+        """Does not open anything. At most `connections` requests are in flight at once."""
         self._open: Callable[[], Holdfast] = lambda: Holdfast(config, keystore, library=library)
         self._transport: AsyncTransport = transport or ThreadTransport(HttpTransport())
         self._connections = asyncio.Semaphore(connections)
@@ -73,7 +74,7 @@ class AsyncHoldfast(AsyncOperations):
         self._network: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        """Open, and begin to do the network's part."""
+        """Open the folder and start to poll and send; raises `HoldfastError`."""
         loop = asyncio.get_running_loop()
         try:
             self._holdfast = await loop.run_in_executor(self._calls, self._open)
@@ -94,25 +95,28 @@ class AsyncHoldfast(AsyncOperations):
 
     @property
     def opened(self) -> OpenReply:
-        """What holdfast_open() answered: the version, and whether damaged files were set aside."""
+        """The reply of holdfast_open(): the version, and whether damaged files were set aside."""
         return self._handle().opened
 
     async def events(self) -> AsyncIterator[Event]:
-        """Events as they come, for one reader; ends when closed.
+        """Iterate over events, for one reader; ends when the handle is closed.
 
-        An event counts as seen, and is acknowledged, when the next one is asked for. One that a
-        user must learn of and that was not seen comes again after a restart.
+        Requesting the next event acknowledges the last one. A durable event without acknowledgement
+        comes again after a restart. Raises the `HoldfastError` that stopped the polling, if any.
         """
         while (event := await self._events.get()) is not None:
             yield event
             self._seen = max(self._seen or 0, event["seq"])
             self._woken.set()
-        self._events.put_nowait(None)  # for whoever asks again
+        self._events.put_nowait(None)  # ends a later iteration, too
         if self._failed is not None:
             raise self._failed
 
     async def close(self) -> None:
-        """End what is under way and close; again is fine. Requests cut off are made good later."""
+        """Cancel requests in flight and close; may be called twice.
+
+        The next open sends cancelled requests again.
+        """
         tasks = [*self._sending, *([self._network] if self._network else [])]
         self._network = None
         for task in tasks:
@@ -132,15 +136,15 @@ class AsyncHoldfast(AsyncOperations):
     async def _call(self, name: str, request: Mapping[str, Any] | None) -> object:
         handle = self._handle()
         if self._closed or os.getpid() != self._process:
-            # There is no thread any more, or it stayed in the parent. The library says which.
+            # Closed, or in a forked child without the thread: the library returns the error.
             return handle._call(name, request)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._calls, handle._call, name, request)
 
-    # ---- the network's part ----
+    # ---- polling and sending ----
 
     async def _work(self) -> None:
-        """Poll whenever there is something; sends go on beside it."""
+        """Poll when woken or due; requests are sent by separate tasks."""
         loop = asyncio.get_running_loop()
         descriptor = self._handle().wake_fd()
         try:
@@ -149,7 +153,7 @@ class AsyncHoldfast(AsyncOperations):
                 ack: PollRequest | None = None if self._seen is None else {"ack": self._seen}
                 polled = await patiently(self.poll, ack)
                 self._take(polled)
-                # The descriptor stays readable until the next poll: one call is enough.
+                # The descriptor stays readable until the next poll: react to it once.
                 loop.add_reader(descriptor, self._wake, loop, descriptor)
                 await self._sleep(polled["wake_in_ms"])
         except ClosedError:
@@ -193,13 +197,13 @@ class AsyncHoldfast(AsyncOperations):
         try:
             await patiently(self.complete, answered(request, answer))
         except ClosedError:
-            pass  # made good when the folder is opened again
+            pass  # the next open sends the request again
         except HoldfastError as error:
             log.error("an answer was not taken: %s", error)
 
 
 async def patiently(operation: Callable[[Given], Awaitable[Reply]], given: Given) -> Reply:
-    """The reply, asked for again while another process holds the files."""
+    """Call the operation, and repeat it while another process holds the files."""
     while True:
         try:
             return await operation(given)
@@ -210,28 +214,28 @@ async def patiently(operation: Callable[[Given], Awaitable[Reply]], given: Given
 
 
 def answered(request: HttpRequest, answer: Answer) -> CompleteRequest:
-    """What `complete` takes."""
+    """The request of `complete` for an answer."""
     return cast("CompleteRequest", {"id": request["id"], **answer})
 
 
 class ThreadTransport:
-    """A transport that blocks, for asyncio: a thread for each request.
+    """Wraps a blocking transport for asyncio, with a thread for each request.
 
-    The threads are daemons: a server that does not answer cannot keep the process from ending.
+    The threads are daemons, so that a server that does not answer cannot delay the process's exit.
     """
 
     def __init__(self, transport: Callable[[HttpRequest], Answer]) -> None:
-        """`transport` is called on several threads at once."""
+        """`transport` is called from several threads at once."""
         self._transport = transport
 
     async def __call__(self, request: HttpRequest) -> Answer:
-        """Send it."""
+        """Send the request on a new thread."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Answer] = loop.create_future()
 
         def give(value: Answer | None, error: Exception | None) -> None:
             if answer.done():
-                return  # cancelled meanwhile
+                return  # the request was cancelled
             if error is not None:
                 answer.set_exception(error)
             elif value is not None:
@@ -244,7 +248,7 @@ class ThreadTransport:
                 value = self._transport(request)
             except Exception as error:
                 failed = error
-            # The loop may have ended while the server thought it over.
+            # RuntimeError: the loop has closed before the answer arrived.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(give, value, failed)
 

@@ -1,4 +1,4 @@
-"""What can go wrong, one exception per status class of holdfast.h."""
+"""Exceptions: one class for each status of holdfast.h."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 OK = 0
 
-#: What the library would have said had it given a reply.
+#: The code and message for a status without an error reply.
 WITHOUT_REPLY = {
     5: ("keystore.failed", "the key store did not answer"),
     6: ("storage.failed", "a file could not be read"),
@@ -17,23 +17,23 @@ WITHOUT_REPLY = {
     11: ("memory.exhausted", "out of memory"),
 }
 
-#: The classes of failures that may pass.
+#: The statuses of temporary failures: `retryable` is true without a reply, too.
 PASSING = {5, 6, 7, 8, 11}
 
 
 class HoldfastError(Exception):
-    """An operation was refused.
+    """An operation failed.
 
-    `code` is stable and for programs (`noun.reason`), `field` is a JSON Pointer into the request or
-    None, `message` is for developers and never holds user data, `retryable` says whether the same
-    call may succeed later without a change.
+    `code` (`noun.reason`) is stable and for programs. `field` is a JSON Pointer into the request,
+    or None. `message` is for developers and never holds user data. `retryable` tells whether the
+    same call may succeed later. `detail` holds further values of the code.
     """
 
     status: int
     _classes: ClassVar[dict[int, type[HoldfastError]]] = {}
 
     def __init_subclass__(cls, status: int) -> None:
-        """Register the class of a status."""
+        """Register the subclass for its status."""
         cls.status = status
         HoldfastError._classes[status] = cls
 
@@ -46,7 +46,7 @@ class HoldfastError(Exception):
         retryable: bool = False,
         detail: dict[str, Any] | None = None,
     ) -> None:
-        """Keep what the error reply said."""
+        """Store the fields of the error reply."""
         super().__init__(f"{code}{f' at {field}' if field is not None else ''}: {message}")
         self.code = code
         self.message = message
@@ -56,9 +56,9 @@ class HoldfastError(Exception):
 
     @staticmethod
     def of(status: int, reply: dict[str, Any] | None) -> HoldfastError:
-        """The exception for a status and its reply.
+        """The exception for a status and its error reply.
 
-        The reply is None when memory ran out, and for `wait`, which has none.
+        The reply is None if memory was exhausted, and for `wait`, which has no reply.
         """
         kind = HoldfastError._classes.get(status, InternalError)
         if reply is None:
@@ -75,23 +75,23 @@ class HoldfastError(Exception):
 
 
 class InvalidError(HoldfastError, status=1):
-    """The request is malformed; `field` says where."""
+    """The request is invalid; `field` says where."""
 
 
 class StateError(HoldfastError, status=2):
-    """Not allowed now: locked, signed out, no organisation, in flight."""
+    """Not allowed in the present state: locked, signed out, no organisation, item in flight."""
 
 
 class NotFoundError(HoldfastError, status=3):
-    """No such item, contact, organisation or sign-in."""
+    """The item, contact, organisation or sign-in does not exist."""
 
 
 class ConflictError(HoldfastError, status=4):
-    """The id exists with other content, or a confirmation does not match."""
+    """The id exists with other content, or a confirmation is wrong."""
 
 
 class KeyStoreFailedError(HoldfastError, status=5):
-    """The key store did not answer; nothing was changed."""
+    """The key store is unavailable; nothing was changed."""
 
 
 class StorageError(HoldfastError, status=6):
@@ -99,15 +99,15 @@ class StorageError(HoldfastError, status=6):
 
 
 class FullError(HoldfastError, status=7):
-    """No room: disk, or the queue's limit."""
+    """The disk is full, or the queue has reached its limit."""
 
 
 class BusyError(HoldfastError, status=8):
-    """Another process holds the file, or the call came from a callback."""
+    """Another process holds the files, or the call came from a callback."""
 
 
 class ClosedError(HoldfastError, status=9):
-    """The handle is closed or never was one."""
+    """The handle is closed or invalid."""
 
 
 class ForkedError(HoldfastError, status=10):

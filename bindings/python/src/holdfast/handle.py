@@ -1,4 +1,4 @@
-"""`Holdfast`: an open data folder, dicts in and dicts out."""
+"""`Holdfast`: an open data folder with dicts as requests and replies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 class Holdfast(Operations):
-    """An open data folder. Any thread may use it; `with` closes it."""
+    """An open data folder; `with` closes it.
+
+    Any thread may use it. Operations raise `HoldfastError`.
+    """
 
     def __init__(
         self,
@@ -27,13 +30,13 @@ class Holdfast(Operations):
         *,
         library: Library | None = None,
     ) -> None:
-        """Open. Without a key store the built-in file key store holds the keys (development)."""
+        """Open the folder; without `keystore`, key files beside the data hold the keys."""
         self._handle = 0
         self.library = library or Library.default()
-        # Lives as long as this object: a call on another thread may outlast close().
+        # Kept as long as this object: a call on another thread may outlast close().
         self._keystore: KeyStoreStruct | None = struct_for(keystore) if keystore else None
         self._handle, (status, reply) = self.library.open(encode(config), self._keystore)
-        #: What holdfast_open() answered: the version, and whether damaged files were set aside.
+        #: The reply of holdfast_open(): the version, and whether damaged files were set aside.
         self.opened = cast("OpenReply", self._decode("open", status, reply))
 
     def _call(self, name: str, request: Mapping[str, Any] | None) -> object:
@@ -41,7 +44,7 @@ class Holdfast(Operations):
         return self._decode(name, *self.library.call(name, self._handle, sent))
 
     def _decode(self, name: str, status: int, reply: bytes | None) -> dict[str, Any]:
-        """The reply as a dict, or the exception that it tells of."""
+        """The reply as a dict; raises the exception of an error reply."""
         value: dict[str, Any] | None = None if reply is None else json.loads(reply)
         if status != OK:
             raise HoldfastError.of(status, value)
@@ -50,9 +53,9 @@ class Holdfast(Operations):
         return value
 
     def wait(self, timeout_ms: int = -1) -> bool:
-        """Block until there is something to poll; negative waits without limit.
+        """Block until there is something to poll, or `timeout_ms` has passed; negative: no limit.
 
-        True: poll now (also when the time has passed). False: closed meanwhile.
+        Returns True to poll now, also at the timeout, and False if the handle was closed.
         """
         status = self.library.wait(self._handle, timeout_ms)
         if status == OK:
@@ -62,19 +65,22 @@ class Holdfast(Operations):
         raise HoldfastError.of(status, None)
 
     def wake_fd(self) -> int:
-        """A descriptor for selectors and event loops; never read, write or close it."""
+        """A descriptor that is readable while there is something to poll.
+
+        For selectors and event loops: do not read, write or close it. -1 for an invalid handle.
+        """
         return self.library.wake_fd(self._handle)
 
     def close(self) -> None:
-        """Close; again is fine. Calls under way on other threads finish first."""
+        """Close, after running calls on other threads have finished; may be called twice."""
         self.library.close(self._handle)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Refuse to be sent to another process, which multiprocessing would try."""
+        """Raise TypeError: a handle cannot be pickled for another process."""
         raise TypeError("a Holdfast stays in its process: open its data_dir in the other one too")
 
     def __enter__(self) -> Self:
-        """Itself."""
+        """Return the handle."""
         return self
 
     def __exit__(
@@ -87,12 +93,12 @@ class Holdfast(Operations):
         self.close()
 
     def __del__(self) -> None:
-        """Close what was forgotten: the handle is a token, so a second time is harmless."""
+        """Close a handle that was not closed; closing twice is harmless."""
         handle = getattr(self, "_handle", 0)
         if handle:
             self.library.close(handle)
 
 
 def encode(request: Mapping[str, Any]) -> bytes:
-    """A request as the library reads it. Escaped to ASCII, so that nothing is lost on the way."""
+    """The request as JSON, escaped to ASCII, so that lone surrogates reach the library, too."""
     return json.dumps(request, allow_nan=False, separators=(",", ":")).encode("ascii")

@@ -1,4 +1,4 @@
-"""Where keys live: a Python object in the place of a phone's keychain."""
+"""Key stores as Python objects: protocol, result constants and C callbacks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PROTECT_BIOMETRIC = 1
 
 
 class KeyStoreAnswer(Exception):  # noqa: N818 - an answer is not always an error
-    """Raised by a key store to give one of the answers `KEY_...` instead of a key."""
+    """Raised by a key store to return one of the results `KEY_...` instead of a key."""
 
     def __init__(self, answer: int) -> None:
         """`answer` is one of the constants `KEY_...`."""
@@ -36,20 +36,21 @@ class KeyStoreAnswer(Exception):  # noqa: N818 - an answer is not always an erro
 
 
 class KeyStore(Protocol):
-    """What the library asks of a key store; the names are "device" and "biometric".
+    """The protocol of a key store; the names of keys are "device" and "biometric".
 
-    The methods are called inside a call of yours, on its thread, and must not call the library.
-    Raise `KeyStoreAnswer` to say why there is no key; anything else raised counts as KEY_FAILED.
+    The library calls the methods inside an operation, on the caller's thread; they must not call
+    the library. Raise `KeyStoreAnswer` to give the reason of a failure; any other exception counts
+    as KEY_FAILED.
     """
 
     def load(self, name: str) -> bytes | None:
-        """The key, or None when the store works and holds no such key."""
+        """Return the key, or None if the store works and has no such key."""
 
     def save(self, name: str, key: bytes, protection: int) -> None:
-        """Store or replace, durably; `protection` is one of the constants `PROTECT_...`."""
+        """Store or replace the key durably; `protection` is one of the constants `PROTECT_...`."""
 
     def erase(self, name: str) -> None:
-        """Remove; no such key is no failure."""
+        """Remove the key; a missing key is not a failure."""
 
 
 LOAD = ctypes.CFUNCTYPE(
@@ -84,7 +85,7 @@ class KeyStoreStruct(ctypes.Structure):
 
 
 def _answered(work: Callable[[], int]) -> int:
-    """The answer of a callback: no exception may cross into C."""
+    """The result of a callback; no exception may cross into C."""
     try:
         return work()
     except KeyStoreAnswer as given:
@@ -95,7 +96,7 @@ def _answered(work: Callable[[], int]) -> int:
 
 
 def struct_for(store: KeyStore) -> KeyStoreStruct:
-    """The struct of callbacks for a store; it keeps them alive: hold it as long as the handle."""
+    """The callbacks for a store; keep the struct as long as the handle, since it owns them."""
 
     def load(_context: int, name: bytes, key: object, capacity: int, length: object) -> int:
         def work() -> int:

@@ -1,4 +1,4 @@
-"""Key stores to choose from; any other object with the three methods will do."""
+"""Key stores; any other object with the methods of `KeyStore` works, too."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .keystore import KEY_LOCKED, KeyStoreAnswer
 
 
 class MemoryKeyStore:
-    """Keys in this process's memory only: for tests and one-off scripts."""
+    """Keys in the memory of this process, for tests and scripts."""
 
     def __init__(self) -> None:
         """An empty store."""
@@ -32,14 +32,14 @@ class MemoryKeyStore:
 
 
 class FileKeyStore:
-    """Keys as files in a folder of your choice, apart from the data: another volume, a RAM disk.
+    """Keys as files in a folder apart from the data: another volume, a RAM disk.
 
-    For servers, kiosks and development: whoever can read the folder has the keys, and the
-    "biometric" key is released to anybody who can.
+    For servers, kiosks and development: every process that can read the folder has the keys,
+    including the "biometric" key.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        """`folder` is made, for this user alone, when the first key is saved."""
+        """`folder` is created with mode 0700 when the first key is saved."""
         self._folder = Path(folder)
 
     def load(self, name: str) -> bytes | None:
@@ -50,9 +50,9 @@ class FileKeyStore:
             return None
 
     def save(self, name: str, key: bytes, protection: int) -> None:
-        """Write beside, then rename: after a power cut there is the old key or the new one."""
+        """Write a temporary file and rename it: a power cut leaves the old or the new key."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor, beside = tempfile.mkstemp(dir=self._folder)  # readable by this user alone
+        descriptor, beside = tempfile.mkstemp(dir=self._folder)  # readable by this user only
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(key)
@@ -76,7 +76,7 @@ class FileKeyStore:
         return self._folder / f"{name}.key"
 
     def _sync(self) -> None:
-        """Make a name's change durable; Windows has no such call and needs none."""
+        """Make a rename durable; Windows has no such call and needs none."""
         if os.name == "nt":
             return
         folder = os.open(self._folder, os.O_RDONLY)
@@ -87,10 +87,10 @@ class FileKeyStore:
 
 
 class KeyringKeyStore:
-    """Keys in the desktop's secret service, over the `keyring` package (`holdfast[keyring]`).
+    """Keys in the desktop's secret service, through the `keyring` package (`holdfast[keyring]`).
 
-    A desktop's keyring asks for nobody's presence: use `"policy": {"biometric": "off"}` with it, or
-    accept that the "biometric" key is released to every program of this user.
+    A desktop's keyring does not verify the user's presence: use `"policy": {"biometric": "off"}`,
+    or accept that every program of this user can load the "biometric" key.
     """
 
     def __init__(self, service: str) -> None:
@@ -108,11 +108,11 @@ class KeyringKeyStore:
         return None if text is None else base64.b64decode(text)
 
     def save(self, name: str, key: bytes, protection: int) -> None:
-        """Store it as text, which is what keyrings hold."""
+        """Store the key as text, since keyrings hold text."""
         self._ask(self._keyring.set_password, name, base64.b64encode(key).decode("ascii"))
 
     def erase(self, name: str) -> None:
-        """Remove it; keyrings word "no such key" differently, so look first."""
+        """Remove the key; look first, since keyrings report a missing key in different ways."""
         if self._ask(self._keyring.get_password, name) is not None:
             self._ask(self._keyring.delete_password, name)
 

@@ -1,4 +1,4 @@
-"""The shared library: found, loaded and typed. Several may be loaded at once."""
+"""Finds and loads the shared library and declares its functions; several may be loaded at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = logging.getLogger("holdfast")
 
 LOG_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_char_p)
 
-#: The functions of one form: (handle, request, reply) -> status.
+#: The functions with the signature (handle, request, reply) -> status.
 OPERATIONS = [
     "clock_set",
     "session_start",
@@ -57,13 +57,13 @@ Answer = tuple[int, bytes | None]
 
 
 class Library:
-    """One loaded libholdfast: bytes in, bytes out. `Holdfast` is the comfortable side of it."""
+    """A loaded libholdfast with bytes as requests and replies; see `Holdfast` for dicts."""
 
     _default: Library | None = None
     _lock = threading.Lock()
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Load the file at `path`; its symbols stay its own."""
+        """Load the file at `path`, with private symbols; raises OSError."""
         self.path = Path(path)
         self._dll = ctypes.CDLL(str(self.path))
         self._log_functions: list[object] = []
@@ -71,7 +71,7 @@ class Library:
 
     @classmethod
     def default(cls) -> Library:
-        """The library that `find` finds, loaded once."""
+        """The library at the path of `find`, loaded once; raises ImportError."""
         with cls._lock:
             if cls._default is None:
                 path = find()
@@ -108,20 +108,20 @@ class Library:
         dll.holdfast_wake_fd.argtypes, dll.holdfast_wake_fd.restype = (void,), ctypes.c_int32
 
     def open(self, config: bytes | None, keystore: KeyStoreStruct | None) -> tuple[int, Answer]:
-        """(handle, (status, reply)); the handle is 0 unless the status is 0."""
+        """Return (handle, (status, reply)); the handle is 0 unless the status is 0."""
         handle, reply = ctypes.c_void_p(), ctypes.c_void_p()
         pointer = None if keystore is None else ctypes.byref(keystore)
         status = self._open(config, pointer, ctypes.byref(handle), ctypes.byref(reply))
         return handle.value or 0, (status, self._take(reply))
 
     def call(self, name: str, handle: int | None, request: bytes | None) -> Answer:
-        """(status, reply) of one operation; the reply was copied and released."""
+        """Return (status, reply) of one operation; the reply is a copy."""
         reply = ctypes.c_void_p()
         status = self._operations[name](handle, request, ctypes.byref(reply))
         return status, self._take(reply)
 
     def call_without_reply(self, name: str, handle: int | None, request: bytes | None) -> int:
-        """The status of one operation whose reply is not wanted (NULL is passed)."""
+        """Return the status of one operation, with NULL for the reply."""
         status: int = self._operations[name](handle, request, None)
         return status
 
@@ -134,20 +134,20 @@ class Library:
             self._free(reply)
 
     def close(self, handle: int | None) -> None:
-        """Close a handle; any number is fine."""
+        """Close a handle; invalid handles are ignored."""
         self._close(handle)
 
     def free(self, pointer: int | None) -> None:
-        """Release a reply; None is fine."""
+        """Release a reply; None is ignored."""
         self._free(pointer)
 
     def wait(self, handle: int | None, timeout_ms: int) -> int:
-        """The status of holdfast_wait(); other Python threads run meanwhile."""
+        """Return the status of holdfast_wait(); other Python threads run meanwhile."""
         status: int = self._dll.holdfast_wait(handle, timeout_ms)
         return status
 
     def wake_fd(self, handle: int | None) -> int:
-        """The descriptor that is readable while there is something to poll; -1 on a bad handle."""
+        """A descriptor, readable while there is something to poll; -1 for an invalid handle."""
         descriptor: int = self._dll.holdfast_wake_fd(handle)
         return descriptor
 
@@ -157,14 +157,15 @@ class Library:
         return text.decode("ascii")
 
     def live(self) -> int:
-        """Handles and replies not yet released in this process."""
+        """The number of handles and replies that this process has not released."""
         count: int = self._dll.holdfast_live_count()
         return count
 
     def set_log(self, level: int, function: Callable[[int, str], None] | None) -> None:
-        """Give log lines to `function(level, line)`; None switches logging off.
+        """Send log lines to `function(level, line)`; None stops logging.
 
-        Levels: 0 error, 1 warning, 2 info, 3 debug. Process-wide for this library.
+        Levels up to `level` are logged: 0 error, 1 warning, 2 info, 3 debug. Applies to the whole
+        process.
         """
         if function is None:
             self._dll.holdfast_log(level, LOG_FUNCTION(), None)
@@ -177,27 +178,27 @@ class Library:
                 log.exception("the log function failed")
 
         callback = LOG_FUNCTION(give)
-        # Never dropped: another thread may be inside the one that this call replaces.
+        # Kept for ever: another thread may still run the function that this one replaces.
         self._log_functions.append(callback)
         self._dll.holdfast_log(level, callback, None)
 
 
 def file_name() -> str:
-    """What the library's file is called in a wheel and in a build tree."""
+    """The name of the library's file in a wheel and in a build tree."""
     if sys.platform == "win32":
         return "holdfast.dll"
     return "libholdfast.dylib" if sys.platform == "darwin" else "libholdfast.so"
 
 
 def system_name() -> str:
-    """What programs ask the system's loader for: the name with the number of the ABI."""
+    """The name for the system's loader, with the ABI's number."""
     if sys.platform == "win32":
         return "holdfast.dll"
     return "libholdfast.1.dylib" if sys.platform == "darwin" else "libholdfast.so.1"
 
 
 def find() -> Path:
-    """HOLDFAST_LIBRARY, the package's own, build/lib of a source tree, or the system's."""
+    """The path: HOLDFAST_LIBRARY, the package's file, build/lib of a source tree, the system's."""
     named = os.environ.get("HOLDFAST_LIBRARY")
     if named:
         return Path(named)

@@ -1,6 +1,6 @@
-"""Sends what `poll` asks for.
+"""The host's loop for threads: polls, sends requests and completes them.
 
-Step by step for tests and scripts (`Runner.step`), or on a thread of its own (`Runner.start`).
+Step by step for tests and scripts (`Runner.step`), or on a separate thread (`Runner.start`).
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("holdfast")
 
-#: The longest sleep of the worker: how soon `stop` is noticed.
+#: The longest sleep of the thread in milliseconds, and so the delay of `stop`.
 NAP_MS = 250
 
 
 @dataclass
 class Step:
-    """What one round did."""
+    """The requests, answers and events of one round, and when to poll again."""
 
     requests: list[HttpRequest] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
@@ -39,14 +39,14 @@ class Step:
 
     @property
     def idle(self) -> bool:
-        """Whether there was nothing to do."""
+        """Whether the round had no request and no event."""
         return not self.requests and not self.events
 
 
 class Runner:
-    """The host's loop: poll, send, complete, and events to `on_event`.
+    """The host's loop: poll, send, complete, and pass events to `on_event`.
 
-    An event counts as seen, and is acknowledged with the next poll, when `on_event` returned.
+    After `on_event` has returned, the next poll acknowledges the event.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Runner:
         on_event: Callable[[Event], None] | None = None,
         transport: Transport | None = None,
     ) -> None:
-        """`on_event` is called on the thread that steps; a queue's `put` will do."""
+        """`on_event` is called on the thread that steps; `queue.Queue().put` is enough."""
         self.holdfast = holdfast
         self.on_event = on_event
         self.transport: Transport = transport or HttpTransport()
@@ -64,7 +64,7 @@ class Runner:
         self._thread: threading.Thread | None = None
 
     def step(self) -> Step:
-        """One round: poll once, send what it asks for one after another, hand the answers over."""
+        """Poll once, then send and complete each request in turn; raises `HoldfastError`."""
         polled = self.holdfast.poll(None if self._ack is None else {"ack": self._ack})
         step = Step(polled["requests"], events=polled["events"], wake_in_ms=polled["wake_in_ms"])
         for event in step.events:
@@ -81,7 +81,7 @@ class Runner:
         return step
 
     def run_until_idle(self, limit: int = 100) -> list[Step]:
-        """Step until a round has nothing to do; RuntimeError after `limit` rounds."""
+        """Step until a round is idle; RuntimeError after `limit` rounds."""
         steps: list[Step] = []
         for _ in range(limit):
             step = self.step()
@@ -91,7 +91,7 @@ class Runner:
         raise RuntimeError(f"still busy after {limit} rounds")
 
     def start(self) -> Self:
-        """Work on a thread of its own until `stop`, or until the handle is closed."""
+        """Start a thread that steps until `stop`, or until the handle is closed."""
         if self._thread is not None:
             raise RuntimeError("the runner works already: stop() it first")
         self._stopping.clear()
@@ -100,7 +100,7 @@ class Runner:
         return self
 
     def stop(self) -> None:
-        """End the thread; a request under way is finished first."""
+        """End the thread, after a request in flight has finished."""
         self._stopping.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
@@ -120,7 +120,7 @@ class Runner:
                 self._stopping.wait(NAP_MS / 1000)
 
     def _sleep(self, step: Step) -> bool:
-        """Sleep until there is something to do; False when the handle was closed."""
+        """Sleep until there is something to poll; False if the handle was closed."""
         if not step.idle:
             return True
         due = None if step.wake_in_ms is None else time.monotonic() + step.wake_in_ms / 1000

@@ -1,4 +1,4 @@
-"""How requests reach the server: any function will do; `HttpTransport` needs nothing else."""
+"""Transports send requests; any function works, `HttpTransport` uses the standard library."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from .types import HttpRequest, TransportError
 
-#: An answer without its id: {"status", "headers", "body"} or {"error"}.
+#: The request of `complete` without its id: {"status", "headers", "body"} or {"error"}.
 Answer = dict[str, Any]
 
 CHUNK = 65536
 
 
 class Transport(Protocol):
-    """Sends one request and tells what came back; never raises for what a network does."""
+    """Sends one request and returns the answer; network failures are answers, not exceptions."""
 
     def __call__(self, request: HttpRequest, /) -> Answer:
         """The answer to hand to `complete`, without its id."""
 
 
 class AsyncTransport(Protocol):
-    """The same for asyncio."""
+    """A transport for asyncio."""
 
     async def __call__(self, request: HttpRequest, /) -> Answer:
         """The answer to hand to `complete`, without its id."""
@@ -36,19 +36,19 @@ class AsyncTransport(Protocol):
 
 
 class HttpTransport:
-    """HTTP/1.1 from the standard library; proxies as the environment or the system names them.
+    """HTTP/1.1 from the standard library, with the proxies of the environment or the system.
 
-    One connection per request: a kept one may be closed by the server while a request is on its
-    way, and whether that was stored nobody would know. Follows no redirect: that would carry
-    credentials elsewhere. Any number of threads may call it.
+    One connection per request: the server may close a kept connection while a request is in flight,
+    which leaves its outcome unknown. Follows no redirect, which would send credentials to another
+    server. Any number of threads may call it.
     """
 
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
-        """`context` holds the certificates to trust; the system's without one."""
+        """`context` holds the trusted certificates; None trusts the system's."""
         self._context = context
 
     def __call__(self, request: HttpRequest) -> Answer:
-        """Send it."""
+        """Send the request; failures become {"error": ...}."""
         try:
             return self._send(request)
         except Exception as error:
@@ -83,12 +83,12 @@ class HttpTransport:
     def _connection(
         self, url: urllib.parse.SplitResult, timeout: float
     ) -> tuple[http.client.HTTPConnection, str, dict[str, str]]:
-        """A connection, what to ask it for, and the headers that the way itself needs."""
+        """Return a connection, the request target, and headers for a proxy."""
         target = urllib.parse.urlunsplit(("", "", url.path or "/", url.query, ""))
         host = url.hostname or ""
         proxy = proxy_for(url)
         if url.scheme == "https":
-            # Made once: reading the system's certificates takes longer than many a request.
+            # Made once: reading the system's certificates takes longer than many requests.
             context = self._context = self._context or ssl.create_default_context()
             if proxy is None:
                 direct = http.client.HTTPSConnection(
@@ -107,7 +107,7 @@ class HttpTransport:
 
 
 def proxy_for(url: urllib.parse.SplitResult) -> urllib.parse.SplitResult | None:
-    """The proxy that the environment (https_proxy, no_proxy, ...) or the system has for a URL."""
+    """The proxy of the environment (https_proxy, no_proxy, ...) or the system for a URL."""
     named = urllib.request.getproxies().get(url.scheme)
     if not named or urllib.request.proxy_bypass(url.netloc.rpartition("@")[2]):
         return None
@@ -115,7 +115,7 @@ def proxy_for(url: urllib.parse.SplitResult) -> urllib.parse.SplitResult | None:
 
 
 def credentials(proxy: urllib.parse.SplitResult) -> dict[str, str]:
-    """The header with the user and password that a proxy's URL holds."""
+    """The header with the user and password of a proxy's URL."""
     if proxy.username is None:
         return {}
     pair = f"{urllib.parse.unquote(proxy.username)}:{urllib.parse.unquote(proxy.password or '')}"
@@ -123,7 +123,7 @@ def credentials(proxy: urllib.parse.SplitResult) -> dict[str, str]:
 
 
 def failure(error: BaseException) -> TransportError:
-    """The library's word for what went wrong on the way."""
+    """The library's `error` value for an exception."""
     if isinstance(error, ssl.SSLError):
         return "timeout" if isinstance(error, TimeoutError) else "tls"
     if isinstance(error, socket.gaierror):
@@ -136,7 +136,7 @@ def failure(error: BaseException) -> TransportError:
 
 
 def folded(headers: list[tuple[str, str]]) -> dict[str, str]:
-    """Headers as an object; those of the same name are joined, as RFC 9110 allows."""
+    """Headers as a dict; equal names are joined, as RFC 9110 allows."""
     result: dict[str, str] = {}
     for name, value in headers:
         key = name.lower()
@@ -145,7 +145,7 @@ def folded(headers: list[tuple[str, str]]) -> dict[str, str]:
 
 
 def text(body: bytes) -> str | None:
-    """The body as text, or None when it is not UTF-8."""
+    """The body as text, or None if it is not UTF-8."""
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError:
