@@ -1,5 +1,5 @@
--- What a Supabase project brings by itself, as far as schema.sql and the local auth service need it.
--- For the local backend only: never load this into a Supabase project.
+-- The parts of a Supabase project that schema.sql and the test server's auth service need.
+-- For the test server only: never load this into a Supabase project.
 
 create role anon nologin;
 create role authenticated nologin;
@@ -14,7 +14,7 @@ alter role authenticated set statement_timeout = '8s';
 create schema auth;
 grant usage on schema auth, public to anon, authenticated, service_role;
 
--- Who loads the schema: in a Supabase project the role `postgres`, which is no superuser there.
+-- The role that loads the schema. In a Supabase project it is `postgres`, not a superuser there.
 create role project_owner nologin;
 grant create on database postgres to project_owner;
 grant all on schema public to project_owner with grant option;

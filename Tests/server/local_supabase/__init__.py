@@ -1,4 +1,4 @@
-"""A local stand-in for a Supabase project: real PostgreSQL, with auth and data services in front."""
+"""A local Supabase project for tests: PostgreSQL behind auth and data services."""
 
 from .control import Control, ControlError
 from .launcher import LocalSupabase, StartFailed

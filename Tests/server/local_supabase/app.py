@@ -1,4 +1,4 @@
-"""The ASGI application: reads a request, lets a fault strike, routes it, writes the log and the answer."""
+"""The ASGI application: reads a request, applies faults, routes it, logs and answers it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .faults import Fault
 from .messages import Reply, Request
 from .server_state import State
 
-#: Key under which server.py puts the connection's transport into the ASGI scope.
+#: Key of the connection's transport in the ASGI scope; server.py sets it.
 TRANSPORT = "local_supabase.transport"
 _CORS = {
     "Access-Control-Allow-Origin": "*",
@@ -38,7 +38,7 @@ _BAD_KEY = _refused(
 
 
 class App:
-    """One per server. Plain ASGI, since the services read paths and bodies as they came."""
+    """The ASGI application. No framework: the services need paths and bodies unchanged."""
 
     def __init__(self, state: State) -> None:
         self.state = state
@@ -69,7 +69,7 @@ class App:
             await receive_disconnect(receive)
 
     async def _answer(self, request: Request, fault: Fault | None) -> Reply | None:
-        """The reply, harmed as the fault says; None when there is to be none."""
+        """Handle a request under a fault. Returns None if the connection is to be dropped."""
         if fault is None:
             return await self._route(request)
         await asyncio.sleep(fault.delay_before_ms / 1000)
@@ -142,7 +142,7 @@ class App:
 
 
 def _check_key(request: Request, secret: str) -> Reply | None:
-    """The gateway's refusal of a missing or foreign key. A user's access token is no key."""
+    """The gateway's refusal of a missing or unknown key; an access token does not count as one."""
     key = request.header("apikey") or request.parameters().get("apikey")
     if key is None:
         return _NO_KEY
@@ -175,13 +175,13 @@ async def _read_request(scope: Any, receive: Any) -> Request:
 
 
 async def receive_disconnect(receive: Any) -> None:
-    """Wait until the connection is gone."""
+    """Wait until the peer disconnects."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
 def _drop(transport: asyncio.Transport, *, reset: bool) -> None:
-    """Close the connection without an answer; with `reset` the peer gets a TCP RST instead of a FIN."""
+    """Close the connection without a response, with a TCP RST if `reset`, else a FIN."""
     if reset:
         raw = transport.get_extra_info("socket")
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -22,12 +22,12 @@ _JSON = {"Content-Type": "application/json"}
 
 
 class Auth:
-    """Holds what lives in memory only: the rate limit's bucket and a pending refusal of the provider."""
+    """The auth service, with its state in memory: the rate limit and pending provider refusals."""
 
     def __init__(self, config: Config, database: Database) -> None:
         self.config = config
         self.database = database
-        #: Parameters of the error redirect for the next `/authorize`, and for how many of them.
+        #: Error parameters for the next calls of `/authorize`, and how many calls get them.
         self.refusals: list[dict[str, str]] = []
         self._tokens = 0.0
         self._filled_at: float | None = None
@@ -145,7 +145,7 @@ class Auth:
             return await self._signed_in(connection, request, (session, user))
 
     def _take_from_bucket(self) -> None:
-        """Burst and refill, shared by all grants. GoTrue sends no Retry-After with it."""
+        """A token bucket shared by all grants. Like GoTrue, its 429 has no Retry-After."""
         burst = self.config.rate_limit_burst
         if burst is None:
             self._filled_at = None
@@ -159,10 +159,10 @@ class Auth:
             raise AuthError(429, "over_request_rate_limit", "Request rate limit reached")
         self._tokens -= 1
 
-    # The bearer's own -----------------------------------------------------------------------------
+    # With an access token ------------------------------------------------------------------------
 
     async def _bearer(self, connection: Connection, request: Request) -> tuple[Row, Row]:
-        """User and session of the access token, in GoTrue's order of checks."""
+        """Return user and session of the access token. The order of checks is GoTrue's."""
         scheme, _, token = (request.header("authorization") or "").partition(" ")
         if scheme.lower() != "bearer" or not token:
             raise AuthError(401, "no_authorization", "This endpoint requires a valid Bearer token")
@@ -236,7 +236,7 @@ class Auth:
             await connection.execute(f"delete from auth.sessions where {conditions[scope]}", values)
         return Reply(204)
 
-    # Without a bearer -----------------------------------------------------------------------------
+    # Without an access token ---------------------------------------------------------------------
 
     async def _authorize(self, request: Request) -> Reply:
         refusal = self.refusals.pop(0) if self.refusals else None
@@ -259,7 +259,7 @@ class Auth:
 
 
 def read_object(request: Request, types: dict[str, type]) -> dict[str, Any]:
-    """The body as an object whose named fields have these types or are null; raises bad_json."""
+    """Read a JSON object, whose named fields have these types or are null. Raises bad_json."""
     try:
         sent = json.loads(request.body)
     except ValueError as error:

@@ -1,6 +1,7 @@
-"""Errors of the auth service, in the three shapes that GoTrue sends.
+"""Errors of the auth service in GoTrue's three formats.
 
-Source: supabase/auth, internal/api/errors.go and apierrors; measured in Tests/backend/conformance/gotrue.
+Source: supabase/auth, internal/api/errors.go and apierrors; recordings of the real server in
+Tests/backend/conformance/gotrue.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import uuid
 
 from .messages import Reply, Request
 
-#: The API version from which `code` is a string; older requests get a number and `error_code`.
+#: Since this API version `code` is a string. Older requests get a number and `error_code`.
 FIRST_VERSION = datetime.date(2024, 1, 1)
 
 
@@ -27,7 +28,7 @@ class AuthError(Exception):
 
 
 class OAuthError(Exception):
-    """Ends the request with 400 and an OAuth body, which has no code and no versions."""
+    """Ends the request with 400 and an OAuth body, which is the same in all API versions."""
 
     def __init__(self, error: str, description: str) -> None:
         super().__init__(description)
@@ -36,7 +37,7 @@ class OAuthError(Exception):
 
 
 def reply(request: Request, error: AuthError | OAuthError) -> Reply:
-    """The answer in the shape that the request's X-Supabase-Api-Version asks for."""
+    """Format the error for the request's X-Supabase-Api-Version."""
     headers = {"Content-Type": "application/json"}
     new = _wants_new(request.header("x-supabase-api-version"))
     if new:

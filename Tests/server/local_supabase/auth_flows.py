@@ -1,4 +1,4 @@
-"""Sign-in through an outside provider: PKCE flows and identity tokens of a simulated BankID or Vipps."""
+"""Sign-in through a simulated BankID or Vipps: PKCE flows and identity tokens."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .config import Config
 from .database import Connection, Database
 from .messages import Reply, Request
 
-#: Issuer and signature of identity tokens; a real provider has keys of its own.
+#: Issuer and signing secret of identity tokens. A real provider has its own keys.
 ISSUER = "https://identity.example.org"
 SECRET = "simulated-provider-secret-simulated-provider-0123"
 AUDIENCE = "holdfast-local"
@@ -28,7 +28,7 @@ _CHALLENGE = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 
 
 def is_provider(name: str) -> bool:
-    """The providers that are switched on: bankid, vipps, and every `custom:` one."""
+    """Whether the provider is enabled: bankid, vipps and every `custom:` provider."""
     return name in {"bankid", "vipps"} or re.fullmatch(r"custom:[a-z0-9_-]+", name) is not None
 
 
@@ -38,7 +38,7 @@ def is_provider(name: str) -> bool:
 async def authorize(
     request: Request, config: Config, database: Database, refusal: dict[str, str] | None
 ) -> Reply:
-    """Start a PKCE flow. Redirects at once when it is known who signs in, or shows a page to choose."""
+    """Start a PKCE flow: redirect if the user is known, else show a page to choose one."""
     asked = request.parameters()
     done = check_authorize(asked, refusal)
     if done is not None:
@@ -65,7 +65,7 @@ async def authorize(
 
 
 def check_authorize(asked: dict[str, str], refusal: dict[str, str] | None) -> Reply | None:
-    """The error redirect, if there is to be one; raises AuthError for wrong parameters."""
+    """Return the error redirect of a refusal or cancellation. Bad parameters raise AuthError."""
     if not is_provider(asked.get("provider", "")):
         raise AuthError(
             400, "validation_failed", "Unsupported provider: Provider could not be found"
@@ -95,7 +95,7 @@ async def _person(connection: Connection, email: str, provider: str) -> Row:
 
 
 def redirect(target: str, extra: dict[str, str]) -> Reply:
-    """Back to the app; what the app put into its own query string stays."""
+    """Redirect to the app. The query parameters of its URL are kept."""
     parts = urllib.parse.urlsplit(target)
     query = urllib.parse.parse_qsl(parts.query, keep_blank_values=True) + list(extra.items())
     url = parts._replace(query=urllib.parse.urlencode(query)).geturl()
@@ -103,7 +103,7 @@ def redirect(target: str, extra: dict[str, str]) -> Reply:
 
 
 def page(emails: list[str], asked: dict[str, str]) -> Reply:
-    """A page on which the person chooses who to be."""
+    """A page with a button for each user."""
     hidden = "".join(
         f'<input type="hidden" name="{html.escape(k)}" value="{html.escape(v)}">'
         for k, v in asked.items()
@@ -124,7 +124,7 @@ def page(emails: list[str], asked: dict[str, str]) -> Reply:
 
 
 async def exchange(connection: Connection, sent: dict[str, Any], config: Config) -> tuple[Row, Row]:
-    """The session and user behind a code. The code is single use."""
+    """Exchange a code for a session and its user. A code works once."""
     code, verifier = sent.get("auth_code") or "", sent.get("code_verifier") or ""
     if not code or not verifier:
         raise AuthError(
@@ -155,7 +155,7 @@ async def exchange(connection: Connection, sent: dict[str, Any], config: Config)
 
 
 def verifies(verifier: str, challenge: str, method: str) -> bool:
-    """Whether the verifier belongs to the challenge (RFC 7636)."""
+    """Whether the verifier matches the challenge (RFC 7636)."""
     if method == "s256":
         verifier = jwt.encode_bytes(hashlib.sha256(verifier.encode()).digest())
     return hmac.compare_digest(verifier.encode(), challenge.encode())
@@ -174,7 +174,7 @@ def identity_token(
     now: float | None = None,
     token_id: str | None = None,
 ) -> str:
-    """What the provider's own app would hand over. `nonce` is the raw one: the token holds its hash."""
+    """Make an identity token. `nonce` is the raw nonce; the token contains its hash."""
     moment = int(time.time() if now is None else now)
     claims: dict[str, Any] = {
         "iss": ISSUER,
@@ -191,14 +191,14 @@ def identity_token(
 
 
 async def accept_identity(connection: Connection, sent: dict[str, Any]) -> tuple[Row, Row]:
-    """The session and user behind an identity token."""
+    """Exchange an identity token for a session and its user."""
     claims, provider = read_identity(sent, time.time())
     user = await _person(connection, claims["email"], provider)
     return await auth_sessions.start(connection, user, "oauth", provider), user
 
 
 def read_identity(sent: dict[str, Any], now: float) -> tuple[dict[str, Any], str]:
-    """Claims and provider of an identity token (source of the rules: token_oidc.go)."""
+    """Verify an identity token and return its claims and provider (rules: token_oidc.go)."""
     token, provider = sent.get("id_token") or "", str(sent.get("provider") or "")
     if not token:
         raise OAuthError("invalid request", "id_token required")

@@ -1,8 +1,11 @@
-"""Sessions and the rotation of their refresh tokens (GoTrue's first generation: 12 opaque characters).
+"""Sessions and the rotation of their refresh tokens (GoTrue's first generation, 12 characters).
 
-The rules of reuse, measured on supabase/auth v2.196.0 (Tests/backend/conformance/gotrue/README.md):
-the parent of the newest token is always forgiven and gets that token again; any other used token is
-good for the reuse interval after its own revocation; later it ends the whole family.
+When a token is used again, supabase/auth v2.196.0 applies these rules, measured in
+Tests/backend/conformance/gotrue/README.md:
+
+- The parent of the newest token is always accepted and returns the newest token.
+- Any other used token is accepted within the reuse interval after its revocation.
+- After that interval, its use revokes all tokens of the session.
 """
 
 from __future__ import annotations
@@ -29,17 +32,17 @@ TOKEN_LENGTH = 12
 
 
 def now() -> datetime.datetime:
-    """The server's clock."""
+    """The current time in UTC."""
     return datetime.datetime.now(datetime.UTC)
 
 
 def new_token() -> str:
-    """An opaque refresh token."""
+    """Make a random refresh token."""
     return "".join(secrets.choice(_ALPHABET) for _ in range(TOKEN_LENGTH))
 
 
 async def start(connection: Connection, user: Row, method: str, provider: str | None = None) -> Row:
-    """A new session with its first refresh token. Returns the session, with `refresh_token` in it."""
+    """Create a session and its first refresh token. Returns the session with `refresh_token`."""
     if auth_users.is_banned(user):
         raise AuthError(400, "user_banned", "User is banned")
     proof: Row = {"method": method, "timestamp": int(time.time())}
@@ -59,7 +62,7 @@ async def start(connection: Connection, user: Row, method: str, provider: str | 
 
 
 async def refresh(connection: Connection, token: str, config: Config) -> tuple[Row, Row]:
-    """The session and user that a refresh token stands for; the session carries the token to use next."""
+    """Refresh a session. Returns the session, with the next `refresh_token`, and its user."""
     check_shape(token)
     await connection.execute("set local lock_timeout = '5s'")
     found = await fetch(connection, "select * from auth.refresh_tokens where token = %s", token)
@@ -68,7 +71,7 @@ async def refresh(connection: Connection, token: str, config: Config) -> tuple[R
     if found["session_id"] is None:
         raise AuthError(400, "session_not_found", "Invalid Refresh Token: No Valid Session Found")
     try:
-        # Every refresh of a session waits for the one before; GoTrue gives up after five seconds.
+        # Refreshes of one session run one after the other. GoTrue stops waiting after five seconds.
         session = await fetch(
             connection, "select * from auth.sessions where id = %s for update", found["session_id"]
         )
@@ -96,7 +99,7 @@ async def refresh(connection: Connection, token: str, config: Config) -> tuple[R
 
 
 async def _rotate(connection: Connection, session: Row, used: Row, config: Config) -> str:
-    """The token that follows `used`, by the rules at the top."""
+    """Return the token after `used`, by the rules of reuse above."""
     if used["revoked"]:
         newest = await fetch(
             connection,
@@ -116,7 +119,7 @@ async def _rotate(connection: Connection, session: Row, used: Row, config: Confi
 
 
 class FamilyRevoked(AuthError):
-    """A token was used again too late. The caller commits `revoke_family` although the request fails."""
+    """A token was used again too late. The caller commits `revoke_family`, then fails."""
 
     def __init__(self, session_id: uuid.UUID) -> None:
         super().__init__(400, "refresh_token_already_used", "Invalid Refresh Token: Already Used")
@@ -124,7 +127,7 @@ class FamilyRevoked(AuthError):
 
 
 async def revoke_family(connection: Connection, session_id: uuid.UUID) -> None:
-    """Revoke every token of a session. Their `updated_at` moves too, as in the real server."""
+    """Revoke all tokens of a session and set their `updated_at`, as the real server does."""
     await connection.execute(
         "update auth.refresh_tokens set revoked = true, updated_at = %s where session_id = %s",
         (now(), session_id),
@@ -142,7 +145,7 @@ async def _add_token(connection: Connection, session: Row, parent: str | None) -
 
 
 async def _check_limits(connection: Connection, session: Row, config: Config) -> None:
-    """The limits of a session. GoTrue looks at them at refresh only; the texts are its own."""
+    """Check the limits of a session. Like GoTrue, only a refresh checks them."""
     moment, prefix = now(), "Invalid Refresh Token: Session Expired"
     ended = session["not_after"] is not None and moment > session["not_after"]
     if config.session_timebox is not None:
@@ -165,7 +168,7 @@ async def _check_limits(connection: Connection, session: Row, config: Config) ->
 
 
 def check_shape(token: str) -> None:
-    """12 characters, or the outline of a second-generation token, which this server never issues."""
+    """Check the format: 12 characters, or a second-generation token (never issued here)."""
     if len(token) == TOKEN_LENGTH and all(c in _ALPHABET for c in token):
         return
     try:
@@ -186,7 +189,7 @@ def _not_found() -> AuthError:
 async def body(
     connection: Connection, session: Row, user: Row, config: Config, issuer: str, **extra: Any
 ) -> Row:
-    """The answer of every successful grant."""
+    """Build the response of a successful grant."""
     moment = int(time.time())
     claims = {
         "iss": issuer,

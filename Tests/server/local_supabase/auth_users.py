@@ -1,4 +1,4 @@
-"""Users of the auth service and how they look in an answer."""
+"""Users of the auth service and their JSON form."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ Row = dict[str, Any]
 
 
 def timestamp(value: datetime.datetime) -> str:
-    """RFC 3339 in UTC, trailing zeros of the fraction dropped, as Go prints it."""
+    """Format as Go does: RFC 3339 in UTC, without trailing zeros of the fraction."""
     text = value.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%f").rstrip("0").rstrip(".")
     return text + "Z"
 
 
 async def fetch(connection: Connection, text: str, *values: Any) -> Row | None:
-    """The first row of a query, by column name."""
+    """Return the first row of a query as a dictionary."""
     async with connection.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(text, values)
         return await cursor.fetchone() if cursor.description else None
 
 
 async def by_email(connection: Connection, email: str) -> Row | None:
-    """The user with this address, whatever its case."""
+    """Find a user by e-mail address, ignoring case."""
     return await fetch(connection, "select * from auth.users where email = lower(%s)", email)
 
 
 async def by_id(connection: Connection, user_id: uuid.UUID) -> Row | None:
-    """The user with this id."""
+    """Find a user by id."""
     return await fetch(connection, "select * from auth.users where id = %s", user_id)
 
 
@@ -46,7 +46,7 @@ async def create(
     provider: str = "email",
     user_id: str | None = None,
 ) -> Row:
-    """A new confirmed user with one identity."""
+    """Create a confirmed user with one identity."""
     made = uuid.UUID(user_id) if user_id else uuid.uuid4()
     user = await fetch(
         connection,
@@ -68,13 +68,13 @@ async def create(
 
 
 def is_banned(user: Row) -> bool:
-    """Whether a ban runs at this moment."""
+    """Whether the user is banned now."""
     until = user["banned_until"]
     return until is not None and until > datetime.datetime.now(datetime.UTC)
 
 
 async def represent(connection: Connection, user: Row) -> Row:
-    """The user object of GoTrue; nulls are left out."""
+    """GoTrue's user object, without members that are null."""
     async with connection.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(
             "select * from auth.identities where user_id = %s order by created_at", (user["id"],)

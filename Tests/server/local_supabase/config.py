@@ -1,4 +1,4 @@
-"""Settings of a running server. All but the secret can be changed while it runs, at `/_control/config`."""
+"""Settings of a running server. `/_control/config` changes all but the secret."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclasses.dataclass
 class Config:
-    """What a Supabase project's dashboard would set, and the clock of the simulated world."""
+    """Settings of a Supabase project's dashboard, of the gateway and of the simulated provider."""
 
     jwt_secret: str = "local-secret-local-secret-local-secret-0123456789"
     #: Seconds an access token lives (GoTrue: `GOTRUE_JWT_EXP`).
@@ -17,26 +17,26 @@ class Config:
     reuse_interval: float = 10.0
     #: Seconds between `/authorize` and the exchange of its code (GoTrue: at least 300).
     flow_state_lifetime: float = 300.0
-    #: Absolute and idle limits of a session in seconds; None means no limit. Enforced at refresh only.
+    #: Absolute and idle limits of a session in seconds; None: no limit. Checked at refresh.
     session_timebox: float | None = None
     session_inactivity: float | None = None
     #: GoTrue's "single session per user": older sessions end at their next refresh.
     single_session: bool = False
-    #: Token bucket on `/token`: burst and seconds per refill. None means no limit (self-host default).
+    #: Token bucket on `/token`: burst, seconds per refill. None: no limit (self-hosted default).
     rate_limit_burst: int | None = None
     rate_limit_refill_s: float = 2.0
-    #: PostgREST's db-max-rows: silently truncates reads (hosted default: 1000). None means no limit.
+    #: PostgREST's db-max-rows, which truncates reads silently (hosted: 1000). None: no limit.
     max_rows: int | None = 1000
     #: 413 for larger bodies (bytes) or, at /rest/v1, longer arrays (rows). None means no limit.
     max_body_bytes: int | None = None
     max_body_rows: int | None = None
-    #: Overrides the statement_timeout of every role, in milliseconds. None: what the database says.
+    #: Overrides the statement_timeout of every role, in milliseconds. None: the role's own.
     statement_timeout_ms: int | None = None
-    #: Seconds added to the `Date` header, and only to it.
+    #: Seconds added to the `Date` header only.
     date_offset_s: float = 0.0
     #: Refuse requests without one of the two API keys, as Supabase's gateway does.
     require_apikey: bool = True
-    #: E-mail of the person who sits in front of the simulated BankID or Vipps; None shows a page.
+    #: E-mail of the user who signs in at the simulated provider; None shows a page.
     provider_user: str | None = None
     #: Lifetime in seconds of an identity token minted by the simulated provider.
     id_token_lifetime: float = 300.0
@@ -48,7 +48,7 @@ class Config:
         return values
 
     def change(self, values: dict[str, Any]) -> None:
-        """Set the named values; raises ValueError and changes nothing when a name is unknown."""
+        """Set the named values. An unknown name raises ValueError and changes nothing."""
         known = {field.name for field in dataclasses.fields(self)} - {"jwt_secret"}
         unknown = sorted(set(values) - known)
         if unknown:

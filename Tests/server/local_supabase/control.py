@@ -1,4 +1,4 @@
-"""Client of a running server's test tool at /_control/. Standard library only."""
+"""Client of the control endpoint /_control/ of a running server. Standard library only."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 
 
 class ControlError(RuntimeError):
-    """The server refused a control request; the text says why."""
+    """The server refused a control request; the text gives the reason."""
 
 
 class Control:
-    """Every method is one request; a user is named by e-mail address or id, an organisation by id."""
+    """One method per request. Users are named by e-mail address or id, organisations by id."""
 
     def __init__(self, url: str) -> None:
         self._address = urllib.parse.urlsplit(url)
 
     def call(self, method: str, path: str, sent: dict[str, Any] | None = None) -> Any:
-        """One request to /_control; raises ControlError when it is refused."""
+        """Send a request to /_control. Raises ControlError if it is refused."""
         link = http.client.HTTPConnection(
             self._address.hostname or "127.0.0.1", self._address.port, timeout=30
         )
@@ -56,10 +56,10 @@ class Control:
         skip: int = 0,
         **details: Any,
     ) -> int:
-        """A fault for requests whose path begins so and whose query string contains `query`.
+        """Add a fault for requests whose path has this prefix and whose query contains `query`.
 
-        `action`: drop_before, drop_after, delay, respond, hang or truncate_rows; `details`: the other
-        fields of `Fault` in faults.py. Returns its id.
+        `action` is drop_before, drop_after, delay, respond, hang or truncate_rows; `details` are
+        the other fields of `Fault` in faults.py. Returns the id of the fault.
         """
         match: dict[str, str] = {"path": path}
         if method is not None:
@@ -74,7 +74,7 @@ class Control:
         return self.add_fault("drop_before", path=path, **match)
 
     def drop_after(self, path: str, **match: Any) -> int:
-        """Handle and commit, then close the connection without an answer."""
+        """Handle and commit, then close the connection without a response."""
         return self.add_fault("drop_after", path=path, **match)
 
     def delay(self, path: str, *, before_ms: float = 0, after_ms: float = 0, **match: Any) -> int:
@@ -94,7 +94,7 @@ class Control:
         retry_after_date_s: int | None = None,
         **match: Any,
     ) -> int:
-        """Answer with this instead of handling. Retry-After as seconds, or as a date so far ahead."""
+        """Respond with this, without handling. Retry-After: seconds, or a date that far ahead."""
         return self.add_fault(
             "respond",
             path=path,
@@ -107,44 +107,44 @@ class Control:
         )
 
     def hang(self, path: str, **match: Any) -> int:
-        """Never answer."""
+        """Never respond."""
         return self.add_fault("hang", path=path, **match)
 
     def truncate_rows(self, path: str, *, keep: int, **match: Any) -> int:
-        """Store everything but list only the first `keep` rows in the answer."""
+        """Store everything, but return only the first `keep` rows."""
         return self.add_fault("truncate_rows", path=path, keep_rows=keep, **match)
 
     def faults(self) -> list[dict[str, Any]]:
-        """The rules in force, with their `hits`."""
+        """The active faults, with their `hits`."""
         return list(self.call("GET", "/faults"))
 
     def clear_faults(self, fault_id: int | None = None) -> None:
-        """Remove one rule, or all."""
+        """Remove one fault, or all."""
         self.call("DELETE", "/faults", None if fault_id is None else {"id": fault_id})
 
     # Request log ----------------------------------------------------------------------------------
 
     def requests(self, path: str = "/", method: str | None = None) -> list[dict[str, Any]]:
-        """What arrived, oldest first (fields: `Entry` in request_log.py)."""
+        """The received requests, oldest first (fields: `Entry` in request_log.py)."""
         match = {"path": path} | ({"method": method} if method else {})
         return list(self.call("GET", "/requests", match))
 
     def counts(self) -> dict[str, int]:
-        """How many requests there were per `METHOD /path`."""
+        """The number of requests per `METHOD /path`."""
         return dict(self.call("GET", "/counts"))
 
     def count(self, path: str, method: str | None = None, query: str | None = None) -> int:
-        """How many requests fit; `query` is contained in their query string."""
+        """The number of matching requests; `query` is a substring of the query string."""
         return sum(query is None or query in e["query"] for e in self.requests(path, method))
 
     def clear_requests(self) -> None:
-        """Forget what arrived."""
+        """Clear the request log."""
         self.call("DELETE", "/requests")
 
     # Database -------------------------------------------------------------------------------------
 
     def sql(self, query: str, *parameters: Any) -> list[dict[str, Any]]:
-        """Run a statement as the superuser (placeholders `%s`); its rows."""
+        """Run a statement as the superuser (placeholders `%s`) and return its rows."""
         return list(self.call("POST", "/sql", {"query": query, "parameters": list(parameters)}))
 
     def reload_schema(self) -> None:
@@ -152,7 +152,7 @@ class Control:
         self.call("POST", "/schema/reload")
 
     def stop_database(self) -> None:
-        """Stop PostgreSQL abruptly; the services go on answering, as the real ones would."""
+        """Stop PostgreSQL at once. The services go on responding, as the real ones do."""
         self.call("POST", "/database/stop")
 
     def start_database(self) -> None:
@@ -170,17 +170,17 @@ class Control:
     # People and organisations ---------------------------------------------------------------------
 
     def add_user(self, email: str, password: str | None = None, user_id: str | None = None) -> str:
-        """A confirmed user; the id. Without a password: the demo's."""
+        """Create a confirmed user, by default with the demo's password. Returns the id."""
         sent = {"email": email}
         sent |= {"password": password} if password is not None else {}
         return str(self.call("POST", "/users", sent | ({"id": user_id} if user_id else {}))["id"])
 
     def remove_user(self, user: str) -> None:
-        """Delete a user and everything of theirs."""
+        """Delete a user and all of their rows."""
         self.call("DELETE", "/users", {"user": user})
 
     def ban(self, user: str, seconds: float = 365 * 86400) -> None:
-        """Ban a user for so long."""
+        """Ban a user for this time."""
         self.call("POST", "/users/ban", {"user": user, "seconds": seconds})
 
     def unban(self, user: str) -> None:
@@ -188,11 +188,11 @@ class Control:
         self.ban(user, 0)
 
     def add_org(self, name: str, org: str | None = None) -> str:
-        """An active organisation; the id."""
+        """Create an active organisation. Returns the id."""
         return str(self.call("POST", "/organizations", {"name": name, "id": org})["id"])
 
     def set_org(self, org: str, status: str) -> None:
-        """`active` or `disabled`."""
+        """Set the status: `active` or `disabled`."""
         self.call("PATCH", "/organizations", {"org": org, "status": status})
 
     def set_membership(
@@ -212,15 +212,15 @@ class Control:
         return list(self.call("GET", "/sessions", {"user": user}))
 
     def expire_sessions(self, user: str) -> None:
-        """From now on refreshing answers session_expired."""
+        """Let every later refresh fail with session_expired."""
         self.call("POST", "/sessions/expire", {"user": user})
 
     def revoke_sessions(self, user: str) -> None:
-        """Delete the user's sessions, as a global logout elsewhere would."""
+        """Delete the user's sessions, as a global logout on another device does."""
         self.call("DELETE", "/sessions", {"user": user})
 
     def sign_in_as(self, email: str | None) -> None:
-        """Who sits in front of the simulated BankID or Vipps: /authorize redirects at once. None: a page."""
+        """Choose the user for whom /authorize redirects at once. None shows a page instead."""
         self.set(provider_user=email)
 
     def refuse_sign_in(self, times: int = 1, **parameters: str) -> None:
@@ -235,7 +235,7 @@ class Control:
         audience: str | None = None,
         lifetime: float | None = None,
     ) -> str:
-        """An id_token as the provider's app would give it; `nonce` is the raw one."""
+        """Make an id_token as the provider's app does; `nonce` is the raw nonce."""
         sent: dict[str, Any] = {"user": email, "nonce": nonce, "lifetime": lifetime}
         if audience is not None:
             sent["audience"] = audience

@@ -1,4 +1,4 @@
-"""The test tool at /_control/: faults, settings, people and the request log. Loopback only, no password."""
+"""The control endpoint /_control/: faults, settings, users and the request log. No password."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Sent = dict[str, Any]
 
 
 class Refused(Exception):
-    """The request to the control endpoint makes no sense; answered with 400 and this text."""
+    """A bad request to the control endpoint; the response is 400 with this text."""
 
 
 async def handle(request: Request, path: str, state: State) -> Reply:
@@ -92,7 +92,7 @@ async def _reload_schema(state: State, _: Sent) -> Any:
 
 
 async def _sql(state: State, sent: Sent) -> Any:
-    """Any statement, as the superuser; the rows by column name."""
+    """Run any statement as the superuser. Returns the rows as dictionaries."""
     async with state.database.admin.connection() as connection:
         return await _rows(connection, sent["query"], *sent.get("parameters", []))
 
@@ -116,7 +116,7 @@ async def _seed_demo(state: State, _: Sent) -> Any:
 
 
 async def seed_demo(connection: Connection) -> None:
-    """Store what demo.py describes."""
+    """Store the demo of demo.py."""
     for org, name in demo.ORGANIZATIONS.items():
         await connection.execute(
             "insert into organizations (id, name) values (%s, %s)", (org, name)
@@ -228,7 +228,7 @@ async def _set_org(state: State, sent: Sent) -> Any:
 
 
 async def _set_membership(state: State, sent: Sent) -> Any:
-    """Creates the membership or changes what is named of role and status."""
+    """Create the membership, or change its role or status if named."""
     return await _one(
         state,
         """insert into memberships as m (user_id, org_id, role, status)
@@ -259,7 +259,7 @@ async def _sessions(state: State, sent: Sent) -> Any:
 
 
 async def _expire_sessions(state: State, sent: Sent) -> Any:
-    """The next refresh answers session_expired."""
+    """Let the next refresh fail with session_expired."""
     async with state.database.admin.connection() as connection:
         await connection.execute(
             "update auth.sessions set not_after = now() - interval '1 second' where user_id = %s",
@@ -269,7 +269,7 @@ async def _expire_sessions(state: State, sent: Sent) -> Any:
 
 
 async def _revoke_sessions(state: State, sent: Sent) -> Any:
-    """As a logout elsewhere: the rows are gone."""
+    """Delete the sessions, as a logout on another device does."""
     async with state.database.admin.connection() as connection:
         await connection.execute(
             "delete from auth.sessions where user_id = %s", (await _user_id(state, sent),)

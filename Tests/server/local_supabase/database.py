@@ -21,13 +21,13 @@ Connection = psycopg.AsyncConnection[Any]
 
 
 async def _prepare(connection: Connection) -> None:
-    # Server-side plans would outlive a change of the schema.
+    # A prepared plan would survive a change of the schema.
     connection.prepare_threshold = None
     connection.adapters.register_dumper(RawJson, RawJsonDumper)
 
 
 class Database:
-    """Owns both pools: `api` runs as the request's role, `admin` is the services' own."""
+    """The two pools: `api` runs as the request's role, `admin` serves the services themselves."""
 
     def __init__(self, api_dsn: str, admin_dsn: str) -> None:
         def pool(dsn: str, most: int) -> psycopg_pool.AsyncConnectionPool[Connection]:
@@ -65,17 +65,17 @@ class Database:
             self.cache = await schema_cache.load(connection)
 
     def mark_stopped(self) -> None:
-        """The server was stopped on purpose: answer as PostgREST does without its database."""
+        """Note that PostgreSQL was stopped: respond as PostgREST does without its database."""
         self.stopped, self._noticed = True, False
 
     async def mark_started(self) -> None:
-        """The server runs again: replace dead connections."""
+        """Note that PostgreSQL runs again, and replace dead connections."""
         await self.api.check()
         await self.admin.check()
         self.stopped = False
 
     def refuse_when_stopped(self) -> None:
-        """Measured on the real server: first 400 with empty fields, then 503 with Retry-After."""
+        """The errors of the real server: first 400 with empty fields, then 503 with Retry-After."""
         if not self.stopped:
             return
         if not self._noticed:
@@ -98,7 +98,7 @@ class Database:
         timeout_ms: int | None,
         timezone: str | None = None,
     ) -> AsyncIterator[psycopg.AsyncRawCursor[Any]]:
-        """One transaction as the caller's role, with what PostgREST sets for it."""
+        """A transaction as the caller's role, with the settings that PostgREST makes."""
         self.refuse_when_stopped()
         settings = {
             "role": caller.role,

@@ -1,4 +1,4 @@
-"""The demo's organisations, users and contacts: made-up names, and fixed ids that tests can name."""
+"""The demo's organisations, users and contacts: made-up names, and fixed ids for tests."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ CONTACTS_PER_ORGANIZATION = 30
 
 
 def contact(org: str, number: int) -> dict[str, Any]:
-    """The number-th made-up contact of an organisation. National ids are not valid ones."""
+    """Make a contact from a number. The national ids are invalid on purpose."""
     first, last = _FIRST[number % len(_FIRST)], _LAST[number % len(_LAST)]
     suffix = f" {number}" if number >= len(_FIRST) * len(_LAST) else ""
     return {

@@ -1,4 +1,4 @@
-"""Faults on demand: which requests they meet, and what then goes wrong."""
+"""Faults on demand: which requests they match, and what they do."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ _FIELDS = {
 
 @dataclasses.dataclass
 class Fault:
-    """One rule. Delays apply beside any action; `hits` counts how often it has struck."""
+    """One fault. Delays combine with any action; `hits` counts the affected requests."""
 
     id: int
     action: str
     method: str | None = None
     path: str = "/"
     query: str | None = None
-    #: How often it strikes; -1 for ever.
+    #: The number of requests to affect; -1: no limit.
     times: int = 1
-    #: How many matching requests pass unharmed first.
+    #: The number of matching requests to let through first.
     skip: int = 0
     delay_before_ms: float = 0
     delay_after_ms: float = 0
@@ -51,14 +51,14 @@ class Fault:
     #: Retry-After of `respond`, as seconds or as a date that many seconds ahead.
     retry_after_s: int | None = None
     retry_after_date_s: int | None = None
-    #: Rows that `truncate_rows` leaves in the answer.
+    #: The number of rows that `truncate_rows` returns.
     keep_rows: int = 0
-    #: Whether a drop is a TCP reset (true) or an orderly close without an answer.
+    #: Whether a drop is a TCP reset (true) or an orderly close without a response.
     reset: bool = True
     hits: int = 0
 
     def meets(self, request: Request) -> bool:
-        """Whether the rule's match fits the request."""
+        """Whether the fault matches the request."""
         return (
             (self.method is None or self.method == request.method)
             and request.path.startswith(self.path)
@@ -66,7 +66,7 @@ class Fault:
         )
 
     def reply(self) -> Reply:
-        """The answer of `respond`."""
+        """The response of `respond`."""
         headers = dict(self.headers)
         if self.retry_after_s is not None:
             headers["Retry-After"] = str(self.retry_after_s)
@@ -77,7 +77,7 @@ class Fault:
         return Reply(self.status, self.body.encode(), headers)
 
     def truncate(self, reply: Reply) -> Reply:
-        """The same answer with fewer rows than it had."""
+        """The same response with fewer rows."""
         try:
             rows = json.loads(reply.body)
         except ValueError:
@@ -88,14 +88,14 @@ class Fault:
 
 
 class Faults:
-    """The rules in force, oldest first. The first that fits strikes."""
+    """The active faults, oldest first. The first that matches applies."""
 
     def __init__(self) -> None:
         self.rules: list[Fault] = []
         self._ids = itertools.count(1)
 
     def add(self, sent: dict[str, Any]) -> Fault:
-        """A rule from its JSON form; raises ValueError naming what is wrong."""
+        """Add a fault from its JSON form. Raises ValueError with the reason."""
         match = sent.get("match", {})
         unknown = sorted((set(sent) - _FIELDS) | (set(match) - _MATCH))
         if unknown:
@@ -114,7 +114,7 @@ class Faults:
         return rule
 
     def strike(self, request: Request) -> Fault | None:
-        """The rule that strikes this request, counted down; None when it is let through."""
+        """Return the fault for this request and count it, or None."""
         for rule in self.rules:
             if not rule.meets(request) or rule.times == 0:
                 continue
@@ -127,5 +127,5 @@ class Faults:
         return None
 
     def remove(self, rule_id: int | None) -> None:
-        """Remove one rule, or all."""
+        """Remove one fault, or all."""
         self.rules = [] if rule_id is None else [r for r in self.rules if r.id != rule_id]

@@ -1,7 +1,7 @@
-"""Ends PostgreSQL when the process that started it is gone, however it went.
+"""Stops PostgreSQL when the process that started it has ended, even by SIGKILL.
 
 Run as `python guard.py POSTGRES_PID FOLDER_TO_REMOVE` with a pipe as standard input that only the
-parent holds open: the pipe ends when the parent does, also by SIGKILL. An empty folder name keeps the data.
+parent holds open: the pipe ends with the parent. An empty folder name keeps the data.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 
 
 def alive(pid: int) -> bool:
-    """Whether a process with this id runs. One that only waits to be reaped does not."""
+    """Whether a process with this id runs. A zombie does not count."""
     try:
         os.kill(pid, 0)
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:

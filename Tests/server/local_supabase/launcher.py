@@ -21,12 +21,12 @@ class StartFailed(RuntimeError):
 
 
 class LocalSupabase:
-    """A server process of our own.
+    """A server in a child process.
 
         with LocalSupabase(demo=True) as backend:
             backend.url, backend.anon_key, backend.control.drop_after("/rest/v1/activities")
 
-    Arguments are the command line's (see __main__.py). The server ends with this process, however it ends.
+    The arguments are those of __main__.py. The server ends with this process, even after SIGKILL.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class LocalSupabase:
 
     @property
     def control(self) -> Control:
-        """Client of the test tool."""
+        """Client of the control endpoint."""
         return Control(self.url)
 
     def __enter__(self) -> LocalSupabase:
@@ -104,7 +104,7 @@ class LocalSupabase:
         folder = str(pathlib.Path(__file__).resolve().parent.parent)
         paths = [folder, *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self._process = subprocess.Popen(
             self._command,
             stdin=subprocess.PIPE,
@@ -139,7 +139,7 @@ class LocalSupabase:
             process.wait()
 
     def _first_line(self, process: subprocess.Popen[bytes]) -> str:
-        """The line that says it is ready, or what came until time ran out or the process ended."""
+        """Read until the ready line, the end of the process or the time-out."""
         assert process.stdout is not None
         deadline, text = time.monotonic() + self._start_timeout_s, b""
         while not text.endswith(b"\n") and (left := deadline - time.monotonic()) > 0:

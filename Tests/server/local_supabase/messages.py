@@ -1,4 +1,4 @@
-"""Requests and replies as plain values, so that a fault can stand between a handler and the network."""
+"""Requests and replies as values, so that a fault can act between handler and network."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Request:
         return [v for k, v in self.headers if k == name]
 
     def parameters(self) -> dict[str, str]:
-        """The query string, the last of repeated names."""
+        """The query parameters; of repeated names the last."""
         return dict(urllib.parse.parse_qsl(self.query, keep_blank_values=True))
 
 
 @dataclasses.dataclass
 class Reply:
-    """What to answer."""
+    """The response."""
 
     status: int
     body: bytes = b""

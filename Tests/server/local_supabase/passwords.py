@@ -1,4 +1,4 @@
-"""Password hashes of the local users. Few rounds on purpose: tests sign in thousands of times."""
+"""Password hashes of the local users, with few rounds: tests sign in thousands of times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def digest(password: str) -> str:
 
 
 def matches(password: str, stored: str | None) -> bool:
-    """Whether the password gives the stored hash."""
+    """Whether the password matches the stored hash."""
     kind, _, rest = (stored or "").partition("$")
     salt, _, expected = rest.partition("$")
     return kind == "pbkdf2" and hmac.compare_digest(

@@ -1,4 +1,4 @@
-"""Bodies of the data service: JSON, CSV or a form, as the rows to write."""
+"""Request bodies of the data service: rows as JSON, CSV or a form."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .sql import RawJson
 
 @dataclasses.dataclass
 class Payload:
-    """The body to hand to PostgreSQL, the columns it names, and whether it was one object."""
+    """The body for PostgreSQL, the columns that it names, and whether it was a single object."""
 
     body: RawJson
     names: list[str]
@@ -26,7 +26,7 @@ class Payload:
 
 
 def read(data: bytes, content_type: str | None, columns: list[str] | None) -> Payload:
-    """Read a body. With `columns` (the query parameter) JSON is passed on unparsed, as PostgREST does."""
+    """Read a body. With the parameter `columns`, JSON is passed on unparsed, as in PostgREST."""
     kind = (content_type or "application/json").split(";")[0].strip().lower()
     if kind == "text/csv":
         rows: Any = list(csv.DictReader(io.StringIO(data.decode("utf-8", "replace"))))

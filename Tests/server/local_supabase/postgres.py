@@ -1,4 +1,4 @@
-"""A PostgreSQL server of our own: made from a cached template, started, watched and stopped."""
+"""A private PostgreSQL server: copied from a cached template, started, watched and stopped."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ import tempfile
 import time
 
 SUPERUSER = "postgres"
-#: Bump when the arguments of initdb change.
+#: Raise this when the arguments of initdb change.
 TEMPLATE_FORMAT = 1
 
 
 class PostgresFailed(RuntimeError):
-    """PostgreSQL could not be found, made or started; the message carries its own log."""
+    """PostgreSQL was not found, created or started; the message contains its log."""
 
 
 def find_binaries() -> pathlib.Path:
-    """The newest folder with initdb and postgres. Names in PATH may be wrappers, so they come last."""
+    """Find the newest folder with initdb and postgres. PATH comes last: it may have wrappers."""
     folders = sorted(
         pathlib.Path("/usr/lib/postgresql").glob("*/bin"),
         key=lambda p: int(p.parent.name) if p.parent.name.isdigit() else 0,
@@ -41,7 +41,7 @@ def find_binaries() -> pathlib.Path:
 
 
 def unprivileged_user() -> pwd.struct_passwd | None:
-    """PostgreSQL refuses to run as root; None when we are not root and need nobody else."""
+    """The user to run PostgreSQL as, because it refuses to run as root. None if we are not root."""
     if os.geteuid() != 0:
         return None
     for name in ("postgres", "nobody"):
@@ -51,7 +51,7 @@ def unprivileged_user() -> pwd.struct_passwd | None:
 
 
 def free_port() -> int:
-    """A loopback port that was free a moment ago."""
+    """Find a free loopback port. Another process may take it before us."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -77,12 +77,12 @@ class Postgres:
 
     @property
     def api_dsn(self) -> str:
-        """Connection string of the role that may only become anon, authenticated or service_role."""
+        """Connection string of the role that can only switch to the API roles."""
         return f"postgresql://authenticator@127.0.0.1:{self.port}/postgres"
 
     @property
     def fresh(self) -> bool:
-        """Whether the database was made by this start, so that the schema is still to be loaded."""
+        """Whether this start created the database, so that the schema must be loaded."""
         return not (self.folder / "loaded").exists()
 
     def mark_loaded(self) -> None:
@@ -118,7 +118,7 @@ class Postgres:
             raise
 
     def interrupt(self) -> None:
-        """End the server at once, as a crash would, keeping its data (`resume` starts it again)."""
+        """Stop the server as a crash would. The data stay; `resume` starts it again."""
         self._end(signal.SIGQUIT)
 
     def resume(self) -> None:
@@ -157,7 +157,7 @@ class Postgres:
         return {"user": self._user.pw_uid, "group": self._user.pw_gid, "extra_groups": []}
 
     def _template(self) -> pathlib.Path:
-        """The cached result of initdb. Parallel starts may each make one; the first rename wins."""
+        """The cached result of initdb. Of parallel starts, the first to rename its folder wins."""
         version = subprocess.run(
             [self._binaries / "postgres", "--version"], check=True, capture_output=True, text=True
         ).stdout
@@ -213,7 +213,7 @@ class Postgres:
             "log_min_error_statement": "panic",
         }
         if not self._keep:
-            # Safe against a crash of the server, which `interrupt` simulates, not of the machine.
+            # Data survive a crash of the server (`interrupt`), but not of the machine.
             settings |= {"fsync": "off", "full_page_writes": "off"}
         command = [str(self._binaries / "postgres"), "-D", str(data)]
         for name, value in settings.items():

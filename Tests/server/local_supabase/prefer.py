@@ -1,4 +1,4 @@
-"""The Prefer header: what is understood, and what Preference-Applied answers."""
+"""The Prefer header, and its response header Preference-Applied."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Preferences:
 
 
 def parse(headers: list[str], timezones: frozenset[str]) -> Preferences:
-    """Read all Prefer headers of a request. Unknown ones are ignored, unless handling=strict is given."""
+    """Read all Prefer headers. Unknown preferences are ignored unless handling=strict."""
     found: dict[str, str] = {}
     unknown = []
     for item in (part.strip() for header in headers for part in header.split(",")):

@@ -1,4 +1,4 @@
-"""The query string of the data service, read into a tree: select, filters, order, limits, embedding.
+"""Reads the query string of the data service into a tree.
 
 Syntax: https://docs.postgrest.org/en/stable/references/api/tables_views.html
 """
@@ -19,7 +19,7 @@ _LOGIC = {"and", "or", "not.and", "not.or"}
 def pairs(text: str) -> list[tuple[str, str]]:
     """Decoded names and values in order, without the gateway's `apikey`. A bare `+` is a space."""
     decoded = urllib.parse.parse_qsl(text, keep_blank_values=True, separator="&")
-    # PostgreSQL's protocol ends a text at its first NUL; so does the real server's filter value.
+    # PostgreSQL's protocol ends a text at its first NUL, and so does the real server.
     return [(name, value.split("\0", 1)[0]) for name, value in decoded if name != "apikey"]
 
 
@@ -53,7 +53,7 @@ def parse(items: list[tuple[str, str]]) -> Query:
 
 
 def _check_embedded(items: tuple[Field | Embed, ...], path: tuple[str, ...]) -> None:
-    """Filters, orders and limits may only name what `select` embeds."""
+    """Check that filters, orders and limits name only tables that `select` embeds."""
     for label in path:
         found = [i for i in items if isinstance(i, Embed) and i.label == label]
         if not found:
@@ -67,7 +67,7 @@ def _check_embedded(items: tuple[Field | Embed, ...], path: tuple[str, ...]) -> 
 
 
 def is_reserved(name: str) -> bool:
-    """Whether a query parameter is part of the syntax rather than a filter or a function's argument."""
+    """Whether a parameter is syntax, not a filter or a function's argument."""
     last = name.split(".")[-1]
     return name in _RESERVED or last in {"order", "limit", "offset"} or name in _LOGIC
 
@@ -83,7 +83,7 @@ def _names(value: str) -> list[str]:
 
 
 def _set_range(level: Level, word: str, value: str) -> None:
-    """Values that are no integers are ignored, as the real server does."""
+    """Values that are not integers are ignored, as in the real server."""
     try:
         number = int(value)
     except ValueError:

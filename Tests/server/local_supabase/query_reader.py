@@ -1,4 +1,4 @@
-"""Reading the small languages inside a query string: `select=`, `order=`, filters, and `or=(…)`."""
+"""Parsers for the values of a query string: `select=`, `order=`, filters and `or=(…)`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NAME = re.compile(r"[^\s,().:!>\-\"]+(?:-(?!>)[^\s,().:!>\-\"]+)*")
 
 
 def column(text: str) -> Column:
-    """A column, perhaps with a path into JSON."""
+    """Read a column with an optional path into JSON."""
     parts = re.split(r"(->>?)", text)
     return Column(parts[0].strip('"'), tuple(zip(parts[1::2], parts[2::2], strict=True)))
 
@@ -72,7 +72,7 @@ class Reader:
         return self.text[self.place : self.place + 1]
 
     def take(self, expected: str) -> bool:
-        """Step over this text if it comes next."""
+        """Consume this text if it comes next."""
         if not self.text.startswith(expected, self.place):
             return False
         self.place += len(expected)

@@ -1,4 +1,4 @@
-"""The parts of a query string once read: columns, embeds, conditions, orders."""
+"""The tree of a query string: columns, embeds, conditions, orders."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OPERATORS = {
 
 @dataclasses.dataclass(frozen=True)
 class Column:
-    """A column, perhaps reaching into JSON: `path` alternates arrow and key."""
+    """A column with an optional path into JSON; `path` alternates arrow and key."""
 
     name: str
     path: tuple[tuple[str, str], ...] = ()
@@ -41,7 +41,7 @@ class Field:
 
 @dataclasses.dataclass(frozen=True)
 class Embed:
-    """A related table inside a row. `hint` is a foreign key or column that tells two relations apart."""
+    """A related table inside a row. `hint` is a foreign key or column that resolves ambiguity."""
 
     target: str
     children: tuple[Field | Embed, ...]
@@ -51,13 +51,13 @@ class Embed:
 
     @property
     def label(self) -> str:
-        """The key under which it appears, and by which filters address it."""
+        """The key in the row, which filters use too."""
         return self.alias or self.target
 
 
 @dataclasses.dataclass(frozen=True)
 class Condition:
-    """`column operator value`; `operator` is PostgREST's word. `any_or_all` is its modifier, if given."""
+    """`column operator value`, in PostgREST's words. `any_or_all` is the modifier, if given."""
 
     column: Column
     operator: str
@@ -86,7 +86,7 @@ class Order:
 
 @dataclasses.dataclass
 class Level:
-    """What applies to one table of the tree: the requested one or an embedded one."""
+    """Conditions, orders and limits of one table: the requested one or an embedded one."""
 
     filters: list[Condition | Group] = dataclasses.field(default_factory=list)
     order: list[Order] = dataclasses.field(default_factory=list)
@@ -96,7 +96,7 @@ class Level:
 
 @dataclasses.dataclass
 class Query:
-    """The whole query string. `levels` is keyed by the path of embeds; the empty path is the table itself."""
+    """A query string. `levels` maps paths of embeds; the empty path is the table itself."""
 
     select: tuple[Field | Embed, ...]
     levels: dict[tuple[str, ...], Level]
@@ -109,5 +109,5 @@ class Query:
         return self.levels[()]
 
     def level(self, path: tuple[str, ...]) -> Level:
-        """The level at a path of embeds; an untouched one when nothing was said about it."""
+        """The level at a path of embeds; an empty one if the query string has none."""
         return self.levels.get(path) or Level()

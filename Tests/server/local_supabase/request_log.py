@@ -1,4 +1,4 @@
-"""What arrived and what was answered, for tests that count requests. Secrets are left out."""
+"""The log of requests and responses, for tests that count them. It omits secrets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CAPACITY = 20_000
 
 @dataclasses.dataclass
 class Entry:
-    """One request. `status` is None while unanswered, and 0 when the connection was dropped."""
+    """One request. `status` is None before the response, and 0 if the connection was dropped."""
 
     number: int
     method: str
@@ -36,7 +36,7 @@ class Entry:
 
 
 class RequestLog:
-    """A bounded list of entries and a counter per method and path, which is not bounded."""
+    """A bounded list of entries, and an unbounded counter per method and path."""
 
     def __init__(self) -> None:
         self.entries: collections.deque[Entry] = collections.deque(maxlen=_CAPACITY)
@@ -44,7 +44,7 @@ class RequestLog:
         self._next = 1
 
     def begin(self, request: Request) -> Entry:
-        """Note a request as it arrives."""
+        """Add a request."""
         entry = Entry(
             number=self._next,
             method=request.method,
@@ -66,13 +66,13 @@ class RequestLog:
         return entry
 
     def end(self, entry: Entry, reply: Reply | None, seconds: float) -> None:
-        """Note the answer; None for a dropped connection."""
+        """Add the response; None: the connection was dropped."""
         entry.duration_ms = round(seconds * 1000, 3)
         entry.status = reply.status if reply else 0
         entry.rows_out = _rows(reply.body) if reply else None
 
     def list(self, *, path: str = "/", method: str | None = None) -> list[dict[str, Any]]:
-        """Entries whose path begins so, oldest first."""
+        """Entries whose path has this prefix, oldest first."""
         return [
             dataclasses.asdict(e)
             for e in self.entries
@@ -80,7 +80,7 @@ class RequestLog:
         ]
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Clear the log."""
         self.entries.clear()
         self.counts.clear()
 

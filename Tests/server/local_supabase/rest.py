@@ -1,4 +1,4 @@
-"""The data service at /rest/v1: tables, and the way to functions."""
+"""The data service at /rest/v1: routes to tables and functions."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def handle(request: Request, path: str, config: Config, database: Database
 
 
 async def _route_until_serializable(context: Context, path: str) -> Reply:
-    """PostgREST repeats a transaction that failed with 40001, for ever if need be (measured)."""
+    """Repeat a transaction that failed with 40001. PostgREST does so without limit (measured)."""
     while True:
         with contextlib.suppress(psycopg.errors.SerializationFailure):
             return await _route(context, path)
@@ -113,7 +113,7 @@ def _no_table(context: Context, name: str) -> RestError:
 
 
 def _root(context: Context) -> Reply:
-    """A skeleton of the OpenAPI description: the names of tables and functions."""
+    """A minimal OpenAPI description: the names of tables and functions."""
     cache = context.database.cache
     names = [*cache.tables, *(f"rpc/{name}" for name in cache.functions)]
     paths: dict[str, dict[str, str]] = {f"/{name}": {} for name in names}

@@ -1,4 +1,4 @@
-"""Which database role a request to the data service runs as, decided from its Authorization header."""
+"""The database role of a request to the data service, from its Authorization header."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from . import jwt
 from .rest_errors import RestError
 
-#: Seconds by which PostgREST lets the time claims of a token be off.
+#: PostgREST's tolerance for the time claims of a token, in seconds.
 CLOCK_SKEW_S = 30
 
 
@@ -22,12 +22,12 @@ class Caller:
 
     @property
     def authenticated(self) -> bool:
-        """Whether a token was accepted that names another role than the anonymous one."""
+        """Whether the caller has a token with a role other than the anonymous one."""
         return self.role != "anon"
 
 
 def identify(authorization: str | None, secret: str, now: float | None = None) -> Caller:
-    """The caller behind an Authorization header; raises RestError 401 as PostgREST 14 words it.
+    """Read the Authorization header. Raises RestError 401 in the words of PostgREST 14.
 
     `now` is in seconds since 1970; without it, the machine's clock.
     """

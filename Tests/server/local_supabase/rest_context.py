@@ -1,4 +1,4 @@
-"""What every handler of the data service shares: the request's context, ranges, and forms of an answer."""
+"""Shared by the handlers of the data service: context, ranges and response formats."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MEDIA = {
 
 @dataclasses.dataclass
 class Context:
-    """All that is known of a request before its query is looked at."""
+    """A request before its query is read."""
 
     request: Request
     caller: Caller
@@ -55,7 +55,7 @@ class Context:
         return self.config.statement_timeout_ms
 
     def transaction(self, *, read_only: bool) -> AbstractAsyncContextManager[Cursor]:
-        """A transaction as the caller."""
+        """A transaction as the caller's role."""
         return self.database.transaction(
             self.caller,
             self.request,
@@ -96,13 +96,13 @@ def apply_range(context: Context, asked: Query) -> None:
 
 
 def content_range(count: int, offset: int, total: int | None) -> str:
-    """`0-2/10`; a star for what is empty or unknown."""
+    """Content-Range, such as `0-2/10`; a star stands for empty or unknown."""
     span = f"{offset}-{offset + count - 1}" if count else "*"
     return f"{span}/{'*' if total is None else total}"
 
 
 def page_status(count: int, offset: int, total: int | None, applied: dict[str, str]) -> int:
-    """200, or 206 when a known total says that there is more. Raises 416 beyond the end."""
+    """Return 200, or 206 if a known total is larger. Raises 416 beyond the end."""
     if total is None:
         return 200
     if offset > total or (offset == total and offset > 0):
@@ -128,7 +128,7 @@ async def fetch_rows(
     value: str = "_",
     total: str = "NULL",
 ) -> tuple[int, bytes, int | None]:
-    """Run `prefix SELECT … FROM source`: how many rows it had, their JSON array, and `total`."""
+    """Run `prefix SELECT … FROM source`. Returns the row count, the rows as JSON, and `total`."""
     text = f"{prefix} SELECT count(*), coalesce(json_agg({value}), '[]')::text, {total} FROM {source} AS _"
     await cursor.execute(text.encode(), builder.parameters)
     count, body, all_rows = await one(cursor)
@@ -138,7 +138,7 @@ async def fetch_rows(
 def represent(
     context: Context, status: int, count: int, body: bytes, headers: dict[str, str]
 ) -> Reply:
-    """Rows in the media type that was asked for."""
+    """Format rows in the requested media type."""
     if context.media == OBJECT_TYPE:
         if count != 1:
             raise RestError(

@@ -1,7 +1,7 @@
 """Errors of the data service: PostgREST's own codes and the HTTP status of every SQLSTATE.
 
-Source: PostgREST's error reference (https://docs.postgrest.org/en/stable/references/errors.html) and the
-recorded exchanges in Tests/backend/conformance/postgrest.
+Source: https://docs.postgrest.org/en/stable/references/errors.html and the recorded exchanges in
+Tests/backend/conformance/postgrest.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ _BY_CLASS = {
 
 
 def status_of(sqlstate: str, authenticated: bool) -> int:
-    """HTTP status of an SQLSTATE. 42501 is 401 for a caller without a token and 403 for one with."""
+    """HTTP status of an SQLSTATE. 42501 is 401 without a token and 403 with one."""
     if sqlstate == "42501":
         return 403 if authenticated else 401
     if sqlstate.startswith("PT") and sqlstate[2:].isdigit():
@@ -97,10 +97,10 @@ def status_of(sqlstate: str, authenticated: bool) -> int:
 
 
 def from_database(error: psycopg.Error, authenticated: bool) -> RestError:
-    """What PostgREST answers when PostgreSQL raises this error."""
+    """PostgREST's error for an error of PostgreSQL."""
     state = error.sqlstate
     if state is None:
-        # An idle connection found dead: all measured versions answer 400 with empty fields.
+        # A dead idle connection. All measured versions respond 400 with empty fields.
         return RestError(400, "", "")
     message = error.diag.message_primary or ""
     details, hint = error.diag.message_detail, error.diag.message_hint
@@ -118,7 +118,7 @@ def from_database(error: psycopg.Error, authenticated: bool) -> RestError:
 
 
 def _raised_by_sql(message: str, detail: str | None) -> RestError:
-    """`raise sqlstate 'PGRST'`: the function chooses body, status and headers itself."""
+    """The error of `raise sqlstate 'PGRST'`: the function sets body, status and headers."""
     try:
         body: dict[str, Any] = json.loads(message)
         extra: dict[str, Any] = json.loads(detail or "")

@@ -35,7 +35,7 @@ def _check_columns(table: Table, names: list[str]) -> None:
 
 
 async def insert(context: Context, table: Table, asked: Query) -> Reply:
-    """POST: one statement for all rows, so that all are stored or none."""
+    """POST: one statement for all rows stores all of them or none."""
     request, preferences = context.request, context.preferences
     sent = payload.read(request.body, request.header("content-type"), asked.columns)
     _check_columns(table, sent.names)
@@ -78,7 +78,7 @@ async def insert(context: Context, table: Table, asked: Query) -> Reply:
 
 
 async def put(context: Context, table: Table, asked: Query) -> Reply:
-    """Upsert of one row that the filters name by its whole primary key."""
+    """PUT: upsert one row, which the filters name by its whole primary key."""
     request = context.request
     keys = {
         c.column.name: c.value
@@ -160,14 +160,14 @@ async def _write(
     *,
     with_key: bool = False,
 ) -> tuple[int, bytes, dict[str, Any] | None, int]:
-    """Run a write. Returns its row count, the rows as JSON, the key if wanted, and how many are new."""
+    """Run a write. Returns row count, rows as JSON, optional key, count of new rows."""
     if context.preferences.returning == "representation":
         names = builder.needed_columns(table, asked)
     else:
         names = list(table.primary_key) if with_key else []
     returning = [f"{ident(table.name)}.{ident(n)}" for n in names]
     if merging:
-        # A row version that an UPDATE made carries its transaction in xmax; a fresh one has none.
+        # xmax is the transaction in a row version that an UPDATE made, and 0 in an inserted one.
         returning.append(f"({ident(table.name)}.xmax = 0) AS _new")
     prefix = f"WITH {WRITTEN} AS ({statement} RETURNING {', '.join(returning) or '1'})"
     new = f"(SELECT count(*) FROM {WRITTEN} WHERE _new)" if merging else "0"
@@ -182,7 +182,7 @@ async def _write(
     await cursor.execute(text.encode(), builder.parameters)
     count, body, inserted = await one(cursor)
     if context.preferences.returning == "representation" and context.media == OBJECT_TYPE:
-        # Raised inside the transaction, so that nothing is stored.
+        # Raise inside the transaction: nothing is stored.
         represent(context, 200, count, body.encode(), {})
     key = json.loads(body)[0] if with_key and count else None
     return int(count), body.encode(), key, int(inserted)

@@ -70,7 +70,7 @@ async def call(context: Context, name: str) -> Reply:
 
 
 def _rows(builder: Builder, function: Function, source: str, asked: Query) -> str:
-    """SELECT over the function's rows, as if it were a table of its own name."""
+    """SELECT from the function's rows as from a table."""
     if function.shape == "row":
         return builder.read(
             function.name, asked, f"(SELECT {ident(function.name)}.* FROM {source})"
@@ -116,7 +116,7 @@ def _call_with_values(builder: Builder, function: Function, values: dict[str, st
 
 
 def _choose(context: Context, name: str, names: list[str]) -> Function:
-    """The function that takes exactly these arguments; else one that takes the whole body."""
+    """Find the function with exactly these arguments, else one that takes the whole body."""
     known = context.database.cache.functions.get(name, ())
     for function in known:
         taken = {a.name for a in function.arguments if a.name}

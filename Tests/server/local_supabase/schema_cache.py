@@ -1,7 +1,7 @@
-"""What the data service knows of the database: tables, keys, functions, and the roles' settings.
+"""The data service's copy of the catalog: tables, keys, functions and role settings.
 
-Read at start, and again on `NOTIFY pgrst` or POST /_control/schema/reload; in between it is stale, as
-PostgREST's is.
+It is read at start, on `NOTIFY pgrst` and on POST /_control/schema/reload. Between these it may be
+stale, as in PostgREST.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ForeignKey:
 
 @dataclasses.dataclass(frozen=True)
 class Relation:
-    """How an embedded table hangs on its parent: pairs of (parent column, embedded column)."""
+    """How an embedded table joins its parent: pairs of (parent column, embedded column)."""
 
     target: str
     pairs: tuple[tuple[str, str], ...]
@@ -73,14 +73,14 @@ class Function:
 
     @property
     def takes_body(self) -> bool:
-        """Whether it has one unnamed json parameter, which then receives the whole body."""
+        """Whether its only parameter is unnamed json, which receives the whole body."""
         args = self.arguments
         return len(args) == 1 and not args[0].name and args[0].type in {"json", "jsonb"}
 
 
 @dataclasses.dataclass(frozen=True)
 class SchemaCache:
-    """One consistent reading of the catalog."""
+    """A consistent snapshot of the catalog."""
 
     tables: dict[str, Table]
     foreign_keys: tuple[ForeignKey, ...]
@@ -89,7 +89,7 @@ class SchemaCache:
     timezones: frozenset[str]
 
     def relations(self, parent: str, target: str, hint: str | None) -> list[Relation]:
-        """All ways to embed `target` in `parent`. `target` and `hint` may also name a key or a column."""
+        """All relations from `parent` to `target`. Both names may also be of a key or a column."""
         found = []
         for key in self.foreign_keys:
             names = {key.name, *(key.columns if len(key.columns) == 1 else ())}

@@ -1,4 +1,4 @@
-"""Life of the server process: start PostgreSQL, load the schema, serve, and leave nothing behind."""
+"""The server process: starts PostgreSQL, loads the schema, serves, and removes everything."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SCHEMA = HERE.parents[1] / "examples" / "backend" / "schema.sql"
 
 
 class Protocol(HttpToolsProtocol):
-    """Lets the application reach the connection, so that it can drop it."""
+    """Gives the application the transport, so that it can drop the connection."""
 
     def on_message_begin(self) -> None:
         """A request begins."""
@@ -42,20 +42,20 @@ class Protocol(HttpToolsProtocol):
 
 
 class Server(uvicorn.Server):
-    """Leaves signals alone: uvicorn would raise them again when done, before PostgreSQL is stopped."""
+    """Does not handle signals: uvicorn would raise them again before PostgreSQL is stopped."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Nothing to capture."""
+        """Capture no signal."""
         yield
 
     def stop(self) -> None:
-        """End as soon as running requests have been given a moment."""
+        """End after a short wait for running requests."""
         self.should_exit = True
 
 
 def api_key(role: str, secret: str) -> str:
-    """A key of the old kind: a token that names only a role and lives ten years."""
+    """Make a legacy API key: a token with a role, valid for ten years."""
     moment = int(time.time())
     return jwt.sign(
         {"iss": "supabase", "role": role, "iat": moment, "exp": moment + 10 * 365 * 86400}, secret
@@ -72,7 +72,7 @@ async def serve(
     demo: bool,
     end_with_stdin: bool,
 ) -> None:
-    """Serve until SIGTERM, SIGINT or, if so wished, the end of standard input."""
+    """Serve until SIGTERM, SIGINT or, with `end_with_stdin`, the end of standard input."""
     with Postgres(data_dir) as postgres:
         if postgres.fresh:
             _load(postgres, schema, with_auth)
@@ -106,7 +106,7 @@ def _load(postgres: Postgres, schema: pathlib.Path, with_auth: bool) -> None:
         for file in files:
             connection.execute(file.read_bytes())
         if with_auth:
-            # As in a Supabase project: whoever loads the schema there is no superuser.
+            # In a Supabase project the role that loads the schema is not a superuser either.
             connection.execute("set role project_owner")
         connection.execute(schema.read_bytes())
 
@@ -125,7 +125,7 @@ async def _listen(postgres: Postgres, database: Database) -> None:
 
 
 async def _run(state: State, port: int, end_with_stdin: bool) -> None:
-    # asyncio switches Nagle's delay off only for sockets that say they are TCP.
+    # asyncio sets TCP_NODELAY only if the socket's protocol is TCP.
     listener = socket.socket(proto=socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", port))
@@ -162,7 +162,7 @@ async def _run(state: State, port: int, end_with_stdin: bool) -> None:
 
 
 def _watch_stdin(server: Server) -> None:
-    """The launcher holds the other end of standard input: its end means that the launcher is gone."""
+    """Stop when standard input ends: its other end closes when the launcher ends."""
     while os.read(0, 4096):
         pass
     server.stop()

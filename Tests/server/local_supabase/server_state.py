@@ -1,4 +1,4 @@
-"""The one object that all parts of a running server share."""
+"""The object that all parts of a running server share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .request_log import RequestLog
 
 @dataclasses.dataclass
 class State:
-    """Everything that the routes and the control endpoint touch."""
+    """State of the routes and the control endpoint."""
 
     config: Config
     postgres: Postgres

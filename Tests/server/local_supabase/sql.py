@@ -1,4 +1,4 @@
-"""From the tree of a query string to SQL. Every value travels as a parameter, every name is quoted."""
+"""Makes SQL from a query tree. Every value is a parameter, every name is quoted."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .query_tree import OPERATORS, Column, Condition, Embed, Field, Group, Level
 from .rest_errors import RestError
 from .schema_cache import SCHEMA, Relation, SchemaCache, Table
 
-#: Name of the table expression that a read of written rows selects from.
+#: Name of the table expression with the written rows.
 WRITTEN = "written"
 
 
 class RawJson:
-    """A request's body, handed to PostgreSQL byte for byte: it judges encoding and syntax itself."""
+    """A request's body, passed to PostgreSQL unchanged, which checks encoding and syntax."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -31,7 +31,7 @@ class RawJsonDumper(Dumper):
     oid = psycopg.adapters.types["json"].oid
 
     def dump(self, obj: RawJson) -> Buffer | None:
-        """The bytes as they came."""
+        """The bytes, unchanged."""
         return obj.data
 
 
@@ -52,7 +52,7 @@ def array_literal(items: list[str]) -> str:
 
 
 class Builder:
-    """Collects parameters while fragments of one statement are made."""
+    """Builds one statement and collects its parameters."""
 
     def __init__(self, cache: SchemaCache) -> None:
         self.cache = cache
@@ -66,7 +66,7 @@ class Builder:
     # Reading --------------------------------------------------------------------------------------
 
     def read(self, table: str, query: Query, source: str | None = None, key: str = "") -> str:
-        """SELECT of the tree from a table, or from `source` bearing its name. `key` as in `condition`."""
+        """SELECT the tree from a table, or from `source` under its name. `key`: see `condition`."""
         return self._select(
             source or table_name(table), table, table, query, query.select, (), query.top, [], key
         )
@@ -121,7 +121,7 @@ class Builder:
         return f"({text})" if column.path else text
 
     def relation(self, table: str, embed: Embed) -> Relation:
-        """The one relation that an embed means; raises RestError PGRST200 or PGRST201."""
+        """Resolve an embed to one relation. Raises RestError PGRST200 or PGRST201."""
         found = self.cache.relations(table, embed.target, embed.hint)
         if not found:
             raise RestError(
@@ -172,7 +172,7 @@ class Builder:
         return f"{column} AS {ident(embed.label)}", wheres
 
     def needed_columns(self, table: Table, query: Query) -> list[str]:
-        """Columns that RETURNING must yield for `query` to be read from the written rows."""
+        """The columns that RETURNING must return, so that `query` can read the written rows."""
         names: dict[str, None] = {}
         for item in query.select:
             if isinstance(item, Embed):
@@ -190,7 +190,7 @@ class Builder:
         return where_clause([self.condition(alias, c) for c in level.filters])
 
     def condition(self, alias: str, item: Condition | Group, key: str = "") -> str:
-        """One condition. `key` names the output column that all conditions of a scalar function mean."""
+        """One condition. `key` is the output column of a scalar function, to which all apply."""
         if isinstance(item, Group):
             inner = f" {item.word} ".join(self.condition(alias, m, key) for m in item.members)
             return f"{'NOT ' if item.negated else ''}({inner})"
