@@ -53,7 +53,7 @@ int32_t holdfast_wait(holdfast *self, int32_t timeout_ms) {
 }
 int32_t holdfast_wake_fd(holdfast *self) { return self == NULL ? -1 : 7; }
 
-/* The key store, as the core would use it: session_lock saves, session_unlock loads. */
+/* Calls the key store: session_lock saves, session_unlock loads, others erase. */
 static int32_t use_store(const char *name, char **reply) {
   uint8_t key[32] = {0};
   size_t length = 0;
