@@ -11,7 +11,7 @@ FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", flags=re.MULTILINE | re.DOTALL)
 
 def pages() -> list[Path]:
     """Every page that a newcomer may read."""
-    found = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    found = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
     for folder in ("bindings", "examples", "Tests"):
         found += (ROOT / folder).glob("**/README.md")
     # What lies in an environment or a build is not the project's.

@@ -9,11 +9,13 @@ import pytest
 
 from pages import ROOT, pages, prose
 
-DOCS = [page for page in pages() if page.parent == ROOT / "docs" or page.name == "README.md"]
+DOCS = [
+    page for page in pages() if page.parent in (ROOT, ROOT / "docs") or page.name == "README.md"
+]
 
 
 def known() -> set[str]:
-    """The names of all tests in Python, and of the files that hold tests."""
+    """The names of all Python tests, and of the files, suites and folders that hold tests."""
     found = set()
     for folder in ("Tests", "bindings"):
         for file in (ROOT / folder).glob("**/*.py"):
@@ -24,7 +26,8 @@ def known() -> set[str]:
             found |= set(
                 re.findall(r"^async def (test_\w+)", file.read_text("utf-8"), flags=re.MULTILINE)
             )
-        found |= {file.name for file in (ROOT / folder).glob("**/*.swift")}
+        for file in (ROOT / folder).glob("**/*.swift"):
+            found |= {file.name, file.stem, file.parent.name}
     return found
 
 

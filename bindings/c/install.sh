@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# `make install`: what was built, to DESTDIR/PREFIX. Takes PREFIX, LIBDIR, DESTDIR, VERSION and ABI.
+# `make install` runs this script. It copies what was built to DESTDIR/PREFIX, with its pkg-config and CMake files.
+# Environment: PREFIX, LIBDIR, DESTDIR, VERSION, ABI.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -15,7 +16,7 @@ fill() {
 install -d "$include" "$DESTDIR$PREFIX/share/holdfast" "$libraries/pkgconfig" "$libraries/cmake/holdfast"
 install -m 644 build/include/*.h "$include"
 install -m 644 build/include/holdfast.schema.json "$DESTDIR$PREFIX/share/holdfast"
-# libholdfast.so is for the linker, libholdfast.so.1 for programs; both lead to the file of this version.
+# The linker opens libholdfast.so, programs open libholdfast.so.1. Both are links to the file of this version.
 # The driver is not built where libcurl is missing.
 parts=(holdfast)
 [ ! -e build/lib/libholdfast_http.so ] || parts+=(holdfast_http)
