@@ -1,4 +1,4 @@
-"""Fixtures: one running backend for the whole session, put back to its defaults after every test."""
+"""Fixtures: one running backend for the whole session, reset to its defaults after every test."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from local_supabase import LocalSupabase, demo
 
 from memory_supabase import MemorySupabase
 
-# No deadline: the machine may be busy. No database: nothing is written beside the tests.
+# No deadline: the machine may be busy. No example database: the tests write no files.
 hypothesis.settings.register_profile("backend", deadline=None, database=None)
 hypothesis.settings.load_profile("backend")
 
@@ -24,20 +24,20 @@ SERVER = HERE.parent / "server"
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[LocalSupabase]:
-    """The running backend with the demo's data."""
+    """The running backend with demo data."""
     with LocalSupabase(demo=True) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def memory() -> Iterator[MemorySupabase]:
-    """The simulation's server (Tests/simulation), with the same data."""
+    """The server in memory of Tests/simulation, with the same data."""
     with MemorySupabase(demo=True) as running:
         yield running
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run the shared tests of behaviour against each server."""
+    """Run tests marked `both_servers` against each server."""
     shared = metafunc.definition.get_closest_marker("both_servers")
     alone = metafunc.definition.get_closest_marker("postgres_only")
     if shared and not alone and "server_kind" in metafunc.fixturenames:
@@ -46,7 +46,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def server_kind() -> str:
-    """Which server a test talks to."""
+    """The server that a test talks to."""
     return "postgres"
 
 
@@ -101,7 +101,7 @@ class Person:
 
 
 def activity(org: str = demo.ORG_1, **fields: Any) -> dict[str, Any]:
-    """A valid registration."""
+    """Return a valid activity."""
     return {
         "id": str(uuid.uuid4()),
         "org_id": org,
@@ -114,18 +114,18 @@ def activity(org: str = demo.ORG_1, **fields: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def org(backend: LocalSupabase) -> str:
-    """A fresh organisation, so that tests do not meet each other's rows."""
+    """A new organisation, so that tests do not see each other's rows."""
     return backend.control.add_org("Testlag Ås")
 
 
 @pytest.fixture
 def mentor(backend: LocalSupabase, org: str) -> Person:
-    """A peer mentor of the fresh organisation."""
+    """A peer mentor of the new organisation."""
     return member(backend, org, "peer_mentor")
 
 
 def member(backend: LocalSupabase, org: str, role: str) -> Person:
-    """A new user with this role there."""
+    """Create a user with this role in an organisation."""
     email = f"u{uuid.uuid4().hex[:12]}@example.org"
     backend.control.add_user(email)
     backend.control.set_membership(email, org, role=role)

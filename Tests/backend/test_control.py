@@ -1,4 +1,4 @@
-"""Settings, request log, people and the database, steered through the control endpoint."""
+"""The control API: settings, request log, people and the database."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_jwt_lifetime(backend: LocalSupabase, org: str) -> None:
     assert person.session["expires_in"] == 1
     time.sleep(1.1)
     assert code(get_user(backend, person)) == (403, "bad_jwt")
-    assert person.rest.get("/activities").status_code == 200, "the data service allows 30 s"
+    assert person.rest.get("/activities").status_code == 200, "the data service has a leeway of 30 s"
 
 
 @pytest.mark.both_servers
@@ -254,7 +254,7 @@ def test_roles_change(backend: LocalSupabase, org: str, mentor: Person) -> None:
 
 
 @pytest.mark.both_servers
-def test_a_name_nobody_has_is_refused(backend: LocalSupabase) -> None:
+def test_an_unknown_name_is_refused(backend: LocalSupabase) -> None:
     with pytest.raises(ControlError):
         backend.control.ban(f"{uuid.uuid4()}@example.org")
 
@@ -275,7 +275,7 @@ def test_the_demo(backend: LocalSupabase) -> None:
 
 
 def test_serialization_failures_are_repeated(backend: LocalSupabase, mentor: Person) -> None:
-    """Given a function that raises 40001 every time, then no answer comes until it stops doing so."""
+    """Given a function that always raises 40001, then no answer comes until it stops."""
     backend.control.sql(
         "create function public.clash() returns int language plpgsql as "
         "$$ begin raise serialization_failure; end $$; "
@@ -294,11 +294,11 @@ def test_serialization_failures_are_repeated(backend: LocalSupabase, mentor: Per
         backend.control.reload_schema()
 
 
-# The database goes away ---------------------------------------------------------------------------
+# The database stops -------------------------------------------------------------------------------
 
 
 def test_database_stopped_and_started() -> None:
-    """As measured: first 400 with an empty code, then 503 with Retry-After, and then all is well again."""
+    """As measured: first 400 with an empty code, then 503 with Retry-After, then normal answers."""
     with LocalSupabase(demo=True) as own:
         person = Person(own, "mentor@example.org")
         own.control.stop_database()

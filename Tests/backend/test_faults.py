@@ -1,4 +1,4 @@
-"""Each fault does to the connection, the answer and the database exactly what it says."""
+"""Each fault has exactly its documented effect on the connection, the answer and the database."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TABLE = "/rest/v1/activities"
 
 
 def raw_post(backend: LocalSupabase, person: Person, row: dict[str, Any]) -> tuple[bytes, str]:
-    """POST over a bare socket: what was received, and how the connection ended (`fin` or `reset`)."""
+    """POST over a bare socket; return the received bytes and how the connection ended (`fin` or `reset`)."""
     address = urllib.parse.urlsplit(backend.url)
     body = json.dumps(row).encode()
     head = (
@@ -46,8 +46,8 @@ def test_drop_before(
 ) -> None:
     backend.control.drop_before(TABLE, method="POST", reset=reset)
     assert raw_post(backend, mentor, activity(org)) == (b"", ending)
-    assert mentor.activities() == [], "not handled"
-    assert mentor.insert(activity(org)).status_code == 201, "once only"
+    assert mentor.activities() == [], "the request was not handled"
+    assert mentor.insert(activity(org)).status_code == 201, "the fault occurs only once"
 
 
 @pytest.mark.parametrize(("reset", "ending"), [(True, "reset"), (False, "fin")])
@@ -57,7 +57,7 @@ def test_drop_after(
     backend.control.drop_after(TABLE, method="POST", reset=reset)
     row = activity(org)
     assert raw_post(backend, mentor, row) == (b"", ending)
-    assert [r["id"] for r in mentor.activities()] == [row["id"]], "handled and committed"
+    assert [r["id"] for r in mentor.activities()] == [row["id"]], "the request was handled and committed"
 
 
 @pytest.mark.parametrize("when", ["before_ms", "after_ms"])
@@ -134,7 +134,7 @@ def test_skip_times_and_hits(backend: LocalSupabase, mentor: Person) -> None:
     assert backend.control.faults() == []
 
 
-def test_faults_meet_the_auth_service_too(backend: LocalSupabase) -> None:
+def test_faults_also_apply_to_the_auth_service(backend: LocalSupabase) -> None:
     backend.control.respond("/auth/v1/token", 500, query="grant_type=refresh_token")
     answer = httpx.post(
         f"{backend.auth_url}/token?grant_type=refresh_token",
@@ -145,7 +145,7 @@ def test_faults_meet_the_auth_service_too(backend: LocalSupabase) -> None:
 
 
 def test_a_dropped_refresh_still_rotated(backend: LocalSupabase, mentor: Person) -> None:
-    """Given a refresh whose answer is lost, when the old token is sent again, then the new one comes."""
+    """Given a refresh whose answer is lost, when the old token is sent again, then the new one is returned."""
     backend.control.drop_after("/auth/v1/token")
     url = f"{backend.auth_url}/token?grant_type=refresh_token"
     sent = {"refresh_token": mentor.session["refresh_token"]}
@@ -158,7 +158,7 @@ def test_a_dropped_refresh_still_rotated(backend: LocalSupabase, mentor: Person)
     assert [row["token"] for row in lost] == [answer["refresh_token"]]
 
 
-def test_wrong_faults_are_refused(backend: LocalSupabase) -> None:
+def test_invalid_faults_are_refused(backend: LocalSupabase) -> None:
     with pytest.raises(ControlError, match="action"):
         backend.control.add_fault("explode")
     with pytest.raises(ControlError, match="colour"):
@@ -166,7 +166,7 @@ def test_wrong_faults_are_refused(backend: LocalSupabase) -> None:
 
 
 def test_connection_survives_other_faults(backend: LocalSupabase, mentor: Person) -> None:
-    """A `respond` does not cost the connection, so a keep-alive client goes on with it."""
+    """`respond` keeps the connection open, so a keep-alive client continues to use it."""
     address = urllib.parse.urlsplit(backend.url)
     link = http.client.HTTPConnection(address.hostname or "", address.port, timeout=10)
     backend.control.respond("/auth/v1/health", 502, body="x")

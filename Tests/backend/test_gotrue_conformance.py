@@ -1,4 +1,4 @@
-"""What real GoTrue was measured to do, held against this server."""
+"""Checks this server against the measured behaviour of real GoTrue."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_all_checks_pass(backend: LocalSupabase) -> None:
 
 
 def test_check_can_fail(backend: LocalSupabase) -> None:
-    """Given a server with a longer reuse interval than claimed, then the check finds it out."""
+    """Given a server with a longer reuse interval than claimed, then the check fails."""
     backend.control.set(reuse_interval=60)
     done = run(backend, "--interval", "0.1", "--secret", backend.jwt_secret)
     assert done.returncode == 1

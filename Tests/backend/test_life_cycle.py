@@ -1,4 +1,4 @@
-"""Starting and stopping: parallel, kept data, and nothing left behind however the owner dies."""
+"""Start and stop: in parallel, with kept data, and without orphans however the owner dies."""
 
 from __future__ import annotations
 
@@ -65,20 +65,20 @@ def kept() -> Iterator[pathlib.Path]:
 
 @pytest.mark.parametrize("victims", ["owner", "server", "owner and server"])
 def test_kill_leaves_no_orphans(victims: str) -> None:
-    """Given SIGKILL to the test process, the server or both at once, then PostgreSQL and its folder go."""
+    """Given SIGKILL to the test process, the server or both, then PostgreSQL ends and its folder is removed."""
     data = kill_and_wait(victims, "")
-    assert within(15, lambda: not data.exists()), "its folder"
+    assert within(15, lambda: not data.exists()), "the folder is removed"
 
 
 def test_kill_keeps_named_data(kept: pathlib.Path) -> None:
-    """Given a named data folder, when all is killed, then the guard ends PostgreSQL; the data stay."""
+    """Given a named data folder, when everything is killed, then the guard ends PostgreSQL and keeps the data."""
     data = kill_and_wait("owner and server", str(kept))
     assert (data / "PG_VERSION").exists()
-    assert not (data / "postmaster.pid").exists(), "an orderly shutdown"
+    assert not (data / "postmaster.pid").exists(), "PostgreSQL was shut down in an orderly way"
 
 
 def kill_and_wait(victims: str, folder: str) -> pathlib.Path:
-    """Start an owner of a server, kill the victims, wait until nothing runs; the data directory."""
+    """Start an owner of a server, kill the victims, wait until nothing runs; return the data directory."""
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, folder],
         stdout=subprocess.PIPE,
@@ -105,7 +105,7 @@ def kill_and_wait(victims: str, folder: str) -> pathlib.Path:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_command_line_and_signals(number: int) -> None:
-    """Given a server started by hand, then one JSON line says where it is, and a signal ends everything."""
+    """Given a server started by hand, then one JSON line describes it, and a signal ends everything."""
     process = subprocess.Popen(
         [sys.executable, "-m", "local_supabase", "--demo"],
         stdout=subprocess.PIPE,
@@ -130,14 +130,14 @@ def test_command_line_and_signals(number: int) -> None:
         process.wait()
 
 
-def test_the_keys_are_what_they_say(backend: LocalSupabase) -> None:
+def test_each_key_has_its_role(backend: LocalSupabase) -> None:
     service = {"apikey": backend.anon_key, "Authorization": f"Bearer {backend.service_key}"}
     answer = httpx.get(f"{backend.rest_url}/organizations", headers=service)
     assert answer.status_code == 200
-    assert len(answer.json()) >= len(demo.ORGANIZATIONS), "row-level security is bypassed"
+    assert len(answer.json()) >= len(demo.ORGANIZATIONS), "the service key bypasses row-level security"
 
 
-def test_parallel_starts() -> None:
+def test_servers_can_start_in_parallel() -> None:
     with concurrent.futures.ThreadPoolExecutor(3) as pool:
         running = list(pool.map(lambda _: LocalSupabase().start(), range(3)))
     try:
@@ -150,7 +150,7 @@ def test_parallel_starts() -> None:
 
 
 def test_kept_data(kept: pathlib.Path) -> None:
-    """Given a data folder, when a server is started again on it, then users, sessions and rows are there."""
+    """Given a data folder, when a server restarts on it, then users, sessions and rows are still there."""
     with LocalSupabase(demo=True, data_dir=kept) as first:
         person = Person(first, "solo@example.org")
         assert person.insert(activity(demo.ORG_3)).status_code == 201
@@ -164,14 +164,14 @@ def test_kept_data(kept: pathlib.Path) -> None:
         assert len(Person(second, "solo@example.org").activities()) == 1
 
 
-def test_a_broken_schema_is_told(tmp_path: pathlib.Path) -> None:
+def test_a_broken_schema_is_reported(tmp_path: pathlib.Path) -> None:
     broken = tmp_path / "broken.sql"
     broken.write_text("create tabel x();", "utf-8")
     with pytest.raises(StartFailed, match="tabel"):
         LocalSupabase(schema=broken).start()
 
 
-def test_stopping_twice_is_fine() -> None:
+def test_a_second_stop_does_nothing() -> None:
     backend = LocalSupabase().start()
     backend.stop()
     backend.stop()

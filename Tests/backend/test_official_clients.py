@@ -113,7 +113,7 @@ def test_logout_ends_the_session(backend: LocalSupabase, signed_in: SyncGoTrueCl
 def test_pkce_exchange(backend: LocalSupabase) -> None:
     backend.control.sign_in_as("mentor@example.org")
     client = auth_client(backend, flow_type="pkce")
-    # The Python client only lets through the providers it was written with, so name BankID in the URL.
+    # The Python client accepts only providers that it knows, so put BankID into the URL.
     asked = client.sign_in_with_oauth(
         {"provider": "keycloak", "options": {"redirect_to": "holdfast://callback?state=abc"}}
     )
@@ -307,4 +307,4 @@ def test_update_and_delete_denied_silently(
     assert changed.data == []
     with pytest.raises(APIError) as caught:
         table.from_("activities").delete().eq("id", theirs["id"]).execute()
-    assert caught.value.code == "42501", "nobody has the privilege to delete"
+    assert caught.value.code == "42501", "no role has the privilege to delete"

@@ -1,4 +1,4 @@
-"""The recorded exchanges with real PostgREST, replayed against this server."""
+"""Replays the recorded exchanges with real PostgREST against this server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_SKIPS = 40
 
 
 def skips() -> dict[str, str]:
-    """Titles to leave out and the reason of each."""
+    """Return the titles to leave out, and the reason for each."""
     found: dict[str, str] = {}
     title = ""
     for line in (HERE / "conformance_skips.txt").read_text("utf-8").splitlines():
@@ -34,7 +34,7 @@ def skips() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def recorded() -> Iterator[LocalSupabase]:
-    """A server on the recordings' own database."""
+    """A server on the database of the recordings."""
     with LocalSupabase(
         schema=FOLDER / "schema.sql",
         with_auth=False,
@@ -46,7 +46,7 @@ def recorded() -> Iterator[LocalSupabase]:
 
 
 def replay(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the replay and return what it printed."""
+    """Run the replay and return its output."""
     return subprocess.run(
         [sys.executable, str(FOLDER / "replay"), url, *arguments],
         capture_output=True,
@@ -72,7 +72,7 @@ def test_replay_agrees(recorded: LocalSupabase, tmp_path: pathlib.Path) -> None:
 
 
 def test_replay_can_fail(recorded: LocalSupabase) -> None:
-    """Given a secret the server does not know, when replayed, then the replay says so."""
+    """Given tokens signed with an unknown secret, then the replay reports failures."""
     done = replay(
         recorded.rest_url, "--section", "6.", "--secret", "another secret, long enough to be one"
     )

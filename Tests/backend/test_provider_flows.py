@@ -1,4 +1,4 @@
-"""Sign-in through the simulated BankID and Vipps: PKCE, its page and refusals, and identity tokens."""
+"""Sign-in by the simulated BankID and Vipps: PKCE, the provider's page, refusals, identity tokens."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def claims(jwt: str) -> dict[str, Any]:
 def test_redirects_at_once_when_the_person_is_known(backend: LocalSupabase, parameter: str) -> None:
     verifier = secrets.token_urlsafe(40)
     got = returned(authorize(backend, verifier, **{parameter: "mentor@example.org"}))
-    assert (got["state"], got["x"]) == ("s t", "æ"), "what the app put there stays"
+    assert (got["state"], got["x"]) == ("s t", "æ"), "the app's own parameters are kept"
     answer = token(backend, "pkce", auth_code=got["code"], code_verifier=verifier)
     assert answer.status_code == 200
     session = answer.json()
@@ -104,7 +104,7 @@ def test_a_wrong_verifier_does_not_use_the_code_up(backend: LocalSupabase) -> No
     assert right.status_code == 200
 
 
-def test_a_slow_dialogue_outlives_its_flow(backend: LocalSupabase) -> None:
+def test_an_expired_flow_is_refused(backend: LocalSupabase) -> None:
     backend.control.set(flow_state_lifetime=0)
     got = returned(authorize(backend, user="mentor@example.org"))
     answer = token(backend, "pkce", auth_code=got["code"], code_verifier="v" * 50)
@@ -157,7 +157,7 @@ def test_refusal_on_demand(backend: LocalSupabase) -> None:
         "bad_oauth_state",
         "æ ø",
     )
-    assert "code" in returned(authorize(backend, user="mentor@example.org")), "once only"
+    assert "code" in returned(authorize(backend, user="mentor@example.org")), "the refusal occurs only once"
 
 
 def test_someone_new(backend: LocalSupabase) -> None:
@@ -167,7 +167,7 @@ def test_someone_new(backend: LocalSupabase) -> None:
     assert (user["email"], user["app_metadata"]["provider"]) == (email, "vipps")
 
 
-def test_banned_people_do_not_get_in(backend: LocalSupabase) -> None:
+def test_banned_people_cannot_sign_in(backend: LocalSupabase) -> None:
     email = f"u{uuid.uuid4().hex[:8]}@example.org"
     backend.control.add_user(email)
     backend.control.ban(email)
@@ -185,7 +185,7 @@ def test_banned_people_do_not_get_in(backend: LocalSupabase) -> None:
 
 @pytest.mark.parametrize("provider", ["bankid", "vipps", "custom:bankid-broker"])
 def test_identity_token(backend: LocalSupabase, provider: str) -> None:
-    """The client sends the raw nonce; the token holds its hash."""
+    """The client sends the raw nonce; the token contains its hash."""
     nonce = secrets.token_urlsafe(16)
     made = backend.control.identity_token("mentor@example.org", nonce=nonce)
     assert claims(made)["nonce"] == hashlib.sha256(nonce.encode()).hexdigest()
@@ -224,7 +224,7 @@ def test_forged_identity_token(backend: LocalSupabase) -> None:
     assert (answer.status_code, answer.json()["error_description"]) == (400, "Bad ID token")
 
 
-def test_provider_that_is_switched_off(backend: LocalSupabase) -> None:
+def test_disabled_provider_is_refused(backend: LocalSupabase) -> None:
     made = backend.control.identity_token("mentor@example.org")
     assert code(token(backend, "id_token", id_token=made, provider="google")) == (
         400,

@@ -1,4 +1,4 @@
-"""Reading query strings, bodies and tokens: what must hold for any input."""
+"""Parsers of query strings, bodies and tokens: properties for any input."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_wrong_queries(text: str, code: str) -> None:
 
 
 @given(st.text(alphabet='ab().,!:*"\\->=&%+ not.eqorandselectlimit5æ', max_size=60))
-def test_any_query_is_read_or_refused(text: str) -> None:
+def test_any_query_is_parsed_or_refused(text: str) -> None:
     try:
         parsed(text)
     except RestError as error:
@@ -116,12 +116,12 @@ json_values = st.recursive(
 
 
 @given(json_values)
-def test_json_bodies_are_read(value: Any) -> None:
+def test_json_bodies_are_parsed(value: Any) -> None:
     assert payload.parse_json(json.dumps(value).encode()) == value
 
 
 @given(st.binary(max_size=40))
-def test_any_body_is_read_or_refused(data: bytes) -> None:
+def test_any_body_is_parsed_or_refused(data: bytes) -> None:
     try:
         payload.read(data, None, None)
     except RestError as error:
@@ -131,13 +131,13 @@ def test_any_body_is_read_or_refused(data: bytes) -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"\xef\xbb\xbf[]", b"NaN", b'"\\ud800"', b'"\xff"', b"[" * 100_000, b'["a\x00b"]']
 )
-def test_json_that_is_none(data: bytes) -> None:
+def test_invalid_json_is_refused(data: bytes) -> None:
     with pytest.raises(RestError):
         payload.parse_json(data)
 
 
 @given(st.dictionaries(st.text(st.characters(codec="utf-8")), json_values))
-def test_tokens_survive_and_other_keys_do_not_open_them(claims: dict[str, Any]) -> None:
+def test_tokens_survive_and_other_keys_do_not_verify_them(claims: dict[str, Any]) -> None:
     made = jwt.sign(claims, "one secret")
     assert jwt.verify(made, "one secret") == claims
     with pytest.raises(jwt.BadToken):
@@ -145,6 +145,6 @@ def test_tokens_survive_and_other_keys_do_not_open_them(claims: dict[str, Any]) 
 
 
 @given(st.text(max_size=40))
-def test_any_token_is_read_or_refused(text: str) -> None:
+def test_any_token_is_parsed_or_refused(text: str) -> None:
     with pytest.raises(jwt.BadToken):
         jwt.verify(text, "secret")

@@ -1,4 +1,4 @@
-"""schema.sql: who may see and write what, the two functions, the triggers and the index of the delta read."""
+"""schema.sql: policies, the two functions, the triggers, and the index of the delta read."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_who_sees_a_colleagues_activity(
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_nobody_registers_for_somebody_else(
+def test_a_user_cannot_register_for_another_user(
     backend: LocalSupabase, org: str, mentor: Person, role: str
 ) -> None:
     person = member(backend, org, role)
@@ -80,7 +80,7 @@ def test_contacts_of_the_own_organisation_only(backend: LocalSupabase, org: str,
 
 @pytest.mark.parametrize("change", ["membership ended", "organisation disabled"])
 def test_losing_access(backend: LocalSupabase, org: str, mentor: Person, change: str) -> None:
-    """Given a stored row, when access ends, then the row is there but no longer visible to its owner."""
+    """Given a stored row, when access ends, then the row stays but its owner no longer sees it."""
     row = activity(org)
     mentor.insert(row)
     backend.control.seed_contacts(org, 1)
@@ -120,7 +120,7 @@ def test_the_public_sees_nothing(backend: LocalSupabase, table: str) -> None:
         assert codes(answer) == (401, "42501")
 
 
-def test_nobody_grants_themselves_a_membership(mentor: Person) -> None:
+def test_a_user_cannot_grant_themselves_a_membership(mentor: Person) -> None:
     row = {"user_id": mentor.id, "org_id": demo.ORG_4, "role": "org_admin"}
     assert codes(mentor.rest.post("/memberships", json=row)) == (403, "42501")
     own = {"user_id": f"eq.{mentor.id}"}
@@ -129,7 +129,7 @@ def test_nobody_grants_themselves_a_membership(mentor: Person) -> None:
     assert codes(mentor.rest.patch("/organizations", json={"name": "x"})) == (403, "42501")
 
 
-def test_only_the_own_memberships_and_profile(
+def test_users_see_only_their_own_memberships_and_profile(
     backend: LocalSupabase, org: str, mentor: Person
 ) -> None:
     admin = member(backend, org, "org_admin")
@@ -181,7 +181,7 @@ def test_refused_rows(org: str, mentor: Person, fields: dict[str, Any], code: st
     rows = [activity(org), activity(org, **fields)]
     answer = mentor.insert(rows, columns=",".join(rows[1]))
     assert codes(answer)[1] == code
-    assert mentor.activities() == [], "one bad row undoes the whole statement"
+    assert mentor.activities() == [], "one bad row rolls back the whole statement"
 
 
 @pytest.mark.parametrize("table", ["contacts", "activities"])
@@ -223,7 +223,7 @@ def test_updated_at_is_the_moment_not_the_transactions_start(
 def test_the_delta_read_uses_its_index(
     backend: LocalSupabase, org: str, mentor: Person, table: str
 ) -> None:
-    """Given many rows, when one page of one organisation is read as a member, then by index and unsorted."""
+    """Given many rows, when a member reads one page of an organisation, then PostgreSQL uses the index, without a sort."""
     with psycopg.connect(backend.dsn) as connection:
         connection.execute("set local session_replication_role = replica")
         if table == "contacts":
@@ -266,7 +266,7 @@ def outcome(answer: httpx.Response) -> list[tuple[str, str | None, str | None]]:
     return [(r["status"], r["sqlstate"], r["column"]) for r in answer.json()]
 
 
-def test_each_item_gets_its_own_answer_in_order(
+def test_each_item_gets_its_own_result_in_order(
     backend: LocalSupabase, org: str, mentor: Person
 ) -> None:
     stored, other_org = activity(org), backend.control.add_org("Et annet lag")
@@ -344,7 +344,7 @@ def test_items_must_be_an_array(mentor: Person, items: Any) -> None:
     assert codes(mentor.submit(items)) == (400, "22023")
 
 
-def test_nobody_submits_for_somebody_else(backend: LocalSupabase, org: str, mentor: Person) -> None:
+def test_a_user_cannot_submit_for_another_user(backend: LocalSupabase, org: str, mentor: Person) -> None:
     other = member(backend, org, "peer_mentor")
     assert outcome(mentor.submit([activity(org, user_id=other.id)])) == [
         ("rejected", "42501", None)
@@ -364,7 +364,7 @@ def test_submitting_is_refused_without_a_token(backend: LocalSupabase) -> None:
 def test_a_transient_failure_fails_the_whole_call(
     backend: LocalSupabase, org: str, mentor: Person
 ) -> None:
-    """Given a row that another transaction holds, when the time-out strikes, then nothing is stored."""
+    """Given a row that another transaction locks, when the timeout expires, then nothing is stored."""
     held, free = activity(org), activity(org)
     backend.control.set(statement_timeout_ms=300)
     with psycopg.connect(backend.dsn) as connection:
@@ -430,7 +430,7 @@ def test_summary_counts_the_callers_own_of_this_year(
         activity(org, type="samtale", minutes=15, occurred_at=now),
         activity(org, type="tur", minutes=60, occurred_at=now),
         activity(org, type="tur", minutes=5, occurred_at=f"{year - 1}-06-01T12:00:00Z"),
-        # New year begins in Norway, not in Greenwich.
+        # The year begins in Norwegian time, not in UTC.
         activity(org, type="tur", minutes=1, occurred_at=f"{year - 1}-12-31T23:30:00Z"),
     ]
     assert mentor.insert(rows).status_code == 201
@@ -452,7 +452,7 @@ def test_summary_counts_the_callers_own_of_this_year(
     assert summary(mentor, org=org)["by_type"] == [{"type": "tur", "activities": 2, "minutes": 61}]
 
 
-def test_summary_of_an_organisation_one_is_not_in(mentor: Person) -> None:
+def test_summary_of_another_organisation_is_empty(mentor: Person) -> None:
     shown = summary(mentor, org=demo.ORG_4)
     assert (shown["activities"], shown["minutes"], shown["by_type"]) == (0, 0, [])
 
@@ -462,7 +462,7 @@ def test_summary_of_an_organisation_one_is_not_in(mentor: Person) -> None:
 
 @pytest.mark.postgres_only(reason="owners of tables")
 def test_nothing_in_the_schema_needs_a_superuser(backend: LocalSupabase) -> None:
-    """The schema is loaded by a role without privileges of its own, as in a Supabase project."""
+    """A role without special privileges loads the schema, as in a Supabase project."""
     owners = backend.control.sql(
         "select distinct r.rolname, r.rolsuper, r.rolbypassrls from pg_class c join pg_roles r "
         "on r.oid = c.relowner where c.relnamespace = 'public'::regnamespace"

@@ -1,4 +1,4 @@
-"""The backend is quick enough for tests with a hundred thousand rows."""
+"""The backend is fast enough for tests with a hundred thousand rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One local backend for all examples."""
+"""Fixture: one local backend for all examples."""
 
 from __future__ import annotations
 

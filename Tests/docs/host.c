@@ -1,5 +1,5 @@
-/* The rest of the host around a loop of docs/hosts.md: it signs in, registers a visit, and ends
- * when the server has it. Usage: host FOLDER URL KEY */
+/* The rest of a host around a loop of docs/hosts.md: signs in, registers a visit, and exits when
+ * the server has stored it. Usage: host FOLDER URL KEY */
 #include <curl/curl.h>
 #include <holdfast.h>
 #include <holdfast_http.h>

@@ -1,4 +1,4 @@
-"""The rest of the host around the loop of docs/hosts.md, as host.c."""
+"""The rest of a host around the Python loop of docs/hosts.md; the counterpart of host.c."""
 
 import sys
 

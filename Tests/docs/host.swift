@@ -1,7 +1,7 @@
 import CHoldfast
 import Foundation
 
-// The rest of the host around the loop of docs/hosts.md, as host.c.
+// The rest of a host around the Swift loop of docs/hosts.md; the counterpart of host.c.
 let words = CommandLine.arguments
 let config =
   """

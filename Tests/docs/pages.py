@@ -1,4 +1,4 @@
-"""The project's pages: their links, anchors and examples, as GitHub reads them."""
+"""The project's Markdown pages: their links, anchors and code blocks, as GitHub renders them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", flags=re.MULTILINE | re.DOTALL)
 
 
 def pages() -> list[Path]:
-    """Every page that a newcomer may read."""
+    """Return every page for readers."""
     found = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
     for folder in ("bindings", "examples", "Tests"):
         found += (ROOT / folder).glob("**/README.md")
-    # What lies in an environment or a build is not the project's.
+    # Skip pages in environments and builds.
     return sorted(
         page
         for page in found
@@ -23,12 +23,12 @@ def pages() -> list[Path]:
 
 
 def prose(text: str) -> str:
-    """A page without its blocks of code."""
+    """Return a page without its code blocks."""
     return FENCE.sub("", text)
 
 
 def anchors(text: str) -> set[str]:
-    """The anchors of the headings: lower case, spaces as dashes, punctuation gone; a second one is numbered."""
+    """Return the anchors of the headings: lower case, dashes for spaces, no punctuation, numbered if repeated."""
     found: dict[str, int] = {}
     for title in re.findall(r"^#{1,6} +(.*?)\s*#*$", prose(text), flags=re.MULTILINE):
         title = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title)
@@ -41,13 +41,13 @@ def anchors(text: str) -> set[str]:
 
 
 def links(text: str) -> list[str]:
-    """The targets of links and pictures, those of code aside."""
+    """Return the targets of links and pictures, except those in code."""
     plain = re.sub(r"`[^`\n]*`", "", prose(text))
     return re.findall(r"\]\(([^)\s]+)\)", plain)
 
 
 def block(page: str, language: str, number: int = 0) -> str:
-    """One of a page's blocks in a language."""
+    """Return the n-th code block of a page in a language."""
     text = (ROOT / page).read_text("utf-8")
     found = re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
     assert len(found) > number, f"{page} has {len(found)} blocks of {language}"

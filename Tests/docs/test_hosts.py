@@ -1,4 +1,4 @@
-"""The loops of docs/hosts.md compile without a warning and carry a visit to the server, each in a host of its own."""
+"""The loops of docs/hosts.md compile without warnings and deliver a visit, each in a host of its own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAGE = "docs/hosts.md"
 def stores_a_visit(
     command: list[str | Path], backend: LocalSupabase, folder: Path, **more: str
 ) -> None:
-    """Run a host, and count on the server what it has registered."""
+    """Run a host, and check that the server has one more activity."""
     before = backend.control.sql("select count(*) as n from activities")[0]["n"]
     done = subprocess.run(
         [*command, folder / "data", backend.url, backend.anon_key],
@@ -37,7 +37,7 @@ def stores_a_visit(
 
 
 def compiled(source: str, folder: Path, *more: str) -> Path:
-    """The block as a file, and the host around it."""
+    """Compile a block together with host.c."""
     loop = folder / "loop.c"
     loop.write_text(source, "utf-8")
     program = folder / "host"

@@ -1,4 +1,4 @@
-"""Every link leads somewhere: to a file of the project, and to a heading that is there."""
+"""Every link has an existing target: a file of the project, and a heading in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pages import ROOT, anchors, links, pages
 
 
 def broken(page: Path, text: str) -> list[str]:
-    """The links of a page that lead nowhere."""
+    """Return the links of a page without a target."""
     found = []
     for link in links(text):
         if link.startswith(("https://", "http://", "mailto:")):
@@ -33,7 +33,7 @@ def broken(page: Path, text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_link_leads_somewhere(page: Path) -> None:
+def test_every_link_has_a_target(page: Path) -> None:
     assert broken(page, page.read_text("utf-8")) == []
 
 

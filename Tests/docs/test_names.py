@@ -1,4 +1,4 @@
-"""The tests and files that a page names are there."""
+"""Every test and file that a page names exists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DOCS = [
 
 
 def known() -> set[str]:
-    """The names of all Python tests, and of the files, suites and folders that hold tests."""
+    """Return the names of all Python tests, and of the files, suites and folders that hold tests."""
     found = set()
     for folder in ("Tests", "bindings"):
         for file in (ROOT / folder).glob("**/*.py"):
@@ -35,7 +35,7 @@ ALL = known()
 
 
 def missing(text: str, folder: Path = ROOT) -> list[str]:
-    """The names of tests and paths in a page's text that lead to nothing."""
+    """Return the names of tests and paths in a page that do not exist."""
     found = []
     for name in re.findall(r"`(\w*(?:test_|Tests)[\w.]*…?)`", prose(text)):
         if not (
@@ -51,10 +51,10 @@ def missing(text: str, folder: Path = ROOT) -> list[str]:
 
 
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: str(page.relative_to(ROOT)))
-def test_what_a_page_names_is_there(page) -> None:
+def test_every_name_on_a_page_exists(page) -> None:
     assert missing(page.read_text("utf-8"), page.parent) == []
 
 
-def test_a_name_that_leads_to_nothing_is_found() -> None:
+def test_an_unknown_name_is_found() -> None:
     text = "`test_links.py` `test_QUE_1_…` `test_nothing_of_the_kind` `Tests/docs/pages.py` `Tests/none`"
     assert missing(text) == ["test_nothing_of_the_kind", "Tests/none"]

@@ -1,4 +1,4 @@
-"""docs/reference.md is what the headers, the schema and the core say, and leaves nothing out."""
+"""docs/reference.md agrees with the headers, the schema and the core, and is complete."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_the_reference_is_current() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_every_function_has_its_section() -> None:
+def test_every_function_has_a_section() -> None:
     headings = anchors(TEXT)
     for header in HEADERS:
         text = re.sub(r"/\*.*?\*/", "", (ROOT / header).read_text("utf-8"), flags=re.DOTALL)
@@ -47,7 +47,7 @@ def test_every_function_has_its_section() -> None:
         "ItemState",
     ],
 )
-def test_every_word_of_the_schema_stands_in_it(name: str) -> None:
+def test_the_reference_names_every_value_of_the_schema(name: str) -> None:
     missing = [word for word in DEFINITIONS[name]["enum"] if f"`{word}`" not in TEXT]
     assert missing == []
 
@@ -68,7 +68,7 @@ def test_every_setting_is_explained() -> None:
             assert said, f"{name}.{key}"
 
 
-def test_the_defaults_of_the_policy_are_the_core_s() -> None:
+def test_the_defaults_of_the_policy_match_the_core() -> None:
     swift = (ROOT / "Sources/Engine/Configuration.swift").read_text("utf-8")
     limits = swift.split("public struct Limits", 1)[1].split("\n}", 1)[0]
     found = dict(re.findall(r"public var (\w+)(?:: \w+)? = ([\w.]+)", limits))
@@ -82,7 +82,7 @@ def test_the_defaults_of_the_policy_are_the_core_s() -> None:
     assert found == {}
 
 
-def test_every_reason_of_an_end_is_named() -> None:
+def test_every_reason_of_a_session_end_is_named() -> None:
     swift = (ROOT / "Sources/Policy/AuthClassification.swift").read_text("utf-8")
     cases = swift.split("enum EndReason", 1)[1].split("\n}", 1)[0]
     reasons = set(re.findall(r'case \w+ = "(\w+)"', cases))
@@ -91,7 +91,7 @@ def test_every_reason_of_an_end_is_named() -> None:
     assert {reason for reason in reasons if reason not in about} == set()
 
 
-def test_every_policy_has_its_line_among_the_policies() -> None:
+def test_every_policy_has_a_row_in_the_table_of_policies() -> None:
     page = (ROOT / "docs/sync.md").read_text("utf-8")
     for key in DEFINITIONS["Policy"]["properties"]:
         assert f"\n| `{key}` |" in page, key

@@ -1,4 +1,4 @@
-"""The simulated fleet's figures, as `build/fleet/` holds them (`make test-fleet` writes them)."""
+"""Fixtures: the simulated fleet's figures from `build/fleet/`, which `make test-fleet` writes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Figures = dict[str, dict[str, int]]
 
 
 def read_figures() -> Figures:
-    """Of every scenario, its row."""
+    """Return the row of every scenario."""
     with (FOLDER / "summary.csv").open() as file:
         rows = list(csv.DictReader(file))
     return {
@@ -23,12 +23,12 @@ def read_figures() -> Figures:
 
 @pytest.fixture(scope="session")
 def figures() -> Figures:
-    """What the runs have shown."""
+    """The figures of all scenarios."""
     return read_figures()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """The line for docs/reliability.md."""
+    """Print the line for docs/reliability.md."""
     rows = read_figures()
     names = ("silent", "unavailable", "announced", "address")
     tried = sum(rows[name]["devices"] for name in names)

@@ -23,23 +23,23 @@ Rows = list[dict[str, float]]
 
 
 def read(path: Path) -> Rows:
-    """The rows of a table of numbers."""
+    """Return the rows of a table of numbers."""
     with path.open() as file:
         return [{name: float(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
 
 
 def text(x: float, y: float, words: str, anchor: str = "start", extra: str = "") -> str:
-    """A line of text."""
+    """Return a line of text as SVG."""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{extra}>{words}</text>'
 
 
 def line(x1: float, y1: float, x2: float, y2: float, style: str) -> str:
-    """A straight line."""
+    """Return a straight line as SVG."""
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" {style}/>'
 
 
 class Panel:
-    """One diagram: minutes to the right, requests a second upwards, by powers of ten."""
+    """A diagram: minutes on the x axis, requests a second on a logarithmic y axis."""
 
     def __init__(self, top: float, minutes: float, least: float, most: float, title: str) -> None:
         self.top = top
@@ -49,11 +49,11 @@ class Panel:
         self._axes()
 
     def x(self, second: float) -> float:
-        """Where a second is."""
+        """Return the x coordinate of a second."""
         return LEFT + second / 60 / self.minutes * (WIDTH - LEFT - RIGHT)
 
     def y(self, rate: float) -> float:
-        """Where a rate is; what is below the axis lies on it."""
+        """Return the y coordinate of a rate; rates below the axis are drawn on it."""
         part = (math.log10(max(rate, 10**self.least)) - self.least) / (self.most - self.least)
         return self.top + HEIGHT - BOTTOM - part * (HEIGHT - TOP - BOTTOM)
 
@@ -78,7 +78,7 @@ class Panel:
         self.parts.append(text(WIDTH - RIGHT, bottom + 34, "minutes", "end"))
 
     def level(self, rate: float, words: str) -> None:
-        """A horizontal line with a name."""
+        """Draw a labelled horizontal line."""
         y = self.y(rate)
         self.parts += [
             line(LEFT, y, WIDTH - RIGHT, y, 'stroke="#57606a" stroke-dasharray="5 4"'),
@@ -86,7 +86,7 @@ class Panel:
         ]
 
     def span(self, start: float, end: float, words: str) -> None:
-        """A time with a name."""
+        """Draw a labelled span of time."""
         x = self.x(start)
         self.parts += [
             (
@@ -97,14 +97,14 @@ class Panel:
         ]
 
     def curve(self, rows: Rows, name: str) -> None:
-        """One column of the table."""
+        """Draw one column of the table as a curve."""
         points = " ".join(f"{self.x(row['second']):.1f},{self.y(row[name]):.1f}" for row in rows)
         self.parts.append(
             f'<polyline points="{points}" fill="none" stroke="{COLOURS[name]}" stroke-width="1.4"/>'
         )
 
     def legend(self, names: dict[str, str]) -> None:
-        """Which colour is what, right above the diagram."""
+        """Draw the legend above the diagram."""
         x = float(WIDTH - RIGHT)
         for name, words in reversed(list(names.items())):
             x -= 6.2 * len(words) + 30
@@ -114,7 +114,7 @@ class Panel:
 
 
 def draw(folder: Path) -> str:
-    """The figure, as SVG."""
+    """Return the figure as SVG."""
     with (folder / "summary.csv").open() as file:
         free = {row["scenario"]: float(row["free"]) for row in csv.DictReader(file)}["silent"]
     outage, address = read(folder / "outage.csv"), read(folder / "address.csv")

@@ -1,4 +1,4 @@
-"""The driver, built together with the fake core, and what a test needs around it."""
+"""Fixtures: the driver, built together with the fake core, and a server on loopback."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from driver_stand import OK, ROOT, SOURCES, Core, Driver, Server, declare
 
 @pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    """The driver's sources and the fake core, as one library."""
+    """Build the driver's sources and the fake core as one library."""
     path = tmp_path_factory.mktemp("driver") / "driver.so"
     flags = os.environ.get("HOLDFAST_HTTP_TEST_FLAGS", "-g").split()
     subprocess.run(
@@ -57,7 +57,7 @@ def core(library: ctypes.CDLL) -> Iterator[Core]:
     opened = Core(library)
     yield opened
     opened.close()
-    assert opened.live() == 0, "the driver did not release every reply"
+    assert opened.live() == 0, "the driver did not free every reply"
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The driver from the outside, the fake core behind it, and a server whose answers a test writes."""
+"""The driver's C functions, the fake core behind it, and a server with scripted answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OK, INVALID, STATE, NOT_FOUND, CLOSED, FORKED = 0, 1, 2, 3, 9, 10
 
 
 def declare(library: ctypes.CDLL) -> None:
-    """Types of the driver's functions."""
+    """Declare the types of the driver's functions."""
     pointer, text = ctypes.c_void_p, ctypes.c_char_p
     library.holdfast_http_start.argtypes = [pointer, text, ctypes.POINTER(pointer)]
     library.holdfast_http_stop.argtypes = [pointer]
@@ -46,7 +46,7 @@ class Driver:
         self.library.holdfast_http_stop(self.token)
 
     def next(self, timeout_ms: int = 5000) -> dict[str, Any] | int:
-        """The next event, or the status when there is none."""
+        """Return the next event, or the status when there is none."""
         event = ctypes.c_void_p()
         status = self.library.holdfast_http_next(self.token, timeout_ms, ctypes.byref(event))
         if status != OK:
@@ -62,7 +62,7 @@ class Driver:
 
 
 class Core:
-    """The fake core behind the driver, from the test's side."""
+    """The test's control of the fake core."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self.library = library
@@ -70,7 +70,7 @@ class Core:
         self._id = 0
 
     def request(self, url: str, **fields: Any) -> int:
-        """Hand out a request; its id."""
+        """Hand out a request; return its id."""
         self._id += 1
         request = {
             "id": self._id,
@@ -88,7 +88,7 @@ class Core:
         self.library.fake_event(json.dumps(event).encode())
 
     def completion(self, timeout_ms: int = 10000) -> dict[str, Any] | None:
-        """What the core was told next."""
+        """Return the next argument of holdfast_complete(); None when none comes in time."""
         text = self.library.fake_completion(timeout_ms)
         return None if text is None else dict(json.loads(text))
 
@@ -103,7 +103,7 @@ class Core:
         self.library.holdfast_close(self.handle)
 
     def live(self, within_s: float = 5) -> int:
-        """Handles and replies that are left once a driver that is ending has ended."""
+        """Return the number of live handles and replies, after a stopping driver has ended."""
         end = time.monotonic() + within_s
         while (left := int(self.library.holdfast_live_count())) and time.monotonic() < end:
             time.sleep(0.01)
@@ -114,7 +114,7 @@ Handler = Callable[[socket.socket, bytes], None]
 
 
 class Server:
-    """Answers every request on a loopback port with what `handler` writes to the connection."""
+    """A server on loopback; `handler` writes the answer to each request."""
 
     def __init__(self) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))

@@ -1,5 +1,5 @@
-/* A stand-in for libholdfast that hands out the requests and events a test gives it and keeps what
- * it is told. One handle at a time. Built together with the driver's sources by conftest.py. */
+/* A fake libholdfast: hands out the test's requests and events, and records completions. One handle
+ * at a time. conftest.py builds it together with the driver's sources. */
 #define _GNU_SOURCE
 #include "holdfast.h"
 
@@ -34,7 +34,7 @@ static void raise_descriptor(void) {
   (void)done;
 }
 
-/* ---- for the test ---- */
+/* ---- called by the test ---- */
 
 holdfast *fake_open(void) {
   pthread_mutex_lock(&lock);
@@ -96,7 +96,7 @@ int64_t fake_acked(void) {
   return seq;
 }
 
-/* What holdfast_complete() was told next, or NULL when nothing came within `timeout_ms`. */
+/* The next argument of holdfast_complete(), or NULL when none came within `timeout_ms`. */
 char *fake_completion(int timeout_ms) {
   struct timespec limit;
   clock_gettime(CLOCK_REALTIME, &limit);
@@ -116,7 +116,7 @@ char *fake_completion(int timeout_ms) {
   return text;
 }
 
-/* ---- for the driver ---- */
+/* ---- called by the driver ---- */
 
 const char *holdfast_version(void) { return "0.0.0-fake"; }
 
@@ -188,7 +188,7 @@ int32_t holdfast_poll(holdfast *self, const char *request, char **reply) {
   return status;
 }
 
-/* As strict as the real one: text that is not JSON, or holds a NUL, is refused. */
+/* As strict as the real core: refuses text that is not JSON or contains a NUL. */
 int32_t holdfast_complete(holdfast *self, const char *request, char **reply) {
   if (reply != NULL)
     *reply = NULL;

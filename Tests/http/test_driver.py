@@ -1,4 +1,4 @@
-"""The HTTP driver against a fake core: what it sends, what it tells the core, and how it ends."""
+"""The HTTP driver against a fake core: its requests, its completions, its events, its end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from driver_stand import (
     Server,
 )
 
-# What is sent ---------------------------------------------------------------------------------------
+# Requests -------------------------------------------------------------------------------------------
 
 
 def test_request_is_sent_as_given(core: Core, driver: Driver, server: Server) -> None:
@@ -43,7 +43,7 @@ def test_request_is_sent_as_given(core: Core, driver: Driver, server: Server) ->
         },
         body='[{"note":"Blåbær på øya"}]',
     )
-    # Then the server got exactly that, once
+    # Then the server receives exactly that, once
     assert answer["status"] == 200
     [request] = server.received
     head, _, body = request.partition(b"\r\n\r\n")
@@ -75,8 +75,8 @@ def test_header_with_a_line_end_is_not_sent(core: Core, driver: Driver, server: 
     assert server.received == []
 
 
-def test_several_requests_are_under_way_at_once(core: Core, driver: Driver, server: Server) -> None:
-    # Given a server that answers nobody before all three have arrived
+def test_several_requests_are_in_flight_at_once(core: Core, driver: Driver, server: Server) -> None:
+    # Given a server that answers only after all three requests have arrived
     together = threading.Barrier(3, timeout=5)
 
     def handler(link: socket.socket, request: bytes) -> None:
@@ -92,7 +92,7 @@ def test_several_requests_are_under_way_at_once(core: Core, driver: Driver, serv
 def test_request_is_not_repeated_when_a_reused_connection_breaks(
     core: Core, driver: Driver, server: Server
 ) -> None:
-    """QUE-2: a response lost after the server committed is the core's to handle, not libcurl's."""
+    """QUE-2: the core handles an answer that was lost after the commit; libcurl must not retry."""
 
     def handler(link: socket.socket, request: bytes) -> None:
         if len(server.received) == 1:
@@ -108,7 +108,7 @@ def test_request_is_not_repeated_when_a_reused_connection_breaks(
     assert len(server.received) == 2
 
 
-# What the core is told ------------------------------------------------------------------------------
+# Completions ----------------------------------------------------------------------------------------
 
 
 def test_response_headers_are_lower_case_and_joined(
@@ -165,17 +165,17 @@ def test_body_over_the_limit_is_refused(core: Core, server: Server) -> None:
     driver.stop()
 
 
-def test_nobody_listens(core: Core, driver: Driver) -> None:
+def test_closed_port_is_refused(core: Core, driver: Driver) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     assert core.fetch(f"http://127.0.0.1:{port}")["error"] == "refused"
 
 
-def test_name_does_not_exist(core: Core, driver: Driver) -> None:
+def test_unknown_host_is_a_dns_error(core: Core, driver: Driver) -> None:
     assert core.fetch("http://holdfast-test.invalid", timeout_ms=20000)["error"] == "dns"
 
 
-def test_no_answer_in_time(core: Core, driver: Driver, server: Server) -> None:
+def test_late_answer_is_a_timeout(core: Core, driver: Driver, server: Server) -> None:
     server.handler = lambda link, request: time.sleep(3)
     began = time.monotonic()
     assert core.fetch(server.url, timeout_ms=300)["error"] == "timeout"
@@ -183,7 +183,7 @@ def test_no_answer_in_time(core: Core, driver: Driver, server: Server) -> None:
 
 
 @pytest.mark.parametrize("written", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"])
-def test_connection_breaks(core: Core, driver: Driver, server: Server, written: bytes) -> None:
+def test_broken_connection_is_offline(core: Core, driver: Driver, server: Server, written: bytes) -> None:
     def handler(link: socket.socket, request: bytes) -> None:
         link.sendall(written)
         link.shutdown(socket.SHUT_RDWR)
@@ -193,11 +193,11 @@ def test_connection_breaks(core: Core, driver: Driver, server: Server, written: 
 
 
 @pytest.mark.parametrize("url", ["file:///etc/hostname", "ftp://127.0.0.1/", "nonsense://x", ""])
-def test_only_http_and_https(core: Core, driver: Driver, url: str) -> None:
+def test_other_protocols_are_refused(core: Core, driver: Driver, url: str) -> None:
     assert core.fetch(url)["error"] == "refused"
 
 
-def test_answer_that_is_not_http(core: Core, driver: Driver, server: Server) -> None:
+def test_answer_that_is_not_http_is_refused(core: Core, driver: Driver, server: Server) -> None:
     server.handler = lambda link, request: link.sendall(b"SSH-2.0-OpenSSH\r\n\r\n")
     assert core.fetch(server.url)["error"] == "refused"
 
@@ -236,7 +236,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def serve_tls(certificate: Path) -> int:
-    """A server that says [] over TLS on loopback; its port."""
+    """Start a server that answers [] over TLS on loopback; return its port."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     listener = socket.create_server(("127.0.0.1", 0))
@@ -255,26 +255,26 @@ def serve_tls(certificate: Path) -> int:
     return int(listener.getsockname()[1])
 
 
-def test_certificate_that_nobody_vouches_for(core: Core, driver: Driver, certificate: Path) -> None:
+def test_untrusted_certificate_is_a_tls_error(core: Core, driver: Driver, certificate: Path) -> None:
     answer = core.fetch(f"https://localhost:{serve_tls(certificate)}/")
     assert answer["error"] == "tls"
 
 
-def test_certificate_of_the_hosts_own_authority(core: Core, certificate: Path) -> None:
+def test_ca_file_adds_a_trusted_certificate(core: Core, certificate: Path) -> None:
     driver = Driver(core.library, core.handle, ca_file=str(certificate))
     port = serve_tls(certificate)
     assert core.fetch(f"https://localhost:{port}/")["status"] == 200
-    # The name must fit as well.
+    # The host name must match as well.
     assert core.fetch(f"https://127.0.0.1:{port}/")["error"] == "tls"
     driver.stop()
 
 
-def test_tls_to_a_plain_server(core: Core, driver: Driver, server: Server) -> None:
-    # It waits for the end of a head that never comes.
+def test_tls_to_a_plain_server_times_out(core: Core, driver: Driver, server: Server) -> None:
+    # The server waits for the end of a request head that never comes.
     assert core.fetch(server.url.replace("http:", "https:"), timeout_ms=500)["error"] == "timeout"
 
 
-def test_proxy(core: Core, server: Server) -> None:
+def test_requests_go_through_the_proxy(core: Core, server: Server) -> None:
     driver = Driver(core.library, core.handle, proxy=server.url)
     server.always(b'"through"')
     assert core.fetch("http://holdfast-test.invalid/path")["body"] == '"through"'
@@ -292,16 +292,16 @@ def test_one_time_event_arrives_once(core: Core, driver: Driver) -> None:
 
 
 def test_durable_event_arrives_once_per_driver_until_acknowledged(core: Core) -> None:
-    # Given an event that returns in each poll
+    # Given a durable event, which every poll returns
     driver = Driver(core.library, core.handle)
     core.event(seq=7, type="sync_completed", durable=True)
     assert driver.next()["seq"] == 7  # type: ignore[index]
-    # When polls follow
+    # When more polls follow
     core.event(seq=8, type="decision")
     assert driver.next()["seq"] == 8  # type: ignore[index]
     assert driver.next(100) == NOT_FOUND
     driver.stop()
-    # Then the next driver hands it out again, until it is acknowledged
+    # Then the next driver delivers it again, until it is acknowledged
     driver = Driver(core.library, core.handle)
     assert driver.next()["seq"] == 7  # type: ignore[index]
     assert driver.ack(7) == OK
@@ -314,8 +314,8 @@ def test_durable_event_arrives_once_per_driver_until_acknowledged(core: Core) ->
     driver.stop()
 
 
-def test_event_of_a_lower_seq_is_new_too(core: Core, driver: Driver) -> None:
-    """Another process on the same folder may store an event whose number was taken earlier."""
+def test_event_with_a_lower_seq_is_delivered(core: Core, driver: Driver) -> None:
+    """Another process on the same folder may store an event with a lower number later."""
     core.event(seq=9, type="item_parked", durable=True)
     assert driver.next()["seq"] == 9  # type: ignore[index]
     core.event(seq=4, type="item_parked", durable=True)
@@ -323,7 +323,7 @@ def test_event_of_a_lower_seq_is_new_too(core: Core, driver: Driver) -> None:
     assert driver.next(100) == NOT_FOUND
 
 
-def test_progress_nobody_took_is_replaced(core: Core, driver: Driver) -> None:
+def test_newer_progress_replaces_progress_that_nobody_took(core: Core, driver: Driver) -> None:
     for seq in range(1, 6):
         core.event(seq=seq, type="sync_progress", sent=seq)
         core.event(seq=seq + 100, type="decision")
@@ -334,7 +334,7 @@ def test_progress_nobody_took_is_replaced(core: Core, driver: Driver) -> None:
     assert driver.next(0) == NOT_FOUND
 
 
-def test_acknowledgement_just_before_the_stop_is_handed_on(core: Core) -> None:
+def test_acknowledgement_just_before_the_stop_reaches_the_core(core: Core) -> None:
     driver = Driver(core.library, core.handle)
     core.event(seq=3, type="sync_completed", durable=True)
     assert driver.next()["seq"] == 3  # type: ignore[index]
@@ -343,7 +343,7 @@ def test_acknowledgement_just_before_the_stop_is_handed_on(core: Core) -> None:
     assert core.library.fake_acked() == 3
 
 
-def test_ack_out_of_range(driver: Driver) -> None:
+def test_ack_out_of_range_is_invalid(driver: Driver) -> None:
     assert driver.ack(-1) == INVALID
     assert driver.ack(2**53 + 1) == INVALID
 
@@ -359,13 +359,13 @@ def test_next_waits_for_an_event(core: Core, driver: Driver) -> None:
 
 
 def hanging(server: Server) -> threading.Event:
-    """Makes the server answer nobody until the event is set."""
+    """Let the server answer no request until the event is set."""
     release = threading.Event()
     server.handler = lambda link, request: release.wait(10) and None
     return release
 
 
-def test_stop_completes_what_is_under_way_with_cancelled(core: Core, server: Server) -> None:
+def test_stop_completes_requests_in_flight_with_cancelled(core: Core, server: Server) -> None:
     release = hanging(server)
     driver = Driver(core.library, core.handle)
     numbers = {core.request(server.url, timeout_ms=60000) for _ in range(3)}
@@ -379,7 +379,7 @@ def test_stop_completes_what_is_under_way_with_cancelled(core: Core, server: Ser
     release.set()
 
 
-def test_handle_closed_while_requests_are_under_way(core: Core, server: Server) -> None:
+def test_close_of_the_handle_ends_requests_in_flight(core: Core, server: Server) -> None:
     release = hanging(server)
     driver = Driver(core.library, core.handle)
     core.request(server.url, timeout_ms=60000)
@@ -402,7 +402,7 @@ def test_events_before_the_close_can_still_be_taken(core: Core, driver: Driver) 
     assert driver.next() == CLOSED
 
 
-def test_stop_wakes_who_waits_for_an_event(core: Core) -> None:
+def test_stop_wakes_a_thread_that_waits_for_an_event(core: Core) -> None:
     driver = Driver(core.library, core.handle)
     results: list[Any] = []
     waiting = threading.Thread(target=lambda: results.append(driver.next(-1)))
@@ -428,7 +428,7 @@ def test_stop_from_several_threads_at_once(core: Core, server: Server) -> None:
 
 
 @pytest.mark.parametrize("token", [None, 0, 1, 12345, 2**63 + 7])
-def test_garbage_driver(library: ctypes.CDLL, token: int | None) -> None:
+def test_invalid_driver_is_closed(library: ctypes.CDLL, token: int | None) -> None:
     event = ctypes.c_void_p()
     library.holdfast_http_stop(token)
     assert library.holdfast_http_next(token, 0, ctypes.byref(event)) == CLOSED
@@ -436,19 +436,19 @@ def test_garbage_driver(library: ctypes.CDLL, token: int | None) -> None:
 
 
 @pytest.mark.parametrize("handle", [None, 1, 4711])
-def test_garbage_handle(library: ctypes.CDLL, handle: int | None) -> None:
+def test_invalid_handle_is_closed(library: ctypes.CDLL, handle: int | None) -> None:
     driver = Driver(library, handle)
     assert driver.status == CLOSED
     assert driver.token is None
 
 
-def test_null_places(core: Core, driver: Driver) -> None:
+def test_null_out_parameters_are_invalid(core: Core, driver: Driver) -> None:
     assert core.library.holdfast_http_start(core.handle, None, None) == INVALID
     assert core.library.holdfast_http_next(driver.token, 0, None) == INVALID
     core.library.holdfast_http_free(None)
 
 
-def test_one_driver_per_handle(core: Core, driver: Driver) -> None:
+def test_second_driver_of_a_handle_is_refused(core: Core, driver: Driver) -> None:
     second = Driver(core.library, core.handle)
     assert second.status == STATE
     driver.stop()
@@ -475,7 +475,7 @@ def test_one_driver_per_handle(core: Core, driver: Driver) -> None:
         '{"ca_path":"a\\u0000b"}',
     ],
 )
-def test_bad_options(core: Core, options: str) -> None:
+def test_bad_options_are_invalid(core: Core, options: str) -> None:
     token = ctypes.c_void_p()
     status = core.library.holdfast_http_start(core.handle, options.encode(), ctypes.byref(token))
     assert status == INVALID

@@ -1,4 +1,4 @@
-"""ABI-4, for the driver: its header compiles alone, and it exports what the header declares."""
+"""ABI-4 for the driver: its header compiles alone, and it exports exactly the declared functions."""
 
 from __future__ import annotations
 

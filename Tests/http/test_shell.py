@@ -1,4 +1,4 @@
-"""The C host's shell, the driver and the real core against the local backend."""
+"""The shell of the C example, with the driver and the real core, against the local backend."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def backend() -> Iterator[LocalSupabase]:
 
 
 class Shell:
-    """A phone: a folder, and a process for each start of the app."""
+    """A phone: a folder, and a new process for each start of the app."""
 
     def __init__(self, folder: Path, backend: LocalSupabase) -> None:
         self.command = [
@@ -41,7 +41,7 @@ class Shell:
         ]
 
     def run(self, *lines: str, returncode: int = 0) -> list[tuple[str, Any]]:
-        """What the shell printed for these commands: the first word, and the rest as JSON or text."""
+        """Run these commands; return each printed line as its first word and its rest (JSON or text)."""
         environment = os.environ.copy()
         if library := os.environ.get("HOLDFAST_LIBRARY"):
             environment["LD_LIBRARY_PATH"] = str(Path(library).parent)
@@ -80,7 +80,7 @@ SIGN_IN = [
 
 
 def test_sign_in_register_and_upload(shell: Shell, backend: LocalSupabase) -> None:
-    """ORG-6, OFF-4: one membership is chosen for the user; what is registered arrives."""
+    """ORG-6, OFF-4: the library selects a single membership; a registered item arrives."""
     note = "Skallet: én time på kjøkkenet"
     payload = json.dumps(
         {
@@ -105,7 +105,7 @@ def test_sign_in_register_and_upload(shell: Shell, backend: LocalSupabase) -> No
     assert rows == [{"count": 1}]
 
 
-def test_events_not_acknowledged_come_again(shell: Shell) -> None:
+def test_unacknowledged_events_are_delivered_again(shell: Shell) -> None:
     shell.run(
         "session_resume",
         *SIGN_IN,
@@ -122,7 +122,7 @@ def test_events_not_acknowledged_come_again(shell: Shell) -> None:
 def test_many_items_arrive_once_though_answers_are_lost(
     shell: Shell, backend: LocalSupabase
 ) -> None:
-    """QUE-2, over a real network stack: two answers are lost after the server committed."""
+    """QUE-2 over a real network stack: two answers are lost after the server committed."""
     item = (
         '{"kind":"activity","payload":{"type":"mange","minutes":%d},"occurred_at_ms":1760000000000}'
     )
@@ -141,8 +141,8 @@ def test_many_items_arrive_once_though_answers_are_lost(
     assert rows == [{"count": 200, "n": 200}]
 
 
-def test_finger_is_needed_and_counts_once(shell: Shell) -> None:
-    """SES-10: who merely claims that the finger was right stays locked."""
+def test_each_unlock_needs_a_finger(shell: Shell) -> None:
+    """SES-10: a host that only claims success stays locked."""
     shell.run("session_resume", *SIGN_IN, "session_lock")
     claim = 'session_unlock {"outcome":"success"}'
     printed = replies(
@@ -162,7 +162,7 @@ def test_finger_is_needed_and_counts_once(shell: Shell) -> None:
     assert states == ["locked", "active", "locked"]
 
 
-def test_shell_survives_nonsense(shell: Shell) -> None:
+def test_shell_rejects_invalid_commands(shell: Shell) -> None:
     printed = replies(
         shell.run(
             "nonsense",

@@ -1,4 +1,4 @@
-"""The tour in C as a test: two kills, a lost answer, and everything arrives once, with nothing readable on disk."""
+"""The tour of the C example as a test: two kills, a lost answer; every item arrives once, no secret is readable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people install, as they install it: the wheel in an empty environment, and a backend."""
+"""Fixtures: the wheel, installed into an empty environment as users do it, and a backend."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def wheel() -> Path:
 
 @pytest.fixture(scope="session")
 def app_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of an environment that holds the wheel and nothing else."""
+    """The interpreter of an environment with only the wheel installed."""
     folder = tmp_path_factory.mktemp("app")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     python = folder / "bin" / "python"
-    # No index: what the wheel needs beside itself would be missing.
+    # Without an index, an undeclared dependency of the wheel would be missing.
     pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
     subprocess.run([*pip, "install", "-q", "--no-index", wheel], check=True)
     return python

@@ -1,4 +1,4 @@
-"""Runs what a test has built or installed."""
+"""Runs programs that a test has built or installed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def run(
     given: str | None = None,
     timeout: float = 60,
 ) -> str:
-    """What a command prints; it must succeed. Nothing of the tests' own environment reaches it."""
+    """Run a command without the tests' environment; return its output. It must succeed."""
     done = subprocess.run(
         [str(word) for word in command],
         cwd=folder,

@@ -1,4 +1,4 @@
-"""A desktop session's secret service, on a D-Bus of its own that starts nothing by itself."""
+"""The secret service of a desktop session, on a private D-Bus without service activation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COLLECTION = "/org/freedesktop/secrets/collection/login"
 
 
 class Desktop:
-    """Somebody's session: a bus, and GNOME Keyring with its files below `folder`."""
+    """A desktop session: a bus, and GNOME Keyring with its files below `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -80,7 +80,7 @@ class Desktop:
             time.sleep(0.05)
 
     def lock(self) -> None:
-        """Lock the keyring; nobody is there to answer a prompt."""
+        """Lock the keyring; nobody answers a prompt."""
         self._ask(
             SECRETS,
             "/org/freedesktop/secrets",
@@ -89,7 +89,7 @@ class Desktop:
         )
 
     def end_keyring(self) -> None:
-        """End the service; what it holds is on disk."""
+        """End the service; its keys stay on disk."""
         if self._keyring is not None:
             self._keyring.terminate()
             self._keyring.wait(timeout=10)

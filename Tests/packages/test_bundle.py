@@ -1,4 +1,4 @@
-"""The library that carries SQLite, libsodium and jansson."""
+"""The bundled library, which contains SQLite, libsodium and jansson."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from consumers import ROOT, run
 
 LIBRARY = ROOT / "build" / "lib-bundled" / "libholdfast.so"
 
-#: Stripped, with all that it carries.
+#: The largest allowed size, stripped.
 SIZE_LIMIT = 2_700_000
 
 
 def test_it_needs_the_c_library_alone() -> None:
-    # glibc is several files: SQLite's ranking of full-text matches takes a logarithm, and what each
-    # thread has of its own is found by the loader.
+    # Parts of glibc: libm for the logarithm in SQLite's full-text ranking, the loader for
+    # thread-local storage.
     needed = re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-d", LIBRARY))
     foreign = [name for name in needed if not re.match(r"lib[cm]\.so\.6$|ld-linux", name)]
     assert needed, "readelf names no library at all"
@@ -29,15 +29,15 @@ def test_it_is_stripped_and_small() -> None:
     assert LIBRARY.stat().st_size <= SIZE_LIMIT
 
 
-def test_what_it_carries_is_built_as_promised() -> None:
-    # Names of the options as SQLite keeps them for sqlite3_compileoption_used().
+def test_its_sqlite_has_the_promised_options() -> None:
+    # The names of options as SQLite stores them for sqlite3_compileoption_used().
     strings = run("strings", "-n", "5", LIBRARY).splitlines()
     for option in ("DQS=0", "ENABLE_FTS5", "DEFAULT_MEMSTATUS=0", "SECURE_DELETE", "THREADSAFE=1"):
         assert option in strings, option
     assert "OMIT_LOAD_EXTENSION" in strings
 
 
-#: Where what is carried could differ from the system's: exports, JSON, storage, sealing, memory.
+#: Tests of areas where the bundled libraries could differ from the system's.
 SHARE = [
     "test_exports.py",
     "test_contract.py",

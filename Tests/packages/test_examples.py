@@ -1,4 +1,4 @@
-"""The examples in Python run as their pages say, against the local backend."""
+"""The Python examples run against the local backend as their READMEs describe."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ EXAMPLES = ROOT / "examples"
 
 
 def activities(backend: LocalSupabase) -> int:
-    """How many are stored on the server."""
+    """Count the activities on the server."""
     return int(backend.control.sql("select count(*) as n from activities")[0]["n"])
 
 
 @pytest.fixture
 def host(app_python: Path, backend: LocalSupabase) -> list[str | Path]:
-    """The command that runs the asyncio host with the wheel alone."""
+    """The command that runs the asyncio host with only the wheel installed."""
     script = EXAMPLES / "python" / "host.py"
     return [app_python, script, "--backend", backend.url, "--key", backend.anon_key]
 
@@ -43,10 +43,10 @@ def test_the_asyncio_host_signs_in_once(
     assert {path.name for path in tmp_path.iterdir()} == {"app-data", "app-data.keys"}
 
 
-def test_the_asyncio_host_keeps_what_cannot_be_sent(
+def test_the_asyncio_host_keeps_items_while_the_server_is_away(
     host: list[str | Path], backend: LocalSupabase, tmp_path: Path
 ) -> None:
-    # Given a user who is signed in, and a server that has gone away
+    # Given a signed-in user and a server that does not answer
     run(*host, folder=tmp_path, environment=PASSWORD)
     before = activities(backend)
     backend.control.drop_before("/rest/v1", times=1000)
@@ -56,7 +56,7 @@ def test_the_asyncio_host_keeps_what_cannot_be_sent(
         )
     finally:
         backend.control.clear_faults()
-    # Then the host says why nothing is sent, and the next run sends what was kept as well
+    # Then the host says why nothing is sent, and the next run also sends the kept item
     assert done.returncode == 1, done.stderr
     assert "not yet sent:" in done.stdout, done.stdout
     run(*host, folder=tmp_path)

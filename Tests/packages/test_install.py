@@ -1,4 +1,4 @@
-"""What `make install` puts where, and programs that are built against it."""
+"""The files of `make install`, and programs that are built against them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from consumers import ROOT, run
 
-#: Says what an app learns first; C89 and C++ alike.
+#: Prints the version; valid C89 and C++.
 PROGRAM = r"""
 #include <holdfast.h>
 #include <holdfast_http.h>
@@ -48,7 +48,7 @@ set_target_properties(as_cpp PROPERTIES CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON
 target_link_libraries(as_cpp PRIVATE holdfast::http)
 """
 
-#: C89 has neither stdint.h nor long long; the compilers bring the one, and their headers the other.
+#: C89 has neither stdint.h nor long long; compilers and their headers provide both.
 DIALECTS = {
     "gcc": ["-std=c89"],
     "clang": ["-std=c89"],
@@ -59,20 +59,20 @@ STRICT = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
 
 
 def version() -> str:
-    """The library's version, where it is written."""
+    """Return the library's version from its source."""
     [text] = re.findall('"(.*)"', (ROOT / "Sources/Base/Version.swift").read_text("utf-8"))
     return str(text)
 
 
 def install(destination: Path, prefix: str, *variables: str) -> None:
-    """`make install` of what is built, building nothing."""
+    """Run `make install` on the present build, without building."""
     command = ["make", "-s", "-o", "lib", "install", f"DESTDIR={destination}", f"PREFIX={prefix}"]
     subprocess.run([*command, *variables], cwd=ROOT, check=True)
 
 
 @pytest.fixture(scope="session")
 def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tree that was installed for one place and then moved to another, as packagers do."""
+    """An installed tree that was moved to another place, as packagers do."""
     stage = tmp_path_factory.mktemp("stage")
     install(stage, "/opt/holdfast")
     return stage / "opt" / "holdfast"
@@ -86,7 +86,7 @@ def write_program(folder: Path, suffix: str) -> Path:
 
 
 def compiler_path(name: str) -> str:
-    """Where a compiler is; clang is the Swift toolchain's, which `make` puts on the path."""
+    """Find a compiler; `make` puts the Swift toolchain's clang on the path."""
     path = shutil.which(name)
     assert path, f"{name} is needed"
     return path
@@ -113,7 +113,7 @@ def test_every_file_has_its_place(prefix: Path) -> None:
         assert f"[{name}.so.1]" in run("readelf", "-d", prefix / f"lib/{name}.so")
 
 
-def test_a_folder_for_libraries_of_its_own(tmp_path: Path) -> None:
+def test_libdir_moves_the_libraries(tmp_path: Path) -> None:
     install(tmp_path, "/usr", "LIBDIR=/usr/lib/x86_64-linux-gnu")
     libraries = tmp_path / "usr/lib/x86_64-linux-gnu"
     assert (libraries / "libholdfast.so.1").is_file()
@@ -124,10 +124,10 @@ def test_a_folder_for_libraries_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("compiler", DIALECTS)
-def test_with_pkg_config(compiler: str, prefix: Path, tmp_path: Path) -> None:
+def test_a_program_builds_with_pkg_config(compiler: str, prefix: Path, tmp_path: Path) -> None:
     source = write_program(tmp_path, "cpp" if compiler.endswith("++") else "c")
     environment = {"PKG_CONFIG_PATH": str(prefix / "lib/pkgconfig")}
-    # Where the tree stands now, not where it was meant for.
+    # The present place of the tree, not the one it was installed for.
     ask = ["pkg-config", f"--define-variable=prefix={prefix}"]
     ask += [f"--define-variable=libdir={prefix / 'lib'}", "--cflags", "--libs", "holdfast_http"]
     flags = run(*ask, environment=environment).split()
@@ -139,7 +139,7 @@ def test_with_pkg_config(compiler: str, prefix: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("c", "cpp"), [("gcc", "g++"), ("clang", "clang++")])
-def test_with_cmake(c: str, cpp: str, prefix: Path, tmp_path: Path) -> None:
+def test_a_program_builds_with_cmake(c: str, cpp: str, prefix: Path, tmp_path: Path) -> None:
     write_program(tmp_path, "c")
     write_program(tmp_path, "cpp")
     (tmp_path / "CMakeLists.txt").write_text(CMAKE.format(version=version()), "utf-8")
@@ -153,7 +153,7 @@ def test_with_cmake(c: str, cpp: str, prefix: Path, tmp_path: Path) -> None:
         assert run(tmp_path / "build" / program, folder=tmp_path).strip() == version()
 
 
-def test_cmake_refuses_a_version_that_is_not_there(prefix: Path, tmp_path: Path) -> None:
+def test_cmake_refuses_another_version(prefix: Path, tmp_path: Path) -> None:
     write_program(tmp_path, "c")
     write_program(tmp_path, "cpp")
     (tmp_path / "CMakeLists.txt").write_text(CMAKE.format(version="99.0"), "utf-8")

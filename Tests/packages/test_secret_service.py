@@ -1,4 +1,4 @@
-"""Keys in a real secret service: the host in C over libsecret, Python's over keyring."""
+"""Keys in a real secret service: the C example over libsecret, Python over keyring."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def desktop(tmp_path: Path) -> Iterator[Desktop]:
 
 
 class App:
-    """The C host's shell, a process for each start."""
+    """The shell of the C example; each start is a new process."""
 
     def __init__(self, desktop: Desktop, folder: Path, backend: LocalSupabase) -> None:
         self.desktop = desktop
@@ -35,7 +35,7 @@ class App:
         self.command += ["--backend", backend.url, "--key", backend.anon_key]
 
     def start(self, *lines: str) -> list[Any]:
-        """The replies to `session_resume` and to these commands."""
+        """Start the app, run `session_resume` and these commands; return the replies."""
         script = "\n".join(("session_resume", *lines)) + "\n"
         environment = self.desktop.environment
         printed = run(*self.command, given=script, environment=environment).splitlines()
@@ -50,20 +50,20 @@ def app(desktop: Desktop, tmp_path: Path, backend: LocalSupabase) -> App:
 SIGN_IN = ('sign_in_begin {"method":"bankid"}', "browse solo@example.org", "wait decision")
 
 
-def test_the_device_key_outlives_the_app_and_the_service(app: App, desktop: Desktop) -> None:
-    # Given a user who signed in with the key in the desktop's secret service
+def test_the_device_key_survives_restarts_of_app_and_service(app: App, desktop: Desktop) -> None:
+    # Given a signed-in user whose device key is in the desktop's secret service
     desktop.log_in()
     assert app.start(*SIGN_IN)[0]["screen"] == "sign_in"
     assert not Path(f"{app.folder}.keys", "device").exists()
-    # When app and service start anew
+    # When app and service restart
     desktop.end_keyring()
     desktop.log_in()
-    # Then the session is there
+    # Then the session is resumed
     [decision, status] = app.start("session_status")
     assert (decision["screen"], status["state"]) == ("home", "active"), decision
 
 
-def test_a_locked_keyring_is_waited_for_and_nothing_is_lost(app: App, desktop: Desktop) -> None:
+def test_the_app_waits_for_a_locked_keyring_and_loses_nothing(app: App, desktop: Desktop) -> None:
     desktop.log_in()
     app.start(*SIGN_IN)
     desktop.lock()
@@ -74,7 +74,7 @@ def test_a_locked_keyring_is_waited_for_and_nothing_is_lost(app: App, desktop: D
     assert app.start()[0]["screen"] == "home"
 
 
-def test_a_service_that_is_not_there_has_lost_no_key(app: App, desktop: Desktop) -> None:
+def test_a_missing_service_does_not_mean_a_lost_key(app: App, desktop: Desktop) -> None:
     desktop.log_in()
     app.start(*SIGN_IN)
     desktop.end_keyring()
@@ -84,7 +84,7 @@ def test_a_service_that_is_not_there_has_lost_no_key(app: App, desktop: Desktop)
     assert app.start()[0]["screen"] == "home"
 
 
-def test_without_libsecret_the_example_is_built_and_says_so(tmp_path: Path) -> None:
+def test_without_libsecret_the_example_builds_and_refuses_the_option(tmp_path: Path) -> None:
     program = tmp_path / "holdfast-tour"
     sources = sorted((ROOT / "examples" / "c").glob("*.c"))
     flags: list[str | Path] = [

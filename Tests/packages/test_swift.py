@@ -1,4 +1,4 @@
-"""Another Swift package depends on this one."""
+"""Another Swift package can depend on this one."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from pathlib import Path
 from consumers import ROOT
 
 EXAMPLE = ROOT / "examples" / "swift"
-#: Kept: only the first build takes long.
+#: Kept between runs: only the first build is slow.
 SCRATCH = ROOT / ".build-consumer"
 
 
 def swift(*arguments: str | Path) -> str:
-    """What `swift` prints; it must succeed."""
+    """Run `swift`; return its output. It must succeed."""
     command = [os.environ.get("SWIFT", "swift"), *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return done.stdout
 
 
-def test_the_manifest_has_no_flag_that_keeps_others_from_depending_on_it() -> None:
+def test_the_manifest_has_no_unsafe_flags() -> None:
     manifest = swift("package", "dump-package", "--package-path", ROOT)
     products = {product["name"] for product in json.loads(manifest)["products"]}
     assert {"Holdfast", "CHoldfast"} <= products

@@ -1,4 +1,4 @@
-"""The wheel in an environment that has nothing else: no compiler, no package of the system's."""
+"""The wheel in an otherwise empty environment: no compiler, no system packages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from consumers import ROOT, run
 CONFIG = "{'data_dir': 'data', 'backend': {'url': 'http://127.0.0.1:9', 'api_key': 'k'}}"
 
 
-def test_its_tag_is_true(wheel: Path) -> None:
+def test_its_tag_matches_its_library(wheel: Path) -> None:
     assert re.fullmatch(r"holdfast-[\d.]+-py3-none-manylinux_2_\d+_\w+\.whl", wheel.name)
     tag = wheel.stem.split("-")[-1]
     auditwheel = ROOT / ".venv" / "bin" / "auditwheel"
@@ -30,7 +30,7 @@ def test_it_holds_the_library_the_types_and_the_licences(wheel: Path) -> None:
     assert licences == {"LICENSE", "LICENSE.libsodium", "LICENSE.jansson"}
 
 
-def test_its_version_is_the_library_s(app_python: Path) -> None:
+def test_its_version_matches_the_library(app_python: Path) -> None:
     script = (
         "import holdfast, importlib.metadata as m; print(holdfast.version(), m.version('holdfast'))"
     )
@@ -39,7 +39,7 @@ def test_its_version_is_the_library_s(app_python: Path) -> None:
     assert loaded == packaged == source
 
 
-def test_it_loads_nothing_but_itself(app_python: Path, tmp_path: Path) -> None:
+def test_it_loads_only_its_own_library(app_python: Path, tmp_path: Path) -> None:
     script = f"""
 import holdfast, re
 with holdfast.Holdfast({CONFIG}) as app:
@@ -53,7 +53,7 @@ with holdfast.Holdfast({CONFIG}) as app:
     assert loaded == "libholdfast.so"
 
 
-def test_typed_code_is_checked_against_it(app_python: Path, tmp_path: Path) -> None:
+def test_mypy_checks_code_against_its_types(app_python: Path, tmp_path: Path) -> None:
     (tmp_path / "right.py").write_text(
         "from holdfast import AsyncHoldfast, Holdfast\n\n"
         "def screen(app: Holdfast) -> str:\n    return app.session_resume()['screen']\n\n"
@@ -102,7 +102,7 @@ if __name__ == "__main__":
     assert "open its data_dir in the other one" in run(app_python, "work.py", folder=tmp_path)
 
 
-def test_a_forked_process_is_told_so(app_python: Path, tmp_path: Path) -> None:
+def test_a_forked_process_gets_an_error(app_python: Path, tmp_path: Path) -> None:
     (tmp_path / "work.py").write_text(
         f"""
 import asyncio, multiprocessing

@@ -1,6 +1,6 @@
 import Policy
 
-/// What a device asks for.
+/// The kind of a device's request.
 enum Purpose: Int, CaseIterable {
   case refresh, membership, upload, contacts, summary
 
@@ -11,7 +11,7 @@ enum Purpose: Int, CaseIterable {
 enum Outcome: Int {
   case answered, unreachable, unavailable, limited
 
-  /// What the library's own classification is given.
+  /// The outcome as the library's classification sees it.
   var answer: ResponseFacts {
     switch self {
     case .answered: ResponseFacts(status: 200, isServerJSON: true)
@@ -22,18 +22,20 @@ enum Outcome: Int {
   }
 }
 
-/// How a device paces what it sends.
+/// How a device paces its requests.
 enum Pace {
-  /// By the library's rules.
+  /// The library's rules.
   case library
-  /// Everything again after a fixed time, which is what the fleet is compared with.
+  /// Retry everything after a fixed time: the fleet to compare with.
   case fixed(ms: Int64)
 }
 
-/// One device: what of a handle's state its requests depend on. It decides through `Policy`, in the
-/// order of `Engine.nextJob`; the engine's own names stand beside what they mirror.
+/// A device: the part of a handle's state that its requests depend on.
+///
+/// It decides through `Policy`, in the order of the engine's scheduler. Comments name the engine's
+/// function that a member mirrors.
 struct Device {
-  /// What of a queued item's row decides with which others it travels.
+  /// The part of a queued item's row that decides which items share a batch.
   struct Item {
     var sequence: Int16
     var cohort: Int16 = 0
@@ -44,7 +46,7 @@ struct Device {
     }
   }
 
-  /// So many failures in a row, and a batch travels in halves (`Engine.suspectAfter`).
+  /// After this many consecutive failures a batch is halved (`Engine.suspectAfter`).
   private static let suspectAfter: Int16 = 2
   /// `ContactsPull.periodMS`.
   private static let pullPeriodMS: Int64 = 900_000
@@ -54,7 +56,7 @@ struct Device {
   private(set) var auth = ServiceBackoff()
   private(set) var rest = ServiceBackoff()
   private var flying = 0
-  /// Pending, in the order in which they are taken.
+  /// Pending items, in the order of upload.
   private var pending: [Item] = []
   private var sending: [Item] = []
   private var lastSequence: Int16 = 0
@@ -65,12 +67,12 @@ struct Device {
   private var lastPullMS: Int64
   private(set) var tokenEndsMS: Int64
   private var refusals = 0
-  /// The refresh token it holds, by its place in the server's chain.
+  /// The position of its refresh token in the server's chain.
   private(set) var token = 0
   private(set) var isSignedOut = false
-  /// Tokens that it was given.
+  /// The number of tokens that it received.
   private(set) var refreshes = 0
-  /// The latest wake-up that was asked for; others are stale.
+  /// The number of the latest wake-up; older ones are stale.
   var wakeMS: Int64 = -1
 
   init(tokenEndsMS: Int64, lastPullMS: Int64) {
@@ -94,16 +96,16 @@ struct Device {
     pending.insert(item, at: at)
   }
 
-  /// `Engine.arrive`: the app starts, and everything is asked for.
+  /// `Engine.arrive`: the app starts and requests everything.
   mutating func arrive() {
     wantsMembership = true
     owesContacts = true
     owesSummary = true
   }
 
-  // MARK: Asking
+  // MARK: Requests
 
-  /// `Engine.nextJob`: the most urgent request that may be sent now. It counts as sent.
+  /// `Engine.nextJob`: returns the most urgent request that may be sent now, and counts it as sent.
   mutating func nextRequest(at nowMS: Int64) -> Purpose? {
     guard let purpose = due(at: nowMS) else { return nil }
     flying |= 1 << purpose.rawValue
@@ -151,7 +153,7 @@ struct Device {
     pending.removeFirst(count)
   }
 
-  /// `Engine.wakeIn`: when to look again; nil: only an answer or the user can change something.
+  /// `Engine.wakeIn`: the time of the next wake-up; nil: only an answer or the user brings work.
   func nextWakeMS(after nowMS: Int64) -> Int64? {
     if isSignedOut { return nil }
     var best: Int64?
@@ -166,7 +168,7 @@ struct Device {
 
   // MARK: Answers
 
-  /// `Engine.handle`. `newToken` is the place in the chain of a refresh's answer.
+  /// `Engine.handle`. `newToken` is the position in the chain of the token in a refresh's answer.
   mutating func complete(
     _ purpose: Purpose, _ outcome: Outcome, newToken: Int, floorMS: Int64, at nowMS: Int64,
     _ pace: Pace, _ random: inout Generator
@@ -226,7 +228,7 @@ struct Device {
     }
   }
 
-  /// `Engine.uploaded`: what is proved is erased, the rest goes back.
+  /// `Engine.uploaded`: erases proved items; the others become pending again.
   private mutating func settle(_ isStored: Bool, _ pace: Pace) {
     if isStored {
       owesContacts = true
@@ -239,7 +241,7 @@ struct Device {
     sending = []
   }
 
-  /// `Engine.retry`: charged, and what is suspect in halves behind the others.
+  /// `Engine.retry`: charges an attempt; suspect items go to the end, in halves.
   private mutating func retry() {
     let isSuspect = sending.contains { $0.attempts >= Device.suspectAfter }
     if isSuspect, sending.count == 1 {

@@ -1,6 +1,6 @@
 import Policy
 
-/// What happened in one second.
+/// Counts of the events in one second.
 struct Second {
   var requests = 0
   var refused = 0
@@ -8,7 +8,7 @@ struct Second {
   var renewed = 0
 }
 
-/// Many devices and one server, event by event; the same for the same seed.
+/// A discrete-event simulation of many devices and one server, determined by its seed.
 struct Fleet {
   private enum Event {
     case wake
@@ -40,7 +40,7 @@ struct Fleet {
     }
   }
 
-  /// Every device registers `visits` times `items` items, at moments of its own within `range`.
+  /// Every device registers `items` items `visits` times, at random moments within `range`.
   mutating func register(visits: Int, items: Int, within range: Range<Int64>) {
     itemsPerVisit = items
     for device in devices.indices {
@@ -51,7 +51,7 @@ struct Fleet {
     }
   }
 
-  /// All of them start within `range`, with access tokens that have expired.
+  /// All devices start within `range`, with expired access tokens.
   mutating func start(within range: Range<Int64>) {
     for device in devices.indices {
       let at = range.lowerBound + random.below(range.upperBound - range.lowerBound)
@@ -71,7 +71,7 @@ struct Fleet {
     }
   }
 
-  /// Nothing happens in the slot in which it was caused.
+  /// An event happens in a later slot than its cause.
   private mutating func schedule(_ event: Event, of device: Int, at ms: Int64, after slot: Int) {
     let at = max(Int(ms / Fleet.slotMS), slot + 1)
     if at < slots.count { slots[at].append((Int32(device), event)) }

@@ -1,4 +1,4 @@
-/// SplitMix64: small, and the same numbers in every run.
+/// SplitMix64: a small generator with the same sequence in every run.
 struct Generator {
   private var state: UInt64
 

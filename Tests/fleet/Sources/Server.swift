@@ -1,24 +1,24 @@
-/// The backend as far as a fleet's load goes: an outage, a capacity, GoTrue's bucket per address,
-/// and the chain of refresh tokens.
+/// A model of the backend's load: an outage, a capacity, GoTrue's rate limit per address, and the
+/// chain of refresh tokens.
 struct Server {
-  /// What devices are told while it is down.
+  /// The answer to devices while the backend is down.
   enum Outage {
-    /// Nothing comes back: their time-out ends the request.
+    /// No answer: the request ends by its timeout.
     case silent
     /// 503 at once, from the gateway.
     case unavailable
-    /// 503 with `Retry-After`: everybody is told the same moment, the outage's end.
+    /// 503 with `Retry-After`: every device gets the same moment, the end of the outage.
     case announced
   }
 
-  /// GoTrue's limit for one address: a bucket of `burst`, filled by `perHour` / 3,600 a second.
+  /// GoTrue's rate limit for one address: a bucket of `burst`, refilled by `perHour` / 3,600 a second.
   struct Bucket {
     let burst: Int64
     let periodMS: Int64
     private var milli: Int64
     private var lastMS: Int64 = 0
 
-    /// One more every `periodMS`.
+    /// The bucket gains one every `periodMS`.
     init(burst: Int64, periodMS: Int64) {
       self.burst = burst
       self.periodMS = periodMS
@@ -39,12 +39,12 @@ struct Server {
 
   let outage: Outage
   let downMS: Range<Int64>
-  /// Requests that it carries out in one second; those beyond are refused with 503.
+  /// The number of requests that it handles in a second; it refuses more with 503.
   let capacity: Int
   var bucket: Bucket?
-  /// One answer in so many is lost after it was carried out; 0: none.
+  /// One answer in this many is lost after the request was handled; 0: none.
   let losesOneIn: Int64
-  /// The newest refresh token of every device, by its place in the chain; -1: the session has ended.
+  /// The position of every device's newest refresh token in its chain; -1: the session has ended.
   private(set) var chains: [Int]
   private var second: Int64 = -1
   private var carriedOut = 0
@@ -61,8 +61,8 @@ struct Server {
     chains = Array(repeating: 0, count: devices)
   }
 
-  /// What becomes of a request that arrives now: outcome, when the device knows, what `Retry-After`
-  /// says, and for a refresh the token given (-1: refused for good).
+  /// Handles a request that arrives now. Returns the outcome, when the device learns of it, the
+  /// `Retry-After`, and for a refresh the new token (-1: refused for good).
   mutating func receive(
     _ purpose: Purpose, from device: Int, holding token: Int, at nowMS: Int64,
     _ random: inout Generator
@@ -92,7 +92,7 @@ struct Server {
     return (.answered, Server.latencyMS, 0, given)
   }
 
-  /// The newest token rotates; its parent is given the newest again; an older one ends the session
+  /// The newest token rotates; its parent returns the newest again; an older one ends the session
   /// (`wire.md` A6, without a reuse interval).
   private mutating func rotate(_ device: Int, _ token: Int) -> Int {
     switch chains[device] - token {

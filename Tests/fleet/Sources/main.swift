@@ -1,5 +1,5 @@
-/// Runs every scenario and writes `summary.csv`, `outage.csv` and `address.csv` into the folder that
-/// is named, the same in every run.
+/// Runs every scenario and writes `summary.csv`, `outage.csv` and `address.csv` into the given
+/// folder; the results are the same in every run.
 
 import Glibc
 
@@ -7,7 +7,7 @@ private let hourMS: Int64 = 3_600_000
 private let downMS = 300_000..<(300_000 + hourMS)
 private let endMS = downMS.upperBound + 5_400_000
 private let deviceCount = 100_000
-/// What the backend is made for; what ordinary work leaves of it is free.
+/// The backend's capacity; the part that ordinary load does not use is free.
 private let capacity = 3_000
 private let stepS = 10
 
@@ -36,7 +36,7 @@ private func address(_ pace: Pace) -> Fleet {
   return fleet
 }
 
-/// The second in which the last item was stored, or token given, after `start`.
+/// The second after `start` in which the last item was stored or the last token issued.
 private func doneS(_ fleet: Fleet, after start: Int, by count: (Second) -> Int) -> Int {
   (fleet.seconds.lastIndex { count($0) > 0 } ?? start) - start
 }
@@ -85,7 +85,7 @@ let free = capacity - ordinary
 let silent = outage(.silent, free: free)
 let unavailable = outage(.unavailable, free: free)
 let announced = outage(.announced, free: free)
-// A tenth of the fleet on a tenth of the backend: all of it would be 70 million requests.
+// A tenth of the fleet on a tenth of the backend: the whole fleet would send 70 million requests.
 let fixed = outage(
   .unavailable, free: free / 10, pace: .fixed(ms: 5_000), devices: deviceCount / 10)
 let shop = address(.library)
@@ -104,7 +104,7 @@ write(
     + row("address_fixed", shopFixed, scale: 1, start: 0, free: capacity),
   "summary.csv", in: folder)
 
-/// Requests a second, as the mean of every ten seconds.
+/// Requests per second, as means over ten seconds.
 private func rates(_ names: [String], _ fleets: [(Fleet, Int)], upTo limit: Int) -> String {
   var text = "second," + names.joined(separator: ",") + "\n"
   for start in stride(from: 0, to: limit, by: stepS) {
