@@ -35,10 +35,10 @@ class World:
         #: Open transactions, and the latest step at which each must commit.
         self.late: list[psycopg.Connection] = []
         self.names = iter(contact_data.people(10_000, chance.randrange(1 << 30)))
-        user.phone.network.alter.append(self.weather)
+        user.phone.network.alter.append(self.lose_some)
         self.bad = 0.0
 
-    def weather(self, request: HttpRequest, answer: Answer) -> Answer:
+    def lose_some(self, request: HttpRequest, answer: Answer) -> Answer:
         """Lose this answer with the current probability."""
         return {"error": "timeout"} if self.chance.random() < self.bad else answer
 

@@ -153,7 +153,7 @@ def test_ABI_1_another_user_of_the_machine_is_refused(sign_in: MakeUser) -> None
 def test_ABI_1_a_folder_without_write_permission_is_refused(
     phone: Phone, directory: DirectoryFixtures, before: str
 ) -> None:
-    # Given somebody's folder, empty or of an app that has run, in which they may not write
+    # Given a user's folder, empty or with an app's files, without write permission
     if before == "used":
         phone.start().sign_in(directory.person(directory.organisation()))
         phone.close()
@@ -166,7 +166,7 @@ def test_ABI_1_a_folder_without_write_permission_is_refused(
     files = {path: path.read_bytes() for path in phone.folder.iterdir()}
     # When they open it
     done = children.run_text(OPEN, phone.spec(), str(NOBODY)).check()
-    # Then they are told why not, and nothing is changed
+    # Then the error gives the reason, and nothing is changed
     assert done.output.strip() == "6 storage.read_only None"
     assert {path: path.read_bytes() for path in phone.folder.iterdir()} == files
 
@@ -272,7 +272,7 @@ def test_ABI_1_a_first_start_on_a_full_disk_is_refused_until_there_is_room(
     # When the app starts
     mount = f"mount -t tmpfs -o size=512k,mode=700 tmpfs {disk}"
     done = children.isolated(command, mount)
-    # Then it is told so, and starts as soon as there is room
+    # Then it gets storage.full, and starts as soon as there is room
     assert done.returncode == 0, done.stderr
     codes, screen = json.loads(done.stdout)
     assert codes == ["7 storage.full"]

@@ -12,7 +12,7 @@ from support.directory_fixtures import DirectoryFixtures
 from support.phone import ROUTES, App
 
 
-def come_back(user: SignedIn) -> None:
+def return_to_foreground(user: SignedIn) -> None:
     """Background and foreground the app, which starts a membership check."""
     user.app.session_background()
     user.phone.pass_time(10)
@@ -28,7 +28,7 @@ def test_ORG_8_a_changed_role_leads_to_its_home(
     seen = len(user.app.events)
     # When the role changes, and the app returns to the foreground
     directory.control.set_membership(user.person.id, user.org.id, role="coordinator")
-    come_back(user)
+    return_to_foreground(user)
     # Then an event shows the new role's home, and the old role's screens are forbidden
     told = [e["decision"] for e in user.app.events[seen:] if e["type"] == "decision"]
     assert [(d["screen"], d["route"]) for d in told] == [("home", "/coordinator")]
@@ -54,7 +54,7 @@ def test_ORG_8_a_new_role_with_the_same_home_is_reported(
     user = SignedIn(phone, app, person, org, "peer_mentor")
     seen = len(app.events)
     directory.control.set_membership(person.id, org.id, role="coordinator")
-    come_back(user)
+    return_to_foreground(user)
     told = [e["decision"] for e in app.events[seen:] if e["type"] == "decision"]
     assert [d["org"] and d["org"]["role"] for d in told] == ["coordinator"]
     assert app.route_check({"route": "/reports/1"}) == {"allow": True}
@@ -83,7 +83,7 @@ def test_ORG_2_an_unknown_role_cannot_be_chosen(
     assert app.session_status()["generation"] == generation
     # When the role in the chosen one becomes unknown
     directory.control.set_membership(person.id, first.id, role="coordinator")
-    come_back(SignedIn(phone, app, person, first, "coordinator"))
+    return_to_foreground(SignedIn(phone, app, person, first, "coordinator"))
     # Then the selection names the organisation and the reason, and an event reports it
     assert (app.screen["screen"], app.screen["reason"]) == ("select_org", "role_unknown")
     assert app.screen["message"] is not None
@@ -123,10 +123,10 @@ def test_ORG_2_restored_access_leads_back_home(
 ) -> None:
     user = sign_in()
     directory.control.set_org(user.org.id, "disabled")
-    come_back(user)
+    return_to_foreground(user)
     assert user.app.screen["reason"] == "org_disabled"
     directory.control.set_org(user.org.id, "active")
-    come_back(user)
+    return_to_foreground(user)
     assert (user.app.screen["screen"], user.app.screen["route"]) == ("home", user.home)
 
 
@@ -219,13 +219,13 @@ def test_ORG_2_a_changed_selection_is_reported(
     # Given the selection screen of a disabled organisation
     user = sign_in()
     directory.control.set_org(user.org.id, "disabled")
-    come_back(user)
+    return_to_foreground(user)
     assert user.app.screen["reason"] == "org_disabled"
     # When that membership ends too, and another one begins
     second = directory.organisation("Vestland")
     directory.control.set_membership(user.person.id, second.id)
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
-    come_back(user)
+    return_to_foreground(user)
     # Then the new reason and the new memberships are shown
     assert (user.app.screen["screen"], user.app.screen["reason"]) == (
         "select_org",

@@ -44,7 +44,7 @@ def test_SES_10_after_a_lock_files_and_device_key_reveal_nothing(
     user = sign_in(contacts=3)
     user.app.contact_search({"query": ""})
     device, biometric = key(user.phone, "device"), key(user.phone, "biometric")
-    before = attacker.loot(user.phone.folder, device)
+    before = attacker.decrypted(user.phone.folder, device)
     assert set(before) == {"tokens", "choice", "memberships", "contacts"}, (
         "the attacker code does not work"
     )
@@ -55,13 +55,13 @@ def test_SES_10_after_a_lock_files_and_device_key_reveal_nothing(
         user.phone.close()
     # Then the files and the device key reveal neither session nor organisation nor contacts,
     assert attacker.vault_keys(user.phone.folder, device) == set()
-    assert attacker.loot(user.phone.folder, device) == {}
+    assert attacker.decrypted(user.phone.folder, device) == {}
     # nor does an old copy of the row that SQLite may have left in its files,
     vault = attacker.vault_keys(user.phone.folder, biometric)
     assert len(vault) == 1
     assert scan.scan_files(user.phone.folder, *vault) == []
     # and only the biometric key does
-    assert set(attacker.loot(user.phone.folder, biometric)) == set(before)
+    assert set(attacker.decrypted(user.phone.folder, biometric)) == set(before)
 
 
 def test_SES_10_the_files_do_not_hold_the_erased_wrap(sign_in: MakeUser) -> None:

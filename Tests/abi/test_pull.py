@@ -38,7 +38,7 @@ def is_reconcile(query: dict[str, str]) -> bool:
     return query["select"] == "id,updated_at"
 
 
-class Meddler:
+class AlteredRequests:
     """A server that ignores parts of a request: changes pull URLs in transit."""
 
     def __init__(self, user: SignedIn, change: Callable[[str], str]) -> None:
@@ -246,7 +246,7 @@ def test_a_pull_accepts_a_page_beyond_the_limit(
     user = sign_in()
     contact_data.fill(directory.control, user.org.id, 1_200)
     directory.control.set(max_rows=None)
-    Meddler(user, without("limit"))
+    AlteredRequests(user, without("limit"))
     [told] = pull(user)
     assert (told["rows"], told["skipped"], told["problem"]) == (1_200, 0, None)
     assert user.app.contact_search({"query": ""})["total"] == 1_200
@@ -259,7 +259,7 @@ def test_a_pull_stops_when_a_page_repeats(
     user = sign_in()
     contact_data.fill(directory.control, user.org.id, 60)
     directory.control.set(max_rows=50)
-    Meddler(user, without(*ignored))
+    AlteredRequests(user, without(*ignored))
     user.phone.network.forget()
     [told] = pull(user)
     # The first page is kept, the problem is reported, and the pull stops.
@@ -285,7 +285,7 @@ def test_a_reconcile_stops_when_a_page_repeats(
     contact_data.fill(directory.control, user.org.id, 60)
     pull(user)
     directory.control.set(max_rows=50)
-    Meddler(user, without("id"))
+    AlteredRequests(user, without("id"))
     [told] = pull(user, after_s=DAY_S)
     assert told["problem"] == "loop"
     # No row was deleted.

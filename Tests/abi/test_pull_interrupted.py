@@ -85,7 +85,7 @@ def test_a_pull_continues_after_switching_organisation_and_back(
     assert total(app) == COUNT
 
 
-def test_a_pull_restarts_when_an_ended_membership_returns(
+def test_a_pull_is_complete_after_an_ended_membership_returns(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
     first, second = directory.organisation(), directory.organisation(contacts=3)

@@ -229,7 +229,7 @@ def test_57014_halves_the_batch_and_retries_single_items(
     assert stored(directory, user.person) == sorted(ids)
 
 
-def test_one_probe_goes_before_a_large_drain(
+def test_one_probe_precedes_a_large_sync_run(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given a server that was unreachable

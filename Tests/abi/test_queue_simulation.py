@@ -49,7 +49,7 @@ faults = st.sampled_from(
 )
 
 
-class QueueLife(RuleBasedStateMachine):
+class QueueMachine(RuleBasedStateMachine):
     """One phone, one user, and random faults."""
 
     library: Library
@@ -75,7 +75,7 @@ class QueueLife(RuleBasedStateMachine):
     def begin(self, upload: str) -> None:
         """Sign a user in."""
         self.backend.control.clear_faults()
-        folder = self.folder / f"life-{next(self.numbers)}"
+        folder = self.folder / f"phone-{next(self.numbers)}"
         tables = RPC if upload == "rpc" else None
         self.phone = Phone(folder, self.library, self.backend, tables=tables)
         self.directory = self.phone.directory
@@ -268,7 +268,9 @@ class QueueLife(RuleBasedStateMachine):
 def test_QUE_1_random_faults_lose_or_duplicate_no_item(
     library: Library, backend: LocalSupabase, tmp_path: Path
 ) -> None:
-    made = type("Life", (QueueLife,), {"library": library, "backend": backend, "folder": tmp_path})
+    made = type(
+        "Machine", (QueueMachine,), {"library": library, "backend": backend, "folder": tmp_path}
+    )
     run_state_machine_as_test(
         made,
         settings=settings(

@@ -95,7 +95,7 @@ def test_a_log_line_an_error_and_an_event_are_searched() -> None:
         assert len(secrets.search_all()) >= 1, number
 
 
-def test_a_decision_may_hold_only_the_organisation_s_name() -> None:
+def test_a_decision_may_hold_only_the_organisation() -> None:
     secrets = Secrets()
     secrets.add("name", NAME)
     secrets.add("id", ID)

@@ -237,7 +237,7 @@ def moved(phone: Phone, session: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("hours", [-30, -3, 3, 30])
-def test_SES_7_a_wrong_clock_signs_nobody_out(
+def test_SES_7_a_wrong_clock_does_not_sign_the_user_out(
     sign_in: MakeUser, directory: DirectoryFixtures, hours: int
 ) -> None:
     # Given a phone whose clock is moved while the app runs; the server's time continues

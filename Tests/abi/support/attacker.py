@@ -77,7 +77,7 @@ def vault_keys(folder: Path, *keys: bytes) -> set[bytes]:
     return found
 
 
-def loot(folder: Path, *keys: bytes) -> dict[str, bytes]:
+def decrypted(folder: Path, *keys: bytes) -> dict[str, bytes]:
     """Everything of session, organisations and contacts that these keys decrypt."""
     vaults = vault_keys(folder, *keys)
     tried = [*vaults, *keys, *(more for key in keys for more in derived(key))]

@@ -160,7 +160,7 @@ def test_http_goes_through_the_proxy_of_the_environment(proxy: type[Proxy]) -> N
     assert proxy.asked == [("GET", "http://far.example/a?b=c", "Basic bWU6cEBzcw==")]
 
 
-def test_https_goes_through_a_tunnel_and_the_proxy_sees_no_more(proxy: type[Proxy]) -> None:
+def test_https_goes_through_a_tunnel_of_the_proxy(proxy: type[Proxy]) -> None:
     answer = HttpTransport()(request("https://far.example/a?b=c"))
     assert answer == {"error": "offline"}, "this proxy opens no tunnel"
     assert proxy.asked == [("CONNECT", "far.example:443", "Basic bWU6cEBzcw==")]
