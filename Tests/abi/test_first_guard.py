@@ -30,7 +30,7 @@ def polled_until_quiet(app: App) -> int | None:
         step = app.runner.step()
         if step.idle and step.wake_in_ms != 0:
             return step.wake_in_ms
-    raise AssertionError("there is always something to do at once")
+    raise AssertionError("the host does not become idle")
 
 
 def test_a_failed_guard_ends_the_wait_and_backs_off(

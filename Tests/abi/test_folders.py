@@ -20,7 +20,9 @@ from support.queue import drain, stored
 
 NOBODY = 65534
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+needs_root = pytest.mark.skipif(
+    os.geteuid() != 0, reason="needs root to change the owner of a folder"
+)
 
 
 def refused(phone: Phone) -> dict[str, Any]:

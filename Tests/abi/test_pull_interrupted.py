@@ -41,7 +41,7 @@ def hold(app: App, wanted: Callable[[str], bool]) -> HttpRequest:
             if request["purpose"] == "pull" and wanted(request["url"]):
                 return request
             answer(app, request)
-    raise AssertionError("it was never asked for")
+    raise AssertionError("no pull has a matching URL")
 
 
 def answer(app: App, request: HttpRequest) -> None:

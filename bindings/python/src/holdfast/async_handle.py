@@ -159,7 +159,7 @@ class AsyncHoldfast(AsyncOperations):
         except ClosedError:
             pass
         except HoldfastError as error:
-            log.error("the network's part stops: %s", error)
+            log.error("polling stops: %s", error)
             self._failed = error
         finally:
             loop.remove_reader(descriptor)
@@ -199,7 +199,7 @@ class AsyncHoldfast(AsyncOperations):
         except ClosedError:
             pass  # the next open sends the request again
         except HoldfastError as error:
-            log.error("an answer was not taken: %s", error)
+            log.error("complete failed: %s", error)
 
 
 async def patiently(operation: Callable[[Given], Awaitable[Reply]], given: Given) -> Reply:

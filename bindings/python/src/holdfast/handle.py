@@ -77,7 +77,7 @@ class Holdfast(Operations):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Raise TypeError: a handle cannot be pickled for another process."""
-        raise TypeError("a Holdfast stays in its process: open its data_dir in the other one too")
+        raise TypeError("a Holdfast cannot be sent to another process: open its data_dir there")
 
     def __enter__(self) -> Self:
         """Return the handle."""

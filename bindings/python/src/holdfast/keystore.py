@@ -104,7 +104,7 @@ def struct_for(store: KeyStore) -> KeyStoreStruct:
             if found is None:
                 return KEY_NOT_FOUND
             if len(found) > capacity:
-                raise ValueError(f"a key of {len(found)} bytes, and room for {capacity}")
+                raise ValueError(f"the key has {len(found)} bytes, at most {capacity} are allowed")
             ctypes.memmove(cast(Any, key), found, len(found))
             cast(Any, length)[0] = len(found)
             return KEY_OK

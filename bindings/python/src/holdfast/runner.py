@@ -93,7 +93,7 @@ class Runner:
     def start(self) -> Self:
         """Start a thread that steps until `stop`, or until the handle is closed."""
         if self._thread is not None:
-            raise RuntimeError("the runner works already: stop() it first")
+            raise RuntimeError("the runner is already running: call stop() first")
         self._stopping.clear()
         self._thread = threading.Thread(target=self._work, name="holdfast-runner", daemon=True)
         self._thread.start()
