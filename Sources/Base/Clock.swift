@@ -1,12 +1,12 @@
 import CPlatform
 
-/// A reading of every clock at one moment.
+/// The readings of all clocks at one moment.
 public struct Instant: Sendable {
-  /// Milliseconds since 1970 by the device's clock, which may be wrong and may jump.
+  /// Milliseconds since 1970 on the device's clock, which may be wrong and may jump.
   public var wallMS: Int64
-  /// Milliseconds of a clock that only moves forward, also in sleep; anew at every boot.
+  /// Milliseconds on a clock that only moves forward and counts sleep. It restarts at every boot.
   public var monotonicMS: Int64
-  /// Which boot `monotonicMS` belongs to.
+  /// The boot that `monotonicMS` belongs to.
   public var bootID: String
 
   public init(wallMS: Int64, monotonicMS: Int64, bootID: String) {
@@ -16,7 +16,7 @@ public struct Instant: Sendable {
   }
 }
 
-/// Where the time comes from.
+/// The source of time: the system's clocks, or a manual clock for tests.
 public final class Clock {
   private var manual: Instant?
   private let systemBootID: String
@@ -39,7 +39,7 @@ public final class Clock {
         wallMS: platform_wall_ms(), monotonicMS: platform_monotonic_ms(), bootID: systemBootID)
   }
 
-  /// Only a manual clock can be set.
+  /// Sets a manual clock. Has no effect on the system's.
   public func set(_ instant: Instant) {
     if manual != nil { manual = instant }
   }

@@ -1,4 +1,4 @@
-/// The classes of failure, as the header numbers them.
+/// The classes of failure, with the numbers of the header's `HOLDFAST_*`.
 public enum Status: Int32, Sendable {
   case ok = 0
   case invalid = 1
@@ -15,7 +15,8 @@ public enum Status: Int32, Sendable {
   case internalDefect = 12
 }
 
-/// Every error that a host can meet: stable, `noun.reason`. The schema lists the same codes.
+/// Every error code that a host can receive: stable, in the form `noun.reason`. The schema lists
+/// the same codes.
 public enum ErrorCode: String, CaseIterable, Sendable {
   case requestNotJSON = "request.not_json"
   case requestNotAnObject = "request.not_an_object"
@@ -74,7 +75,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
   case memoryExhausted = "memory.exhausted"
   case internalDefect = "internal.defect"
 
-  /// The class that the call returns.
+  /// The class of the error, which is the status that the call returns.
   public var status: Status {
     switch self {
     case .requestNotJSON, .requestNotAnObject, .requestTooDeep, .requestDuplicateKey,
@@ -99,7 +100,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     }
   }
 
-  /// Whether the same call may succeed later without any change by the host.
+  /// Whether the same call may succeed later without a change by the host.
   public var retryable: Bool {
     switch self {
     case .queueInFlight, .keyStoreLocked, .keyStoreFailed, .storageFailed, .storageFull,

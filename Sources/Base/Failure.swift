@@ -1,8 +1,9 @@
-/// The one error type: what went wrong, where in the request, and what else is known.
+/// The only error type of the core.
 ///
-/// `message` is for developers and never holds user data; `field` is a JSON Pointer.
+/// `message` is for developers and never holds user data. `field` is a JSON Pointer into the
+/// request. `detail` holds further facts for the host.
 public struct Failure: Error {
-  /// One word, so that the many calls that may fail stay small.
+  /// A reference instead of four stored values: every call that can throw gets smaller.
   private final class Box: Sendable {
     let code: ErrorCode
     let message: String
@@ -24,7 +25,7 @@ public struct Failure: Error {
   public var field: String? { box.field }
   public var detail: JSON? { box.detail }
 
-  /// For texts that hold figures or names.
+  /// For messages that are put together at run time.
   @_disfavoredOverload
   @inline(never)
   public init(_ code: ErrorCode, _ message: String, field: String? = nil, detail: JSON? = nil) {
@@ -38,7 +39,7 @@ public struct Failure: Error {
     box = Box(code, message.string, field, detail)
   }
 
-  /// A broken promise of this library's own; never the host's fault.
+  /// A defect of this library, never of the host.
   public static func defect(_ message: StaticCString) -> Failure {
     Failure(.internalDefect, message)
   }

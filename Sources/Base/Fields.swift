@@ -1,10 +1,10 @@
-/// Reads the members of a request strictly: every mistake names the field.
+/// Reads the members of a request strictly: every failure names the field that is wrong.
 public struct Fields {
   public let object: JSON
   /// The JSON Pointer of `object`.
   public let path: String
 
-  /// `known` lists every field that the object may have.
+  /// `known` lists all fields that the object may have; any other is an error.
   @inline(never)
   public init(_ value: JSON, at path: String = "", known: [StaticCString]) throws(Failure) {
     guard value.kind == .object else {
@@ -27,7 +27,7 @@ public struct Fields {
   @inline(never)
   public func pointer(member name: String) -> String { path + "/" + JSONPointer.escape(name) }
 
-  /// A member that is there and not null.
+  /// A member; nil when it is absent or null.
   @inline(never)
   public func optional(_ name: StaticCString) -> JSON? {
     guard let value = object[name], !value.isNull else { return nil }
@@ -58,7 +58,7 @@ public struct Fields {
     Failure(.requestInvalidValue, message, field: pointer(name))
   }
 
-  /// Text of at most `maximum` bytes; empty text is refused.
+  /// A string of 1 to `maximum` bytes.
   @inline(never)
   public func string(_ name: StaticCString, maximum: Int = 4096) throws(Failure) -> String {
     let value = try required(name)
@@ -69,7 +69,7 @@ public struct Fields {
     return text
   }
 
-  /// Text that must not become a Swift String: 1 to `maximum` bytes.
+  /// A string of 1 to `maximum` bytes that must not become a Swift String, because it is a secret.
   @inline(never)
   public func text(_ name: StaticCString, maximum: Int) throws(Failure) -> JSON {
     let value = try required(name)
@@ -175,7 +175,7 @@ public struct Fields {
     optional(name) == nil ? nil : try choice(name, type)
   }
 
-  /// A member object.
+  /// The fields of a member that is an object.
   @inline(never)
   public func fields(_ name: StaticCString, known: [StaticCString]) throws(Failure) -> Fields {
     try Fields(try required(name), at: pointer(name), known: known)
@@ -188,13 +188,14 @@ public struct Fields {
     optional(name) == nil ? nil : try fields(name, known: known)
   }
 
-  /// Integers that JSON carries exactly everywhere: within ±2^53.
+  /// The integers that every JSON reader keeps exact: within ±2^53.
   public static var safe: ClosedRange<Int64> { -9_007_199_254_740_992...9_007_199_254_740_992 }
 }
 
 /// "Did you mean …?"
 public enum Suggestion {
-  /// The name with the smallest edit distance, if that is at most a third of its length.
+  /// The name with the smallest edit distance (Levenshtein), if that is at most a third of the
+  /// name's length, or 1.
   public static func nearest(to text: String, among names: [String]) -> String? {
     var best: (name: String, distance: Int)?
     let given = Array(text.utf8.prefix(64))
@@ -207,7 +208,8 @@ public enum Suggestion {
     return best?.name
   }
 
-  /// Levenshtein's distance.
+  /// The Levenshtein distance, row by row of the matrix: `row` holds the previous row and is
+  /// overwritten from the left, `diagonal` keeps the value that was overwritten last.
   private static func distance(_ left: [UInt8], _ right: [UInt8]) -> Int {
     var row = Array(0...right.count)
     for (i, a) in left.enumerated() {

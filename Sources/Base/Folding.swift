@@ -1,12 +1,19 @@
-/// Names as people search and sort them: by words, without case and diacritics.
+/// Folds names for search and for sorting, without regard to case, diacritics and punctuation.
+///
+/// Both forms go through the text scalar by scalar. A scalar is one of three kinds: a letter (or
+/// digit) is folded to base letters in UTF-8; an unseen scalar (combining mark, joiner, direction
+/// sign, apostrophe) is left out; any other scalar ends the word. Each word starts with
+/// `wordStart`.
+///
+/// Latin letters are looked up in two tables of base letters. Greek and Cyrillic capitals are moved
+/// to lower case by an offset. Other scripts stay as they are.
 public enum Folding {
-  /// Stands before every word of a folded text.
+  /// The byte before every word of a folded text.
   public static var wordStart: UInt8 { UInt8(ascii: " ") }
 
-  /// Folded UTF-8: every word behind a `wordStart`, lower case, Latin letters without their marks (å→a,
-  /// ø→o, æ→ae, é→e, ß→ss). The old spelling "aa" is the same as "å". What cannot be seen (marks that
-  /// combine, joiners, signs of direction) and apostrophes are left out; what is no letter, mark or
-  /// digit parts words. Any part of a word folds to a part of the folded word.
+  /// Appends the form for search: lower case, Latin letters without their marks (å→a, ø→o, æ→ae,
+  /// é→e, ß→ss). The old spelling "aa" folds as "å" does, to one "a". Every part of a word folds to
+  /// a part of the folded word, so that a search can match inside words.
   public static func append(_ text: String, to result: inout [UInt8]) {
     var isInWord = false
     for scalar in text.unicodeScalars {
@@ -25,13 +32,14 @@ public enum Folding {
     }
   }
 
-  /// What sorts names as Norwegian does: like the folded text, with æ, ø and å (and ä and ö) behind z.
+  /// Appends the form for sorting in Norwegian order. It differs from the form for search in two
+  /// ways: æ, ø and å (and ä and ö) become the three bytes after "z", and "aa" stays "aa".
   public static func appendSortKey(of text: String, to result: inout [UInt8]) {
     var isInWord = false
     for scalar in text.unicodeScalars {
       switch kind(of: scalar.value) {
       case .unseen:
-        // A ring that combines with an a.
+        // A combining ring after "a" makes it "å".
         if scalar.value == 0x30A, isInWord, result.last == UInt8(ascii: "a") {
           result[result.count - 1] = 0x7D
         }
@@ -61,13 +69,13 @@ public enum Folding {
     case 0xAA, 0xB5, 0xBA: return .letter
     case 0xAD, 0xB4: return .unseen  // soft hyphen, acute accent
     case 0x80...0xBF, 0xD7, 0xF7: return .gap
-    case 0x2B9...0x2BF: return .unseen  // letters that look like apostrophes
-    // Marks that combine, of Latin, Cyrillic, Hebrew and Arabic.
+    case 0x2B9...0x2BF: return .unseen  // modifier letters that look like apostrophes
+    // Combining marks of Latin, Cyrillic, Hebrew and Arabic.
     case 0x300...0x36F, 0x483...0x489, 0x591...0x5BD, 0x5BF, 0x5C1...0x5C2, 0x5C4...0x5C5,
       0x610...0x61A, 0x640, 0x64B...0x65F, 0x670, 0x6D6...0x6ED, 0x1AB0...0x1AFF, 0x1DC0...0x1DFF,
       0x20D0...0x20FF, 0xFE00...0xFE0F, 0xFE20...0xFE2F:
       return .unseen
-    // Joiners and signs of direction; quotation marks that stand for apostrophes.
+    // Joiners and direction signs; quotation marks that are used as apostrophes.
     case 0x61C, 0x200B...0x200F, 0x2018...0x201B, 0x202A...0x202E, 0x2060...0x206F, 0xFEFF:
       return .unseen
     case 0x2000...0x206F, 0x3000...0x3003, 0x60C, 0x61B, 0x61F: return .gap
@@ -107,8 +115,8 @@ public enum Folding {
     result.append(UInt8(ascii: second))
   }
 
-  /// Greek and Cyrillic capitals in lower case; the standard library's tables of every alphabet would
-  /// weigh more than all of this module.
+  /// Lower case for Greek and Cyrillic capitals. The standard library's tables for all scripts
+  /// would be larger than this whole module.
   private static func otherAlphabet(_ value: UInt32) -> UInt32 {
     switch value {
     case 0x391...0x3A9, 0x410...0x42F: return value + 0x20
@@ -117,8 +125,9 @@ public enum Folding {
     }
   }
 
-  // The base letters of the Unicode Character Database's decompositions, and of the letters with a
-  // stroke, a hook or a bar that have none. 1: ae, 2: ss, 3: oe, 4: th, ?: itself.
+  // The tables hold one base letter per scalar: from the decompositions of the Unicode Character
+  // Database, and for letters with a stroke, hook or bar, which have no decomposition.
+  // 1: ae, 2: ss, 3: oe, 4: th, ?: the scalar itself.
 
   /// U+00C0 to U+024F: Latin-1 Supplement, Latin Extended-A and -B.
   private static var latin: StaticString {

@@ -1,10 +1,11 @@
 import CPlatform
 
-/// Who holds a lease: a handle of a process of a boot. A holder that no longer lives holds nothing.
+/// The holder of a lease: 32 bytes that identify the boot, the process (id and start time) and the
+/// handle. A lease whose holder no longer runs is void.
 public struct Holder: Sendable {
   public let bytes: [UInt8]
 
-  /// A new handle of this process.
+  /// The holder for a new handle of this process; `nonce` tells its handles apart.
   public init(bootID: String, nonce: UInt64) {
     let process = platform_process_id()
     bytes =
@@ -12,7 +13,7 @@ public struct Holder: Sendable {
       + Holder.octets(UInt64(bitPattern: platform_process_start(process))) + Holder.octets(nonce)
   }
 
-  /// Whether the process that made these bytes still runs. Malformed bytes belong to nobody.
+  /// Whether the process that made these bytes still runs. False for malformed bytes.
   public static func isAlive(_ bytes: [UInt8], bootID: String) -> Bool {
     guard bytes.count == 32, word(bytes, 0) == hash(bootID),
       let process = Int32(exactly: word(bytes, 8))
@@ -21,7 +22,7 @@ public struct Holder: Sendable {
     return start != 0 && UInt64(bitPattern: start) == word(bytes, 16)
   }
 
-  /// FNV-1a: enough to tell boots apart.
+  /// FNV-1a, which is sufficient to tell boots apart.
   private static func hash(_ text: String) -> UInt64 {
     var result: UInt64 = 0xcbf2_9ce4_8422_2325
     for byte in text.utf8 { result = (result ^ UInt64(byte)) &* 0x100_0000_01b3 }

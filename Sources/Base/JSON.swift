@@ -1,9 +1,10 @@
 import CJansson
 import CPlatform
 
-/// A JSON value, held by jansson. Copies share the value; nobody changes one after it was shared.
+/// A JSON value, held by jansson. Copies share the value, so it must not be changed after it was
+/// shared.
 ///
-/// Values may carry secrets: jansson's memory is zeroed when released
+/// A value may hold secrets: the memory of jansson is zeroed when it is released
 /// (`platform_install_allocator`).
 public struct JSON: @unchecked Sendable {
   @usableFromInline
@@ -15,8 +16,9 @@ public struct JSON: @unchecked Sendable {
 
   let box: Box
 
-  /// Takes over one reference. nil (no memory, or text that is not UTF-8) becomes JSON null; without
-  /// memory neither a commit nor a reply comes of it (`platform_memory_exhausted`).
+  /// Takes over one reference. nil (no memory, or text that is not UTF-8) becomes JSON null. After
+  /// a lack of memory such a value is neither committed nor sent to the host: both check
+  /// `platform_memory_exhausted` before.
   init(owning raw: UnsafeMutablePointer<json_t>?) {
     box = Box(raw ?? json_null())
   }
@@ -42,8 +44,8 @@ public struct JSON: @unchecked Sendable {
     }
   }
 
-  /// Throws `memory.exhausted` when a value made in this call may be incomplete: asked before one is
-  /// kept or stored.
+  /// Throws `memory.exhausted` when a value that was made in this call may be incomplete. Call this
+  /// before a value is kept or stored.
   public static func checkMemory() throws(Failure) {
     if platform_memory_exhausted() { throw Failure(.memoryExhausted, "no memory for JSON") }
   }
@@ -66,7 +68,7 @@ public struct JSON: @unchecked Sendable {
     return copy.withUTF8 { string(UnsafeRawBufferPointer($0)) }
   }
 
-  /// Text given as UTF-8, for what must not become a Swift String.
+  /// A string from UTF-8, for secrets that must not become a Swift String.
   public static func string(_ utf8: UnsafeRawBufferPointer) -> JSON {
     guard let start = utf8.baseAddress else { return JSON(owning: json_stringn("", 0)) }
     return JSON(owning: json_stringn(start.assumingMemoryBound(to: CChar.self), utf8.count))
@@ -100,19 +102,19 @@ public struct JSON: @unchecked Sendable {
     if let value { self = .int(value) } else { self = .null }
   }
 
-  /// Only while the value is being made, before anybody else holds it.
+  /// Changes the value. Call this only while the value is being made, before it is shared.
   @inline(never)
   public func append(_ element: JSON) {
     json_array_append_new(raw, json_incref(element.raw))
   }
 
-  /// Only while the value is being made, before anybody else holds it.
+  /// Changes the value. Call this only while the value is being made, before it is shared.
   @inline(never)
   public func set(_ key: StaticCString, _ value: JSON) {
     json_object_set_new(raw, key.start, json_incref(value.raw))
   }
 
-  /// Only while the value is being made, before anybody else holds it.
+  /// Changes the value. Call this only while the value is being made, before it is shared.
   @inline(never)
   public func set(member key: String, _ value: JSON) {
     var copy = key
@@ -124,10 +126,10 @@ public struct JSON: @unchecked Sendable {
     }
   }
 
-  /// Only while the value is being made, before anybody else holds it.
+  /// Changes the value. Call this only while the value is being made, before it is shared.
   public func remove(_ key: String) { json_object_del(raw, key) }
 
-  /// A copy of the outermost layer, to be changed.
+  /// A copy whose own members can be changed; their values are shared.
   public var shallowCopy: JSON { JSON(owning: json_copy(raw)) }
 
   // MARK: Reading
@@ -136,7 +138,7 @@ public struct JSON: @unchecked Sendable {
 
   public var string: String? { JSON.string(raw) }
 
-  /// The member's text; nil when it is absent or none. No value is made for it.
+  /// The text of a member; nil when it is absent or not a string. Makes no `JSON` value.
   public func string(_ key: StaticCString) -> String? {
     JSON.string(json_object_get(raw, key.start))
   }
@@ -154,7 +156,7 @@ public struct JSON: @unchecked Sendable {
 
   public var uuid: UUID? { JSON.uuid(raw) }
 
-  /// As `string(_:)`.
+  /// The UUID of a member; nil when it is absent or not a UUID. Makes no `JSON` value.
   public func uuid(_ key: StaticCString) -> UUID? { JSON.uuid(json_object_get(raw, key.start)) }
 
   @inline(never)
@@ -162,7 +164,7 @@ public struct JSON: @unchecked Sendable {
     text(raw).flatMap { UUID(utf8: $0) }
   }
 
-  /// The UTF-8 of a string, without making a Swift String of it.
+  /// Calls `body` with the UTF-8 of a string, without making a Swift String; nil for other kinds.
   public func withUTF8<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
     JSON.text(raw).map { body($0) }
   }
@@ -172,7 +174,7 @@ public struct JSON: @unchecked Sendable {
 
   public func int(_ key: StaticCString) -> Int64? { self[key]?.int }
 
-  /// A number, whole or not.
+  /// The value of an integer or a real number.
   public var number: Double? {
     switch kind {
     case .integer: return Double(json_integer_value(raw))
@@ -187,7 +189,7 @@ public struct JSON: @unchecked Sendable {
 
   public func bool(_ key: StaticCString) -> Bool? { self[key]?.bool }
 
-  /// The number of members or elements.
+  /// The number of members or elements; 0 for other kinds.
   public var count: Int {
     switch kind {
     case .object: return json_object_size(raw)
@@ -196,7 +198,7 @@ public struct JSON: @unchecked Sendable {
     }
   }
 
-  /// A member of an object; nil when absent. JSON null counts as present.
+  /// A member of an object; nil when it is absent. A member that is JSON null is present.
   @inline(never)
   public subscript(key: StaticCString) -> JSON? {
     guard let found = json_object_get(raw, key.start) else { return nil }
@@ -209,7 +211,7 @@ public struct JSON: @unchecked Sendable {
     return JSON(borrowing: found)
   }
 
-  /// The name of a member that has none of these names.
+  /// The first name of a member that is not among `names`.
   func firstMember(notAmong names: [StaticCString]) -> String? {
     var at = json_object_iter(raw)
     while let iterator = at {
@@ -221,7 +223,7 @@ public struct JSON: @unchecked Sendable {
     return nil
   }
 
-  /// The elements of an array; none for anything else.
+  /// The elements of an array; empty for other kinds.
   @inline(never)
   public var elements: [JSON] {
     var result: [JSON] = []
@@ -233,7 +235,7 @@ public struct JSON: @unchecked Sendable {
     return result
   }
 
-  /// The members of an object in their order; none for anything else.
+  /// The members of an object in their order; empty for other kinds.
   @inline(never)
   public var members: [(key: String, value: JSON)] {
     var result: [(key: String, value: JSON)] = []

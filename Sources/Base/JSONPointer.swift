@@ -1,4 +1,4 @@
-/// JSON Pointers (RFC 6901): where in a text something stands.
+/// JSON Pointers (RFC 6901), which name a place in a JSON text.
 public enum JSONPointer {
   /// One reference token, with `~` and `/` escaped.
   public static func escape(_ key: String) -> String {
@@ -27,7 +27,10 @@ public enum JSONPointer {
     }
   }
 
-  /// The pointer of the value at a byte offset, for text that may be broken after it.
+  /// The pointer of the value at a byte offset, for text that may be malformed from there on.
+  ///
+  /// The text is scanned up to the offset with a stack of open objects and arrays. Each level keeps
+  /// its current key or index; together they are the pointer.
   static func locate(at offset: Int, in bytes: UnsafeRawBufferPointer) -> String {
     var levels: [Level] = []
     var at = 0

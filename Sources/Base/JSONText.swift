@@ -1,6 +1,16 @@
 import CJansson
 import CPlatform
 
+// Writing and reading JSON text.
+//
+// Writing: jansson writes into a growing buffer, which is zeroed when it grows and when it is
+// released. A value with real numbers is written with 15, then 16 digits and read back; the first
+// text that reads back as an equal value is taken, else the one with 17 digits.
+//
+// Reading: the nesting is measured before jansson sees the text, because older versions recurse
+// without a limit. jansson then parses; when it fails, `JSONPointer.locate` turns the byte offset
+// of its error into the field that the host is told.
+
 /// JSON as text, zeroed when released.
 public final class JSONText {
   fileprivate var start: UnsafeMutableRawPointer
@@ -18,7 +28,7 @@ public final class JSONText {
     start.deallocate()
   }
 
-  // Raw memory: typed pointers are copied element by element in Embedded Swift.
+  // Raw pointers: Embedded Swift copies the memory of typed pointers element by element.
   fileprivate func append(_ bytes: UnsafeRawPointer, _ more: Int) {
     if capacity - count < more {
       capacity = max(capacity * 2, count + more)
@@ -38,17 +48,17 @@ public final class JSONText {
 
 extension JSON {
   public enum Order: Sendable {
-    /// As the members were put in.
+    /// The order in which the members were set.
     case given
-    /// By key: equal values give equal text.
+    /// The order of the keys: equal values give equal texts.
     case sorted
   }
 
   /// The value as compact text. Throws `memory.exhausted`.
   ///
-  /// Real numbers get the fewest digits with which all of them are read back as they are: jansson
-  /// before 2.15 writes 17, so that 0.1 would become 0.10000000000000001, and a server that keeps
-  /// decimals would keep that.
+  /// All real numbers get the smallest number of digits with which they read back unchanged.
+  /// jansson before 2.15 writes 17 digits, so 0.1 would become 0.10000000000000001, and a server
+  /// that stores decimals would store that.
   public func text(_ order: Order = .given) throws(Failure) -> JSONText {
     var flags = JSON_COMPACT_FLAG | JSON_ENCODE_ANY_FLAG
     if order == .sorted { flags |= JSON_SORT_KEYS_FLAG }
@@ -106,18 +116,18 @@ extension JSON {
     return text
   }
 
-  /// How tolerantly text is read.
+  /// How strictly text is read.
   public enum Dialect: Sendable {
-    /// A host's: duplicate keys are refused.
+    /// For texts of the host: duplicate keys are an error.
     case strict
-    /// A server's: of duplicate keys the last one counts.
+    /// For texts of a server: the last of duplicate keys counts.
     case tolerant
   }
 
-  /// Nesting beyond this is refused; jansson before 2.15.1 has no limit of its own.
+  /// Deeper nesting is an error. jansson before 2.15.1 has no limit of its own.
   public static var maxDepth: Int { 64 }
 
-  /// Read a JSON object or array. Throws `request.*` with the field where reading stopped, or
+  /// Reads a JSON object or array. Throws `request.*` with the field where reading stopped, or
   /// `memory.exhausted`.
   public static func parse(
     _ bytes: UnsafeRawBufferPointer, _ dialect: Dialect = .strict
@@ -156,7 +166,7 @@ extension JSON {
     }
   }
 
-  /// The deepest nesting, by brackets outside strings.
+  /// The deepest nesting: counts brackets outside strings.
   private static func depth(of bytes: UnsafeRawBufferPointer) -> Int {
     var depth = 0
     var deepest = 0
@@ -184,7 +194,7 @@ extension JSON {
   }
 }
 
-// jansson's flags are macros with casts, which do not cross into Swift.
+// The flags of jansson are macros with casts, which Swift does not import.
 private var JSON_COMPACT_FLAG: Int { 0x20 }
 private var JSON_SORT_KEYS_FLAG: Int { 0x80 }
 private var JSON_ENCODE_ANY_FLAG: Int { 0x200 }

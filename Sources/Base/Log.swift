@@ -1,6 +1,6 @@
 import CPlatform
 
-/// Log lines for developers. They never hold tokens, names, ids of people or payloads.
+/// Log lines for developers. They never hold tokens, names, ids of persons or payloads.
 public enum Log {
   public enum Level: Int32, Sendable { case error = 0, warning, info, debug }
 

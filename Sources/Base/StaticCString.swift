@@ -1,16 +1,17 @@
-/// Text of the source code, as jansson and SQLite take it: its address in the library, ended by a
-/// NUL. Member names are such: a look-up needs no String and no memory, and the call that passes
-/// one stays small.
+/// A string literal as a C string: the address of its bytes in the library, ended by a NUL.
+///
+/// Names of JSON members and SQL texts are passed in this form: jansson and SQLite take it as it
+/// is, so a look-up makes no `String` and allocates nothing.
 public struct StaticCString: ExpressibleByStringLiteral, @unchecked Sendable {
   public let start: UnsafePointer<CChar>
 
-  /// A literal's bytes end with a NUL, as `StaticString.utf8Start` says.
+  /// The bytes of a literal end with a NUL (`StaticString.utf8Start`).
   @inlinable
   public init(stringLiteral text: StaticString) {
     start = UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
   }
 
-  /// How many bytes it has, without the NUL.
+  /// The number of bytes, without the NUL.
   public var count: Int {
     var count = 0
     while start[count] != 0 { count += 1 }
@@ -28,6 +29,5 @@ public struct StaticCString: ExpressibleByStringLiteral, @unchecked Sendable {
     return false
   }
 
-  @inline(never)
   public var string: String { String(cString: start) }
 }

@@ -1,4 +1,4 @@
-/// A UUID (RFC 9562), compared by its bytes; written in lower case.
+/// A UUID (RFC 9562). It is compared by its bytes and written in lower case.
 public struct UUID: Hashable, Comparable, Sendable {
   public let high: UInt64
   public let low: UInt64
@@ -8,14 +8,13 @@ public struct UUID: Hashable, Comparable, Sendable {
     self.low = low
   }
 
-  /// Reads the 8-4-4-4-12 form in either case; anything else is nil.
+  /// Reads the form 8-4-4-4-12 in upper or lower case; nil for anything else.
   public init?(_ text: String) {
     var copy = text
     guard let id = copy.withUTF8({ UUID(utf8: UnsafeRawBufferPointer($0)) }) else { return nil }
     self = id
   }
 
-  @inline(never)
   public init?(utf8 text: UnsafeRawBufferPointer) {
     var words: (UInt64, UInt64) = (0, 0)
     var digits = 0
@@ -36,7 +35,7 @@ public struct UUID: Hashable, Comparable, Sendable {
     low = words.1
   }
 
-  /// Sixteen bytes, of whatever meaning.
+  /// Takes sixteen bytes as they are, of any UUID version or none.
   public init?(bytes: [UInt8]) {
     guard bytes.count == 16 else { return nil }
     var words: (UInt64, UInt64) = (0, 0)
@@ -48,16 +47,15 @@ public struct UUID: Hashable, Comparable, Sendable {
     low = words.1
   }
 
-  /// Version 7: ordered by time, so that the server's index stays compact.
+  /// Makes a UUID of version 7. These are ordered by time, which keeps the server's index compact.
   public init(version7At milliseconds: Int64, random: (UInt64, UInt64)) {
     high = UInt64(clamping: milliseconds) << 16 | 0x7000 | random.0 & 0x0FFF
     low = 0x8000_0000_0000_0000 | random.1 & 0x3FFF_FFFF_FFFF_FFFF
   }
 
-  /// How many characters the text has.
+  /// The number of characters of the text.
   public static var length: Int { 36 }
 
-  @inline(never)
   public var text: String {
     String(unsafeUninitializedCapacity: UUID.length) { room in
       write(to: room)
@@ -109,7 +107,8 @@ public enum Hex {
   }
 }
 
-/// Ids to look others up in: sorted, which takes less than hashing.
+/// A fixed set of ids, as a sorted array. For the few hundred ids of a batch this costs less than
+/// hashing.
 public struct SortedUUIDSet {
   private var sorted: [UUID]
 
@@ -117,7 +116,6 @@ public struct SortedUUIDSet {
     sorted = ids.sorted()
   }
 
-  @inline(never)
   public func contains(_ id: UUID) -> Bool {
     sorted.sortedContains(id)
   }

@@ -1,6 +1,6 @@
-/// Byte-wise text matching: protocols are made of bytes, and the same everywhere.
+/// Text matching byte by byte, independent of Unicode tables and locale.
 enum ASCII {
-  /// Whether `text` holds `words`, upper and lower case taken as one.
+  /// Whether `text` contains `words`, without regard to case.
   static func contains(_ text: String, _ words: StaticString) -> Bool {
     let count = words.utf8CodeUnitCount
     var start = text.utf8.startIndex
@@ -11,7 +11,7 @@ enum ASCII {
     return count == 0
   }
 
-  /// Whether `text` starts with `prefix`, exactly.
+  /// Whether `text` starts with `prefix`, with regard to case.
   static func starts(_ text: String, _ prefix: StaticString) -> Bool {
     prefix.withUTF8Buffer { prefix in
       var bytes = text.utf8.makeIterator()
@@ -38,21 +38,6 @@ enum ASCII {
         guard let byte = bytes.next(), lowered(byte) == lowered(word) else { return false }
       }
       return true
-    }
-  }
-
-  /// Whether `word` is one of `words`, which stand in one text with a space between two.
-  @inline(never)
-  static func lists(_ words: StaticString, _ word: [UInt8]) -> Bool {
-    words.withUTF8Buffer { words in
-      var start = 0
-      while start < words.count {
-        var end = start
-        while end < words.count, words[end] != UInt8(ascii: " ") { end += 1 }
-        if Array(words[start..<end]) == word { return true }
-        start = end + 1
-      }
-      return false
     }
   }
 }

@@ -1,37 +1,39 @@
-/// Why a session has ended: the closed list. Nothing else proves it.
+/// Why a session has ended. The list is closed: no other answer proves the end of a session.
 public enum EndReason: String, CaseIterable, Sendable {
   /// Signed out elsewhere, or the session or its user was deleted.
   case notFound = "refresh_token_not_found"
-  /// Outside the reuse interval; final only after storage was read again (SES-2).
+  /// The token was used outside the reuse interval. Final only after the stored session was read
+  /// again (SES-2).
   case alreadyUsed = "refresh_token_already_used"
   case sessionNotFound = "session_not_found"
-  /// A limit that the server sets: absolute, inactivity, assurance, one session per user.
+  /// The session reached a limit of the server: its total time, inactivity, assurance level, or one
+  /// session per user.
   case sessionExpired = "session_expired"
   case banned = "user_banned"
   case userNotFound = "user_not_found"
-  /// Servers before v2.164.0 name no code.
+  /// The answer of servers before v2.164.0, which send no error code.
   case invalidGrant = "invalid_grant"
 }
 
-/// What the answer to a refresh means.
+/// The meaning of the response to a refresh.
 public enum RefreshOutcome: Equatable, Sendable {
-  /// There is a body to read; without its fields it counts as `transient`.
+  /// The body holds the new tokens. If it lacks a field, the outcome is `transient`.
   case success
   /// The session has ended.
   case terminal(EndReason)
-  /// Read storage again: another process may have stored a newer token. Without one it is
-  /// `terminal(.alreadyUsed)`.
+  /// Another process may have stored a newer token: read the stored session again. If it holds no
+  /// newer token, the outcome is `terminal(.alreadyUsed)`.
   case alreadyUsed
-  /// The server does not take the stored token for one of its own. It need not be damaged here: a
-  /// server restored from a backup says the same.
+  /// The server does not recognise the stored token as one of its own. The token need not be
+  /// damaged: a server that was restored from a backup answers the same.
   case corrupt
-  /// Keep the session, mark it stale, try again by back-off.
+  /// Keep the session, mark it stale, and try again after a back-off.
   case transient
-  /// Refused for a reason that is on no list: `transient`, but counted (`Situation.denied`).
+  /// Refused for an unknown reason: handled as `transient`, but counted (`Situation.denied`).
   case unknownRejection
 }
 
-/// What the answer to `GET /user` means.
+/// The meaning of the response to `GET /user`.
 public enum UserOutcome: Equatable, Sendable {
   case valid
   case terminal(EndReason)
@@ -41,33 +43,39 @@ public enum UserOutcome: Equatable, Sendable {
   case unknownRejection
 }
 
-/// What the answer to a sign-in means.
+/// The meaning of the response to a sign-in.
 public enum SignInOutcome: Equatable, Sendable {
-  /// There is a body to read.
+  /// The body holds the tokens.
   case success
-  /// The server has forgotten the sign-in; it lives for 300 s at least.
+  /// The server no longer knows the sign-in. It keeps one for at least 300 s.
   case expired
-  /// The code was used before, or never was one.
+  /// The code was used before, or the server never issued it.
   case notFound
-  /// Refused; the server's code, for developers.
+  /// Refused, with the server's code for developers.
   case rejected(String)
   case transient
 }
 
-/// What the answer to a logout means.
+/// The meaning of the response to a logout.
 public enum RevokeOutcome: Equatable, Sendable {
-  /// The session is no more, by this or before.
+  /// The session has ended, now or earlier.
   case done
-  /// The access token no longer verifies: refresh, then log out with the new one.
+  /// The access token is no longer valid: refresh, then log out with the new token.
   case needsToken
   case transient
 }
 
-/// What the auth service's answers mean. Sources: supabase/auth `internal/api/token_refresh.go`,
-/// `internal/api/auth.go`, `internal/tokens/service.go`; measured on v2.196.0.
+/// Classifies the responses of the auth service.
 ///
-/// The code decides. Statuses of the same error have changed between versions; they count where
-/// there is no code, and where they say that any refusal is passing.
+/// The rules are applied in this order:
+/// 1. A success needs a JSON body; without it, the response comes from a gateway and is transient.
+/// 2. A status that says that the cause will pass (408, 409, 425, 429, 5xx) makes it transient.
+/// 3. The error code decides. The status does not: for the same error it differs between versions.
+/// 4. Without a code, the OAuth `error` decides, as older servers send it.
+/// 5. Anything else never ends a session.
+///
+/// Sources: supabase/auth `internal/api/token_refresh.go`, `internal/api/auth.go`,
+/// `internal/tokens/service.go`; measured on v2.196.0.
 public enum AuthClassification {
   /// `POST /token?grant_type=refresh_token`.
   public static func refresh(_ facts: ResponseFacts) -> RefreshOutcome {
@@ -86,7 +94,7 @@ public enum AuthClassification {
   }
 
   /// `GET /user`. A success does not prove that the next refresh will succeed: the server checks
-  /// the session's limits at refresh alone.
+  /// the limits of the session only at a refresh.
   public static func user(_ facts: ResponseFacts) -> UserOutcome {
     if facts.isSuccess { return facts.isServerJSON ? .valid : .transient }
     guard let code = facts.knownCode, !facts.isPassing else { return .transient }
@@ -111,7 +119,8 @@ public enum AuthClassification {
     }
   }
 
-  /// `POST /logout`. Success is 204 alone: it has no body that could be told from a portal's.
+  /// `POST /logout`. Only 204 is a success: any other success status has a body, which a captive
+  /// portal may have sent.
   public static func revoke(_ facts: ResponseFacts) -> RevokeOutcome {
     if facts.status == 204 { return .done }
     guard let code = facts.knownCode, !facts.isPassing else { return .transient }
@@ -122,15 +131,16 @@ public enum AuthClassification {
     }
   }
 
-  /// OAuth-style refusals and those of servers before v2.164.0. A body that names nothing is no
-  /// proof of anything: gateways speak JSON too.
+  /// Classifies OAuth errors and those of servers before v2.164.0. A JSON body without an error
+  /// name proves nothing, because gateways send JSON too.
   private static func withoutCode(_ facts: ResponseFacts) -> RefreshOutcome {
     guard let error = facts.oauthError, !error.isEmpty else { return .transient }
     guard error == "invalid_grant" else { return .unknownRejection }
     return facts.describes("already used") ? .alreadyUsed : .terminal(.invalidGrant)
   }
 
-  /// Codes whose cause passes, whatever the status: hooks time out with 422.
+  /// Whether the cause of this code will pass, whatever the status: for example, a hook that timed
+  /// out is answered with 422.
   private static func isPassing(_ code: String) -> Bool {
     switch code {
     case "conflict", "over_request_rate_limit", "request_timeout", "unexpected_failure": true

@@ -1,22 +1,23 @@
-/// When to try again: exponential back-off with full jitter, 2 s to 5 min.
+/// The delay before the next attempt: exponential back-off with full jitter, 2 s to 5 min.
 ///
-/// Full jitter spreads the attempts of many devices over the whole step, which costs a recovering
-/// server the least work (Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015).
+/// Full jitter draws the delay from the whole step, so the attempts of many devices spread evenly.
+/// That causes a recovering server the least work (Brooker, "Exponential Backoff And Jitter", AWS
+/// Architecture Blog, 2015).
 public enum Backoff {
-  /// No attempt follows another sooner.
+  /// The shortest delay between two attempts.
   public static let minDelayMS: Int64 = 2_000
-  /// No step is longer, unless the server asks for it.
+  /// The longest step, unless the server asks for a longer one.
   public static let maxStepMS: Int64 = 300_000
 
-  /// No delay is longer, whatever the server asks for.
+  /// The longest delay, whatever the server asks for.
   public static let maxDelayMS = RetryAfter.maxMS + maxStepMS
 
-  /// The delay after the failed attempt number `attempt` (1 is the first): anything from 2 s to
-  /// 2 s · 2^attempt, at most 5 min; `random` is 64 random bits.
+  /// The delay after the failed attempt number `attempt` (1 is the first): between 2 s and
+  /// 2 s · 2^attempt, at most 5 min. `random` is 64 random bits.
   ///
-  /// `floorMS` is what the server asked for, and the least delay then. It tells every device the same
-  /// moment, so the longer it is the further they spread behind it: over as long again, at most
-  /// 5 min.
+  /// `floorMS` is the delay that the server asks for, and then the shortest. The server tells all
+  /// devices the same moment, so the delays spread behind it over the same time again, at most 5
+  /// min.
   public static func delayMS(attempt: Int, random: UInt64, floorMS: Int64 = 0) -> Int64 {
     let floor = min(max(floorMS, 0), RetryAfter.maxMS)
     let least = max(minDelayMS, floor)
@@ -27,7 +28,7 @@ public enum Backoff {
 
   /// The longest delay after the failed attempt number `attempt`.
   public static func maxDelayMS(attempt: Int) -> Int64 {
-    // 2 s · 2^8 is beyond 5 min: larger exponents would only overflow.
+    // 2 s · 2^8 exceeds 5 min. Larger exponents would overflow.
     let exponent = Int64(min(max(attempt, 1), 8))
     return min(minDelayMS << exponent, maxStepMS)
   }

@@ -1,9 +1,10 @@
-/// How loud a banner is.
+/// The urgency of a banner.
 public enum Tone: String, CaseIterable, Sendable {
   case info, warning
 }
 
-/// What a screen says beside its content. The raw values are the stable codes of the C API.
+/// A notice that a screen shows beside its content. The raw values are the stable codes of the C
+/// API.
 public enum Banner: String, CaseIterable, Sendable {
   case offline
   case staleData = "stale_data"
@@ -11,45 +12,47 @@ public enum Banner: String, CaseIterable, Sendable {
   case encryptedRequiresConnectivity = "encrypted_requires_connectivity"
   case queuedNotSent = "queued_not_sent"
 
-  /// Being offline is normal (OFF-3), and so is work that waits for a network: that informs. What may
-  /// mislead warns.
+  /// Being offline is normal (OFF-3), as is an item that waits for a network: these inform. Data
+  /// that may mislead is a warning.
   public var tone: Tone { self == .staleData ? .warning : .info }
 
-  /// It says how old the data is.
+  /// Whether the banner says how old the data is.
   public var tellsAge: Bool { self == .staleData || self == .offline }
 }
 
-/// Which banners a decision or a reply carries: everything that any of them says is decided here.
+/// Decides which banners a decision or a reply carries.
 public struct Banners: Equatable, Sendable {
   public var isOffline = false
-  /// What is shown is older than it should be, although a newer state was asked for.
+  /// The data is out of date, although a newer state was asked for.
   public var isStale = false
-  /// What was asked for was never fetched.
+  /// The data was never fetched.
   public var isEmpty = false
-  /// Fields are left out because they are never cached.
+  /// Columns that are never cached are left out.
   public var withholds = false
-  /// Registrations wait to be sent.
+  /// Queued items wait to be sent.
   public var isUnsent = false
 
-  /// Cached data this old is out of date, whatever the network is like.
+  /// Cached data of this age is out of date, online or offline.
   public static var oldMS: Int64 { 86_400_000 }
 
-  /// What a clock may be ahead of another.
+  /// The difference between two clocks that is tolerated.
   private static var aheadMS: Int64 { 3_600_000 }
 
   public init() {}
 
-  /// A decision: of the memberships that it rests on.
+  /// The banners of a decision, which speak of the memberships that it is based on.
   public init(decision: Decision) {
     isOffline = decision.offline
     isStale = decision.stale
   }
 
-  /// A reply with cached data. `failing`: the last attempt to reach the server failed.
+  /// The banners of a reply with cached data. `failing`: the last attempt to reach the server
+  /// failed.
   public init(asOfMS: Int64?, nowMS: Int64, online: Bool, failing: Bool) {
     isOffline = !online
     if let asOfMS {
-      // One of the future was noted under another clock: how old it is nobody knows.
+      // A time in the future was stored under another clock: the age is unknown, so it counts as
+      // old.
       let isOld = nowMS - asOfMS > Banners.oldMS || asOfMS - nowMS > Banners.aheadMS
       isStale = online && failing || isOld
     } else {
@@ -57,7 +60,7 @@ public struct Banners: Equatable, Sendable {
     }
   }
 
-  /// Most general first.
+  /// The banners, with the most general first.
   public var banners: [Banner] {
     var result: [Banner] = []
     if isOffline { result.append(.offline) }

@@ -1,13 +1,14 @@
-/// How much goes into one request.
+/// The size of one upload.
 public enum BatchPolicy {
-  /// The hosted server publishes no limit; these keep a batch well under what was
-  /// measured to work, and its loss cheap.
+  /// The hosted server publishes no limit. These limits are well below what was measured to work,
+  /// and sending a lost batch again stays cheap.
   public static let maxItems = 500
   public static let maxBytes = 1_000_000
-  /// After an item was refused. With one bad item in a hundred, halving sends every item twice then
-  /// instead of nearly five times; doubled by every batch that is stored.
+  /// The largest batch after an item was refused. Every stored batch doubles it again. With one bad
+  /// item in a hundred, bisecting batches of this size sends every item twice; with full batches it
+  /// would send each nearly five times.
   public static let carefulItems = 62
 
-  /// After a failure one item finds out whether the server is back, before the rest follows.
+  /// After a failure, a single item probes whether the server has recovered.
   public static func items(probing: Bool) -> Int { probing ? 1 : maxItems }
 }

@@ -7,16 +7,16 @@ struct CivilDate: Equatable {
   var minute = 0
   var second = 0
 
-  /// Whether such a day and time exist; a leap second does.
+  /// Whether this day and time exist. A leap second is valid.
   var isValid: Bool {
     (1...12).contains(month) && day >= 1 && day <= daysInMonth && (0...23).contains(hour)
       && (0...59).contains(minute) && (0...60).contains(second)
   }
 
-  /// Milliseconds since 1970. Correct for valid dates of the years 0 to 9999.
+  /// Milliseconds since 1970, for valid dates of the years 0 to 9999.
   ///
-  /// Days are counted as by Howard Hinnant, "chrono-compatible low-level date algorithms": years
-  /// begin in March, so that the leap day is their last.
+  /// The days are counted with the algorithm of Howard Hinnant, "chrono-compatible low-level date
+  /// algorithms": years begin in March, so that the leap day is the last day of a year.
   var sinceEpochMS: Int64 {
     let shifted = month > 2 ? year : year - 1
     let era = (shifted >= 0 ? shifted : shifted - 399) / 400
@@ -27,7 +27,7 @@ struct CivilDate: Equatable {
     return (((Int64(days) * 24 + Int64(hour)) * 60 + Int64(minute)) * 60 + Int64(second)) * 1_000
   }
 
-  /// The date and time at `seconds` since 1970, for the years 0 to 9999.
+  /// The date and time at `seconds` since 1970, for the years 0 to 9999; the inverse of the above.
   static func at(seconds: Int64) -> CivilDate {
     let time = Int(seconds.modulo(86_400))
     let shifted = Int((seconds - Int64(time)) / 86_400) + 719_468

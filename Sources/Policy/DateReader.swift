@@ -1,4 +1,5 @@
-/// Reads the text of a date from front to back; nil means that something else stands there.
+/// A reader for the text of a date, from front to back. A method that finds something else than
+/// what it looks for returns nil or false.
 struct DateReader<Bytes: Collection> where Bytes.Element == UInt8 {
   private let bytes: Bytes
   private var position: Bytes.Index
@@ -20,14 +21,13 @@ struct DateReader<Bytes: Collection> where Bytes.Element == UInt8 {
   }
 
   /// Takes `byte` if it is next.
-  @inline(never)
   mutating func take(_ byte: UInt8) -> Bool {
     guard next == byte else { return false }
     skip()
     return true
   }
 
-  /// Takes all of `words` if they are next, upper and lower case taken as one.
+  /// Takes all of `words` if they are next, without regard to case.
   mutating func take(_ words: StaticString) -> Bool {
     var ahead = self
     let fits = words.withUTF8Buffer { words in
@@ -43,15 +43,13 @@ struct DateReader<Bytes: Collection> where Bytes.Element == UInt8 {
     return fits
   }
 
-  @inline(never)
   mutating func digit() -> Int? {
     guard let digit = next.flatMap(ASCII.digit) else { return nil }
     skip()
     return digit
   }
 
-  /// A number of exactly `digits` digits; at most four are asked for.
-  @inline(never)
+  /// A number of exactly `digits` digits, at most four.
   mutating func number(digits: Int) -> Int? {
     var total = 0
     for _ in 0..<digits {

@@ -1,6 +1,6 @@
 import Base
 
-/// The screens that a decision can name; the host draws them.
+/// The screens that a decision can name. The host draws them.
 public enum Screen: String, CaseIterable, Sendable {
   case home
   case unlock
@@ -52,17 +52,17 @@ public enum Reason: String, CaseIterable, Sendable {
   public init?(rawValue: String) { self.init(listed: rawValue) }
 }
 
-/// What to show, and what the engine does about it.
+/// What the host shows, and what the engine does.
 public struct Decision: Equatable, Sendable {
   public var screen: Screen
   public var reason: Reason
-  /// Erase the device wrap now: the session opens only with the biometric key afterwards.
+  /// Erase the device wrap now. Afterwards only the biometric key opens the session.
   public var lock: Bool
-  /// Clear the damaged session record; the queue is not touched.
+  /// Clear the damaged session record. The queue stays.
   public var forget: Bool
-  /// Set the files aside, do not delete them: their device key is gone.
+  /// Set the files aside without deleting them, because their device key is lost.
   public var quarantine: Bool
-  /// Choose the single membership for the user.
+  /// Choose the only usable membership for the user.
   public var chooseOnly: Bool
   /// Show the banner `stale_data`.
   public var stale: Bool

@@ -1,14 +1,14 @@
 /// The dates of HTTP headers, in the three forms that a reader must accept (RFC 9110, section
 /// 5.6.7).
 public enum HTTPDate {
-  /// Milliseconds since 1970; nil when `text` is no such date.
+  /// Milliseconds since 1970; nil when `text` is not a date of these forms.
   ///
-  /// `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` (years 70 to 99 are of the
-  /// last century) and `Sun Nov  6 08:49:37 1994`. The name of the day is not held against the
-  /// date.
+  /// The forms are `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` (years 70 to
+  /// 99 mean 1970 to 1999) and `Sun Nov  6 08:49:37 1994`. The name of the day is not compared with
+  /// the date.
   public static func parse(_ text: String) -> Int64? { parse(text.utf8) }
 
-  /// The same from bytes.
+  /// The same, from bytes.
   public static func parse(_ bytes: some Collection<UInt8>) -> Int64? {
     var reader = DateReader(bytes)
     reader.skipSpaces()

@@ -1,11 +1,12 @@
-/// Instants as text, in the profile of ISO 8601 that PostgreSQL and JSON use (RFC 3339).
+/// Points in time as text, in the profile of ISO 8601 that PostgreSQL and JSON use (RFC 3339).
 public enum ISO8601 {
   /// 0000-01-01T00:00:00.000Z
   private static let firstMS: Int64 = -62_167_219_200_000
   /// 9999-12-31T23:59:59.999Z
   private static let lastMS: Int64 = 253_402_300_799_999
 
-  /// `2026-01-01T00:00:00.123Z`. Instants outside the years 0 to 9999 are moved to the nearest.
+  /// Text of the form `2026-01-01T00:00:00.123Z`. A time outside the years 0 to 9999 becomes the
+  /// nearest one inside.
   public static func format(ms: Int64) -> String {
     let ms = min(max(ms, firstMS), lastMS)
     let fraction = ms.modulo(1_000)
@@ -29,8 +30,8 @@ public enum ISO8601 {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// Milliseconds since 1970; nil when `text` is no instant. `T` or a space, a fraction of any
-  /// length (what is finer than a millisecond is cut off), `Z`, `+01:00`, `+0100` or `+01`.
+  /// Milliseconds since 1970; nil when `text` is not a time. Accepts `T` or a space, a fraction of
+  /// any length (cut off after the millisecond), and the offsets `Z`, `+01:00`, `+0100` and `+01`.
   public static func parse(_ text: String) -> Int64? {
     var reader = DateReader(text.utf8)
     guard let year = reader.number(digits: 4), reader.take("-"),
@@ -69,8 +70,7 @@ public enum ISO8601 {
     return isWest ? -(hours * 60 + minutes) : hours * 60 + minutes
   }
 
-  /// `value` with zeros before it; it has no more than `digits` digits.
-  @inline(never)
+  /// Appends `value` with leading zeros. It must not have more than `digits` digits.
   private static func append(_ value: Int, digits: Int, to text: inout [UInt8]) {
     var unit = 1
     for _ in 1..<digits { unit *= 10 }

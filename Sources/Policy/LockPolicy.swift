@@ -1,6 +1,6 @@
-/// When the session is locked, what opens it, and what is shown meanwhile.
+/// Decides when the session is locked, what opens it, and what is shown until then.
 enum LockPolicy {
-  /// Why a lock is due; nil when it is not. The first cause that holds is the one that is told.
+  /// Why a lock is due; nil when none is. The first cause that applies becomes the reason.
   static func cause(_ s: Situation) -> Reason? {
     if s.lockedByUser { return .userLocked }
     if s.absence == .long { return .backgroundTimeout }
@@ -11,8 +11,8 @@ enum LockPolicy {
     return nil
   }
 
-  /// An expired access token asks for the user at a cold start alone (RES-2). In a running process
-  /// it is refreshed silently, and so it is where no biometrics could be asked for.
+  /// An expired access token locks the session only at a cold start (RES-2). In a running process
+  /// it is refreshed silently; so it is at a cold start where no biometric prompt is possible.
   private static func expiryLocks(_ s: Situation) -> Bool {
     guard s.token == .expired && s.occasion == .resume else { return false }
     switch s.presence {
@@ -21,16 +21,17 @@ enum LockPolicy {
     }
   }
 
-  /// Whether the prompt has opened the session: the key store released the biometric key, and there
-  /// is a wrap that it opens. A host's word alone opens nothing (SES-10).
+  /// Whether the prompt has opened the session: the key store released the biometric key, and a
+  /// wrap exists that it opens. The host's report alone opens nothing (SES-10).
   static func opens(_ s: Situation) -> Bool {
     s.occasion == .unlock && s.outcome == .success && s.presence == .available
   }
 
   /// The screen of a session that is locked because of `cause`.
   ///
-  /// The device wrap is erased only where the biometric key can open the session again: without it,
-  /// locking would destroy the session, so it is a matter of policy and ends at the sign-in.
+  /// The device wrap is erased only where the biometric key can open the session again. Without
+  /// such a key, erasing the wrap would destroy the session; then the lock only leads to the
+  /// sign-in screen.
   static func locked(_ s: Situation, because cause: Reason) -> Decision {
     let lock = s.record == .open && s.presence == .available
     if let reason = failure(s) { return Decision(.signIn, reason, lock: lock) }
@@ -41,8 +42,8 @@ enum LockPolicy {
     return Decision(.unlock, cause, lock: lock)
   }
 
-  /// Why the prompt did not open the session, when there was one and it gives way to the sign-in
-  /// (RES-6): each cause has its own reason.
+  /// Why the prompt failed, if that leads to the sign-in screen (RES-6). Each cause has its own
+  /// reason.
   private static func failure(_ s: Situation) -> Reason? {
     guard s.occasion == .unlock else { return nil }
     switch s.outcome {
@@ -57,8 +58,8 @@ enum LockPolicy {
     }
   }
 
-  /// Why no prompt can open the session. A sealed session without a biometric wrap has lost the
-  /// only key that opened it (SES-9).
+  /// Why no prompt can open the session; nil when one can. A sealed session without a biometric
+  /// wrap has lost its only key (SES-9).
   private static func impossible(_ s: Situation) -> Reason? {
     switch s.presence {
     case .available: nil

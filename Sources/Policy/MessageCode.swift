@@ -7,7 +7,7 @@ import Base
 /// fault leads to its message by its code. A code that is used in several places (`offline` is a
 /// banner and an explanation) has the same text in all of them.
 public enum MessageCode: String, CaseIterable, Sendable {
-  // Reasons: what a decision says.
+  // Reasons of a decision.
   case sessionMissing = "session_missing"
   case sessionCorrupt = "session_corrupt"
   case sessionExpired = "session_expired"

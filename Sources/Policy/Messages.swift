@@ -1,6 +1,6 @@
 import Base
 
-/// The languages that Holdfast speaks. The raw values are those of `locale` (BCP 47).
+/// The languages of the messages. The raw values are those of `locale` (BCP 47).
 public enum Language: String, CaseIterable, Sendable {
   /// Norwegian, bokmål.
   case nb
@@ -10,13 +10,13 @@ public enum Language: String, CaseIterable, Sendable {
   case en
 }
 
-/// What is said to people: short, calm, without the words of our trade (LAB-1).
+/// The texts of the messages to users: short, calm, without technical terms (LAB-1).
 ///
-/// Every language has a file of its own, a switch over all of `MessageCode`: a code without a text in one
-/// of them does not compile.
+/// Every language has its own file with a switch over all of `MessageCode`, so that a code without
+/// a text does not compile.
 public enum Messages {
-  /// The text of `code`. Where it speaks of an organisation (ORG-2: which, and why), it names
-  /// `organisation`, or says "the organisation" when there is no name at hand.
+  /// The text of `code`. A text about an organisation (ORG-2) names `organisation`, or says "the
+  /// organisation" when the name is nil.
   public static func text(
     _ code: MessageCode, _ language: Language, organisation: String? = nil
   ) -> String {

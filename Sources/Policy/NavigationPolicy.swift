@@ -1,6 +1,7 @@
-/// Where a user with an open session goes: the choice of organisation is data, the guard is proof.
+/// Decides which screen an open session leads to, from the chosen organisation and the memberships.
+/// The stored choice is a wish; the memberships of the server decide.
 enum NavigationPolicy {
-  /// The place for a session that is open; `arrival` is the reason given with the home screen.
+  /// The decision for an open session. `arrival` is the reason that the home screen is shown with.
   static func place(_ s: Situation, as arrival: Reason) -> Decision {
     var decision = screen(s, as: arrival)
     decision.offline = s.network == .offline
@@ -30,14 +31,14 @@ enum NavigationPolicy {
     }
   }
 
-  /// A navigation waits for a guard that is in flight (ORG-7); a start does not (RES-1), and nobody
-  /// waits for an answer that cannot come.
+  /// A navigation waits for a membership check that is in flight (ORG-7). A start does not wait
+  /// (RES-1), nor does anything while offline.
   private static func awaitsMembershipCheck(_ s: Situation) -> Bool {
     s.occasion == .navigate && s.freshness == .pending && s.network == .online
   }
 
-  /// An unlock of an expired session, online, shows the home screen after the refresh (RES-3), or
-  /// when the guard's time-out has made the server unreachable.
+  /// An unlock with an expired access token, online, shows the home screen only after the refresh
+  /// (RES-3), or once the membership check has timed out.
   private static func refreshesFirst(_ s: Situation, _ arrival: Reason) -> Bool {
     guard arrival == .unlocked && s.token == .expired && s.network == .online else { return false }
     switch s.freshness {
@@ -46,18 +47,19 @@ enum NavigationPolicy {
     }
   }
 
-  /// No answer of the server's can be hoped for now.
+  /// No answer of the server can be expected now.
   private static func isUnanswered(_ s: Situation) -> Bool {
     s.network == .offline || s.freshness == .unreachable
   }
 
-  /// What is shown rests on an older answer, and no newer one is under way (ORG-3). Online, a guard
-  /// that is about to be asked or in flight does not make the data stale yet.
+  /// The data is based on an older answer and no newer one is under way (ORG-3). Online, data is
+  /// not stale while a membership check is due or in flight.
   private static func isStale(_ s: Situation) -> Bool {
     s.freshness != .confirmed && isUnanswered(s)
   }
 
-  /// Ask once per process; a guard that failed is asked again by the engine's back-off.
+  /// A check is needed once per process. After a failed check, the engine's back-off starts the
+  /// next.
   private static func needsMembershipCheck(_ s: Situation) -> Bool {
     guard s.network == .online else { return false }
     switch s.freshness {

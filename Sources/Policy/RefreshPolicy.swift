@@ -1,6 +1,6 @@
-/// When an access token is renewed.
+/// Decides when an access token is refreshed.
 public enum RefreshPolicy {
-  /// So long before its end: what is configured, but never more than a third of its life.
+  /// How long before its expiry: as configured, but at most a third of its lifetime.
   public static func marginMS(configuredMS: Int64, lifetimeMS: Int64) -> Int64 {
     min(configuredMS, lifetimeMS / 3)
   }

@@ -1,17 +1,16 @@
-/// What a server answered, as far as a judgement needs it.
+/// The facts of a server's response that its classification depends on.
 public final class ResponseFacts: Sendable {
-  /// The HTTP status; 0 when there was no answer at all (offline, time-out, TLS, DNS).
+  /// The HTTP status; 0 when there was no response (offline, time-out, TLS, DNS).
   public let status: Int
-  /// The string that the body names as `code` (data and new auth format) or `error_code` (old auth
-  /// format, where `code` is a number). Nil when there is none, or the body is not the server's
-  /// JSON.
+  /// The body's `code` (data service and new auth format) or `error_code` (old auth format, where
+  /// `code` is a number). Nil when the body has none or is not JSON.
   public let code: String?
-  /// The body's `error`: OAuth-style answers of the auth service have no code.
+  /// The body's `error`. OAuth errors of the auth service have this instead of a code.
   public let oauthError: String?
-  /// The body's text for developers: `message`, `msg` or `error_description`. Never shown, never
-  /// logged; it tells apart what shares a code.
+  /// The body's text for developers: `message`, `msg` or `error_description`. It tells apart errors
+  /// that share a code. It is never shown and never logged.
   public let description: String?
-  /// Whether the body is JSON. Gateways, captive portals and proxies send HTML, or nothing.
+  /// Whether the body is JSON. Gateways, captive portals and proxies send HTML or nothing.
   public let isServerJSON: Bool
 
   public init(
@@ -25,13 +24,13 @@ public final class ResponseFacts: Sendable {
     self.isServerJSON = isServerJSON
   }
 
-  /// There was no answer.
+  /// No response came.
   public static var none: ResponseFacts { ResponseFacts(status: 0) }
 
   var isSuccess: Bool { status >= 200 && status < 300 }
 
-  /// A refusal for a reason that may pass, whatever its body says: no answer, a redirect of a
-  /// portal, a time-out, a conflict between requests, a rate limit, a fault of the server's.
+  /// Whether the status alone says that the cause may pass: no response, a portal's redirect, a
+  /// time-out, a conflict between requests, a rate limit, a fault of the server.
   var isPassing: Bool {
     switch status {
     case 408, 409, 425, 429: true
@@ -39,13 +38,14 @@ public final class ResponseFacts: Sendable {
     }
   }
 
-  /// The code of a body that is the server's; empty counts as none, for that is what the data
-  /// service sends with 400 when its database has just stopped.
+  /// The code of a JSON body. An empty code counts as none: the data service sends it with 400 when
+  /// its database has just stopped.
   var knownCode: String? {
     guard isServerJSON, let code, !code.isEmpty else { return nil }
     return code
   }
 
+  /// Whether `description` contains `words`, without regard to case.
   func describes(_ words: StaticString) -> Bool {
     guard let description else { return false }
     return ASCII.contains(description, words)

@@ -1,4 +1,4 @@
-/// What is wrong with one item, so that sending it again as it is will not help.
+/// What is wrong with an item. Sending it again unchanged would fail again.
 public enum ItemFault: String, CaseIterable, Sendable {
   case rejected
   case invalidValue = "invalid_value"
@@ -8,48 +8,56 @@ public enum ItemFault: String, CaseIterable, Sendable {
   case serverRule = "server_rule"
 }
 
-/// What an answer of the data service means for what was sent.
+/// The meaning of a response of the data service for the request.
 public enum RestOutcome: Equatable, Sendable {
-  /// Read the body (every request asks for one: without it, 201 looks like a portal's). For an
-  /// upload the ids in it are the proof, not the status: 201 is also the answer to rows that were
-  /// not stored.
+  /// Read the body. For an upload, only the ids in it prove what is stored: the status is 201 also
+  /// when rows were skipped. Every request asks for a body, because a response without one cannot
+  /// be told from a captive portal's.
   case answered
-  /// A page was asked for beyond the end.
+  /// The requested page is beyond the end.
   case endOfData
-  /// One of the items is at fault: bisect; park the one that is alone.
+  /// One of the items is at fault: bisect the batch, and park the item that is alone.
   case itemFault(ItemFault)
-  /// A unique key exists: ask for the ids; stored before counts as stored, else park.
+  /// A unique key exists already: read the ids back. Items that are stored are done; park the
+  /// others.
   case duplicateKey
-  /// What the item belongs to does not exist: wait for it if it is queued, else park.
+  /// The parent row of an item does not exist: wait for the parent if it is queued, else park.
   case missingParent
-  /// A policy of the server's said no to a signed-in user: has the membership ended?
+  /// A row-level policy refused a signed-in user: check whether the membership has ended.
   case denied
-  /// The access token is missing or no longer good: refresh; the items are not charged.
+  /// The access token is missing or invalid: refresh it. This is no failed attempt of the items.
   case needsToken
-  /// Send less at once; alone, the item is too large.
+  /// The request is too large: send fewer items. A single item is itself too large.
   case tooLarge
-  /// It took too long, or another transaction was in the way: send less at once; alone, try again
-  /// by back-off.
+  /// The statement took too long: send fewer items. Send a single item again after a back-off.
   case statementTimeout
-  /// The server does not know the table, column or function (yet): pause, park nothing.
+  /// The server does not know the table, column or function (yet): pause without parking items.
   case schemaNotReady
-  /// A fault of the server's making that time does not mend: pause, park nothing, tell developers.
+  /// A defect of the server's schema or configuration: pause without parking items, and log it.
   case serverBug
-  /// Try again by back-off.
+  /// Send again after a back-off.
   case transient
-  /// Refused for a reason that is on no list: try again by back-off; after several in a row it
-  /// counts as `serverBug`. Never the item's fault (QUE-20).
+  /// Refused for an unknown reason, which is never taken for an item's fault (QUE-20): pause
+  /// without parking items.
   case unknownRejection
 }
 
-/// What the data service's answers mean. Sources: PostgREST `docs/references/errors.rst` and
-/// `src/library/PostgREST/Error.hs`; measured on 12.2.12, 13.0.8 and 14.17.
+/// Classifies the responses of the data service.
 ///
-/// The code decides, the status only where the body is not the service's JSON.
+/// The rules are applied in this order:
+/// 1. A success needs a JSON body or status 204; otherwise a captive portal may have sent it.
+/// 2. Without an error code (a gateway's response), the status decides.
+/// 3. A code of PostgREST (`PGRST…`) decides; a code `PT…`, which SQL raises to set the status, leaves
+///    the decision to that status.
+/// 4. Any other code is PostgreSQL's SQLSTATE: first the exact code decides, then its class.
+/// 5. An unknown code is classified by the status, and never parks an item.
+///
+/// Sources: PostgREST `docs/references/errors.rst` and `src/library/PostgREST/Error.hs`; measured
+/// on 12.2.12, 13.0.8 and 14.17.
 public enum RestClassification {
   public static func rest(_ facts: ResponseFacts) -> RestOutcome {
     if facts.isSuccess {
-      // A portal's page comes with 200; only 204 has no body to tell it by.
+      // A portal's page comes with 200. 204 has no body that could be checked.
       return facts.isServerJSON || facts.status == 204 ? .answered : .transient
     }
     guard let code = facts.knownCode else { return byStatus(facts.status) }
@@ -58,8 +66,8 @@ public enum RestClassification {
     return SQLState.outcome(code, facts) ?? unknown(facts.status)
   }
 
-  /// No code: a gateway's answer, or 400 with an empty code from a service whose database has just
-  /// stopped.
+  /// A response without a code: from a gateway, or 400 with an empty code from a service whose
+  /// database has just stopped.
   private static func byStatus(_ status: Int) -> RestOutcome {
     switch status {
     case 401: .needsToken
@@ -78,7 +86,7 @@ public enum RestClassification {
     }
   }
 
-  /// SQL of the organisation's own that raises `PTxyz` names the status it means.
+  /// SQL on the server that raises the error `PTxyz` sets the status xyz, which decides.
   private static func raised(_ status: Int) -> RestOutcome {
     switch status {
     case 401: .needsToken
@@ -91,7 +99,7 @@ public enum RestClassification {
     }
   }
 
-  /// The service's own codes, by what stands behind "PGRST"; nil for one that is not known here.
+  /// The codes of PostgREST, by the number after "PGRST"; nil for unknown ones.
   private static func service(_ code: String) -> RestOutcome? {
     var number = 0
     for byte in code.utf8.dropFirst(5) {
@@ -101,8 +109,8 @@ public enum RestClassification {
     guard code.utf8.count == 8 else { return nil }
     switch number {
     case 0...3: return .transient
-    // A body that does not parse can be one item's doing; what is sent was checked at the door, so
-    // this is rare, and bisecting keeps it from blocking the others.
+    // The body does not parse. A single item may cause that; bisecting keeps it from blocking the
+    // others. Payloads are checked when they are queued, so this is rare.
     case 102: return .itemFault(.rejected)
     case 103: return .endOfData
     case 106, 125, 200...205: return .schemaNotReady

@@ -1,11 +1,10 @@
-/// The header `Retry-After`: seconds, or a date (RFC 9110, section 10.2.3).
+/// Reads the header `Retry-After`: seconds or a date (RFC 9110, section 10.2.3).
 public enum RetryAfter {
-  /// No server keeps us away for longer: one that says so is mistaken, or its clock is.
+  /// The longest delay that is accepted. A longer one is a mistake of the server or of its clock.
   public static let maxMS: Int64 = 86_400_000
 
-  /// The milliseconds to wait, 0 to 24 h; nil when `value` is neither. A date is held against
-  /// `serverNowMS`, the server's time (its `Date` header), so that the device's clock does not
-  /// matter.
+  /// The milliseconds to wait, 0 to 24 h; nil when `value` is neither. A date is compared with
+  /// `serverNowMS`, the time of the server (its `Date` header), and not with the device's clock.
   public static func parse(_ value: String, serverNowMS: Int64) -> Int64? {
     if let seconds = seconds(value) { return min(seconds, maxMS / 1_000) * 1_000 }
     guard let date = HTTPDate.parse(value) else { return nil }
@@ -13,7 +12,7 @@ public enum RetryAfter {
     return overflow ? nil : min(max(wait, 0), maxMS)
   }
 
-  /// Digits alone, spaces around them aside; a number too large to hold is the largest.
+  /// A number of digits, with spaces around it or not. A number that overflows becomes the largest.
   private static func seconds(_ value: String) -> Int64? {
     var reader = DateReader(value.utf8)
     reader.skipSpaces()

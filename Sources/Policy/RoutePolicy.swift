@@ -1,21 +1,22 @@
 import Base
 
-/// Which routes a role may open.
+/// Decides which routes a role may open.
 ///
-/// A route comes from a link that anybody can write, and the host's router reads it after us. So a
-/// route that two readers could understand differently is not allowed, whatever it seems to name.
+/// A route may come from a link that an attacker wrote, and the host's router parses it after this
+/// check. A route that two parsers could read differently is therefore never allowed.
 public enum RoutePolicy {
   /// Whether a role with these `screens` may open `route`.
   ///
-  /// A screen is a path, `*` for every route, or a path and `/*` for everything below it (and not
-  /// the path itself). Query and fragment do not count, nor does one slash at the end.
+  /// A screen is a path, `*` for every route, or a path and `/*` for everything below it (but not
+  /// the path itself). Query, fragment and one slash at the end are ignored.
   public static func allows(_ route: String, screens: [String]) -> Bool {
     if screens.contains("*") { return true }
     guard let path = Route.segments(route) else { return false }
     return screens.contains { fits(path, screen: $0) }
   }
 
-  /// The same; the role's home is always open, so that the way to it never leads to itself.
+  /// The same, but the role's home is always allowed: a refused route leads to it, which must not
+  /// be refused in turn.
   public static func allows(_ route: String, screens: [String], home: String) -> Bool {
     if allows(route, screens: screens) { return true }
     guard let path = Route.segments(route) else { return false }
@@ -30,16 +31,16 @@ public enum RoutePolicy {
   }
 }
 
-/// A route taken apart.
+/// Splits a route into its segments.
 private enum Route {
-  /// The segments of the route's path, percent-decoded once; nil when a router might read them
+  /// The segments of the route's path, percent-decoded once. Nil when a router might read them
   /// differently: no slash in front, empty segments, `.` and `..`, backslashes, path parameters,
-  /// control characters, encoded separators, an encoding within the encoding, or broken UTF-8.
+  /// control characters, encoded separators, double encoding, or invalid UTF-8.
   static func segments(_ route: String) -> [[UInt8]]? {
     split(route, decodes: true)
   }
 
-  /// The segments of a path that the host configured: as it is written.
+  /// The segments of a path in the configuration, which is not percent-decoded.
   static func plainSegments(_ path: String) -> [[UInt8]]? {
     split(path, decodes: false)
   }
@@ -70,7 +71,7 @@ private enum Route {
     return end(segments, segment)
   }
 
-  /// The last segment may be empty: a slash at the end.
+  /// Appends the last segment, which may be empty: one slash at the end is allowed.
   private static func end(_ segments: [[UInt8]], _ last: [UInt8]) -> [[UInt8]]? {
     if last.isEmpty { return segments }
     return isPlain(last) ? segments + [last] : nil
@@ -81,7 +82,7 @@ private enum Route {
     return !segment.isEmpty && segment != [dot] && segment != [dot, dot] && isText(segment)
   }
 
-  /// Valid UTF-8: an overlong form is a separator to some readers.
+  /// Whether the segment is valid UTF-8. Some parsers read an overlong form as a separator.
   private static func isText(_ segment: [UInt8]) -> Bool {
     Array(String(decoding: segment, as: UTF8.self).utf8) == segment
   }
@@ -90,7 +91,7 @@ private enum Route {
     byte > 0x20 && byte != 0x7F && byte != UInt8(ascii: "\\") && byte != UInt8(ascii: ";")
   }
 
-  /// A decoded byte, if it means the same decoded and encoded.
+  /// A decoded byte, if it means the same in encoded form; else nil.
   private static func accepted(_ byte: UInt8) -> UInt8? {
     switch byte {
     case UInt8(ascii: "/"), UInt8(ascii: "%"), UInt8(ascii: "?"), UInt8(ascii: "#"): nil

@@ -1,8 +1,8 @@
-/// How a service's answers pace what is sent to it.
+/// Paces the requests to one service by its responses.
 public struct ServiceBackoff: Equatable, Sendable {
-  /// Failures in a row.
+  /// The number of failures in a row.
   public private(set) var attempts: Int64
-  /// Nothing is sent before, in the caller's clock.
+  /// Nothing is sent before this time on the caller's clock.
   public private(set) var notBeforeMS: Int64
 
   public init(attempts: Int64 = 0, notBeforeMS: Int64 = 0) {
@@ -10,11 +10,11 @@ public struct ServiceBackoff: Equatable, Sendable {
     self.notBeforeMS = notBeforeMS
   }
 
-  /// After a failure one request at a time finds out whether the service is back; the others follow
-  /// its success. A fleet that all sent everything at once would keep a recovering server down.
+  /// After a failure, one request at a time probes the service; the others follow after a success.
+  /// Many devices that sent everything at once would keep a recovering server down.
   public var isProbing: Bool { attempts > 0 }
 
-  /// A request failed: the pause that follows it.
+  /// Notes a failed request, and returns the pause that follows.
   public mutating func fail(at nowMS: Int64, random: UInt64, floorMS: Int64) -> Int64 {
     attempts += 1
     let delay = Backoff.delayMS(attempt: Int(attempts), random: random, floorMS: floorMS)
@@ -22,8 +22,8 @@ public struct ServiceBackoff: Equatable, Sendable {
     return delay
   }
 
-  /// A request was answered, when `pauseLeftMS` of the pause was left. An answer to what was sent
-  /// before the failure does not end the pause.
+  /// Notes a success. While a pause lasts (`pauseLeftMS` > 0), the response belongs to a request
+  /// that was sent before the failure, and does not end the pause.
   public mutating func succeed(pauseLeftMS: Int64) {
     if pauseLeftMS <= 0 { self = ServiceBackoff() }
   }

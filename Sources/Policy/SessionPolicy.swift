@@ -1,9 +1,10 @@
-/// The one function from which every screen follows: a cold start, a return, an unlock, a link.
+/// The single function that decides which screen is shown: at a cold start, a return, an unlock, a
+/// link.
 ///
-/// The order is the argument. What cannot be read comes first, then what is over, then what is
-/// locked, and only then where the user goes. `docs/decisions.md` is generated from this function.
+/// The order of the questions matters: Can the session be read? Has it ended? Is it locked? Only
+/// then: where does the user go? `docs/decisions.md` is generated from this function.
 public enum SessionPolicy {
-  /// Decide what to show.
+  /// Decides what to show.
   public static func decide(_ s: Situation) -> Decision {
     if let decision = unreadable(s) ?? over(s) { return decision }
     guard let cause = LockPolicy.cause(s) else { return NavigationPolicy.place(s, as: .active) }
@@ -11,8 +12,9 @@ public enum SessionPolicy {
     return LockPolicy.locked(s, because: cause)
   }
 
-  /// The device key is not at hand. Nothing is cleared: a key store that is silent today may answer
-  /// tomorrow (RES-7), and files without their key may find it again on their own device (SES-11).
+  /// The decision when the device key is not available; nil when it is. Nothing is cleared: the key
+  /// store may answer later (RES-7), and files may meet their key again on the original device
+  /// (SES-11).
   private static func unreadable(_ s: Situation) -> Decision? {
     switch s.keys {
     case .ready: nil
@@ -22,8 +24,8 @@ public enum SessionPolicy {
     }
   }
 
-  /// There is no session to go on with (RES-5, KEEP-3, KEEP-7). Only a record that does not open is
-  /// cleared; without proof from the server the data is kept.
+  /// The decision when no session can go on (RES-5, KEEP-3, KEEP-7); nil when one can. Only a
+  /// record that does not decrypt is cleared. Without proof from the server, the data is kept.
   private static func over(_ s: Situation) -> Decision? {
     switch s.record {
     case .missing: return Decision(.signIn, .sessionMissing)

@@ -1,55 +1,55 @@
-/// One case of everything that a decision about the session depends on.
+/// All facts that a decision about the session depends on.
 ///
-/// Every axis is a closed list, so that the whole product can be tested. Measuring (which clock,
-/// which row, which key) is the engine's work; judging is this module's.
+/// Every axis is a closed list, so that tests can go through the whole product. The engine collects
+/// the facts (clocks, rows, keys); this module decides.
 public struct Situation: Equatable, Sendable {
-  /// What asks for a decision.
+  /// What the decision is asked for.
   public enum Occasion: CaseIterable, Sendable {
     /// The process starts: `holdfast_session_resume`.
     case resume
     /// The app is back on the screen.
     case foreground
-    /// The biometric prompt has ended, see `Outcome`.
+    /// The biometric prompt has ended, with an `Outcome`.
     case unlock
-    /// A screen is about to open, or a server has answered.
+    /// A screen is about to open, or a response has come.
     case navigate
   }
 
-  /// What the key store says of the device key.
+  /// The state of the device key in the key store.
   public enum Keys: CaseIterable, Sendable {
     case ready
-    /// The device was not unlocked since it started.
+    /// The device has not been unlocked since it started.
     case locked
     /// The store did not answer.
     case failed
-    /// The store works and holds no key, although there are files sealed with one.
+    /// The store works and holds no key, although files are sealed with one.
     case lost
   }
 
   /// The stored session.
   public enum Record: CaseIterable, Sendable {
     case missing
-    /// It is there, the key is there, and it does not open.
+    /// The record and the key exist, but the record does not decrypt.
     case corrupt
-    /// The server has proved its end (the closed list of `EndReason`).
+    /// The server has proved the end of the session (`EndReason`).
     case ended
-    /// The device wrap is erased: only the biometric key opens it.
+    /// The device wrap is erased; only the biometric key opens the session.
     case sealed
     /// Readable with the device key.
     case open
   }
 
-  /// The device's clock against what was seen of it before.
+  /// The device's clock, compared with earlier readings.
   public enum Clock: CaseIterable, Sendable {
     case steady, movedBack
   }
 
-  /// The access token, in server time.
+  /// The access token, by the server's time.
   public enum Token: CaseIterable, Sendable {
     case valid, expired
   }
 
-  /// The time since the session was last proved.
+  /// The time since the server last confirmed the session.
   public enum Window: CaseIterable, Sendable {
     /// Within `session_window_s`.
     case inside
@@ -59,20 +59,20 @@ public struct Situation: Equatable, Sendable {
     case pastLimit
   }
 
-  /// The time in the background, counted from `holdfast_session_background` alone: an app that was
-  /// closed without it was not away.
+  /// The time in the background. It counts only from `holdfast_session_background`: a process that
+  /// ended without that call was not in the background.
   public enum Absence: CaseIterable, Sendable {
     case brief
     /// Longer than `background_timeout_s`.
     case long
   }
 
-  /// What the host says of the network.
+  /// The network, as the host reports it.
   public enum Network: CaseIterable, Sendable {
     case online, offline
   }
 
-  /// Whether the user's presence can open the session.
+  /// Whether a biometric prompt can open the session.
   public enum Presence: CaseIterable, Sendable {
     /// A biometric wrap exists and the policy uses it.
     case available
@@ -84,34 +84,34 @@ public struct Situation: Equatable, Sendable {
     case off
   }
 
-  /// What became of the biometric prompt; `none` except on the occasion `unlock`.
+  /// The outcome of the biometric prompt; `none` except on the occasion `unlock`.
   public enum Outcome: CaseIterable, Sendable {
     case none, success, failed, cancelled, lockout, lockoutPermanent, notEnrolled, invalidated
     case unavailable
-    /// The host says success, and the key store gave no key (SES-10).
+    /// The host reports success, but the key store gave no key (SES-10).
     case withheld
   }
 
-  /// The choice of organisation against the memberships as known.
+  /// The chosen organisation, compared with the known memberships.
   public enum Membership: CaseIterable, Sendable {
     /// The memberships were never fetched.
     case unasked
     case noneAtAll
-    /// There are several, and none is chosen.
+    /// There are several usable memberships, and none is chosen.
     case unchosen
-    /// There is exactly one active, and it is not chosen yet.
+    /// There is exactly one usable membership, and it is not chosen yet.
     case single
-    /// The chosen one is active.
+    /// The chosen membership is active.
     case active
-    /// The chosen one is revoked, or gone from the list.
+    /// The chosen membership is revoked or gone from the list.
     case revoked
     /// The chosen organisation is disabled.
     case disabled
-    /// The chosen one has a role that has no routes here.
+    /// The chosen membership has a role that the configuration has no routes for.
     case unknownRole
   }
 
-  /// How well the memberships are known in this process.
+  /// Whether this process has confirmed the memberships with the server.
   public enum Freshness: CaseIterable, Sendable {
     case confirmed
     /// The membership check is in flight.
@@ -136,7 +136,7 @@ public struct Situation: Equatable, Sendable {
   public var freshness: Freshness
   /// The user or the host asked to lock.
   public var lockedByUser: Bool
-  /// Online, the server refused several times in a row for reasons that are on no list.
+  /// Online, the server refused several refreshes in a row for unknown reasons.
   public var denied: Bool
 
   public init(

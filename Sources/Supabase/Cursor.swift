@@ -38,8 +38,8 @@ public struct Cursor: Equatable, Sendable {
       updatedAt: String(decoding: moved + text[whole...], as: UTF8.self), id: Cursor.first)
   }
 
-  /// The cursor, or the present: one row with a time in the future must not hide all that is written
-  /// until then.
+  /// The cursor, or the present: one row with a time in the future must not hide all that is
+  /// written until then.
   public func capped(at nowMS: Int64) -> Cursor {
     guard let ms = ISO8601.parse(updatedAt), ms > nowMS else { return self }
     return Cursor(updatedAt: ISO8601.format(ms: nowMS), id: Cursor.first)
@@ -55,8 +55,8 @@ public struct Cursor: Equatable, Sendable {
     return updatedAt == cursor.updatedAt ? id > cursor.id : updatedAt > cursor.updatedAt
   }
 
-  /// Whether text is a moment as the server writes it. It goes back into filters, so nothing else is
-  /// let in; `infinity` among the rest, behind which there is nothing more to be read.
+  /// Whether text is a moment as the server writes it. It goes back into filters, so nothing else
+  /// is let in; `infinity` among the rest, behind which there is nothing more to be read.
   private static func isTimestamp(_ text: String) -> Bool {
     text.utf8.count <= 64 && ISO8601.parse(text) != nil
   }

@@ -19,8 +19,8 @@ public enum RestRequests {
       backend, .membershipCheck, url + "&order=org_id.asc", bearer, timeoutMS: membershipTimeoutMS)
   }
 
-  /// Store rows. Those of a table come back as ids of the ones that were new; a function answers for
-  /// each (`UploadReply`).
+  /// Store rows. Those of a table come back as ids of the ones that were new; a function answers
+  /// for each (`UploadReply`).
   ///
   /// `columns` are all that any row has. The rows should be sorted by id: two uploads of the same
   /// rows in opposite order deadlock.
@@ -59,17 +59,14 @@ public enum RestRequests {
   public static func contactsPage(
     _ backend: Backend, org: UUID, after: Cursor?, limit: Int, bearer: SecretBytes
   ) -> Request {
-    var parts = [cachedContacts(backend, org)]
+    var url = cachedContacts(backend, org)
     if let after {
       let moment = Percent.encode("\"" + after.updatedAt + "\"")
       // The first condition is redundant, but it turns two index scans into one.
-      parts += [
-        "&updated_at=gte.", Percent.encode(after.updatedAt), "&or=(updated_at.gt.", moment,
-        ",and(updated_at.eq.", moment, ",id.gt.", after.id.text, "))",
-      ]
+      url += "&updated_at=gte.\(Percent.encode(after.updatedAt))"
+      url += "&or=(updated_at.gt.\(moment),and(updated_at.eq.\(moment),id.gt.\(after.id.text)))"
     }
-    parts += ["&order=updated_at.asc,id.asc&limit=", "\(limit)"]
-    return read(backend, .pull, parts.joined(), bearer)
+    return read(backend, .pull, url + "&order=updated_at.asc,id.asc&limit=\(limit)", bearer)
   }
 
   /// Some contacts by their ids; at most 100 keep the URL below 8 kB.
@@ -77,22 +74,18 @@ public enum RestRequests {
     _ backend: Backend, org: UUID, ids: [UUID], bearer: SecretBytes
   ) -> Request {
     let among = ids.map { $0.text }.joined(separator: ",")
-    let url = [cachedContacts(backend, org), "&id=in.(", among, ")"].joined()
-    return read(backend, .pull, url, bearer)
+    return read(backend, .pull, cachedContacts(backend, org) + "&id=in.(\(among))", bearer)
   }
 
-  /// Which contacts there are, and in which version: to find those that are gone without a tombstone,
-  /// and those whose change was committed too late to be seen.
+  /// Which contacts there are, and in which version: to find those that are gone without a
+  /// tombstone, and those whose change was committed too late to be seen.
   public static func contactVersions(
     _ backend: Backend, org: UUID, after: UUID?, limit: Int, bearer: SecretBytes
   ) -> Request {
-    var parts = [
-      backend.rest(backend.contactsTable), "?select=id,updated_at&org_id=eq.", org.text,
-      "&deleted_at=is.null",
-    ]
-    if let after { parts += ["&id=gt.", after.text] }
-    parts += ["&order=id.asc&limit=", "\(limit)"]
-    return read(backend, .pull, parts.joined(), bearer)
+    var url = backend.rest(backend.contactsTable)
+    url += "?select=id,updated_at&org_id=eq.\(org.text)&deleted_at=is.null"
+    if let after { url += "&id=gt.\(after.text)" }
+    return read(backend, .pull, url + "&order=id.asc&limit=\(limit)", bearer)
   }
 
   /// An organisation's contacts, with the columns that may be cached and no others.
@@ -101,9 +94,7 @@ public enum RestRequests {
     for column in ["updated_at", "deleted_at"] where !columns.contains(column) {
       columns.append(column)
     }
-    return [
-      backend.rest(backend.contactsTable), "?select=", list(columns), "&org_id=eq.", org.text,
-    ].joined()
+    return backend.rest(backend.contactsTable) + "?select=\(list(columns))&org_id=eq.\(org.text)"
   }
 
   /// One contact, with columns that are never cached.

@@ -41,8 +41,8 @@ public struct ServerError: Equatable, Sendable {
     }
   }
 
-  /// PostgreSQL names a column's constraint `<table>_<column>_check` or `_fkey`, with a number from the
-  /// second one on.
+  /// PostgreSQL names a column's constraint `<table>_<column>_check` or `_fkey`, with a number from
+  /// the second one on.
   private static func constrained(
     _ message: [UInt8], _ beforeTable: StaticString, _ suffix: String
   ) -> String? {

@@ -37,7 +37,6 @@ private struct Message {
     bytes.reserveCapacity(capacity)
   }
 
-  @inline(never)
   private mutating func append(count: Int) {
     for byte in stride(from: lengthBytes - 1, through: 0, by: -1) {
       bytes.append(UInt8(truncatingIfNeeded: count >> (8 * byte)))
