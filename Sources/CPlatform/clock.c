@@ -1,3 +1,4 @@
+/* Clocks and the id of the boot. */
 #include "platform.h"
 
 #include <stdio.h>

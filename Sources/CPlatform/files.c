@@ -1,3 +1,5 @@
+/* Files and folders, written so that they survive a crash: a file is complete or absent, and every
+ * change of a folder is synced. */
 #define _GNU_SOURCE
 #include "platform.h"
 
@@ -13,18 +15,18 @@
 
 static int sync_folder_of(const char *path);
 
-/* The name of a folder is durable like those of files: once the folder that holds it was synced. */
+/* The name of a folder is durable once its parent folder is synced. */
 static int make_folder(const char *path) {
   struct stat status;
   if (mkdir(path, 0700) != 0) {
-    int problem = errno; /* a read-only disk refuses also what is there */
+    int problem = errno; /* a read-only disk reports EROFS also for an existing folder */
     return problem == EEXIST || stat(path, &status) == 0 ? 0 : problem;
   }
   int result = sync_folder_of(path);
   if (result == EACCES)
-    return 0; /* one that may be entered and not read: it cannot be synced from here */
+    return 0; /* the parent cannot be read, so it cannot be synced */
   if (result != 0)
-    rmdir(path); /* made again, and synced, by the next call */
+    rmdir(path); /* the next call makes it again and syncs */
   return result;
 }
 
@@ -51,8 +53,8 @@ int platform_folder(const char *path) {
     return errno;
   if (!S_ISDIR(status.st_mode))
     return ENOTDIR;
-  /* Where others may put files, what is found there need not be ours; and what we put into another
-   * user's folder would lock them out. */
+  /* In a folder that all users can write, files may come from others. In a folder of another user,
+   * our files would be unreadable for its owner. */
   return status.st_uid != geteuid() || (status.st_mode & S_IWOTH) != 0 ? EPERM : 0;
 }
 
@@ -117,7 +119,7 @@ static int write_and(const char *path, const void *bytes, size_t length, bool re
   char temporary[PATH_MAX];
   if (snprintf(temporary, sizeof temporary, "%s.XXXXXX", path) >= (int)sizeof temporary)
     return ENAMETOOLONG;
-  int file = mkostemp(temporary, O_CLOEXEC); /* makes it 0600 */
+  int file = mkostemp(temporary, O_CLOEXEC); /* mode 0600 */
   if (file < 0)
     return errno;
   int result = write_all(file, bytes, length);
@@ -130,7 +132,7 @@ static int write_and(const char *path, const void *bytes, size_t length, bool re
     unlink(temporary);
   if (result != 0 && (replace || result != EEXIST))
     return result;
-  /* Also when it was there: whoever made it may not have come so far. */
+  /* Sync also when the file existed: its creator may have stopped before the sync. */
   int synced = sync_folder_of(path);
   return synced != 0 ? synced : result;
 }
@@ -202,7 +204,8 @@ int64_t platform_process_start(int process) {
   if (platform_read(path, text, sizeof text - 1, &length) != 0)
     return 0;
   text[length] = 0;
-  /* The second field is the command in brackets and may hold anything; count from the last one. */
+  /* The second field is the command in brackets, which may contain any character. Count the fields
+   * from the last bracket. */
   char *at = strrchr(text, ')');
   for (int field = 2; at != NULL && field < 22; field++)
     at = strchr(at + 1, ' ');

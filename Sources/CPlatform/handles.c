@@ -1,5 +1,17 @@
-/* Handles are values, not pointers: a slot number and the slot's generation. A table that never
- * moves maps them to objects, so that a closed or invented handle is recognised, not followed. */
+/* The table of handles.
+ *
+ * A handle is a value, not a pointer: the number of a slot and the slot's generation, which rises
+ * whenever the slot is used again. A closed or invented handle does not match its slot and is
+ * recognised without following it. Slots are allocated on first use and never released.
+ *
+ * A call enters its handle: it counts as a user, which keeps the object alive, and takes the
+ * handle's lock if it is exclusive. Closing only marks the slot and wakes waiting threads. The last
+ * user to leave (or the close, if there is none) receives the object and releases it. The table has
+ * one mutex, which is held only briefly and never while a call waits or runs.
+ *
+ * A handle belongs to the process that made it. After fork() the child finds the process id changed
+ * and is refused. A thread that enters a handle which it holds already, from a callback, is refused
+ * too. */
 #include "platform.h"
 
 #include <poll.h>
@@ -8,31 +20,29 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-void platform_live_add(int by);
-
 enum { SLOT_BITS = 12, SLOT_COUNT = 1 << SLOT_BITS };
 
 typedef struct {
-  void *object;         /* NULL: free */
-  uintptr_t generation; /* raised by every use of the slot */
-  int users;            /* calls inside */
+  void *object;         /* NULL: the slot is free */
+  uintptr_t generation; /* raised whenever the slot is used again */
+  int users;            /* calls that have entered */
   bool closing;
   int descriptor;
   pid_t process;
   pthread_mutex_t exclusive; /* one lock per handle */
-  pthread_t owner;           /* who holds it: to recognise a call from a callback */
+  pthread_t owner;           /* the thread that holds it, to recognise a call from a callback */
   bool owned;
 } slot;
 
 static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
-static slot *slots[SLOT_COUNT]; /* made when first used, never released */
+static slot *slots[SLOT_COUNT]; /* allocated on first use, never released */
 
-/* The low bit is set, so that no handle is a valid pointer to anything aligned. */
+/* The lowest bit is set, so that no handle equals an aligned pointer. */
 static uintptr_t value_of(size_t index, uintptr_t generation) {
   return (generation << (SLOT_BITS + 1)) | (uintptr_t)(index << 1) | 1;
 }
 
-/* The open slot of a handle, or NULL. Call with the table locked. */
+/* The slot of a handle, or NULL. The table must be locked. */
 static slot *find(uintptr_t handle) {
   if ((handle & 1) == 0)
     return NULL;
@@ -43,6 +53,7 @@ static slot *find(uintptr_t handle) {
   return found;
 }
 
+/* Frees a closed slot that no call uses. Returns its object, or NULL. The table must be locked. */
 static void *retire_if_unused(slot *it) {
   if (!it->closing || it->users > 0)
     return NULL;
@@ -53,7 +64,8 @@ static void *retire_if_unused(slot *it) {
   return object;
 }
 
-/* A child must not inherit the table in the middle of a change. */
+/* The table is locked around fork(), so that the child does not inherit it in the middle of a
+ * change. */
 static void before_fork(void) {
   pthread_mutex_lock(&table);
   platform_log_before_fork();
@@ -155,7 +167,7 @@ void *platform_handle_close(uintptr_t handle) {
     it->closing = true;
     uint64_t one = 1;
     ssize_t written = write(it->descriptor, &one, sizeof one);
-    (void)written; /* a full counter is readable as well */
+    (void)written; /* EAGAIN: the counter is full, so the descriptor is readable */
     object = retire_if_unused(it);
   }
   pthread_mutex_unlock(&table);
@@ -186,7 +198,7 @@ void platform_handle_signal(uintptr_t handle, bool raised) {
   if (it != NULL && !it->closing)
     done = raised ? write(it->descriptor, &count, sizeof count)
                   : read(it->descriptor, &count, sizeof count);
-  (void)done; /* EAGAIN: it was so already */
+  (void)done; /* EAGAIN: the descriptor was in this state */
   pthread_mutex_unlock(&table);
 }
 

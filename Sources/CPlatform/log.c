@@ -1,3 +1,5 @@
+/* The log: one function of the host, with a level. It is called outside the lock, so that it may
+ * take its time or change the log itself. */
 #include "platform.h"
 
 #include <pthread.h>

@@ -1,3 +1,10 @@
+/* Memory: zeroing, allocation failures, and replies.
+ *
+ * The library must not leave secrets in freed memory. It is linked with --wrap=free, so that each
+ * of its calls of free() goes to __wrap_free(), which zeroes the block first. jansson may be shared
+ * with the host; its allocation functions are replaced by ones that zero on release and note a
+ * failed allocation. A call of the API clears that note at its start and checks it before it
+ * commits or replies. */
 #define _GNU_SOURCE
 #include "platform.h"
 
@@ -10,8 +17,8 @@
 
 void platform_zero(void *bytes, size_t count) { explicit_bzero(bytes, count); }
 
-/* Swift's hash seeds and random numbers, over the kernel's generator, so that the library needs no
- * newer libc than its other calls do. */
+/* Swift's runtime calls this for hash seeds and random numbers. glibc has it only from 2.36 on;
+ * this definition lets the library run with older versions. */
 PLATFORM_HIDDEN void arc4random_buf(void *bytes, size_t count) {
   unsigned char *at = bytes;
   while (count > 0) {
@@ -23,8 +30,7 @@ PLATFORM_HIDDEN void arc4random_buf(void *bytes, size_t count) {
   }
 }
 
-/* The libraries are linked with --wrap=free: every free() of ours becomes __wrap_free(), so that no
- * string or array outlives its use in the process's memory. Tests link without, hence weak. */
+/* Weak, because unit tests are linked without --wrap=free. */
 PLATFORM_HIDDEN void __real_free(void *bytes) __attribute__((weak));
 
 static void plain_free(void *bytes) {
@@ -42,9 +48,9 @@ PLATFORM_HIDDEN void __wrap_free(void *bytes) {
 }
 
 #ifdef HOLDFAST_EMBEDDED
-/* An object whose initialiser has failed. Embedded Swift's own (6.3, weak) lets go of what the
- * object holds and never of its memory. No class here has a superclass, whose part would be left.
- */
+/* Releases an object whose initialiser has failed. Embedded Swift's own function (6.3, weak)
+ * releases the object's members but not its memory. Sufficient here because no class has a
+ * superclass. */
 PLATFORM_HIDDEN void swift_deallocPartialClassInstance(void *object, void *metadata, size_t size,
                                                        size_t align_mask);
 
@@ -62,10 +68,10 @@ static _Thread_local bool exhausted = false;
 bool platform_memory_exhausted(void) { return exhausted; }
 void platform_memory_begin(void) { exhausted = false; }
 
-/* What allocates beneath our hook. */
+/* The allocation function that our hook calls. */
 static _Atomic(json_malloc_t) beneath = NULL;
 
-static void *allocate_or_tell(size_t size) {
+static void *allocate_or_note(size_t size) {
   void *bytes = atomic_load(&beneath)(size);
   if (bytes == NULL && size > 0)
     exhausted = true;
@@ -77,15 +83,16 @@ void platform_install_allocator(void) {
   json_free_t release = NULL;
   json_free_t plain = __real_free != NULL ? __real_free : free;
   json_get_alloc_funcs(&allocate, &release);
-  /* jansson's hook serves the whole process. Over plain malloc and free it is safe at any moment:
-   * what was taken before is released as well by __wrap_free, and the other way round. A host's own
-   * allocator is put beneath once, so that two copies of this library never stand on each other. */
+  /* jansson's hook applies to the whole process. Over plain malloc and free it can be installed at
+   * any time: __wrap_free also releases blocks that were allocated before, and free those allocated
+   * since. A host's own allocator is wrapped only once, so that two copies of this library do not
+   * wrap each other. */
   bool is_plain = allocate == malloc;
   json_malloc_t none = NULL;
   if (!is_plain && !atomic_compare_exchange_strong(&beneath, &none, allocate))
     return;
   atomic_store(&beneath, allocate);
-  json_set_alloc_funcs(allocate_or_tell, is_plain && release == plain ? __wrap_free : release);
+  json_set_alloc_funcs(allocate_or_note, is_plain && release == plain ? __wrap_free : release);
 }
 
 /* ---- replies ---- */

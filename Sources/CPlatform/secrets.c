@@ -1,11 +1,15 @@
-/* Room for many small secrets in few guarded regions. A region costs its maker seven system calls
- * and four pages; a start of the library would make eleven of them. */
+/* Memory for secrets, many small ones in few guarded regions.
+ *
+ * A region costs seven system calls and four pages; with one region per secret, the start of the
+ * library would make eleven. A region is therefore one page of 4 kB, divided into 64 slots of 64
+ * bytes, with one bit per slot in `used`. A secret takes the first run of free slots that is long
+ * enough. A secret of more than 4 kB gets its own region. */
 #include "platform.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { SLOT = 64, SLOTS = 64 }; /* a page of 4 kB, as wide as the bits of `used` */
+enum { SLOT = 64, SLOTS = 64 }; /* SLOTS is the number of bits of `used` */
 
 typedef struct region {
   struct region *next;
@@ -14,7 +18,7 @@ typedef struct region {
 } region;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static region *regions; /* kept for the next secret when empty */
+static region *regions; /* empty regions are kept for the next secret */
 
 static uint64_t mask_of(size_t slots) {
   return slots == SLOTS ? UINT64_MAX : (UINT64_C(1) << slots) - 1;

@@ -1,13 +1,13 @@
-/* The Unicode tables that Embedded Swift's strings ask for, left empty.
+/* Empty replacements for the Unicode tables of Embedded Swift's strings.
  *
  * The core compares text scalar by scalar (codes, ids and column names are ASCII) and folds names
- * itself (Base/Folding.swift); it never asks for canonical equivalence or grapheme clusters. The
- * toolchain's tables would be a tenth of the library. Ordinary Swift brings its own. */
+ * itself (Base/Folding.swift). It never needs canonical equivalence or grapheme clusters. The
+ * toolchain's tables would be a tenth of the library. Ordinary Swift uses its own tables. */
 #ifdef HOLDFAST_EMBEDDED
 
 #include "platform.h"
 
-/* Nothing decomposes: two strings are equal when their scalars are. */
+/* No scalar decomposes: two strings are equal when their scalars are equal. */
 PLATFORM_HIDDEN const uint8_t *const _swift_stdlib_nfd_decompositions = (const uint8_t *)"";
 
 PLATFORM_HIDDEN uint16_t _swift_stdlib_getNormData(uint32_t scalar) {
@@ -26,7 +26,7 @@ PLATFORM_HIDDEN uint32_t _swift_stdlib_getComposition(uint32_t first, uint32_t s
   return UINT32_MAX;
 }
 
-/* Every scalar is a character of its own. */
+/* Every scalar is a character. */
 PLATFORM_HIDDEN uint8_t _swift_stdlib_getGraphemeBreakProperty(uint32_t scalar) {
   (void)scalar;
   return UINT8_MAX;
@@ -42,15 +42,16 @@ PLATFORM_HIDDEN bool _swift_stdlib_isInCB_Consonant(uint32_t scalar) {
   return false;
 }
 
-/* What the standard library would do for text that has no place here: strings of Objective-C and of
- * UTF-16, and canonical equivalence. These definitions take the place of its own, which are weak,
- * and with them goes all that only they need (a thirtieth of the library). A toolchain that names
- * them otherwise just keeps its own. */
+/* Replacements for functions of the standard library that this core never needs: strings of
+ * Objective-C and of UTF-16, and canonical equivalence. The library's own definitions are weak, so
+ * these take precedence, and the linker drops the code that only those used (a thirtieth of the
+ * library). If a toolchain names the functions differently, it keeps its own. */
 #ifdef __ELF__
 
 #include <string.h>
 
-/* _stringCompareFastUTF8Abnormal: two texts whose bytes differ, one of them not ASCII. */
+/* _stringCompareFastUTF8Abnormal: compares two texts whose bytes differ and of which one is not
+ * ASCII. */
 PLATFORM_HIDDEN bool platform_compare_text(
     const uint8_t *left, intptr_t left_count, const uint8_t *right, intptr_t right_count,
     uint8_t less) __asm__("$es30_stringCompareFastUTF8Abnormal33_835F230159459CFFE280B5F8E69D8077LL"

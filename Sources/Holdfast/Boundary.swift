@@ -5,7 +5,8 @@ import Engine
 typealias Text = UnsafePointer<CChar>
 typealias ReplyOut = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
 
-/// The way in and out: handles, JSON, status codes. No decision is made here.
+/// Translates between the C API and the engine: handles, JSON, status codes. No decision is made
+/// here.
 enum Boundary {
   /// One call: enter the handle, read the request, run, write the reply.
   static func call(
@@ -19,7 +20,7 @@ enum Boundary {
     guard entry == PLATFORM_ENTERED, let object else { return refuse(entry, reply) }
     let engine = Unmanaged<Engine>.fromOpaque(object).takeUnretainedValue()
     let status = run(engine, request, reply, body)
-    // Storage that can't be read now is asked again by the host's next call.
+    // If the storage cannot be read now, the host's next call signals again.
     platform_handle_signal(value, (try? engine.wantsPoll()) ?? false)
     release(platform_handle_leave(value, true))
     return status
@@ -34,11 +35,11 @@ enum Boundary {
       let json = try read(request)
       try engine.followFile()
       do throws(Failure) {
-        return try answer(try body(engine, json), .ok, reply)
+        return try respond(try body(engine, json), .ok, reply)
       } catch  where error.code == .storageDamaged {
-        // Once more on a fresh file, with what could be carried over.
+        // Run the call again, on a new file with the data that could be recovered.
         guard try engine.recover() else { throw error }
-        return try answer(try body(engine, json), .ok, reply)
+        return try respond(try body(engine, json), .ok, reply)
       }
     } catch {
       if error.code == .memoryExhausted { engine.replyWasLost() }
@@ -46,7 +47,7 @@ enum Boundary {
     }
   }
 
-  /// A request; NULL and "" mean an empty object.
+  /// Parses a request. NULL and "" mean an empty object.
   static func read(_ request: Text?) throws(Failure) -> JSON {
     guard let request, request.pointee != 0 else { return [:] }
     var count = 0
@@ -54,7 +55,8 @@ enum Boundary {
     return try JSON.parse(UnsafeRawBufferPointer(start: request, count: count))
   }
 
-  static func answer(_ json: JSON, _ status: Status, _ reply: ReplyOut?) throws(Failure) -> Int32 {
+  /// Hands a reply to the host, as text that it releases with `holdfast_free`.
+  static func respond(_ json: JSON, _ status: Status, _ reply: ReplyOut?) throws(Failure) -> Int32 {
     guard let reply else { return status.rawValue }
     let text = try json.text()
     guard let start = text.bytes.baseAddress,
@@ -64,14 +66,15 @@ enum Boundary {
     return status.rawValue
   }
 
+  /// Hands the error reply of a failure to the host.
   static func fail(_ found: Failure, _ reply: ReplyOut?) -> Int32 {
-    // What looked like another fault may come of it.
+    // The failure may be a consequence of the lack of memory; report the cause.
     let failure =
       platform_memory_exhausted() ? Failure(.memoryExhausted, "no memory for JSON") : found
     platform_memory_begin()
     Log.line(.info, "refused: \(failure.code.rawValue)")
     let status = failure.code.status
-    return (try? answer(failure.reply, status, reply)) ?? Status.noMemory.rawValue
+    return (try? respond(failure.reply, status, reply)) ?? Status.noMemory.rawValue
   }
 
   private static func refuse(_ entry: platform_entry, _ reply: ReplyOut?) -> Int32 {
@@ -84,7 +87,7 @@ enum Boundary {
     }
   }
 
-  /// The last user of a closed handle lets its engine go.
+  /// Closes and releases the engine of a closed handle. The last user of the handle calls this.
   static func release(_ object: UnsafeMutableRawPointer?) {
     guard let object else { return }
     let engine = Unmanaged<Engine>.fromOpaque(object)

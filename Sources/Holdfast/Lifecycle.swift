@@ -33,7 +33,7 @@ public func holdfast_open(
     }
     let status: Int32
     do throws(Failure) {
-      status = try Boundary.answer(
+      status = try Boundary.respond(
         ["version": .string(Version.text.description), "recovered": .bool(engine.recovered)], .ok,
         reply)
     } catch {
@@ -52,7 +52,7 @@ private func keyStore(
   _ given: UnsafePointer<holdfast_keystore>?
 ) throws(Failure) -> (any KeyStore)? {
   guard let given else { return nil }
-  // Only `size` may be read before it is known how much there is.
+  // Only `size` may be read before the size of the struct is known.
   let size = UnsafeRawPointer(given).load(as: Int.self)
   guard size >= MemoryLayout<holdfast_keystore>.size else {
     throw Failure(
@@ -103,7 +103,7 @@ public func holdfast_wait(_ self: OpaquePointer?, _ timeout_ms: Int32) -> Int32 
     guard platform_handle_enter(handle, false, &object) == PLATFORM_ENTERED else {
       return Status.closed.rawValue
     }
-    // Not below 10 ms: a manual clock stands still.
+    // Wait at least 10 ms: a manual clock stands still, and the loop must not spin.
     let pause = Int32(clamping: min(left, max(10, due ?? Int64.max)))
     let woken = platform_handle_wait(handle, pause)
     Boundary.release(platform_handle_leave(handle, false))

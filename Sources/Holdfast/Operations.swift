@@ -1,5 +1,5 @@
-// One exported function per operation of holdfast.h: request in, reply out. Every one of them is
-// checked against the header by the compiler.
+// One exported function per operation of holdfast.h: request in, reply out. The compiler checks
+// every signature against the header.
 import Base
 import CHoldfast
 import Engine

@@ -1,4 +1,8 @@
-/* The public functions, and the list of drivers that a token is looked up in. */
+/* The public functions, and the list of drivers.
+ *
+ * The host holds a token, which is looked up in the list and never dereferenced. Each driver counts
+ * its users: the list, its thread, and the calls that have entered it. The last one to leave
+ * destroys it. */
 #define _GNU_SOURCE
 #pragma GCC visibility push(default)
 #include "holdfast_http.h"
@@ -19,8 +23,8 @@ struct driver {
   uintptr_t token;
   hfh_worker worker;
   pthread_t thread;
-  int users;   /* the list, the thread, and calls inside; under the list's lock */
-  bool forked; /* belongs to the parent process */
+  int users;   /* the list, the thread and calls; protected by the list's lock */
+  bool forked; /* the driver belongs to the parent process */
 };
 
 /* ---- the list ---- */
@@ -56,7 +60,7 @@ static void leave(struct driver *driver) {
     destroy(driver);
 }
 
-/* HOLDFAST_OK: to be left again with leave(). */
+/* Look up a token. After HOLDFAST_OK, the caller must call leave(). */
 static int32_t enter(const holdfast_http *token, struct driver **found) {
   int32_t status = HOLDFAST_CLOSED;
   pthread_mutex_lock(&list_lock);
@@ -72,8 +76,8 @@ static int32_t enter(const holdfast_http *token, struct driver **found) {
   return status;
 }
 
-/* In a child the threads are gone and a driver's locks may be held for ever: the drivers are only
- * remembered, to be answered with HOLDFAST_FORKED. */
+/* In a child process the worker threads are gone, and the locks of a driver may never be released.
+ * The child only keeps the tokens, to answer with HOLDFAST_FORKED. */
 static void before_fork(void) { pthread_mutex_lock(&list_lock); }
 static void after_fork(void) { pthread_mutex_unlock(&list_lock); }
 static void in_child(void) {
@@ -95,9 +99,9 @@ static void zeroing_free(void *bytes) {
   free(bytes);
 }
 
-/* Requests pass through jansson. Its hook serves the whole process, so it is set only over plain
- * malloc and free, with which this one stays interchangeable; the core sets the same, unless it
- * carries a jansson of its own. */
+/* Requests with credentials pass through jansson, so it must zero what it frees. Its hook applies
+ * to the whole process; it is set only over plain malloc and free, which stay interchangeable with
+ * it. The core sets an equal hook, but may be linked with its own copy of jansson. */
 static void zero_what_jansson_frees(void) {
   json_malloc_t allocate = NULL;
   json_free_t release = NULL;
@@ -124,7 +128,7 @@ static void *run(void *context) {
   return NULL;
 }
 
-/* With every signal blocked: they are the host's threads' to handle. */
+/* Start the thread with all signals blocked, so that only threads of the host handle them. */
 static bool start_thread(struct driver *driver) {
   sigset_t all, before;
   sigfillset(&all);
@@ -134,8 +138,8 @@ static bool start_thread(struct driver *driver) {
   return started;
 }
 
-/* A descriptor of our own, so that it can be waited for without fear that the handle is closed and
- * its number given to another file meanwhile. */
+/* Duplicate the handle's descriptor. The original is closed with the handle, and its number may
+ * then be used for another file. */
 static int32_t watch(hfh_worker *worker) {
   int32_t status = holdfast_wait(worker->self, 0);
   if (status != HOLDFAST_OK)
@@ -181,7 +185,7 @@ static bool has_driver(const holdfast *self) {
   return false;
 }
 
-/* An odd address beside our own data, so that it is no valid pointer to anything. */
+/* Tokens are odd numbers near the address of our own data, so that none is a valid pointer. */
 static uintptr_t new_token(void) {
   if (last_token == 0)
     last_token = (uintptr_t)&list | 1;
@@ -202,7 +206,7 @@ int32_t holdfast_http_start(holdfast *self, const char *options, holdfast_http *
     return status;
   pthread_mutex_lock(&list_lock);
   status = has_driver(self) ? HOLDFAST_STATE : HOLDFAST_OK;
-  made->users = 2; /* before the thread can leave */
+  made->users = 2; /* the list and the thread; set before the thread can leave */
   if (status == HOLDFAST_OK && !start_thread(made))
     status = HOLDFAST_INTERNAL;
   if (status == HOLDFAST_OK) {
@@ -217,7 +221,7 @@ int32_t holdfast_http_start(holdfast *self, const char *options, holdfast_http *
   return status;
 }
 
-/* ---- the others ---- */
+/* ---- stop, next, ack, free ---- */
 
 void holdfast_http_stop(holdfast_http *token) {
   pthread_mutex_lock(&list_lock);

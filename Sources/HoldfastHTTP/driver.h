@@ -1,4 +1,4 @@
-/* What the driver's files share. Nothing here is exported. */
+/* Declarations that the driver's files share. Nothing here is exported. */
 #ifndef HOLDFAST_DRIVER_H
 #define HOLDFAST_DRIVER_H
 
@@ -19,20 +19,20 @@ typedef struct {
   size_t body_limit;
   char *ca_file;
   char *ca_path;
-  char *proxy; /* NULL: what the environment says */
+  char *proxy; /* NULL: from the environment */
   char *user_agent;
 } hfh_options;
 
-/* Fill from JSON text; NULL or "" means the defaults. On any error nothing is left to free. */
+/* Read options from JSON text; NULL or "" means the defaults. Nothing to free after an error. */
 int32_t hfh_options_read(const char *text, hfh_options *options);
 void hfh_options_free(hfh_options *options);
 
-/* ---- events.c: events on their way from the worker to the host ---- */
+/* ---- events.c: the queue of events from the worker to the host ---- */
 
 typedef struct hfh_event {
   struct hfh_event *next;
   char *text;
-  bool progress; /* a sync_progress: the next one replaces it */
+  bool progress; /* a sync_progress event, which the next one replaces */
 } hfh_event;
 
 typedef struct {
@@ -40,21 +40,22 @@ typedef struct {
   pthread_cond_t changed;
   hfh_event *first;
   size_t count;
-  bool ended;       /* nothing more will come */
-  bool dropped;     /* stopped: what is there is not handed out either */
-  json_int_t *seen; /* the seqs of the poll before, to know an unacknowledged event again */
+  bool ended;       /* no more events will come */
+  bool dropped;     /* the driver was stopped: discard the events that are left */
+  json_int_t *seen; /* the seqs of the last poll, to recognise events that come again */
   size_t seen_count;
 } hfh_events;
 
 bool hfh_events_init(hfh_events *events);
 void hfh_events_free(hfh_events *events);
-/* Take the new ones among what a poll returned; true if there was any. */
+/* Add the new events of a poll; true if there was any. */
 bool hfh_events_add(hfh_events *events, const json_t *polled);
-/* No more will come. With `drop`, those not taken yet are not handed out either. */
+/* End the queue. With `drop`, discard the events that were not taken yet. */
 void hfh_events_end(hfh_events *events, bool drop);
+/* Take the next event, waiting for it as holdfast_http_next() describes. */
 int32_t hfh_events_take(hfh_events *events, int32_t timeout_ms, char **event);
 
-/* ---- transfer.c: one request under way ---- */
+/* ---- transfer.c: one request in flight ---- */
 
 typedef struct hfh_transfer {
   struct hfh_transfer *next;
@@ -64,20 +65,20 @@ typedef struct hfh_transfer {
   char *body;
   size_t body_length;
   size_t body_sent;
-  char *answer;
-  size_t answer_length;
-  size_t answer_capacity;
-  size_t answer_limit;
+  char *response;
+  size_t response_length;
+  size_t response_capacity;
+  size_t response_limit;
 } hfh_transfer;
 
-/* From a request of holdfast_poll(); NULL when it cannot be sent. */
+/* Prepare a request of holdfast_poll(); NULL when it cannot be sent. */
 hfh_transfer *hfh_transfer_new(const json_t *request, const hfh_options *options);
 void hfh_transfer_free(hfh_transfer *transfer);
-/* What holdfast_complete() is told, as text to be released with hfh_secret_free(); NULL: no memory.
- */
-char *hfh_transfer_answer(hfh_transfer *transfer, CURLcode result);
+/* The request of holdfast_complete() for a finished transfer or, with hfh_failure(), for a failed
+ * one. The caller releases the text with hfh_secret_free(). NULL when there is no memory. */
+char *hfh_transfer_completion(hfh_transfer *transfer, CURLcode result);
 char *hfh_failure(json_int_t id, const char *error);
-/* Zero and release. */
+/* Zero and release a text. */
 void hfh_secret_free(char *text);
 
 /* ---- worker.c ---- */
@@ -87,14 +88,14 @@ typedef struct {
   hfh_options options;
   hfh_events events;
   CURLM *multi;
-  hfh_transfer *transfers; /* under way */
-  int wake;                /* our own duplicate of the handle's descriptor */
-  pthread_mutex_t lock;    /* of the two below */
+  hfh_transfer *transfers; /* in flight */
+  int wake;                /* a duplicate of the handle's descriptor */
+  pthread_mutex_t lock;    /* protects the members below */
   bool stopping;
-  int64_t ack; /* -1: none to hand on */
+  int64_t ack; /* the next acknowledgement to pass on; -1: none */
 } hfh_worker;
 
-/* Serve the handle until it is closed or hfh_worker_stop() was called. */
+/* Serve the handle until it is closed or hfh_worker_stop() is called. */
 void hfh_worker_run(hfh_worker *worker);
 void hfh_worker_stop(hfh_worker *worker);
 void hfh_worker_ack(hfh_worker *worker, int64_t seq);

@@ -1,3 +1,10 @@
+/* The queue of events from the worker to the host.
+ *
+ * An event that a user must learn of returns in every poll until it is acknowledged, so the queue
+ * must recognise the ones that it has already. It keeps the seqs of the last poll: an event is new
+ * if the last poll did not hold it. That needs neither an order of the seqs nor a memory of all of
+ * them. A new sync_progress event replaces an older one. At most KEPT_EVENTS are kept; then the
+ * oldest is dropped. */
 #define _GNU_SOURCE
 #include "driver.h"
 
@@ -8,7 +15,7 @@
 
 enum { KEPT_EVENTS = 4096 };
 
-#ifdef __APPLE__ /* has no pthread_condattr_setclock */
+#ifdef __APPLE__ /* without pthread_condattr_setclock */
 static const clockid_t waiting_clock = CLOCK_REALTIME;
 static void set_clock(pthread_condattr_t *attributes) { (void)attributes; }
 #else
@@ -81,8 +88,7 @@ static bool was_seen(const hfh_events *events, json_int_t seq) {
   return false;
 }
 
-/* An event that is not acknowledged returns in every poll, so what the last poll did not hold is
- * new. That needs neither an order of the seqs nor a memory of all of them. */
+/* An event that could not be stored is not marked as seen: the next poll brings it again. */
 bool hfh_events_add(hfh_events *events, const json_t *polled) {
   size_t count = json_array_size(polled), kept = 0;
   json_int_t *seqs = malloc((count + 1) * sizeof *seqs);

@@ -1,10 +1,11 @@
+/* Reads the options of holdfast_http_start(). */
 #define _GNU_SOURCE
 #include "driver.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* One option: its name, and where a value of its kind goes. */
+/* One option: its name, its range, and the address of its value: a number or a text. */
 typedef struct {
   const char *name;
   long *number;
@@ -40,7 +41,7 @@ static int32_t read_option(const option *known, size_t count, const char *name,
     *it->text = copy;
     return HOLDFAST_OK;
   }
-  return HOLDFAST_INVALID; /* an unknown field */
+  return HOLDFAST_INVALID; /* unknown option */
 }
 
 static char *default_user_agent(void) {

@@ -1,3 +1,6 @@
+/* One HTTP request: from the JSON of holdfast_poll() to libcurl's options, and from the response to
+ * the JSON of holdfast_complete(). All copies of headers and bodies are zeroed before they are
+ * released. */
 #define _GNU_SOURCE /* explicit_bzero, SOCK_CLOEXEC */
 #include "driver.h"
 
@@ -27,9 +30,9 @@ void hfh_secret_free(char *text) {
   free(text);
 }
 
-/* ---- the way out ---- */
+/* ---- the request ---- */
 
-/* "name: value" for libcurl, which needs "name;" for an empty value. */
+/* Adds "name: value". For an empty value, libcurl expects "name;". */
 static bool add_header(struct curl_slist **headers, const char *name, const char *value) {
   size_t room = strlen(name) + strlen(value) + 3;
   char *line = malloc(room);
@@ -52,15 +55,15 @@ static bool add_headers(hfh_transfer *transfer, const json_t *headers) {
   json_t *value;
   json_object_foreach((json_t *)headers, name, value) {
     const char *text = json_string_value(value);
-    /* A line end would begin another header. */
+    /* A line end would start another header. */
     if (text == NULL || strpbrk(text, "\r\n") != NULL || strpbrk(name, "\r\n:") != NULL)
       return false;
     has_type = has_type || strcasecmp(name, "content-type") == 0;
     if (!add_header(&transfer->headers, name, text))
       return false;
   }
-  /* Without a colon's value libcurl leaves its own header out: no wait for "100 Continue", and no
-   * form type for a body that has none. */
+  /* A name with a colon and no value removes the header that libcurl would add: "Expect", which
+   * waits for "100 Continue", and the default "Content-Type" of forms. */
   struct curl_slist *grown = curl_slist_append(transfer->headers, "Expect:");
   if (grown == NULL)
     return false;
@@ -78,8 +81,8 @@ static bool copy_body(hfh_transfer *transfer, const json_t *body) {
   return transfer->body != NULL;
 }
 
-/* Not CURLOPT_POSTFIELDS: those libcurl could rewind, and it would by itself send the request again
- * when a connection that it used before closes without an answer. */
+/* Passes the body to libcurl. With CURLOPT_POSTFIELDS instead, libcurl could rewind the body and
+ * would repeat the request by itself when a reused connection closes without a response. */
 static size_t send_body(char *room, size_t size, size_t count, void *context) {
   hfh_transfer *transfer = context;
   size_t length = transfer->body_length - transfer->body_sent;
@@ -91,40 +94,40 @@ static size_t send_body(char *room, size_t size, size_t count, void *context) {
   return length;
 }
 
-/* ---- the way back ---- */
+/* ---- the response ---- */
 
 static bool make_room(hfh_transfer *transfer, size_t needed) {
-  if (needed <= transfer->answer_capacity)
+  if (needed <= transfer->response_capacity)
     return true;
-  size_t capacity = transfer->answer_capacity < 4096 ? 4096 : transfer->answer_capacity;
+  size_t capacity = transfer->response_capacity < 4096 ? 4096 : transfer->response_capacity;
   while (capacity < needed)
     capacity *= 2;
-  char *grown = malloc(capacity); /* not realloc, which leaves the old bytes behind */
+  char *grown = malloc(capacity); /* realloc would leave the old bytes in memory */
   if (grown == NULL)
     return false;
-  if (transfer->answer != NULL) {
-    memcpy(grown, transfer->answer, transfer->answer_length);
-    zero(transfer->answer, transfer->answer_length);
-    free(transfer->answer);
+  if (transfer->response != NULL) {
+    memcpy(grown, transfer->response, transfer->response_length);
+    zero(transfer->response, transfer->response_length);
+    free(transfer->response);
   }
-  transfer->answer = grown;
-  transfer->answer_capacity = capacity;
+  transfer->response = grown;
+  transfer->response_capacity = capacity;
   return true;
 }
 
 static size_t receive(char *bytes, size_t size, size_t count, void *context) {
   hfh_transfer *transfer = context;
   size_t length = size * count;
-  if (length > transfer->answer_limit - transfer->answer_length)
+  if (length > transfer->response_limit - transfer->response_length)
     return CURL_WRITEFUNC_ERROR;
-  if (!make_room(transfer, transfer->answer_length + length))
+  if (!make_room(transfer, transfer->response_length + length))
     return CURL_WRITEFUNC_ERROR;
-  memcpy(transfer->answer + transfer->answer_length, bytes, length);
-  transfer->answer_length += length;
+  memcpy(transfer->response + transfer->response_length, bytes, length);
+  transfer->response_length += length;
   return length;
 }
 
-/* A program that the host starts must not inherit the connection. */
+/* Opens sockets so that programs which the host starts do not inherit them. */
 static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *to) {
   (void)context;
   (void)purpose;
@@ -159,14 +162,14 @@ static bool configure(hfh_transfer *transfer, const json_t *request, const hfh_o
   SET(CURLOPT_URL, url);
   SET(CURLOPT_HTTPHEADER, transfer->headers);
   SET(CURLOPT_USERAGENT, options->user_agent);
-  SET(CURLOPT_ACCEPT_ENCODING, ""); /* whatever libcurl can decompress */
+  SET(CURLOPT_ACCEPT_ENCODING, ""); /* all encodings that libcurl supports */
   SET(CURLOPT_TIMEOUT_MS, (long)timeout);
   SET(CURLOPT_CONNECTTIMEOUT_MS, connect_timeout);
   SET(CURLOPT_OPENSOCKETFUNCTION, open_socket);
   SET(CURLOPT_WRITEFUNCTION, receive);
   SET(CURLOPT_WRITEDATA, transfer);
 #if LIBCURL_VERSION_NUM >= 0x075700
-  SET(CURLOPT_QUICK_EXIT, 1L); /* stopping does not wait for a name being resolved */
+  SET(CURLOPT_QUICK_EXIT, 1L); /* stopping does not wait for the resolver */
 #endif
   if (options->ca_file != NULL)
     SET(CURLOPT_CAINFO, options->ca_file);
@@ -194,7 +197,7 @@ hfh_transfer *hfh_transfer_new(const json_t *request, const hfh_options *options
   if (transfer == NULL)
     return NULL;
   transfer->id = json_integer_value(json_object_get(request, "id"));
-  transfer->answer_limit = options->body_limit;
+  transfer->response_limit = options->body_limit;
   transfer->curl = curl_easy_init();
   if (transfer->curl == NULL || !add_headers(transfer, json_object_get(request, "headers")) ||
       !copy_body(transfer, json_object_get(request, "body")) ||
@@ -206,20 +209,20 @@ hfh_transfer *hfh_transfer_new(const json_t *request, const hfh_options *options
 }
 
 void hfh_transfer_free(hfh_transfer *transfer) {
-  curl_easy_cleanup(transfer->curl); /* before what it points into */
+  curl_easy_cleanup(transfer->curl); /* first, because it points to the members below */
   for (struct curl_slist *header = transfer->headers; header != NULL; header = header->next)
     zero(header->data, strlen(header->data));
   curl_slist_free_all(transfer->headers);
   if (transfer->body != NULL)
     zero(transfer->body, transfer->body_length);
   free(transfer->body);
-  if (transfer->answer != NULL)
-    zero(transfer->answer, transfer->answer_length);
-  free(transfer->answer);
+  if (transfer->response != NULL)
+    zero(transfer->response, transfer->response_length);
+  free(transfer->response);
   free(transfer);
 }
 
-/* ---- what the core is told ---- */
+/* ---- the completion ---- */
 
 static const char *unreachable(CURL *curl) {
   long number = 0;
@@ -268,13 +271,13 @@ static const char *error_of(CURL *curl, CURLcode result) {
   case CURLE_HTTP2_STREAM:
     return "offline"; /* the connection broke */
   default:
-    return "refused"; /* a URL we do not send to, a body over the limit, not HTTP */
+    return "refused"; /* an invalid URL, a body over the limit, not HTTP */
   }
 }
 
-/* Lower case, so that the parts of a header sent several times come together. One that is not UTF-8
- * is left out. */
-static bool add_answer_header(json_t *headers, const struct curl_header *header) {
+/* Adds a header with its name in lower case, and joins the values of headers with the same name. A
+ * value that is not UTF-8 is left out. */
+static bool add_response_header(json_t *headers, const struct curl_header *header) {
   char name[128];
   size_t length = strlen(header->name);
   if (length >= sizeof name)
@@ -289,7 +292,7 @@ static bool add_answer_header(json_t *headers, const struct curl_header *header)
   return json_object_set_new(headers, name, value) == 0;
 }
 
-/* The body as a JSON string; null when it is not text: not UTF-8, or with a NUL. */
+/* The body as a JSON string; null when it is not UTF-8 or holds a NUL. */
 static json_t *text_of(const char *bytes, size_t length) {
   if (length == 0)
     return json_string("");
@@ -297,7 +300,7 @@ static json_t *text_of(const char *bytes, size_t length) {
   return text == NULL ? json_null() : text;
 }
 
-char *hfh_transfer_answer(hfh_transfer *transfer, CURLcode result) {
+char *hfh_transfer_completion(hfh_transfer *transfer, CURLcode result) {
   if (result != CURLE_OK)
     return hfh_failure(transfer->id, error_of(transfer->curl, result));
   long status = 0;
@@ -305,19 +308,19 @@ char *hfh_transfer_answer(hfh_transfer *transfer, CURLcode result) {
   json_t *headers = json_object();
   struct curl_header *header = NULL;
   while ((header = curl_easy_nextheader(transfer->curl, CURLH_HEADER, -1, header)) != NULL)
-    if (!add_answer_header(headers, header))
+    if (!add_response_header(headers, header))
       break;
-  json_t *answer =
+  json_t *completion =
       json_pack("{s:I, s:i, s:o, s:o}", "id", transfer->id, "status", (int)status, "headers",
-                headers, "body", text_of(transfer->answer, transfer->answer_length));
-  char *text = answer == NULL ? NULL : json_dumps(answer, JSON_COMPACT);
-  json_decref(answer);
+                headers, "body", text_of(transfer->response, transfer->response_length));
+  char *text = completion == NULL ? NULL : json_dumps(completion, JSON_COMPACT);
+  json_decref(completion);
   return text;
 }
 
 char *hfh_failure(json_int_t id, const char *error) {
-  json_t *answer = json_pack("{s:I, s:s}", "id", id, "error", error);
-  char *text = answer == NULL ? NULL : json_dumps(answer, JSON_COMPACT);
-  json_decref(answer);
+  json_t *completion = json_pack("{s:I, s:s}", "id", id, "error", error);
+  char *text = completion == NULL ? NULL : json_dumps(completion, JSON_COMPACT);
+  json_decref(completion);
   return text;
 }

@@ -1,4 +1,13 @@
-/* The worker: poll, send, complete, until the driver is stopped or the handle closed. */
+/* The worker thread. It repeats until the driver is stopped or the handle is closed:
+ *
+ * 1. Poll the core if a request was completed, the handle's descriptor is readable, the time of the
+ *    last `wake_in_ms` has come, or an acknowledgement waits. Start the new requests, queue the new
+ *    events.
+ * 2. Let libcurl work, and complete the requests that have finished.
+ * 3. Wait for the network, the descriptor, another thread, or the time of the next poll.
+ *
+ * The descriptor can stay readable although a poll brings nothing new. After POLLS_IN_VAIN such
+ * polls the worker ignores it for IDLE_PAUSE_MS, so that it does not spin. */
 #define _GNU_SOURCE
 #include "driver.h"
 
@@ -8,11 +17,11 @@
 #include <time.h>
 
 enum {
-  LONGEST_WAIT_MS = 30000, /* poll that often even if nothing calls for it */
-  FAILURE_PAUSE_MS = 1000, /* after a poll that failed: disk full, key store silent */
-  POLLS_IN_VAIN = 3,       /* so many calls by the descriptor for nothing new, and then */
-  IDLE_PAUSE_MS = 200,     /* it is not listened to for so long */
-  COMPLETE_TRIES = 3,      /* against HOLDFAST_BUSY, each waiting 5 s in the call itself */
+  LONGEST_WAIT_MS = 30000, /* the longest time between two polls */
+  FAILURE_PAUSE_MS = 1000, /* after a failed poll: disk full, key store not available */
+  POLLS_IN_VAIN = 3,       /* polls for the descriptor without news, until it is ignored */
+  IDLE_PAUSE_MS = 200,     /* how long the descriptor is ignored */
+  COMPLETE_TRIES = 3,      /* attempts while HOLDFAST_BUSY; each waits up to 5 s in the call */
 };
 
 static int64_t now_ms(void) {
@@ -21,7 +30,7 @@ static int64_t now_ms(void) {
   return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* ---- orders of other threads ---- */
+/* ---- calls of other threads ---- */
 
 void hfh_worker_stop(hfh_worker *worker) {
   pthread_mutex_lock(&worker->lock);
@@ -61,13 +70,13 @@ static void ack_delivered(hfh_worker *worker, int64_t seq) {
 
 /* ---- completing ---- */
 
-/* Takes over `answer`. An answer that the core will not read at all is handed over as a failure, so
- * that its request is not waited for in vain. */
-static void complete(hfh_worker *worker, json_int_t id, char *answer) {
-  int32_t status = answer == NULL ? HOLDFAST_INVALID : HOLDFAST_BUSY;
+/* Takes over `completion`. If the core rejects it, the request is completed as failed, so that the
+ * core does not wait for it. */
+static void complete(hfh_worker *worker, json_int_t id, char *completion) {
+  int32_t status = completion == NULL ? HOLDFAST_INVALID : HOLDFAST_BUSY;
   for (int try = 0; try < COMPLETE_TRIES && status == HOLDFAST_BUSY; try++)
-    status = holdfast_complete(worker->self, answer, NULL);
-  hfh_secret_free(answer);
+    status = holdfast_complete(worker->self, completion, NULL);
+  hfh_secret_free(completion);
   if (status == HOLDFAST_INVALID) {
     char *failure = hfh_failure(id, "refused");
     if (failure != NULL)
@@ -93,11 +102,11 @@ static bool collect(hfh_worker *worker) {
   while ((message = curl_multi_info_read(worker->multi, &left)) != NULL) {
     if (message->msg != CURLMSG_DONE)
       continue;
-    CURLcode result = message->data.result; /* the message ends with the removal */
+    CURLcode result = message->data.result; /* copied: removing the handle frees the message */
     hfh_transfer *transfer = NULL;
     curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer);
-    char *answer = hfh_transfer_answer(transfer, result);
-    complete(worker, transfer->id, answer);
+    char *completion = hfh_transfer_completion(transfer, result);
+    complete(worker, transfer->id, completion);
     hfh_transfer_free(unlink_transfer(worker, transfer));
     any = true;
   }
@@ -130,8 +139,8 @@ static void begin(hfh_worker *worker, const json_t *request) {
 
 typedef struct {
   int32_t status;
-  bool fruitful;      /* it brought something that was not there before */
-  int64_t wake_in_ms; /* poll again then */
+  bool has_news;      /* it brought a request or a new event */
+  int64_t wake_in_ms; /* when to poll again */
 } polled;
 
 static polled poll_core(hfh_worker *worker) {
@@ -143,7 +152,7 @@ static polled poll_core(hfh_worker *worker) {
   char *reply = NULL;
   outcome.status = holdfast_poll(worker->self, request, &reply);
   if (outcome.status == HOLDFAST_OK || outcome.status == HOLDFAST_INVALID)
-    ack_delivered(worker, ack); /* an ack that the core refuses once it refuses always */
+    ack_delivered(worker, ack); /* a rejected ack would be rejected again */
   json_t *root = outcome.status == HOLDFAST_OK ? json_loads(reply, 0, NULL) : NULL;
   holdfast_free(reply);
   if (root == NULL)
@@ -152,7 +161,7 @@ static polled poll_core(hfh_worker *worker) {
   for (size_t i = 0; i < json_array_size(requests); i++)
     begin(worker, json_array_get(requests, i));
   bool new_events = hfh_events_add(&worker->events, json_object_get(root, "events"));
-  outcome.fruitful = new_events || json_array_size(requests) > 0;
+  outcome.has_news = new_events || json_array_size(requests) > 0;
   const json_t *wake = json_object_get(root, "wake_in_ms");
   outcome.wake_in_ms = json_is_integer(wake) ? json_integer_value(wake) : LONGEST_WAIT_MS;
   json_decref(root);
@@ -161,8 +170,8 @@ static polled poll_core(hfh_worker *worker) {
 
 /* ---- the loop ---- */
 
-/* Waits for the network, the handle, another thread's order or the time; true when the handle calls
- * for a poll. `listen` false: not for the handle. */
+/* Waits for the network, the handle's descriptor, another thread or the time. True when the
+ * descriptor is readable. Without `listen`, the descriptor is ignored. */
 static bool wait_for_anything(hfh_worker *worker, int64_t until_ms, bool listen) {
   int64_t left = until_ms - now_ms();
   if (left < 0)
@@ -176,12 +185,12 @@ void hfh_worker_run(hfh_worker *worker) {
   int32_t status = HOLDFAST_OK;
   int64_t poll_at = 0;
   bool completed = true, called = false;
-  int in_vain = 0; /* polls in a row that the descriptor called for and that brought nothing new */
+  int in_vain = 0; /* polls in a row for the descriptor that brought nothing new */
   while (status != HOLDFAST_CLOSED && status != HOLDFAST_FORKED && !is_stopping(worker)) {
     if (completed || called || now_ms() >= poll_at || pending_ack(worker) >= 0) {
       polled outcome = poll_core(worker);
       status = outcome.status;
-      in_vain = called && !outcome.fruitful ? in_vain + 1 : 0;
+      in_vain = called && !outcome.has_news ? in_vain + 1 : 0;
       int64_t pause = outcome.wake_in_ms;
       if (in_vain >= POLLS_IN_VAIN && pause > IDLE_PAUSE_MS)
         pause = IDLE_PAUSE_MS;
@@ -192,7 +201,6 @@ void hfh_worker_run(hfh_worker *worker) {
     int running = 0;
     curl_multi_perform(worker->multi, &running);
     completed = collect(worker);
-    /* A descriptor that stays readable although nothing is new must not make the worker spin. */
     bool listen = status == HOLDFAST_OK && in_vain < POLLS_IN_VAIN;
     called = !completed && wait_for_anything(worker, poll_at, listen);
   }

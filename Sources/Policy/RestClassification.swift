@@ -33,7 +33,7 @@ public enum RestOutcome: Equatable, Sendable {
   case statementTimeout
   /// The server does not know the table, column or function (yet): pause without parking items.
   case schemaNotReady
-  /// A defect of the server's schema or configuration: pause without parking items, and log it.
+  /// A defect of the server's schema or configuration: pause without parking items.
   case serverBug
   /// Send again after a back-off.
   case transient
@@ -47,7 +47,8 @@ public enum RestOutcome: Equatable, Sendable {
 /// The rules are applied in this order:
 /// 1. A success needs a JSON body or status 204; otherwise a captive portal may have sent it.
 /// 2. Without an error code (a gateway's response), the status decides.
-/// 3. A code of PostgREST (`PGRST…`) decides; a code `PT…`, which SQL raises to set the status, leaves
+/// 3. A code of PostgREST (`PGRST…`) decides; a code `PT…`, which SQL raises to set the status,
+///   leaves
 ///    the decision to that status.
 /// 4. Any other code is PostgreSQL's SQLSTATE: first the exact code decides, then its class.
 /// 5. An unknown code is classified by the status, and never parks an item.

@@ -136,7 +136,7 @@ public struct Situation: Equatable, Sendable {
   public var freshness: Freshness
   /// The user or the host asked to lock.
   public var lockedByUser: Bool
-  /// Online, the server refused several refreshes in a row for unknown reasons.
+  /// Online, the server refused several refreshes or validations in a row for unknown reasons.
   public var denied: Bool
 
   public init(

@@ -3,15 +3,15 @@ public import Base
 /// A way to sign in.
 public struct AuthMethod {
   public enum Flow: String, CaseIterable, Sendable {
-    /// In a browser, back by a redirect.
+    /// In a browser, which returns by a redirect.
     case pkce
-    /// An identity token that the provider's own software gave the host.
+    /// With an identity token that the host got from the provider's own software.
     case idToken = "id_token"
     case password
   }
 
   public var id: String
-  /// The auth service's name of it.
+  /// The auth service's name of the provider.
   public var provider: String
   public var label: String
   public var flow: Flow

@@ -5,7 +5,7 @@ public import Vault
 public enum AuthRequests {
   private static var timeoutMS: Int64 { 15_000 }
 
-  /// `purpose` is `revoke` where it serves to end a session whose access token has ended.
+  /// `purpose` is `revoke` for the refresh that comes before a logout with an expired access token.
   public static func refresh(
     _ backend: Backend, token: SecretBytes, purpose: Purpose = .refresh
   ) throws(Failure) -> Request {
@@ -18,7 +18,7 @@ public enum AuthRequests {
       timeoutMS: timeoutMS)
   }
 
-  /// `global` ends every session of the user's, else this one alone.
+  /// `global` ends all sessions of the user; otherwise only this session ends.
   public static func logout(
     _ backend: Backend, bearer: SecretBytes, global: Bool
   ) throws(Failure) -> Request {
@@ -40,7 +40,7 @@ public enum AuthRequests {
       backend, "pkce", .signIn, ["auth_code": code.json, "code_verifier": verifier.json])
   }
 
-  /// `nonce` is the raw one; the identity token holds its SHA-256 in hex.
+  /// `nonce` is the raw nonce; the identity token holds its SHA-256 in hex.
   public static func idToken(
     _ backend: Backend, provider: String, idToken: JSON, nonce: JSON
   ) throws(Failure) -> Request {
@@ -49,9 +49,9 @@ public enum AuthRequests {
       ["provider": .string(provider), "id_token": idToken, "nonce": nonce])
   }
 
-  /// The page that a browser opens. The state travels in the query of the redirect, which the
-  /// service keeps; so the server's allow list has to name the redirect with any query behind it,
-  /// such as `app.example://signed-in**`.
+  /// The page that a browser opens. The state travels in the query of the redirect URL, which the
+  /// service keeps. The server's allow list must therefore accept the redirect URL with any query,
+  /// for example as `app.example://signed-in**`.
   public static func authorizeURL(
     _ backend: Backend, provider: String, redirectURL: String, challenge: String, state: String
   ) -> String {
@@ -72,15 +72,15 @@ public enum AuthRequests {
     _ backend: Backend, _ type: String, _ purpose: Purpose, _ body: JSON
   ) throws(Failure) -> Request {
     for (_, value) in body.members where value.kind != .string {
-      throw .defect("a credential is no text")
+      throw .defect("a credential is not a string")
     }
     return Request(
       purpose, "POST", backend.auth("token?grant_type=") + type, headers: headers(backend),
       body: body, timeoutMS: timeoutMS)
   }
 
-  /// The version selects the error bodies with a string `code`; without it, errors of hooks come in
-  /// a third shape.
+  /// The API version selects error bodies with a string as `code`. Without it, errors of hooks come
+  /// in yet another form.
   private static func headers(_ backend: Backend) -> JSON {
     let headers = backend.headers
     headers.set("X-Supabase-Api-Version", "2024-01-01")
@@ -93,7 +93,7 @@ extension Backend {
 
   func rest(_ path: String) -> String { url + "/rest/v1/" + path }
 
-  /// What every request has.
+  /// The headers of every request.
   var headers: JSON {
     [
       "apikey": .string(apiKey), "Accept": "application/json",

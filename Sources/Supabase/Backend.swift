@@ -1,20 +1,21 @@
 public import Base
 
-/// The server: where it is, and what its tables, columns and functions are called.
+/// The server: its address, and the names of its tables, columns and functions.
 public final class Backend {
-  /// Without a slash at the end.
+  /// The base URL, without a slash at the end.
   public let url: String
-  /// The project's public key. It says which project, not who asks: never sent as `Authorization`.
+  /// The public key of the project. It identifies the project, not the user, so it is never sent as
+  /// `Authorization`.
   public let apiKey: String
   public let kinds: [QueueKind]
   public let membershipsTable: String
   public let contactsTable: String
-  /// What is cached of a contact, `id` and `org_id` among it.
+  /// The columns of a contact that are cached, with `id` and `org_id`.
   public let contactColumns: [String]
-  /// What is never cached.
+  /// The columns of a contact that are never cached.
   public let withheld: [String]
   public let summaryFunction: String
-  /// The kind of queued items that the summary counts.
+  /// The kind of the queued items that the summary counts.
   public let summaryKind: String
 
   init(
@@ -54,7 +55,7 @@ public final class Backend {
       summaryKind: try Identifier.read("kind", in: summary, default: "activity"))
   }
 
-  /// Scheme, host, perhaps a port and a path: requests put the rest behind it.
+  /// Reads the base URL: scheme and host, optionally port and path.
   private static func readURL(_ fields: Fields) throws(Failure) -> String {
     let url = Array(try fields.string("url", maximum: 2048).utf8)
     guard url.withUnsafeBytes({ isPlain($0) }) else {
@@ -99,7 +100,7 @@ public final class Backend {
       }
   }
 
-  /// RFC 3986, section 3.3.
+  /// Whether a path may hold this byte (RFC 3986, section 3.3).
   private static func isPathPart(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "["),
@@ -129,7 +130,8 @@ public final class Backend {
       contacts, withheld: try Identifier.readAll("withheld", in: contacts) ?? withheld)
   }
 
-  /// A column that is withheld, by default perhaps, is never cached, even if both lists name it.
+  /// The columns that the configuration chooses. A withheld column (also one that is withheld by
+  /// default) must not be among the cached ones.
   private static func chosenColumns(
     _ contacts: Fields, withheld: [String]
   ) throws(Failure) -> (cached: [String], withheld: [String]) {
@@ -145,7 +147,7 @@ public final class Backend {
       throw contacts.invalid("withheld", "\"\(column)\" cannot be withheld")
     }
     guard cached.contains("name") else {
-      throw contacts.invalid("columns", "\"name\" is expected among them: it is searched")
+      throw contacts.invalid("columns", "\"name\" is required: the search needs it")
     }
     return (["id", "org_id"].filter { !cached.contains($0) } + cached, withheld)
   }

@@ -1,15 +1,15 @@
 public import Base
 public import Vault
 
-/// What the browser brought back from a sign-in.
+/// The result of a sign-in in the browser, as its callback URL tells it.
 public enum Callback {
   case code(SecretBytes, state: String?)
-  /// `error` is OAuth's word, such as `access_denied`; the rest is for developers.
+  /// `error` is the OAuth error, such as `access_denied`; code and description are for developers.
   case refused(error: String, code: String?, description: String?, state: String?)
-  /// Not the redirect that was asked for, or nothing of a sign-in in it.
+  /// Another URL than the expected redirect, or one without the parameters of a sign-in.
   case foreign
 
-  /// The auth service puts the code into the query, and what went wrong into the fragment or both.
+  /// The auth service puts the code into the query, and an error into the fragment or into both.
   public static func read(_ url: JSON, redirectURL: String) throws(Failure) -> Callback {
     guard let text = try SecretBytes.text(of: url) else { return .foreign }
     return try read(text, redirectURL: redirectURL)
@@ -47,8 +47,8 @@ public enum Callback {
     String(decoding: bytes.bytes, as: UTF8.self)
   }
 
-  /// The parameters that matter. Of several of one name the last counts: the service adds its own
-  /// behind those of the redirect.
+  /// The parameters that are read. Of several with the same name the last counts: the service adds
+  /// its own after those of the redirect URL.
   private struct Parameters {
     var code: SecretBytes?
     var state: SecretBytes?

@@ -1,29 +1,29 @@
 public import Base
 
-/// A contact of a page.
+/// One contact of a page.
 public struct ContactRow {
   public var id: UUID
-  /// As the server wrote it.
+  /// `updated_at`, as the server wrote it.
   public var updatedAt: String
-  /// What may be cached of it; nil for a tombstone, which removes it.
+  /// The columns that may be cached; nil for a tombstone, which removes the contact.
   public var json: JSON?
 }
 
-/// An answer to `RestRequests.contactsPage` or `contacts`.
+/// A response to `RestRequests.contactsPage` or `contacts`.
 public struct ContactsPage {
   public var rows: [ContactRow] = []
-  /// How many rows came, usable or not.
+  /// The number of rows, usable or not.
   public var count = 0
-  /// How many could not be used: without an id, a time or a name, of another organisation, or too
+  /// The number of unusable rows: without an id, a time or a name, of another organisation, or too
   /// large.
   public var skipped = 0
-  /// The last row that has a place in the order, usable or not.
+  /// The position of the last row that has one, usable or not.
   public var last: Cursor?
 
-  /// The largest row that is cached, as text.
+  /// The size of the largest row that is cached, as text.
   public static var maxBytes: Int { 65_536 }
 
-  /// nil when the answer is not an array.
+  /// nil when the body is not an array.
   public init?(_ body: JSON?, org: UUID, columns: [String]) {
     guard let body, body.kind == .array else { return nil }
     for row in body.elements {
@@ -51,7 +51,8 @@ public struct ContactsPage {
       return ContactRow(id: place.id, updatedAt: place.updatedAt, json: nil)
     }
     guard row.string("name") != nil, isTextOrNull(row["municipality"]) else { return nil }
-    // Only what was asked for: a server that sends more must not put it into the cache.
+    // Copy the requested columns only: a server that sends others must not fill the cache with
+    // them.
     let json = [:] as JSON
     for column in columns {
       if let value = row[member: column] { json.set(member: column, value) }
@@ -66,20 +67,20 @@ public struct ContactsPage {
   }
 }
 
-/// An answer to `RestRequests.contactVersions`.
+/// A response to `RestRequests.contactVersions`.
 public struct VersionsPage {
   public struct Row {
     public var id: UUID
-    /// nil when the server tells none.
+    /// `updated_at`; nil when the server sends none.
     public var version: String?
   }
 
   public var rows: [Row] = []
   public var count = 0
-  /// How many rows name nothing.
+  /// The number of rows without an id.
   public var skipped: Int { count - rows.count }
 
-  /// nil when the answer is not an array.
+  /// nil when the body is not an array.
   public init?(_ body: JSON?) {
     guard let body, body.kind == .array else { return nil }
     count = body.count

@@ -1,9 +1,17 @@
 public import Base
 import Policy
 
-/// Where a delta read stands: the last row's `updated_at`, as the server wrote it, and its id.
+/// The position of a delta read: `updated_at` and id of the last row that was read.
+///
+/// Pages come in the order (`updated_at`, `id`), and the next page starts after the cursor. Rows
+/// can appear behind a cursor that has passed them, because `updated_at` is set when a row is
+/// written and the row becomes visible when its transaction commits. A new delta read therefore
+/// starts `overlapped` some seconds earlier, and never after the present (`capped`). A page that
+/// does not bring the cursor further (`isBeyond`) ends the read, so that a faulty server cannot
+/// make it endless.
 public struct Cursor: Equatable, Sendable {
-  /// With its microseconds: cut to milliseconds it would read rows again, or miss them.
+  /// The text of the server, with microseconds. Cut to milliseconds, rows would be read twice or
+  /// missed.
   public var updatedAt: String
   public var id: UUID
 
@@ -12,7 +20,7 @@ public struct Cursor: Equatable, Sendable {
     self.id = id
   }
 
-  /// Where a row stands; nil when it has no id or no time.
+  /// The position of a row; nil when it has no id or no time.
   public init?(_ row: JSON) {
     guard let id = row.uuid("id"),
       let updatedAt = row.string("updated_at"), Cursor.isTimestamp(updatedAt)
@@ -20,11 +28,10 @@ public struct Cursor: Equatable, Sendable {
     self.init(updatedAt: updatedAt, id: id)
   }
 
-  /// The form that `init(_:)` reads.
+  /// For storing, in the form that `init(_:)` reads.
   public var json: JSON { ["updated_at": .string(updatedAt), "id": .uuid(id)] }
 
-  /// So many seconds earlier. `updated_at` is set when a row is written and seen when its
-  /// transaction ends, so rows can appear behind a cursor that has passed them.
+  /// The position so many seconds earlier.
   public func overlapped(seconds: Int64) -> Cursor {
     let whole = 19  // YYYY-MM-DDTHH:MM:SS
     let text = Array(updatedAt.utf8)
@@ -38,25 +45,25 @@ public struct Cursor: Equatable, Sendable {
       updatedAt: String(decoding: moved + text[whole...], as: UTF8.self), id: Cursor.first)
   }
 
-  /// The cursor, or the present: one row with a time in the future must not hide all that is
-  /// written until then.
+  /// The cursor, or the present if that is earlier. One row with a time in the future must not hide
+  /// all rows that are written until then.
   public func capped(at nowMS: Int64) -> Cursor {
     guard let ms = ISO8601.parse(updatedAt), ms > nowMS else { return self }
     return Cursor(updatedAt: ISO8601.format(ms: nowMS), id: Cursor.first)
   }
 
-  /// Whether a page that was asked for behind `cursor` and ends here has come any further.
+  /// Whether this is a later position than `cursor`.
   public func isBeyond(_ cursor: Cursor) -> Bool {
     guard self != cursor, let mine = ISO8601.parse(updatedAt),
       let its = ISO8601.parse(cursor.updatedAt)
     else { return false }
     if mine != its { return mine > its }
-    // Finer than a millisecond: by the texts, which one server writes alike.
+    // Below a millisecond, compare the texts: one server writes all times in the same form.
     return updatedAt == cursor.updatedAt ? id > cursor.id : updatedAt > cursor.updatedAt
   }
 
-  /// Whether text is a moment as the server writes it. It goes back into filters, so nothing else
-  /// is let in; `infinity` among the rest, behind which there is nothing more to be read.
+  /// Whether the text is a time in the form of the server. It is put into filters, so nothing else
+  /// is accepted; not even `infinity`, after which no row would ever come.
   private static func isTimestamp(_ text: String) -> Bool {
     text.utf8.count <= 64 && ISO8601.parse(text) != nil
   }

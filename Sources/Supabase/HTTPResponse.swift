@@ -1,29 +1,29 @@
 public import Base
 public import Policy
 
-/// Why there was no answer; the host says so.
+/// Why no response came, as the host reports it.
 public enum TransportError: String, CaseIterable, Sendable {
   case offline, timeout, tls, dns, refused, cancelled
 }
 
-/// The answer to a request, read tolerantly: what is not understood is absent.
+/// The response to a request. It is read tolerantly: parts that are malformed are absent.
 public final class HTTPResponse {
-  /// 0: there was no answer.
+  /// The HTTP status; 0 when no response came.
   public var status: Int
-  /// nil when the body is no JSON object or array.
+  /// nil when the body is not a JSON object or array.
   public var body: JSON?
-  /// The header `Date`: the server's clock.
+  /// The header `Date`, which tells the server's clock.
   public var dateMS: Int64?
-  /// How long the server asks to be left alone, at least.
+  /// The shortest delay before the next request that the server asks for.
   public var retryAfterMS: Int64?
 
   private init(status: Int) { self.status = status }
 
-  /// What stands for an answer that did not come in time.
+  /// The response that is assumed when none came in time.
   public static var timedOut: HTTPResponse { HTTPResponse(status: 0) }
 
-  /// The request of `holdfast_complete`: `status`, `headers`, `body`, or `error`. `nowMS` is the
-  /// server's time as far as it is known; it counts where the answer has no date.
+  /// Reads the request of `holdfast_complete`: `status`, `headers` and `body`, or `error`. `nowMS`
+  /// is the estimate of the server's time, which is used when the response has no date.
   public static func read(_ fields: Fields, nowMS: Int64) throws(Failure) -> HTTPResponse {
     if try fields.choice(ifPresent: "error", TransportError.self) != nil {
       for name in ["status", "headers", "body"] as [StaticCString]
@@ -47,7 +47,7 @@ public final class HTTPResponse {
     return response
   }
 
-  /// As Policy judges it.
+  /// The facts that `Policy` classifies.
   public var facts: ResponseFacts {
     let error = ServerError.read(body)
     return ResponseFacts(
@@ -64,7 +64,7 @@ public final class HTTPResponse {
   }
 }
 
-/// Header names are compared without case.
+/// The headers of a response; names are compared without regard to case.
 private struct Headers {
   private var all: [(name: [UInt8], value: String)] = []
 

@@ -1,13 +1,14 @@
 import Base
 
-/// A name of a table, column or function: it goes into URLs, so it is `[a-z_][a-z0-9_]{0,62}`.
+/// A name of a table, column or function. It is put into URLs, so it must match
+/// `[a-z_][a-z0-9_]{0,62}`.
 enum Identifier {
   static func isValid(_ text: some Collection<UInt8>) -> Bool {
     guard let first = text.first, text.count <= 63, !isDigit(first) else { return false }
     return text.allSatisfy { isPart($0) }
   }
 
-  /// Whether a name may have the character, not in the first place perhaps.
+  /// Whether a name may hold this character; digits not as the first.
   static func isPart(_ byte: UInt8) -> Bool {
     byte >= UInt8(ascii: "a") && byte <= UInt8(ascii: "z") || byte == UInt8(ascii: "_")
       || isDigit(byte)
@@ -22,7 +23,7 @@ enum Identifier {
     return text
   }
 
-  /// A list of different names.
+  /// A list of names without duplicates.
   static func readAll(_ name: StaticCString, in fields: Fields) throws(Failure) -> [String]? {
     guard let list = try fields.strings(ifPresent: name) else { return nil }
     for (index, text) in list.enumerated() {

@@ -1,9 +1,9 @@
 import Base
 import Vault
 
-/// What a JSON Web Token says of itself (RFC 7519). The server alone can verify it.
+/// Reads a JSON Web Token (RFC 7519) without verifying it, which only the server can.
 enum JWT {
-  /// The claims; nil when it is not three parts in base64url with an object in the middle.
+  /// The claims; nil when the token is not three parts in base64url with an object in the middle.
   static func claims(of token: SecretBytes) throws(Failure) -> JSON? {
     defer { withExtendedLifetime(token) {} }
     let dot = UInt8(ascii: ".")
@@ -19,7 +19,7 @@ enum JWT {
     return claims
   }
 
-  /// nil when the part is empty or no base64url; a further dot is none.
+  /// The bytes of a part; nil when it is empty or not base64url (which excludes a further dot).
   private static func decode(
     _ token: SecretBytes, _ part: Range<Int>
   ) throws(Failure) -> SecretBytes? {

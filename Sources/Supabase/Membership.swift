@@ -1,19 +1,20 @@
 public import Base
 
-/// What a user is in an organisation.
+/// The membership of a user in an organisation.
 public final class Membership: Equatable, Sendable {
   public let orgID: UUID
-  /// The organisation's.
+  /// The name of the organisation.
   public let name: String
   public let role: String
+  /// Whether the membership is active.
   public let active: Bool
-  /// Whether the organisation itself is; one that the server does not show is not.
+  /// Whether the organisation is active. False when the server does not show it.
   public let orgActive: Bool
 
   /// Whether the user can work in the organisation: the membership and the organisation are active.
   public var isUsable: Bool { active && orgActive }
 
-  /// A row of the server's answer.
+  /// Reads a row of the server's response.
   public init?(server row: JSON) {
     guard let orgID = row.uuid("org_id"), let role = row.string("role"),
       let status = row.string("status")
@@ -26,7 +27,7 @@ public final class Membership: Equatable, Sendable {
     orgActive = organisation?.string("status") == "active"
   }
 
-  /// The same, but over.
+  /// The same membership, but no longer active.
   public init(ended membership: Membership) {
     orgID = membership.orgID
     name = membership.name
@@ -35,7 +36,7 @@ public final class Membership: Equatable, Sendable {
     orgActive = membership.orgActive
   }
 
-  /// The form of `json`.
+  /// Reads the form of `json`.
   public init?(sealed json: JSON) {
     guard let orgID = json.uuid("org_id"),
       let name = json.string("name"), let role = json.string("role"),
@@ -59,10 +60,10 @@ public final class Membership: Equatable, Sendable {
   }
 }
 
-/// The answer to `RestRequests.memberships`.
+/// The response to `RestRequests.memberships`.
 public enum MembershipsReply {
-  /// nil when it is not an array of such rows. Of several rows for one organisation (a membership
-  /// that ended, and a new one) an active one counts.
+  /// The memberships; nil when the body is not an array of such rows. Of several rows for the same
+  /// organisation (a membership that ended, and a new one) an active one counts.
   public static func read(_ body: JSON?) -> [Membership]? {
     guard let body, body.kind == .array else { return nil }
     var result: [Membership] = []

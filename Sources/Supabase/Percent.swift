@@ -3,7 +3,7 @@ import Vault
 
 /// Percent-encoding (RFC 3986, section 2.1).
 enum Percent {
-  /// Letters, digits and `-._~` stay; every other byte becomes `%XX`.
+  /// Encodes all bytes except letters, digits and `-._~` as `%XX`.
   static func encode(_ text: String) -> String {
     var result: [UInt8] = []
     for byte in text.utf8 {
@@ -18,7 +18,8 @@ enum Percent {
     return String(decoding: result, as: UTF8.self)
   }
 
-  /// Decodes one name or value of a query; `+` is a space there. Broken escapes stay as they are.
+  /// Decodes a name or value of a query, where `+` means a space. Malformed escapes stay as they
+  /// are.
   static func decode(_ text: Slice<UnsafeRawBufferPointer>) throws(Failure) -> SecretBytes {
     try SecretBytes.written(capacity: text.count, room: .heap) { room in
       var used = 0

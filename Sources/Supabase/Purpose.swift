@@ -1,4 +1,4 @@
-/// What a request is for: the host sees it, and may weigh by it what to send first.
+/// The purpose of a request. The host sees it and may use it to decide what to send first.
 public enum Purpose: String, CaseIterable, Sendable {
   case refresh
   case validate
@@ -10,7 +10,7 @@ public enum Purpose: String, CaseIterable, Sendable {
   case live
   case signIn = "sign_in"
 
-  /// Whether the auth service answers it; the data service answers all others.
+  /// Whether the request goes to the auth service; all others go to the data service.
   public var isAuth: Bool {
     switch self {
     case .refresh, .validate, .revoke, .signIn: true

@@ -1,25 +1,26 @@
 import Base
 
-/// How rows of a kind reach the server.
+/// How the rows of a kind are uploaded.
 public enum Upload: String, CaseIterable, Sendable {
-  /// Into the table; rows that are there already are skipped.
+  /// By an insert into the table; the server skips rows that exist already.
   case table
-  /// Through a function that answers for each row by itself.
+  /// By a call of a function, which returns a result for each row.
   case rpc
 }
 
-/// A kind of thing that users register: where it is stored and what it may hold.
+/// A kind of queued item: where it is stored on the server, and which columns it has.
 public final class QueueKind {
   public let name: String
   public let table: String
-  /// The columns that a host may set. `id`, `org_id` and, with `hasUser`, `user_id` come besides.
+  /// The columns that the host may set. The engine adds `id`, `org_id` and, with `hasUser`,
+  /// `user_id`.
   public let columns: [String]
   public let upload: Upload
-  /// Empty when `upload` is `table` and there is none.
+  /// The upload function; empty when there is none and `upload` is `table`.
   public let function: String
-  /// The columns whose values may be ids of other queued rows.
+  /// The columns that may hold ids of other queued items.
   public let references: [String]
-  /// Whether the rows name the user who registered them.
+  /// Whether the rows have a `user_id`.
   public let hasUser: Bool
 
   init(
@@ -50,7 +51,7 @@ public final class QueueKind {
     ]
   }
 
-  /// The member `queue`: when it is there, its kinds are all there are.
+  /// Reads the member `queue`. When it is present, it replaces the standard kinds.
   static func readAll(_ backend: Fields) throws(Failure) -> [QueueKind] {
     guard let queue = backend.optional("queue") else { return standard }
     guard queue.kind == .object else { throw backend.wrongType("queue", "an object of kinds") }
@@ -64,7 +65,7 @@ public final class QueueKind {
     return result
   }
 
-  /// What a kind does not say, it has from the standard kind of its name.
+  /// Reads one kind. Members that are absent come from the standard kind with the same name.
   private static func read(_ name: String, _ fields: Fields) throws(Failure) -> QueueKind {
     let known = standard.first { $0.name == name }
     _ = try fields.required("table")
@@ -80,7 +81,7 @@ public final class QueueKind {
     let function = try Identifier.read("function", in: fields, default: known?.function ?? "")
     guard upload == .table || !function.isEmpty else {
       throw Failure(
-        .requestMissingField, "upload by rpc needs a function", field: fields.pointer("function"))
+        .requestMissingField, "upload \"rpc\" requires a function", field: fields.pointer("function"))
     }
     let references = known?.references ?? columns.filter { endsWithID($0) }
     return QueueKind(

@@ -1,14 +1,14 @@
 public import Base
 public import Vault
 
-/// An HTTP request as a value. The host sends it.
+/// An HTTP request as a value, which the host sends.
 public final class Request {
   public let purpose: Purpose
   public let method: JSON
   public let url: String
   /// An object of strings.
   public let headers: JSON
-  /// The user's access token; the only thing that is ever sent as `Authorization`.
+  /// The access token of the user. Nothing else is ever sent as `Authorization`.
   public let bearer: SecretBytes?
   public let body: JSON?
   public let timeoutMS: Int64
@@ -27,7 +27,8 @@ public final class Request {
     self.timeoutMS = timeoutMS
   }
 
-  /// What `holdfast_poll` hands out. The token passes from zeroed memory to zeroed memory.
+  /// The request in the reply of `holdfast_poll`. The token is copied only within memory that is
+  /// zeroed when it is released.
   public func rendered(id: Int64) throws(Failure) -> JSON {
     let fields = headers.shallowCopy
     if let bearer { fields.set("Authorization", try Request.authorization(bearer)) }
@@ -44,7 +45,7 @@ public final class Request {
 
   private static func authorization(_ token: SecretBytes) throws(Failure) -> JSON {
     guard VisibleASCII.fills(token.bytes) else {
-      throw .defect("an access token is no header value")
+      throw .defect("an access token is not a valid header value")
     }
     let scheme: StaticString = "Bearer "
     let length = scheme.utf8CodeUnitCount
@@ -62,18 +63,19 @@ public final class Request {
     return try present(.string(text.bytes))
   }
 
-  /// jansson answers null when there is no memory.
+  /// jansson returns null when there is no memory.
   private static func present(_ value: JSON) throws(Failure) -> JSON {
     guard !value.isNull else { throw Failure(.memoryExhausted, "no memory for a request") }
     return value
   }
 }
 
-/// The characters that a header value, a URL or a token may have: no space, no control, ASCII.
+/// The characters that a header value, a URL or a token may hold: ASCII without spaces and control
+/// characters.
 enum VisibleASCII {
   static func contains(_ byte: UInt8) -> Bool { byte > 0x20 && byte < 0x7F }
 
-  /// Whether there is at least one byte, and every one is such.
+  /// Whether the bytes are not empty and all of them are visible ASCII.
   static func fills(_ bytes: some Sequence<UInt8>) -> Bool {
     var isEmpty = true
     for byte in bytes {

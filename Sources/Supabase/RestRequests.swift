@@ -7,8 +7,8 @@ public enum RestRequests {
   private static var uploadTimeoutMS: Int64 { 60_000 }
   private static var readTimeoutMS: Int64 { 30_000 }
 
-  /// The user's memberships with their organisations. `user` keeps others' out where a policy shows
-  /// them, to coordinators for example.
+  /// Reads the memberships of the user with their organisations. `user` filters out the memberships
+  /// of other users, which the server's policies may show, for example to coordinators.
   public static func memberships(
     _ backend: Backend, user: UUID? = nil, bearer: SecretBytes
   ) -> Request {
@@ -19,11 +19,11 @@ public enum RestRequests {
       backend, .membershipCheck, url + "&order=org_id.asc", bearer, timeoutMS: membershipTimeoutMS)
   }
 
-  /// Store rows. Those of a table come back as ids of the ones that were new; a function answers
-  /// for each (`UploadReply`).
+  /// Stores rows. A table returns the ids of the rows that were new, a function returns a result
+  /// for each row (`UploadReply`).
   ///
-  /// `columns` are all that any row has. The rows should be sorted by id: two uploads of the same
-  /// rows in opposite order deadlock.
+  /// `columns` are all columns that any of the rows has. The caller sorts the rows by id: two
+  /// uploads of the same rows in opposite order would deadlock on the server.
   public static func upload(
     _ backend: Backend, kind: QueueKind, columns: [String], rows: [JSON], bearer: SecretBytes
   ) -> Request {
@@ -46,7 +46,7 @@ public enum RestRequests {
       timeoutMS: uploadTimeoutMS)
   }
 
-  /// Which of these rows are stored. At most 150 ids keep the URL below 8 kB.
+  /// Asks which of these rows are stored. At most 150 ids keep the URL below 8 kB.
   public static func readBack(
     _ backend: Backend, kind: QueueKind, ids: [UUID], bearer: SecretBytes
   ) -> Request {
@@ -55,7 +55,7 @@ public enum RestRequests {
     return read(backend, .upload, url, bearer)
   }
 
-  /// The page of contacts behind a cursor, in the order of change, tombstones among them.
+  /// Reads the page of contacts after a cursor, in the order of change, with tombstones.
   public static func contactsPage(
     _ backend: Backend, org: UUID, after: Cursor?, limit: Int, bearer: SecretBytes
   ) -> Request {
@@ -69,7 +69,7 @@ public enum RestRequests {
     return read(backend, .pull, url + "&order=updated_at.asc,id.asc&limit=\(limit)", bearer)
   }
 
-  /// Some contacts by their ids; at most 100 keep the URL below 8 kB.
+  /// Reads contacts by their ids. At most 100 keep the URL below 8 kB.
   public static func contacts(
     _ backend: Backend, org: UUID, ids: [UUID], bearer: SecretBytes
   ) -> Request {
@@ -77,8 +77,8 @@ public enum RestRequests {
     return read(backend, .pull, cachedContacts(backend, org) + "&id=in.(\(among))", bearer)
   }
 
-  /// Which contacts there are, and in which version: to find those that are gone without a
-  /// tombstone, and those whose change was committed too late to be seen.
+  /// Reads the ids and versions of all contacts, to find those that were deleted without a
+  /// tombstone and changes that were committed too late for the delta read.
   public static func contactVersions(
     _ backend: Backend, org: UUID, after: UUID?, limit: Int, bearer: SecretBytes
   ) -> Request {
@@ -88,7 +88,7 @@ public enum RestRequests {
     return read(backend, .pull, url + "&order=id.asc&limit=\(limit)", bearer)
   }
 
-  /// An organisation's contacts, with the columns that may be cached and no others.
+  /// The URL for the contacts of an organisation, with only the columns that may be cached.
   private static func cachedContacts(_ backend: Backend, _ org: UUID) -> String {
     var columns = backend.contactColumns
     for column in ["updated_at", "deleted_at"] where !columns.contains(column) {
@@ -97,7 +97,7 @@ public enum RestRequests {
     return backend.rest(backend.contactsTable) + "?select=\(list(columns))&org_id=eq.\(org.text)"
   }
 
-  /// One contact, with columns that are never cached.
+  /// Reads one contact with columns that are never cached.
   public static func contactLive(
     _ backend: Backend, id: UUID, columns: [String], bearer: SecretBytes
   ) -> Request {

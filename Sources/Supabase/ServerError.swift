@@ -1,14 +1,14 @@
 public import Base
 
-/// The body of a refusal, in any of the forms that the services use.
+/// The body of an error response, in any of the forms that the services use.
 ///
-/// The texts are for developers: they can name hosts, database users and what users wrote.
+/// The texts are for developers only: they may contain host names, database users and user data.
 public struct ServerError: Equatable, Sendable {
-  /// `code`, or the auth service's older `error_code`; a number is no code.
+  /// `code`, or `error_code` in the auth service's older form. A number is not a code.
   public var code: String?
   public var message: String?
   public var details: String?
-  /// The column that the refusal is about, as far as the texts tell.
+  /// The column that the error is about, if the texts tell it.
   public var column: String?
 
   public static func read(_ body: JSON?) -> ServerError {
@@ -22,7 +22,7 @@ public struct ServerError: Equatable, Sendable {
     return error
   }
 
-  /// Best effort; the sources are PostgreSQL's message texts, in English.
+  /// Finds the column in PostgreSQL's English message texts, where possible.
   static func column(_ code: String?, _ message: String?, _ details: String?) -> String? {
     let message = Array((message ?? "").utf8)
     switch code {
@@ -32,7 +32,7 @@ public struct ServerError: Equatable, Sendable {
       return name(after: "column \"", in: message) ?? name(after: ".", in: message)
     case "23514": return constrained(message, "relation \"", "_check")
     case "23503":
-      // The details name no column to who may not read the other table.
+      // The details name no column to a user who may not read the other table.
       return name(after: "Key (", in: Array((details ?? "").utf8))
         ?? constrained(message, "table \"", "_fkey")
     case "23505": return name(after: "Key (", in: Array((details ?? "").utf8))
@@ -41,8 +41,8 @@ public struct ServerError: Equatable, Sendable {
     }
   }
 
-  /// PostgreSQL names a column's constraint `<table>_<column>_check` or `_fkey`, with a number from
-  /// the second one on.
+  /// The column of a constraint. PostgreSQL names the constraints of a column
+  /// `<table>_<column>_check` and `_fkey`, with a number at the end from the second on.
   private static func constrained(
     _ message: [UInt8], _ beforeTable: StaticString, _ suffix: String
   ) -> String? {
@@ -63,7 +63,7 @@ public struct ServerError: Equatable, Sendable {
     return identifier(column.dropLast(count))
   }
 
-  /// The identifier that follows `words`.
+  /// The identifier that follows `words` in the text.
   private static func name(after words: StaticString, in text: [UInt8]) -> String? {
     let words = words.withUTF8Buffer { Array($0) }
     guard text.count > words.count else { return nil }

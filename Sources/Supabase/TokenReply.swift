@@ -1,13 +1,13 @@
 public import Base
 public import Vault
 
-/// A session as the auth service sends it: the answer to every grant.
+/// A session as the auth service sends it, in the response to every grant.
 public final class TokenReply {
   public let accessToken: SecretBytes
   public let refreshToken: SecretBytes
-  /// 0 to ten years.
+  /// The lifetime of the access token, 0 to ten years.
   public let expiresInS: Int64
-  /// In server time, until the year 9999. Servers of before 2023 do not send it.
+  /// The expiry by the server's time, until the year 9999. Servers before 2023 do not send it.
   public let expiresAtS: Int64?
   public let userID: UUID
 
@@ -22,8 +22,9 @@ public final class TokenReply {
     self.userID = userID
   }
 
-  /// Read tolerantly: unknown members do not matter, numbers may have a fraction. Throws
-  /// `session.invalid` with the member that is missing or garbled; `path` is where `json` stands.
+  /// Reads a session tolerantly: unknown members are ignored, numbers may have a fraction. Throws
+  /// `session.invalid` with the member that is missing or malformed. `path` is the pointer of
+  /// `json`.
   public static func read(_ json: JSON, at path: String = "") throws(Failure) -> TokenReply {
     guard json.kind == .object else { throw invalid(path, "an object is expected") }
     let access = try token("access_token", in: json, path)
@@ -43,11 +44,11 @@ public final class TokenReply {
       expiresAtS: whole(json["expires_at"], in: instants), userID: userID)
   }
 
-  /// Until the end of the year 9999.
+  /// Times until the end of the year 9999, in seconds.
   private static var instants: ClosedRange<Int64> { 0...253_402_300_799 }
   private static var maxTokenBytes: Int { 16_384 }
 
-  /// A token goes into a header or a JSON text: what does not fit there is none.
+  /// Reads a token. It is put into headers and JSON texts, so it must be visible ASCII.
   private static func token(
     _ name: StaticCString, in json: JSON, _ path: String
   ) throws(Failure) -> SecretBytes {
@@ -60,7 +61,7 @@ public final class TokenReply {
     return token
   }
 
-  /// Checks what the access token says of itself, without a proof of its signature.
+  /// Checks the claims of the access token, not its signature.
   private static func checkClaims(
     of token: SecretBytes, user: UUID, _ field: String
   ) throws(Failure) {
@@ -68,14 +69,14 @@ public final class TokenReply {
       throw invalid(field, "a JSON Web Token is expected")
     }
     guard claims.uuid("sub") == user else {
-      throw invalid(field, "the token is not this user's")
+      throw invalid(field, "the token belongs to another user")
     }
     guard whole(claims["exp"], in: instants) != nil else {
       throw invalid(field, "the token has no \"exp\"")
     }
   }
 
-  /// A number, its fraction cut off; nil for anything else and outside `range`.
+  /// A number without its fraction; nil for other kinds and outside `range`.
   private static func whole(_ value: JSON?, in range: ClosedRange<Int64>) -> Int64? {
     guard let number = value?.number, let whole = Int64(exactly: number.rounded(.towardZero)),
       range.contains(whole)

@@ -9,7 +9,8 @@ struct URLParts {
   let query: Part?
   let fragment: Part?
 
-  /// nil when there is no scheme, or something that no URL holds: spaces and control characters.
+  /// nil when the scheme is missing, or the text holds a character that no URL has: a space, a
+  /// control character or a backslash.
   init?(_ text: UnsafeRawBufferPointer) {
     for byte in text where byte <= 0x20 || byte == 0x7F || byte == UInt8(ascii: "\\") {
       return nil
@@ -34,7 +35,7 @@ struct URLParts {
     path = rest[slash...]
   }
 
-  /// Whether both name the same place; query and fragment do not count.
+  /// Whether both have the same scheme, authority and path.
   func isSamePlace(as other: URLParts) -> Bool {
     guard URLParts.equal(scheme, other.scheme, ignoringCase: true) else { return false }
     switch (authority, other.authority) {
@@ -49,7 +50,7 @@ struct URLParts {
   /// Browsers write an empty path after an authority as `/`.
   private var isRoot: Bool { path.isEmpty || path.count == 1 && path.first == UInt8(ascii: "/") }
 
-  /// Takes what follows the first `mark` off the end of `rest`, with the mark.
+  /// Removes the first `mark` and all after it from `rest`, and returns the part after the mark.
   private static func cut(_ rest: inout Part, at mark: UInt8) -> Part? {
     guard let at = rest.firstIndex(of: mark) else { return nil }
     let tail = rest[(at + 1)...]
@@ -57,7 +58,7 @@ struct URLParts {
     return tail
   }
 
-  /// A letter, then letters, digits, `+-.`; apps use `_` as well, against the RFC.
+  /// A letter, then letters, digits and `+-.`. Apps also use `_`, which the RFC does not allow.
   private static func isScheme(_ part: Part) -> Bool {
     guard let first = part.first, isLetter(first) else { return false }
     return part.allSatisfy { byte in

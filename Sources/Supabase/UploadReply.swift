@@ -1,12 +1,12 @@
 public import Base
 
-/// What the upload function says of one row.
+/// The result of the upload function for one row.
 public struct RowResult: Equatable, Sendable {
   public enum Status: String, CaseIterable, Sendable {
     case stored
-    /// Stored before, by the same user.
+    /// The row was stored before by the same user.
     case duplicate
-    /// The id exists and is not the user's, or not visible.
+    /// The id exists, but the row belongs to another user or is not visible.
     case conflict
     case rejected
   }
@@ -19,14 +19,14 @@ public struct RowResult: Equatable, Sendable {
   public var column: String?
 }
 
-/// The answers to `RestRequests.upload` and `RestRequests.readBack`.
+/// The responses to `RestRequests.upload` and `RestRequests.readBack`.
 public enum UploadReply {
-  /// The ids that a table named: newly stored ones, or those that are there. nil when the answer is
-  /// not an array of such rows.
+  /// The ids in the response: the newly stored ones for an upload, the existing ones for a
+  /// read-back. Nil when the body is not an array of such rows.
   public static func storedIDs(_ body: JSON?) -> [UUID]? { Rows.ids(body) }
 
-  /// What a function said; nil when the answer is not an array of such rows. Rows without an id
-  /// answer for nothing that was sent.
+  /// The results of an upload function; nil when the body is not an array of such rows. Rows
+  /// without an id are left out.
   public static func rows(_ body: JSON?) -> [RowResult]? {
     guard let body, body.kind == .array else { return nil }
     var result: [RowResult] = []
@@ -47,7 +47,7 @@ public enum UploadReply {
   }
 }
 
-/// Arrays of objects with an `id`.
+/// Reads arrays of objects with an `id`.
 enum Rows {
   static func ids(_ body: JSON?) -> [UUID]? {
     guard let body, body.kind == .array else { return nil }

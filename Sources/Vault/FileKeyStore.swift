@@ -1,10 +1,11 @@
 import Base
 import CPlatform
 
-/// Keys in 0600 files of a folder: for development, servers and kiosks.
+/// A key store that keeps keys in files (mode 0600) of a folder: for development, servers and
+/// kiosks.
 ///
-/// It keeps keys from other users of the machine, not from whoever can read the folder, and it
-/// releases `biometric` to anybody: there is nobody to ask.
+/// It protects the keys from other users of the machine, but not from anyone who can read the
+/// folder. It has no prompt, so it releases the key `biometric` without the user's presence.
 public final class FileKeyStore: KeyStore {
   private let folder: String
 

@@ -1,8 +1,8 @@
 public import Base
 import CSodium
 
-/// What a sealed value belongs to. It is authenticated with the value, so that values cannot be
-/// swapped between rows, columns, owners or databases.
+/// The place that a sealed value belongs to. It is authenticated with the value, so that values
+/// cannot be swapped between rows, columns, owners or databases.
 public struct SealContext {
   let table: StaticCString
   let row: [UInt8]
@@ -27,7 +27,7 @@ public struct SealContext {
   }
 }
 
-/// Parts of a text, each behind its length, so that no two lists of parts make the same text.
+/// A list of parts as bytes, each after its length, so that different lists give different bytes.
 private struct Message {
   var bytes: [UInt8] = []
   private let lengthBytes: Int
@@ -54,10 +54,11 @@ private struct Message {
   }
 }
 
-/// A 256-bit key: seals values, wraps other keys, and makes look-up tags.
+/// A 256-bit key. It seals values, wraps other keys, derives further keys, and makes look-up tags.
 ///
-/// Sealing is XChaCha20-Poly1305 (libsodium) with a fresh random nonce; the value is padded to
-/// 64 bytes (ISO/IEC 7816-4), so that lengths say little.
+/// A value is sealed with XChaCha20-Poly1305 (libsodium) and a fresh random nonce. It is padded to
+/// a multiple of 64 bytes (ISO/IEC 7816-4) to hide its length. The sealed form is: version (1
+/// byte), nonce (24), ciphertext with tag (16).
 public final class Key {
   static var version: UInt8 { 1 }
   public static var size: Int { 32 }
@@ -68,7 +69,7 @@ public final class Key {
 
   public let secret: SecretBytes
 
-  /// nil when the bytes are no key.
+  /// nil when there are not 32 bytes.
   public init?(_ secret: SecretBytes) {
     guard secret.count == Key.size else { return nil }
     self.secret = secret
@@ -80,7 +81,7 @@ public final class Key {
     Key(fresh: try SecretBytes.random(count: size))
   }
 
-  /// A key for one purpose, derived from this one (BLAKE2b, libsodium's crypto_kdf).
+  /// Derives the key for a purpose (BLAKE2b, libsodium's crypto_kdf).
   public func derived(_ purpose: Purpose) throws(Failure) -> Key {
     let result = try SecretBytes(count: Key.size, room: .guarded)
     let done = "holdfast".withCString { context in
@@ -93,19 +94,19 @@ public final class Key {
   }
 
   public enum Purpose: UInt64, Sendable {
-    /// Tags that find rows.
+    /// Makes the tags that find rows.
     case lookup = 1
-    /// Events, by whoever uses the device.
+    /// Seals durable events, which any user of the device may read.
     case notices = 2
-    /// Verifiers of sign-ins under way.
+    /// Seals the verifiers of pending sign-ins.
     case signIns = 3
-    /// Sessions that are still to be revoked.
+    /// Seals the sessions that wait to be revoked.
     case revocations = 4
-    /// The parent of every user's queue key.
+    /// Derives the queue keys of all users.
     case queues = 5
   }
 
-  /// A key for one value of many, such as a user: keyed BLAKE2b with 256 bits.
+  /// Derives the key for a value, such as a user, by keyed BLAKE2b with 256 bits.
   public func derived(for value: [UInt8]) throws(Failure) -> Key {
     let result = try SecretBytes(count: Key.size, room: .guarded)
     guard
@@ -116,7 +117,7 @@ public final class Key {
     return Key(fresh: result)
   }
 
-  /// Keyed BLAKE2b (RFC 7693); the output's length is part of what is hashed.
+  /// Keyed BLAKE2b (RFC 7693). The length of the output is part of the hashed input.
   static func blake2b(
     _ output: UnsafeMutableRawBufferPointer, of message: [UInt8], key: UnsafeRawBufferPointer
   ) -> Bool {
@@ -128,7 +129,7 @@ public final class Key {
 
   // MARK: Sealing
 
-  /// version, nonce, ciphertext with tag.
+  /// Seals a value: version, nonce, ciphertext with tag.
   public func seal(
     _ plain: UnsafeRawBufferPointer, _ context: SealContext
   ) throws(Failure) -> [UInt8] {
@@ -156,7 +157,7 @@ public final class Key {
     return result
   }
 
-  /// XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03): ciphertext, and the tag behind it.
+  /// Encrypts with XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03): the ciphertext, then the tag.
   func encrypt(
     _ plain: UnsafeRawBufferPointer, nonce: UnsafeRawPointer, associated: [UInt8],
     to cipher: UnsafeMutableRawPointer
@@ -168,7 +169,7 @@ public final class Key {
       secret.start.assumingMemoryBound(to: UInt8.self)) == 0
   }
 
-  /// The inverse; false when the tag is not that of these bytes.
+  /// Decrypts; false when the tag does not match.
   func decrypt(
     _ cipher: UnsafeRawBufferPointer, nonce: UnsafeRawPointer, associated: [UInt8],
     to plain: UnsafeMutableRawPointer
@@ -182,13 +183,13 @@ public final class Key {
   }
 
   public func seal(_ value: JSON, _ context: SealContext) throws(Failure) -> [UInt8] {
-    // Held by name: the text would be zeroed as soon as its bytes had been asked for.
+    // Keep the text alive: it is zeroed when it is released, which may happen after its last use.
     let text = try value.text()
     defer { withExtendedLifetime(text) {} }
     return try seal(text.bytes, context)
   }
 
-  /// The value, or nil when it is not authentic: damaged, of another row, or sealed with
+  /// Opens a sealed value; nil when it is not authentic: damaged, of another place, or sealed with
   /// another key.
   public func open(
     _ sealed: [UInt8], _ context: SealContext, room: SecretBytes.Room = .heap
@@ -211,7 +212,7 @@ public final class Key {
       copying: UnsafeRawBufferPointer(rebasing: padded.bytes[0..<count]), room: room)
   }
 
-  /// A sealed JSON value, or nil when it is not authentic.
+  /// Opens a sealed JSON value; nil when it is not authentic.
   public func openJSON(_ sealed: [UInt8], _ context: SealContext) throws(Failure) -> JSON? {
     guard let plain = try open(sealed, context) else { return nil }
     do throws(Failure) { return try JSON.parse(plain.bytes) } catch
@@ -236,7 +237,7 @@ public final class Key {
 
   public static var tagLength: Int { 16 }
 
-  /// A keyed BLAKE2b tag: finds a row by a value that the file does not show.
+  /// A tag made with keyed BLAKE2b. It finds a row by a value that the file does not reveal.
   public func tag(_ domain: StaticCString, _ parts: [UInt8]...) -> [UInt8] {
     var message = Message(lengthBytes: 4, capacity: 96)
     message.append(domain)

@@ -1,14 +1,14 @@
 import Base
 
-/// The two keys that a key store holds, under these names.
+/// The names of the two keys in a key store.
 public enum KeyName: String, Sendable {
-  /// Readable after the device was first unlocked.
+  /// Readable once the device has been unlocked after its start.
   case device
-  /// Released only to the user's presence.
+  /// Released only after the user has proved presence, for example by a fingerprint.
   case biometric
 }
 
-/// Why a key store gave nothing; the numbers are the header's `HOLDFAST_KEY_*`.
+/// Why a key store returned an error. The numbers are the header's `HOLDFAST_KEY_*`.
 public enum KeyRefusal: Int32, Error, Sendable {
   case notFound = 1
   case locked = 2
@@ -21,15 +21,15 @@ public enum KeyRefusal: Int32, Error, Sendable {
   case unavailable = 9
 }
 
-/// Where keys live: the platform's, or a file.
+/// A store for keys: the platform's, or files.
 public protocol KeyStore: AnyObject {
   func load(_ name: KeyName) throws(KeyRefusal) -> Key
   func save(_ key: Key, _ name: KeyName) throws(KeyRefusal)
-  /// Removing what is not there succeeds.
+  /// Erases a key. Succeeds when there is none.
   func erase(_ name: KeyName) throws(KeyRefusal)
 }
 
-/// A key store given as functions: `context`, name, bytes.
+/// The key store of the host, as C functions with a `context`.
 public final class HostKeyStore: KeyStore {
   public typealias Load =
     @convention(c) (
@@ -59,13 +59,13 @@ public final class HostKeyStore: KeyStore {
   }
 
   public func load(_ name: KeyName) throws(KeyRefusal) -> Key {
-    // Room for more than a key, so that a store that writes too much is noticed, not obeyed.
+    // The buffer is larger than a key, to notice a store that returns too many bytes.
     guard let room = try? SecretBytes(count: 64, room: .guarded) else { throw .failed }
     var length = 0
-    let answer = name.rawValue.withCString {
+    let result = name.rawValue.withCString {
       loadKey(context, $0, room.start.assumingMemoryBound(to: UInt8.self), Key.size, &length)
     }
-    try check(answer)
+    try check(result)
     guard length == Key.size,
       let bytes = try? SecretBytes(
         copying: UnsafeRawBufferPointer(rebasing: room.bytes[0..<Key.size])),
@@ -84,13 +84,13 @@ public final class HostKeyStore: KeyStore {
   }
 
   public func erase(_ name: KeyName) throws(KeyRefusal) {
-    let answer = name.rawValue.withCString { eraseKey(context, $0) }
-    if answer != KeyRefusal.notFound.rawValue { try check(answer) }
+    let result = name.rawValue.withCString { eraseKey(context, $0) }
+    if result != KeyRefusal.notFound.rawValue { try check(result) }
   }
 
-  /// An answer that the header does not know counts as failed.
-  private func check(_ answer: Int32) throws(KeyRefusal) {
-    guard answer != 0 else { return }
-    throw KeyRefusal(rawValue: answer) ?? .failed
+  /// Throws for every result but 0. Numbers that the header does not define count as `failed`.
+  private func check(_ result: Int32) throws(KeyRefusal) {
+    guard result != 0 else { return }
+    throw KeyRefusal(rawValue: result) ?? .failed
   }
 }

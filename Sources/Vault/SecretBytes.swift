@@ -2,13 +2,20 @@ public import Base
 import CPlatform
 import CSodium
 
-/// Bytes that must not outlive their use: zeroed when released, and never a Swift String or Array.
+/// Bytes of a secret. They are zeroed when released, and never held in a Swift String or Array,
+/// whose copies would stay in memory.
+///
+/// Keys and tokens live in `guarded` memory: pages that libsodium locks into RAM, surrounds with
+/// guard pages, and leaves out of core dumps. Such an allocation costs four pages and several
+/// system calls, so secrets of up to 4 kB share a page: `platform_secret_take`
+/// (CPlatform/secrets.c) divides it into slots of 64 bytes. Texts that only pass through (a request
+/// body, a response) live on the `heap`.
 public final class SecretBytes {
-  /// Where they live.
+  /// The memory for the bytes.
   public enum Room: Sendable {
-    /// libsodium's guarded pages, locked into memory, which small ones share: keys and tokens.
+    /// The guarded pages of libsodium: for keys and tokens.
     case guarded
-    /// The ordinary heap: texts on their way through.
+    /// The ordinary heap: for texts that pass through.
     case heap
   }
 
@@ -37,7 +44,7 @@ public final class SecretBytes {
     if let source = bytes.baseAddress { start.copyMemory(from: source, byteCount: bytes.count) }
   }
 
-  /// What `write` puts into `capacity` bytes of room; it answers how many it used.
+  /// The bytes that `write` puts into a buffer of `capacity` bytes; it returns their number.
   public static func written(
     capacity: Int, room: Room = .guarded, by write: (UnsafeMutableRawBufferPointer) -> Int
   ) throws(Failure) -> SecretBytes {
@@ -71,7 +78,7 @@ public final class SecretBytes {
     return result
   }
 
-  /// The text of a JSON string, without making a Swift String of it.
+  /// The text of a JSON string, copied without a Swift String; nil for other kinds.
   public static func text(of value: JSON) throws(Failure) -> SecretBytes? {
     var copied: SecretBytes?
     var failure: Failure?
@@ -82,11 +89,11 @@ public final class SecretBytes {
     return copied
   }
 
-  /// As a JSON string, in jansson's zeroed memory.
+  /// The bytes as a JSON string, in memory that jansson zeroes when it is released.
   public var json: JSON { .string(bytes) }
 }
 
-/// The kernel's randomness.
+/// Random numbers of the kernel.
 public enum Random {
   public static func word() -> UInt64 {
     var result: UInt64 = 0
@@ -105,6 +112,7 @@ public enum Random {
   }
 }
 
+/// The start of the module.
 public enum Vault {
   /// Prepares libsodium; safe to call from any thread, any number of times.
   public static func start() throws(Failure) {

@@ -1,5 +1,6 @@
-/* The operating system as the core needs it: clocks, locks, the wake descriptor, handles, files,
- * zeroing. The only C of the core. Nothing here is exported from the library. */
+/* The core's interface to the operating system: clocks, memory, handles with locks and wake
+ * descriptors, the log, files. This module is the only C of the core. The library exports none of
+ * it. */
 #ifndef HOLDFAST_PLATFORM_H
 #define HOLDFAST_PLATFORM_H
 
@@ -17,32 +18,37 @@
 
 /* Milliseconds since 1970 by the device's clock. */
 PLATFORM_HIDDEN int64_t platform_wall_ms(void);
-/* Milliseconds of a clock that never steps and counts sleep; it starts anew at boot. */
+/* Milliseconds on a clock that never jumps and counts sleep. It restarts at every boot. */
 PLATFORM_HIDDEN int64_t platform_monotonic_ms(void);
-/* The kernel's id of this boot as text (at most 36 bytes), or "" where there is none. */
+/* The kernel's id of this boot as text of at most 36 bytes, or "" where there is none. */
 PLATFORM_HIDDEN void platform_boot_id(char id[37]);
 
 /* ---- memory ---- */
 
-/* Zero in a way that the optimiser keeps. */
+/* Zero memory; the optimiser does not remove the call. */
 PLATFORM_HIDDEN void platform_zero(void *bytes, size_t count);
-/* Make jansson zero what it frees, where nobody has installed an allocator of his own, and tell
- * when there was no memory. */
+/* Make jansson zero memory when it frees it, unless the host has installed an own allocator, and
+ * note failed allocations for platform_memory_exhausted(). */
 PLATFORM_HIDDEN void platform_install_allocator(void);
-/* Whether jansson was refused memory in this thread since platform_memory_begin(). It does not
- * always say so itself: its reader drops what it has no room for (2.14, `lex_save`). */
+/* Whether an allocation of jansson has failed in this thread since platform_memory_begin(). jansson
+ * does not always report that: its parser drops bytes that it has no room for (2.14, `lex_save`).
+ */
 PLATFORM_HIDDEN bool platform_memory_exhausted(void);
 PLATFORM_HIDDEN void platform_memory_begin(void);
-/* A reply of `count` bytes, counted in platform_live(); NULL when there is no memory. */
+/* A copy of a reply of `count` bytes, ended by a NUL; NULL when there is no memory. */
 PLATFORM_HIDDEN char *platform_reply(const char *bytes, size_t count);
+/* Zero and release a reply. */
 PLATFORM_HIDDEN void platform_reply_free(void *reply);
+/* The number of replies and handles that the host has not released yet. */
 PLATFORM_HIDDEN int64_t platform_live(void);
+/* Change that number. */
+PLATFORM_HIDDEN void platform_live_add(int by);
 
-/* Room for a secret, shared with others up to 4 kB, in regions that `make` makes (libsodium's
- * guarded pages). NULL when there is no memory. */
+/* Memory for a secret. Up to 4 kB it shares a region with others. `make` allocates a region, in
+ * libsodium's guarded pages. NULL when there is no memory. */
 PLATFORM_HIDDEN void *platform_secret_take(size_t count, void *(*make)(size_t));
-/* Zero it and give it back; false for one that has a region of its own, which its maker's inverse
- * takes. */
+/* Zero a secret and release its memory. False for a secret of more than 4 kB, which has its own
+ * region: the caller releases it with the inverse of `make`. */
 PLATFORM_HIDDEN bool platform_secret_give(void *secret, size_t count);
 
 /* ---- handles ---- */
@@ -54,60 +60,66 @@ typedef enum {
   PLATFORM_REENTERED = 3,
 } platform_entry;
 
-/* Put `object` behind a fresh handle value; 0 when all slots are taken. */
+/* Make a new handle for `object`; 0 when all slots are taken. */
 PLATFORM_HIDDEN uintptr_t platform_handle_new(void *object);
-/* Enter: the object, pinned and, if `exclusive`, locked, until platform_handle_leave(). */
+/* Begin a call on a handle: sets the object, which stays alive until platform_handle_leave(). With
+ * `exclusive`, waits for the handle's lock and takes it. */
 PLATFORM_HIDDEN platform_entry platform_handle_enter(uintptr_t handle, bool exclusive,
                                                      void **object);
-/* Leave. Returns the object when the handle was closed and nobody uses it any more: release it. */
+/* End a call. Returns the object when the handle is closed and this was its last call: the caller
+ * releases it. */
 PLATFORM_HIDDEN void *platform_handle_leave(uintptr_t handle, bool exclusive);
-/* Close. Returns the object as platform_handle_leave() does, or NULL. */
+/* Close a handle. Returns the object if no call is inside, for the caller to release; else NULL. */
 PLATFORM_HIDDEN void *platform_handle_close(uintptr_t handle);
-/* True while a slot of this value is open, without entering it. */
+/* Whether the handle is open. */
 PLATFORM_HIDDEN bool platform_handle_open(uintptr_t handle);
-/* The descriptor that is readable while something is to be done; -1 for a bad handle. */
+/* The descriptor that is readable while the host should poll; -1 for an invalid handle. */
 PLATFORM_HIDDEN int platform_handle_descriptor(uintptr_t handle);
-/* Raise or lower it. The handle must be entered. */
+/* Make the descriptor readable or not. The caller must have entered the handle. */
 PLATFORM_HIDDEN void platform_handle_signal(uintptr_t handle, bool raised);
-/* Wait until raised, closed, or the time is over. The handle must be entered, not exclusively. */
+/* Wait until the descriptor is readable, the handle is closed, or the time is over. The caller must
+ * have entered the handle, but not exclusively. */
 PLATFORM_HIDDEN platform_entry platform_handle_wait(uintptr_t handle, int timeout_ms);
 
 /* ---- log ---- */
 
 typedef void (*platform_log_fn)(void *context, int32_t level, const char *line);
+/* Set the function that receives log lines up to `level`; NULL for none. */
 PLATFORM_HIDDEN void platform_log_set(int32_t level, platform_log_fn fn, void *context);
 PLATFORM_HIDDEN bool platform_log_wants(int32_t level);
 PLATFORM_HIDDEN void platform_log(int32_t level, const char *line);
-/* Around fork(): the child's lock must not be held by a thread that it does not have. */
+/* Take and release the log's lock around fork(), so that it is free in the child, which has none of
+ * the parent's other threads. */
 PLATFORM_HIDDEN void platform_log_before_fork(void);
 PLATFORM_HIDDEN void platform_log_after_fork(void);
 
-/* ---- files: 0 or an errno ---- */
+/* ---- files: functions that return int return 0 or an errno ---- */
 
-/* Create a folder with its parents, 0700; an existing one is left as it is. EPERM: it is another
- * user's, or everybody may write in it. */
+/* Create a folder (mode 0700) with its parents. An existing folder stays as it is. EPERM: the
+ * folder belongs to another user, or all users may write in it. */
 PLATFORM_HIDDEN int platform_folder(const char *path);
-/* Read at most `capacity` bytes; *length is what was read. */
+/* Read at most `capacity` bytes; sets *length to the number read. */
 PLATFORM_HIDDEN int platform_read(const char *path, void *bytes, size_t capacity, size_t *length);
-/* Read `count` bytes from `offset`; *length is what there was. */
+/* Read at most `count` bytes from `offset`; sets *length to the number read. */
 PLATFORM_HIDDEN int platform_read_at(const char *path, int64_t offset, void *bytes, size_t count,
                                      size_t *length);
-/* Write a 0600 file in one step: temporary file, sync, rename, sync of the folder. */
+/* Write a file (mode 0600) atomically: temporary file, sync, rename, sync of the folder. */
 PLATFORM_HIDDEN int platform_write(const char *path, const void *bytes, size_t length);
-/* Like platform_write(), but never over an existing file (EEXIST). */
+/* As platform_write(), but EEXIST when the file exists. */
 PLATFORM_HIDDEN int platform_write_new(const char *path, const void *bytes, size_t length);
 PLATFORM_HIDDEN int platform_remove(const char *path);
 PLATFORM_HIDDEN int platform_rename(const char *from, const char *to);
 PLATFORM_HIDDEN bool platform_exists(const char *path);
-/* -1: there is none; -2: it could not be looked at. */
+/* The size of a file; -1: there is none; -2: it cannot be examined. */
 PLATFORM_HIDDEN int64_t platform_size(const char *path);
-/* What identifies the file at this path, whatever its name; 0: there is none. */
+/* The inode number of the file at this path, which stays when it is renamed; 0: there is none. */
 PLATFORM_HIDDEN uint64_t platform_file_id(const char *path);
-/* Take the advisory lock of a file, creating it; the descriptor, or -errno (-EAGAIN: held). */
+/* Take the advisory lock of a file, which is created if needed. Returns the descriptor or -errno
+ * (-EAGAIN: another process holds the lock). */
 PLATFORM_HIDDEN int platform_file_lock(const char *path, bool exclusive, bool wait);
 PLATFORM_HIDDEN void platform_file_unlock(int descriptor);
 PLATFORM_HIDDEN int platform_process_id(void);
-/* When a process of this id started, in clock ticks since boot; 0: there is none. */
+/* The start time of a process, in clock ticks since boot; 0: there is no such process. */
 PLATFORM_HIDDEN int64_t platform_process_start(int process);
 
 /* errno values that Swift tells apart. */
