@@ -3,7 +3,7 @@ import Testing
 @testable import Base
 
 @Suite struct BinarySearchTests {
-  @Test("Finds every element, and nothing else", arguments: 0..<40)
+  @Test("Finds every element and nothing else", arguments: 0..<40)
   func finds(count: Int) {
     let odd = (0..<count).map { 2 * $0 + 1 }
     for number in -1...(2 * count + 2) {

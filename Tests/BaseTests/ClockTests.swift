@@ -3,7 +3,7 @@ import Testing
 @testable import Base
 
 @Suite struct ClockTests {
-  @Test("The system's clocks run, and only forward where they promise it")
+  @Test("The system's clocks run; the monotonic clock never goes back")
   func system() {
     let clock = Clock(.system)
     let first = clock.now()
@@ -33,7 +33,7 @@ import Testing
 }
 
 @Suite struct HolderTests {
-  @Test("This process is alive; another boot's, a dead one's and garbage are not")
+  @Test("This process is alive; a holder of another boot, of a dead process or malformed is not")
   func life() {
     let holder = Holder(bootID: "boot", nonce: 1)
     #expect(Holder.isAlive(holder.bytes, bootID: "boot"))
@@ -41,7 +41,7 @@ import Testing
     #expect(Holder(bootID: "boot", nonce: 2).bytes != holder.bytes)
     var reused = holder.bytes
     reused[23] ^= 1
-    #expect(!Holder.isAlive(reused, bootID: "boot"), "the number was given to a later process")
+    #expect(!Holder.isAlive(reused, bootID: "boot"), "a later process has the same id")
     for bytes in [[], [1], Array(repeating: 0xFF, count: 32), Array(repeating: 0, count: 32)]
       as [[UInt8]]
     {

@@ -3,7 +3,7 @@ import Testing
 @testable import Base
 
 @Suite struct FailureTests {
-  @Test("The error reply is what the header says")
+  @Test("The error reply has the form that the header describes")
   func reply() throws {
     let failure = Failure(
       .queueItemTooLarge, "at most 256 kB", field: "/payload/note", detail: ["size": 300_000])
@@ -17,7 +17,7 @@ import Testing
         + #""detail":{}}}"#)
   }
 
-  @Test("Codes are noun.reason in lower case, each once")
+  @Test("Codes have the form noun.reason in lower case and are unique")
   func codes() {
     let codes = ErrorCode.allCases.map { $0.rawValue }
     #expect(Set(codes).count == codes.count)
@@ -30,7 +30,7 @@ import Testing
     }
   }
 
-  @Test("No failure is of the class OK, and a mistake of the host's never asks for a retry")
+  @Test("No failure has the status OK, and an invalid request is never retryable")
   func classes() {
     for code in ErrorCode.allCases {
       #expect(code.status != .ok)

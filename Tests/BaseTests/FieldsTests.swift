@@ -11,7 +11,7 @@ import Testing
     try Fields(try parse(text), at: path, known: known)
   }
 
-  /// "code field" of what `read` throws.
+  /// Code and field of the failure that `read` throws, as "code field".
   private func refusal<Value>(
     _ text: String, _ read: (Fields) throws(Failure) -> Value
   ) -> String? {
@@ -34,7 +34,7 @@ import Testing
     #expect(try fields.fields("inner", known: ["text"]).string("text") == "x")
   }
 
-  @Test("What is absent and what is null is the same")
+  @Test("An absent field and a null field are the same")
   func absent() throws {
     for text in [
       "{}",
@@ -74,7 +74,7 @@ import Testing
         == "request.wrong_type /list/1")
   }
 
-  @Test("An empty text, one that is too long, a number out of range and a bad UUID are invalid")
+  @Test("An empty or too long text, a number out of range and a malformed UUID are invalid")
   func invalid() {
     #expect(
       refusal(#"{"text":""}"#) { (it) throws(Failure) in try it.string("text") }
@@ -111,7 +111,7 @@ import Testing
     #expect(strange?.message == "unknown field")
   }
 
-  @Test("A word that is not on the list is refused, with the list and the nearest")
+  @Test("A value that is not on the list is refused, with the list and the nearest value")
   func choices() {
     let refused = failure { () throws(Failure) in
       try fields(#"{"color":"gren"}"#).choice("color", Color.self)
@@ -121,7 +121,7 @@ import Testing
     #expect(refused?.message == "one of red, green is expected; did you mean \"green\"?")
   }
 
-  @Test("The request itself must be an object; so must a member, by another name")
+  @Test("The request and a member object must be objects; the error codes differ")
   func objects() {
     #expect(failure { () throws(Failure) in try fields("[]") }?.code == .requestNotAnObject)
     let inner = failure { () throws(Failure) in try fields("[]", at: "/inner") }
@@ -129,7 +129,7 @@ import Testing
     #expect(inner?.field == "/inner")
   }
 
-  @Test("Members of members are named from the root")
+  @Test("The pointer of a nested member starts at the root")
   func paths() {
     let refused = failure { () throws(Failure) in
       try fields(#"{"inner":{"text":5}}"#).fields("inner", known: ["text"]).string("text")

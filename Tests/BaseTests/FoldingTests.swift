@@ -2,7 +2,7 @@ import Testing
 
 @testable import Base
 
-/// OFF-7: contacts are found by any part of the name, whatever its marks.
+/// OFF-7: contacts are found by any part of the name, without regard to diacritics.
 @Suite struct FoldingTests {
   private func fold(_ text: String) -> String {
     var bytes: [UInt8] = []
@@ -16,19 +16,19 @@ import Testing
     return bytes
   }
 
-  @Test("Marks and case do not count")
+  @Test("Marks and case are ignored")
   func marks() {
     #expect(fold("Åse Ødegård ÆRLIG") == " ase odegard aerlig")
     #expect(fold("José Müller Łukasz Đoković Šime") == " jose muller lukasz dokovic sime")
     #expect(fold("Nguyễn Ánne Ŧŋ Straße Þór") == " nguyen anne tn strasse thor")
-    // Composed and decomposed alike.
+    // Composed and decomposed forms fold to the same.
     #expect(fold("A\u{30A}se") == fold("Åse"))
     #expect(fold("ΑΘΗΝΑ МОСКВА ЁЖ") == " αθηνα москва ёж")
     #expect(fold("יוֹסֵף") == fold("יוסף"))
   }
 
   @Test(
-    "Messages are parted by what is no letter; apostrophes and what cannot be seen are not there")
+    "Words end at any scalar that is not a letter; apostrophes and unseen scalars are left out")
   func words() {
     #expect(fold("  Anne-Lise,  O'Brien\t(Moe) ") == " anne lise obrien moe")
     #expect(fold("O\u{2019}Brien") == " obrien")
@@ -59,7 +59,7 @@ import Testing
     }
   }
 
-  @Test("Norwegian order: æ, ø, å behind z")
+  @Test("Norwegian order: æ, ø, å after z")
   func order() {
     let names = [
       "Aasen", "Berg", "Lie, Anne", "Lie Bo", "Zara", "Ärlig", "Æsa", "Øyvind", "Åse", "A\u{30A}sz",

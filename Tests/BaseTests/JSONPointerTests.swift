@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct JSONPointerTests {
   @Test(
-    "Tokens are escaped as RFC 6901 says",
+    "Tokens are escaped as in RFC 6901",
     arguments: [
       ("", ""), ("a", "a"), ("a/b", "a~1b"), ("m~n", "m~0n"), ("~1", "~01"), ("å/😀", "å~1😀"),
     ])
@@ -13,7 +13,7 @@ import Testing
   }
 
   @Test(
-    "The value at an offset",
+    "The pointer of the value at an offset",
     arguments: [
       (#"{"a":1}"#, 6, "/a"), (#"{"a":1,"b":2}"#, 12, "/b"), (#"{"a":1,"b":2}"#, 7, ""),
       (#"{"a":[1,2,3]}"#, 10, "/a/2"), (#"{"a":{"b":{"c":1}}}"#, 15, "/a/b/c"),
@@ -26,7 +26,7 @@ import Testing
   }
 
   @Test(
-    "No offset and no text makes it fail", arguments: ["", "{", "]", "}}", "\"", #"{"a\"#, ",,"])
+    "No offset and no text causes a crash", arguments: ["", "{", "]", "}}", "\"", #"{"a\"#, ",,"])
   func nasty(text: String) {
     let bytes = Array(text.utf8)
     bytes.withUnsafeBytes { bytes in

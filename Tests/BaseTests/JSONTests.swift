@@ -3,7 +3,7 @@ import Testing
 @testable import Base
 
 @Suite struct JSONTests {
-  @Test("Every kind is told apart")
+  @Test("All kinds are distinguished")
   func kinds() throws {
     let json = try parse(#"{"o":{},"a":[],"s":"","i":1,"r":1.0,"t":true,"f":false,"n":null}"#)
     #expect(json.kind == .object)
@@ -17,7 +17,7 @@ import Testing
     #expect(json["absent"] == nil)
   }
 
-  @Test("A value asked for as another kind is nil, never converted")
+  @Test("A value read as another kind is nil, never converted")
   func wrongKinds() {
     let text: JSON = "7"
     #expect(text.int == nil && text.number == nil && text.bool == nil)
@@ -30,7 +30,7 @@ import Testing
     #expect(number.withUTF8 { $0.count } == nil)
   }
 
-  @Test("Members keep their order, also under a key that is empty")
+  @Test("Members keep their order, also with an empty key")
   func members() throws {
     let json: JSON = ["z": 1, "": 2, "a": 3, "ø/~": 4]
     #expect(json.members.map { $0.key } == ["z", "", "a", "ø/~"])
@@ -39,7 +39,7 @@ import Testing
     #expect(try json.text(.sorted).string == #"{"":2,"a":3,"z":1,"ø/~":4}"#)
   }
 
-  @Test("A shallow copy can be changed without the original")
+  @Test("Changing a shallow copy leaves the original unchanged")
   func copies() throws {
     let original: JSON = ["a": 1, "b": ["c": 2]]
     let copy = original.shallowCopy
@@ -55,14 +55,14 @@ import Testing
     #expect(JSON("x").string == "x" && JSON(5).int == 5)
   }
 
-  @Test("Bytes that are not UTF-8 become null, not broken text")
+  @Test("Bytes that are not UTF-8 become null")
   func invalidBytes() {
     let bytes: [UInt8] = [0xC3, 0x28]
     #expect(bytes.withUnsafeBytes { JSON.string($0) }.isNull)
     #expect([UInt8]().withUnsafeBytes { JSON.string($0) }.string == "")
   }
 
-  @Test("Text made in Swift may hold a NUL and comes out whole")
+  @Test("A string with a NUL stays whole")
   func embeddedNul() throws {
     let json = JSON.string("a\0b")
     #expect(json.string == "a\0b")
@@ -70,7 +70,7 @@ import Testing
     #expect(try JSON.array([json]).text().string == #"["a\u0000b"]"#)
   }
 
-  @Test("Equality is by content; a whole and a real number differ")
+  @Test("Values are equal by content; an integer and a real number differ")
   func equality() throws {
     #expect(try parse(#"{"a":1,"b":[true,null]}"#) == parse(#"{"b":[true,null],"a":1}"#))
     #expect(try !(parse("[1]") == parse("[1.0]")))

@@ -6,7 +6,7 @@ import Testing
   // MARK: Reading
 
   @Test(
-    "What is no JSON, with the place where reading stopped",
+    "Invalid JSON, with the place where reading stopped",
     arguments: [
       ("", "request.not_json "), (" ", "request.not_json "), ("{", "request.not_json "),
       ("nul", "request.not_json "), ("7", "request.not_json "), ("\"a\"", "request.not_json "),
@@ -33,7 +33,7 @@ import Testing
     #expect(refusal(text) == "request.duplicate_key \(field)")
   }
 
-  @Test("Of duplicate keys of a server's the last one counts")
+  @Test("In a server's text, the last of duplicate keys counts")
   func tolerantDuplicates() throws {
     #expect(try parse(#"{"a":1,"b":0,"a":2}"#, .tolerant)["a"]?.int == 2)
   }
@@ -62,7 +62,7 @@ import Testing
   }
 
   @Test(
-    "Bytes that are not UTF-8: cut short, overlong, a surrogate, beyond U+10FFFF, stray",
+    "Invalid UTF-8: truncated, overlong, a surrogate, beyond U+10FFFF, a stray byte",
     arguments: [
       [0xC3], [0xC0, 0xAF], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0x80], [0xFF],
       [0xE2, 0x82],
@@ -75,7 +75,7 @@ import Testing
     #expect(refused?.field == "/note")
   }
 
-  @Test("Sixty-four levels are read, sixty-five are not")
+  @Test("64 levels are accepted, 65 are not")
   func depth() throws {
     func nested(_ levels: Int) -> String {
       String(repeating: "[", count: levels) + String(repeating: "]", count: levels)
@@ -86,7 +86,7 @@ import Testing
     #expect(failure { () throws(Failure) in try parse(deep) }?.code == .requestTooDeep)
   }
 
-  @Test("Brackets in strings are no levels, and closing ones do not buy more")
+  @Test("Brackets in strings are not levels, and closing brackets do not allow more")
   func depthOfStrings() throws {
     let brackets = String(repeating: #"[{\""#, count: 100)
     #expect(try parse("[\"\(brackets)\"]").count == 1)
@@ -94,7 +94,7 @@ import Testing
     #expect(failure { () throws(Failure) in try parse(cheat) } != nil)
   }
 
-  @Test("Whole numbers of 64 bits are exact, larger ones are refused, not rounded")
+  @Test("Integers of 64 bits are exact; larger ones are refused, not rounded")
   func integers() throws {
     let json = try parse("[9223372036854775807,-9223372036854775808,-0,9007199254740993]")
     #expect(json.elements.map { $0.int } == [.max, .min, 0, 9_007_199_254_740_993])
@@ -103,13 +103,13 @@ import Testing
     #expect(refusal(#"{"n":1e999}"#) == "request.not_json /n")
   }
 
-  @Test("White space around and between is fine, a byte order mark is not")
+  @Test("White space is accepted around and between tokens; a byte order mark is not")
   func space() throws {
     #expect(try parse(" \r\n\t{ \"a\" : [ 1 , 2 ] } \n")["a"]?.count == 2)
     #expect(refusal("\u{FEFF}{}") != nil)
   }
 
-  @Test("No bytes of any kind make it do anything but answer")
+  @Test("Random bytes give a value or a failure")
   func noise() {
     var seed: UInt64 = 42
     func next() -> UInt64 {
@@ -126,7 +126,7 @@ import Testing
   // MARK: Writing
 
   @Test(
-    "Text comes out as it went in",
+    "A text that is read and written is unchanged",
     arguments: [
       "{}", "[]", #"{"a":[1,-2,true,false,null,"x"]}"#, #"["\"\\\b\f\n\r\t\u0001/é😀"]"#,
       #"{"æ":{"ø":"å"}}"#, "[9223372036854775807]",
@@ -136,7 +136,7 @@ import Testing
   }
 
   @Test(
-    "Real numbers keep their value and their looks",
+    "Real numbers keep their value and their digits",
     arguments: [
       ("[0.1]", "[0.1]"), ("[1.1,2.2,0.30000000000000004]", nil), ("[7.5]", "[7.5]"),
       ("[7.0]", "[7.0]"), ("[1e22]", "[1e22]"), ("[-0.0]", "[-0.0]"),

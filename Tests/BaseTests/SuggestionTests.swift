@@ -6,7 +6,7 @@ import Testing
   private let words = ["callback_url", "id", "id_token", "nonce", "email", "password"]
 
   @Test(
-    "The nearest word within a third of its length",
+    "The nearest name within a third of its length",
     arguments: [
       ("calback_url", "callback_url"), ("callbackUrl", "callback_url"), ("idtoken", "id_token"),
       ("ID", nil), ("ix", "id"), ("nonse", "nonce"), ("e-mail", "email"), ("pasword", "password"),
@@ -16,12 +16,12 @@ import Testing
     #expect(Suggestion.nearest(to: text, among: words) == expected)
   }
 
-  @Test("Of equally near words the first")
+  @Test("Of equally near names, the first")
   func ties() {
     #expect(Suggestion.nearest(to: "cat", among: ["bat", "hat"]) == "bat")
   }
 
-  @Test("No words, empty words and endless text are nothing special")
+  @Test("No names, empty names and very long texts are handled")
   func edges() {
     #expect(Suggestion.nearest(to: "a", among: []) == nil)
     #expect(Suggestion.nearest(to: "abcd", among: [""]) == nil)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Base
 
-/// Reads text as a host's request, or as `dialect` says.
+/// Parses a text, by default as a request of the host.
 func parse(_ text: String, _ dialect: JSON.Dialect = .strict) throws(Failure) -> JSON {
   try parse(Array(text.utf8), dialect)
 }
@@ -27,7 +27,7 @@ func failure<Value>(_ body: () throws(Failure) -> Value) -> Failure? {
   }
 }
 
-/// Code and field of what refuses a text.
+/// Code and field of the failure of a text, as "code field".
 func refusal(_ text: String) -> String? {
   failure { () throws(Failure) in try parse(text) }.map { "\($0.code.rawValue) \($0.field ?? "-")" }
 }

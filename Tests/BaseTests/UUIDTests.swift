@@ -3,7 +3,7 @@ import Testing
 @testable import Base
 
 @Suite struct UUIDTests {
-  @Test("Either case is read, lower case is written")
+  @Test("Both cases are read, lower case is written")
   func reading() {
     let id = UUID("01890A5D-AC96-774B-BCCE-B302099A8057")
     #expect(id == UUID("01890a5d-ac96-774b-bcce-b302099a8057"))
@@ -13,7 +13,7 @@ import Testing
   }
 
   @Test(
-    "Nothing else is one",
+    "Anything else is refused",
     arguments: [
       "", "-", "01890a5dac96774bbcceb302099a8057", "{01890a5d-ac96-774b-bcce-b302099a8057}",
       "01890a5d-ac96-774b-bcce-b302099a805", "01890a5d-ac96-774b-bcce-b302099a80577",
@@ -35,7 +35,7 @@ import Testing
     #expect(id.bytes.count == 16)
   }
 
-  @Test("Bytes in the order of the text")
+  @Test("The bytes have the order of the text")
   func bytes() {
     let id = UUID("00010203-0405-0607-0809-0a0b0c0d0e0f")
     #expect(id?.bytes == Array(0...15))
@@ -49,7 +49,7 @@ import Testing
     #expect(id.text == "017f22e2-79b0-7cc3-98c4-dc0c0c07398f")
   }
 
-  @Test("Version 7 grows with time, whatever the random bits; no time makes it fail")
+  @Test("Version 7 grows with time for all random bits, and accepts any time")
   func order() {
     let early = UUID(version7At: 1_700_000_000_000, random: (.max, .max))
     let late = UUID(version7At: 1_700_000_000_001, random: (0, 0))

@@ -1,7 +1,7 @@
 import Policy
 import Testing
 
-/// Answers of the auth service as measured on v2.196.0, and what is not the service's at all.
+/// Responses of the auth service as measured on v2.196.0, and responses of gateways.
 @Suite struct AuthClassificationTests {
   private func json(_ status: Int, _ code: String?, error: String? = nil) -> ResponseFacts {
     ResponseFacts(status: status, code: code, oauthError: error, isServerJSON: true)
@@ -18,16 +18,16 @@ import Testing
     ])
   func refreshTerminal(code: String, outcome: RefreshOutcome) {
     #expect(AuthClassification.refresh(json(400, code)) == outcome)
-    // Statuses of the same error have changed between versions.
+    // The status of the same error differs between versions.
     #expect(AuthClassification.refresh(json(403, code)) == outcome)
-    // A code that was not read from the server's JSON proves nothing, nor does a fault of its.
+    // A code outside a JSON body proves nothing, nor does a server fault.
     #expect(AuthClassification.refresh(ResponseFacts(status: 400, code: code)) == .transient)
     #expect(AuthClassification.refresh(json(500, code)) == .transient)
     #expect(AuthClassification.refresh(json(429, code)) == .transient)
   }
 
   @Test(
-    "SES-1: refresh keeps the session for all that may pass",
+    "SES-1: refresh keeps the session for every cause that may pass",
     arguments: [
       ResponseFacts.none, ResponseFacts(status: 200), ResponseFacts(status: 302),
       ResponseFacts(status: 400),
@@ -49,7 +49,7 @@ import Testing
     #expect(AuthClassification.revoke(answer) == .transient)
   }
 
-  @Test("Refresh counts refusals that are on no list")
+  @Test("Refresh counts refusals for unknown reasons")
   func refreshUnknown() {
     for code in ["bad_json", "unknown", "captcha_failed", "user_not_found", "bad_jwt"] {
       #expect(AuthClassification.refresh(json(400, code)) == .unknownRejection)
@@ -58,7 +58,7 @@ import Testing
       AuthClassification.refresh(json(400, nil, error: "invalid_client")) == .unknownRejection)
   }
 
-  @Test("Refresh reads the answers of servers before v2.164.0")
+  @Test("Refresh reads the responses of servers before v2.164.0")
   func refreshOldServers() {
     func outcome(_ description: String?, isServerJSON: Bool = true) -> RefreshOutcome {
       AuthClassification.refresh(
@@ -73,7 +73,7 @@ import Testing
     #expect(outcome(notFound, isServerJSON: false) == .transient)
   }
 
-  @Test("Refresh succeeds with a JSON body alone")
+  @Test("Refresh succeeds only with a JSON body")
   func refreshSuccess() {
     #expect(AuthClassification.refresh(json(200, nil)) == .success)
     #expect(AuthClassification.refresh(ResponseFacts(status: 200)) == .transient)
@@ -93,14 +93,14 @@ import Testing
     #expect(AuthClassification.user(ResponseFacts(status: status, code: code)) == .transient)
   }
 
-  @Test("GET /user confirms with a JSON body alone: a portal's page is no user")
+  @Test("GET /user confirms only with a JSON body, not with a portal's page")
   func userValid() {
     #expect(AuthClassification.user(json(200, nil)) == .valid)
     #expect(AuthClassification.user(ResponseFacts(status: 200)) == .transient)
   }
 
   @Test(
-    "SES-13: a sign-in that the server forgot, refused, or could not answer",
+    "SES-13: a sign-in that the server forgot, refused or could not process",
     arguments: [
       (422, "flow_state_expired", SignInOutcome.expired),
       (404, "flow_state_not_found", .notFound),
@@ -114,7 +114,7 @@ import Testing
     #expect(AuthClassification.signIn(json(status, code)) == outcome)
   }
 
-  @Test("A sign-in refused in OAuth's style, or by nobody in particular")
+  @Test("A sign-in refused by an OAuth error, or without any")
   func signInOAuth() {
     #expect(
       AuthClassification.signIn(json(400, nil, error: "invalid nonce"))
@@ -125,7 +125,7 @@ import Testing
     #expect(AuthClassification.signIn(ResponseFacts(status: 200)) == .transient)
   }
 
-  @Test("SES-8: a logout is done when the session is no more, by this or before")
+  @Test("SES-8: a logout is done when the session has ended, now or earlier")
   func revoke() {
     #expect(AuthClassification.revoke(ResponseFacts(status: 204)) == .done)
     #expect(AuthClassification.revoke(ResponseFacts(status: 200)) == .transient)

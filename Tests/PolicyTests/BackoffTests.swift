@@ -2,7 +2,7 @@ import Policy
 import Testing
 
 @Suite struct BackoffTests {
-  @Test("QUE-7: delays lie between 2 s and the step's end, and reach both")
+  @Test("QUE-7: delays lie between 2 s and the end of the step, and reach both")
   func bounds() {
     for attempt in 1...40 {
       let longest = Backoff.maxDelayMS(attempt: attempt)
@@ -23,7 +23,7 @@ import Testing
     for count in counts { #expect((800...1_200).contains(count)) }
   }
 
-  @Test("Attempts of any number make a delay")
+  @Test("Any attempt number gives a valid delay")
   func extremes() {
     for attempt in [Int.min, -1, 0, 1, 63, 64, Int.max] {
       let delay = Backoff.delayMS(attempt: attempt, random: .max, floorMS: .min)
@@ -31,7 +31,7 @@ import Testing
     }
   }
 
-  @Test("SES-6: what the server asks for is a floor, up to 24 h")
+  @Test("SES-6: the server's delay is the minimum, up to 24 h")
   func floor() {
     #expect(Backoff.delayMS(attempt: 1, random: 0, floorMS: 60_000) == 60_000)
     #expect(Backoff.delayMS(attempt: 9, random: .max, floorMS: 60_000) == 300_000)
@@ -40,7 +40,7 @@ import Testing
   }
 
   @Test(
-    "Devices that are told the same moment spread behind it: over as long again, at most 5 min",
+    "Delays spread behind the server's moment over the same time again, at most 5 min",
     arguments: [
       (1_000, 4_000), (5_000, 10_000), (60_000, 120_000), (300_000, 600_000),
       (3_600_000, 3_900_000), (86_400_000, Backoff.maxDelayMS),
@@ -59,7 +59,7 @@ import Testing
   }
 }
 
-/// A small generator whose numbers are the same in every run (SplitMix64).
+/// A small generator with the same numbers in every run (SplitMix64).
 struct Random: RandomNumberGenerator {
   private var state: UInt64
 

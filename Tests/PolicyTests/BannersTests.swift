@@ -26,7 +26,7 @@ import Testing
       data(1_000_000_000 + 3_600_001, online: false) == [.offline, .staleData], "another clock")
   }
 
-  @Test("OFF-6, OFF-8: what is withheld, and what is not sent")
+  @Test("OFF-6, OFF-8: withheld columns, and items that are not sent")
   func ofContent() {
     var notices = Banners(asOfMS: 1, nowMS: 2, online: false, failing: false)
     notices.withholds = true
@@ -36,7 +36,7 @@ import Testing
     #expect(notices.banners == [.queuedNotSent], "online, the fields can be fetched")
   }
 
-  @Test("A decision says what its decision says")
+  @Test("A decision's banners follow its flags")
   func ofDecision() {
     #expect(Banners(decision: Decision(.home, .active)).banners == [])
     #expect(
@@ -44,7 +44,7 @@ import Testing
         == [.offline, .staleData])
   }
 
-  @Test("Only what may mislead warns; what speaks of data tells its age")
+  @Test("Only banners about misleading data warn; banners about data tell its age")
   func tones() {
     #expect(Banner.allCases.filter { $0.tone == .warning } == [.staleData])
     #expect(Banner.allCases.filter { $0.tellsAge } == [.offline, .staleData])

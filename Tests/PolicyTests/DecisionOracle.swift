@@ -1,13 +1,14 @@
 import Policy
 
-/// The rules, said a second time: as sheets of conditions on the axes instead of as code, and from
-/// the other end. A sheet lists when a session is *not* locked; the code, when it is.
+/// A second statement of the rules, as an oracle: sheets of conditions on the axes instead of code.
+/// They are written from the opposite side: a sheet lists when a session is *not* locked, the code
+/// when it is.
 ///
-/// A row is `conditions -> outcome`; a condition is `axis=value|value` or `axis!=value|value`, all
-/// must hold, and the first row that fits counts.
+/// A row is `conditions -> outcome`. A condition is `axis=value|value` or `axis!=value|value`; all
+/// conditions of a row must hold. The first row that fits decides.
 struct Sheet: Sendable {
   struct Row: Sendable {
-    /// The values that fit, one bit each (see `Axis`): a cell fits when all its bits are in here.
+    /// The values that fit, one bit each (see `Axis`). A cell fits when all its bits are set here.
     let cube: UInt64
     let outcome: String
   }
@@ -44,7 +45,7 @@ struct Sheet: Sendable {
       let negated = condition.contains("!=")
       let sides = condition.components(of: negated ? "!=" : "=")
       guard let axis = Axis.all.first(where: { $0.name == sides[0] }) else {
-        // `arrival` is no axis of the situation: it is how the session was found open.
+        // `arrival` is not an axis of the situation: it says how the session was opened.
         precondition(sides[0] == "arrival", "no axis \(sides[0])")
         cube &= sides[1] == "unlocked" ? ~Sheet.active : ~Sheet.unlocked
         continue
@@ -61,13 +62,13 @@ struct Sheet: Sendable {
     return cube
   }
 
-  /// Two bits above all axes.
+  /// The two values of `arrival`, as bits above those of all axes.
   static let active: UInt64 = 1 << 62
   static let unlocked: UInt64 = 1 << 63
 
   private static let calm = "record=open locked=no absence=brief window=inside"
 
-  /// Before the place: a decision, or `place active` / `place unlocked`.
+  /// The first sheet: a decision, or `place active` or `place unlocked` for an open session.
   static let gate = Sheet(
     """
     # The key store.
@@ -80,8 +81,8 @@ struct Sheet: Sendable {
     record=ended -> sign_in session_ended
     denied=yes -> sign_in denied
     window=pastLimit -> sign_in session_ended
-    # Not locked: readable, not asked to lock, here all the time, inside the window, and neither the
-    # clock nor the access token gives cause to ask who it is.
+    # Not locked: readable, no request to lock, no long absence, inside the window, and neither the
+    # clock nor the access token requires a prompt.
     \(calm) presence=available clock=steady token=valid -> place active
     \(calm) presence=available clock=steady occasion!=resume -> place active
     \(calm) presence=required token=valid -> place active
@@ -89,7 +90,7 @@ struct Sheet: Sendable {
     \(calm) presence=unenrolled|off -> place active
     # Locked, and the key store gave the key.
     occasion=unlock outcome=success presence=available -> place unlocked
-    # Locked, and the prompt ended otherwise.
+    # Locked, and the prompt failed.
     occasion=unlock outcome=failed -> sign_in biometric_failed locking
     occasion=unlock outcome=cancelled -> sign_in biometric_cancelled locking
     occasion=unlock outcome=lockout -> sign_in biometric_lockout locking
@@ -97,11 +98,11 @@ struct Sheet: Sendable {
     occasion=unlock outcome=notEnrolled -> sign_in biometric_not_enrolled locking
     occasion=unlock outcome=unavailable -> sign_in biometric_unavailable locking
     occasion=unlock outcome=invalidated -> sign_in key_lost locking
-    # Locked, and no prompt can help.
+    # Locked, and no prompt can open the session.
     presence!=available record=sealed -> sign_in key_lost
     presence=off -> sign_in biometric_off
     presence=unenrolled|required -> sign_in biometric_not_enrolled
-    # Locked, and the prompt can help.
+    # Locked, and a prompt can open the session.
     occasion=unlock outcome=withheld -> unlock biometric_withheld locking
     locked=yes -> unlock user_locked locking
     absence=long -> unlock background_timeout locking
@@ -111,10 +112,10 @@ struct Sheet: Sendable {
     record=sealed -> unlock user_locked locking
     """)
 
-  /// The device wrap is erased where `locking` meets this.
+  /// An outcome `locking` erases the device wrap in these cells.
   static let locks = cube("record=open presence=available")
 
-  /// The place of a session that is open.
+  /// The second sheet: the screen of an open session.
   static let place = Sheet(
     """
     membership=unasked network=offline -> wait server_unreachable
@@ -145,11 +146,11 @@ struct Sheet: Sendable {
 }
 
 extension Decision {
-  /// A decision as the sheets write it.
+  /// Reads a decision in the form of the sheets.
   init(row: String, locks: Bool = false) {
     let words = row.split(separator: " ").map(String.init)
     guard let screen = Screen(rawValue: words[0]), let reason = Reason(rawValue: words[1]) else {
-      preconditionFailure("no decision: \(row)")
+      preconditionFailure("not a decision: \(row)")
     }
     self.init(
       screen, reason, lock: words.contains("locking") && locks, forget: words.contains("forget"),

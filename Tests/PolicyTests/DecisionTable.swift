@@ -1,9 +1,9 @@
 import Policy
 
-/// A table of rules made from the code: every combination of some axes' values, combinations with
-/// the same outcome drawn together, values that make no difference left out.
+/// A table of rules, generated from the code. It tries all combinations of the values of some axes,
+/// merges combinations with the same outcome, and leaves out values that make no difference.
 struct DecisionTable {
-  /// A column: an axis, or a part of its values.
+  /// A column: an axis with all or some of its values.
   struct Column {
     let name: String
     let values: [String]
@@ -13,13 +13,13 @@ struct DecisionTable {
       self.values = values
     }
 
-    /// All values of an axis, or those named.
+    /// An axis with all its values, or with `values`.
     static func axis(_ name: String, _ values: [String]? = nil) -> Column {
       Column(name, values ?? Axis.all.first { $0.name == name }?.values ?? [])
     }
   }
 
-  /// A row: the values that fit, by their numbers in each column, and the outcome.
+  /// A row: for each column the indices of the values that fit, and the outcome.
   struct Row {
     let values: [[Int]]
     let outcome: [String]
@@ -31,8 +31,8 @@ struct DecisionTable {
   let outcomes: [String]
   private(set) var rows: [Row] = []
 
-  /// `outcome` says what follows from one value of each column; the columns come in the order in
-  /// which they tell the outcomes apart best.
+  /// `outcome` returns the outcome for one value of each column. The order of the columns
+  /// determines how many rows can be merged.
   init(
     _ title: String, _ text: String, columns: [Column], outcomes: [String],
     outcome: ([String]) -> [String]
@@ -44,7 +44,7 @@ struct DecisionTable {
     rows = Tree(columns[...], [], outcome).paths.map { Row(values: $0, outcome: $1) }
   }
 
-  /// The outcome of the only row that fits one value of each column.
+  /// The outcome for one value of each column; nil unless exactly one row fits.
   func outcome(_ values: [String]) -> [String]? {
     let numbers = zip(columns, values).map { $0.values.firstIndex(of: $1) ?? -1 }
     let fitting = rows.filter { row in zip(row.values, numbers).allSatisfy { $0.contains($1) } }
@@ -73,7 +73,7 @@ struct DecisionTable {
     return numbers.map { values[$0] }.joined(separator: ", ")
   }
 
-  /// A decision tree with equal branches drawn together.
+  /// A decision tree in which equal branches are merged.
   private enum Tree: Equatable {
     case leaf([String])
     case fork([Branch])

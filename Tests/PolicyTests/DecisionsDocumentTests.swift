@@ -2,7 +2,7 @@ import Foundation
 import Policy
 import Testing
 
-/// `docs/decisions.md` is what the code does.
+/// `docs/decisions.md` agrees with the code.
 @Suite struct DecisionsDocumentTests {
   private let document = DecisionsDocument()
 
@@ -11,17 +11,17 @@ import Testing
       .deletingLastPathComponent().appending(path: "docs/decisions.md")
   }
 
-  @Test("The document is the one that the code makes")
+  @Test("The document is the one that the code generates")
   func documentIsCurrent() throws {
     let made = document.markdown
     if ProcessInfo.processInfo.environment["HOLDFAST_WRITE_DOCS"] != nil {
       try made.write(to: file, atomically: true, encoding: .utf8)
     }
     let stored = try String(contentsOf: file, encoding: .utf8)
-    #expect(stored == made, "write it anew: make docs")
+    #expect(stored == made, "out of date: run make docs")
   }
 
-  @Test("The document is short enough to be read")
+  @Test("The document is short enough to read")
   func documentIsShort() {
     let tables = [
       document.session, document.lock, document.prompt, document.place, document.checks,
@@ -36,7 +36,7 @@ import Testing
     for word in words where word.contains("_") { #expect(known.contains(String(word))) }
   }
 
-  @Test("The five tables, read one after the other, say what the code does in every cell")
+  @Test("The five tables, read in order, agree with the code in every cell")
   func tablesSayWhatTheCodeDoes() {
     let reader = Reader(document)
     let codes = Product.shared.codes
@@ -55,7 +55,7 @@ import Testing
   }
 }
 
-/// Reads the tables as a person would, and remembers what it has read.
+/// Reads the tables as a person would, with a cache.
 private final class Reader {
   private let document: DecisionsDocument
   private var known: [[String]: [UInt16]] = [:]

@@ -31,7 +31,7 @@ import Testing
   }
 
   @Test(
-    "What is no date",
+    "Texts that are not dates",
     arguments: [
       "", "now", "0", "Sun", "Sun,", "Sun, 06 Nov 1994", "Sun, 6 Nov 1994 08:49:37 GMT",
       "Sun, 06 Nov 94 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 CET",
@@ -46,7 +46,7 @@ import Testing
     #expect(HTTPDate.parse(text) == nil)
   }
 
-  @Test("A thousand days of several centuries agree with Foundation")
+  @Test("A thousand days in several centuries agree with Foundation")
   func agreesWithFoundation() {
     let format = DateFormatter()
     format.locale = Locale(identifier: "en_US_POSIX")
@@ -59,7 +59,7 @@ import Testing
     }
   }
 
-  @Test("No bytes make it trap")
+  @Test("Random bytes do not trap")
   func fuzz() {
     var random = Random(seed: 1)
     let parts = ["Sun", "day", ", ", " ", "06", "6", "Nov", "1994", ":", "08", "GMT", "-", "\u{0}"]

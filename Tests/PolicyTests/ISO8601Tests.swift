@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct ISO8601Tests {
   @Test(
-    "Instants as text",
+    "Times as text",
     arguments: [
       (1_767_225_600_123, "2026-01-01T00:00:00.123Z"), (0, "1970-01-01T00:00:00.000Z"),
       (-1, "1969-12-31T23:59:59.999Z"), (951_782_400_007, "2000-02-29T00:00:00.007Z"),
@@ -16,14 +16,14 @@ import Testing
     #expect(ISO8601.parse(text) == ms)
   }
 
-  @Test("Instants that have no four-digit year are moved to the nearest")
+  @Test("Times without a four-digit year become the nearest with one")
   func clamped() {
     #expect(ISO8601.format(ms: .max) == "9999-12-31T23:59:59.999Z")
     #expect(ISO8601.format(ms: .min) == "0000-01-01T00:00:00.000Z")
   }
 
   @Test(
-    "What PostgreSQL and others write",
+    "The forms of PostgreSQL and others",
     arguments: [
       ("2026-01-01T00:00:00.123456+00:00", 1_767_225_600_123),
       ("2026-01-01T00:00:00.1234567890123456789012Z", 1_767_225_600_123),
@@ -37,7 +37,7 @@ import Testing
   }
 
   @Test(
-    "What is no instant",
+    "Texts that are not times",
     arguments: [
       "", "2026", "2026-01-01", "2026-01-01T00:00", "2026-01-01T00:00:00", "2026-13-01T00:00:00Z",
       "2026-02-29T00:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01T00:00:00.Z",
@@ -49,7 +49,7 @@ import Testing
     #expect(ISO8601.parse(text) == nil)
   }
 
-  @Test("Every instant comes back as it was, and as Foundation writes it")
+  @Test("Every time reads back unchanged, and has the text of Foundation")
   func roundTrip() {
     var random = Random(seed: 3)
     let format = ISO8601DateFormatter()

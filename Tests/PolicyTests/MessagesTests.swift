@@ -16,7 +16,7 @@ import Testing
     }
   }
 
-  @Test("LAB-1: no two codes say the same", arguments: Language.allCases)
+  @Test("LAB-1: no two codes have the same text", arguments: Language.allCases)
   func distinct(language: Language) {
     var seen: [String: MessageCode] = [:]
     for code in MessageCode.allCases {
@@ -38,9 +38,9 @@ import Testing
     #expect(same * 10 <= MessageCode.allCases.count)
   }
 
-  @Test("LAB-1: no words of our trade", arguments: Language.allCases)
+  @Test("LAB-1: no technical terms", arguments: Language.allCases)
   func noJargon(language: Language) {
-    let trade = [
+    let terms = [
       "token", "server", "tenant", "sync", "synk", "cache", "database", "queue", "kø", "http",
       "api", "error", "feil", "payload", "biometr", "null", "schema", "skjema", "autentiser",
       "authenticat", "invalid", "ugyldig", "400", "401", "403", "500", "timeout", "json",
@@ -48,14 +48,14 @@ import Testing
     ]
     for code in MessageCode.allCases {
       let text = Messages.text(code, language).lowercased()
-      for term in trade {
+      for term in terms {
         let isThere = text.split { !$0.isLetter && !$0.isNumber }.contains { $0.hasPrefix(term) }
         #expect(!isThere, "\(code): \(text)")
       }
     }
   }
 
-  @Test("Each Norwegian keeps to its own words")
+  @Test("Bokmål and nynorsk do not mix")
   func norwegian() {
     let onlyBokmal: Set = [
       "ikke", "jeg", "hva", "hvilken", "enheten", "noe", "noen", "fra", "ble", "ennå", "senere",
@@ -73,7 +73,7 @@ import Testing
     }
   }
 
-  @Test("ORG-2: the text names the organisation, or does without")
+  @Test("ORG-2: the text names the organisation, or works without its name")
   func organisation() {
     let naming: [MessageCode] = [.membershipRevoked, .orgDisabled, .roleUnknown]
     for code in MessageCode.allCases {
@@ -99,7 +99,7 @@ import Testing
     for fault in ItemFault.allCases { #expect(MessageCode(rawValue: fault.rawValue) != nil) }
   }
 
-  @Test("The codes are stable words")
+  @Test("The codes are in lower case, unique, and found by their raw values")
   func stableCodes() {
     for code in MessageCode.allCases {
       #expect(code.rawValue.allSatisfy { $0.isASCII && ($0.isLowercase || $0 == "_") })

@@ -1,17 +1,17 @@
 import Policy
 
-/// The whole product of the axes of `Situation`, each cell with what `SessionPolicy` says of it.
+/// The product of all axes of `Situation`: each cell with the decision of `SessionPolicy`.
 ///
-/// A cell's number is a mixed-radix number; the last three axes (membership, freshness, network)
-/// run fastest, so that a block of `Product.places` cells differs in them alone.
+/// The number of a cell is a mixed-radix number. The last three axes (membership, freshness,
+/// network) change fastest, so that the cells of a block of `Product.places` differ only in them.
 struct Product {
   static let shared = Product()
-  /// Combinations of the three axes that only the place depends on.
+  /// The number of combinations of the three fastest axes.
   static let places =
     Situation.Membership.allCases.count * Situation.Freshness.allCases.count
     * Situation.Network.allCases.count
 
-  /// What `decide` says, packed, by the cell's number.
+  /// The packed decisions, by the number of the cell.
   let codes: [UInt16]
 
   private init() {
@@ -32,7 +32,7 @@ struct Product {
     self.codes = codes
   }
 
-  /// Visit every combination of the eleven slower axes, in the order of the cells' numbers. `cell`
+  /// Visits every combination of the eleven slower axes, in the order of the cells' numbers. `cell`
   /// is the one-hot mask of the combination (see `Axis`).
   static func forEachBlock(_ body: (_ situation: inout Situation, _ cell: UInt64) -> Void) {
     let axes = Axis.slow
@@ -45,7 +45,7 @@ struct Product {
     }
     while true {
       body(&situation, cell)
-      // Count on: only the axes whose digit changes are set again.
+      // Increment the number: set only the axes whose digits change.
       var position = axes.count - 1
       while position >= 0 {
         let axis = axes[position]
@@ -60,7 +60,7 @@ struct Product {
     }
   }
 
-  /// The number of the cell that holds `situation`.
+  /// The number of the cell of `situation`.
   static func number(of situation: Situation) -> Int {
     Axis.all.reduce(0) { $0 * $1.values.count + $1.get(situation) }
   }
@@ -77,7 +77,7 @@ struct Product {
   }
 }
 
-/// One axis of the product: its values by name, and a bit for each in a one-hot mask.
+/// One axis of the product: the names of its values, and a bit for each in a one-hot mask.
 struct Axis: Sendable {
   let name: String
   let values: [String]
@@ -88,7 +88,7 @@ struct Axis: Sendable {
   func bit(_ value: Int) -> UInt64 { 1 << UInt64(shift + value) }
   var bits: UInt64 { values.indices.reduce(0) { $0 | bit($1) } }
 
-  /// Every axis; the order is that of the cells' numbers and of the columns of the document.
+  /// All axes, in the order of the cells' numbers and of the document's columns.
   static let all: [Axis] = {
     var shift = 0
     func axis<Value: CaseIterable & Equatable & Sendable>(
@@ -120,13 +120,13 @@ struct Axis: Sendable {
 }
 
 extension Situation {
-  /// Signed in, online, everything in order: what a scenario starts from.
+  /// The start of a scenario: signed in, online, nothing unusual.
   static let plain = Situation(
     occasion: .resume, keys: .ready, record: .open, clock: .steady, token: .valid, window: .inside,
     absence: .brief, network: .online, presence: .available, outcome: .none, membership: .active,
     freshness: .cached, lockedByUser: false, denied: false)
 
-  /// `plain`, changed.
+  /// `plain` with a change.
   static func with(_ change: (inout Situation) -> Void) -> Situation {
     var situation = plain
     change(&situation)
@@ -135,10 +135,10 @@ extension Situation {
 }
 
 extension Decision {
-  /// The verdict in sixteen bits: screen and reason, then the eight flags.
+  /// The decision in sixteen bits: screen and reason, then the eight flags.
   var code: UInt16 {
-    // Cases without payload are numbered in their order; `allCases.firstIndex` would take most of
-    // the time of the sweep.
+    // Reads the case number from memory: `allCases.firstIndex` would take most of the time of the
+    // whole sweep.
     let screen = UInt16(unsafeBitCast(self.screen, to: UInt8.self))
     let reason = UInt16(unsafeBitCast(self.reason, to: UInt8.self))
     var flags: UInt16 = 0

@@ -1,17 +1,17 @@
 import Policy
 
-/// What holds in every cell, for its own sake and not because a rule says so.
+/// Properties that every cell must have, independent of single rules.
 enum Property: CaseIterable, Sendable {
-  /// Data is shown only when it can be read: the key store, the record, the biometric key.
+  /// Data is shown only when it can be read: with the key store, the record and the biometric key.
   case nothingIsShownUnread
-  /// Nothing is cleared, set aside, locked or chosen without its cause.
+  /// Nothing is cleared, set aside, locked or chosen without a cause.
   case nothingWithoutCause
-  /// Nobody is told that the session ended without proof, or the absolute limit.
+  /// The reason `session_ended` needs a proof of the server or the absolute limit.
   case endsOnlyOnProof
-  /// A wait has something to wait for, and offline nobody waits with data at hand.
+  /// A wait has something to wait for. Offline, cached data is shown without a wait.
   case everyWaitEnds
-  /// Banners and errands belong to an open session; the guard is asked online alone.
-  case errandsOfOpenSessions
+  /// Banners and server checks belong to an open session. Memberships are checked only online.
+  case checksOfOpenSessions
 
   /// Whether the property holds.
   func holds(_ s: Situation, _ decision: Decision) -> Bool {
@@ -37,7 +37,7 @@ enum Property: CaseIterable, Sendable {
         return s.network == .online && (decision.needsMembershipCheck || s.freshness == .pending)
       default: return false
       }
-    case .errandsOfOpenSessions:
+    case .checksOfOpenSessions:
       switch decision.screen {
       case .unlock, .signIn:
         return !decision.stale && !decision.offline && !decision.needsValidation
@@ -51,7 +51,7 @@ enum Property: CaseIterable, Sendable {
   }
 }
 
-/// The cells in which a property does not hold, ten at most of each; found in one sweep.
+/// The cells that violate a property, at most ten of each, found in one sweep.
 struct Complaints {
   static let shared = Complaints()
 

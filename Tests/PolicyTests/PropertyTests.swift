@@ -1,9 +1,10 @@
 import Policy
 import Testing
 
-/// What must hold in every cell of the product, whatever the rules are.
+/// Properties of all cells of the product, independent of single rules.
 @Suite struct PropertyTests {
-  /// Every pair of cells that differ in `axis` alone, `from` against `to`, with different decisions.
+  /// All pairs of cells that differ only in `axis`, `from` against `to`, and have different
+  /// decisions.
   private func differences(
     _ axis: String, _ from: Int, _ to: Int, _ complaint: (Situation, Decision, Decision) -> Bool
   ) -> [Situation] {
@@ -36,7 +37,7 @@ import Testing
     #expect(found.isEmpty, "\(found.joined(separator: "\n"))")
   }
 
-  @Test("The outcome of a prompt matters on the occasion of a prompt alone")
+  @Test("The outcome of a prompt matters only on the occasion `unlock`")
   func outcomeMattersOnUnlockAlone() {
     for outcome in Situation.Outcome.allCases.indices.dropFirst() {
       let found = differences("outcome", 0, outcome) { s, _, _ in s.occasion != .unlock }
@@ -44,7 +45,7 @@ import Testing
     }
   }
 
-  @Test("SES-7: a clock moved back asks who it is, and never signs out")
+  @Test("SES-7: a clock moved back asks for a prompt and never signs out")
   func clockNeverSignsOut() {
     let found = differences("clock", 0, 1) { s, steady, moved in
       let failed =
@@ -55,7 +56,7 @@ import Testing
     #expect(found.isEmpty, "\(found)")
   }
 
-  @Test("Losing the network takes nobody from the home screen, and locks nothing")
+  @Test("Losing the network never leaves the home screen and never locks")
   func offlineKeepsTheScreen() {
     let found = differences("network", 0, 1) { _, online, offline in
       online.screen != offline.screen && online.screen != .wait
@@ -65,7 +66,7 @@ import Testing
     #expect(found.isEmpty, "\(found)")
   }
 
-  @Test("In a running process an expired token changes no screen, but for the refresh of RES-3")
+  @Test("In a running process an expired token changes no screen, except the refresh of RES-3")
   func expiryIsSilentInARunningProcess() {
     let found = differences("token", 0, 1) { s, valid, expired in
       guard s.occasion != .resume, s.record == .open else { return false }
@@ -77,7 +78,7 @@ import Testing
   }
 
   @Test(
-    "More reason to lock never opens more",
+    "An additional reason to lock never opens a session",
     arguments: [("locked", 0, 1), ("absence", 0, 1), ("window", 0, 1), ("window", 1, 2)])
   func lockingIsMonotonic(axis: String, from: Int, to: Int) {
     func isOpen(_ decision: Decision) -> Bool {

@@ -1,13 +1,13 @@
 import Policy
 import Testing
 
-/// Answers of the data service as measured on 12.2.12, 13.0.8 and 14.17, and gateways' answers.
+/// Responses of the data service as measured on 12.2.12, 13.0.8 and 14.17, and of gateways.
 @Suite struct RestClassificationTests {
   private func outcome(_ status: Int, _ code: String?) -> RestOutcome {
     RestClassification.rest(ResponseFacts(status: status, code: code, isServerJSON: true))
   }
 
-  @Test("Success is read from the body; a portal's page is none")
+  @Test("A success needs the service's body; a portal's page is not a success")
   func success() {
     for status in [200, 201, 206] { #expect(outcome(status, nil) == .answered) }
     #expect(RestClassification.rest(ResponseFacts(status: 204)) == .answered)
@@ -16,7 +16,7 @@ import Testing
   }
 
   @Test(
-    "QUE-3: what is one item's fault, and which",
+    "QUE-3: the faults of a single item",
     arguments: [
       (400, "23514", ItemFault.serverRule), (400, "23502", .missingValue),
       (400, "22P02", .invalidValue), (400, "22003", .invalidValue), (400, "22007", .invalidValue),
@@ -31,7 +31,7 @@ import Testing
   }
 
   @Test(
-    "What is decided by more than the code's class",
+    "Codes that their class alone does not decide",
     arguments: [
       (409, "23505", RestOutcome.duplicateKey), (409, "23503", .missingParent),
       (403, "42501", .denied), (401, "42501", .needsToken), (403, "PT403", .denied),
@@ -44,7 +44,7 @@ import Testing
     #expect(outcome(status, code) == expected)
   }
 
-  @Test("A role that the database does not know is the token's fault, also with 400 (12.2)")
+  @Test("An unknown role is a fault of the token, also with status 400 (12.2)")
   func unknownRole() {
     func outcome(_ description: String) -> RestOutcome {
       RestClassification.rest(
@@ -55,7 +55,7 @@ import Testing
   }
 
   @Test(
-    "What the server does not know yet pauses, and parks nothing",
+    "An object that the server does not know yet pauses and parks nothing",
     arguments: [
       (404, "42P01"), (404, "PGRST205"), (404, "PGRST202"), (400, "PGRST204"), (400, "42703"),
       (404, "42883"), (400, "42P10"), (406, "PGRST106"), (404, "PGRST125"), (400, "PGRST200"),
@@ -65,7 +65,7 @@ import Testing
   }
 
   @Test(
-    "What time does not mend, and is not an item's fault",
+    "Permanent faults of the server",
     arguments: [
       (500, "42P17"), (500, "P0002"), (500, "PGRST300"), (405, "25006"), (405, "PGRST101"),
       (400, "PGRST122"), (406, "PGRST116"), (406, "PGRST107"), (400, "PGRST100"), (500, "0A000"),
@@ -75,7 +75,7 @@ import Testing
   }
 
   @Test(
-    "QUE-7: what may pass",
+    "QUE-7: transient causes",
     arguments: [
       (500, "40001"), (500, "40P01"), (503, "53300"), (503, "53100"), (503, "57P01"),
       (503, "08006"), (503, "PGRST000"), (503, "PGRST001"), (503, "PGRST002"), (504, "PGRST003"),
@@ -86,7 +86,7 @@ import Testing
   }
 
   @Test(
-    "What may pass, and is counted",
+    "Unknown refusals",
     arguments: [
       (500, "53400"), (500, "54000"), (500, "55P03"), (500, "57000"), (500, "58030"),
       (500, "XX000"), (418, "X1"), (400, "99999"), (400, "whatever"), (404, "PGRST999"),
@@ -95,14 +95,14 @@ import Testing
     #expect(outcome(status, code) == .unknownRejection)
   }
 
-  @Test("QUE-20: a 400 with an empty code, or none, is nobody's fault")
+  @Test("QUE-20: a 400 with an empty code, or none, is not an item's fault")
   func emptyCode() {
     #expect(outcome(400, "") == .transient)
     #expect(outcome(400, nil) == .transient)
     #expect(RestClassification.rest(ResponseFacts(status: 400, code: "23514")) == .transient)
   }
 
-  @Test("Without the service's JSON the status decides")
+  @Test("Without a JSON body, the status decides")
   func byStatus() {
     let expected: [(Int, RestOutcome)] = [
       (0, .transient), (302, .transient), (401, .needsToken), (403, .transient),
@@ -115,7 +115,7 @@ import Testing
     }
   }
 
-  @Test("No five characters give an outcome that parks, unless their class is known")
+  @Test("A code parks items only if its class is known")
   func onlyKnownClassesPark() {
     let known = ["21", "22", "23", "44", "P0", "PT"]
     let letters = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")

@@ -27,7 +27,7 @@ import Testing
   }
 
   @Test(
-    "What is neither",
+    "Values that are neither",
     arguments: ["", " ", "-1", "+5", "1.5", "5s", "soon", "0x10", "1e3", "5 5", "٣", "Sun, 06 Nov"])
   func garbage(value: String) {
     #expect(RetryAfter.parse(value, serverNowMS: now) == nil)

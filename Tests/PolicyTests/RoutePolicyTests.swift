@@ -6,7 +6,7 @@ import Testing
     RoutePolicy.allows(route, screens: screens)
   }
 
-  @Test("ORG-8: a screen allows its own path, whatever query, fragment or slash follows it")
+  @Test("ORG-8: a screen allows its path with any query, fragment or slash at the end")
   func exact() {
     for route in ["/contacts", "/contacts/", "/contacts?q=1", "/contacts#top", "/contacts/?a=/b"] {
       #expect(allows(route, "/mentor", "/contacts"), "\(route)")
@@ -20,7 +20,7 @@ import Testing
     #expect(allows("/", "/"))
   }
 
-  @Test("A screen that ends in slash-star allows what is below it, to the segment")
+  @Test("A screen that ends in slash-star allows the paths below it, by whole segments")
   func below() {
     #expect(allows("/contacts/1", "/contacts/*"))
     #expect(allows("/contacts/1/edit?x", "/contacts/*"))
@@ -40,7 +40,7 @@ import Testing
     #expect(!allows("/*", "/contacts"))
   }
 
-  @Test("Percent-encoding makes a route neither more nor less than it is")
+  @Test("A percent-encoded route is treated as its decoded form")
   func encoded() {
     #expect(allows("/%63ontacts", "/contacts"))
     #expect(!allows("/%61dmin", "/contacts"))
@@ -48,7 +48,7 @@ import Testing
   }
 
   @Test(
-    "Routes that two readers could understand differently are not allowed",
+    "Routes that two parsers could read differently are not allowed",
     arguments: [
       "", "contacts", "//contacts/1", "/contacts//1", "/contacts/../admin", "/contacts/./1",
       "/contacts/..", "/contacts/.", "/contacts/%2e%2e/admin", "/contacts/%2E%2E/admin",
@@ -63,7 +63,7 @@ import Testing
     #expect(!allows(route, "/contacts", "/contacts/*"))
   }
 
-  @Test("The role's home is always open, so that the way to it never leads to itself")
+  @Test("The role's home is always allowed, so that a redirect to it does not loop")
   func home() {
     #expect(RoutePolicy.allows("/mentor?x", screens: ["/contacts"], home: "/mentor"))
     #expect(!RoutePolicy.allows("/mentor/x", screens: ["/contacts"], home: "/mentor"))
@@ -71,7 +71,7 @@ import Testing
     #expect(!RoutePolicy.allows("//", screens: [], home: ""))
   }
 
-  @Test("What is allowed stays below the screen, however a router decodes and joins it")
+  @Test("An allowed route stays below the screen, however a router decodes and joins it")
   func neverMore() {
     var random = Random(seed: 11)
     let parts = [
@@ -92,8 +92,8 @@ import Testing
     #expect(allowed > 1_000)
   }
 
-  /// The most careless router: decodes until nothing changes, takes every kind of slash, and
-  /// follows every `..`.
+  /// A careless router: decodes until nothing changes, accepts every kind of slash, and follows
+  /// every `..`.
   private func resolved(_ route: String) -> [String] {
     var text = String(route.prefix { $0 != "?" && $0 != "#" })
     for _ in 0..<3 { text = text.removingPercentEncodingTolerantly }
@@ -108,7 +108,7 @@ import Testing
 }
 
 extension String {
-  /// Percent-decoded where that is possible, and left alone where not.
+  /// Percent-decoded; malformed escapes stay.
   fileprivate var removingPercentEncodingTolerantly: String {
     var bytes: [UInt8] = []
     var rest = Array(utf8)[...]

@@ -16,7 +16,7 @@ import Testing
     #expect(service == ServiceBackoff())
   }
 
-  @Test("An answer to what was sent before the failure does not end the pause")
+  @Test("A response to a request from before the failure does not end the pause")
   func lateSuccess() {
     var service = ServiceBackoff()
     _ = service.fail(at: 0, random: 0, floorMS: 60_000)
@@ -25,7 +25,7 @@ import Testing
     #expect(service == paused)
   }
 
-  @Test("What the server asks for is kept")
+  @Test("The server's delay is respected")
   func floor() {
     var service = ServiceBackoff()
     #expect(service.fail(at: 0, random: 0, floorMS: 60_000) == 60_000)
@@ -38,7 +38,7 @@ import Testing
   }
 
   @Test(
-    "A token is renewed before its end, but not in the first two thirds of its life",
+    "A token is refreshed before its expiry, but not in the first two thirds of its lifetime",
     arguments: [(90_000, 3_600_000, 90_000), (90_000, 60_000, 20_000), (0, 3_600_000, 0)]
       as [(Int64, Int64, Int64)])
   func refreshMargin(configured: Int64, lifetime: Int64, margin: Int64) {

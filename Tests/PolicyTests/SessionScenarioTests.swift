@@ -1,7 +1,7 @@
 import Policy
 import Testing
 
-/// The acceptance criteria that a decision alone can fulfil, by their names.
+/// The acceptance criteria that depend on the decision alone.
 @Suite struct SessionScenarioTests {
   private func decide(_ change: (inout Situation) -> Void) -> Decision {
     SessionPolicy.decide(.with(change))
@@ -77,7 +77,7 @@ import Testing
   }
 
   @Test(
-    "RES-6: given a prompt that fails, then sign-in, each cause with its own reason",
+    "RES-6: given a prompt that fails, then sign-in, with a reason for each cause",
     arguments: [
       (Situation.Outcome.failed, Reason.biometricFailed),
       (.cancelled, .biometricCancelled), (.lockout, .biometricLockout),
@@ -93,7 +93,7 @@ import Testing
     #expect(decision == Decision(.signIn, reason))
   }
 
-  @Test("RES-7: given a key store that is locked or silent, then wait, and nothing is cleared")
+  @Test("RES-7: given a key store that is locked or fails, then wait, and nothing is cleared")
   func silentKeyStore() {
     for record in Situation.Record.allCases {
       let locked = decide {
@@ -206,7 +206,7 @@ import Testing
     }
   }
 
-  @Test("ORG-6: given no choice yet, then one is chosen, several are offered, none is said")
+  @Test("ORG-6: given no choice yet, then one is chosen, several are offered, none is reported")
   func firstChoice() {
     let one = decide { $0.membership = .single }
     #expect(one.screen == .home)
@@ -219,7 +219,8 @@ import Testing
       unasked == Decision(.wait, .guardPending, needsValidation: true, needsMembershipCheck: true))
   }
 
-  @Test("ORG-7: given a guard in flight, when the host navigates, then wait, then the cache")
+  @Test(
+    "ORG-7: given a membership check in flight, when the host navigates, then wait, then the cache")
   func guardInFlight() {
     let waiting = decide {
       $0.occasion = .navigate
@@ -234,7 +235,8 @@ import Testing
     #expect(timedOut == Decision(.home, .active, stale: true, needsValidation: true))
   }
 
-  @Test("OFF-2, OFF-5: given no network, when biometrics succeed, then home with validation owed")
+  @Test(
+    "OFF-2, OFF-5: given no network, when biometrics succeed, then home, and validation is needed")
   func offlineUnlock() {
     let decision = decide {
       $0.occasion = .unlock
@@ -305,7 +307,7 @@ import Testing
     }
   }
 
-  @Test("Given refusals on no list, again and again, then sign-in, and the data is kept")
+  @Test("Given repeated refusals for unknown reasons, then sign-in, and the data is kept")
   func denied() {
     #expect(decide { $0.denied = true } == Decision(.signIn, .denied))
   }

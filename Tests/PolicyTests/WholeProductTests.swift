@@ -1,9 +1,9 @@
 import Policy
 import Testing
 
-/// Every cell of the product of all axes, none left out.
+/// All cells of the product of all axes.
 @Suite struct WholeProductTests {
-  @Test("Every cell agrees with the second statement of the rules")
+  @Test("Every cell agrees with the oracle")
   func everyCellAgreesWithTheSheets() {
     let product = Product.shared
     let oracle = PlaceTable()
@@ -35,7 +35,7 @@ import Testing
     #expect(differences.isEmpty, "\(differences.joined(separator: "\n"))")
   }
 
-  @Test("Every row of the sheets is the first to fit some cell")
+  @Test("Every row of the oracle decides some cell")
   func everyRowIsNeeded() {
     var used = Set<Int>()
     Product.forEachBlock { _, cell in
@@ -44,7 +44,7 @@ import Testing
     #expect(used.count == Sheet.gate.rows.count)
   }
 
-  @Test("A cell's number and its situation are each other's inverse")
+  @Test("A cell's number and its situation convert into each other")
   func numbering() {
     for number in stride(from: 0, to: Product.shared.codes.count, by: 104_729) {
       let situation = Product.situation(number)
@@ -55,7 +55,7 @@ import Testing
   }
 }
 
-/// The sheets' decisions of all places, worked out once for each block that can differ.
+/// The oracle's decisions for the cells of a block, computed once for each kind of block.
 private final class PlaceTable {
   private struct Key: Hashable {
     let context: UInt64

@@ -12,7 +12,7 @@ import Testing
     refusal { () throws(Failure) in try methods(#"{"auth_methods":\#(list)}"#) }
   }
 
-  @Test("By default BankID and Vipps, in a browser")
+  @Test("The defaults are BankID and Vipps, in a browser")
   func defaults() throws {
     let methods = try methods("{}")
     #expect(methods.map { $0.id } == ["bankid", "vipps"])
@@ -20,7 +20,7 @@ import Testing
     #expect(methods.allSatisfy { $0.flow == .pkce && $0.provider == $0.id })
   }
 
-  @Test("Each method is what it says; provider and label follow from the id")
+  @Test("Each method has its configured form; provider and label default to the id's")
   func own() throws {
     let methods = try methods(
       #"{"auth_methods":[{"id":"vipps","provider":"custom:vipps","flow":"id_token"},"#
@@ -31,7 +31,7 @@ import Testing
     #expect(try self.methods(#"{"auth_methods":[]}"#).isEmpty)
   }
 
-  @Test("Every mistake names its field")
+  @Test("Every failure names its field")
   func mistakes() {
     #expect(refused("{}") == "request.wrong_type /auth_methods")
     #expect(refused("[7]") == "request.wrong_type /auth_methods/0")

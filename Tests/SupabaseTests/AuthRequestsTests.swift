@@ -3,7 +3,7 @@ import Testing
 
 @testable import Supabase
 
-/// What goes over the wire, line by line.
+/// The requests as they are sent, line by line.
 @Suite struct AuthRequestsTests {
   private let headers =
     #""headers":{"apikey":"sb_publishable_k","Accept":"application/json","#
@@ -29,7 +29,7 @@ import Testing
         + #""Authorization":"Bearer a.b-c.d_e"},"body":null,"timeout_ms":15000}"#)
   }
 
-  @Test("Logout, of this session or all", arguments: [(false, "local"), (true, "global")])
+  @Test("Logout of this session or all", arguments: [(false, "local"), (true, "global")])
   func logout(global: Bool, scope: String) throws {
     let request = try AuthRequests.logout(
       try backend(), bearer: try secret("a.b.c"), global: global)
@@ -39,7 +39,7 @@ import Testing
         + #""Authorization":"Bearer a.b.c"},"body":null,"timeout_ms":15000}"#)
   }
 
-  @Test("Password; what the user typed is escaped by JSON alone")
+  @Test("Password; the user's input is escaped only as JSON")
   func password() throws {
     let request = try AuthRequests.password(
       try backend(), email: "a@example.org", password: "p\"å\\ \n")
@@ -62,7 +62,7 @@ import Testing
         + #""body":"{\"auth_code\":\"c0de\",\"code_verifier\":\"ver-ifier\"}","timeout_ms":15000}"#)
   }
 
-  @Test("Identity token, with the raw nonce")
+  @Test("Identity token with the raw nonce")
   func idToken() throws {
     let request = try AuthRequests.idToken(
       try backend(), provider: "custom:vipps", idToken: "x.y.z", nonce: "n0nce")
@@ -74,7 +74,7 @@ import Testing
         + #""timeout_ms":15000}"#)
   }
 
-  @Test("A grant's credentials are text, nothing else")
+  @Test("The credentials of a grant must be strings")
   func wrongCredentials() throws {
     let backend = try backend()
     for value in [7, nil, true, [:], ["x"]] as [JSON] {
@@ -89,7 +89,7 @@ import Testing
         == "internal.defect -")
   }
 
-  @Test("The key is never sent as bearer, of whichever kind it is")
+  @Test("An API key of any kind is never sent as a bearer token")
   func keyIsNoBearer() throws {
     for key in ["sb_publishable_k", "sb_secret_k", "eyJh.eyJy.c2ln"] {
       let backend = try backend(key: key)
@@ -105,7 +105,7 @@ import Testing
     }
   }
 
-  @Test("A token with a line break becomes no header")
+  @Test("A token with a line break is never put into a header")
   func headerInjection() throws {
     for token in ["a\r\nX-Evil: 1", "a b", "tøken", "", "a\u{7F}", "a\0"] {
       let request = try AuthRequests.user(try backend(), bearer: try secret(token))
@@ -115,7 +115,7 @@ import Testing
 
   // MARK: /authorize
 
-  @Test("The page to open; the state travels in the redirect")
+  @Test("The page to open; the state travels in the redirect URL")
   func authorize() throws {
     let url = AuthRequests.authorizeURL(
       try backend(), provider: "bankid", redirectURL: "app.example://signed-in",
@@ -128,7 +128,7 @@ import Testing
   }
 
   @Test(
-    "A redirect with a query of its own keeps it; its fragment could not carry anything back",
+    "A redirect URL keeps its query; its fragment is dropped because it cannot carry anything back",
     arguments: [
       ("app://in?a=1", "app%3A%2F%2Fin%3Fa%3D1%26state%3Ds"),
       ("app://in#top", "app%3A%2F%2Fin%3Fstate%3Ds"),
@@ -140,7 +140,7 @@ import Testing
     #expect(url.contains("?provider=custom%3Aa%26b&redirect_to=\(expected)&code_challenge=c&"))
   }
 
-  @Test("A state is encoded once for the redirect and once more for the page")
+  @Test("A state is encoded once for the redirect URL and once more for the page")
   func encodedState() throws {
     let url = AuthRequests.authorizeURL(
       try backend(), provider: "p", redirectURL: "app://in", challenge: "c", state: "a&b")

@@ -4,7 +4,7 @@ import Testing
 @testable import Supabase
 
 @Suite struct BackendTests {
-  @Test("With url and key alone, everything fits the example backend")
+  @Test("With only url and key, the defaults fit the example backend")
   func defaults() throws {
     let backend = try backend()
     #expect(backend.url == "https://x.supabase.co")
@@ -18,7 +18,7 @@ import Testing
   }
 
   @Test(
-    "Addresses that are taken, slashes at the end aside",
+    "Valid URLs, with slashes at the end removed",
     arguments: [
       ("https://x.supabase.co", "https://x.supabase.co"), ("https://x.y/", "https://x.y"),
       ("http://127.0.0.1:54321", "http://127.0.0.1:54321"),
@@ -32,7 +32,7 @@ import Testing
   }
 
   @Test(
-    "Addresses that are refused",
+    "Invalid URLs",
     arguments: [
       "x.supabase.co", "ftp://x.supabase.co", "HTTPS://x.supabase.co", "https:/x.supabase.co",
       "https://", "https:///", "https://user@host", "https://user:pass@host", "https://host?q",
@@ -47,7 +47,7 @@ import Testing
         == "request.invalid_value /backend/url")
   }
 
-  @Test("A key is visible ASCII, since it becomes a header")
+  @Test("A key must be visible ASCII, because it is sent in a header")
   func keys() {
     for key in ["a b", "a\\r\\nX-Evil: 1", "nøkkel", "a\\u007f"] {
       #expect(
@@ -114,7 +114,7 @@ import Testing
     #expect(refused(#"{"withheld":["id"]}"#) == "request.invalid_value /backend/contacts/withheld")
   }
 
-  @Test("Names are searched, so they are cached; no column comes twice")
+  @Test("The name must be cached, because the search needs it; no column comes twice")
   func wrongColumns() {
     func refused(_ contacts: String) -> String? {
       refusal { () throws(Failure) in try backend(#","contacts":\#(contacts)"#) }

@@ -12,7 +12,7 @@ import Vault
     return try Callback.read(url, redirectURL: redirect)
   }
 
-  /// The callback in words.
+  /// The callback as text.
   private func words(_ url: String, _ redirect: String = "app.example://signed-in") throws -> String
   {
     switch try read(url, redirect) {
@@ -45,7 +45,7 @@ import Vault
   }
 
   @Test(
-    "A refusal: in the query, the fragment, or both; it outweighs a code",
+    "An error in the query, the fragment or both; it takes precedence over a code",
     arguments: [
       (
         "app.example://signed-in?error=access_denied&error_code=access_denied"
@@ -69,7 +69,7 @@ import Vault
   }
 
   @Test(
-    "Another place, or nothing of a sign-in",
+    "Another URL, or one without the parameters of a sign-in",
     arguments: [
       "", "app.example", "app.example://signed-in", "app.example://signed-in?",
       "app.example://signed-in?code=", "app.example://signed-in?codes=1&Code=2&state=st",
@@ -91,7 +91,7 @@ import Vault
   }
 
   @Test(
-    "Redirects of every form",
+    "Redirect URLs of every form",
     arguments: [
       ("https://app.no/cb", "https://app.no/cb?code=c&state=s", true),
       ("https://app.no/cb", "https://APP.no/cb?code=c&state=s", true),
@@ -115,7 +115,7 @@ import Vault
     #expect(try words(url, redirect) == (isOurs ? "code c s" : "foreign"))
   }
 
-  @Test("A code of any length that is one is taken, an endless one is not")
+  @Test("Codes up to the limit are accepted, longer ones are not")
   func lengths() throws {
     let start = "app.example://signed-in?state=s&code="
     #expect(try words(start + String(repeating: "c", count: 1_024)).hasPrefix("code c"))
@@ -123,7 +123,7 @@ import Vault
     #expect(try words(start + "c" + String(repeating: "&", count: 100_000)) == "code c s")
   }
 
-  @Test("As a JSON value, so that the code is never in a Swift string")
+  @Test("From a JSON value, so that the code is never in a Swift string")
   func fromJSON() throws {
     try Vault.start()
     let redirect = "app.example://signed-in"
@@ -142,7 +142,7 @@ import Vault
     }
   }
 
-  @Test("What the app asked for comes back: the state through the page's redirect")
+  @Test("The state comes back through the redirect of the page")
   func roundTrip() throws {
     let page = AuthRequests.authorizeURL(
       try backend(), provider: "bankid", redirectURL: "app.example://signed-in?tab=1",
@@ -152,14 +152,14 @@ import Vault
     let bytes = Array(sent.utf8)
     let redirect = try bytes.withUnsafeBytes { text(try Percent.decode($0[...])) }
     #expect(redirect == "app.example://signed-in?tab=1&state=a-_b")
-    // The service adds the code, and sorts the query by name.
+    // The service adds the code and sorts the query by name.
     #expect(
       try words(
         "app.example://signed-in?code=c0de&state=a-_b&tab=1", "app.example://signed-in?tab=1")
         == "code c0de a-_b")
   }
 
-  @Test("No bytes of any kind make it do anything but answer")
+  @Test("Random bytes give a result")
   func noise() throws {
     var seed: UInt64 = 7
     func next() -> Int {

@@ -14,7 +14,7 @@ import Testing
     #"{"id":"\#(id)","org_id":"\#(orgText)","updated_at":"2026-01-01T00:00:01.5+00:00"\#(more)}"#
   }
 
-  @Test("A page, tombstones among it; timestamps as the server wrote them")
+  @Test("A page with tombstones; timestamps stay as the server wrote them")
   func rows() throws {
     let page = try #require(
       try page(
@@ -35,7 +35,7 @@ import Testing
     #expect(empty.count == 0 && empty.last == nil)
   }
 
-  @Test("What is no page is none", arguments: ["{}", #"{"rows":[]}"#])
+  @Test("Bodies that are not pages", arguments: ["{}", #"{"rows":[]}"#])
   func noPage(body: String) throws {
     #expect(try page(body) == nil)
     #expect(ContactsPage(nil, org: try uuid(orgText), columns: columns) == nil)
@@ -43,7 +43,7 @@ import Testing
   }
 
   @Test(
-    "A bad row is counted, and the others are taken",
+    "An unusable row is counted, and the others are used",
     arguments: [
       "7", "{}", #"{"id":"\#(idText)"}"#, #"{"id":"x","updated_at":"2026-01-01T00:00:01Z"}"#,
     ])
@@ -54,7 +54,7 @@ import Testing
   }
 
   @Test(
-    "A row with a place that cannot be used still leads on",
+    "An unusable row with a position still moves the cursor",
     arguments: [
       "", #","name":null"#, #","name":7"#, #","name":"Bo","municipality":[]"#,
       #","name":"Bo","deleted_at":true"#,
@@ -66,7 +66,7 @@ import Testing
     #expect(page.last?.id.text == idText)
   }
 
-  @Test("A row of another organisation is not taken")
+  @Test("A row of another organisation is not used")
   func stranger() throws {
     let page = try #require(
       ContactsPage(
@@ -74,7 +74,7 @@ import Testing
     #expect(page.skipped == 1 && page.rows.isEmpty)
   }
 
-  @Test("Which versions there are")
+  @Test("The ids and versions")
   func versions() throws {
     let page = try #require(
       VersionsPage(try json("[" + row("") + #",{},7,{"id":"\#(otherText)","updated_at":null}]"#)))

@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct CursorTests {
   @Test(
-    "Ten seconds earlier, to the microsecond, in the zone that the server wrote",
+    "Ten seconds earlier, exact to the microsecond, in the time zone of the server's text",
     arguments: [
       ("2026-01-01T00:00:11.123456+00:00", "2026-01-01T00:00:01.123456+00:00"),
       ("2026-01-01T00:00:01.123456+00:00", "2025-12-31T23:59:51.123456+00:00"),
@@ -23,7 +23,7 @@ import Testing
   }
 
   @Test(
-    "What is no timestamp stays as it is",
+    "A text that is not a timestamp stays as it is",
     arguments: [
       "", "infinity", "-infinity", "2026-01-01", "2026-01-01T00:00:00", "0044-03-15 BC",
       "2026-13-01T00:00:00Z", "20260101T000000Z000000", "ååååååååååååååååååååå",
@@ -33,13 +33,13 @@ import Testing
     #expect(cursor.overlapped(seconds: 10).updatedAt == updatedAt)
   }
 
-  @Test("No number of seconds makes it fail", arguments: [Int64.min, -1, 0, 1, 1 << 40, .max])
+  @Test("Any number of seconds is accepted", arguments: [Int64.min, -1, 0, 1, 1 << 40, .max])
   func extremes(seconds: Int64) throws {
     let cursor = Cursor(updatedAt: "2026-01-01T00:00:00.5Z", id: try uuid(idText))
     #expect(cursor.overlapped(seconds: seconds).updatedAt.hasSuffix(".5Z"))
   }
 
-  @Test("A row with a place in the order; its time goes back into filters")
+  @Test("The position of a row; its time is put into filters")
   func rows() throws {
     func cursor(_ updatedAt: String) throws -> Cursor? {
       Cursor(try json(#"{"id":"\#(idText)","updated_at":"\#(updatedAt)"}"#))
@@ -62,7 +62,7 @@ import Testing
     }
   }
 
-  @Test("A time in the future is not waited for")
+  @Test("A time in the future is capped at the present")
   func capped() throws {
     let now = try #require(ISO8601.parse("2026-01-01T00:00:10Z"))
     let past = Cursor(updatedAt: "2026-01-01T02:00:09+02:00", id: try uuid(idText))
@@ -71,7 +71,7 @@ import Testing
     #expect(future.capped(at: now).updatedAt == "2026-01-01T00:00:10.000Z")
   }
 
-  @Test("Whether a page has come any further")
+  @Test("Whether a cursor is beyond another")
   func progress() throws {
     let one = Cursor(updatedAt: "2026-01-01T00:00:10.5+00:00", id: try uuid(idText))
     let other = Cursor(updatedAt: one.updatedAt, id: try uuid(otherText))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Supabase
 
-@Suite struct ReplyTests {
+@Suite struct HTTPResponseTests {
   private let now: Int64 = 1_790_000_000_000
 
   private func read(_ complete: String) throws(Failure) -> HTTPResponse {
@@ -12,24 +12,24 @@ import Testing
     return try HTTPResponse.read(try Fields(try json(complete), known: known), nowMS: now)
   }
 
-  /// A reply with this status and body.
-  private func reply(_ status: Int, _ body: String?) throws -> HTTPResponse {
+  /// A response with this status and body.
+  private func response(_ status: Int, _ body: String?) throws -> HTTPResponse {
     let complete: JSON = ["id": 1, "status": .int(status), "body": JSON(body)]
     return try HTTPResponse.read(
       try Fields(complete, known: ["id", "status", "headers", "body", "error"]), nowMS: now)
   }
 
-  // MARK: The host's part, read strictly
+  // MARK: The members of the host, read strictly
 
-  @Test("No answer", arguments: TransportError.allCases)
+  @Test("No response", arguments: TransportError.allCases)
   func transportErrors(error: TransportError) throws {
-    let reply = try read(#"{"id":1,"error":"\#(error.rawValue)"}"#)
-    #expect(reply.status == 0)
-    #expect(reply.facts == .none)
+    let response = try read(#"{"id":1,"error":"\#(error.rawValue)"}"#)
+    #expect(response.status == 0)
+    #expect(response.facts == .none)
     #expect(HTTPResponse.timedOut.status == 0 && HTTPResponse.timedOut.facts == .none)
   }
 
-  @Test("Every mistake of the host's names its field")
+  @Test("Every invalid member names its field")
   func mistakes() {
     func refused(_ complete: String) -> String? {
       refusal { () throws(Failure) in try read(complete) }
@@ -53,12 +53,12 @@ import Testing
         == "request.wrong_type /headers/a~1b")
   }
 
-  @Test("Header names count without case; the first of several counts")
+  @Test("Header names are compared without case; the first of several counts")
   func headers() throws {
     for name in ["date", "Date", "DATE", "dAtE"] {
-      let reply = try read(
+      let response = try read(
         #"{"id":1,"status":200,"headers":{"\#(name)":"Sun, 06 Nov 1994 08:49:37 GMT"}}"#)
-      #expect(reply.dateMS == 784_111_777_000)
+      #expect(response.dateMS == 784_111_777_000)
     }
     #expect(
       try read(#"{"id":1,"status":200,"headers":{"Dates":"x","Dat":"x","":"x"}}"#).dateMS == nil)
@@ -67,13 +67,13 @@ import Testing
   }
 
   @Test(
-    "Dates that are none, or strange, are absent",
+    "Malformed and unusual dates are absent",
     arguments: ["", "now", "0", "2026-01-01", "Sun, 99 Nov 1994 08:49:37 GMT"])
   func badDates(date: String) throws {
     #expect(try read(#"{"id":1,"status":200,"headers":{"date":"\#(date)"}}"#).dateMS == nil)
   }
 
-  @Test("Retry-After in seconds, or as a date held against the server's own clock")
+  @Test("Retry-After in seconds, or as a date compared with the server's clock")
   func retryAfter() throws {
     #expect(
       try read(#"{"id":1,"status":503,"headers":{"Retry-After":"7"}}"#).retryAfterMS == 7_000)
@@ -86,29 +86,29 @@ import Testing
       try read(#"{"id":1,"status":503,"headers":{"retry-after":"soon"}}"#).retryAfterMS == nil)
   }
 
-  // MARK: The server's part, read tolerantly
+  // MARK: The body of the server, read tolerantly
 
   @Test(
-    "What is not the server's JSON is no body",
+    "A body that is not JSON is absent",
     arguments: [
       nil, "", " ", "<html>Logg inn på Wi-Fi</html>", "OK", "null", "7", "\"text\"", "{", "[1,",
       "{}{}", "{'a':1}", "upstream connect error", "\u{FEFF}",
     ] as [String?])
   func noBody(body: String?) throws {
-    let reply = try reply(200, body)
-    #expect(reply.body == nil)
-    #expect(reply.facts == ResponseFacts(status: 200))
+    let response = try response(200, body)
+    #expect(response.body == nil)
+    #expect(response.facts == ResponseFacts(status: 200))
   }
 
-  @Test("A byte order mark, duplicate keys and unknown members do not matter")
+  @Test("A byte order mark, duplicate keys and unknown members are accepted")
   func tolerance() throws {
-    #expect(try reply(200, "\u{FEFF}{\"a\":1,\"a\":2}").body?["a"]?.int == 2)
-    #expect(try reply(200, #" [ {"new":{"deep":[1]}} ] "#).body?.count == 1)
+    #expect(try response(200, "\u{FEFF}{\"a\":1,\"a\":2}").body?["a"]?.int == 2)
+    #expect(try response(200, #" [ {"new":{"deep":[1]}} ] "#).body?.count == 1)
   }
 
-  @Test("A body nested without end is no body")
+  @Test("A body that is nested too deep is absent")
   func deep() throws {
-    #expect(try reply(200, String(repeating: "[", count: 100_000)).body == nil)
+    #expect(try response(200, String(repeating: "[", count: 100_000)).body == nil)
   }
 
   @Test(
@@ -120,7 +120,7 @@ import Testing
         #"{"code":"refresh_token_not_found","message":"Invalid Refresh Token: Refresh Token Not Found"}"#,
         "refresh_token_not_found", nil, "Invalid Refresh Token: Refresh Token Not Found"
       ),
-      // Auth, before: the numeric code is no code.
+      // Auth, before 2024-01-01: the numeric code is ignored.
       (
         400,
         #"{"code":400,"error_code":"refresh_token_not_found","msg":"Invalid Refresh Token: Refresh Token Not Found"}"#,
@@ -149,7 +149,7 @@ import Testing
         #"{"code":"42501","details":null,"hint":null,"message":"new row violates row-level security policy for table \"activities\""}"#,
         "42501", nil, #"new row violates row-level security policy for table "activities""#
       ),
-      // Data, as the database stops: an empty code is handed on; judging is Policy's.
+      // Data, when the database stops: an empty code is passed on to Policy.
       (400, #"{"code":"","details":null,"hint":null,"message":""}"#, "", nil, ""),
       // A gateway.
       (401, #"{"message":"No API key found in request"}"#, nil, nil, "No API key found in request"),
@@ -160,16 +160,16 @@ import Testing
     status: Int, body: String, code: String?, oauth: String?, description: String?
   ) throws {
     #expect(
-      try reply(status, body).facts
+      try response(status, body).facts
         == ResponseFacts(
           status: status, code: code, oauthError: oauth, description: description,
           isServerJSON: true))
   }
 
-  @Test("Judged by Policy, recorded refusals mean what was measured")
+  @Test("Recorded errors are classified as measured")
   func judged() throws {
     func rest(_ status: Int, _ body: String) throws -> RestOutcome {
-      RestClassification.rest(try reply(status, body).facts)
+      RestClassification.rest(try response(status, body).facts)
     }
     #expect(
       try rest(400, #"{"code":"","details":null,"hint":null,"message":""}"#) == .transient)
@@ -189,7 +189,7 @@ import Testing
     #expect(try rest(200, "<html></html>") == .transient)
     #expect(
       AuthClassification.refresh(
-        try reply(400, #"{"code":400,"error_code":"session_expired","msg":"…"}"#).facts)
+        try response(400, #"{"code":400,"error_code":"session_expired","msg":"…"}"#).facts)
         == .terminal(.sessionExpired))
   }
 }

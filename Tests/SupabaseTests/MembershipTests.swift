@@ -12,7 +12,7 @@ import Testing
       + #""updated_at":"2026-01-01T00:00:00+00:00","organizations":\#(organisation)}"#
   }
 
-  @Test("A row of the server's")
+  @Test("A row of the server's response")
   func server() throws {
     let membership = try #require(Membership(server: try json(row())))
     #expect(membership.orgID.text == orgText)
@@ -20,7 +20,7 @@ import Testing
     #expect(membership.active && membership.orgActive)
   }
 
-  @Test("Only the word active is active, of a membership and of an organisation")
+  @Test("Only the status \"active\" is active, for memberships and organisations")
   func states() throws {
     for status in ["ended", "Active", "", "disabled"] {
       #expect(Membership(server: try json(row(status)))?.active == false)
@@ -29,7 +29,7 @@ import Testing
     }
   }
 
-  @Test("An organisation that the server does not show is not active, and has no name")
+  @Test("An organisation that the server does not show is not active and has no name")
   func hidden() throws {
     for organisation in ["null", "[]", "{}", "7"] {
       let membership = try #require(Membership(server: try json(row("active", organisation))))
@@ -50,7 +50,7 @@ import Testing
   }
 
   @Test(
-    "A sealed form that lacks something is none",
+    "A sealed form that lacks a member is refused",
     arguments: ["org_id", "name", "role", "active", "org_active"])
   func brokenSeal(member: String) throws {
     let form = try #require(Membership(server: try json(row()))).json
@@ -62,7 +62,7 @@ import Testing
 
   // MARK: The list
 
-  @Test("No memberships is an answer; what is not a list of them is none")
+  @Test("An empty list is valid; other bodies are refused")
   func lists() throws {
     #expect(MembershipsReply.read(try json("[]"))?.isEmpty == true)
     #expect(MembershipsReply.read(try json("[\(row())]"))?.count == 1)
@@ -75,7 +75,7 @@ import Testing
     }
   }
 
-  @Test("Who left and came back is a member")
+  @Test("A user who left and came back is a member")
   func returned() throws {
     for order in ["[\(row("ended")),\(row())]", "[\(row()),\(row("ended"))]"] {
       let list = try #require(MembershipsReply.read(try json(order)))

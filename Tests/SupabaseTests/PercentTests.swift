@@ -12,7 +12,7 @@ import Vault
   }
 
   @Test(
-    "Only what is unreserved stays",
+    "Only unreserved characters stay",
     arguments: [
       ("", ""), ("aZ09-._~", "aZ09-._~"), (" ", "%20"), ("+", "%2B"), ("&=?#/", "%26%3D%3F%23%2F"),
       ("\"'()*,:;", "%22%27%28%29%2A%2C%3A%3B"), ("å😀", "%C3%A5%F0%9F%98%80"), ("\0\n", "%00%0A"),
@@ -24,7 +24,7 @@ import Vault
   }
 
   @Test(
-    "Broken escapes stay as they are",
+    "Malformed escapes stay as they are",
     arguments: [
       ("%", "%"), ("%4", "%4"), ("%4g", "%4g"), ("%%41", "%A"), ("a%", "a%"), ("%c3%A5", "å"),
       ("a+b", "a b"), ("%2b", "+"), ("%-1", "%-1"),

@@ -33,7 +33,7 @@ import Testing
     #expect(backend.kind("other") == nil)
   }
 
-  @Test("What a kind does not say, it has from the standard kind of its name")
+  @Test("Absent members come from the standard kind of the same name")
   func inherited() throws {
     let activity = try kind("activity", #"{"table":"visits","upload":"rpc"}"#)
     #expect(activity.table == "visits")
@@ -44,7 +44,7 @@ import Testing
     #expect(short.references == ["follows"])
   }
 
-  @Test("A kind of one's own; columns that end in _id may refer to other rows")
+  @Test("A new kind; columns that end in _id may refer to other rows")
   func own() throws {
     let own = try kind(
       "meeting",
@@ -57,12 +57,12 @@ import Testing
     #expect(try !kind("meeting", #"{"table":"m","columns":["title"]}"#).hasUser)
   }
 
-  @Test("An app without a queue has no kinds")
+  @Test("An empty queue object has no kinds")
   func none() throws {
     #expect(try backend(#","queue":{}"#).kinds.isEmpty)
   }
 
-  @Test("Every mistake names its field")
+  @Test("Every failure names its field")
   func mistakes() {
     #expect(refused("[]") == "request.wrong_type /backend/queue")
     #expect(refused(#"{"a":[]}"#) == "request.wrong_type /backend/queue/a")

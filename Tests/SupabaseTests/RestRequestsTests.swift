@@ -3,7 +3,7 @@ import Testing
 
 @testable import Supabase
 
-/// What goes over the wire, line by line.
+/// The requests as they are sent, line by line.
 @Suite struct RestRequestsTests {
   private let headers =
     #""headers":{"apikey":"sb_publishable_k","Accept":"application/json","#
@@ -28,7 +28,7 @@ import Testing
         + #"\#(headers),\#(bearer)},"body":null,"timeout_ms":10000}"#)
   }
 
-  @Test("Memberships of one user, whatever else a policy shows")
+  @Test("Memberships of one user, if the server's policies show others")
   func ownMemberships() throws {
     let request = RestRequests.memberships(
       try backend(), user: try uuid(userText), bearer: try secret("a.b.c"))
@@ -80,7 +80,7 @@ import Testing
     #expect(many.url.utf8.count < 8_000)
   }
 
-  @Test("The first page of contacts; what is withheld is not asked for")
+  @Test("The first page of contacts, without withheld columns")
   func firstPage() throws {
     let request = RestRequests.contactsPage(
       try backend(), org: try uuid(orgText), after: nil, limit: 500, bearer: try secret("a.b.c"))
@@ -92,7 +92,7 @@ import Testing
     for column in try backend().withheld { #expect(!request.url.contains(column)) }
   }
 
-  @Test("The next page, behind the server's own timestamp")
+  @Test("The next page, after the server's timestamp")
   func nextPage() throws {
     let cursor = Cursor(updatedAt: "2026-01-01T00:00:01.123456+00:00", id: try uuid(idText))
     let request = RestRequests.contactsPage(
@@ -107,7 +107,7 @@ import Testing
         + "&order=updated_at.asc,id.asc&limit=2")
   }
 
-  @Test("A cursor that was tampered with cannot add a filter")
+  @Test("A manipulated cursor cannot add a filter")
   func nastyCursor() throws {
     let cursor = Cursor(updatedAt: "x\"),id.gt.0&select=*#", id: try uuid(idText))
     let request = RestRequests.contactsPage(
@@ -118,7 +118,7 @@ import Testing
     #expect(!request.url.contains("#") && !request.url.contains("\""))
   }
 
-  @Test("Some contacts, with the columns of a page")
+  @Test("Contacts by id, with the columns of a page")
   func some() throws {
     let request = RestRequests.contacts(
       try backend(), org: try uuid(orgText), ids: [try uuid(idText), try uuid(otherText)],
@@ -131,7 +131,7 @@ import Testing
     for column in try backend().withheld { #expect(!request.url.contains(column)) }
   }
 
-  @Test("What is there in which version, page by page")
+  @Test("Ids and versions, page by page")
   func versions() throws {
     let first = RestRequests.contactVersions(
       try backend(), org: try uuid(orgText), after: nil, limit: 1_000, bearer: try secret("a.b.c"))
@@ -146,7 +146,7 @@ import Testing
     #expect(first.purpose == .pull)
   }
 
-  @Test("One contact, live, with what is withheld")
+  @Test("One contact, live, with withheld columns")
   func live() throws {
     let request = RestRequests.contactLive(
       try backend(), id: try uuid(idText), columns: ["id", "name", "phone"],
@@ -155,7 +155,7 @@ import Testing
     #expect(request.purpose == .live && request.timeoutMS == 30_000)
   }
 
-  @Test("The figures of an organisation")
+  @Test("The summary of an organisation")
   func summary() throws {
     let request = RestRequests.summary(
       try backend(), org: try uuid(orgText), bearer: try secret("a.b.c"))
@@ -166,7 +166,7 @@ import Testing
         + #""body":"{\"org\":\"\#(orgText)\"}","timeout_ms":30000}"#)
   }
 
-  @Test("Every purpose has the word of the header's")
+  @Test("Every purpose has the name of the header")
   func purposes() {
     #expect(
       Purpose.allCases.map { $0.rawValue } == [

@@ -10,7 +10,7 @@ import Testing
     ).column
   }
 
-  @Test("Every part of a refusal is read: recorded from PostgREST 14.17")
+  @Test("All parts of an error are read: recorded from PostgREST 14.17")
   func parts() throws {
     let error = ServerError.read(
       try json(
@@ -23,7 +23,7 @@ import Testing
   }
 
   @Test(
-    "The column, where the texts tell it",
+    "The column, if the texts tell it",
     arguments: [
       (
         "23502",
@@ -71,7 +71,7 @@ import Testing
   }
 
   @Test(
-    "Where they do not, there is none",
+    "No column, if the texts do not tell it",
     arguments: [
       ("22P02", #"invalid input syntax for type integer: "1.5""#, nil),
       ("22003", #"value "99999999999" is out of range for type integer"#, nil),
@@ -93,7 +93,7 @@ import Testing
     #expect(column == nil || details?.contains("lower") == true && column == "lower")
   }
 
-  @Test("Bodies of no kind make it fail", arguments: ["{}", "[]", "[[]]", #"{"message":[]}"#])
+  @Test("Bodies of other forms are accepted", arguments: ["{}", "[]", "[[]]", #"{"message":[]}"#])
   func garbage(body: String) throws {
     #expect(ServerError.read(try json(body)) == ServerError())
     #expect(ServerError.read(nil) == ServerError())

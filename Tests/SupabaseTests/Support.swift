@@ -33,7 +33,7 @@ func text(_ secret: SecretBytes?) -> String? {
   return withExtendedLifetime(secret) { String(decoding: secret.bytes, as: UTF8.self) }
 }
 
-/// "code field" of what `body` throws, or nil.
+/// Code and field of the failure that `body` throws, as "code field"; nil when it succeeds.
 func refusal<Value>(_ body: () throws(Failure) -> Value) -> String? {
   do throws(Failure) {
     _ = try body()
@@ -62,13 +62,13 @@ let idText = "61cb3aa1-44d2-492e-ad46-586330418eac"
 let otherText = "e4acfe78-de17-4358-800e-ecca2e1259f3"
 let userText = "11111111-1111-4111-8111-111111111111"
 
-/// A token with these claims, signed by nobody.
+/// A token with these claims and an invalid signature.
 func token(claims: String) -> String {
   let parts = [#"{"alg":"HS256","typ":"JWT"}"#, claims].map { Digest.base64URL(Array($0.utf8)) }
   return parts.joined(separator: ".") + ".c2lnbmF0dXJl"
 }
 
-/// The answer to a grant, of the shape that GoTrue v2 sends.
+/// The response to a grant, in the form that GoTrue v2 sends.
 func tokenReply(access: String? = nil) -> String {
   let access =
     access

@@ -10,7 +10,7 @@ import Vault
     return try TokenReply.read(try json(reply, .tolerant), at: path)
   }
 
-  /// The reply with one member replaced, or removed.
+  /// The reply with one member replaced or removed.
   private func changed(_ member: String, _ value: JSON?) throws -> TokenReply {
     let reply = try json(tokenReply()).shallowCopy
     if let value { reply.set(member: member, value) } else { reply.remove(member) }
@@ -27,7 +27,7 @@ import Vault
     } catch { return "?" }
   }
 
-  @Test("The answer to a grant")
+  @Test("The response to a grant")
   func grant() throws {
     let reply = try read(tokenReply())
     #expect(text(reply.accessToken)?.hasSuffix(".c2lnbmF0dXJl") == true)
@@ -38,7 +38,7 @@ import Vault
   }
 
   @Test(
-    "Numbers with a fraction are taken, as some servers send them",
+    "Numbers with a fraction are accepted, because some servers send them",
     arguments: [
       (.real(3600.0), 3_600), (.real(3599.9), 3_599), (0, 0), (1, 1), (315_360_000, 315_360_000),
     ] as [(JSON, Int64)])
@@ -47,7 +47,7 @@ import Vault
   }
 
   @Test(
-    "A lifetime that is none",
+    "Invalid lifetimes",
     arguments: [
       nil, .null, "3600", -1, 315_360_001, .int(Int64.max), .int(Int64.min), .real(1e300),
       .real(-0.5e300), true, [:],
@@ -56,7 +56,7 @@ import Vault
     #expect(field("expires_in", value) == "session.invalid /session/expires_in")
   }
 
-  @Test("expires_at may be absent, null, or beyond reason; then it is not known")
+  @Test("expires_at may be absent, null or out of range; then it is unknown")
   func endings() throws {
     for value in [nil, .null, "soon", -1, .int(Int64.max), .real(1e300), 253_402_300_800]
       as [JSON?]
@@ -67,7 +67,7 @@ import Vault
     #expect(try changed("expires_at", 253_402_300_799).expiresAtS == 253_402_300_799)
   }
 
-  @Test("Unknown members of any shape do not matter, nor does what the user says of himself")
+  @Test("Unknown members of any form are ignored, also those of the user")
   func tolerance() throws {
     #expect(try changed("provider_token", ["deep": [[[]]]]).expiresInS == 3_600)
     #expect(try changed("token_type", nil).expiresInS == 3_600)
@@ -75,7 +75,7 @@ import Vault
     #expect(try changed("user", ["id": .string(userText.uppercased())]).userID.text == userText)
   }
 
-  @Test("What is missing or of a wrong type is named")
+  @Test("A member that is missing or of a wrong type is named")
   func missing() {
     for name in ["access_token", "refresh_token"] {
       for value in [nil, .null, 7, "", [:]] as [JSON?] {
@@ -92,7 +92,7 @@ import Vault
       "the token is another user's")
   }
 
-  @Test("Where the reply is the whole answer, pointers begin at its root")
+  @Test("Without a path, pointers start at the root of the reply")
   func rootPath() {
     #expect(
       refusal { () throws(Failure) in try read("{}", at: "") } == "session.invalid /access_token")
@@ -100,7 +100,7 @@ import Vault
   }
 
   @Test(
-    "Tokens that would not fit into a header",
+    "Tokens that are not valid header values",
     arguments: [
       "a\r\nX-Evil: 1", "a b", "a\t", "tøken", "a\u{7F}", " a", "a\n", "\u{1}",
       String(repeating: "a", count: 16_385),
@@ -111,7 +111,7 @@ import Vault
       field("access_token", .string(token + ".b.c")) == "session.invalid /session/access_token")
   }
 
-  @Test("Both generations of refresh tokens are taken")
+  @Test("Both generations of refresh tokens are accepted")
   func refreshTokens() throws {
     for token in ["v3sbnbprgt4x", "AX0aqL3tTxC8" + String(repeating: "-_", count: 22), "short"] {
       #expect(text(try changed("refresh_token", .string(token)).refreshToken) == token)
@@ -119,7 +119,7 @@ import Vault
   }
 
   @Test(
-    "Access tokens that are garbled",
+    "Malformed access tokens",
     arguments: [
       "a", "a.b", "a.b.c.d", "..", ".e30.", "e30.e30.", ".e30.c2ln", "e30..c2ln", "e30.!!!.c2ln",
       "e30.e3.c2ln", "!.e30.c2ln", "e30.e30.!", "e30.W10.c2ln", "e30.bm90.c2ln", "e30.e30.c2ln",
@@ -130,7 +130,7 @@ import Vault
   }
 
   @Test(
-    "Claims without which a token is of no use",
+    "Missing or wrong claims that are required",
     arguments: [
       "{}", #"{"exp":1}"#, #"{"sub":"\#(userText)"}"#, #"{"sub":"\#(otherText)","exp":1}"#,
       #"{"sub":7,"exp":1}"#, #"{"sub":"\#(userText)","exp":"1"}"#,

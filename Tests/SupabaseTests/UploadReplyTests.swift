@@ -4,7 +4,7 @@ import Testing
 @testable import Supabase
 
 @Suite struct UploadReplyTests {
-  @Test("The ids that a table names: recorded from PostgREST 14.17")
+  @Test("The ids of an upload into a table: recorded from PostgREST 14.17")
   func storedIDs() throws {
     let some = try json("[{\"id\":\"\(idText)\"}, \n {\"id\":\"\(otherText)\"}]")
     #expect(UploadReply.storedIDs(some)?.map { $0.text } == [idText, otherText])
@@ -15,7 +15,7 @@ import Testing
   }
 
   @Test(
-    "What is no list of rows proves nothing",
+    "A body that is not a list of rows is refused",
     arguments: [
       "{}", "[7]", "[null]", "[{}]", #"[{"id":7}]"#, #"[{"id":"x"}]"#, #"["61cb3aa1"]"#,
       #"[{"id":"\#(idText)"},{"id":null}]"#, #"{"id":"\#(idText)"}"#,
@@ -25,7 +25,7 @@ import Testing
     #expect(UploadReply.storedIDs(nil) == nil)
   }
 
-  @Test("What a function says of each row")
+  @Test("The results of an upload function")
   func rows() throws {
     let rows = try #require(
       UploadReply.rows(
@@ -43,7 +43,7 @@ import Testing
     #expect(rows[3].message?.contains("minutes_check") == true)
   }
 
-  @Test("A column that the function does not name is read from the message")
+  @Test("Without a column in the result, it is read from the message")
   func columns() throws {
     func column(_ named: String) throws -> String? {
       UploadReply.rows(
@@ -58,7 +58,7 @@ import Testing
     #expect(try column(#""minutes""#) == "minutes")
   }
 
-  @Test("Rows without an id answer for nothing that was sent")
+  @Test("Rows without an id are left out")
   func withoutID() throws {
     let rows = UploadReply.rows(
       try json(#"[{"id":null,"status":"rejected"},{"id":"\#(idText)","status":"stored"}]"#))
@@ -67,7 +67,7 @@ import Testing
   }
 
   @Test(
-    "What is no list of verdicts is none",
+    "A body that is not a list of results is refused",
     arguments: [
       "{}", "[7]", "[{}]", #"[{"id":"\#(idText)"}]"#, #"[{"id":"\#(idText)","status":"ok"}]"#,
       #"[{"id":"\#(idText)","status":"STORED"}]"#, #"[{"id":"\#(idText)","status":1}]"#,

@@ -43,7 +43,7 @@ import Testing
     #expect(try decoded(encoded) == Array(plain.utf8))
   }
 
-  @Test("All lengths and bytes, there and back, with padding and without")
+  @Test("All lengths and bytes encode and decode, with padding and without")
   func roundTrip() throws {
     for length in 0..<70 {
       let bytes = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ 251) }
@@ -56,7 +56,7 @@ import Testing
   }
 
   @Test(
-    "What is no base64url",
+    "Texts that are not base64url",
     arguments: [
       "Z", "Zg=", "Zg===", "Zh", "Zm9", "Zm9v=", "Zm+v", "Zm/v", "Zm 9v", "Zm9v\n", "Zg==Zg", "é",
       "=", "\0",

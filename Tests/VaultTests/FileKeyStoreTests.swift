@@ -21,7 +21,7 @@ import Testing
     return stat(path, &status) == 0 ? status.st_mode & 0o777 : 0
   }
 
-  @Test("A key that was saved comes back, also to the next process, until it is erased")
+  @Test("A saved key can be loaded, also by another store, until it is erased")
   func lifeOfAKey() throws {
     try withFolder { folder in
       let store = FileKeyStore(folder: folder + "/keys")
@@ -40,7 +40,7 @@ import Testing
     }
   }
 
-  @Test("The file is 0600 and its folder 0700, whatever the umask")
+  @Test("The file has mode 0600 and its folder 0700, independent of the umask")
   func permissions() throws {
     try withFolder { folder in
       let before = umask(0)
@@ -54,7 +54,8 @@ import Testing
     }
   }
 
-  @Test("A file that is no key is a failure, not a missing key: nothing may be made in its place")
+  @Test(
+    "A file without a valid key is a failure, not a missing key, so that no new key replaces it")
   func garbage() throws {
     try withFolder { folder in
       let store = FileKeyStore(folder: folder + "/keys")
@@ -68,7 +69,7 @@ import Testing
     }
   }
 
-  @Test("A folder that cannot be is a failure")
+  @Test("A folder that cannot be made is a failure")
   func impossibleFolder() throws {
     try Vault.start()
     let key = try Key.random()

@@ -3,12 +3,12 @@ import Testing
 
 @testable import Vault
 
-/// A key store as a host might have written it.
+/// An example of a host's key store.
 private final class Host {
   var keys: [String: [UInt8]] = [:]
   var protections: [String: Int32] = [:]
   var answer: Int32 = 0
-  /// What `load` says of the length, when it lies.
+  /// The wrong length that `load` reports, if set.
   var length: Int?
 
   var store: HostKeyStore {
@@ -53,7 +53,7 @@ private final class Host {
     refusal { () throws(KeyRefusal) in _ = try host.store.load(name) }
   }
 
-  @Test("Keys pass by name, with the protection that each asks for")
+  @Test("Keys are passed by name, each with its protection")
   func passing() throws {
     let host = Host()
     let key = try fixedKey()
@@ -68,7 +68,7 @@ private final class Host {
   }
 
   @Test(
-    "Every answer of the header's is told apart; one that it does not know is a failure",
+    "Every result of the header is distinguished; an unknown one is a failure",
     arguments: [
       (1, .notFound), (2, .locked), (3, .cancelled), (4, .failed), (5, .lockout),
       (6, .lockoutPermanent), (7, .notEnrolled), (8, .invalidated), (9, .unavailable),
@@ -84,7 +84,7 @@ private final class Host {
     #expect(erasing == (expected == .notFound ? nil : expected))
   }
 
-  @Test("A length that is not a key's is a failure", arguments: [0, 1, 31, 33, 64, -1, .max, .min])
+  @Test("A length other than a key's is a failure", arguments: [0, 1, 31, 33, 64, -1, .max, .min])
   func lengths(length: Int) throws {
     try Vault.start()
     let host = Host()
@@ -102,7 +102,7 @@ private final class Host {
     #expect(load(host) == .failed)
   }
 
-  @Test("OK without a length is a failure: nothing was written")
+  @Test("OK without a length is a failure, because nothing was written")
   func silence() throws {
     try Vault.start()
     let store = HostKeyStore(

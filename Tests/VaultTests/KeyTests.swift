@@ -23,7 +23,7 @@ import Testing
   }
 
   @Test(
-    "Derived keys, as BLAKE2b gives them without this library",
+    "Derived keys equal those of BLAKE2b without this library",
     arguments: [
       (.lookup, "4447f284862a793df3c20dd5b02638d0b218b1ef04eac19e18329a17c86b25d6"),
       (.notices, "2d4609c460e76598ccd4b69a709bb5709d90d3935707a239feb4ae10cabe8079"),
@@ -35,7 +35,7 @@ import Testing
     #expect(text(try fixedKey().derived(purpose)) == expected)
   }
 
-  @Test("Keys for values, as BLAKE2b gives them without this library")
+  @Test("Keys for values equal those of BLAKE2b without this library")
   func values() throws {
     #expect(
       text(try fixedKey().derived(for: Array("user".utf8)))
@@ -44,14 +44,14 @@ import Testing
     #expect(text(try fixedKey().derived(for: [1])) != text(try fixedKey(1).derived(for: [1])))
   }
 
-  @Test("Look-up tags, as BLAKE2b gives them without this library")
+  @Test("Look-up tags equal those of BLAKE2b without this library")
   func tags() throws {
     let key = try fixedKey()
     #expect(hexText(of: key.tag("org", Array(0..<16))) == "f5f95430b8a3f045936efc229860ce99")
     #expect(hexText(of: key.tag("d", [], [0x78])) == "b99b9926adbeef8f4893b0903fb1caa2")
   }
 
-  @Test("Tags differ by key, domain, and where one part ends and the next begins")
+  @Test("Tags differ by key, domain and the limits between parts")
   func tagParts() throws {
     let key = try fixedKey()
     let tags = [

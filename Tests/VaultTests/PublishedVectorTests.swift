@@ -3,7 +3,7 @@ import Testing
 
 @testable import Vault
 
-/// What others have published, through the very functions that seal and look up.
+/// Published test vectors, run through the functions that seal and make tags.
 @Suite struct PublishedVectorTests {
   // MARK: XChaCha20-Poly1305, draft-irtf-cfrg-xchacha-03, appendix A.3.1
 
@@ -46,14 +46,14 @@ import Testing
     return done ? result : nil
   }
 
-  @Test("XChaCha20-Poly1305: the draft's example, there and back")
+  @Test("XChaCha20-Poly1305: the draft's example encrypts and decrypts")
   func sunscreen() throws {
     let key = try fixedKey(0x80)
     #expect(encrypted(with: key) == cipher)
     #expect(decrypted(cipher, nonce: nonce, associated: associated, with: key) == plain)
   }
 
-  @Test("XChaCha20-Poly1305: with any bit of the example changed, nothing opens")
+  @Test("XChaCha20-Poly1305: the example does not decrypt with any bit changed")
   func everyBit() throws {
     let key = try fixedKey(0x80)
     for part in 0..<3 {
@@ -105,7 +105,7 @@ import Testing
         + "4be1c1e73ba10906d5d1853db6a4106e0a7bf9800d373d6dee2d46d62ef2a461")
   }
 
-  /// The RFC's own sequence of test bytes.
+  /// The sequence of test bytes of the RFC.
   private func sequence(_ length: Int) -> [UInt8] {
     var a = 0xDEAD_4BAD &* UInt32(length)
     var b: UInt32 = 1
@@ -130,7 +130,7 @@ import Testing
         == "c23a7800d98123bd10f506c61e29da5603d763b8bbad2e737f5e765a7bccd475")
   }
 
-  @Test("Look-up tags and derived keys are that function")
+  @Test("Look-up tags and derived keys are made with this function")
   func sameFunction() throws {
     let key = try fixedKey()
     let secret = (0..<32).map { UInt8($0) }

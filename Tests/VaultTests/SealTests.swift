@@ -17,7 +17,7 @@ import Testing
   }
 
   @Test(
-    "Lengths are padded to 64 bytes, at least one of them padding",
+    "Lengths are padded to multiples of 64 bytes, with at least one byte of padding",
     arguments: [(0, 64), (1, 64), (63, 64), (64, 128), (127, 128), (128, 192), (1_000, 1_024)])
   func padding(length: Int, padded: Int) throws {
     let sealed = try seal(Array(repeating: 0x80, count: length), with: try fixedKey(), context)
@@ -25,7 +25,7 @@ import Testing
     #expect(sealed[0] == 1)
   }
 
-  @Test("A value that ends like padding stays whole")
+  @Test("A value that ends like padding stays unchanged")
   func ambiguousEnds() throws {
     let key = try fixedKey()
     for plain in [[0x80], [0x80, 0, 0], [0, 0, 0], Array(repeating: 0, count: 64)] as [[UInt8]] {
@@ -33,7 +33,7 @@ import Testing
     }
   }
 
-  @Test("Every bit counts")
+  @Test("A change of any bit is detected")
   func bitFlips() throws {
     let key = try fixedKey()
     let sealed = try seal(Array("hemmelig".utf8), with: key, context)
@@ -46,7 +46,7 @@ import Testing
     }
   }
 
-  @Test("Cut short or longer, nothing opens")
+  @Test("A truncated or extended value does not open")
   func lengths() throws {
     let key = try fixedKey()
     let sealed = try seal(Array("hemmelig".utf8), with: key, context)
@@ -56,7 +56,7 @@ import Testing
     #expect(try key.open(sealed + [0], context) == nil)
   }
 
-  @Test("A value belongs to its table, row, owner, column and key")
+  @Test("A value opens only with its table, row, owner, column and key")
   func swaps() throws {
     let key = try fixedKey()
     let sealed = try seal(Array("hemmelig".utf8), with: key, context)
@@ -74,7 +74,7 @@ import Testing
     #expect(try fixedKey(1).open(sealed, context) == nil)
   }
 
-  @Test("Two values of the same place, cut anywhere and put together, make no third")
+  @Test("Parts of two values of the same place do not make a third")
   func splices() throws {
     let key = try fixedKey()
     let one = try seal(Array("hemmelig".utf8), with: key, context)
@@ -85,7 +85,7 @@ import Testing
     }
   }
 
-  @Test("The same value is never sealed to the same bytes")
+  @Test("Sealing the same value twice gives different bytes")
   func nonces() throws {
     let key = try fixedKey()
     var seen = Set<[UInt8]>()
@@ -93,7 +93,7 @@ import Testing
     #expect(seen.count == 200)
   }
 
-  @Test("The format is that of files already written: made by libsodium without this library")
+  @Test("The format is stable: opens a value that libsodium sealed without this library")
   func golden() throws {
     let sealed = hex(
       "016465666768696a6b6c6d6e6f707172737475767778797a7b07519892c51ff40287309d3fa66fbdc95bbb5271e4"
@@ -102,7 +102,7 @@ import Testing
     #expect(try fixedKey().openJSON(sealed, context).map { try $0.text().string } == #"{"a":1}"#)
   }
 
-  @Test("JSON values pass whole; sealed bytes that are no JSON open to nothing")
+  @Test("JSON values open unchanged; sealed bytes that are not JSON give nil")
   func json() throws {
     let key = try fixedKey()
     let value: JSON = [
@@ -117,7 +117,7 @@ import Testing
     #expect(try key.openJSON([], context) == nil)
   }
 
-  @Test("A key wrapped by another comes back; garbage and other lengths do not become keys")
+  @Test("A wrapped key unwraps; random bytes and other lengths do not become keys")
   func wrapping() throws {
     try Vault.start()
     let outer = try Key.random()

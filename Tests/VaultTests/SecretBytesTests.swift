@@ -4,7 +4,7 @@ import Testing
 @testable import Vault
 
 @Suite struct SecretBytesTests {
-  @Test("Bytes are copied, in either room", arguments: [SecretBytes.Room.guarded, .heap])
+  @Test("Bytes are copied, in both kinds of memory", arguments: [SecretBytes.Room.guarded, .heap])
   func copying(room: SecretBytes.Room) throws {
     try Vault.start()
     for count in [0, 1, 16, 4_095, 4_096, 4_097] {
@@ -15,7 +15,7 @@ import Testing
     }
   }
 
-  @Test("Secrets share pages, and not a byte; what is given back is zero")
+  @Test("Secrets share pages but no bytes; released memory is zero")
   func sharing() throws {
     try Vault.start()
     var held: [(SecretBytes, [UInt8])] = []
@@ -34,7 +34,7 @@ import Testing
     #expect(UnsafeRawBufferPointer(start: place, count: count).allSatisfy { $0 == 0 })
   }
 
-  @Test("The text of a JSON string and back; other kinds have none")
+  @Test("The text of a JSON string and back; other kinds have no text")
   func json() throws {
     try Vault.start()
     let text = try #require(try SecretBytes.text(of: "tøken"))
@@ -46,7 +46,7 @@ import Testing
     }
   }
 
-  @Test("A writer is believed only within the room it was given")
+  @Test("The length that a writer returns is limited to its buffer")
   func writing() throws {
     try Vault.start()
     func written(_ answer: Int) throws -> [UInt8]? {
@@ -62,7 +62,7 @@ import Testing
     #expect(try written(.max) == [1, 2, 3, 4])
   }
 
-  @Test("Random bytes differ, and have their length")
+  @Test("Random bytes differ and have the requested length")
   func random() throws {
     try Vault.start()
     #expect(try SecretBytes.random(count: 32).count == 32)
@@ -71,7 +71,7 @@ import Testing
     #expect(Random.bytes(32) != Random.bytes(32))
   }
 
-  @Test("Random UUIDs are of version 7 at their time")
+  @Test("Random UUIDs have version 7 and the given time")
   func uuids() throws {
     let id = Random.uuid(at: 0x017F_22E2_79B0)
     #expect(id.text.hasPrefix("017f22e2-79b0-7"))

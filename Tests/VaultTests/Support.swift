@@ -44,7 +44,7 @@ extension SecretBytes {
   }
 }
 
-/// A folder of its own for `body`, removed afterwards.
+/// Runs `body` with a new folder, which is removed afterwards.
 func withFolder(_ body: (String) throws -> Void) throws {
   try Vault.start()
   var template = Array("/tmp/holdfast-vault-XXXXXX".utf8CString)
