@@ -175,7 +175,7 @@ void holdfast_log(int32_t level, holdfast_log_fn fn, void *context);
 /*
  * Set the clock of a handle that was opened with "clock":"manual", for tests.
  * {"now_ms":n,"monotonic_ms":n?,"boot_id":"..."?} -> {}. Errors: clock.not_manual (STATE).
- * Without monotonic_ms the monotonic clock advances by as much as now_ms. @since 0.1
+ * Without monotonic_ms the monotonic clock advances with now_ms, and never goes back. @since 0.1
  */
 int32_t holdfast_clock_set(holdfast *self, const char *request, char **reply);
 
@@ -245,11 +245,11 @@ int32_t holdfast_session_foreground(holdfast *self, const char *request, char **
 int32_t holdfast_session_status(holdfast *self, const char *request, char **reply);
 
 /*
- * Log out. {"scope":"local|global"="local","discard":false,"confirm_unsent":n?} ->
+ * Log out. {"scope":"local|global"="local","discard":bool=false,"confirm_unsent":n?} ->
  * {"unsent":n,"decision":<decision>}. Erases tokens, key wraps, the chosen organisation and the
- * cache, online or offline. The server's session is revoked now or when next online. Unsent items
- * stay for their owner's next sign-in, unless `discard` is true and `confirm_unsent` equals their
- * number.
+ * cache, online or offline. The library revokes the server's session now or when next online, unless
+ * the session is locked: its tokens are unreadable then. Unsent items stay for their owner's next
+ * sign-in, unless `discard` is true and `confirm_unsent` equals their number.
  * Errors: session.confirm_unsent (CONFLICT; detail.unsent). @since 0.1
  */
 int32_t holdfast_session_logout(holdfast *self, const char *request, char **reply);
@@ -279,8 +279,8 @@ int32_t holdfast_route_check(holdfast *self, const char *request, char **reply);
  *  "org_id":"uuid"?} -> {"id":"uuid","state":"pending"|"waiting"}. The default id is a new UUIDv7.
  * The default org_id is the chosen organisation; the user must have a membership in another one.
  * The payload may repeat id, org_id and user_id with the same values only. A queued item with the
- * same id and content is left unchanged and its state is returned. "state" is ignored, so that the
- * output of queue_export can be added again.
+ * same id and content is left unchanged and its state is returned. "state" has no effect: it lets the
+ * host add the output of queue_export again.
  * Errors: queue.unknown_kind, queue.invalid_id, queue.invalid_payload, queue.item_too_large,
  * queue.unknown_column, queue.unknown_dependency (INVALID), queue.id_taken (CONFLICT, /id),
  * session.locked, session.none, org.none (STATE), org.not_a_member (NOT_FOUND, /org_id),
@@ -294,7 +294,7 @@ int32_t holdfast_queue_add(holdfast *self, const char *request, char **reply);
  * {"state":"pending|sending|waiting|parked"?,"after":seq?,"limit":1..500=100} ->
  * {"items":[<item>...],"next":seq|null,"counts":{"pending":n,"sending":n,"waiting":n,"parked":n}}
  * in the order of registration. `next` is the `after` of the next page. An item that cannot be
- * decrypted is listed as parked with the code `unreadable` and a substitute id: cancel it.
+ * decrypted has a substitute id and is parked with the code `unreadable`: cancel it.
  * @since 0.1
  */
 int32_t holdfast_queue_list(holdfast *self, const char *request, char **reply);
@@ -344,7 +344,7 @@ int32_t holdfast_queue_explain(holdfast *self, const char *request, char **reply
 int32_t holdfast_contact_search(holdfast *self, const char *request, char **reply);
 
 /*
- * Read one contact. {"id":"uuid","live":false} -> {"contact":{...},"withheld":["phone",...],
+ * Read one contact. {"id":"uuid","live":bool=false} -> {"contact":{...},"withheld":["phone",...],
  *  "message":{...}|null,"as_of_ms":n|null,"request":id|null,"banners":[...]}. Withheld columns are
  * never cached. With "live":true and online the library fetches them and delivers them in an event
  * "contact" {"request","contact"}, unless the session locks or the user chooses another
