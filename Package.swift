@@ -2,7 +2,7 @@
 import PackageDescription
 
 // The trait "Embedded" builds the core in Embedded Swift: no Swift runtime in the library.
-// Linker flags live in the Makefile.
+// Linker flags are in mk/library.mk and mk/embedded.mk.
 let settings: [SwiftSetting] = [
   .enableExperimentalFeature("Embedded", .when(traits: ["Embedded"])),
   .enableUpcomingFeature("ExistentialAny"),
