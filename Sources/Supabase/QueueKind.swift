@@ -81,7 +81,8 @@ public final class QueueKind {
     let function = try Identifier.read("function", in: fields, default: known?.function ?? "")
     guard upload == .table || !function.isEmpty else {
       throw Failure(
-        .requestMissingField, "upload \"rpc\" requires a function", field: fields.pointer("function"))
+        .requestMissingField, "upload \"rpc\" requires a function",
+        field: fields.pointer("function"))
     }
     let references = known?.references ?? columns.filter { endsWithID($0) }
     return QueueKind(

@@ -55,7 +55,9 @@ def test_jwt_lifetime(backend: LocalSupabase, org: str) -> None:
     assert person.session["expires_in"] == 1
     time.sleep(1.1)
     assert code(get_user(backend, person)) == (403, "bad_jwt")
-    assert person.rest.get("/activities").status_code == 200, "the data service has a leeway of 30 s"
+    assert person.rest.get("/activities").status_code == 200, (
+        "the data service has a leeway of 30 s"
+    )
 
 
 @pytest.mark.both_servers

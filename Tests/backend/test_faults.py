@@ -57,7 +57,9 @@ def test_drop_after(
     backend.control.drop_after(TABLE, method="POST", reset=reset)
     row = activity(org)
     assert raw_post(backend, mentor, row) == (b"", ending)
-    assert [r["id"] for r in mentor.activities()] == [row["id"]], "the request was handled and committed"
+    assert [r["id"] for r in mentor.activities()] == [row["id"]], (
+        "the request was handled and committed"
+    )
 
 
 @pytest.mark.parametrize("when", ["before_ms", "after_ms"])

@@ -134,7 +134,9 @@ def test_each_key_has_its_role(backend: LocalSupabase) -> None:
     service = {"apikey": backend.anon_key, "Authorization": f"Bearer {backend.service_key}"}
     answer = httpx.get(f"{backend.rest_url}/organizations", headers=service)
     assert answer.status_code == 200
-    assert len(answer.json()) >= len(demo.ORGANIZATIONS), "the service key bypasses row-level security"
+    assert len(answer.json()) >= len(demo.ORGANIZATIONS), (
+        "the service key bypasses row-level security"
+    )
 
 
 def test_servers_can_start_in_parallel() -> None:

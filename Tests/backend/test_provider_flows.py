@@ -157,7 +157,9 @@ def test_refusal_on_demand(backend: LocalSupabase) -> None:
         "bad_oauth_state",
         "æ ø",
     )
-    assert "code" in returned(authorize(backend, user="mentor@example.org")), "the refusal occurs only once"
+    assert "code" in returned(authorize(backend, user="mentor@example.org")), (
+        "the refusal occurs only once"
+    )
 
 
 def test_someone_new(backend: LocalSupabase) -> None:

@@ -344,7 +344,9 @@ def test_items_must_be_an_array(mentor: Person, items: Any) -> None:
     assert codes(mentor.submit(items)) == (400, "22023")
 
 
-def test_a_user_cannot_submit_for_another_user(backend: LocalSupabase, org: str, mentor: Person) -> None:
+def test_a_user_cannot_submit_for_another_user(
+    backend: LocalSupabase, org: str, mentor: Person
+) -> None:
     other = member(backend, org, "peer_mentor")
     assert outcome(mentor.submit([activity(org, user_id=other.id)])) == [
         ("rejected", "42501", None)

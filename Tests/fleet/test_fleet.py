@@ -11,9 +11,7 @@ OUTAGES = ["silent", "unavailable", "announced"]
 
 
 @pytest.mark.parametrize("outage", OUTAGES)
-def test_the_peak_stays_under_twice_the_free_capacity(
-    figures: Figures, outage: str
-) -> None:
+def test_the_peak_stays_under_twice_the_free_capacity(figures: Figures, outage: str) -> None:
     row = figures[outage]
     assert row["devices"] == 100_000
     assert row["after_peak"] < 2 * row["free"]

@@ -183,7 +183,9 @@ def test_late_answer_is_a_timeout(core: Core, driver: Driver, server: Server) ->
 
 
 @pytest.mark.parametrize("written", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"])
-def test_broken_connection_is_offline(core: Core, driver: Driver, server: Server, written: bytes) -> None:
+def test_broken_connection_is_offline(
+    core: Core, driver: Driver, server: Server, written: bytes
+) -> None:
     def handler(link: socket.socket, request: bytes) -> None:
         link.sendall(written)
         link.shutdown(socket.SHUT_RDWR)
@@ -255,7 +257,9 @@ def serve_tls(certificate: Path) -> int:
     return int(listener.getsockname()[1])
 
 
-def test_untrusted_certificate_is_a_tls_error(core: Core, driver: Driver, certificate: Path) -> None:
+def test_untrusted_certificate_is_a_tls_error(
+    core: Core, driver: Driver, certificate: Path
+) -> None:
     answer = core.fetch(f"https://localhost:{serve_tls(certificate)}/")
     assert answer["error"] == "tls"
 
