@@ -160,7 +160,7 @@ static json_t *memberships(void) {
                    "id", ORG, "name", "Mentorforeningen Nordlys", "status", "active");
 }
 
-/* The ids of the rows, or the error of the first bad one. */
+/* Answer with the ids of the rows, or with the error of the first bad one. */
 static json_t *stored(const char *body, int *status) {
   json_t *rows = json_loads(body, 0, NULL), *row, *ids = json_array();
   size_t at;
@@ -172,7 +172,7 @@ static json_t *stored(const char *body, int *status) {
       ids = json_pack("{s:s,s:s,s:n,s:n}", "code", "23514", "message",
                       "new row for relation \"activities\" violates check constraint "
                       "\"activities_minutes_check\"",
-                      "details", "hint"); /* the row is not shown where policies guard it */
+                      "details", "hint"); /* PostgREST hides the row under policies */
       break;
     }
     json_array_append_new(ids, json_pack("{s:O}", "id", json_object_get(row, "id")));

@@ -1,5 +1,5 @@
-/* What the programs that are compared have in common: the clock, the samples, the work, and a
- * server that costs next to nothing. */
+/* Shared by the compared programs: the clock, the samples, the work, and a null server that costs
+ * almost nothing. */
 #ifndef BENCH_H
 #define BENCH_H
 
@@ -15,16 +15,16 @@ _Noreturn void fail(const char *what, const char *why);
 
 /* ---- results ---- */
 
-/* Take a sample, in seconds; from any thread. */
+/* Record a sample in seconds, from any thread. */
 void sample(double seconds);
-/* Before each call of one thread. With BENCH_TURNS in the environment it waits for a line of input,
- * and sample() tells at once what it took: so several processes take turns call by call, and
- * whatever the disk does meets all of them. false: the input has ended. */
+/* Call it before each call of one thread. With BENCH_TURNS in the environment it waits for a line
+ * of input, and sample() prints its time at once. So several processes take turns call by call, and
+ * the disk's variations affect all of them. false: the input has ended. */
 bool turn_comes(void);
-/* {"samples":[...],"items":n,"requests":n}: of everything that was measured, at the end. */
+/* Print all measurements at the end: {"samples":[...],"items":n,"requests":n}. */
 void report(long items, long requests);
 
-/* ---- the work: the same for everybody ---- */
+/* ---- the work, the same for every contender ---- */
 
 #define USER "0a000000-0000-4000-8000-000000000001"
 #define ORG "0f000000-0000-4000-8000-000000000001"
@@ -32,29 +32,28 @@ enum {
   REQUEST_ROOM = 512,
   CONTACTS_IN_PAGE = 500,
   BAD_EVERY = 100,
-  /* Added before anything is measured. */
+  /* Items added before the measurement. */
   WARM_UP = 10
 };
 
-/* What a host asks when a visit is registered: number `number`. A bad one breaks a rule of the
- * server's: one minute too many. */
+/* The request that registers visit number `number`. A bad one has more minutes than the server
+ * accepts. */
 void write_visit(char room[REQUEST_ROOM], long number, bool is_bad);
-/* Visits added by so many threads, each a sample, behind WARM_UP that are none. `add` returns the
- * reply, which `release` takes outside the sample. */
+/* Add visits from several threads; each call after WARM_UP ones is a sample. `add` returns the
+ * reply, which `release` frees outside the sample. */
 void add_all(long count, long threads, char *(*add)(const char *request), void (*release)(void *));
-/* The config of holdfast_open. The floor reads it too. */
+/* The configuration of holdfast_open. The floor parses it, too. */
 void write_config(char *room, size_t size, const char *folder);
-/* What somebody types into the search field, in turn: names, parts of names, places, nothing found.
- */
+/* The search queries, in turn: names, parts of names, places, and one without results. */
 const char *query(long number);
 
 /* ---- the null server ---- */
 
-/* How many contacts the organisation has. */
+/* The number of the organisation's contacts. */
 extern long contacts_there;
 
-/* The answer to a request, both as the library's poll and complete write them. Uploads are stored
- * unless a row is bad: then the whole batch is refused, as PostgreSQL does. Free it. */
+/* Answer a request of `poll` in the form for `complete`; the caller frees it. Uploads are stored
+ * unless a row is bad: then the whole batch is rejected, as in PostgreSQL. */
 char *answer(const json_t *request);
 
 #endif

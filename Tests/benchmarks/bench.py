@@ -1,18 +1,16 @@
-"""What the library costs, beside the floor and beside what others offer: one run, one table.
+"""Measures the costs of the library beside the floor and beside other products, in one table.
 
-Absolute times say little on a shared machine; ratios of figures taken side by side hold. Every row
-has its contenders run in turn, round after round, behind one that does not count; a ratio is the
-median of the rounds' ratios. The table goes into docs/benchmarks.md.
+Absolute times mean little on a shared machine; ratios of figures taken side by side are reliable.
+In every row the contenders run in turn, round after round; the first round does not count. A ratio
+is the median of the rounds' ratios. The table goes into docs/benchmarks.md.
 
-QUICK=1: fewer and smaller rounds, to try the benchmark itself; nothing is written.
+QUICK=1: fewer and smaller rounds, to try the benchmark itself; writes no page.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import platform
-import re
 import shutil
 import statistics
 import subprocess
@@ -20,161 +18,32 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import check
 import programs
 import work
+from measure import Contender, Series, contest, ratio, several, take_turns
+from page import (
+    Row,
+    both,
+    explanation,
+    first_line,
+    machine,
+    rate,
+    rates_text,
+    seconds,
+    table,
+    times_text,
+    told_or_missing,
+    write_figures,
+    write_page,
+)
 from peers_env import Peers
 
 sys.path.insert(0, str(programs.ROOT / "Tests/server"))
 
 QUICK = os.environ.get("QUICK", "") not in ("", "0")
-PAGE = programs.ROOT / "docs" / "benchmarks.md"
-FIGURES = programs.ROOT / "docs" / "benchmarks.json"
-NAMES = {"embedded": "Embedded", "runtime": "runtime", "floor": "floor", "bundled": "bundled"}
-
-#: Why a target is missed, by the row's first words. A miss without a reason is a fault.
-EXPLAINED: dict[str, str] = {
-    "load": "on the edge: SQLite's own library is 0.7 MB of it; the bundled build has it inside",
-    "cold start, in process": "ordinary Swift makes its types' tables at first use",
-    "cold start, whole process": (
-        "the loader's work for four libraries is in both figures; ordinary Swift's own comes on top"
-    ),
-    "smallest call": (
-        "no SQL is left in it; half of it is the reply, made and written by jansson, which the "
-        "floor has too; then locks, clocks and a look whether the file is still the same one"
-    ),
-    "queue_add, durable, 1 thread": "the disk's syncs vary more than the contenders differ",
-    "queue_add, durable, 4 threads": (
-        "the disk's syncs, and who gets the lock, vary more than the contenders differ"
-    ),
-    "drain of 10,000 with 1 % bad": (
-        "halving sends every item twice and each request is leased on the disk before it leaves; "
-        "where the kind is uploaded by a function (upload: rpc) bad items cost nothing"
-    ),
-    "contacts: next searches": "as the floor does the same, it is the machine that takes turns",
-}
-
-
-def explanation(what: str) -> str | None:
-    return next((why for words, why in EXPLAINED.items() if what.startswith(words)), None)
-
-
-@dataclass
-class Series:
-    """What one contender took, in seconds, round by round."""
-
-    rounds: list[list[float]] = field(default_factory=list)
-
-    def figure(self, quantile: float) -> float:
-        samples = sorted(sample for samples in self.rounds for sample in samples)
-        return samples[min(len(samples) - 1, int(quantile * len(samples)))]
-
-    @property
-    def p50(self) -> float:
-        return self.figure(0.5)
-
-    @property
-    def p99(self) -> float:
-        return self.figure(0.99)
-
-
-Contender = Callable[[], list[float]]
-
-
-def contest(rounds: int, contenders: dict[str, Contender]) -> dict[str, Series]:
-    """Everyone in turn, `rounds` times, after a round that does not count; who begins moves on."""
-    found = {name: Series() for name in contenders}
-    order = list(contenders)
-    for number in range(rounds + 1):
-        for name in order:
-            samples = contenders[name]()
-            if number > 0:
-                found[name].rounds.append(samples)
-        order.append(order.pop(0))
-    return found
-
-
-def take_turns(
-    rounds: int, calls: int, commands: dict[str, tuple[list[str], str]]
-) -> dict[str, Series]:
-    """Like `contest`, but the processes are there all the time and take turns call by call."""
-    processes = {name: programs.Turns(*command) for name, command in commands.items()}
-    found = {name: Series() for name in commands}
-    order = list(commands)
-    for number in range(rounds + 1):
-        taken: dict[str, list[float]] = {name: [] for name in order}
-        for _ in range(calls):
-            for name in order:
-                taken[name].append(processes[name].take())
-            order.append(order.pop(0))
-        for name in order:
-            if number > 0:
-                found[name].rounds.append(taken[name])
-    for process in processes.values():
-        process.end()
-    return found
-
-
-def ratio(ours: Series, theirs: Series, figure: Callable[[list[float]], float]) -> float:
-    """The median of the rounds' ratios."""
-    return statistics.median(
-        figure(mine) / figure(its) for mine, its in zip(ours.rounds, theirs.rounds, strict=True)
-    )
-
-
-def seconds(value: float) -> str:
-    for scale, unit in ((1, "s"), (1e3, "ms"), (1e6, "µs")):
-        if value * scale >= 1 or unit == "µs":
-            digits = 0 if value * scale >= 100 else 1 if value * scale >= 10 else 2
-            return f"{value * scale:.{digits}f} {unit}"
-    return ""
-
-
-def both(series: Series) -> str:
-    """p50 and p99."""
-    return f"{seconds(series.p50)} ({seconds(series.p99)})"
-
-
-def rate(series: Series, items: int) -> str:
-    return f"{items / series.p50:,.0f}/s"
-
-
-@dataclass
-class Row:
-    what: str
-    embedded: str
-    runtime: str
-    floor: str = "—"
-    ratios: str = "—"
-    target: str = "—"
-    met: bool | None = None
-    peers: str = "—"
-
-    @property
-    def verdict(self) -> str:
-        if self.met is None:
-            return "recorded"
-        if self.met:
-            return "met"
-        return f"missed: {explanation(self.what) or 'not explained'}"
-
-    def cells(self) -> list[str]:
-        return [
-            self.what,
-            self.embedded,
-            self.runtime,
-            self.floor,
-            self.ratios,
-            self.target,
-            self.peers,
-            self.verdict,
-        ]
-
-
-HEADER = ["what", "Embedded", "runtime", "floor", "ratio", "target", "peers", ""]
 
 
 class Bench:
@@ -186,14 +55,14 @@ class Bench:
         self.peer_folder = folder / "peers"
         self.peer_folder.mkdir()
         programs.build()
-        #: Signed in and at rest.
+        #: The files of a signed-in, idle app.
         self.empty = folder / "empty"
         programs.run("host", "embedded", "prepare", str(self.empty), work.session())
-        #: With a few items that wait, in a log that nobody has closed: what a start finds.
+        #: The same with a few queued items in an open write-ahead log, as a cold start finds it.
         self.rest = folder / "rest"
         shutil.copytree(self.empty, self.rest)
         programs.run("host", "embedded", "add", str(self.rest), "10", "1")
-        #: The same after some days of use.
+        #: The same after some days of use: the log has its final size.
         self.warm = self.folder / "warm"
         shutil.copytree(self.rest, self.warm)
         programs.run("floor", "embedded", "warm", str(self.warm))
@@ -204,7 +73,7 @@ class Bench:
         place = self.folder / f"copy-{name}"
         shutil.rmtree(place, ignore_errors=True)
         shutil.copytree(template, place)
-        # What is still to be written back would be somebody's sync.
+        # Otherwise a contender's sync would also write back this copy.
         subprocess.run(["sync", "-f", str(place)], check=True)
         return place
 
@@ -246,7 +115,7 @@ class Bench:
     # ---- rows ----
 
     def cold_start(self) -> None:
-        """In process and as a whole process, from the same runs."""
+        """Measure in process and as a whole process, in the same runs."""
         times = 5 if QUICK else 20
         whole: dict[str, list[list[float]]] = {}
 
@@ -382,7 +251,7 @@ class Bench:
                 found = take_turns(3 if QUICK else 11, count, commands)
             else:
                 found = contest(3 if QUICK else 11, contenders)
-            # By the mean: the seldom commit that moves the log into the file counts too.
+            # Use the mean: it includes the rare commit that checkpoints the log.
             rates = [1 / value for value in self.ratios(found, statistics.fmean)]
             told = [
                 f"{name}: {both(found[name])}"
@@ -404,7 +273,7 @@ class Bench:
             )
 
     def add_without_disk(self) -> None:
-        """Where a sync costs nothing, what is left is the calls' own work."""
+        """Measure in memory, where syncs are free, to see the work of the calls alone."""
         if first_line("findmnt", "-n", "-o", "FSTYPE", "-T", "/dev/shm") != "tmpfs":
             return
         with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
@@ -435,7 +304,7 @@ class Bench:
                 place = self.copy(places[size], f"{flavour}-{size}")
                 command = [str(programs.path("host")), "pile", str(place), "1000000"]
                 commands[f"{flavour} {size}"] = (command, flavour)
-        # Few calls: at a hundred queued there are to be about a hundred.
+        # Few calls, so that the queue of a hundred stays at about a hundred.
         found = take_turns(5, 20, commands)
         ratios = [
             ratio(
@@ -733,105 +602,8 @@ class Bench:
             print(f"  ({part.__name__}: {time.monotonic() - started:.0f} s)", flush=True)
 
 
-def several(run: Contender, times: int) -> Contender:
-    """One sample each of so many processes."""
-    return lambda: [run()[0] for _ in range(times)]
-
-
 def flavour_of(name: str) -> str:
     return name if name in programs.FOLDERS else "embedded"
-
-
-def times_text(ratios: list[float]) -> str:
-    return " / ".join(f"{value:.2f}" for value in ratios) + " ×"
-
-
-def rates_text(ratios: list[float]) -> str:
-    return " / ".join(f"{value:.2f}" for value in ratios)
-
-
-def told_or_missing(told: list[str], peers: Peers, package: str) -> str:
-    return "; ".join(told) if told else f"{package}: missing ({peers.why(package)})"
-
-
-# ---- the machine, and the page ----
-
-
-def first_line(*command: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return (done.stdout or done.stderr).strip().splitlines()[0] if done.returncode == 0 else "?"
-
-
-def machine(folder: Path) -> list[str]:
-    processor = next(
-        (
-            line.split(":", 1)[1].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if line.startswith("model name")
-        ),
-        platform.machine(),
-    )
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    system = re.search(r'PRETTY_NAME="(.*)"', Path("/etc/os-release").read_text())
-    kernel = ".".join(platform.release().split(".")[:2])
-    file_system = first_line("findmnt", "-n", "-o", "FSTYPE", "-T", str(folder))
-    versions = [f"Swift {version_of('swift', '--version')}", f"Python {platform.python_version()}"]
-    versions += [
-        f"{name} {first_line('pkg-config', '--modversion', package)}"
-        for name, package in (
-            ("SQLite", "sqlite3"),
-            ("libsodium", "libsodium"),
-            ("jansson", "jansson"),
-        )
-    ]
-    system_name = system.group(1) if system else "?"
-    hardware = f"{processor}, {os.cpu_count()} cores, {memory:.0f} GB, {platform.machine()}"
-    return [
-        f"{hardware}; Linux {kernel}, {system_name}; {file_system}",
-        ", ".join(versions),
-    ]
-
-
-def version_of(*command: str) -> str:
-    found = re.search(r"(\d+\.\d+(\.\d+)?)", first_line(*command))
-    return found.group(1) if found else "?"
-
-
-def table(rows: list[Row]) -> str:
-    lines = ["| " + " | ".join(HEADER) + " |", "|" + "---|" * len(HEADER)]
-    lines += ["| " + " | ".join(row.cells()) + " |" for row in rows]
-    return "\n".join(lines)
-
-
-def write_page(bench: Bench) -> None:
-    """Between the marks; what stands around them is written by hand."""
-    text = PAGE.read_text()
-    begin, end = "<!-- written by make bench -->", "<!-- to here -->"
-    before, _, rest = text.partition(begin)
-    _, _, after = rest.partition(end)
-    if not after:
-        sys.exit(f"{PAGE.name} has no marks")
-    about = "\n".join(f"- {line}" for line in [*machine(bench.folder), bench.peers.versions()])
-    PAGE.write_text(f"{before}{begin}\n{about}\n\n{table(bench.rows)}\n{end}{after}")
-
-
-def write_figures(bench: Bench) -> None:
-    """What the README shows: Embedded beside the floor, p50 alone."""
-    figures = []
-    for row in bench.rows:
-        if row.floor == "—" or row.floor.startswith("bundled"):
-            continue
-        figures.append(
-            {
-                "name": row.what,
-                "value": row.embedded.split(" (")[0],
-                "floor": row.floor.split(" (")[0],
-                "ratio": row.ratios.split(" / ")[0],
-            }
-        )
-    about = {"machine": machine(bench.folder)[0].split(";")[0], "figures": figures}
-    FIGURES.write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n")
-    subprocess.run([sys.executable, str(FIGURES.parent / "figures.py"), "--write"], check=True)
 
 
 def main() -> None:
@@ -841,13 +613,14 @@ def main() -> None:
         bench = Bench(Path(folder))
         bench.run()
         print()
-        for line in [*machine(bench.folder), bench.peers.versions()]:
+        about = [*machine(bench.folder), bench.peers.versions()]
+        for line in about:
             print(line)
         print()
         print(table(bench.rows))
         if not QUICK:
-            write_page(bench)
-            write_figures(bench)
+            write_page(bench.rows, about)
+            write_figures(bench.rows, about[0].split(";")[0])
         (programs.BUILD / "samples.json").write_text(
             json.dumps([row.__dict__ for row in bench.rows], indent=1, ensure_ascii=False)
         )

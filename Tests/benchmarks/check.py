@@ -1,13 +1,12 @@
-"""Instructions per call and sizes, against recorded.json: a rise of more than 5 % fails.
+"""Compares instructions per call and sizes with recorded.json: a rise of more than 5 % fails.
 
 check.py            measure and compare
 check.py record     measure and record
 
-Counted are the instructions inside libholdfast.so, by callgrind, while a call runs: those of
-SQLite, libsodium, jansson and the C library are left out, since they differ with the processor (a
-library chooses among several versions of a function) and with the system. So the figures are the
-same on every machine of an architecture, under any load; but random ids and hash seeds move them by
-a few in a thousand.
+callgrind counts the instructions inside libholdfast.so during a call. Those of SQLite, libsodium,
+jansson and the C library do not count, because they differ with the system and the processor (a
+library selects among versions of a function). So the figures are the same on every machine of an
+architecture under any load; random ids and hash seeds change them by a few per mille.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ import programs
 import work
 
 RECORDED = programs.HERE / "recorded.json"
-#: A rise beyond this fails.
+#: A larger rise fails.
 MOST = 1.05
-#: No rise is small enough beyond these.
+#: Absolute limits, whatever the rise.
 LIMITS = {"embedded": 640_000, "runtime": 7_000_000, "bundled": 2_700_000}
 
-#: What is counted: folder, the host's mode and arguments, its calls that count, how many, and runs.
+#: Name -> folder, the host's mode and arguments, the counted calls, their number, and runs.
 COUNTED = {
     "cold start": ("rest", ["cold"], ["open", "session_resume"], 1, 3),
     "queue_add": ("rest", ["add", "100", "1"], ["queue_add"], 100 + work.WARM_UP, 1),
@@ -41,14 +40,14 @@ CONTACTS = 1000
 
 
 def prepared(folder: Path) -> None:
-    """A folder at rest, and one with contacts; made by the Embedded flavour, used by both."""
+    """Make an idle folder and one with contacts, by the Embedded flavour for both."""
     programs.run("host", "embedded", "prepare", str(folder / "rest"), work.session())
     shutil.copytree(folder / "rest", folder / "contacts")
     programs.run("host", "embedded", "ingest", str(folder / "contacts"), str(CONTACTS))
 
 
 def instructions(flavour: str, template: Path, arguments: list[str], calls: list[str]) -> int:
-    """Of one run, inside the library and during these calls."""
+    """Count the instructions of one run, inside the library and during these calls."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(template, f"{folder}/copy")
         output = Path(folder, "callgrind.out")
@@ -69,7 +68,7 @@ def instructions(flavour: str, template: Path, arguments: list[str], calls: list
 
 
 def inside(profile: str) -> int:
-    """The instructions that a callgrind file charges to the library's own code.
+    """Return the instructions that a callgrind file charges to the library's own code.
 
     A file's lines are: "ob=(id) name" for all that follows until the next one; "calls=" before a
     line that counts what a callee took, which stands under the callee too; other lines that begin
@@ -117,7 +116,7 @@ def measure() -> dict[str, dict[str, dict[str, int]]]:
 
 
 def compare(found: dict[str, dict[str, dict[str, int]]]) -> bool:
-    """Print every figure beside the recorded one; whether none has risen too far."""
+    """Print every figure beside the recorded one; return whether none has risen too far."""
     recorded = json.loads(RECORDED.read_text())[platform.machine()]
     is_good = True
     for kind, groups in found.items():

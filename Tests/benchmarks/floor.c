@@ -1,23 +1,22 @@
 /* The floor: the same work in plain C on SQLite, libsodium and jansson, on the library's own files.
  *
  * floor MODE DIR ...
- *   cold DIR CHECK         with 1, the file is checked; 0 shows what that costs
- *   fill DIR COUNT BAD     measures nothing: queues items in one commit, for others to work on
- *   warm DIR               measures nothing: gives the write-ahead log the size that it keeps
- *   add, drain, ingest, search, status: as host.c has them
+ *   cold DIR CHECK         1: check the file; 0: skip the check, to show its cost
+ *   fill DIR COUNT BAD     no measurement: queues items in one commit, for other runs
+ *   warm DIR               no measurement: grows the write-ahead log to its final size
+ *   add, drain, ingest, search, status: as in host.c
  *
- * A floor that left out what the promise needs would flatter nobody but itself, and one that copied
- * the library's rules would flatter the library. So it has, and nothing else:
+ * A fair floor must keep the library's promises, but must not copy its rules. It has only:
  *
- * - the same files: keys, seals, tables, indexes and pragmas are the library's, and what one writes
- * the other reads; so it does the same input and output, down to the synced commits;
- * - the same JSON: it reads the same requests and completions and writes the same replies, a body
- * as a string in a request, as the C API's contract has it;
- * - what no program can leave out that keeps the promise: the lock that keeps a file from being set
- * aside while it is opened; SQLite's check of a small file before its data is shown (CHECK 1; 0
- * shows what that costs); keys in guarded memory; the session read anew by every call, since other
- * processes write there; the lease that keeps two processes from sending the same items, and its
- * check before what was proved is erased; the release of items that wait for those.
+ * - the same files: the library's keys, seals, tables, indexes and pragmas; each program reads the
+ * other's files. So the input and output are the same, down to the synced commits;
+ * - the same JSON: it reads the same requests and completions and writes the same replies, with a
+ * body as a string in a request, as the C API demands;
+ * - everything that the promises need: the lock against setting a file aside while it is opened;
+ * SQLite's check of a small file before its data is shown (CHECK 1); keys in guarded memory;
+ * reading the session in every call, because other processes write it; the lease that keeps two
+ * processes from sending the same items, and its check before proved items are erased; the release
+ * of items that depend on those.
  *
  * It has no rules: no decision, no validation, no back-off, no events, no other kinds, no recovery.
  * It knows one user with one organisation, and trusts every input. */
@@ -39,7 +38,7 @@
 
 enum { KEY = 32, NONCE = 24, TAG = 16, LOOKUP = 16, OVERHEAD = 1 + NONCE + TAG, BATCH = 500 };
 
-/* In one guarded allocation. */
+/* All keys, in one guarded allocation. */
 typedef struct {
   unsigned char device[KEY], lookup[KEY], queues[KEY], vault[KEY], queue[KEY];
   char tokens[8192];
@@ -109,7 +108,7 @@ static void part(context *data, const void *bytes, size_t count) {
   data->count += count;
 }
 
-/* What a value belongs to, authenticated with it. */
+/* The context of a sealed value, authenticated with it. */
 static context belongs(const char *table, const unsigned char *row, size_t row_size,
                        const unsigned char *of, size_t of_size, const char *column) {
   context data = {.bytes = {1}, .count = 1};
@@ -138,7 +137,7 @@ static void tag(unsigned char result[LOOKUP], const char *domain, const void *fi
   crypto_generichash(result, LOOKUP, message, count, keys->lookup, KEY);
 }
 
-/* Into `out`, which must have room for the text, the padding and the overhead. */
+/* Seal into `out`, which needs room for the text, the padding and the overhead. */
 static size_t seal(const char *text, size_t count, const context *data, const unsigned char *key,
                    unsigned char *out) {
   unsigned long long size = 0;
@@ -229,7 +228,7 @@ static void load_keys(const char *folder) {
 
 static int64_t generation;
 
-/* What every call looks at first: whether the session is still the one that is open. */
+/* Every call first checks that the stored session is still the open one. */
 static void look(void) {
   if (session == NULL)
     session =
@@ -337,7 +336,7 @@ static void cold(const char *folder, bool checked) {
 static sqlite3_stmt *insert;
 static pthread_mutex_t exclusive = PTHREAD_MUTEX_INITIALIZER;
 
-/* One row in one commit; the constraint on `item` finds an id that is queued already. */
+/* Add one row in one commit; the constraint on `item` detects an id that is already queued. */
 static char *add_one(const char *request) {
   unsigned char id[16], item[LOOKUP], sealed[2048];
   char text[37];
@@ -383,7 +382,7 @@ static void fill(long count, bool with_bad) {
   run(database, "COMMIT; PRAGMA wal_checkpoint(TRUNCATE)");
 }
 
-/* A log that still grows costs the file system a commit of its own with every sync. */
+/* Grow the log: while it grows, every sync also costs a commit of the file system. */
 static void warm(void) {
   run(database, "PRAGMA synchronous=OFF");
   for (int number = 0; number < 1500; number++)
@@ -405,7 +404,7 @@ static sqlite3_stmt *next, *mark, *erase, *waits, *free_them, *raise_sent;
 static const unsigned char holder[16] = "this process";
 static long flight;
 
-/* Lease up to 500 items in one commit, then make the request of them. NULL: there are none. */
+/* Lease up to 500 items in one commit, then make their request. NULL: the queue is empty. */
 static char *poll_upload(int *count) {
   look();
   if (next == NULL) {
@@ -469,8 +468,7 @@ static char *poll_upload(int *count) {
   return dump(json_pack("{s:[o],s:[],s:n}", "requests", request, "events", "wake_in_ms"));
 }
 
-/* Erase what the answer names, in one commit. The rows come back in the order in which they went.
- */
+/* Erase the items that the answer names, in one commit. The answer has the order of the request. */
 static void complete_upload(const char *completion, int count) {
   json_t *read = json_loads(completion, JSON_REJECT_DUPLICATES, NULL), *row;
   json_t *rows = json_loads(json_string_value(json_object_get(read, "body")), 0, NULL);
@@ -618,7 +616,7 @@ static void ingest(long count) {
   report(count, pages);
 }
 
-/* What is searched: name and place, folded, one behind the other. */
+/* The searched text of a contact: folded name and place. */
 typedef struct {
   unsigned char row[LOOKUP];
   char text[120];
@@ -627,7 +625,7 @@ typedef struct {
 static entry *entries;
 static size_t entry_count;
 
-/* Lower case without marks, for the letters that Norwegian names have. */
+/* Fold to lower case without diacritics, for the letters of Norwegian names. */
 static void fold(char *out, size_t room, const char *text) {
   static const char *const marked[] = {"å", "Å", "ø", "Ø", "æ", "Æ", "é", "É"};
   static const char *const plain[] = {"a", "a", "o", "o", "ae", "ae", "e", "e"};
@@ -676,7 +674,8 @@ static void make_index(void) {
   qsort(entries, entry_count, sizeof *entries, compare);
 }
 
-/* Every word must be in the text; beginnings of words first; fifty of them, read from the file. */
+/* Every word must occur in the text; matches at beginnings of words come first. Reads the first
+ * fifty from the file. */
 static char *search_one(const char *request) {
   static sqlite3_stmt *find = NULL, *known = NULL;
   static unsigned char ranks[16384];

@@ -1,13 +1,13 @@
-/* The work through the library, with the null server for a network.
+/* The work through the library, with the null server as its network.
  *
  * host MODE DIR ...
- *   prepare DIR SESSION    sign in, and let the app come to rest
+ *   prepare DIR SESSION    sign in, and let the app become idle
  *   cold DIR               open and resume; prints the decision
- *   add DIR COUNT THREADS  queue_add, each call a sample: online, all that was queued is sent
- *   pile DIR COUNT         the same without a network: what is queued stays
- *   drain DIR COUNT        send what is queued
- *   ingest DIR COUNT       pull so many contacts
- *   search DIR COUNT       contact_search: the first one, then so many more
+ *   add DIR COUNT THREADS  queue_add, each call a sample: online, everything queued before is sent
+ *   pile DIR COUNT         the same offline: items stay in the queue
+ *   drain DIR COUNT        send the queue
+ *   ingest DIR COUNT       pull COUNT contacts
+ *   search DIR COUNT       contact_search: the first one, then COUNT more
  *   status DIR COUNT       session_status
  *
  * Prints the samples as JSON (bench.h). */
@@ -23,7 +23,7 @@ typedef int32_t operation(holdfast *, const char *, char **);
 
 static holdfast *app;
 
-/* The library's share: what its calls took since it was last asked. */
+/* The library's share: the time of its calls since the last time this was read. */
 static double spent;
 
 static char *call(operation *function, const char *request) {
@@ -52,7 +52,7 @@ static void set_online(bool online) {
   done(holdfast_network_set, online ? "{\"online\":true}" : "{\"online\":false}");
 }
 
-/* One round of a host's loop; the number of its requests of this purpose, NULL: of any. */
+/* One round of a host's loop. Returns the number of requests with this purpose (NULL: any). */
 static long turn(const char *purpose) {
   long found = 0;
   char *polled = call(holdfast_poll, "{}");
@@ -84,7 +84,7 @@ static void prepare(const char *session) {
   work_until_idle();
 }
 
-/* To the decision, which is printed: the host shows it. */
+/* Measure until the decision, and print it. */
 static void cold(const char *folder) {
   double start = now();
   open_app(folder);
@@ -101,7 +101,7 @@ static char *add(const char *request) {
   return reply;
 }
 
-/* Poll and complete until nothing is left to be sent: one sample, the library's share. */
+/* Poll and complete until the queue is empty. One sample: the library's share. */
 static void drain(long items) {
   long uploads = 0, these;
   set_online(true);
@@ -112,7 +112,7 @@ static void drain(long items) {
   report(items, uploads);
 }
 
-/* What a pull of all contacts costs the library, from the first page to the last. */
+/* Pull all contacts. One sample: the library's share from the first page to the last. */
 static void ingest(long count) {
   contacts_there = count;
   spent = 0;
@@ -121,8 +121,7 @@ static void ingest(long count) {
   report(count, requests);
 }
 
-/* The first search after an unlock builds the index; the next ones are `count` samples behind it.
- */
+/* The first search after an unlock builds the index; `count` more samples follow. */
 static void search(long count) {
   char request[256];
   for (long number = 0; number <= count; number++) {
@@ -167,8 +166,8 @@ int main(int count, char **arguments) {
     ingest(number);
     return 0;
   }
-  /* Online and at rest: the state in which an app is used. What is added then is sent by the host's
-   * loop, which is not run here. */
+  /* Online and idle, like an app in use. The host's loop would send the added items; it does not
+   * run here. */
   if (strcmp(mode, "pile") == 0)
     set_online(false);
   else

@@ -1,9 +1,8 @@
-/* What a library costs before it is used: the time of its dlopen in a process that has loaded
- * nothing but the C library, and the resident memory that is there afterwards and was not before.
- * What the library needs in turn (SQLite, libsodium and so on, where it is not inside) counts as
- * its own.
+/* Measures the cost of loading a library: the time of dlopen in a process that has loaded only the
+ * C library, and the growth of resident memory. The library's dependencies (SQLite, libsodium and
+ * so on, if not bundled) count too.
  *
- * load FILE | load FILE COUNT: the second also asks TDLib's smallest question, td_execute. */
+ * load FILE | load FILE COUNT: the second also measures TDLib's smallest call, td_execute. */
 #include "bench.h"
 
 #include <dlfcn.h>
@@ -28,7 +27,7 @@ static long resident(const char *what) {
 int main(int count, char **arguments) {
   if (count < 2)
     return 64;
-  resident("Rss:"); /* the first time takes memory of its own */
+  resident("Rss:"); /* the first reading allocates memory itself */
   long all = resident("Rss:"), own = resident("Private_Dirty:");
   double start = now();
   void *library = dlopen(arguments[1], RTLD_NOW);

@@ -1,4 +1,4 @@
-"""What others offer, on the same work: run in the benchmark's own environment, one process a run.
+"""The peers: other products on the same work, each run in a process of its own.
 
 peers.py cold (sqlcipher-raw | sqlcipher-passphrase) FOLDER
 peers.py add (persist-queue | huey | litequeue | sqlcipher) FOLDER COUNT THREADS
@@ -27,9 +27,9 @@ import work
 RAW_KEY = "x'" + "2b" * 32 + "'"
 PASSPHRASE = "correct horse battery staple"
 BATCH = 500
-#: Added before anything is measured. While a write-ahead log grows, every sync costs a commit of
-#: the file system's besides; SQLite begins it anew after 1,000 pages. A peer's is gone when it
-#: closes; the library's and the floor's have their size, since they are killed, as apps are.
+#: Items added before the measurement. While a write-ahead log grows, every sync also costs a commit
+#: of the file system; SQLite restarts the log after 1,000 pages. A peer removes its log when it
+#: closes. The library's and the floor's logs keep their size: they are killed, as apps are.
 WARM_UP = 300
 
 
@@ -49,7 +49,7 @@ def sqlcipher(path: Path, key: str) -> Any:
 
 
 def cold(name: str, folder: Path) -> None:
-    from sqlcipher3 import dbapi2  # noqa: F401 - what is measured is the opening, not the import
+    from sqlcipher3 import dbapi2  # noqa: F401 - measure the opening, not the import
 
     key = RAW_KEY if name == "sqlcipher-raw" else PASSPHRASE
     path = folder / f"{name}.db"
@@ -73,7 +73,7 @@ def cold(name: str, folder: Path) -> None:
 
 
 def durable(connection: Any) -> None:
-    """Every commit is on the disk when it returns."""
+    """Make every commit durable before it returns."""
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")
 
@@ -86,7 +86,7 @@ def judge_durability(connection: Any) -> None:
 
 
 def adder(name: str, folder: Path) -> Callable[[str], object]:
-    """A function that keeps one text, durably."""
+    """Return a function that stores one text durably."""
     if name == "persist-queue":
         from persistqueue import SQLiteQueue
         from persistqueue.serializers import json as as_json
@@ -102,7 +102,7 @@ def adder(name: str, folder: Path) -> Callable[[str], object]:
         huey = SqliteHuey(filename=str(folder / "huey.db"), fsync=True)
 
         def register(visit: object) -> None:
-            """Nobody runs it: what is measured is the queue."""
+            """Do nothing: only the queue is measured."""
 
         enqueue = huey.task()(register)
         judge_durability(huey.storage.conn)
@@ -141,7 +141,7 @@ def adder(name: str, folder: Path) -> Callable[[str], object]:
 
 def add(name: str, folder: Path, count: int, threads: int) -> None:
     keep = adder(name, folder)
-    # As bench.h's turn_comes() has it.
+    # The same protocol as turn_comes() in bench.h.
     turns = "BENCH_TURNS" in os.environ
     samples: list[float] = []
     for number in range(WARM_UP):
@@ -213,14 +213,14 @@ def contacts(name: str, folder: Path, count: int, searches: int) -> None:
         words = work.query(number).split()
         start = time.perf_counter()
         if name == "sqlcipher":
-            # Case as SQLite folds it, ASCII alone; no diacritics.
+            # SQLite folds the case of ASCII only, and no diacritics.
             where = " AND ".join(["(name LIKE ? OR municipality LIKE ?)"] * len(words))
             given = [f"%{word}%" for word in words for _ in range(2)]
             found = connection.execute(
                 f"SELECT body FROM contact WHERE {where} ORDER BY name LIMIT 50", given
             ).fetchall()
         else:
-            # Beginnings of words alone: it cannot find the inside of one.
+            # Finds only beginnings of words.
             match = " ".join(f'"{word}"*' for word in words)
             found = connection.execute(
                 "SELECT body FROM contact WHERE contact MATCH ? ORDER BY rank LIMIT 50", (match,)
@@ -252,7 +252,7 @@ def status(count: int) -> None:
 
 
 def drain(name: str, url: str, key: str, count: int) -> None:
-    """Rows of one user, as the library sends them: stored once, told apart from what was there."""
+    """Send rows of one user like the library: ignore duplicates and return the new ids."""
     from supabase import create_client
 
     client = create_client(url, key)

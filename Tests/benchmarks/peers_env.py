@@ -1,4 +1,4 @@
-"""The environment of the peers: a venv of the benchmark's own, each package installed by itself."""
+"""The environment of the peers: a separate venv; each package is installed by itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LIST = programs.HERE / "peers.txt"
 
 class Peers:
     def __init__(self) -> None:
-        """Install what is missing of peers.txt, down to its second comment; the rest constrains."""
+        """Install the missing packages of peers.txt; those below its second comment constrain."""
         self._python = str(VENV / "bin/python")
         self._missing: dict[str, str] = {}
         self._pinned: list[str] = []
@@ -40,7 +40,7 @@ class Peers:
         return self._missing.get(package, "")
 
     def run(self, package: str, *arguments: object) -> dict[str, Any]:
-        """What peers.py reports; `package` is what it needs."""
+        """Run peers.py and return its report; `package` is the package that it needs."""
         return programs.result(programs.output(self.command(package, *arguments)))
 
     def command(self, package: str, *arguments: object) -> list[str]:
@@ -49,7 +49,7 @@ class Peers:
         return [self._python, str(programs.HERE / "peers.py"), *map(str, arguments)]
 
     def tdlib(self) -> Path | None:
-        """TDLib's JSON library, from the package that carries it."""
+        """Return TDLib's JSON library from its package."""
         if not self.has("tdjson"):
             return None
         return next(VENV.glob("lib/python*/site-packages/tdjson.libs/libtdjson*"), None)

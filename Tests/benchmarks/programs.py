@@ -1,4 +1,4 @@
-"""The C programs that are compared: built, and run with the library of a flavour."""
+"""Builds the C programs of the benchmark, and runs them with the library of a flavour."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 BUILD = ROOT / "build" / "bench"
 
-#: The flavours and where their libraries are, below build/.
+#: Flavour -> the folder of its library below build/.
 FOLDERS = {"embedded": "lib", "runtime": "lib-runtime", "bundled": "lib-bundled"}
 FLAVOURS = ("embedded", "runtime")
 
@@ -44,7 +44,7 @@ def build() -> None:
 
 
 def environment(flavour: str) -> dict[str, str]:
-    """In which the host loads the library of this flavour, and Python too."""
+    """Return an environment in which the host and Python load the library of this flavour."""
     return {
         **os.environ,
         "LD_LIBRARY_PATH": str(library(flavour).parent),
@@ -62,7 +62,7 @@ def output(command: list[str], flavour: str = "embedded") -> str:
 
 
 def result(text: str) -> dict[str, Any]:
-    """What bench.h's report() printed, in the last line."""
+    """Parse the output of report() (bench.h) in the last line."""
     found: dict[str, Any] = json.loads(text.splitlines()[-1])
     return found
 
@@ -76,7 +76,7 @@ def run(name: str, flavour: str, mode: str, folder: str, *more: str) -> dict[str
 
 
 class Turns:
-    """A program that makes a call whenever it is told to."""
+    """A running program that makes one call for each order."""
 
     def __init__(self, command: list[str], flavour: str) -> None:
         self._name = " ".join(command)
@@ -89,7 +89,7 @@ class Turns:
         )
 
     def take(self) -> float:
-        """The next call's seconds."""
+        """Order the next call; return its seconds."""
         given, told = self._process.stdin, self._process.stdout
         if given is None or told is None:
             raise RuntimeError("no pipes")
@@ -109,7 +109,7 @@ class Turns:
 def spawn(
     count: int, name: str, flavour: str, *arguments: str
 ) -> tuple[list[float], list[dict[str, Any]]]:
-    """Whole runs of a program: their seconds from outside, and what each reported."""
+    """Run a program several times; return each run's seconds from outside, and its report."""
     text = output([str(path("spawn")), str(count), str(path(name)), *arguments], flavour)
     outside, reports = [], []
     for line in text.splitlines():

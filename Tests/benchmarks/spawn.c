@@ -1,8 +1,8 @@
-/* Runs a program again and again and measures each run from outside: from before the process is
- * made to when it has ended. In C, since Python's own share would be in every figure.
+/* Runs a program COUNT times and measures each run from outside, from fork to exit. In C, because
+ * Python's overhead would be in every figure.
  *
  * spawn COUNT PROGRAM ARGUMENT...
- * Prints a line for each run: its seconds, and the last line that it wrote. */
+ * Prints a line for each run: its seconds, and its last line of output. */
 #include "bench.h"
 
 #include <spawn.h>

@@ -1,4 +1,4 @@
-"""The library through its Python binding: what a developer of such an app has.
+"""Measures the library through its Python binding, as a Python app uses it.
 
 through_python.py status FOLDER COUNT | drain URL KEY COUNT
 HOLDFAST_LIBRARY names the library. Prints what bench.h's report() prints.
@@ -27,7 +27,7 @@ def report(samples: list[float], items: int, requests: int = 0) -> None:
 
 
 def null_server(request: Any) -> Any:
-    """Answers what an app at rest asks."""
+    """Answers the requests of an idle app."""
     membership = {"org_id": work.ORG, "role": "peer_mentor", "status": "active"}
     organization = {"id": work.ORG, "name": "Mentorforeningen Nordlys", "status": "active"}
     bodies: dict[str, object] = {
@@ -63,7 +63,7 @@ def status(folder: str, count: int) -> None:
 
 
 def drain(url: str, key: str, count: int) -> None:
-    """From the first request to the last item that is proved to be stored."""
+    """Measure from the first request to the proof that the last item is stored."""
     with tempfile.TemporaryDirectory(dir=programs.BUILD) as folder:
         config: Any = {
             "data_dir": f"{folder}/data",

@@ -1,4 +1,4 @@
-"""The work of bench.c for those who are written in Python."""
+"""The work of bench.c for contenders in Python."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 USER = "0a000000-0000-4000-8000-000000000001"
 ORG = "0f000000-0000-4000-8000-000000000001"
-#: Added before anything is measured, as bench.h says.
+#: Items added before the measurement, as in bench.h.
 WARM_UP = 10
 #: A user of the local backend's demo with one organisation.
 EMAIL = "solo@example.org"
@@ -59,7 +59,7 @@ _TYPED = [
 
 
 def visit(number: int) -> str:
-    """What a host asks when a visit is registered."""
+    """Return the request that registers a visit."""
     payload = {
         "type": "visit",
         "minutes": number % 1440 + 1,
@@ -84,7 +84,7 @@ def query(number: int) -> str:
 
 
 def session() -> str:
-    """A session as the auth service gives it; nobody verifies it here."""
+    """Return a session in the form of the auth service; its signature is never verified."""
 
     def part(value: object) -> str:
         return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
@@ -105,7 +105,7 @@ def session() -> str:
 
 
 def session_texts() -> tuple[str, str, str]:
-    """What of a session is read at a cold start: tokens, choice, memberships."""
+    """Return the part of a session that a cold start reads: tokens, choice, memberships."""
     given = json.loads(session())["session"]
     tokens = {name: given[name] for name in ("access_token", "refresh_token")}
     membership = {"org_id": ORG, "name": "Mentorforeningen Nordlys", "role": "peer_mentor"}
