@@ -1,7 +1,7 @@
 #!/bin/sh
-# Searches session.pml exhaustively (no bitstate hashing) within several bounds; a property that
-# breaks, or a search that does not end, fails. Then leaves one rule of the protocol out at a time: a
-# search that finds nothing wrong with that fails too. The work is done in a folder of its own.
+# Searches session.pml exhaustively (no bitstate hashing) within several bounds; fails if a property is
+# violated or a search does not end. Then removes one rule of the protocol at a time; fails if a search
+# finds no violation. Works in a temporary folder.
 set -eu
 model=$(cd "$(dirname "$0")" && pwd)/session.pml
 folder=$(mktemp -d)
@@ -9,7 +9,7 @@ trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 cp "$model" session.pml
 
-# prepare "ACTS FAULTS EXPIRIES DATA" HOW-TO-COMPILE [-D...]: makes ./pan
+# prepare "ACTS FAULTS EXPIRIES DATA" OPTIMISATION [-D...]: builds ./pan
 prepare() {
   bounds=$1 optimised=$2
   shift 2
@@ -37,7 +37,7 @@ holds() {
   echo "model: $acts acts, $faults faults, $expiries expiries, $data uploads: $states states, every property holds"
 }
 
-# breaks PROPERTY BOUNDS FLAG...: the search must find this property broken.
+# breaks PROPERTY BOUNDS FLAG...: the search must find a violation of this property.
 breaks() {
   property=$1 bounds=$2
   shift 2
@@ -45,7 +45,7 @@ breaks() {
   ./pan -n -m400000 -w18 > out || true
   variants=$((variants + 1))
   if ! grep -F 'assertion violated' out | grep -qF "$property"; then
-    echo "model: nothing found wrong with $*, which should break: $property"
+    echo "model: $* should violate this property, but the search found no violation: $property"
     cat out
     exit 1
   fi
@@ -67,7 +67,7 @@ breaks 'uploadOwner[p]==uploadBearer[p]' "1 0 0 1" -DMUTANT_ITEMS_OF_THE_ROW
 breaks 'before==session' "2 0 1 0" -DMUTANT_LOGOUT_READS_BEFORE
 breaks 'openGeneration[p]!=0' "1 0 1 0" -DMUTANT_LOCK_GIVES_UP
 breaks 'openGeneration[p]!=0' "1 0 0 0" -DMUTANT_LOCK_KEEPS_GENERATION
-# What is assumed of the network and the host is needed: README.md.
+# The assumptions about network and host are necessary: README.md.
 breaks '!(reused)' "0 2 1 0" -DLIMIT_OVERTAKEN
 breaks '!(reused)' "0 0 3 0" -DLIMIT_OVERTAKEN -DMUTANT_SENT_LATE
 echo "model: $variants variants without a rule: a counterexample to $found"

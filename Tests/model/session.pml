@@ -1,17 +1,17 @@
 /*
  * The session protocol: two processes on one folder, one backend, one user at a time.
  *
- * Every step that can be told from outside is one atomic step here: a transaction on the file, a
- * write to the key store, a request that leaves, an answer that arrives. Between any two of them the
- * other process, the backend and the clock may act, and the process may die. Inlines carry the names
- * of the engine's functions; README.md says where each is.
+ * Every step that is visible from outside is one atomic step here: a transaction on the file, a
+ * write to the key store, a request that leaves, an answer that arrives. Between any two steps the
+ * other process, the backend and the clock may act, and the process may die. Inlines have the names
+ * of the engine's functions; README.md lists where each is.
  *
- * Bounded are how often the user acts (ACTS), how often something breaks (FAULTS: a death, a lost
- * request or answer, a clock that jumps over a lease, an access token refused for no reason), how
- * often access tokens run out (TICKS) and how many requests for data there are (DATA). Everything
- * within these bounds is searched, in every order.
+ * The bounds: the number of user actions (ACTS), of faults (FAULTS: a death, a lost request or
+ * answer, a clock that jumps over a lease, an access token refused for no reason), of expiries of
+ * access tokens (TICKS), and of requests for data (DATA). The search covers every order of everything
+ * within these bounds.
  *
- * -DMUTANT_... leaves one rule of the protocol out; each is expected to break a property.
+ * -DMUTANT_... removes one rule of the protocol; each mutant must violate a property.
  */
 
 #ifndef ACTS
@@ -34,7 +34,7 @@ byte acts = ACTS, faults = FAULTS, ticks = TICKS, data = DATA;
 /* ---- the backend: GoTrue's sessions and their refresh tokens ---- */
 
 bit alive[SESSIONS];
-byte newest[SESSIONS]; /* the refresh token that is the newest of its session */
+byte newest[SESSIONS]; /* the newest refresh token of the session */
 byte user[SESSIONS];
 byte made = 1;
 bit reused; /* a token two generations behind came outside the interval: the session was deleted */
@@ -43,31 +43,31 @@ bit reused; /* a token two generations behind came outside the interval: the ses
 
 byte generation = 1;
 byte owner = 1;     /* the user; 0: signed out */
-byte session = 1;   /* whose tokens are stored */
+byte session = 1;   /* the session whose tokens are stored */
 byte token = 1;     /* the stored refresh token */
-bit valid = 1;      /* the access token has not run out */
-bit intent;         /* a refresh was begun that has no result yet */
+bit valid = 1;      /* the access token has not expired */
+bit intent;         /* a refresh has begun and has no result yet */
 bit wrapDevice = 1; /* the device key opens the vault */
 bit locked;
-byte wrapBiometric = 1; /* which biometric key opens the vault */
+byte wrapBiometric = 1; /* the biometric key that opens the vault */
 byte org = 1;
-byte authenticated; /* which sign-in or unlock was the last one */
-byte lease;         /* who refreshes: process + 1 */
-byte owed[SESSIONS];    /* a revocation: the refresh token in it; 0: none */
-bit owedValid[SESSIONS]; /* its access token has not run out */
-byte writer; /* who is in a transaction that spans several steps: process + 1 */
+byte authenticated; /* the number of the last sign-in or unlock */
+byte lease;         /* the process that refreshes, + 1 */
+byte owed[SESSIONS];    /* the refresh token of an owed revocation; 0: none */
+bit owedValid[SESSIONS]; /* its access token has not expired */
+byte writer; /* the process in a transaction of several steps, + 1 */
 
 /* ---- the key store ---- */
 
-byte biometric = 1; /* which key it holds; 0: none */
+byte biometric = 1; /* the stored key; 0: none */
 
 /* ---- the processes' memory; index: process ---- */
 
-/* What is on its way. */
+/* States of a request. */
 #define NONE 0
 #define ASKED 1    /* the request is in the network */
-#define ANSWERED 2 /* so is the answer */
-#define LOST 3     /* nothing will come: the time-out ends it */
+#define ANSWERED 2 /* the answer is in the network */
+#define LOST 3     /* no answer will come: the timeout ends the request */
 
 /* Answers. */
 #define OK 1
@@ -81,7 +81,7 @@ bit tokenRefused[2];
 
 byte refresh[2], refreshGeneration[2], refreshSession[2], refreshToken[2], refreshAnswer[2];
 byte refreshNew[2];
-bit refreshLeased[2]; /* its lease has not run out */
+bit refreshLeased[2]; /* its lease has not expired */
 byte revoke[2], revokeJob[2], revokeToken[2], revokeAnswer[2], revokeNew[2];
 bit revokeRefreshes[2];
 byte exchange[2]; /* Exchange: the user who signs in; 0: none */
@@ -89,11 +89,11 @@ byte exchangeOwner[2], exchangeAuthenticated[2];
 byte signIn[2], signInNew[2];
 byte upload[2], uploadOwner[2], uploadBearer[2];
 
-/* A refresh whose process died after it had left: it may still arrive. */
+/* A refresh in flight whose process died: it may still arrive. */
 byte ghost[2], ghostToken[2];
 
 #define OPEN(p) (openGeneration[p] != 0)
-/* The processes are alike, so the first to act may be called 0. */
+/* Symmetry: the processes are alike, so process 0 acts first. */
 #define MAY_ACT(p) (acts > 0 && (acts < ACTS || p == 0))
 #define HOME(p) (OPEN(p) && !locked)
 #define FREE(p) (writer == 0 || writer == p + 1)
@@ -104,12 +104,12 @@ byte ghost[2], ghostToken[2];
 #define MAY_REFRESH(p) (lease == 0 || lease == p + 1)
 #endif
 
-/* The alternative to every step but a call's first: the process dies before it. */
+/* An alternative to every step except the first of a call: the process dies before it. */
 #define DIES(p) \
   atomic { faults > 0 -> faults--; die(p); goto dead }
 
-/* Memory is gone, a transaction is rolled back, a lease of the dead counts for nothing
- * (Holder.isAlive), and what has left may still arrive. */
+/* The memory is lost, a transaction is rolled back, the lease is void (Holder.isAlive), and a request
+ * in flight may still arrive. */
 inline die(p) {
   up[p] = 0;
   if :: writer == p + 1 -> writer = 0 :: else fi;
@@ -136,7 +136,7 @@ inline forgetSession(p) {
   exchange[p] = 0; exchangeOwner[p] = 0; exchangeAuthenticated[p] = 0
 }
 
-/* Every call begins with it: the mirror follows the row. */
+/* Every call begins with it: it updates the mirror from the row. */
 inline synchronize(p) {
   if
   :: openGeneration[p] == generation
@@ -152,13 +152,13 @@ inline synchronize(p) {
   fi
 }
 
-/* measure, SessionPolicy.decide, present: what is shown rests on the row of this moment. */
+/* measure, SessionPolicy.decide, present: the decision depends on the row of this moment. */
 inline decide(p) {
   synchronize(p);
   assert(!HOME(p) || (owner != 0 && wrapDevice && !locked)) /* no home while locked */
 }
 
-/* What belongs to the session goes; the generation stays to be counted on. */
+/* Clear everything of the session except the generation, which is raised. */
 inline clearSession() {
   generation++;
   owner = 0; session = 0; token = 0; valid = 0; intent = 0; wrapDevice = 0; locked = 0;
@@ -173,13 +173,13 @@ inline addRevocation(s, with, isValid) {
 inline beginRefresh(p) {
   if
   :: MAY_REFRESH(p) && generation == openGeneration[p] ->
-    /* Nobody else refreshes under a lease that holds. */
+    /* While a lease holds, no other process refreshes. */
     assert(!(refresh[1 - p] != NONE && refreshLeased[1 - p]));
     lease = p + 1;
 #ifndef MUTANT_NO_INTENT
     intent = 1;
 #endif
-    /* fly: it leaves, or the process dies first and it never arrives. */
+    /* The request leaves, or the process dies first and it never arrives. */
     refresh[p] = ASKED; refreshLeased[p] = (lease == p + 1);
     refreshGeneration[p] = openGeneration[p]; refreshSession[p] = openSession[p];
     refreshToken[p] = openToken[p]
@@ -201,7 +201,7 @@ inline store(p) {
   fi
 }
 
-/* Only a proof ends a session, and only the one it was given for. */
+/* Only a proof ends a session, and only its own session. */
 inline endSession(p) {
   if
 #ifdef MUTANT_END_ANY
@@ -229,7 +229,7 @@ inline finishRevoke(p) {
 /* RevocationTable.due: the other process's lease holds until its time-out. */
 #define DUE(s, p) (owed[s] != 0 && !(revokeJob[1 - p] == s && revoke[1 - p] != LOST))
 
-/* canUse, as the row of this moment says. */
+/* canUse, by the row of this moment. */
 #define USABLE (owner != 0 && wrapDevice && !locked)
 #define NEEDS_REFRESH(p) (tokenRefused[p] && openGeneration[p] == generation || (intent && refresh[p] == NONE) || !valid)
 
@@ -239,13 +239,13 @@ proctype Engine(byte p) {
 
 end_ready:
   do
-  /* poll: nextJob's order decides. */
+  /* poll, in the order of nextJob. */
   :: atomic { FREE(p) && exchange[p] != 0 && signIn[p] == NONE ->
       signIn[p] = ASKED }
   :: atomic { FREE(p) && !(exchange[p] != 0 && signIn[p] == NONE) && revoke[p] == NONE &&
       (DUE(1, p) || DUE(2, p) || DUE(3, p)) ->
       if :: DUE(1, p) -> job = 1 :: else -> if :: DUE(2, p) -> job = 2 :: else -> job = 3 fi fi;
-      /* launchRevocation: an access token that has run out is renewed first. */
+      /* launchRevocation: refresh an expired access token first. */
       revokeRefreshes[p] = !owedValid[job];
       revokeJob[p] = job; revokeToken[p] = owed[job]; revoke[p] = ASKED; job = 0 }
   :: atomic { FREE(p) && USABLE && NEEDS_REFRESH(p) && refresh[p] == NONE && MAY_REFRESH(p) ->
@@ -256,7 +256,7 @@ end_ready:
     fi
   :: atomic { FREE(p) && data > 0 && USABLE && !NEEDS_REFRESH(p) && upload[p] == NONE ->
       data--; decide(p) };
-    /* launchUpload: items and token are of the same mirror. */
+    /* launchUpload: items and token come from the same mirror. */
     atomic { FREE(p) ->
 #ifdef MUTANT_ITEMS_OF_THE_ROW
       uploadOwner[p] = owner;
@@ -276,7 +276,7 @@ end_ready:
       decide(p);
       if :: refresh[p] == LOST -> refreshAnswer[p] = 0 :: else fi };
 #ifdef MUTANT_USED_BEFORE_STORED
-    /* The mirror has the new tokens before the file: whoever asks meanwhile uses them. */
+    /* The mirror has the new tokens before the file: requests in between use them. */
     atomic {
       if
       :: refreshAnswer[p] == OK && openGeneration[p] == refreshGeneration[p] ->
@@ -328,7 +328,7 @@ end_ready:
       begun = exchange[p] != 0 && exchangeOwner[p] == owner &&
         exchangeAuthenticated[p] == authenticated };
     if
-    /* adopt: the biometric key is made first, under the file's write lock. */
+    /* adopt: make the biometric key first, under the file's write lock. */
     :: atomic { begun && writer == 0 && generation == row -> writer = p + 1; synchronize(p);
         biometric = signInNew[p] };
       if
@@ -346,7 +346,7 @@ end_ready:
       }
     :: DIES(p)
     fi
-    /* decline: nobody will use it. */
+    /* decline: the session will not be used, so revoke it. */
     :: atomic { writer == 0 && !(begun && generation == row) ->
         addRevocation(signInNew[p], 1, 1) }
     fi;
@@ -357,15 +357,15 @@ end_ready:
     :: DIES(p)
     fi
 
-  /* complete: a batch, `uploaded`; every item is settled under its own owner. */
+  /* complete: a batch, `uploaded`; every item changes under its own owner. */
   :: atomic { upload[p] == ANSWERED ->
       upload[p] = NONE; uploadOwner[p] = 0; uploadBearer[p] = 0 }
 
-  /* refuseToken: the data service took the token of the stored session for no good. */
+  /* refuseToken: the data service rejected the token of the stored session. */
   :: atomic { faults > 0 && USABLE && !tokenRefused[p] -> faults--; decide(p);
       tokenRefused[p] = 1 }
 
-  /* ---- what the user does ---- */
+  /* ---- the user ---- */
 
   /* signInComplete, begin */
   :: atomic { MAY_ACT(p) && writer == 0 && exchange[p] == 0 && signIn[p] == NONE && made < 3 ->
@@ -383,7 +383,7 @@ end_ready:
       synchronize(p); wasOpen = OPEN(p);
       before = openSession[p];
 #endif
-      /* whoever could be revoked, is */
+      /* a session that can be revoked is revoked */
       assert(owner == 0 || !wrapDevice || (wasOpen && before == session));
       if :: wasOpen -> addRevocation(before, openToken[p], valid && before == session) :: else fi;
       before = 0; wasOpen = 0;
@@ -395,7 +395,7 @@ end_ready:
     :: DIES(p)
     fi
 
-  /* sessionLock, lock; and a lock that a time-out brings */
+  /* sessionLock, lock; and a lock by timeout */
   :: atomic { MAY_ACT(p) && FREE(p) && owner != 0 && wrapDevice -> acts--; synchronize(p);
       row = generation };
     if
@@ -422,7 +422,7 @@ end_ready:
     :: DIES(p)
     fi
 
-  /* sessionUnlock, openWithBiometrics: the key store's key decides, not the host's word. */
+  /* sessionUnlock, openWithBiometrics: the key from the key store decides, not the host's claim. */
   :: atomic { MAY_ACT(p) && FREE(p) && owner != 0 && (!wrapDevice || locked) -> acts--; decide(p);
       row = generation; isBio = biometric != 0 && biometric == wrapBiometric };
     if
@@ -447,7 +447,7 @@ end_ready:
     :: DIES(p)
     fi
 
-  /* Nothing to do, and nothing will be: the end. */
+  /* The process dies while idle. */
   :: atomic { faults > 0 && up[p] -> faults--; die(p) }; goto dead
   od;
 
@@ -461,7 +461,7 @@ dead:
 /* ---- the world ---- */
 
 /* POST /token?grant_type=refresh_token (wire.md A6, measured): the newest token rotates; its parent
- * is given the newest again, at any distance; an older one ends the session. */
+ * returns the newest again, at any time; an older one ends the session. */
 inline rotate(s, given, answer, result) {
   if
   :: !alive[s] -> answer = GONE
@@ -471,8 +471,8 @@ inline rotate(s, given, answer, result) {
   fi
 }
 
-/* No request is overtaken by two refreshes that both began after it: what is still on its way with
- * the token before the newest arrives before the newest is rotated. See README.md. */
+/* No request is overtaken by two refreshes that both began after it: a request in flight with the
+ * parent of the newest token arrives before the newest is rotated. See README.md. */
 #ifdef LIMIT_OVERTAKEN
 #define MAY_ROTATE(s, given) true
 #else
@@ -511,7 +511,7 @@ end:
       :: revokeRefreshes[p] ->
         rotate(revokeJob[p], revokeToken[p], revokeAnswer[p], revokeNew[p])
       :: else ->
-        /* POST /logout: with an access token that has run out nothing is revoked. */
+        /* POST /logout: an expired access token revokes nothing. */
         if
         :: !alive[revokeJob[p]] -> revokeAnswer[p] = GONE
         :: alive[revokeJob[p]] && owedValid[revokeJob[p]] ->
@@ -543,13 +543,13 @@ end:
   :: atomic { faults > 0 && (revoke[1] == ASKED || revoke[1] == ANSWERED) ->
       faults--; revoke[1] = LOST }
 
-  /* The device's clock jumps over a lease that is in force. */
+  /* The device's clock jumps over a lease that holds. */
   :: atomic { faults > 0 && lease != 0 -> faults--; lease = 0; refreshLeased[0] = 0;
       refreshLeased[1] = 0 }
   od
 }
 
-/* Access tokens run out. By then every time-out is over: what has not arrived, never will. */
+/* Access tokens expire. By then every timeout has passed: requests in flight never arrive. */
 proctype Time() {
 end:
   do
@@ -566,15 +566,15 @@ end:
   od
 }
 
-/* ---- what must hold ---- */
+/* ---- properties ---- */
 
-/* The stored tokens are those of the row's user: nothing late revives or touches another's. */
+/* The stored tokens belong to the row's user: no late answer stores another user's. */
 #define OWN_TOKENS (owner == 0 && session == 0 || owner != 0 && user[session] == owner)
-/* No request of ours has ended a session. */
+/* No request of the library has ended a session. */
 #define NOT_REUSED (!reused)
-/* Whatever died when: what is stored is what the server still takes, */
+/* Whenever a process died: the server still accepts the stored token, */
 #define FORGIVEN (session == 0 || !alive[session] || newest[session] - token <= 1)
-/* and if it is not the newest, the file says that somebody must ask. */
+/* and if it is not the newest, the file says that a refresh is needed. */
 #define TO_BE_ASKED (session == 0 || !alive[session] || newest[session] == token || intent)
 #define SAFE (OWN_TOKENS && NOT_REUSED && FORGIVEN && TO_BE_ASKED)
 
@@ -585,7 +585,7 @@ end:
   do
   :: d_step { !SAFE -> assert(OWN_TOKENS); assert(NOT_REUSED); assert(FORGIVEN);
       assert(TO_BE_ASKED) }
-  /* Nothing moves any more: the world is well again, and nothing may be left undone. */
+  /* All activity has ended: no work may be left undone. */
   :: timeout ->
     assert(!OWES); /* owed revocations were carried out */
     assert(owner == 0 || !wrapDevice || locked || (valid && !intent && token == newest[session] ||
