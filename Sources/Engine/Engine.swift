@@ -6,155 +6,287 @@ public import Vault
 
 /// The state machine: one per handle, called by one thread at a time.
 ///
-/// What must last is in the files, and is read anew by every call when anybody has written there
-/// since: other processes do. In memory is only what may be forgotten: which requests are under way,
-/// and what was shown.
+/// It owns the parts and has one function per operation of the C API. What must last is in the files,
+/// and every call reads it anew when anybody has written there since: other processes do. In memory is
+/// only what may be lost: requests in flight, what the host shows, and the readable session.
+///
+/// Parts are built bottom up and know only parts below them, so there are no cycles: state first
+/// (`EventQueue`, `InFlight`, `MembershipCheck`, …), then `SessionStore`, which resets that state when
+/// a session ends, then the parts with rules, then `Decider`, `Scheduler` and `HostLoop`.
 public final class Engine {
-  let configuration: Configuration
-  let clock: Clock
-  let ring: KeyRing
-  let holder: Holder
-  var main: Database { didSet { changes &+= 1 } }
-  var cacheFile: CacheFile?
-
-  /// The readable session, or nil. Mirrors the row of its generation.
-  var open: OpenSession? { didSet { changes &+= 1 } }
-  /// Until the host says otherwise.
-  var online = true { didSet { changes &+= 1 } }
-  var flights: [Flight] = [] { didSet { changes &+= 1 } }
-  var lastFlight: Int64 = 0
-  /// Requests of `flights` that the host was not yet given.
-  var outbox: [(flight: Int64, request: JSON)] = []
-  /// Events and outbox before the poll that this call is.
-  var handedOut: (events: EventQueue, outbox: [(flight: Int64, request: JSON)])?
-  var guarding = GuardState() { didSet { changes &+= 1 } }
-  /// The server has not confirmed this session since the process started, or came back online.
-  var owesValidation = false { didSet { changes &+= 1 } }
-  /// The server refused the access token: refresh, whatever the clock says.
-  var tokenRefused = false { didSet { changes &+= 1 } }
-  /// When the access token of this expiry ends by the monotonic clock, if it came in this process.
-  var tokenEnds: (expiresMS: Int64, monotonicMS: Int64, bootID: String)? {
-    didSet { changes &+= 1 }
-  }
-  /// The pauses of `Service`s that began in this process, by the monotonic clock.
-  var pauses: [Pause] = [] { didSet { changes &+= 1 } }
-  /// By when the last poll told the host to poll again, by the monotonic clock; nil: nothing was told
-  /// yet that could turn out too late.
-  var promisedMS: Int64?
-  var exchange: Exchange? { didSet { changes &+= 1 } }
-  /// How many items that were not refused yet travel together.
-  var batchItems = BatchPolicy.maxItems
-  var readBack: [UploadBatch] = [] { didSet { changes &+= 1 } }
-  /// The last access token that the server refused: its session's generation, and when.
-  var refusal: (generation: Int64, monotonicMS: Int64)?
-  var pulls = PullState() { didSet { changes &+= 1 } }
-  var liveRequests: [LiveRequest] = [] { didSet { changes &+= 1 } }
-  var lastLive: Int64 = 0
-  var stale = false
-  var events = EventQueue() { didSet { changes &+= 1 } }
-  var shown = Shown() { didSet { changes &+= 1 } }
-  var contactIndex: ContactIndex?
-  /// Damaged files were set aside when the folder was opened.
-  public internal(set) var recovered: Bool
-  /// A file that was set aside still waits for the device key.
-  var owesSalvage = false
-  /// Counts the changes of what it depends on when there is something to do, beside the file and
-  /// the clock.
-  var changes: UInt = 0
-  var wakes: Wakes?
+  private let core: Core
+  private let sessions: SessionStore
+  private let refresh: Refresh
+  private let signIn: SignIn
+  private let sessionStart: SessionStart
+  private let presence: Presence
+  private let logout: Logout
+  private let orgSelection: OrgSelection
+  private let decider: Decider
+  private let presenter: Presenter
+  private let intake: ItemIntake
+  private let report: ItemReport
+  private let uploader: Uploader
+  private let search: ContactSearch
+  private let summary: Summary
+  private let recovery: Recovery
+  private let sync: SyncControl
+  private let loop: HostLoop
 
   /// Opens the files. `keyStore` nil: the built-in file store.
   public init(_ configuration: Configuration, keyStore: (any KeyStore)?) throws(Failure) {
     try Vault.start()
-    self.configuration = configuration
-    clock = Clock(configuration.clock)
-    try Files.makeFolder(configuration.dataFolder)
-    ring = KeyRing(keyStore ?? FileKeyStore(folder: configuration.dataFolder + "/keys"))
-    holder = Holder(bootID: clock.now().bootID, nonce: Random.word())
-    (main, recovered) = try Files.openOrReplaceMain(
-      in: configuration.dataFolder, at: clock.now())
+    let clock = Clock(configuration.clock)
+    let folder = configuration.dataFolder
+    try DataFolder.make(folder)
+    let keyRing = KeyRing(keyStore ?? FileKeyStore(folder: folder + "/keys"))
+    let opened = try DataFolder.openOrReplaceMain(in: folder, at: clock.now())
+    let core = Core(configuration, clock, keyRing, opened.database)
+    let revision = core.revision
+
+    // State, without rules about other parts.
+    let reachability = Reachability(revision)
+    let hostView = HostView(revision)
+    let events = EventQueue(core)
+    let inFlight = InFlight(revision)
+    let wakeTimer = WakeTimer(core)
+    let pauses = ServicePauses(core)
+    let tokens = TokenState(core)
+    let pendingSignIn = PendingSignInState(revision)
+    let check = MembershipCheck(core, reachability, hostView)
+    let uploads = UploadState(revision)
+    let pulls = PullState(revision)
+    let live = LiveContacts(revision)
+    let cache = CacheFile(core, events, pulls)
+    let sessions = SessionStore(
+      core, events: events, membershipCheck: check, tokens: tokens, pendingSignIn: pendingSignIn,
+      inFlight: inFlight, uploads: uploads, pulls: pulls, liveContacts: live, cache: cache)
+
+    // The session.
+    let lock = Lock(core, sessions)
+    let revocations = Revocation(core, pauses, inFlight)
+    let refresh = Refresh(
+      core, sessions, tokens: tokens, lock: lock, membershipCheck: check, pauses: pauses,
+      reachability: reachability, events: events, inFlight: inFlight)
+    let sessionStart = SessionStart(
+      core, sessions, lock: lock, revocations: revocations, tokens: tokens,
+      pendingSignIn: pendingSignIn, membershipCheck: check, pauses: pauses,
+      reachability: reachability, pulls: pulls, cache: cache)
+    let signIn = SignIn(
+      core, sessions, sessionStart: sessionStart, state: pendingSignIn, revocations: revocations,
+      pauses: pauses, hostView: hostView, inFlight: inFlight)
+    let syncRuns = SyncRunReporter(core, events)
+    let memberships = MembershipUpdate(
+      core, sessions, check: check, refresh: refresh, pauses: pauses, reachability: reachability,
+      events: events, cache: cache, pulls: pulls, syncRun: syncRuns, inFlight: inFlight)
+
+    // The queue and the cache.
+    let links = ItemLinks(core)
+    let summary = Summary(core, cache)
+    let isolation = BatchIsolation(core, uploads)
+    let settlement = UploadSettlement(
+      core, sessions, state: uploads, isolation: isolation, links: links, syncRuns: syncRuns,
+      refresh: refresh, check: check, pauses: pauses, reachability: reachability, events: events,
+      pulls: pulls, summary: summary)
+    let uploader = Uploader(
+      core, state: uploads, isolation: isolation, settlement: settlement, syncRuns: syncRuns,
+      pauses: pauses, inFlight: inFlight)
+    let reads = ReadFailures(refresh, pauses, reachability)
+    let contactPuller = ContactPuller(
+      core, sessions, state: pulls, cache: cache, reads: reads, pauses: pauses,
+      reachability: reachability, events: events, inFlight: inFlight)
+    let summaryPuller = SummaryPuller(
+      core, sessions, state: pulls, summary: summary, reads: reads, pauses: pauses,
+      events: events, inFlight: inFlight)
+    let liveReader = LiveContactReader(
+      core, sessions, live: live, refresh: refresh, pauses: pauses, pulls: pulls,
+      events: events, inFlight: inFlight)
+
+    // Decisions.
+    let recovery = Recovery(
+      core, sessions, events: events, cache: cache, links: links, hasRecovered: opened.replaced)
+    let presenter = Presenter(
+      core, sessions, check: check, pendingSignIn: pendingSignIn, reachability: reachability)
+    let orgSelection = OrgSelection(
+      core, sessions, check: check, cache: cache, pulls: pulls, presenter: presenter)
+    let decider = Decider(
+      core, sessions, lock: lock, check: check, tokens: tokens, pendingSignIn: pendingSignIn,
+      reachability: reachability, events: events, hostView: hostView, presenter: presenter,
+      orgSelection: orgSelection, recovery: recovery)
+
+    // The operations.
+    presence = Presence(
+      core, sessions, lock: lock, refresh: refresh, tokens: tokens, check: check, pulls: pulls,
+      reachability: reachability, decider: decider)
+    logout = Logout(
+      core, sessions, lock: lock, revocations: revocations, uploader: uploader, pauses: pauses,
+      decider: decider)
+    intake = ItemIntake(
+      core, links: links, syncRuns: syncRuns, wakeTimer: wakeTimer, decider: decider)
+    report = ItemReport(
+      core, tokens: tokens, pauses: pauses, reachability: reachability, decider: decider)
+    search = ContactSearch(
+      core, cache: cache, live: live, presenter: presenter, reachability: reachability,
+      decider: decider)
+    sync = SyncControl(
+      core, check: check, reachability: reachability, pauses: pauses, inFlight: inFlight,
+      pulls: pulls, cache: cache, decider: decider)
+    let scheduler = Scheduler(
+      core, sessions, decider: decider, tokens: tokens, pendingSignIn: pendingSignIn,
+      refresh: refresh, check: check, reachability: reachability, pauses: pauses, events: events,
+      hostView: hostView, inFlight: inFlight, uploader: uploader, live: live, pulls: pulls,
+      contactPuller: contactPuller, summaryPuller: summaryPuller)
+    let dispatch = Dispatch(
+      core, sessions, inFlight: inFlight, refresh: refresh, memberships: memberships,
+      signIn: signIn, revocations: revocations, uploader: uploader, settlement: settlement,
+      reads: reads, contactPuller: contactPuller, summaryPuller: summaryPuller,
+      liveReader: liveReader, decider: decider)
+    loop = HostLoop(
+      core, scheduler: scheduler, dispatch: dispatch, wakeTimer: wakeTimer, inFlight: inFlight,
+      events: events, signIn: signIn, lock: lock, decider: decider)
+    self.core = core
+    self.sessions = sessions
+    self.refresh = refresh
+    self.signIn = signIn
+    self.sessionStart = sessionStart
+    self.orgSelection = orgSelection
+    self.decider = decider
+    self.presenter = presenter
+    self.uploader = uploader
+    self.summary = summary
+    self.recovery = recovery
+    try start()
+  }
+
+  /// Take up what earlier processes left.
+  private func start() throws(Failure) {
     do throws(Failure) {
-      owesSalvage = try meta.text(.salvage) != nil
-      try reclaimLeases(at: clock.now())
-      try queue.releaseKinds()
+      try recovery.findUnfinished()
+      try uploader.reclaimLostLeases(core.clock.now())
+      try core.queue.releaseKinds()
     } catch  where error.code == .storageDamaged {
-      guard try recover() else { throw error }
+      guard try recovery.recover() else { throw error }
     }
   }
 
-  /// Gives back what this handle held. Called once, before the handle is dropped.
+  /// Give back what this handle holds. Called once, before the handle is dropped.
   public func close() {
-    _ = try? queue.reclaim(from: holder.bytes)
-    _ = try? leases.release(Engine.refreshLease, holder: holder.bytes)
-    open = nil
-    contactIndex = nil
-    ring.forget()
+    _ = try? uploader.releaseLeases()
+    _ = try? refresh.releaseLease()
+    sessions.reset(.file)
   }
 
-  // MARK: Tables
+  // MARK: Calls
 
-  var sessions: SessionTable { SessionTable(main) }
-  var meta: MetaTable { MetaTable(main) }
-  var queue: QueueTable { QueueTable(main) }
-  var dependencies: DependencyTable { DependencyTable(main) }
-  var syncRuns: SyncRunTable { SyncRunTable(main) }
-  var notices: DurableEventTable { DurableEventTable(main) }
-  var leases: LeaseTable { LeaseTable(main) }
-  var backoffs: BackoffTable { BackoffTable(main) }
-  var signIns: SignInTable { SignInTable(main) }
-  var revocations: RevocationTable { RevocationTable(main) }
+  /// Damaged files were set aside when the folder was opened.
+  public var recovered: Bool { recovery.hasRecovered }
 
-  // MARK: Time
-
-  /// The server's time, as learned from its `Date` headers.
-  func serverMS(_ now: Instant) throws(Failure) -> Int64 {
-    now.wallMS + (try meta.int(.clockOffset) ?? 0)
+  /// Be ready for a call.
+  public func begin() throws(Failure) {
+    loop.begin()
+    try recovery.followFiles()
   }
 
-  func learnServerTime(_ dateMS: Int64?, _ now: Instant) throws(Failure) {
-    guard let dateMS else { return }
-    // The header counts whole seconds: the middle of the second is the best guess.
-    let offset = dateMS + 500 - now.wallMS
-    let known = try meta.int(.clockOffset)
-    if abs(offset - (known ?? 0)) > 2000 || known == nil {
-      try meta.set(.clockOffset, .int(offset))
+  /// Replace a damaged file; returns false when the failure had another cause.
+  public func recover() throws(Failure) -> Bool { try recovery.recover() }
+
+  /// There was no memory for the reply of this call: keep what it handed out for the next poll.
+  public func replyWasLost() { loop.replyWasLost() }
+
+  public func wantsPoll() throws(Failure) -> Bool { try loop.wantsPoll() }
+
+  public func dueIn() throws(Failure) -> Int64? { try loop.dueIn() }
+
+  public func hasWork() throws(Failure) -> Bool { try loop.hasWork() }
+
+  // MARK: Operations
+
+  public func setClock(_ request: JSON) throws(Failure) -> JSON { try core.setClock(request) }
+
+  public func sessionStart(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(request, known: ["session"])
+    let reply = try TokenReply.read(try fields.required("session"), at: "/session")
+    guard try sessionStart.adopt(reply, ifGeneration: try sessions.row().generation) else {
+      throw Failure(.storageBusy, "another process changed the session meanwhile")
     }
+    return try decider.decide(.navigate)
   }
 
-  public func setClock(_ request: JSON) throws(Failure) -> JSON {
-    let fields = try Fields(request, known: ["now_ms", "monotonic_ms", "boot_id"])
-    guard clock.isManual else {
-      throw Failure(.clockNotManual, "the handle was not opened with \"clock\":\"manual\"")
-    }
-    let before = clock.now()
-    let wall = try fields.integer("now_ms", in: 0...Fields.safe.upperBound)
-    let passed = max(0, wall - before.wallMS)
-    clock.set(
-      Instant(
-        wallMS: wall,
-        monotonicMS: try fields.integer(
-          ifPresent: "monotonic_ms", in: 0...Fields.safe.upperBound) ?? before.monotonicMS + passed,
-        bootID: try fields.string(ifPresent: "boot_id", maximum: 64) ?? before.bootID))
-    return [:]
+  public func signInBegin(_ request: JSON) throws(Failure) -> JSON { try signIn.begin(request) }
+
+  public func signInComplete(_ request: JSON) throws(Failure) -> JSON {
+    try signIn.complete(request, decider)
   }
 
-  // MARK: Keys
-
-  /// The keys, or the failure that a data call answers with.
-  func keys() throws(Failure) -> KeyRing.Keys {
-    switch try ring.state(for: main) {
-    case .ready:
-      guard let keys = ring.keys else { throw .defect("the key ring is empty") }
-      return keys
-    case .locked: throw Failure(.keyStoreLocked, "the device was not unlocked yet")
-    case .failed: throw Failure(.keyStoreFailed, "the key store did not answer")
-    case .lost: throw Failure(.keyStoreKeyLost, "the device key is gone; sign in again")
-    }
+  public func sessionResume(_ request: JSON) throws(Failure) -> JSON {
+    try presence.resume(request)
   }
 
-  func userTag(_ user: UUID, _ keys: KeyRing.Keys) -> [UInt8] {
-    keys.lookup.tag("user", user.bytes)
+  public func sessionUnlock(_ request: JSON) throws(Failure) -> JSON {
+    try presence.unlock(request)
   }
 
-  func orgTag(_ org: UUID, _ keys: KeyRing.Keys) -> [UInt8] { keys.lookup.tag("org", org.bytes) }
+  public func sessionLock(_ request: JSON) throws(Failure) -> JSON { try presence.lock(request) }
+
+  public func sessionBackground(_ request: JSON) throws(Failure) -> JSON {
+    try presence.background(request)
+  }
+
+  public func sessionForeground(_ request: JSON) throws(Failure) -> JSON {
+    try presence.foreground(request)
+  }
+
+  public func sessionStatus(_ request: JSON) throws(Failure) -> JSON {
+    try presence.status(request)
+  }
+
+  public func sessionLogout(_ request: JSON) throws(Failure) -> JSON { try logout.logOut(request) }
+
+  public func orgList(_ request: JSON) throws(Failure) -> JSON {
+    try orgSelection.list(request, decider)
+  }
+
+  public func orgSelect(_ request: JSON) throws(Failure) -> JSON {
+    try orgSelection.select(request, decider)
+  }
+
+  public func routeCheck(_ request: JSON) throws(Failure) -> JSON {
+    try orgSelection.checkRoute(request, decider)
+  }
+
+  public func queueAdd(_ request: JSON) throws(Failure) -> JSON { try intake.add(request) }
+
+  public func queueList(_ request: JSON) throws(Failure) -> JSON { try report.list(request) }
+
+  public func queueGet(_ request: JSON) throws(Failure) -> JSON { try report.get(request) }
+
+  public func queueEdit(_ request: JSON) throws(Failure) -> JSON { try intake.edit(request) }
+
+  public func queueCancel(_ request: JSON) throws(Failure) -> JSON { try intake.cancel(request) }
+
+  public func queueRetry(_ request: JSON) throws(Failure) -> JSON { try intake.retry(request) }
+
+  public func queueExport(_ request: JSON) throws(Failure) -> JSON { try report.export(request) }
+
+  public func queueExplain(_ request: JSON) throws(Failure) -> JSON { try report.explain(request) }
+
+  public func contactSearch(_ request: JSON) throws(Failure) -> JSON { try search.search(request) }
+
+  public func contactGet(_ request: JSON) throws(Failure) -> JSON { try search.get(request) }
+
+  public func summaryGet(_ request: JSON) throws(Failure) -> JSON {
+    try summary.get(request, decider, presenter)
+  }
+
+  public func setNetwork(_ request: JSON) throws(Failure) -> JSON {
+    try presence.setNetwork(request)
+  }
+
+  public func syncNow(_ request: JSON) throws(Failure) -> JSON { try sync.start(request) }
+
+  public func syncStatus(_ request: JSON) throws(Failure) -> JSON { try sync.status(request) }
+
+  public func poll(_ request: JSON) throws(Failure) -> JSON { try loop.poll(request) }
+
+  public func complete(_ request: JSON) throws(Failure) -> JSON { try loop.complete(request) }
 }

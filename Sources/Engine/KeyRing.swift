@@ -3,21 +3,29 @@ import Policy
 import Store
 import Vault
 
-/// The device key and what derives from it, read from the key store when first needed.
+/// The device key and what derives from it, loaded from the key store at first use.
 final class KeyRing {
   struct Keys {
     let device: Key
     let lookup: Key
-    let notices: Key
+    let durableEvents: Key
     let signIns: Key
     let revocations: Key
     let queues: Key
+
+    // Keyed tags stand for ids in the file, so that ids cannot be read from it.
+
+    func userTag(_ user: UUID) -> [UInt8] { lookup.tag("user", user.bytes) }
+
+    func orgTag(_ org: UUID) -> [UInt8] { lookup.tag("org", org.bytes) }
+
+    func itemTag(_ item: UUID, _ owner: [UInt8]) -> [UInt8] {
+      lookup.tag("item", owner, item.bytes)
+    }
   }
 
   let store: any KeyStore
   private(set) var keys: Keys?
-  /// Made with these keys.
-  var lastShape: Shape?
 
   init(_ store: any KeyStore) { self.store = store }
 
@@ -34,13 +42,13 @@ final class KeyRing {
     do throws(KeyRefusal) { return .key(try store.load(.device)) } catch { return .refused(error) }
   }
 
-  /// What the key store says of the device key. The first use of a fresh folder makes one.
+  /// What the key store says about the device key. The first use of a fresh folder makes one.
   func state(for database: Database) throws(Failure) -> Situation.Keys {
     if keys != nil { return .ready }
     let found = loadDevice()
     guard case .refused(.notFound) = found else { return try judge(found, database) }
     guard try MetaTable(database).blob(.keyCheck) == nil else { return .lost }
-    // Under the file's write lock, so that of several processes one makes the key.
+    // Under the file's write lock, so that only one of several processes makes the key.
     return try database.transaction { () throws(Failure) in
       let found = loadDevice()
       guard case .refused(.notFound) = found else { return try judge(found, database) }
@@ -69,14 +77,12 @@ final class KeyRing {
       try meta.set(.keyCheck, .blob(try device.seal([:] as JSON, KeyRing.checkContext)))
     }
     keys = Keys(
-      device: device, lookup: try device.derived(.lookup), notices: try device.derived(.notices),
-      signIns: try device.derived(.signIns), revocations: try device.derived(.revocations),
-      queues: try device.derived(.queues))
+      device: device, lookup: try device.derived(.lookup),
+      durableEvents: try device.derived(.notices), signIns: try device.derived(.signIns),
+      revocations: try device.derived(.revocations), queues: try device.derived(.queues))
     return true
   }
 
-  func forget() {
-    keys = nil
-    lastShape = nil
-  }
+  /// Ask the key store again at the next use.
+  func forget() { keys = nil }
 }

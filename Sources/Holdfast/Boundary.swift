@@ -33,7 +33,7 @@ enum Boundary {
     platform_memory_begin()
     do throws(Failure) {
       let json = try read(request)
-      try engine.followFile()
+      try engine.begin()
       do throws(Failure) {
         return try respond(try body(engine, json), .ok, reply)
       } catch  where error.code == .storageDamaged {

@@ -1,0 +1,165 @@
+import Base
+import Policy
+import Store
+import Vault
+
+/// `cache.db` while it is open.
+final class CacheTables {
+  let database: Database
+  var contacts: ContactTable { ContactTable(database) }
+  var datasets: DatasetTable { DatasetTable(database) }
+
+  init(_ database: Database) { self.database = database }
+}
+
+/// The file of what the server has too: opened when first needed, replaced when damaged, erased when
+/// its user or an organisation may no longer be read. It also owns the search index, which mirrors
+/// the file.
+final class CacheFile {
+  private let core: Core
+  private let events: EventQueue
+  private let pulls: PullState
+  private var tables: CacheTables?
+  private(set) var index: ContactIndex?
+
+  init(_ core: Core, _ events: EventQueue, _ pulls: PullState) {
+    self.core = core
+    self.events = events
+    self.pulls = pulls
+  }
+
+  private var folder: String { core.configuration.dataFolder }
+
+  // MARK: Opening
+
+  /// Use the cache. When it turns out to be damaged, use a fresh one: the server has all of it.
+  func use<Result>(
+    _ body: (CacheTables) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let opened = try open()
+    do throws(Failure) { return try body(opened) } catch  where error.code == .storageDamaged {
+      return try body(try replace())
+    }
+  }
+
+  func open() throws(Failure) -> CacheTables {
+    if let tables {
+      if tables.database.isCurrent { return tables }
+      // Another process replaced the file: a pull under way would go on from rows that are gone.
+      pulls.restart()
+    }
+    close()
+    let wasThere = try core.meta.int(.hasCache) != nil
+    let isLost = wasThere && !DataFolder.holdsAnything(DataFolder.cachePath(in: folder))
+    do throws(Failure) {
+      let opened = CacheTables(try DataFolder.openCache(in: folder))
+      tables = opened
+      if isLost { try emitRecovered() }
+      if !wasThere { try core.meta.set(.hasCache, .int(1)) }
+      return opened
+    } catch  where error.code == .storageDamaged || error.code == .storageNewer {
+      return try replace()
+    }
+  }
+
+  func close() {
+    tables?.database.close()
+    tables = nil
+    dropIndex()
+  }
+
+  /// A connection under which the disk failed is opened anew by the next use.
+  func closeIfSuspect() {
+    if let tables, tables.database.isSuspect { close() }
+  }
+
+  /// Set the damaged file aside and begin a fresh one.
+  @discardableResult
+  func replace() throws(Failure) -> CacheTables {
+    let damaged = tables?.database
+    close()
+    let fresh = try DataFolder.replaceCache(damaged, in: folder)
+    let opened = CacheTables(fresh.database)
+    tables = opened
+    pulls.restart()
+    if fresh.isReplaced { try emitRecovered() }
+    return opened
+  }
+
+  private func emitRecovered() throws(Failure) {
+    Log.line(.warning, "the cache was lost; it is fetched from the server again")
+    pulls.restart()
+    guard core.keyRing.keys != nil else { return }
+    try events.emitDurable(
+      [
+        "type": "storage_recovered", "file": "cache.db", "salvaged": 0, "lost": 0,
+        "unreadable_pages": 0, "session": false, "message": core.message(.cacheRecovered),
+      ], owner: nil)
+  }
+
+  // MARK: The index
+
+  func use(_ index: ContactIndex) { self.index = index }
+
+  func dropIndex() { index = nil }
+
+  // MARK: Erasing
+
+  /// Erase everything cached. A failure leaves nothing readable, since the key is gone or about to
+  /// go, so it is only logged.
+  func erase() {
+    dropIndex()
+    pulls.forgetAll()
+    do throws(Failure) {
+      try use { (cache) throws(Failure) in
+        try cache.database.transaction { () throws(Failure) in
+          try cache.contacts.removeAll()
+          try cache.datasets.removeAll()
+        }
+        try cache.database.flush()
+      }
+      try DataFolder.removeDamagedCache(in: folder)
+    } catch {
+      Log.line(.warning, "the cache could not be erased: \(error.code.rawValue)")
+    }
+  }
+
+  /// Erase what is cached of an organisation. The caller records the reason afterwards: then no crash
+  /// can leave an end that is known and data that is still there.
+  func erase(_ org: [UInt8]) throws(Failure) {
+    try use { (cache) throws(Failure) in
+      let removed = try cache.database.transaction { () throws(Failure) in
+        try cache.contacts.removeAll(of: org) + cache.datasets.removeAll(of: org)
+      }
+      if removed > 0 {
+        dropIndex()
+        pulls.forgetProgress()
+        try cache.database.flush()
+      }
+    }
+    try DataFolder.removeDamagedCache(in: folder)
+  }
+}
+
+/// The keyed tags and seal contexts of cached rows.
+enum CacheNames {
+  static func org(_ org: UUID, _ session: OpenSession, _ keys: KeyRing.Keys) -> [UInt8] {
+    keys.lookup.tag("cache", session.owner, org.bytes)
+  }
+
+  /// A contact of an organisation. The same id in another organisation is another row, so that a
+  /// screen of one never shows what the other one stores.
+  static func contact(_ id: UUID, of org: [UInt8], _ keys: KeyRing.Keys) -> [UInt8] {
+    keys.lookup.tag("contact", org, id.bytes)
+  }
+
+  static func contactContext(_ row: [UInt8], _ session: OpenSession) -> SealContext {
+    SealContext(table: "contact", row: row, owner: session.owner, column: "sealed")
+  }
+
+  static func datasetContext(
+    _ org: [UInt8], _ session: OpenSession, _ column: StaticCString
+  ) -> SealContext {
+    SealContext(table: "dataset", row: org, owner: session.owner, column: column)
+  }
+}

@@ -1,0 +1,101 @@
+import Base
+import Supabase
+import Vault
+
+/// A pull of one organisation's contacts, between two pages: first what has changed, then, when it is
+/// due, a reconcile. See `ContactPuller`.
+struct ContactPull {
+  enum Stage {
+    /// Rows changed since the cursor.
+    indirect case changes(after: Cursor?)
+    /// Ids and versions of all rows: what is not among them was deleted or is no longer visible.
+    indirect case versions(after: UUID?)
+    /// Rows that the reconcile did not find in the cache, or found in another version; then it goes on
+    /// after `then`.
+    indirect case missing([UUID], then: UUID)
+  }
+
+  /// Rows per page.
+  static var pageSize: Int { 500 }
+  /// Ids in a URL.
+  static var idsPerRequest: Int { 100 }
+  /// Rows committed late stand behind the cursor; a statement on the server lasts at most this long.
+  static var overlapS: Int64 { 10 }
+
+  let org: UUID
+  /// From the beginning, not from a stored cursor.
+  let isWhole: Bool
+  var stage: Stage
+  /// The number of its reconcile. One that another process began meanwhile takes over.
+  private(set) var round: Int64 = 0
+  /// How many rows the page before had.
+  private var lastCount: Int?
+  var rows: Int64 = 0
+  var removed: Int64 = 0
+  /// Rows that could not be used.
+  var skipped: Int64 = 0
+
+  init(org: UUID, after cursor: Cursor?) {
+    self.org = org
+    isWhole = cursor == nil
+    stage = .changes(after: cursor)
+  }
+
+  /// No page has come yet, and there was no cursor.
+  var isAtStart: Bool {
+    if case .changes(nil) = stage { return true }
+    return false
+  }
+
+  func request(_ backend: Backend, _ bearer: SecretBytes) -> Request {
+    switch stage {
+    case .changes(let cursor):
+      return RestRequests.contactsPage(
+        backend, org: org, after: cursor, limit: ContactPull.pageSize, bearer: bearer)
+    case .versions(let last):
+      return RestRequests.contactVersions(
+        backend, org: org, after: last, limit: ContactPull.pageSize, bearer: bearer)
+    case .missing(let ids, _):
+      return RestRequests.contacts(
+        backend, org: org, ids: Array(ids.prefix(ContactPull.idsPerRequest)), bearer: bearer)
+    }
+  }
+
+  /// Whether a page of so many rows was the last one; remembers the number.
+  ///
+  /// The pages tell, not the limit that was asked for: servers cap pages as they like (PostgREST's
+  /// `db-max-rows`) and do not say so.
+  mutating func isLast(_ count: Int) -> Bool {
+    defer { lastCount = count }
+    guard count > 0 else { return true }
+    guard let lastCount else { return false }
+    return count < lastCount
+  }
+
+  /// Begin a reconcile, or go on with one that was interrupted.
+  mutating func reconcile(round: Int64, after last: UUID?) {
+    self.round = round
+    stage = .versions(after: last)
+    lastCount = nil
+  }
+}
+
+/// Why a pull was given up. The raw values are stable codes of the C API.
+enum PullProblem: String {
+  /// The server sends the same page again and again.
+  case loop
+}
+
+/// What one page did to a pull.
+struct PullStep {
+  var pull: ContactPull
+  var isDone = false
+  /// The pull is given up.
+  var problem: PullProblem?
+  /// Rows that were read before were erased.
+  var hasErased = false
+
+  init(_ pull: ContactPull) { self.pull = pull }
+
+  var isOver: Bool { isDone || problem != nil }
+}

@@ -1,0 +1,403 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Vault
+
+/// Pulls the contacts of the chosen organisation into the cache, page by page.
+///
+/// **Changes.** Rows are read in the order (updated_at, id) from a cursor, the place of the last row
+/// of the pull before. A row that was committed late can stand before that place, so a pull goes back
+/// by 10 seconds first (`overlapS`); rows that are known already cost a look-up each. Without a cursor,
+/// or when other columns are wanted, the pull begins at the first row.
+///
+/// **Reconcile.** Once a day, ids and versions of all rows are read in pages. Each row that is met is
+/// marked with the reconcile's number; one that is missing, or has another version, is fetched. After
+/// the last page the rows without the mark are removed: they were deleted or are no longer visible. The
+/// place is stored after each page, so an interrupted reconcile goes on.
+///
+/// Each page is stored in one transaction with the place that it reached. A page that brings nothing
+/// new ends the pull (`loop`). When the cache is lost on the way, the pull begins anew.
+final class ContactPuller {
+  private let core: Core
+  private let sessions: SessionStore
+  private let state: PullState
+  private let cache: CacheFile
+  private let reads: ReadFailures
+  private let pauses: ServicePauses
+  private let reachability: Reachability
+  private let events: EventQueue
+  private let inFlight: InFlight
+
+  init(
+    _ core: Core, _ sessions: SessionStore, state: PullState, cache: CacheFile,
+    reads: ReadFailures, pauses: ServicePauses, reachability: Reachability, events: EventQueue,
+    inFlight: InFlight
+  ) {
+    self.core = core
+    self.sessions = sessions
+    self.state = state
+    self.cache = cache
+    self.reads = reads
+    self.pauses = pauses
+    self.reachability = reachability
+    self.events = events
+    self.inFlight = inFlight
+  }
+
+  // MARK: When
+
+  func isDue(_ org: UUID, _ now: Instant) -> Bool {
+    state.needsContacts || state.current?.org == org || core.isPullOver(state.contactsMS, now)
+  }
+
+  // MARK: Asking
+
+  /// Send the next page's request. A cache that cannot be used pauses reads; everything else goes on.
+  func send(_ session: OpenSession, _ org: UUID, _ now: Instant) throws(Failure) {
+    let pull: ContactPull
+    if let current = state.current, current.org == org {
+      pull = current
+    } else {
+      do throws(Failure) {
+        pull = ContactPull(org: org, after: try cursor(of: org, session))
+      } catch {
+        Log.line(.warning, "the cache cannot be used: \(error.code.rawValue)")
+        return try pauses.backOff(.pull, HTTPResponse.timedOut, now)
+      }
+    }
+    try inFlight.send(
+      pull.request(core.configuration.backend, session.accessToken), .contacts(pull),
+      generation: session.generation, now)
+  }
+
+  /// Where an earlier pull, of whatever process, got to; nil: read from the beginning. Rows that were
+  /// read with other columns are read again.
+  private func cursor(of org: UUID, _ session: OpenSession) throws(Failure) -> Cursor? {
+    let tag = CacheNames.org(org, session, try core.keys())
+    let entry = try cache.use { (cache) throws(Failure) in
+      try cache.datasets.read(.contacts, of: tag)
+    }
+    guard let sealed = entry?.cursor,
+      let json = try session.vault.openJSON(
+        sealed, CacheNames.datasetContext(tag, session, "cursor")),
+      let last = Cursor(json), let columns = json["columns"], columns == columnList
+    else { return nil }
+    return last.overlapped(seconds: ContactPull.overlapS)
+  }
+
+  private var columnList: JSON {
+    .array(core.configuration.backend.contactColumns.map { .string($0) })
+  }
+
+  // MARK: Responses
+
+  func finish(_ pull: ContactPull, _ response: HTTPResponse, _ now: Instant) throws(Failure) {
+    guard let session = sessions.session, session.choice == pull.org else { return }
+    state.begin(pull)
+    let outcome = RestClassification.rest(response.facts)
+    guard outcome == .answered || outcome == .endOfData,
+      try takeIn(response, pull, session, now)
+    else { return try reads.fail(outcome, response, now) }
+    try pauses.succeed(.rest)
+    try pauses.succeed(.pull)
+  }
+
+  /// Store a page. Returns false when the body is no such page.
+  private func takeIn(
+    _ response: HTTPResponse, _ pull: ContactPull, _ session: OpenSession, _ now: Instant
+  ) throws(Failure) -> Bool {
+    if case .versions(let last) = pull.stage {
+      guard let page = VersionsPage(response.body) else { return false }
+      try reconcile(after: last, page, pull, session, now)
+    } else {
+      let columns = core.configuration.backend.contactColumns
+      guard let page = ContactsPage(response.body, org: pull.org, columns: columns) else {
+        return false
+      }
+      try storeRows(page, pull, session, now)
+    }
+    return true
+  }
+
+  /// Store one page and the place it reached in one transaction. nil when the cache was lost on the
+  /// way: then the pull begins anew.
+  private func step(
+    _ pull: ContactPull, of org: [UInt8],
+    _ body: (CacheTables, DatasetTable.Entry, inout PullStep) throws(Failure) -> Void
+  ) throws(Failure) -> PullStep? {
+    var step = PullStep(pull)
+    let tables = try cache.open()
+    guard state.current != nil else { return nil }
+    var isLost = false
+    do throws(Failure) {
+      try tables.database.transaction { () throws(Failure) in
+        let known = try tables.datasets.read(.contacts, of: org)
+        // Erased meanwhile, by another process perhaps: the rows of the pages before are gone.
+        isLost = known == nil && !pull.isAtStart
+        if isLost { return }
+        let entry = known ?? DatasetTable.Entry()
+        if pull.round != 0, pull.round != entry.round {
+          // Another reconcile has begun since; that one completes.
+          step.isDone = true
+        } else {
+          try body(tables, entry, &step)
+        }
+        if step.isOver {
+          entry.skipped = step.pull.skipped
+          entry.problem = step.problem?.rawValue
+        }
+        try tables.datasets.write(.contacts, of: org, entry)
+      }
+      if step.hasErased { try tables.database.flush() }
+    } catch  where error.code == .storageDamaged {
+      try cache.replace()
+      return nil
+    }
+    guard !isLost else {
+      state.restart()
+      return nil
+    }
+    return step
+  }
+
+  // MARK: Changes
+
+  /// Store a page of rows: changes, or rows that a reconcile missed.
+  private func storeRows(
+    _ page: ContactsPage, _ sent: ContactPull, _ session: OpenSession, _ now: Instant
+  ) throws(Failure) {
+    let keys = try core.keys()
+    let org = CacheNames.org(sent.org, session, keys)
+    let taken = try step(sent, of: org) { (tables, entry, step) throws(Failure) in
+      step.pull.skipped += Int64(page.skipped)
+      if sent.isAtStart, entry.cursor != nil {
+        // The rows were read with other columns: none may stay.
+        cache.dropIndex()
+        entry.asOfMS = nil
+        step.hasErased = try tables.contacts.removeAll(of: org) > 0
+      }
+      try store(page.rows, of: org, round: entry.round, session, tables.contacts, &step.pull)
+      switch sent.stage {
+      case .changes(let before):
+        try advance(after: before, page, of: org, session, now, entry, &step)
+      case .missing(let ids, let then):
+        let rest = Array(ids.dropFirst(ContactPull.idsPerRequest))
+        step.pull.stage = rest.isEmpty ? .versions(after: then) : .missing(rest, then: then)
+        if rest.isEmpty { try note(then, in: entry, of: org, session) }
+      case .versions: break
+      }
+    }
+    guard let taken else { return }
+    updateIndex(page.rows, org, keys)
+    try proceed(taken, now)
+  }
+
+  private func store(
+    _ rows: [ContactRow], of org: [UInt8], round: Int64, _ session: OpenSession,
+    _ contacts: ContactTable, _ pull: inout ContactPull
+  ) throws(Failure) {
+    let keys = try core.keys()
+    for row in rows {
+      let tag = CacheNames.contact(row.id, of: org, keys)
+      guard let json = row.json else {
+        if try contacts.remove(row: tag) { pull.removed += 1 }
+        continue
+      }
+      // The overlap mostly brings rows that are known already.
+      if !pull.isWhole, try contacts.confirm(row: tag, version: row.updatedAt, round: round) {
+        continue
+      }
+      try contacts.put(
+        row: tag, org: org, version: row.updatedAt, round: round,
+        sealed: try session.vault.seal(json, CacheNames.contactContext(tag, session)))
+      pull.rows += 1
+    }
+  }
+
+  private func updateIndex(_ rows: [ContactRow], _ org: [UInt8], _ keys: KeyRing.Keys) {
+    guard let index = cache.index, index.org == org else { return }
+    for row in rows {
+      guard let tag = UUID(bytes: CacheNames.contact(row.id, of: org, keys)) else { continue }
+      if let json = row.json {
+        let (name, municipality) = core.indexedTexts(json)
+        index.put(tag, name: name, municipality: municipality)
+      } else {
+        index.remove(tag)
+      }
+    }
+  }
+
+  /// Go on after the last row of the page; after the last page, with a reconcile if it is due.
+  private func advance(
+    after before: Cursor?, _ page: ContactsPage, of org: [UInt8], _ session: OpenSession,
+    _ now: Instant, _ entry: DatasetTable.Entry, _ step: inout PullStep
+  ) throws(Failure) {
+    if let last = page.last {
+      if let before, !last.isBeyond(before) {
+        step.problem = .loop
+        return
+      }
+      let place = last.capped(at: try core.serverMS(now)).json
+      place.set("columns", columnList)
+      entry.cursor = try session.vault.seal(
+        place, CacheNames.datasetContext(org, session, "cursor"))
+      step.pull.stage = .changes(after: last)
+    }
+    // Rows without a place in the order lead no further.
+    guard step.pull.isLast(page.last == nil ? 0 : page.count) else { return }
+    if step.pull.isWhole, entry.reconciledMS == nil { entry.reconciledMS = now.wallMS }
+    entry.asOfMS = now.wallMS
+    guard isReconcileDue(entry, now) else {
+      step.isDone = true
+      return
+    }
+    // Begin a reconcile, or go on with one that was interrupted.
+    var after: UUID?
+    if let sealed = entry.reconciled {
+      after = try session.vault.openJSON(
+        sealed, CacheNames.datasetContext(org, session, "reconciled"))?["id"]?.uuid
+    }
+    if after == nil { entry.round += 1 }
+    step.pull.reconcile(round: entry.round, after: after)
+  }
+
+  // MARK: Reconcile
+
+  private func isReconcileDue(_ entry: DatasetTable.Entry, _ now: Instant) -> Bool {
+    guard let last = entry.reconciledMS, entry.reconciled == nil else { return true }
+    // A clock that is set back does not put it off.
+    return last > now.wallMS
+      || now.wallMS - last >= core.configuration.limits.reconcileIntervalMS
+  }
+
+  private func note(
+    _ id: UUID, in entry: DatasetTable.Entry, of org: [UInt8], _ session: OpenSession
+  ) throws(Failure) {
+    entry.reconciled = try session.vault.seal(
+      ["id": .uuid(id)], CacheNames.datasetContext(org, session, "reconciled"))
+  }
+
+  /// Process a page of a reconcile: fetch next what the cache lacks or has in another version; after
+  /// the last page, remove what was not met.
+  private func reconcile(
+    after last: UUID?, _ page: VersionsPage, _ sent: ContactPull, _ session: OpenSession,
+    _ now: Instant
+  ) throws(Failure) {
+    let keys = try core.keys()
+    let org = CacheNames.org(sent.org, session, keys)
+    let taken = try step(sent, of: org) { (tables, entry, step) throws(Failure) in
+      step.pull.skipped += Int64(page.skipped)
+      guard page.skipped == 0 else {
+        // An unreadable row names no id: no row may be taken for deleted.
+        finishReconcile(entry, &step, now)
+        return
+      }
+      var missing: [UUID] = []
+      for row in page.rows {
+        let tag = CacheNames.contact(row.id, of: org, keys)
+        let isKnown = try tables.contacts.confirm(
+          row: tag, version: row.version, round: entry.round)
+        if !isKnown { missing.append(row.id) }
+      }
+      if step.pull.isLast(page.rows.isEmpty ? 0 : page.count), missing.isEmpty {
+        let removed = try tables.contacts.removeUnmet(of: org, round: entry.round)
+        step.pull.removed += Int64(removed)
+        if removed > 0 { cache.dropIndex() }
+        finishReconcile(entry, &step, now)
+      } else if let end = page.rows.last?.id {
+        if let last, end <= last {
+          step.problem = .loop
+        } else if missing.isEmpty {
+          try note(end, in: entry, of: org, session)
+          step.pull.stage = .versions(after: end)
+        } else {
+          step.pull.stage = .missing(missing, then: end)
+        }
+      }
+    }
+    if let taken { try proceed(taken, now) }
+  }
+
+  private func finishReconcile(
+    _ entry: DatasetTable.Entry, _ step: inout PullStep, _ now: Instant
+  ) {
+    entry.reconciled = nil
+    entry.reconciledMS = now.wallMS
+    step.isDone = true
+  }
+
+  // MARK: The end
+
+  /// Go on with the next page, or tell the host that there is something new to show.
+  private func proceed(_ step: PullStep, _ now: Instant) throws(Failure) {
+    guard step.isOver else { return state.proceed(step.pull) }
+    state.finishContacts(now.monotonicMS)
+    if step.problem == nil { reachability.noteSuccess() } else { reachability.noteFailure() }
+    try events.emitPulled(
+      .contacts, rows: step.pull.rows, removed: step.pull.removed, skipped: step.pull.skipped,
+      step.problem)
+  }
+}
+
+/// What a failed read means for the others: reads back off by themselves and hold up nothing else.
+final class ReadFailures {
+  private let refresh: Refresh
+  private let pauses: ServicePauses
+  private let reachability: Reachability
+
+  init(_ refresh: Refresh, _ pauses: ServicePauses, _ reachability: Reachability) {
+    self.refresh = refresh
+    self.pauses = pauses
+    self.reachability = reachability
+  }
+
+  /// Nothing could be read; the cache stays as it is.
+  func fail(
+    _ outcome: RestOutcome, _ response: HTTPResponse, _ now: Instant
+  ) throws(Failure) {
+    if outcome == .needsToken {
+      try refresh.refuseToken(response, now)
+    } else {
+      reachability.noteFailure()
+    }
+    try pauses.backOff(.pull, response, now)
+  }
+
+  /// Process what was read. When the cache cannot be written, everything else goes on: the server has
+  /// it all, and it is read again later.
+  func tolerateStorage(
+    _ response: HTTPResponse, _ now: Instant, _ body: () throws(Failure) -> Void
+  ) throws(Failure) {
+    do throws(Failure) { try body() } catch  where error.code.retryable {
+      Log.line(.warning, "what was read could not be stored: \(error.code.rawValue)")
+      reachability.noteFailure()
+      try pauses.backOff(.pull, response, now)
+    }
+  }
+}
+
+extension EventQueue {
+  /// Emit `pull_completed`.
+  func emitPulled(
+    _ name: DatasetTable.Name, rows: Int64, removed: Int64 = 0, skipped: Int64 = 0,
+    _ problem: PullProblem? = nil
+  ) throws(Failure) {
+    if skipped > 0 || problem != nil {
+      Log.line(
+        .warning, "a pull: \(skipped) rows could not be used, \(problem?.rawValue ?? "done")")
+    }
+    try emit([
+      "type": "pull_completed", "dataset": .string(name.rawValue), "rows": .int(rows),
+      "removed": .int(removed), "skipped": .int(skipped), "problem": JSON(problem?.rawValue),
+    ])
+  }
+}
+
+extension Core {
+  /// Whether a pull of that time, by the monotonic clock, is older than the interval.
+  func isPullOver(_ lastMS: Int64?, _ now: Instant) -> Bool {
+    guard let lastMS else { return false }
+    return now.monotonicMS - lastMS >= configuration.limits.pullIntervalMS
+  }
+}

@@ -1,0 +1,178 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Vault
+
+/// The server's figures, and what was sent since they were read.
+private struct CachedSummary {
+  var figures: JSON = .null
+  var sent = Figures()
+  var entry: DatasetTable.Entry?
+
+  /// The beginning of the period that the figures cover.
+  var sinceMS: Int64? { figures.string("since").flatMap { ISO8601.parse($0) } }
+
+  var json: JSON { ["figures": figures, "sent": sent.json] }
+}
+
+/// The activity summary in the cache.
+///
+/// Three numbers make up what the user has registered: the server's figures, what was stored since they
+/// were read (`sent`), and what is still queued (`queued`). An item moves from one to the next and is
+/// never in two: figures that were read while an upload was under way may count its items or not, so
+/// they are dropped and asked for again.
+final class Summary {
+  private let core: Core
+  private let cache: CacheFile
+
+  init(_ core: Core, _ cache: CacheFile) {
+    self.core = core
+    self.cache = cache
+  }
+
+  private func read(
+    of org: [UInt8], _ session: OpenSession, _ tables: CacheTables
+  ) throws(Failure) -> CachedSummary {
+    var result = CachedSummary()
+    result.entry = try tables.datasets.read(.summary, of: org)
+    if let sealed = result.entry?.sealed,
+      let json = try session.vault.openJSON(
+        sealed, CacheNames.datasetContext(org, session, "sealed"))
+    {
+      result.figures = json["figures"] ?? .null
+      result.sent = Figures(json["sent"])
+    }
+    return result
+  }
+
+  func get(
+    _ request: JSON, _ decider: Decider, _ presenter: Presenter
+  ) throws(Failure) -> JSON {
+    _ = try Fields(request, known: [])
+    let (session, org) = try decider.requireOrganisation()
+    let tag = CacheNames.org(org.orgID, session, try core.keys())
+    let summary = try cache.use { (tables) throws(Failure) in
+      try read(of: tag, session, tables)
+    }
+    let queued = try queued(in: org.orgID, since: summary.sinceMS, session)
+    let asOfMS = summary.entry?.asOfMS
+    var banners = presenter.dataBanners(asOfMS: asOfMS)
+    banners.isUnsent = queued.activities > 0
+    return [
+      "summary": summary.figures, "as_of_ms": JSON(asOfMS), "sent": summary.sent.json,
+      "queued": queued.json, "banners": presenter.banners(banners, asOfMS: asOfMS),
+    ]
+  }
+
+  /// What is registered and not stored on the server yet. Parked items are left out: they wait for the
+  /// user, and may never count.
+  private func queued(
+    in org: UUID, since: Int64?, _ session: OpenSession
+  ) throws(Failure) -> Figures {
+    var result = Figures()
+    try core.queue.eachRow(of: session.owner, state: nil) { (row) throws(Failure) in
+      guard row.state != .parked, let item = try row.read(session.queueKey), item.org == org,
+        let registered = Registered(item, core.configuration.backend)
+      else { return }
+      result.add(registered, since: since)
+    }
+    return result
+  }
+
+  /// Count stored items until the next figures arrive. Runs after they were deleted from the queue: it
+  /// may undercount until the next pull, and never double-counts.
+  func countSent(_ batch: UploadBatch, _ session: OpenSession?) {
+    guard let session, session.owner == batch.owner else { return }
+    do throws(Failure) {
+      let tag = CacheNames.org(batch.org, session, try core.keys())
+      try cache.use { (tables) throws(Failure) in
+        try tables.database.transaction { () throws(Failure) in
+          var summary = try read(of: tag, session, tables)
+          guard let entry = summary.entry else { return }
+          for item in batch.items {
+            if let registered = item.registered {
+              summary.sent.add(registered, since: summary.sinceMS)
+            }
+          }
+          entry.sealed = try session.vault.seal(
+            summary.json, CacheNames.datasetContext(tag, session, "sealed"))
+          try tables.datasets.write(.summary, of: tag, entry)
+        }
+      }
+    } catch {
+      // The next pull brings them.
+      Log.line(.warning, "stored items could not be counted: \(error.code.rawValue)")
+    }
+  }
+
+  /// Store the server's figures.
+  func store(
+    _ figures: JSON, of org: UUID, _ session: OpenSession, _ now: Instant
+  ) throws(Failure) {
+    let tag = CacheNames.org(org, session, try core.keys())
+    let entry = DatasetTable.Entry()
+    entry.asOfMS = now.wallMS
+    entry.sealed = try session.vault.seal(
+      ["figures": figures], CacheNames.datasetContext(tag, session, "sealed"))
+    try cache.use { (tables) throws(Failure) in
+      try tables.datasets.write(.summary, of: tag, entry)
+    }
+  }
+}
+
+/// Asks the server for the figures.
+final class SummaryPuller {
+  private let core: Core
+  private let sessions: SessionStore
+  private let state: PullState
+  private let summary: Summary
+  private let reads: ReadFailures
+  private let pauses: ServicePauses
+  private let events: EventQueue
+  private let inFlight: InFlight
+
+  init(
+    _ core: Core, _ sessions: SessionStore, state: PullState, summary: Summary,
+    reads: ReadFailures, pauses: ServicePauses, events: EventQueue, inFlight: InFlight
+  ) {
+    self.core = core
+    self.sessions = sessions
+    self.state = state
+    self.summary = summary
+    self.reads = reads
+    self.pauses = pauses
+    self.events = events
+    self.inFlight = inFlight
+  }
+
+  func isDue(_ now: Instant) -> Bool {
+    state.needsSummary || core.isPullOver(state.summaryMS, now)
+  }
+
+  func send(_ session: OpenSession, _ org: UUID, _ now: Instant) throws(Failure) {
+    try inFlight.send(
+      RestRequests.summary(core.configuration.backend, org: org, bearer: session.accessToken),
+      .summary(org: org, uploads: try core.meta.int(.uploads) ?? 0),
+      generation: session.generation, now)
+  }
+
+  /// `uploads`: the number of uploads begun when the request was sent.
+  func finish(
+    _ org: UUID, uploads: Int64, _ response: HTTPResponse, _ now: Instant
+  ) throws(Failure) {
+    guard let session = sessions.session, session.choice == org else { return }
+    let outcome = RestClassification.rest(response.facts)
+    let body = response.body
+    let figures = body?.kind == .array ? body?.elements.first : body
+    guard outcome == .answered, let figures, figures.kind == .object else {
+      return try reads.fail(outcome, response, now)
+    }
+    try pauses.succeed(.rest)
+    try pauses.succeed(.pull)
+    guard try core.meta.int(.uploads) ?? 0 == uploads else { return }
+    state.finishSummary(now.monotonicMS)
+    try summary.store(figures, of: org, session, now)
+    try events.emitPulled(.summary, rows: 1)
+  }
+}

@@ -1,0 +1,116 @@
+import Base
+import Policy
+import Store
+import Vault
+
+/// Counts the changes in memory on which the next wake-up depends (see `WakeTimer`). Every part
+/// advances it when such a value of its own changes.
+final class Revision {
+  private(set) var value: UInt = 0
+
+  func advance() { value &+= 1 }
+}
+
+/// What every part needs: configuration, clock, keys, the main database with its tables, texts and
+/// the revision.
+final class Core {
+  let configuration: Configuration
+  let clock: Clock
+  let keyRing: KeyRing
+  /// Names this handle in leases.
+  let holder: Holder
+  let revision = Revision()
+  private(set) var database: Database { didSet { revision.advance() } }
+
+  init(_ configuration: Configuration, _ clock: Clock, _ keyRing: KeyRing, _ database: Database) {
+    self.configuration = configuration
+    self.clock = clock
+    self.keyRing = keyRing
+    self.database = database
+    holder = Holder(bootID: clock.now().bootID, nonce: Random.word())
+  }
+
+  /// Use another connection or another file from now on. The caller closes the old one.
+  func use(_ database: Database) { self.database = database }
+
+  // MARK: Tables
+
+  var sessionTable: SessionTable { SessionTable(database) }
+  var meta: MetaTable { MetaTable(database) }
+  var queue: QueueTable { QueueTable(database) }
+  var dependencies: DependencyTable { DependencyTable(database) }
+  var syncRuns: SyncRunTable { SyncRunTable(database) }
+  var durableEvents: DurableEventTable { DurableEventTable(database) }
+  var leases: LeaseTable { LeaseTable(database) }
+  var backoffs: BackoffTable { BackoffTable(database) }
+  var signIns: SignInTable { SignInTable(database) }
+  var revocations: RevocationTable { RevocationTable(database) }
+
+  // MARK: Time
+
+  /// Read the server's time, as learned from its `Date` headers.
+  func serverMS(_ now: Instant) throws(Failure) -> Int64 {
+    now.wallMS + (try meta.int(.clockOffset) ?? 0)
+  }
+
+  func learnServerTime(_ dateMS: Int64?, _ now: Instant) throws(Failure) {
+    guard let dateMS else { return }
+    // The header counts whole seconds; the middle of the second is the best guess.
+    let offset = dateMS + 500 - now.wallMS
+    let known = try meta.int(.clockOffset)
+    if abs(offset - (known ?? 0)) > 2000 || known == nil {
+      try meta.set(.clockOffset, .int(offset))
+    }
+  }
+
+  /// Set the manual clock of a test.
+  func setClock(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(request, known: ["now_ms", "monotonic_ms", "boot_id"])
+    guard clock.isManual else {
+      throw Failure(.clockNotManual, "the handle was not opened with \"clock\":\"manual\"")
+    }
+    let before = clock.now()
+    let wall = try fields.integer("now_ms", in: 0...Fields.safe.upperBound)
+    let passed = max(0, wall - before.wallMS)
+    clock.set(
+      Instant(
+        wallMS: wall,
+        monotonicMS: try fields.integer(
+          ifPresent: "monotonic_ms", in: 0...Fields.safe.upperBound) ?? before.monotonicMS + passed,
+        bootID: try fields.string(ifPresent: "boot_id", maximum: 64) ?? before.bootID))
+    return [:]
+  }
+
+  // MARK: Keys
+
+  /// Return the keys, or throw the failure that a data call answers with. Loads the device key at
+  /// first use.
+  func keys() throws(Failure) -> KeyRing.Keys {
+    switch try keyRing.state(for: database) {
+    case .ready:
+      guard let keys = keyRing.keys else { throw .defect("the key ring is empty") }
+      return keys
+    case .locked: throw Failure(.keyStoreLocked, "the device was not unlocked yet")
+    case .failed: throw Failure(.keyStoreFailed, "the key store did not answer")
+    case .lost: throw Failure(.keyStoreKeyLost, "the device key is gone; sign in again")
+    }
+  }
+
+  // MARK: Texts
+
+  /// The text of a code in the configured language.
+  func text(_ code: MessageCode) -> JSON {
+    .string(Messages.text(code, configuration.language))
+  }
+
+  /// The same for a stored code; empty for one that this version does not know.
+  func text(ofCode code: String) -> JSON {
+    guard let known = MessageCode(rawValue: code) else { return .string("") }
+    return text(known)
+  }
+
+  /// A message of the API: code and text.
+  func message(_ code: MessageCode) -> JSON {
+    ["code": .string(code.rawValue), "text": text(code)]
+  }
+}

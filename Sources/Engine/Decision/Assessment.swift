@@ -1,0 +1,98 @@
+import Base
+import Policy
+import Store
+import Supabase
+
+/// Everything that a decision depends on, as it was read.
+struct Facts {
+  let occasion: Situation.Occasion
+  let keys: Situation.Keys
+  let record: Situation.Record
+  let row: SessionRow
+  /// The readable session, when `record` is `open`.
+  let session: OpenSession?
+  let now: Instant
+  /// How long the access token is still valid.
+  let tokenLifeLeftMS: Int64
+  let isOnline: Bool
+  let freshness: Situation.Freshness
+}
+
+/// A situation judged from facts, and the session row behind it. Pure: it reads no clock, no file and
+/// no key store.
+final class Assessment {
+  /// The device's clock may be this far behind an earlier reading before it counts as moved back.
+  private static var clockToleranceMS: Int64 { 60_000 }
+  /// Online rejections with unknown codes in a row, after which the sign-in is shown.
+  private static var deniedAfter: Int64 { 3 }
+
+  let situation: Situation
+  let row: SessionRow
+
+  init(_ facts: Facts, _ configuration: Configuration) {
+    let limits = configuration.limits
+    row = facts.row
+    situation = Situation(
+      occasion: facts.occasion, keys: facts.keys, record: facts.record,
+      clock: Assessment.clock(facts), token: facts.tokenLifeLeftMS <= 0 ? .expired : .valid,
+      window: Assessment.window(facts, limits), absence: Assessment.absence(facts, limits),
+      network: facts.isOnline ? .online : .offline,
+      presence: Assessment.presence(facts.row, limits), outcome: .none,
+      membership: Assessment.membership(facts.session, configuration),
+      freshness: facts.freshness, lockedByUser: facts.row.locked,
+      denied: facts.row.rejections >= Assessment.deniedAfter)
+  }
+
+  /// While the app is used, a clock that is set back does not lock it.
+  private static func clock(_ facts: Facts) -> Situation.Clock {
+    guard facts.occasion != .navigate else { return .steady }
+    let row = facts.row
+    let newest = max(
+      row.seenWallMS, row.authenticatedMS, row.validatedMS, row.backgroundWallMS ?? 0)
+    return facts.now.wallMS < newest - clockToleranceMS ? .movedBack : .steady
+  }
+
+  /// The window is not enforced during use, only on resume, foreground and unlock.
+  private static func window(_ facts: Facts, _ limits: Limits) -> Situation.Window {
+    if facts.now.wallMS - facts.row.validatedMS > limits.offlineLimitMS { return .pastLimit }
+    if facts.occasion == .navigate { return .inside }
+    return facts.now.wallMS - facts.row.authenticatedMS > limits.sessionWindowMS
+      ? .outside : .inside
+  }
+
+  /// Time in the background: by the monotonic clock within a boot, else by the device's clock.
+  private static func absence(_ facts: Facts, _ limits: Limits) -> Situation.Absence {
+    guard let since = facts.row.backgroundWallMS else { return .brief }
+    var awayMS = facts.now.wallMS - since
+    if facts.row.backgroundBoot == facts.now.bootID,
+      let monotonicMS = facts.row.backgroundMonotonicMS
+    {
+      awayMS = facts.now.monotonicMS - monotonicMS
+    }
+    return awayMS > limits.backgroundTimeoutMS ? .long : .brief
+  }
+
+  private static func presence(_ row: SessionRow, _ limits: Limits) -> Situation.Presence {
+    switch limits.biometric {
+    case .off: return .off
+    case .required: return row.wrapBiometric == nil ? .required : .available
+    case .preferred: return row.wrapBiometric == nil ? .unenrolled : .available
+    }
+  }
+
+  private static func membership(
+    _ session: OpenSession?, _ configuration: Configuration
+  ) -> Situation.Membership {
+    guard let session, let list = session.memberships else { return .unasked }
+    if session.choice != nil {
+      guard let chosen = session.chosen, chosen.active else { return .revoked }
+      if !chosen.orgActive { return .disabled }
+      return configuration.routes(for: chosen.role) == nil ? .unknownRole : .active
+    }
+    let usable = list.filter { $0.isUsable }
+    if usable.count == 1 {
+      return configuration.routes(for: usable[0].role) == nil ? .unknownRole : .single
+    }
+    return usable.isEmpty && !list.contains(where: { $0.active }) ? .noneAtAll : .unchosen
+  }
+}

@@ -1,0 +1,53 @@
+import Base
+import Policy
+
+/// What the host was last told to show.
+struct Shown {
+  /// Identifies the decision: screen, route, organisation, role and banners; for `select_org` also
+  /// the reason and the organisations offered. Empty: no decision was made yet.
+  var fingerprint = ""
+  /// The host was told to wait: a `decision` event must follow.
+  var isWaiting = false
+  /// Why that screen is shown.
+  var reason = Reason.sessionMissing
+}
+
+/// Remembers what the host shows, so that a changed decision becomes an event and an unchanged one
+/// does not.
+final class HostView {
+  private let revision: Revision
+  private(set) var shown = Shown() { didSet { revision.advance() } }
+
+  init(_ revision: Revision) { self.revision = revision }
+
+  func remember(_ decision: JSON, _ screen: Screen, _ reason: Reason) {
+    shown = Shown(
+      fingerprint: HostView.fingerprint(of: decision), isWaiting: screen == .wait, reason: reason)
+  }
+
+  /// The event could not be emitted, so the host still shows what it showed before.
+  func restore(_ before: Shown) { shown = before }
+
+  /// The next decision is emitted even if it looks the same.
+  func expectDecision() { shown.isWaiting = true }
+
+  /// The host was told a deadline for the membership check, so the check must keep its start.
+  var wasToldDeadline: Bool { shown.reason == .guardPending || shown.reason == .signingIn }
+
+  static func fingerprint(of decision: JSON) -> String {
+    var parts: [String] = []
+    parts.append(decision.string("screen") ?? "")
+    parts.append(decision.string("route") ?? "")
+    parts.append(decision["org"]?.string("id") ?? "")
+    parts.append(decision["org"]?.string("role") ?? "")
+    for banner in decision["banners"]?.elements ?? [] {
+      parts.append(banner.string("code") ?? "")
+    }
+    for org in decision["orgs"]?.elements ?? [] {
+      parts.append(decision.string("reason") ?? "")
+      parts.append(org.string("org_id") ?? "")
+      parts.append(org.string("status") ?? "")
+    }
+    return parts.joined(separator: "|")
+  }
+}

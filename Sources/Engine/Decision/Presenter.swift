@@ -1,0 +1,104 @@
+import Base
+import Policy
+import Store
+import Supabase
+
+/// Renders decisions and the parts that replies share with them as the JSON of the API.
+final class Presenter {
+  private let core: Core
+  private let sessions: SessionStore
+  private let check: MembershipCheck
+  private let pendingSignIn: PendingSignInState
+  private let reachability: Reachability
+
+  init(
+    _ core: Core, _ sessions: SessionStore, check: MembershipCheck,
+    pendingSignIn: PendingSignInState, reachability: Reachability
+  ) {
+    self.core = core
+    self.sessions = sessions
+    self.check = check
+    self.pendingSignIn = pendingSignIn
+    self.reachability = reachability
+  }
+
+  private var configuration: Configuration { core.configuration }
+
+  func render(_ decision: Decision) throws(Failure) -> JSON {
+    let now = core.clock.now()
+    let chosen = decision.screen == .home ? sessions.session?.chosen : nil
+    return [
+      "screen": .string(decision.screen.rawValue),
+      "reason": .string(decision.reason.rawValue),
+      "route": JSON(chosen.flatMap { configuration.routes(for: $0.role)?.home }),
+      "org": chosen.map {
+        ["id": .string($0.orgID.text), "name": .string($0.name), "role": .string($0.role)]
+      } ?? .null,
+      "message": message(for: decision.reason),
+      "methods": decision.screen == .signIn ? methods() : [],
+      "orgs": decision.screen == .selectOrg ? organisations() : [],
+      "banners": banners(
+        Banners(decision: decision), asOfMS: try sessions.row().membershipsMS),
+      "deadline_ms": JSON(deadlineMS(decision, now)),
+    ]
+  }
+
+  /// When a `wait` ends at the latest, by the device's clock.
+  private func deadlineMS(_ decision: Decision, _ now: Instant) -> Int64? {
+    if decision.reason == .signingIn, let pending = pendingSignIn.pending {
+      return now.wallMS + pending.deadlineMS - now.monotonicMS
+    }
+    guard decision.screen == .wait else { return nil }
+    return now.wallMS + max(0, check.timeoutLeftMS(now))
+  }
+
+  private func message(for reason: Reason) -> JSON {
+    guard let code = reason.messageCode else { return .null }
+    return [
+      "code": .string(reason.rawValue),
+      "text": .string(
+        Messages.text(
+          code, configuration.language, organisation: sessions.session?.chosen?.name)),
+    ]
+  }
+
+  private func methods() -> JSON {
+    .array(
+      configuration.methods.map {
+        [
+          "id": .string($0.id), "label": .string($0.label), "flow": .string($0.flow.rawValue),
+        ]
+      })
+  }
+
+  func organisations() -> JSON {
+    .array(
+      (sessions.session?.memberships ?? []).map {
+        [
+          "org_id": .uuid($0.orgID), "name": .string($0.name), "role": .string($0.role),
+          "status": $0.active ? ($0.orgActive ? "active" : "disabled") : "revoked",
+          "current": .bool($0.orgID == sessions.session?.choice),
+        ]
+      })
+  }
+
+  // MARK: Banners
+
+  /// The banners of a reply with cached data of this age.
+  func dataBanners(asOfMS: Int64?) -> Banners {
+    Banners(
+      asOfMS: asOfMS, nowMS: core.clock.now().wallMS, online: reachability.isOnline,
+      failing: reachability.isFailing)
+  }
+
+  /// `asOfMS`: the age of what is shown, for the banners that tell it.
+  func banners(_ banners: Banners, asOfMS: Int64?) -> JSON {
+    .array(
+      banners.banners.map {
+        [
+          "code": .string($0.rawValue), "tone": .string($0.tone.rawValue),
+          "text": core.text(ofCode: $0.rawValue), "as_of_ms": JSON($0.tellsAge ? asOfMS : nil),
+        ]
+      })
+  }
+}

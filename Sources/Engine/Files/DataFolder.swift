@@ -1,0 +1,185 @@
+import Base
+import CPlatform
+import Store
+
+/// The data folder and its two files.
+enum DataFolder {
+  static func make(_ path: String) throws(Failure) {
+    let problem = Int(platform_folder(path))
+    if problem == PLATFORM_NOT_OURS {
+      throw Failure(
+        .requestInvalidValue, "the folder is another user's, or everybody may write in it",
+        field: "/data_dir")
+    }
+    guard problem == 0 else {
+      throw Database.failure(ofSystem: problem, "the data folder could not be made")
+    }
+  }
+
+  /// Files up to this size are checked whole when opened.
+  private static var checkedSize: Int64 { 1_048_576 }
+
+  static func mainPath(in folder: String) -> String { folder + "/holdfast.db" }
+  static func cachePath(in folder: String) -> String { folder + "/cache.db" }
+
+  /// Held exclusively by who sets a damaged file aside, shared by who opens one.
+  private static func lockPath(in folder: String) -> String { folder + "/recovery.lock" }
+
+  /// Holds the name under which a damaged file is set aside, until the file that takes its place
+  /// knows it: a process that dies on the way leaves nothing forgotten.
+  private static func markPath(in folder: String) -> String { folder + "/recovery.name" }
+
+  static func openMain(in folder: String) throws(Failure) -> Database {
+    let lock = platform_file_lock(lockPath(in: folder), false, true)
+    defer { platform_file_unlock(lock) }
+    guard !platform_exists(markPath(in: folder)) else {
+      throw Failure(.storageDamaged, "a recovery was cut short")
+    }
+    return try openLockedMain(in: folder)
+  }
+
+  private static func openLockedMain(in folder: String) throws(Failure) -> Database {
+    // SQLite takes an empty file for a new one and throws its log away, with all that is in it.
+    let size = platform_size(mainPath(in: folder))
+    if size <= 0, platform_size(mainPath(in: folder) + "-wal") > 0 {
+      // One that could not be looked at need not be empty.
+      throw Failure(
+        size < -1 ? .storageFailed : .storageDamaged, "the data file is empty, and its log is not")
+    }
+    let database = try Database(path: mainPath(in: folder), .full)
+    try Migrations.main.apply(to: database)
+    return database
+  }
+
+  /// Open the main file; a damaged one is set aside first.
+  static func openOrReplaceMain(
+    in folder: String, at now: Instant
+  ) throws(Failure) -> (database: Database, replaced: Bool) {
+    do throws(Failure) {
+      let database = try openMain(in: folder)
+      // A small file is read in less than it takes to open it; damage in a large one shows when its
+      // pages are used.
+      let isSmall = platform_size(mainPath(in: folder)) <= checkedSize
+      if !isSmall { return (database, false) }
+      if try database.isSound() { return (database, false) }
+      database.close()
+      return (try replaceDamaged(in: folder, at: now), true)
+    } catch  where error.code == .storageDamaged || error.code == .storageNewer {
+      // Noise in the header can look like a newer version; a newer library's file is sound.
+      if error.code == .storageNewer,
+        try Database(path: mainPath(in: folder), .full).isSound()
+      {
+        throw error
+      }
+      return (try replaceDamaged(in: folder, at: now), true)
+    }
+  }
+
+  /// Set a damaged main file aside and note its name in a fresh one. Of several processes that find
+  /// the damage at once, the first one does it; the others open what it made. What a dead one has
+  /// begun is brought to its end.
+  static func replaceDamaged(in folder: String, at now: Instant) throws(Failure) -> Database {
+    let lock = platform_file_lock(lockPath(in: folder), true, true)
+    guard lock >= 0 else {
+      throw Database.failure(ofSystem: Int(-lock), "the damaged file could not be locked")
+    }
+    defer { platform_file_unlock(lock) }
+    let mark = markPath(in: folder)
+    var name = [UInt8](repeating: 0, count: 64)
+    var length = 0
+    let problem = platform_read(mark, &name, name.count, &length)
+    if problem == 0, length > 0 {
+      name.removeLast(name.count - length)
+    } else {
+      if Int(problem) != PLATFORM_NO_ENTRY { try check(problem) }
+      do throws(Failure) {
+        let found = try openLockedMain(in: folder)
+        _ = try SessionTable(found).read()
+        if try found.isSound() { return found }
+        found.close()
+      } catch  where error.code == .storageDamaged || error.code == .storageNewer {
+        // Damaged indeed. Any other failure says nothing about the file.
+      }
+      name = Array("holdfast.db.damaged-\(now.wallMS)".utf8)
+      try check(platform_write(mark, name, name.count))
+    }
+    let aside = String(decoding: name, as: UTF8.self)
+    try setMainAside(in: folder, as: folder + "/" + aside)
+    let fresh = try openLockedMain(in: folder)
+    try MetaTable(fresh).set(.salvage, .text(aside))
+    try check(platform_remove(mark))
+    return fresh
+  }
+
+  /// The file first: SQLite would open it without its log. What is there beside a file with anything
+  /// in it is the fresh one's.
+  private static func setMainAside(in folder: String, as aside: String) throws(Failure) {
+    let main = mainPath(in: folder)
+    if !platform_exists(aside), platform_exists(main) { try check(platform_rename(main, aside)) }
+    let size = platform_size(main)
+    guard size >= -1 else { throw Failure(.storageFailed, "a file could not be looked at") }
+    guard size <= 0 else { return }
+    for suffix in ["-wal", "-shm"] where platform_exists(main + suffix) {
+      try check(platform_rename(main + suffix, aside + suffix))
+    }
+  }
+
+  private static func check(_ problem: Int32) throws(Failure) {
+    guard problem == 0 else {
+      throw Database.failure(ofSystem: Int(problem), "a file could not be set aside")
+    }
+  }
+
+  static func openCache(in folder: String) throws(Failure) -> Database {
+    let database = try Database(path: cachePath(in: folder), .normal)
+    try Migrations.cache.apply(to: database)
+    return database
+  }
+
+  static func holdsAnything(_ path: String) -> Bool { platform_size(path) > 0 }
+
+  /// Set a damaged cache aside and start a fresh one. Of several processes that find the damage at once,
+  /// the first one does it. One such file is kept, the latest. `damaged`: the file in which it was found;
+  /// nil when there is one that does not even open.
+  static func replaceCache(
+    _ damaged: Database?, in folder: String
+  ) throws(Failure) -> (database: Database, isReplaced: Bool) {
+    let lock = platform_file_lock(folder + "/recovery.lock", true, true)
+    defer { platform_file_unlock(lock) }
+    if !(damaged?.isCurrent ?? false), let sound = try? openCache(in: folder),
+      try sound.isSound()
+    {
+      return (sound, false)
+    }
+    try rename(cachePath(in: folder), to: cachePath(in: folder) + damagedCache)
+    return (try openCache(in: folder), true)
+  }
+
+  /// What is erased from the cache must not outlast it in one that was set aside.
+  static func removeDamagedCache(in folder: String) throws(Failure) {
+    for suffix in ["-wal", "-shm", ""] {
+      let path = cachePath(in: folder) + damagedCache + suffix
+      guard platform_exists(path) else { continue }
+      let problem = platform_remove(path)
+      guard problem == 0 else {
+        throw Failure(
+          .storageFailed, "a file could not be removed", detail: ["errno": .int(Int64(problem))])
+      }
+    }
+  }
+
+  private static var damagedCache: String { ".damaged" }
+
+  /// Rename a file and its log out of the way; nothing is deleted.
+  static func setAside(_ path: String, _ label: String, at nowMS: Int64) throws(Failure) -> String {
+    let aside = "\(path).\(label)-\(nowMS)"
+    try rename(path, to: aside)
+    return aside
+  }
+
+  private static func rename(_ path: String, to aside: String) throws(Failure) {
+    for suffix in ["-wal", "-shm", ""] where platform_exists(path + suffix) {
+      try check(platform_rename(path + suffix, aside + suffix))
+    }
+  }
+}

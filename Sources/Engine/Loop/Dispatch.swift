@@ -1,0 +1,107 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Vault
+
+/// Routes jobs to the parts that send them, and responses to the parts that process them.
+final class Dispatch {
+  private let core: Core
+  private let sessions: SessionStore
+  private let inFlight: InFlight
+  private let refresh: Refresh
+  private let memberships: MembershipUpdate
+  private let signIn: SignIn
+  private let revocations: Revocation
+  private let uploader: Uploader
+  private let settlement: UploadSettlement
+  private let reads: ReadFailures
+  private let contactPuller: ContactPuller
+  private let summaryPuller: SummaryPuller
+  private let liveReader: LiveContactReader
+  private let decider: Decider
+
+  init(
+    _ core: Core, _ sessions: SessionStore, inFlight: InFlight, refresh: Refresh,
+    memberships: MembershipUpdate, signIn: SignIn, revocations: Revocation, uploader: Uploader,
+    settlement: UploadSettlement, reads: ReadFailures, contactPuller: ContactPuller,
+    summaryPuller: SummaryPuller, liveReader: LiveContactReader, decider: Decider
+  ) {
+    self.core = core
+    self.sessions = sessions
+    self.inFlight = inFlight
+    self.refresh = refresh
+    self.memberships = memberships
+    self.signIn = signIn
+    self.revocations = revocations
+    self.uploader = uploader
+    self.settlement = settlement
+    self.reads = reads
+    self.contactPuller = contactPuller
+    self.summaryPuller = summaryPuller
+    self.liveReader = liveReader
+    self.decider = decider
+  }
+
+  /// Put the job's request in flight. Nothing is sent when the job has become needless meanwhile; the
+  /// part has changed the reason for it then.
+  func send(_ job: Scheduler.Job, _ now: Instant) throws(Failure) {
+    switch job {
+    case .refresh(let session): try refresh.send(session, now)
+    case .validate(let session): try refresh.sendValidation(session, now)
+    case .membershipCheck(let session): try memberships.send(session, now)
+    case .signIn(let pending): try signIn.send(pending, now)
+    case .revoke(let job): try revocations.send(job, now)
+    case .upload(let session): try uploader.send(session, now)
+    case .readBack(let session, let batch): try uploader.sendReadBack(batch, session, now)
+    case .contacts(let session, let org): try contactPuller.send(session, org, now)
+    case .summary(let session, let org): try summaryPuller.send(session, org, now)
+    case .live(let session, let request): try liveReader.send(request, session, now)
+    }
+  }
+
+  /// Process a response. The request leaves the list only then: after a failure of storage the host
+  /// may complete it again.
+  func finish(
+    _ request: InFlightRequest, _ response: HTTPResponse, _ now: Instant
+  ) throws(Failure) {
+    let row = try sessions.row()
+    _ = try sessions.reload(row)
+    Log.line(
+      .debug, "response \(request.id): \(request.purpose.rawValue), status \(response.status)")
+    try route(request, row, response, now)
+    inFlight.finish(request.id)
+  }
+
+  /// A response counts only for the session that its request was made for; uploads are settled in any
+  /// case, each under its owner.
+  private func route(
+    _ request: InFlightRequest, _ row: SessionRow, _ response: HTTPResponse, _ now: Instant
+  ) throws(Failure) {
+    let isCurrent = row.generation == request.generation
+    switch request.content {
+    case .refresh: try refresh.finish(request.generation, response, now)
+    case .validate:
+      if isCurrent { try refresh.finishValidation(request.generation, response, now) }
+    case .membershipCheck: if isCurrent { try memberships.finish(response, now) }
+    case .signIn(let pending): try signIn.finish(pending, row, response, now, decider)
+    case .revoke(let job, let refreshing):
+      try revocations.finish(job, refreshing: refreshing, response, now)
+    case .upload(let batch):
+      try settlement.finish(batch, isCurrent: isCurrent, response, now)
+    case .readBack(let batch):
+      try settlement.finishReadBack(batch, isCurrent: isCurrent, response, now)
+    case .contacts(let pull):
+      guard isCurrent else { return }
+      try reads.tolerateStorage(response, now) { () throws(Failure) in
+        try contactPuller.finish(pull, response, now)
+      }
+    case .summary(let org, let uploads):
+      guard isCurrent else { return }
+      try reads.tolerateStorage(response, now) { () throws(Failure) in
+        try summaryPuller.finish(org, uploads: uploads, response, now)
+      }
+    case .live(let live): if isCurrent { try liveReader.finish(live, response, now) }
+    }
+  }
+}

@@ -1,0 +1,122 @@
+import Base
+import Policy
+import Supabase
+
+/// The host's loop: `poll` hands out requests and events, `complete` takes responses.
+final class HostLoop {
+  private let core: Core
+  private let scheduler: Scheduler
+  private let dispatch: Dispatch
+  private let wakeTimer: WakeTimer
+  private let inFlight: InFlight
+  private let events: EventQueue
+  private let signIn: SignIn
+  private let lock: Lock
+  private let decider: Decider
+
+  init(
+    _ core: Core, scheduler: Scheduler, dispatch: Dispatch, wakeTimer: WakeTimer,
+    inFlight: InFlight, events: EventQueue, signIn: SignIn, lock: Lock, decider: Decider
+  ) {
+    self.core = core
+    self.scheduler = scheduler
+    self.dispatch = dispatch
+    self.wakeTimer = wakeTimer
+    self.inFlight = inFlight
+    self.events = events
+    self.signIn = signIn
+    self.lock = lock
+    self.decider = decider
+  }
+
+  func poll(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(request, known: ["ack"])
+    if let sequence = try fields.integer(ifPresent: "ack", in: 0...Fields.safe.upperBound) {
+      try events.acknowledge(upTo: sequence)
+    }
+    let now = core.clock.now()
+    // A poll looks for work itself, whatever was derived before.
+    wakeTimer.forget()
+    try lock.eraseBiometricKeyIfNeeded()
+    try expire(now)
+    try signIn.expire(now, decider)
+    try decider.emitIfChanged()
+    try sendAll(now)
+    if events.holds("contact"), try !decider.canUse(decider.assess(.navigate).situation) {
+      events.discard("contact")
+    }
+    do throws(Failure) {
+      let taken = try events.takeAll()
+      let wakeMS = try wakeIn(now)
+      wakeTimer.promise(wakeMS, now)
+      return [
+        "requests": .array(inFlight.takeOutbox()), "events": .array(taken),
+        "wake_in_ms": JSON(wakeMS),
+      ]
+    } catch {
+      events.restore()
+      throw error
+    }
+  }
+
+  private func sendAll(_ now: Instant) throws(Failure) {
+    try scheduler.prepare(now)
+    while let job = try scheduler.next(now) {
+      try dispatch.send(job, now)
+      try scheduler.prepare(now)
+    }
+  }
+
+  func complete(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(request, known: ["id", "status", "headers", "body", "error"])
+    let id = try fields.integer("id", in: 0...Fields.safe.upperBound)
+    let now = core.clock.now()
+    let response = try HTTPResponse.read(fields, nowMS: try core.serverMS(now))
+    try expire(now)
+    guard let request = inFlight.find(id) else { return ["accepted": false] }
+    if response.status != 0 { try core.learnServerTime(response.dateMS, now) }
+    try dispatch.finish(request, response, now)
+    try decider.emitIfChanged()
+    return ["accepted": true]
+  }
+
+  /// Requests whose time is up count as timed out.
+  private func expire(_ now: Instant) throws(Failure) {
+    for request in inFlight.late(now) {
+      try dispatch.finish(request, HTTPResponse.timedOut, now)
+    }
+  }
+
+  // MARK: Between calls
+
+  /// A new call begins: what the last poll handed out has reached the host.
+  func begin() {
+    events.confirm()
+    inFlight.confirmOutbox()
+  }
+
+  /// The reply of this call could not be made: keep what it took for the next poll.
+  func replyWasLost() {
+    events.restore()
+    inFlight.restoreOutbox()
+  }
+
+  private func wakeIn(_ now: Instant) throws(Failure) -> Int64? {
+    try wakeTimer.wakeIn(now) { (now) throws(Failure) in try scheduler.nextWakeMS(now) }
+  }
+
+  /// Whether the host should poll now: there is work, or something falls due earlier than the last
+  /// poll said.
+  func wantsPoll() throws(Failure) -> Bool {
+    let now = core.clock.now()
+    guard let wakeMS = try wakeIn(now) else { return false }
+    return wakeTimer.isEarly(wakeMS, now)
+  }
+
+  /// How long a waiting thread may sleep; 0: poll now; nil: until it is woken.
+  func dueIn() throws(Failure) -> Int64? {
+    try wantsPoll() ? 0 : try wakeIn(core.clock.now())
+  }
+
+  func hasWork() throws(Failure) -> Bool { try scheduler.hasWork(core.clock.now()) }
+}

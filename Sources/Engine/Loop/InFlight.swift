@@ -1,0 +1,111 @@
+import Base
+import Supabase
+
+/// A request that was made and has no response yet.
+final class InFlightRequest {
+  /// What the response is for.
+  enum Content {
+    case refresh
+    case validate
+    case membershipCheck
+    case signIn(PendingSignIn)
+    indirect case revoke(job: Int64, refreshing: Bool)
+    case upload(UploadBatch)
+    case readBack(UploadBatch)
+    indirect case contacts(ContactPull)
+    indirect case summary(org: UUID, uploads: Int64)
+    case live(LiveRequest)
+  }
+
+  let id: Int64
+  let purpose: Purpose
+  let content: Content
+  /// The session's generation when the request was made.
+  let generation: Int64
+  /// When the request counts as timed out, by the monotonic clock.
+  let deadlineMS: Int64
+
+  init(
+    id: Int64, purpose: Purpose, content: Content, generation: Int64, deadlineMS: Int64
+  ) {
+    self.id = id
+    self.purpose = purpose
+    self.content = content
+    self.generation = generation
+    self.deadlineMS = deadlineMS
+  }
+}
+
+/// The requests that wait for a response, and those among them that the host has not polled yet.
+final class InFlight {
+  /// A rendered request for the host.
+  private struct Outgoing {
+    let id: Int64
+    let request: JSON
+  }
+
+  /// A response may arrive this long after the request's time-out.
+  private static var graceMS: Int64 { 5000 }
+
+  private let revision: Revision
+  private(set) var requests: [InFlightRequest] = [] { didSet { revision.advance() } }
+  private var lastID: Int64 = 0
+  private var outbox: [Outgoing] = []
+  /// What the current call took out of the outbox.
+  private var taken: [Outgoing] = []
+
+  init(_ revision: Revision) { self.revision = revision }
+
+  func contains(_ purpose: Purpose) -> Bool { requests.contains { $0.purpose == purpose } }
+
+  /// Whether a request to the data service waits for its response.
+  var containsData: Bool { requests.contains { !$0.purpose.isAuth } }
+
+  func find(_ id: Int64) -> InFlightRequest? { requests.first { $0.id == id } }
+
+  func late(_ now: Instant) -> [InFlightRequest] {
+    requests.filter { $0.deadlineMS <= now.monotonicMS }
+  }
+
+  /// Put a request in flight; the next poll hands it to the host.
+  func send(
+    _ request: Request, _ content: InFlightRequest.Content, generation: Int64, _ now: Instant
+  ) throws(Failure) {
+    lastID += 1
+    let rendered = try request.rendered(id: lastID)
+    try JSON.checkMemory()
+    requests.append(
+      InFlightRequest(
+        id: lastID, purpose: request.purpose, content: content, generation: generation,
+        deadlineMS: now.monotonicMS + request.timeoutMS + InFlight.graceMS))
+    outbox.append(Outgoing(id: lastID, request: rendered))
+    Log.line(.debug, "request \(lastID): \(request.purpose.rawValue)")
+  }
+
+  /// The response was processed.
+  func finish(_ id: Int64) { requests.removeAll { $0.id == id } }
+
+  /// Forget all requests; late responses to them are ignored.
+  func removeAll() {
+    requests = []
+    outbox = []
+  }
+
+  // MARK: Handing out
+
+  /// Take the requests that the host has not seen and that are still in flight.
+  func takeOutbox() -> [JSON] {
+    taken = outbox
+    outbox = []
+    return taken.compactMap { find($0.id) == nil ? nil : $0.request }
+  }
+
+  /// The reply of this call was lost: keep its requests for the next poll.
+  func restoreOutbox() {
+    outbox = taken + outbox
+    taken = []
+  }
+
+  /// A new call begins: what the last one took has reached the host.
+  func confirmOutbox() { taken = [] }
+}

@@ -1,0 +1,248 @@
+import Base
+import Policy
+import Store
+import Supabase
+
+/// What is sent next, and when the host should poll again.
+///
+/// `next` and everything that is asked after a call only read. What has to change first, such as a
+/// dead process's lease that is taken back, is done by `prepare`, which only a poll calls; that there
+/// is something to prepare is a reason to poll.
+final class Scheduler {
+  /// A request that can be sent now.
+  enum Job {
+    case refresh(OpenSession)
+    case validate(OpenSession)
+    case membershipCheck(OpenSession)
+    case signIn(PendingSignIn)
+    indirect case revoke(RevocationTable.Job)
+    case upload(OpenSession)
+    indirect case readBack(OpenSession, UploadBatch)
+    indirect case contacts(OpenSession, UUID)
+    indirect case summary(OpenSession, UUID)
+    indirect case live(OpenSession, LiveRequest)
+  }
+
+  /// What has to change before the next request can be chosen.
+  private enum Preparation {
+    /// A recovery waits for the keys that are there now, or another process changed the session.
+    case assess
+    /// Items have waited for their organisation for long: ask about it again.
+    case checkMembership
+    /// The read-backs belong to another user's session.
+    case abandonReadBacks
+    case reclaimLeases
+    /// Items have waited until their time.
+    case promote
+  }
+
+  /// How long a key store that gave no key is left alone while the host waits for it: it does not tell
+  /// when it will answer.
+  private static var keyStoreIntervalMS: Int64 { 10_000 }
+  /// How often another process's refresh is looked at: it may be done long before its lease ends.
+  private static var refreshIntervalMS: Int64 { 1000 }
+
+  private let core: Core
+  private let sessions: SessionStore
+  private let decider: Decider
+  private let tokens: TokenState
+  private let pendingSignIn: PendingSignInState
+  private let refresh: Refresh
+  private let check: MembershipCheck
+  private let reachability: Reachability
+  private let pauses: ServicePauses
+  private let events: EventQueue
+  private let hostView: HostView
+  private let inFlight: InFlight
+  private let uploader: Uploader
+  private let live: LiveContacts
+  private let pulls: PullState
+  private let contactPuller: ContactPuller
+  private let summaryPuller: SummaryPuller
+
+  init(
+    _ core: Core, _ sessions: SessionStore, decider: Decider, tokens: TokenState,
+    pendingSignIn: PendingSignInState, refresh: Refresh, check: MembershipCheck,
+    reachability: Reachability, pauses: ServicePauses, events: EventQueue, hostView: HostView,
+    inFlight: InFlight, uploader: Uploader, live: LiveContacts, pulls: PullState,
+    contactPuller: ContactPuller, summaryPuller: SummaryPuller
+  ) {
+    self.core = core
+    self.sessions = sessions
+    self.decider = decider
+    self.tokens = tokens
+    self.pendingSignIn = pendingSignIn
+    self.refresh = refresh
+    self.check = check
+    self.reachability = reachability
+    self.pauses = pauses
+    self.events = events
+    self.hostView = hostView
+    self.inFlight = inFlight
+    self.uploader = uploader
+    self.live = live
+    self.pulls = pulls
+    self.contactPuller = contactPuller
+    self.summaryPuller = summaryPuller
+  }
+
+  // MARK: What is sent next
+
+  /// The most urgent request that can be sent now, or nil. Changes nothing.
+  func next(_ now: Instant) throws(Failure) -> Job? {
+    guard reachability.isOnline, core.keyRing.keys != nil else { return nil }
+    let mayAuth = try pauses.leftMS(.auth, now) <= 0
+    if mayAuth, let pending = pendingSignIn.pending, !inFlight.contains(.signIn) {
+      return .signIn(pending)
+    }
+    if mayAuth, !inFlight.contains(.revoke),
+      let job = try core.revocations.due(now: now.wallMS)
+    {
+      return .revoke(job)
+    }
+    guard let (session, row) = try usableSession() else { return nil }
+    if try refresh.isNeeded(session, row, now) {
+      guard mayAuth, !inFlight.contains(.refresh), try refresh.isFree(now) else { return nil }
+      return .refresh(session)
+    }
+    if try tokens.isExpired(row, now) { return nil }
+    if mayAuth, tokens.needsValidation, !inFlight.contains(.validate) { return .validate(session) }
+    guard try pauses.leftMS(.rest, now) <= 0 else { return nil }
+    if check.isNeeded, !inFlight.contains(.membershipCheck) { return .membershipCheck(session) }
+    if let request = live.next { return .live(session, request) }
+    if try waitsForProbe() { return nil }
+    // An upload would change what a read returns: reads follow the last upload.
+    guard !inFlight.contains(.upload) else { return nil }
+    if let batch = uploader.nextReadBack, batch.owner == session.owner {
+      return .readBack(session, batch)
+    }
+    if try core.queue.hasPending(of: session.owner) { return .upload(session) }
+    return try pauses.leftMS(.pull, now) <= 0 ? nextPull(session, now) : nil
+  }
+
+  /// What is read next. Nothing is read while an item is being sent by any process: an older row must
+  /// not hide what the user just wrote, nor may it be counted twice.
+  private func nextPull(_ session: OpenSession, _ now: Instant) throws(Failure) -> Job? {
+    guard let chosen = session.chosen, chosen.isUsable,
+      try !core.queue.hasSending(of: session.owner)
+    else { return nil }
+    if !inFlight.contains(.pull), contactPuller.isDue(chosen.orgID, now) {
+      return .contacts(session, chosen.orgID)
+    }
+    if summaryPuller.isDue(now), !inFlight.contains(.summary),
+      try !core.queue.isInDoubt(org: core.keys().orgTag(chosen.orgID), of: session.owner)
+    {
+      return .summary(session, chosen.orgID)
+    }
+    return nil
+  }
+
+  /// The session, if it may be used now; judged from what is in memory.
+  private func usableSession() throws(Failure) -> (OpenSession, SessionRow)? {
+    guard let assessment = try decider.assessUnchanged(),
+      decider.canUse(assessment.situation), let session = sessions.session
+    else { return nil }
+    return (session, assessment.row)
+  }
+
+  /// After a failure one request at a time finds out whether the data service is back.
+  private func waitsForProbe() throws(Failure) -> Bool {
+    try pauses.isProbing(.rest) && inFlight.containsData
+  }
+
+  // MARK: Preparing
+
+  /// Do what has to be done before `next` can choose. Only a poll calls this.
+  func prepare(_ now: Instant) throws(Failure) {
+    while let preparation = try preparation(now) {
+      switch preparation {
+      case .assess: _ = try decider.assess(.navigate)
+      case .checkMembership: check.ask(.keepingAnswer, now)
+      case .abandonReadBacks: try uploader.abandonReadBacks()
+      case .reclaimLeases: try uploader.reclaimLostLeases(now)
+      case .promote:
+        guard let session = sessions.session else { return }
+        try core.queue.promote(of: session.owner, now: now.wallMS)
+      }
+    }
+  }
+
+  private func preparation(_ now: Instant) throws(Failure) -> Preparation? {
+    guard reachability.isOnline, core.keyRing.keys != nil else { return nil }
+    if try decider.assessUnchanged() == nil { return .assess }
+    guard let (session, row) = try usableSession(),
+      try !refresh.isNeeded(session, row, now), try !tokens.isExpired(row, now),
+      try pauses.leftMS(.rest, now) <= 0
+    else { return nil }
+    if let due = try nextHeldCheckMS(session, now), due <= 0 { return .checkMembership }
+    guard !inFlight.contains(.upload), try !waitsForProbe() else { return nil }
+    if let batch = uploader.nextReadBack {
+      return batch.owner == session.owner ? nil : .abandonReadBacks
+    }
+    if try uploader.hasLostLeases(now) { return .reclaimLeases }
+    if let due = try core.queue.nextMS(of: session.owner), due <= now.wallMS { return .promote }
+    return nil
+  }
+
+  /// How long until the server is asked again about organisations that hold items; nil when none does.
+  private func nextHeldCheckMS(
+    _ session: OpenSession, _ now: Instant
+  ) throws(Failure) -> Int64? {
+    guard !check.isNeeded, try core.queue.hasWaitingForOrganisation(of: session.owner) else {
+      return nil
+    }
+    return core.configuration.limits.pullIntervalMS - check.ageMS(now)
+  }
+
+  // MARK: When to poll
+
+  /// Whether a poll would have something.
+  func hasWork(_ now: Instant) throws(Failure) -> Bool {
+    if try events.hasUndelivered() { return true }
+    if !inFlight.late(now).isEmpty { return true }
+    if let pending = pendingSignIn.pending, pending.deadlineMS <= now.monotonicMS { return true }
+    if try preparation(now) != nil { return true }
+    if try next(now) != nil { return true }
+    return try decider.hasUntoldDecision(now)
+  }
+
+  /// Milliseconds until a poll has something; 0: now; nil: nothing falls due by time alone.
+  func nextWakeMS(_ now: Instant) throws(Failure) -> Int64? {
+    if try hasWork(now) { return 0 }
+    var next: Int64?
+    func consider(_ milliseconds: Int64?) {
+      // What is due without being work is held up by something else that is considered here.
+      guard let milliseconds, milliseconds > 0 else { return }
+      next = min(next ?? Int64.max, milliseconds)
+    }
+    for request in inFlight.requests { consider(request.deadlineMS - now.monotonicMS) }
+    if let pending = pendingSignIn.pending { consider(pending.deadlineMS - now.monotonicMS) }
+    if hostView.shown.isWaiting, check.isNeeded, reachability.isOnline {
+      consider(check.timeoutLeftMS(now))
+    }
+    if hostView.shown.isWaiting, core.keyRing.keys == nil {
+      consider(Scheduler.keyStoreIntervalMS)
+    }
+    guard reachability.isOnline, core.keyRing.keys != nil else { return next }
+    for service in Service.allCases { consider(try pauses.leftMS(service, now)) }
+    consider(try core.revocations.nextMS().map { $0 - now.wallMS })
+    guard let session = sessions.session else { return next }
+    if let until = try refresh.heldUntilMS(now) {
+      consider(min(until - now.wallMS, Scheduler.refreshIntervalMS))
+    }
+    consider(
+      try tokens.lifeLeftMS(try sessions.row(), now) - tokens.refreshMarginMS(session))
+    consider(try core.queue.nextMS(of: session.owner).map { $0 - now.wallMS })
+    consider(try uploader.nextLeaseCheckMS(now))
+    consider(nextPullMS(session, now))
+    consider(try nextHeldCheckMS(session, now))
+    return next
+  }
+
+  /// How long until the cache is old enough to be pulled again.
+  private func nextPullMS(_ session: OpenSession, _ now: Instant) -> Int64? {
+    guard session.choice != nil, let contactsMS = pulls.contactsMS else { return nil }
+    return min(contactsMS, pulls.summaryMS ?? contactsMS)
+      + core.configuration.limits.pullIntervalMS - now.monotonicMS
+  }
+}

@@ -1,0 +1,92 @@
+import Base
+import Store
+
+/// When the host should poll again.
+///
+/// The time is derived from what is stored and in flight, never from a flag, so that no wake-up can
+/// get lost. Deriving it takes many statements, and it is asked after every call, so the result is
+/// kept as long as nothing that it depends on has changed: the file's version, the revision of the
+/// parts, the presence of keys, and the two clocks against each other.
+final class WakeTimer {
+  private struct Known {
+    /// By the monotonic clock; nil: nothing falls due by time alone.
+    let dueMS: Int64?
+    var version: FileVersion
+    var revision: UInt
+    let hasKeys: Bool
+    let foundMS: Int64
+    /// The device's clock minus the monotonic one.
+    let offsetMS: Int64
+
+    /// Something was due already when it was found. It stays due until a poll deals with it.
+    var isDue: Bool { dueMS == foundMS }
+  }
+
+  /// Two readings of the device's clock and the monotonic one differ by less than this.
+  private static var toleranceMS: Int64 { 50 }
+
+  private let core: Core
+  private var known: Known?
+  /// Until when the last poll told the host to wait, by the monotonic clock; nil before the first
+  /// poll.
+  private var promisedMS: Int64?
+
+  init(_ core: Core) { self.core = core }
+
+  /// Derive the time anew at the next question.
+  func forget() { known = nil }
+
+  /// Milliseconds until the next poll has work; 0: now; nil: nothing falls due by time alone.
+  /// `find` derives it.
+  func wakeIn(
+    _ now: Instant, _ find: (Instant) throws(Failure) -> Int64?
+  ) throws(Failure) -> Int64? {
+    let version = core.database.version
+    if let known, isValid(known, version, now) {
+      return known.dueMS.map { max(0, $0 - now.monotonicMS) }
+    }
+    known = nil
+    let wake = try find(now)
+    // Keep it only if nobody wrote to the file meanwhile.
+    if let version, version == core.database.version {
+      known = Known(
+        dueMS: wake.map { now.monotonicMS + $0 }, version: version,
+        revision: core.revision.value, hasKeys: core.keyRing.keys != nil,
+        foundMS: now.monotonicMS, offsetMS: now.wallMS - now.monotonicMS)
+    }
+    return wake
+  }
+
+  /// A poll tells the host to come back after `wake`.
+  func promise(_ wake: Int64?, _ now: Instant) {
+    promisedMS = wake.map { now.monotonicMS + $0 } ?? Int64.max / 2
+  }
+
+  /// Whether `wake` comes earlier than the last poll promised.
+  func isEarly(_ wake: Int64, _ now: Instant) -> Bool {
+    guard wake > 0, let promisedMS else { return wake == 0 }
+    return wake < promisedMS - now.monotonicMS - WakeTimer.toleranceMS
+  }
+
+  private func isValid(_ known: Known, _ version: FileVersion?, _ now: Instant) -> Bool {
+    version == known.version && core.revision.value == known.revision
+      && (core.keyRing.keys != nil) == known.hasKeys && now.monotonicMS >= known.foundMS
+      && abs(now.wallMS - now.monotonicMS - known.offsetMS) < WakeTimer.toleranceMS
+      && (known.isDue || now.monotonicMS < known.dueMS ?? Int64.max)
+  }
+
+  // MARK: Calls that only add work
+
+  /// Whether something is known to be due.
+  func isKnownDue() -> Bool {
+    guard let known, known.isDue else { return false }
+    return isValid(known, core.database.version, core.clock.now())
+  }
+
+  /// The call has only added work: what was due before it is still due.
+  func keepDue() {
+    guard let version = core.database.version else { return }
+    known?.version = version
+    known?.revision = core.revision.value
+  }
+}

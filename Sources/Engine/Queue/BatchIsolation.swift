@@ -1,0 +1,80 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Vault
+
+/// Finds the items that keep a batch from being stored.
+///
+/// A refused batch is split into two retry groups, which are sent in requests of their own, until the
+/// item at fault is alone: that one is parked. So one bad item among n costs about 2·log2(n) requests.
+/// The groups are numbers in the rows, so bisecting goes on after a restart. While items are being
+/// refused, new batches are smaller, since each bad item costs less then.
+///
+/// A batch that fails for a passing reason is sent again. After several such failures one of its items
+/// may be the cause (a proxy that drops the request, for example): the batch is split as well, and a
+/// single item goes behind all others, so that it delays nobody.
+final class BatchIsolation {
+  /// From so many failed attempts on, one of the items may be the cause.
+  private static var suspectAfter: Int64 { 2 }
+
+  private let core: Core
+  private let uploads: UploadState
+
+  init(_ core: Core, _ uploads: UploadState) {
+    self.core = core
+    self.uploads = uploads
+  }
+
+  /// Send the batch again in two halves. `attempted`: the request counts as an attempt.
+  func split(_ batch: UploadBatch, _ charge: Transition.Charge = .nothing) throws(Failure) {
+    let middle = batch.items.count / 2
+    try core.database.transaction { () throws(Failure) in
+      for half in [batch.items[..<middle], batch.items[middle...]] {
+        let group = try core.meta.next(.retryGroup)
+        for item in half {
+          try core.queue.transition(
+            item.sequence, .pending(charge: charge, retryGroup: group))
+        }
+      }
+    }
+  }
+
+  /// An item of the batch is at fault: find it.
+  func bisect(_ batch: UploadBatch) throws(Failure) {
+    uploads.sendSmallBatches()
+    try split(batch)
+  }
+
+  /// Send the batch again, and count the attempt.
+  func retry(_ batch: UploadBatch) throws(Failure) {
+    let isSuspect = batch.attempts >= BatchIsolation.suspectAfter
+    if isSuspect, batch.items.count > 1 { return try split(batch, .attempt) }
+    for item in batch.items {
+      try core.queue.transition(item.sequence, .pending(charge: .attempt))
+    }
+    if isSuspect, let only = batch.items.first { try moveToEnd(only) }
+  }
+
+  /// Put the item into the last retry group, so that an outage, in which one item after the other is
+  /// tried in vain, does not leave each of them in a group of its own; if it is in the last group
+  /// already, into a new one.
+  private func moveToEnd(_ item: UploadBatch.Item) throws(Failure) {
+    var group = try core.meta.int(.retryGroup) ?? 0
+    if try core.queue.find(item.tag)?.retryGroup ?? 0 >= group {
+      group = try core.meta.next(.retryGroup)
+    }
+    try core.queue.assign(item.sequence, retryGroup: group)
+  }
+
+  /// Send the items again without counting an attempt: the request says nothing about them.
+  func release(_ batch: UploadBatch) throws(Failure) {
+    try release(batch.items.map { $0.sequence })
+  }
+
+  func release(_ sequences: [Int64]) throws(Failure) {
+    try core.database.transaction { () throws(Failure) in
+      for sequence in sequences { try core.queue.transition(sequence, .pending()) }
+    }
+  }
+}

@@ -1,0 +1,239 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Vault
+
+/// Takes items into the queue and lets the user change them: add, edit, cancel, retry.
+final class ItemIntake {
+  /// Memo of the last batch key: the next item mostly has the same.
+  private struct LastBatchKey {
+    let lookup: Key
+    let org: UUID
+    let kind: String
+    let columns: [String]
+    let key: [UInt8]
+  }
+
+  private let core: Core
+  private let links: ItemLinks
+  private let syncRuns: SyncRunReporter
+  private let wakeTimer: WakeTimer
+  private let decider: Decider
+  private var lastBatchKey: LastBatchKey?
+
+  init(
+    _ core: Core, links: ItemLinks, syncRuns: SyncRunReporter, wakeTimer: WakeTimer,
+    decider: Decider
+  ) {
+    self.core = core
+    self.links = links
+    self.syncRuns = syncRuns
+    self.wakeTimer = wakeTimer
+    self.decider = decider
+  }
+
+  // MARK: Adding
+
+  func add(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(
+      request,
+      known: ["kind", "payload", "id", "depends_on", "occurred_at_ms", "org_id", "state"])
+    // Adding only adds work: what was due before is due after, so it is not derived anew.
+    let isDue = wakeTimer.isKnownDue()
+    defer { if isDue { wakeTimer.keepDue() } }
+    let (session, current) = try decider.requireOrganisation()
+    let org = try readOrganisation(fields, session) ?? current.orgID
+    _ = try ItemReport.readState(fields)
+    let now = core.clock.now()
+    let kind = try readKind(fields)
+    let id = try readID(fields) ?? Random.uuid(at: now.wallMS)
+    let item = QueueItem(
+      id: id, kind: kind.name, org: org,
+      payload: try PayloadReader.read(fields, kind, id: id, org: org, user: session.userID),
+      dependsOn: try readDependencies(fields, id),
+      occurredAtMS: try fields.integer(
+        ifPresent: "occurred_at_ms", in: 0...Fields.safe.upperBound))
+    item.addTime(kind)
+    return try insert(item, kind, session, now)
+  }
+
+  private func readKind(_ fields: Fields) throws(Failure) -> QueueKind {
+    let name = try fields.string("kind", maximum: 64)
+    let backend = core.configuration.backend
+    guard let kind = backend.kind(name) else {
+      let near = Suggestion.nearest(to: name, among: backend.kinds.map { $0.name })
+      throw Failure(
+        .queueUnknownKind,
+        near.map { "no such kind; did you mean \"\($0)\"?" } ?? "no such kind", field: "/kind")
+    }
+    return kind
+  }
+
+  private func readID(_ fields: Fields) throws(Failure) -> UUID? {
+    guard let value = fields.optional("id") else { return nil }
+    guard let id = value.uuid else {
+      throw Failure(.queueInvalidID, "a UUID is expected", field: "/id")
+    }
+    return id
+  }
+
+  /// An exported item goes back to its own organisation, if the user is a member of it.
+  private func readOrganisation(
+    _ fields: Fields, _ session: OpenSession
+  ) throws(Failure) -> UUID? {
+    guard fields.optional("org_id") != nil else { return nil }
+    let id = try fields.uuid("org_id")
+    guard session.membership(in: id) != nil else {
+      throw Failure(.orgNotAMember, "no membership in this organisation", field: "/org_id")
+    }
+    return id
+  }
+
+  private func readDependencies(_ fields: Fields, _ id: UUID) throws(Failure) -> [UUID] {
+    var result: [UUID] = []
+    for (index, text) in (try fields.strings(ifPresent: "depends_on") ?? []).enumerated() {
+      guard let parent = UUID(text), parent != id else {
+        throw Failure(
+          .queueUnknownDependency, "the id of another item is expected",
+          field: "/depends_on/\(index)")
+      }
+      result.append(parent)
+    }
+    return result
+  }
+
+  private func insert(
+    _ item: QueueItem, _ kind: QueueKind, _ session: OpenSession, _ now: Instant
+  ) throws(Failure) -> JSON {
+    let keys = try core.keys()
+    let tag = keys.itemTag(item.id, session.owner)
+    let (body, size) = try item.sealed(tag, session.owner, session.queueKey)
+    return try core.database.transaction { () throws(Failure) in
+      if let existing = try core.queue.find(tag) {
+        try checkSame(item, existing, session)
+        return ["id": .uuid(item.id), "state": .string(existing.state.word)]
+      }
+      let row = QueueRow()
+      row.item = tag
+      row.owner = session.owner
+      row.org = keys.orgTag(item.org)
+      row.batchKey = batchKey(item, kind, keys)
+      row.createdMS = now.wallMS
+      row.size = size
+      row.body = body
+      if try links.linkParents(of: item, kind, tag, session.owner, keys) {
+        row.state = .waiting(.dependency)
+      }
+      _ = try core.queue.insert(row)
+      return ["id": .uuid(item.id), "state": .string(row.state.word)]
+    }
+  }
+
+  /// The same item may be added twice; another one under its id is refused.
+  private func checkSame(
+    _ item: QueueItem, _ existing: QueueRow, _ session: OpenSession
+  ) throws(Failure) {
+    let known = try existing.read(session.queueKey)
+    known?.isRevised = false
+    guard let known, known.json == item.json else {
+      throw Failure(.queueIDTaken, "this id is queued with other content", field: "/id")
+    }
+  }
+
+  /// Items with the same batch key share requests: one organisation, one kind, the same columns.
+  private func batchKey(
+    _ item: QueueItem, _ kind: QueueKind, _ keys: KeyRing.Keys
+  ) -> [UInt8] {
+    let columns = item.columns(kind)
+    if let last = lastBatchKey, last.lookup === keys.lookup, last.org == item.org,
+      last.kind == item.kind, last.columns == columns
+    {
+      return last.key
+    }
+    // "shape" is part of stored tags, whatever the name in the code.
+    let key = keys.lookup.tag(
+      "shape", item.org.bytes, Array(item.kind.utf8), Array(columns.joined(separator: ",").utf8))
+    lastBatchKey = LastBatchKey(
+      lookup: keys.lookup, org: item.org, kind: item.kind, columns: columns, key: key)
+    return key
+  }
+
+  // MARK: The user's control
+
+  func edit(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(request, known: ["id", "payload"])
+    let session = try decider.requireSession()
+    let keys = try core.keys()
+    return try core.database.transaction { () throws(Failure) in
+      let row = try findIdle(fields, session)
+      guard let item = try row.read(session.queueKey) else {
+        throw Failure(.storageDamaged, "the item is unreadable; cancel it")
+      }
+      guard let kind = core.configuration.backend.kind(item.kind) else {
+        throw Failure(.queueUnknownKind, "its kind is not in backend.queue", field: "/id")
+      }
+      if row.attempts > 0 { item.isRevised = true }
+      item.payload = try PayloadReader.read(
+        fields, kind, id: item.id, org: item.org, user: session.userID)
+      item.addTime(kind)
+      let (body, size) = try item.sealed(row.item, row.owner, session.queueKey)
+      try core.queue.replace(
+        row.item, batchKey: batchKey(item, kind, keys), body: body, size: size)
+      let isHeld = row.state == .waiting(.organisation)
+      if try links.linkParents(of: item, kind, row.item, session.owner, keys), !isHeld {
+        try core.queue.transition(row.sequence, .waiting(.dependency))
+      }
+      let state = try core.queue.find(row.item)?.state ?? .pending
+      return ["id": .uuid(item.id), "state": .string(state.word)]
+    }
+  }
+
+  func cancel(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(request, known: ["id"])
+    let session = try decider.requireSession()
+    return try core.database.transaction { () throws(Failure) in
+      let row = try findIdle(fields, session)
+      try core.queue.remove(row.item)
+      let released = try core.queue.releaseDependents(of: row.item)
+      try syncRuns.endIfDone(session.owner, core.clock.now())
+      return ["id": .string(try fields.uuid("id").text), "released": .int(released)]
+    }
+  }
+
+  /// Try one item again, or all that are parked.
+  func retry(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(request, known: ["id"])
+    let session = try decider.requireSession()
+    return try core.database.transaction { () throws(Failure) in
+      var item: [UInt8]?
+      if fields.optional("id") != nil { item = try findIdle(fields, session).item }
+      return ["retried": .int(try core.queue.retry(item, of: session.owner))]
+    }
+  }
+
+  /// An item that is in no request.
+  private func findIdle(_ fields: Fields, _ session: OpenSession) throws(Failure) -> QueueRow {
+    let row = try core.findItem(fields, session)
+    guard row.state != .sending else {
+      throw Failure(.queueInFlight, "the item is being sent; try again in a moment", field: "/id")
+    }
+    return row
+  }
+}
+
+extension Core {
+  /// The item that a request names by `id`, or by the id that stands for an unreadable parked item's.
+  func findItem(_ fields: Fields, _ session: OpenSession) throws(Failure) -> QueueRow {
+    let id = try fields.uuid("id")
+    var row = try queue.find(try keys().itemTag(id, session.owner))
+    if row == nil, let tag = try queue.findParked(id.bytes, of: session.owner) {
+      row = try queue.find(tag)
+    }
+    guard let row else {
+      throw Failure(
+        .queueNotFound, "no such item; a stored item is no longer queued", field: "/id")
+    }
+    return row
+  }
+}

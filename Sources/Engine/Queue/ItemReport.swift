@@ -1,0 +1,188 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Vault
+
+/// Shows the queue: lists, single items, the export, and why nothing is sent.
+final class ItemReport {
+  private let core: Core
+  private let tokens: TokenState
+  private let pauses: ServicePauses
+  private let reachability: Reachability
+  private let decider: Decider
+
+  init(
+    _ core: Core, tokens: TokenState, pauses: ServicePauses, reachability: Reachability,
+    decider: Decider
+  ) {
+    self.core = core
+    self.tokens = tokens
+    self.pauses = pauses
+    self.reachability = reachability
+    self.decider = decider
+  }
+
+  static func readState(_ fields: Fields) throws(Failure) -> ItemState.Code? {
+    guard let word = try fields.string(ifPresent: "state", maximum: 16) else { return nil }
+    guard let state = ItemState.Code(word: word) else {
+      throw fields.invalid("state", "pending, sending, waiting or parked is expected")
+    }
+    return state
+  }
+
+  // MARK: Items
+
+  func list(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(request, known: ["state", "after", "limit"])
+    let session = try decider.requireSession()
+    let limit = try fields.integer(ifPresent: "limit", in: 1...500) ?? 100
+    let rows = try core.queue.page(
+      of: session.owner, state: try ItemReport.readState(fields),
+      after: try fields.integer(ifPresent: "after", in: 0...Fields.safe.upperBound) ?? 0,
+      limit: Int(limit))
+    var items: [JSON] = []
+    for row in rows { items.append(try describe(row, session)) }
+    return [
+      "items": .array(items),
+      "next": JSON(rows.count == Int(limit) ? rows.last?.sequence : nil),
+      "counts": try core.queue.counts(of: session.owner).json,
+    ]
+  }
+
+  func get(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(request, known: ["id"])
+    let session = try decider.requireSession()
+    return ["item": try describe(try core.findItem(fields, session), session)]
+  }
+
+  /// An item as the host sees it. An unreadable one is shown too, so that it can be cancelled.
+  private func describe(_ row: QueueRow, _ session: OpenSession) throws(Failure) -> JSON {
+    let item = try row.read(session.queueKey) ?? ItemReport.unreadable(row)
+    let rejection = try Rejection.read(row, session.queueKey)
+    var notBeforeMS: Int64?
+    if case .waiting(.time(let untilMS)) = row.state { notBeforeMS = untilMS }
+    return [
+      "id": .uuid(item.id), "seq": .int(row.sequence), "kind": .string(item.kind),
+      "state": .string(row.state.word), "payload": item.payload,
+      "org_id": .uuid(item.org),
+      "depends_on": .array(item.dependsOn.map { .string($0.text) }),
+      "attempts": .int(row.attempts), "created_ms": .int(row.createdMS),
+      "occurred_at_ms": JSON(item.occurredAtMS), "reason": try reason(row, rejection),
+      "field": rejection?["field"] ?? .null, "not_before_ms": JSON(notBeforeMS),
+    ]
+  }
+
+  /// Why the item is not sent: what the server said, or what it waits for.
+  private func reason(_ row: QueueRow, _ rejection: JSON?) throws(Failure) -> JSON {
+    if let rejection, let code = rejection.string("code") {
+      return [
+        "code": .string(code), "text": core.text(ofCode: code),
+        "sqlstate": rejection["sqlstate"] ?? .null, "message": rejection["message"] ?? .null,
+      ]
+    }
+    guard case .waiting(let waitReason) = row.state else { return .null }
+    let code = try code(of: waitReason, row)
+    return [
+      "code": .string(code.rawValue), "text": core.text(code), "sqlstate": .null,
+      "message": .null,
+    ]
+  }
+
+  private func code(of reason: WaitReason, _ row: QueueRow) throws(Failure) -> MessageCode {
+    switch reason {
+    case .time: return .waitingTime
+    case .organisation: return .waitingOrganisation
+    case .kind: return .schemaNotReady
+    case .dependency:
+      return try core.dependencies.waitsForParked(row.item) ? .dependencyParked : .dependencyWaiting
+    }
+  }
+
+  private static func unreadable(_ row: QueueRow) -> QueueItem {
+    QueueItem(
+      id: row.substituteID, kind: "", org: UUID(high: 0, low: 0), payload: [:], dependsOn: [],
+      occurredAtMS: nil)
+  }
+
+  /// Every readable item, in the form in which it can be added again.
+  func export(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(request, known: ["state"])
+    let session = try decider.requireSession()
+    let items = JSON.array([])
+    try core.queue.eachRow(of: session.owner, state: try ItemReport.readState(fields)) {
+      (row) throws(Failure) in
+      guard let item = try row.read(session.queueKey) else { return }
+      let entry: JSON = [
+        "id": .uuid(item.id), "kind": .string(item.kind), "payload": item.payload,
+        "org_id": .uuid(item.org), "state": .string(row.state.word),
+      ]
+      if !item.dependsOn.isEmpty {
+        entry.set("depends_on", .array(item.dependsOn.map { .string($0.text) }))
+      }
+      if let occurred = item.occurredAtMS { entry.set("occurred_at_ms", .int(occurred)) }
+      items.append(entry)
+    }
+    return ["items": items]
+  }
+
+  // MARK: Why is nothing sent?
+
+  func explain(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(request, known: ["id"])
+    _ = try fields.uuid(ifPresent: "id")
+    let assessment = try decider.assess(.navigate)
+    let reasons = JSON.array([])
+    guard let owner = assessment.row.owner, assessment.situation.keys == .ready else {
+      add(.signedOut, try core.queue.countOfOthers(than: nil), to: reasons)
+      return ["reasons": reasons, "counts": QueueCounts().json]
+    }
+    let counts = try core.queue.counts(of: owner)
+    if fields.optional("id") != nil {
+      _ = try core.findItem(fields, try decider.requireSession())
+    }
+    if counts.total == 0 { add(.nothingQueued, 0, to: reasons) }
+    if counts.sending > 0 { add(.sending, counts.sending, to: reasons) }
+    if counts.pending > 0 {
+      let (code, untilMS) = try whyPending(assessment)
+      add(code, counts.pending, untilMS, to: reasons)
+    }
+    for (reason, count) in try core.queue.waitCounts(of: owner) {
+      switch reason {
+      case .dependency: add(.dependency, count, to: reasons)
+      case .time(let untilMS): add(.backOff, count, untilMS, to: reasons)
+      case .organisation: add(.organisation, count, to: reasons)
+      case .kind: add(.schemaNotReady, count, to: reasons)
+      }
+    }
+    if counts.parked > 0 { add(.parked, counts.parked, to: reasons) }
+    let others = try core.queue.countOfOthers(than: owner)
+    if others > 0 { add(.otherUser, others, to: reasons) }
+    return ["reasons": reasons, "counts": counts.json]
+  }
+
+  /// Why the pending items are not in a request yet, and until when.
+  private func whyPending(
+    _ assessment: Assessment
+  ) throws(Failure) -> (code: MessageCode, untilMS: Int64?) {
+    let now = core.clock.now()
+    let restMS = try pauses.notBeforeMS(.rest)
+    let authMS = try pauses.notBeforeMS(.auth)
+    if !decider.canUse(assessment.situation) { return (.locked, nil) }
+    if !reachability.isOnline { return (.offline, nil) }
+    if try tokens.isExpired(assessment.row, now) || tokens.isRefused {
+      return (.token, authMS > now.wallMS ? authMS : nil)
+    }
+    if restMS > now.wallMS { return (.backOff, restMS) }
+    return (.ready, nil)
+  }
+
+  private func add(
+    _ code: MessageCode, _ count: Int64, _ untilMS: Int64? = nil, to reasons: JSON
+  ) {
+    reasons.append([
+      "code": .string(code.rawValue), "text": core.text(code), "count": .int(count),
+      "until_ms": JSON(untilMS),
+    ])
+  }
+}

@@ -1,0 +1,371 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Vault
+
+/// Decides from a response what becomes of every item of a batch.
+///
+/// | response | the items |
+/// |---|---|
+/// | ids, or rows by a function | stored ones are erased; of the others the server is asked |
+/// | an item is at fault | bisected; a single one is parked |
+/// | duplicate key | split; a single one is read back, then parked or erased |
+/// | a parent is missing | split; a single one waits for its queued parent, else it is parked |
+/// | denied | they wait for their organisation; after a confirmed membership bisected |
+/// | the token was refused | sent again, uncharged, with a new token |
+/// | too large | split; a single one is parked |
+/// | the statement took too long | split; a single one's batch key waits |
+/// | the table takes nothing | that batch key waits; others go on |
+/// | anything passing | sent again, charged; the service backs off |
+///
+/// Only an id that the server names proves that an item is stored. Another user's session may have
+/// begun since, so every item is settled under its own owner, and only responses to the current
+/// session change what is known about the token or the membership.
+final class UploadSettlement {
+  /// A read-back names its ids in the URL.
+  private static var readBackItems: Int { 100 }
+
+  private let core: Core
+  private let sessions: SessionStore
+  private let state: UploadState
+  private let isolation: BatchIsolation
+  private let links: ItemLinks
+  private let syncRuns: SyncRunReporter
+  private let refresh: Refresh
+  private let check: MembershipCheck
+  private let pauses: ServicePauses
+  private let reachability: Reachability
+  private let events: EventQueue
+  private let pulls: PullState
+  private let summary: Summary
+
+  init(
+    _ core: Core, _ sessions: SessionStore, state: UploadState, isolation: BatchIsolation,
+    links: ItemLinks, syncRuns: SyncRunReporter, refresh: Refresh, check: MembershipCheck,
+    pauses: ServicePauses, reachability: Reachability, events: EventQueue, pulls: PullState,
+    summary: Summary
+  ) {
+    self.core = core
+    self.sessions = sessions
+    self.state = state
+    self.isolation = isolation
+    self.links = links
+    self.syncRuns = syncRuns
+    self.refresh = refresh
+    self.check = check
+    self.pauses = pauses
+    self.reachability = reachability
+    self.events = events
+    self.pulls = pulls
+    self.summary = summary
+  }
+
+  /// The items of the batch that this handle still holds. After a jump of the clock another process
+  /// may have taken them over, and the user may have changed them since.
+  func stillLeased(_ batch: UploadBatch) throws(Failure) -> UploadBatch {
+    let leased = try core.queue.leased(by: core.holder.bytes)
+    return batch.filter { leased.sortedContains($0.sequence) }
+  }
+
+  // MARK: The response to an upload
+
+  func finish(
+    _ sent: UploadBatch, isCurrent: Bool, _ response: HTTPResponse, _ now: Instant
+  ) throws(Failure) {
+    let batch = try stillLeased(sent)
+    guard !batch.isEmpty else { return }
+    let outcome = RestClassification.rest(response.facts)
+    if outcome.isVerdictOnRows { try pauses.succeed(.rest) }
+    switch outcome {
+    case .answered: try finishAnswered(batch, isCurrent, response, now)
+    case .itemFault(let fault):
+      try blame(batch, Rejection(code: fault.rawValue, response), now)
+    case .duplicateKey:
+      if batch.items.count > 1 { return try isolation.split(batch) }
+      // The item was stored before under this very id, or another unique key is in the way.
+      try enqueueReadBack(
+        batch.doubted(Rejection(code: ItemFault.duplicate.rawValue, response)), isCurrent)
+    case .missingParent:
+      if batch.items.count > 1 { return try isolation.split(batch) }
+      try awaitParent(
+        batch, Rejection(code: MessageCode.missingParent.rawValue, response), now)
+    case .denied:
+      // What another user may do proves nothing about this one.
+      if !isCurrent { return try isolation.release(batch) }
+      try deny(batch, Rejection(code: ItemFault.rejected.rawValue, response), now)
+    case .needsToken:
+      try isolation.release(batch)
+      if isCurrent { try refresh.refuseToken(response, now) }
+    case .tooLarge:
+      if batch.items.count > 1 { return try isolation.split(batch) }
+      try blame(batch, Rejection(code: ItemFault.tooLong.rawValue, response), now)
+    case .statementTimeout:
+      if batch.items.count > 1 { return try isolation.split(batch) }
+      try suspend(batch, response, now)
+    case .schemaNotReady, .serverBug, .unknownRejection: try suspend(batch, response, now)
+    case .endOfData, .transient: try pause(batch, response, now)
+    }
+  }
+
+  private func finishAnswered(
+    _ batch: UploadBatch, _ isCurrent: Bool, _ response: HTTPResponse, _ now: Instant
+  ) throws(Failure) {
+    if batch.kind.upload == .rpc {
+      guard let rows = UploadReply.rows(response.body) else {
+        return try pause(batch, response, now)
+      }
+      return try finishRows(batch, rows, isCurrent, response, now)
+    }
+    guard let ids = UploadReply.storedIDs(response.body) else {
+      return try pause(batch, response, now)
+    }
+    let missing = try erase(batch, stored: SortedUUIDSet(ids), now)
+    state.growBatches()
+    try enqueueReadBack(missing, isCurrent)
+  }
+
+  /// A function's response names every row's result, so a bad item costs no request of its own.
+  private func finishRows(
+    _ batch: UploadBatch, _ rows: [RowResult], _ isCurrent: Bool, _ response: HTTPResponse,
+    _ now: Instant
+  ) throws(Failure) {
+    func ids(_ isIncluded: (RowResult) -> Bool) -> SortedUUIDSet {
+      SortedUUIDSet(rows.filter(isIncluded).map { $0.id })
+    }
+    let stored = ids { $0.status == .stored || $0.status == .duplicate }
+    let answered = ids { _ in true }
+    let unsettled = try erase(batch, stored: ids { $0.status == .stored }, now)
+    let rest = try eraseExisting(unsettled, stored: stored, now)
+    for row in rows where !stored.contains(row.id) {
+      let one = rest.filter { $0.id == row.id }
+      guard !one.isEmpty else { continue }
+      try applyResult(row, one, isCurrent, now)
+    }
+    // Rows without a result prove nothing, and asking again at once would not help.
+    let silent = rest.filter { !answered.contains($0.id) }
+    if !silent.isEmpty { try suspend(silent, response, now) }
+  }
+
+  /// Settle a row that a function refused. The membership check is asked per row: the first denied row
+  /// discards its answer, and the others are held, too.
+  private func applyResult(
+    _ row: RowResult, _ item: UploadBatch, _ isCurrent: Bool, _ now: Instant
+  ) throws(Failure) {
+    let rejection = Rejection(row)
+    let outcome: RestOutcome =
+      row.status == .rejected && row.sqlstate != nil
+      ? RestOutcome(sqlstate: row.sqlstate) : .itemFault(.rejected)
+    switch outcome {
+    case .missingParent: try awaitParent(item, rejection, now)
+    case .denied where !isCurrent: try isolation.release(item)
+    case .denied: try deny(item, rejection, now)
+    default: try park(item, rejection, now)
+    }
+  }
+
+  // MARK: The response to a read-back
+
+  /// Ask which of these items the server has, in requests of their own. Another user's session may
+  /// not ask.
+  private func enqueueReadBack(_ batch: UploadBatch, _ isCurrent: Bool) throws(Failure) {
+    guard isCurrent else { return try isolation.release(batch) }
+    var start = 0
+    while start < batch.items.count {
+      let end = min(start + UploadSettlement.readBackItems, batch.items.count)
+      state.add(readBack: batch.with(Array(batch.items[start..<end])))
+      start = end
+    }
+  }
+
+  func finishReadBack(
+    _ sent: UploadBatch, isCurrent: Bool, _ response: HTTPResponse, _ now: Instant
+  ) throws(Failure) {
+    let batch = try stillLeased(sent)
+    guard !batch.isEmpty else { return }
+    let outcome = RestClassification.rest(response.facts)
+    if outcome == .needsToken {
+      try isolation.release(batch)
+      if isCurrent { try refresh.refuseToken(response, now) }
+      return
+    }
+    guard outcome == .answered, let ids = UploadReply.storedIDs(response.body) else {
+      // What the server has is unknown: send again; nothing is stored twice.
+      return try pause(batch, response, now)
+    }
+    let absent = try eraseExisting(batch, stored: SortedUUIDSet(ids), now)
+    guard !absent.isEmpty else { return }
+    if !isCurrent { return try isolation.release(absent) }
+    // Neither inserted nor visible. Without a membership nothing of the organisation is visible, so
+    // this proves nothing; with one, the id belongs to somebody else.
+    if check.isConfirmed, isMember(of: batch.org) {
+      try park(absent, batch.doubt ?? Rejection(.conflict), now)
+    } else {
+      try hold(absent, now)
+    }
+  }
+
+  private func isMember(of org: UUID) -> Bool {
+    sessions.session?.membership(in: org)?.isUsable ?? false
+  }
+
+  // MARK: Stored
+
+  /// Erase the items that the request has stored; returns the others.
+  private func erase(
+    _ batch: UploadBatch, stored: SortedUUIDSet, _ now: Instant
+  ) throws(Failure) -> UploadBatch {
+    try eraseProved(batch.filter { stored.contains($0.id) }, now)
+    return batch.filter { !stored.contains($0.id) }
+  }
+
+  /// Erase the items that the server had before this request; returns the others. The row of an item
+  /// that was edited may be the old one: only the user can tell, so it is parked.
+  private func eraseExisting(
+    _ batch: UploadBatch, stored: SortedUUIDSet, _ now: Instant
+  ) throws(Failure) -> UploadBatch {
+    let found = batch.filter { stored.contains($0.id) }
+    try park(found.filter { $0.isRevised }, Rejection(.unknownOutcome), now)
+    try eraseProved(found.filter { !$0.isRevised }, now)
+    return batch.filter { !stored.contains($0.id) }
+  }
+
+  private func eraseProved(_ proved: UploadBatch, _ now: Instant) throws(Failure) {
+    try core.database.transaction { () throws(Failure) in
+      try core.queue.removeStored(proved.items.map { $0.tag })
+      if !proved.isEmpty {
+        try core.syncRuns.count(
+          of: proved.owner, sent: Int64(proved.items.count), parked: 0, now: now.wallMS)
+        // Within the transaction: a failed commit leaves a needless pull, never a missing one.
+        pulls.requirePull()
+      }
+      try syncRuns.endIfDone(proved.owner, now)
+    }
+    guard !proved.isEmpty else { return }
+    summary.countSent(proved, sessions.session)
+    try syncRuns.emitProgress(proved.owner, now)
+  }
+
+  // MARK: Not stored
+
+  /// An item is at fault: park a single one, look for it among several.
+  private func blame(
+    _ batch: UploadBatch, _ rejection: Rejection, _ now: Instant
+  ) throws(Failure) {
+    if batch.items.count > 1 { return try isolation.bisect(batch) }
+    try park(batch, rejection, now)
+  }
+
+  /// Not the items' fault: the service backs off, in the transaction that counts the attempt.
+  private func pause(
+    _ batch: UploadBatch, _ response: HTTPResponse, _ now: Instant
+  ) throws(Failure) {
+    try core.database.transaction { () throws(Failure) in
+      try isolation.retry(batch)
+      try pauses.backOff(.rest, response, now)
+    }
+    reachability.noteFailure()
+  }
+
+  /// The service works but takes no item of this batch key: there is no such table yet, or it has a
+  /// defect. That batch key waits; nothing is parked, and others go on.
+  private func suspend(
+    _ batch: UploadBatch, _ response: HTTPResponse, _ now: Instant
+  ) throws(Failure) {
+    try pauses.succeed(.rest)
+    guard let first = batch.items.first else { return }
+    let delay = Backoff.delayMS(
+      attempt: Int(clamping: batch.attempts + 1), random: Random.word(),
+      floorMS: response.retryAfterMS ?? 0)
+    try core.database.transaction { () throws(Failure) in
+      try isolation.retry(batch)
+      try core.queue.suspend(
+        like: first.sequence, of: batch.owner, until: now.wallMS + delay)
+    }
+  }
+
+  /// Let a single item wait for its parent if that is queued; else park it.
+  private func awaitParent(
+    _ batch: UploadBatch, _ rejection: Rejection, _ now: Instant
+  ) throws(Failure) {
+    guard let sent = batch.items.first else { return }
+    let keys = try core.keys()
+    let waits = try core.database.transaction { () throws(Failure) -> Bool in
+      guard let row = try core.queue.find(sent.tag),
+        let item = try row.read(try keys.queues.derived(for: row.owner)),
+        try links.linkParents(of: item, batch.kind, sent.tag, batch.owner, keys)
+      else { return false }
+      try core.queue.transition(sent.sequence, .waiting(.dependency))
+      try syncRuns.endIfDone(batch.owner, now)
+      return true
+    }
+    if !waits { try park(batch, rejection, now) }
+  }
+
+  /// A policy of the server refused the items. Either the membership has ended: then the
+  /// organisation's items wait and the membership check finds out; or it is confirmed, and the items
+  /// are at fault.
+  private func deny(
+    _ batch: UploadBatch, _ rejection: Rejection, _ now: Instant
+  ) throws(Failure) {
+    if batch.items.contains(where: { $0.denials > 0 }), check.isConfirmed, isMember(of: batch.org) {
+      return try blame(batch, rejection, now)
+    }
+    try hold(batch, now)
+  }
+
+  private func hold(_ batch: UploadBatch, _ now: Instant) throws(Failure) {
+    try core.database.transaction { () throws(Failure) in
+      for item in batch.items {
+        try core.queue.transition(
+          item.sequence, .waiting(.organisation, charge: .denial))
+      }
+    }
+    check.askSilently(.discardingAnswer, now)
+  }
+
+  // MARK: Parking
+
+  private func park(
+    _ batch: UploadBatch, _ rejection: Rejection, _ now: Instant
+  ) throws(Failure) {
+    guard !batch.isEmpty else { return }
+    var rows: [QueueRow] = []
+    for item in batch.items { if let row = try core.queue.find(item.tag) { rows.append(row) } }
+    try park(rows, rejection, now)
+  }
+
+  /// Park items with the reason, each with an event.
+  func park(
+    _ rows: [QueueRow], _ rejection: Rejection, _ now: Instant
+  ) throws(Failure) {
+    let keys = try core.keys()
+    try core.database.transaction { () throws(Failure) in
+      for row in rows {
+        let key = try keys.queues.derived(for: row.owner)
+        let item = try row.read(key)
+        try core.queue.transition(
+          row.sequence,
+          .parked(rejection: try rejection.sealed(for: row, key), charge: .attempt))
+        try core.syncRuns.count(of: row.owner, sent: 0, parked: 1, now: now.wallMS)
+        try events.emitDurable(
+          [
+            "type": "item_parked", "id": .uuid(item?.id ?? row.substituteID),
+            "reason": ["code": .string(rejection.code), "text": core.text(ofCode: rejection.code)],
+            "field": JSON(rejection.field),
+          ], owner: row.owner)
+        try syncRuns.endIfDone(row.owner, now)
+      }
+    }
+  }
+}
+
+extension RestOutcome {
+  /// The data service has judged the rows, so it works.
+  fileprivate var isVerdictOnRows: Bool {
+    switch self {
+    case .answered, .itemFault, .duplicateKey, .missingParent, .denied: true
+    default: false
+    }
+  }
+}

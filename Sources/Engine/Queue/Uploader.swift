@@ -1,0 +1,178 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Vault
+
+/// What this process knows of its uploads beyond the queue's rows.
+final class UploadState {
+  private let revision: Revision
+  /// Batches of which the server is to be asked what it has.
+  private(set) var readBacks: [UploadBatch] = [] { didSet { revision.advance() } }
+  /// How many items that were not refused yet share a request.
+  private(set) var freshItems = BatchPolicy.maxItems
+
+  init(_ revision: Revision) { self.revision = revision }
+
+  func add(readBack: UploadBatch) { readBacks.append(readBack) }
+
+  func removeFirstReadBack() { readBacks.removeFirst() }
+
+  func removeReadBacks() { readBacks = [] }
+
+  /// Items are being refused: each costs less in a small batch.
+  func sendSmallBatches() { freshItems = BatchPolicy.carefulItems }
+
+  /// A batch was accepted.
+  func growBatches() { freshItems = min(freshItems * 2, BatchPolicy.maxItems) }
+}
+
+/// Takes items from the queue and sends them.
+///
+/// Items are leased to this handle before they are sent. The lease of a process that died, or that is
+/// far too late, is taken back: its items become pending, and since the server may have them, that
+/// counts as an attempt.
+final class Uploader {
+  /// An upload's time-out and grace.
+  private static var leaseMS: Int64 { 75_000 }
+  /// How often other processes' leases are looked at.
+  private static var leaseCheckMS: Int64 { 5000 }
+
+  private let core: Core
+  private let state: UploadState
+  private let isolation: BatchIsolation
+  private let settlement: UploadSettlement
+  private let syncRuns: SyncRunReporter
+  private let pauses: ServicePauses
+  private let inFlight: InFlight
+
+  init(
+    _ core: Core, state: UploadState, isolation: BatchIsolation, settlement: UploadSettlement,
+    syncRuns: SyncRunReporter, pauses: ServicePauses, inFlight: InFlight
+  ) {
+    self.core = core
+    self.state = state
+    self.isolation = isolation
+    self.settlement = settlement
+    self.syncRuns = syncRuns
+    self.pauses = pauses
+    self.inFlight = inFlight
+  }
+
+  // MARK: Sending
+
+  /// Send the next batch. Nothing is sent when its items turn out to be unreadable or of an unknown
+  /// kind; they are parked or wait then.
+  func send(_ session: OpenSession, _ now: Instant) throws(Failure) {
+    let rows = try take(session, now)
+    guard let first = rows.first else { return }
+    guard let head = try first.read(session.queueKey) else {
+      try settlement.park([first], Rejection(.unreadable), now)
+      return try isolation.release(rows.dropFirst().map { $0.sequence })
+    }
+    let backend = core.configuration.backend
+    guard let kind = backend.kind(head.kind) else {
+      return try holdUnknownKind(rows, session.owner, now)
+    }
+    var sent: [(item: UploadBatch.Item, body: JSON)] = []
+    for row in rows {
+      guard let item = row === first ? head : try row.read(session.queueKey) else {
+        try settlement.park([row], Rejection(.unreadable), now)
+        continue
+      }
+      sent.append(
+        (
+          UploadBatch.Item(row, item, Registered(item, backend)),
+          item.row(kind, user: session.userID)
+        ))
+    }
+    sent.sort { $0.item.id < $1.item.id }
+    let batch = UploadBatch(
+      owner: session.owner, org: head.org, kind: kind, items: sent.map { $0.item })
+    try inFlight.send(
+      RestRequests.upload(
+        backend, kind: kind, columns: head.columns(kind), rows: sent.map { $0.body },
+        bearer: session.accessToken),
+      .upload(batch), generation: session.generation, now)
+  }
+
+  /// Lease the next items that may share a request.
+  private func take(_ session: OpenSession, _ now: Instant) throws(Failure) -> [QueueRow] {
+    try core.database.transaction { () throws(Failure) in
+      let rows = try core.queue.take(
+        of: session.owner, holder: core.holder.bytes, until: now.wallMS + Uploader.leaseMS,
+        maximumItems: BatchPolicy.items(probing: try pauses.isProbing(.rest)),
+        freshItems: state.freshItems, maximumSize: Int64(BatchPolicy.maxBytes))
+      guard !rows.isEmpty else { return rows }
+      _ = try core.meta.next(.uploads)
+      try core.syncRuns.start(of: session.owner, now: now.wallMS)
+      return rows
+    }
+  }
+
+  /// The configuration does not have the items' kind: they wait for one that does.
+  private func holdUnknownKind(
+    _ rows: [QueueRow], _ owner: [UInt8], _ now: Instant
+  ) throws(Failure) {
+    try core.database.transaction { () throws(Failure) in
+      for row in rows { try core.queue.transition(row.sequence, .waiting(.kind)) }
+      try syncRuns.endIfDone(owner, now)
+    }
+  }
+
+  // MARK: Reading back
+
+  var nextReadBack: UploadBatch? { state.readBacks.first }
+
+  /// Ask the server which items of the batch it has.
+  func sendReadBack(
+    _ batch: UploadBatch, _ session: OpenSession, _ now: Instant
+  ) throws(Failure) {
+    try inFlight.send(
+      RestRequests.readBack(
+        core.configuration.backend, kind: batch.kind, ids: batch.items.map { $0.id },
+        bearer: session.accessToken),
+      .readBack(batch), generation: session.generation, now)
+    state.removeFirstReadBack()
+  }
+
+  /// Cancel the read-backs; items are re-sent idempotently.
+  func abandonReadBacks() throws(Failure) {
+    for batch in state.readBacks { try isolation.release(try settlement.stillLeased(batch)) }
+    state.removeReadBacks()
+  }
+
+  // MARK: Leases
+
+  /// Whether another process that died, or is far too late, holds items; or this handle holds items of
+  /// a request that a failure kept from being made. Asked while no upload is in flight.
+  func hasLostLeases(_ now: Instant) throws(Failure) -> Bool {
+    for lease in try core.queue.leases() where isLost(lease, now) { return true }
+    return false
+  }
+
+  func reclaimLostLeases(_ now: Instant) throws(Failure) {
+    for lease in try core.queue.leases() where isLost(lease, now) {
+      try core.queue.reclaim(from: lease.holder)
+    }
+  }
+
+  private func isLost(_ lease: (holder: [UInt8], untilMS: Int64), _ now: Instant) -> Bool {
+    lease.holder == core.holder.bytes || lease.untilMS <= now.wallMS
+      || !Holder.isAlive(lease.holder, bootID: now.bootID)
+  }
+
+  /// How long until the leases of other processes should be looked at again; nil: there are none.
+  /// A holder may be done, or dead, long before its lease ends.
+  func nextLeaseCheckMS(_ now: Instant) throws(Failure) -> Int64? {
+    var next: Int64?
+    for lease in try core.queue.leases() where lease.holder != core.holder.bytes {
+      let left = lease.untilMS - now.wallMS
+      if left > 0 { next = min(next ?? Uploader.leaseCheckMS, left) }
+    }
+    return next
+  }
+
+  /// Give back what this handle holds.
+  func releaseLeases() throws(Failure) { try core.queue.reclaim(from: core.holder.bytes) }
+}

@@ -1,0 +1,73 @@
+import Base
+import Policy
+import Store
+import Vault
+
+/// Signing out: one transaction clears the session, the pending sign-ins and, when asked to, the
+/// queue, and leaves an order to revoke the session at the server.
+final class Logout {
+  private enum Scope: String, CaseIterable { case local, global }
+
+  private let core: Core
+  private let sessions: SessionStore
+  private let lock: Lock
+  private let revocations: Revocation
+  private let uploader: Uploader
+  private let pauses: ServicePauses
+  private let decider: Decider
+
+  init(
+    _ core: Core, _ sessions: SessionStore, lock: Lock, revocations: Revocation,
+    uploader: Uploader, pauses: ServicePauses, decider: Decider
+  ) {
+    self.core = core
+    self.sessions = sessions
+    self.lock = lock
+    self.revocations = revocations
+    self.uploader = uploader
+    self.pauses = pauses
+    self.decider = decider
+  }
+
+  func logOut(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(request, known: ["scope", "discard", "confirm_unsent"])
+    let scope = try fields.choice(ifPresent: "scope", Scope.self) ?? .local
+    let discard = try fields.bool(ifPresent: "discard") ?? false
+    let confirmed = try fields.integer(ifPresent: "confirm_unsent", in: 0...Fields.safe.upperBound)
+    _ = try decider.assess(.navigate)
+    var unsent: Int64 = 0
+    // Read the row inside the transaction: another process may just have refreshed, signed somebody
+    // else in or added an item, and what is cleared must be what is revoked and confirmed.
+    try core.database.transaction { () throws(Failure) in
+      let row = try sessions.row()
+      if let owner = row.owner {
+        unsent = try core.queue.counts(of: owner).total
+        if discard { try removeItems(of: owner, unsent, confirmed) }
+      }
+      if try sessions.reload(row) == .open, let session = sessions.session {
+        try revocations.add(session, expiresMS: row.expiresMS, global: scope == .global)
+      }
+      try core.signIns.removeAll()
+      // Without a user, an earlier logout failed after its transaction: only repeat what follows.
+      if row.owner != nil { try core.meta.set(.needsErase, .int(1)) }
+      try sessions.clear(ended: nil)
+    }
+    try uploader.abandonReadBacks()
+    try lock.eraseBiometricKey()
+    try pauses.clear(.auth)
+    let decision = try decider.show(Decision(.signIn, .signedOut))
+    return ["unsent": .int(unsent), "decision": decision]
+  }
+
+  /// Only the number of unsent items, named by the host, allows deleting them.
+  private func removeItems(
+    of owner: [UInt8], _ unsent: Int64, _ confirmed: Int64?
+  ) throws(Failure) {
+    guard confirmed == unsent else {
+      throw Failure(
+        .sessionConfirmUnsent, "confirm_unsent must be the number of unsent items",
+        field: "/confirm_unsent", detail: ["unsent": .int(unsent)])
+    }
+    try core.queue.removeAll(of: owner)
+  }
+}

@@ -1,0 +1,155 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Vault
+
+/// Applies the server's list of memberships: the proof of what the user may enter.
+///
+/// In this order: an organisation that the user may no longer enter loses its cache, its queued items
+/// wait, items of usable organisations are released, the list is stored, and the end of the chosen
+/// membership becomes an event. Erasing comes before storing, because two files share no transaction.
+final class MembershipUpdate {
+  private let core: Core
+  private let sessions: SessionStore
+  private let check: MembershipCheck
+  private let refresh: Refresh
+  private let pauses: ServicePauses
+  private let reachability: Reachability
+  private let events: EventQueue
+  private let cache: CacheFile
+  private let pulls: PullState
+  private let syncRun: SyncRunReporter
+  private let inFlight: InFlight
+
+  init(
+    _ core: Core, _ sessions: SessionStore, check: MembershipCheck, refresh: Refresh,
+    pauses: ServicePauses, reachability: Reachability, events: EventQueue, cache: CacheFile,
+    pulls: PullState, syncRun: SyncRunReporter, inFlight: InFlight
+  ) {
+    self.core = core
+    self.sessions = sessions
+    self.check = check
+    self.refresh = refresh
+    self.pauses = pauses
+    self.reachability = reachability
+    self.events = events
+    self.cache = cache
+    self.pulls = pulls
+    self.syncRun = syncRun
+    self.inFlight = inFlight
+  }
+
+  func send(_ session: OpenSession, _ now: Instant) throws(Failure) {
+    try inFlight.send(
+      RestRequests.memberships(
+        core.configuration.backend, user: session.userID, bearer: session.accessToken),
+      .membershipCheck, generation: session.generation, now)
+  }
+
+  /// Process the response to `GET memberships`.
+  func finish(_ response: HTTPResponse, _ now: Instant) throws(Failure) {
+    guard let session = sessions.session else { return }
+    let outcome = RestClassification.rest(response.facts)
+    if outcome == .answered, let list = MembershipsReply.read(response.body) {
+      try apply(list, session, now)
+      try pauses.succeed(.rest)
+    } else if outcome == .needsToken {
+      try refresh.refuseToken(response, now)
+    } else {
+      check.fail()
+      reachability.noteFailure()
+      try pauses.backOff(.rest, response, now)
+    }
+  }
+
+  private func apply(
+    _ listed: [Membership], _ session: OpenSession, _ now: Instant
+  ) throws(Failure) {
+    let before = session.memberships ?? []
+    let chosen = session.chosen
+    var list = listed
+    // Keep the chosen membership when it is gone, so that the user can be told which one it was.
+    if let chosen, !listed.contains(where: { $0.orgID == chosen.orgID }) {
+      list.append(Membership(ended: chosen))
+    }
+    let keys = try core.keys()
+    let sealed = try session.vault.seal(
+      ["memberships": .array(list.map { $0.json })],
+      SessionStore.context("memberships", session.owner))
+    let isStored = try core.database.transaction { () throws(Failure) in
+      let row = try sessions.row()
+      guard row.generation == session.generation else { return false }
+      row.memberships = sealed
+      row.membershipsMS = now.wallMS
+      row.validatedMS = now.wallMS
+      row.rejections = 0
+      guard try core.sessionTable.write(row, expecting: session.generation) else { return false }
+      for membership in list where membership.isUsable {
+        try core.queue.release(org: keys.orgTag(membership.orgID), of: session.owner)
+      }
+      try holdEnded(list, before, session, keys)
+      try reconcileChanged(list, before, session, keys)
+      try syncRun.endIfDone(session.owner, now)
+      if let chosen, chosen.isUsable {
+        try emitEnd(of: chosen, list.first { $0.orgID == chosen.orgID }, session)
+      }
+      return true
+    }
+    guard isStored else { return }
+    check.confirm()
+    try sessions.reloadMemberships()
+  }
+
+  /// Organisations that the user may no longer enter: their items wait, their cache is erased.
+  private func holdEnded(
+    _ list: [Membership], _ before: [Membership], _ session: OpenSession, _ keys: KeyRing.Keys
+  ) throws(Failure) {
+    var ended = list.filter { !$0.isUsable }.map { $0.orgID }
+    for old in before where !list.contains(where: { $0.orgID == old.orgID }) {
+      ended.append(old.orgID)
+    }
+    for org in ended {
+      try core.queue.withhold(org: keys.orgTag(org), of: session.owner)
+      do throws(Failure) { try cache.erase(CacheNames.org(org, session, keys)) } catch {
+        // A cache that cannot be written must not hide the end: nothing of it is shown from now on,
+        // and the next answer tries again.
+        Log.line(
+          .warning, "an organisation's cache could not be erased: \(error.code.rawValue)")
+      }
+    }
+    try core.queue.forgetDenials(of: session.owner)
+  }
+
+  /// A membership that changed may show other rows, although the rows did not change.
+  private func reconcileChanged(
+    _ list: [Membership], _ before: [Membership], _ session: OpenSession, _ keys: KeyRing.Keys
+  ) throws(Failure) {
+    for membership in list where !before.contains(membership) {
+      let tag = CacheNames.org(membership.orgID, session, keys)
+      do throws(Failure) {
+        try cache.use { (cache) throws(Failure) in try cache.datasets.expireReconcile(of: tag) }
+      } catch {
+        Log.line(.warning, "a reconcile could not be ordered: \(error.code.rawValue)")
+      }
+      pulls.requirePull()
+    }
+  }
+
+  private func emitEnd(
+    of before: Membership, _ after: Membership?, _ session: OpenSession
+  ) throws(Failure) {
+    let reason: Reason
+    switch after {
+    case nil: reason = .membershipRevoked
+    case let it? where !it.active: reason = .membershipRevoked
+    case let it? where !it.orgActive: reason = .orgDisabled
+    case let it?
+    where it.role != before.role && core.configuration.routes(for: it.role) == nil:
+      reason = .roleUnknown
+    default: return
+    }
+    try events.emitDurable(
+      ["type": "org_access_changed", "reason": .string(reason.rawValue)], owner: session.owner)
+  }
+}

@@ -1,0 +1,143 @@
+import Base
+import Policy
+import Store
+import Vault
+
+/// The user's comings and goings: start, return, background, lock, unlock, and the session's status.
+final class Presence {
+  private let core: Core
+  private let sessions: SessionStore
+  private let lock: Lock
+  private let refresh: Refresh
+  private let tokens: TokenState
+  private let check: MembershipCheck
+  private let pulls: PullState
+  private let reachability: Reachability
+  private let decider: Decider
+
+  init(
+    _ core: Core, _ sessions: SessionStore, lock: Lock, refresh: Refresh, tokens: TokenState,
+    check: MembershipCheck, pulls: PullState, reachability: Reachability, decider: Decider
+  ) {
+    self.core = core
+    self.sessions = sessions
+    self.lock = lock
+    self.refresh = refresh
+    self.tokens = tokens
+    self.check = check
+    self.pulls = pulls
+    self.reachability = reachability
+    self.decider = decider
+  }
+
+  func resume(_ request: JSON) throws(Failure) -> JSON {
+    _ = try Fields(request, known: [])
+    return try arrive(.resume)
+  }
+
+  func foreground(_ request: JSON) throws(Failure) -> JSON {
+    _ = try Fields(request, known: [])
+    let reply = try arrive(.foreground)
+    if sessions.session != nil {
+      try sessions.patch { (row) throws(Failure) in row.forgetBackground() }
+    }
+    return reply
+  }
+
+  /// The user looks at the app: decide at once, and let the server confirm it afterwards.
+  private func arrive(_ occasion: Situation.Occasion) throws(Failure) -> JSON {
+    let reply = try decider.decide(occasion)
+    if sessions.session != nil {
+      confirmWithServer(check.isConfirmed ? .keepingAnswer : .discardingAnswer)
+    }
+    return reply
+  }
+
+  /// Validate the session, check the memberships and pull the cache when next possible.
+  private func confirmWithServer(_ request: MembershipCheck.Request) {
+    tokens.requireValidation()
+    pulls.requirePull()
+    check.ask(request, core.clock.now())
+  }
+
+  /// The host says whether there is a network.
+  func setNetwork(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(request, known: ["online"])
+    let cameOnline = reachability.setOnline(try fields.bool("online"))
+    if cameOnline, core.keyRing.keys != nil, sessions.session != nil {
+      confirmWithServer(.discardingAnswer)
+    }
+    try decider.emitIfChanged()
+    return [:]
+  }
+
+  func background(_ request: JSON) throws(Failure) -> JSON {
+    _ = try Fields(request, known: [])
+    let now = core.clock.now()
+    try sessions.patch { (row) throws(Failure) in
+      row.backgroundWallMS = now.wallMS
+      row.backgroundMonotonicMS = now.monotonicMS
+      row.backgroundBoot = now.bootID
+      row.seenWallMS = now.wallMS
+    }
+    // The time-out begins now, so this decision does not lock yet.
+    return try decider.decide(.navigate)
+  }
+
+  // MARK: Locking and unlocking
+
+  func lock(_ request: JSON) throws(Failure) -> JSON {
+    _ = try Fields(request, known: [])
+    try lock.lock(byUser: true)
+    return try decider.decide(.navigate)
+  }
+
+  func unlock(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(request, known: ["outcome"])
+    let outcome = try fields.choice("outcome", PromptOutcome.self)
+    let assessment = try decider.assess(.unlock)
+    var situation = assessment.situation
+    guard SessionPolicy.decide(situation).screen == .unlock else {
+      return try decider.decide(.navigate)
+    }
+    situation.outcome =
+      outcome == .success ? try lock.unlock(assessment.row) : outcome.judged
+    if situation.outcome == .invalidated { try lock.dropBiometricWrap(assessment.row) }
+    guard situation.outcome == .success else { return try decider.present(situation) }
+    confirmWithServer(.discardingAnswer)
+    // The row is open by now; the policy judges the unlock itself, over a sealed row.
+    var unlocked = try decider.assess(.unlock).situation
+    unlocked.record = .sealed
+    unlocked.outcome = .success
+    return try decider.present(unlocked)
+  }
+
+  // MARK: Status
+
+  func status(_ request: JSON) throws(Failure) -> JSON {
+    _ = try Fields(request, known: [])
+    let assessment = try decider.assess(.navigate)
+    let (situation, row) = (assessment.situation, assessment.row)
+    let now = core.clock.now()
+    let isActive = decider.canUse(situation)
+    let isSignedIn = situation.keys == .ready && row.owner != nil
+    var owed: [JSON] = []
+    if isActive, let session = sessions.session, try refresh.isNeeded(session, row, now) {
+      owed.append("refresh")
+    }
+    if isActive, tokens.needsValidation { owed.append("validation") }
+    if isActive, check.isNeeded { owed.append("guard") }
+    if try core.revocations.count() > 0 { owed.append("revoke") }
+    return [
+      "state": isSignedIn ? (isActive ? "active" : "locked") : "signed_out",
+      "stale": .bool(reachability.isFailing),
+      "user_id": JSON(isActive ? sessions.session?.userID.text : nil),
+      "expires_ms": isSignedIn ? .int(row.expiresMS) : .null,
+      "validated_ms": isSignedIn ? .int(row.validatedMS) : .null,
+      "validated_age_ms": isSignedIn ? .int(max(0, now.wallMS - row.validatedMS)) : .null,
+      "owed": .array(owed),
+      "clock_offset_ms": .int(try core.meta.int(.clockOffset) ?? 0),
+      "generation": .int(row.generation),
+    ]
+  }
+}

@@ -1,0 +1,220 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Vault
+
+/// Refreshes and validates the session.
+///
+/// A refresh takes a lease and writes an intent in one step, so that of all processes and threads one
+/// asks. The response is stored in one transaction: tokens, generation + 1, intent cleared; only then
+/// are the tokens used. An intent that is found without a request in flight means that the response
+/// was lost on its way to the disk: the server gives the same successor to the same token again, so
+/// asking once more with the stored token is safe.
+///
+/// The session ends only on proof: a code on the closed list of `EndReason`.
+final class Refresh {
+  /// A refresh's time-out and grace: until then its lease holds.
+  private static var leaseMS: Int64 { 25_000 }
+  private static var leaseName: String { "refresh" }
+
+  private let core: Core
+  private let sessions: SessionStore
+  private let tokens: TokenState
+  private let lock: Lock
+  private let membershipCheck: MembershipCheck
+  private let pauses: ServicePauses
+  private let reachability: Reachability
+  private let events: EventQueue
+  private let inFlight: InFlight
+
+  init(
+    _ core: Core, _ sessions: SessionStore, tokens: TokenState, lock: Lock,
+    membershipCheck: MembershipCheck, pauses: ServicePauses, reachability: Reachability,
+    events: EventQueue, inFlight: InFlight
+  ) {
+    self.core = core
+    self.sessions = sessions
+    self.tokens = tokens
+    self.lock = lock
+    self.membershipCheck = membershipCheck
+    self.pauses = pauses
+    self.reachability = reachability
+    self.events = events
+    self.inFlight = inFlight
+  }
+
+  // MARK: When
+
+  func isNeeded(
+    _ session: OpenSession, _ row: SessionRow, _ now: Instant
+  ) throws(Failure) -> Bool {
+    if tokens.isRefused { return true }
+    if row.intentMS != 0, !inFlight.contains(.refresh) { return true }
+    return try tokens.isExpired(row, now, marginMS: tokens.refreshMarginMS(session))
+  }
+
+  /// Whether no other living process is refreshing.
+  func isFree(_ now: Instant) throws(Failure) -> Bool {
+    guard
+      let other = try core.leases.holder(
+        Refresh.leaseName, notBy: core.holder.bytes, now: now.wallMS)
+    else { return true }
+    return !Holder.isAlive(other, bootID: now.bootID)
+  }
+
+  /// When another process's lease ends, by the device's clock; nil when the lease is free or ours.
+  func heldUntilMS(_ now: Instant) throws(Failure) -> Int64? {
+    try core.leases.heldUntil(Refresh.leaseName, notBy: core.holder.bytes, now: now.wallMS)
+  }
+
+  func releaseLease() throws(Failure) {
+    try core.leases.release(Refresh.leaseName, holder: core.holder.bytes)
+  }
+
+  // MARK: Refreshing
+
+  /// Send a refresh unless another process was faster.
+  func send(_ session: OpenSession, _ now: Instant) throws(Failure) {
+    guard try begin(session, now) else { return }
+    try inFlight.send(
+      AuthRequests.refresh(core.configuration.backend, token: session.refreshToken), .refresh,
+      generation: session.generation, now)
+  }
+
+  /// Take the lease and write the intent in one step.
+  private func begin(_ session: OpenSession, _ now: Instant) throws(Failure) -> Bool {
+    try core.database.transaction { () throws(Failure) in
+      guard try isFree(now) else { return false }
+      let row = try sessions.row()
+      guard row.generation == session.generation else { return false }
+      try core.leases.take(
+        Refresh.leaseName, holder: core.holder.bytes, until: now.wallMS + Refresh.leaseMS)
+      row.intentMS = now.wallMS
+      return try core.sessionTable.write(row, expecting: row.generation)
+    }
+  }
+
+  /// Process the response to a refresh.
+  func finish(
+    _ generation: Int64, _ response: HTTPResponse, _ now: Instant
+  ) throws(Failure) {
+    if try sessions.row().generation == generation {
+      switch AuthClassification.refresh(response.facts) {
+      case .success:
+        if let reply = try response.tokens(), reply.userID == sessions.session?.userID {
+          try store(reply, generation, now)
+        } else {
+          try keep(response, now)
+        }
+      case .terminal(let reason): try end(reason.rawValue, generation)
+      // The row has the generation that the request was made from, so no newer session was stored.
+      case .alreadyUsed: try end(EndReason.alreadyUsed.rawValue, generation)
+      case .corrupt: try end(Reason.sessionCorrupt.rawValue, generation)
+      case .transient: try keep(response, now)
+      case .unknownRejection:
+        try countRejection(generation)
+        try keep(response, now)
+      }
+    }
+    try releaseLease()
+  }
+
+  private func store(
+    _ reply: TokenReply, _ generation: Int64, _ now: Instant
+  ) throws(Failure) {
+    guard let session = sessions.session else { return }
+    let sealed = try session.vault.seal(
+      Tokens(reply).json, SessionStore.context("tokens", session.owner))
+    let expiresMS = try core.expiryMS(of: reply, now)
+    let isStored = try sessions.update(ifGeneration: generation) { (row) throws(Failure) in
+      row.tokens = sealed
+      row.expiresMS = expiresMS
+      row.validatedMS = now.wallMS
+      row.rejections = 0
+      row.intentMS = 0
+    }
+    guard isStored else { return }
+    tokens.replace(expiresMS: expiresMS, lifetimeMS: reply.expiresInS * 1000, now)
+    reachability.noteSuccess()
+    if membershipCheck.hasFailed { membershipCheck.ask(.discardingAnswer, now) }
+    try pauses.succeed(.auth)
+    _ = try sessions.reload(try sessions.row())
+  }
+
+  // MARK: Validating
+
+  func sendValidation(_ session: OpenSession, _ now: Instant) throws(Failure) {
+    try inFlight.send(
+      AuthRequests.user(core.configuration.backend, bearer: session.accessToken), .validate,
+      generation: session.generation, now)
+  }
+
+  /// Process the response to `GET /user`.
+  func finishValidation(
+    _ generation: Int64, _ response: HTTPResponse, _ now: Instant
+  ) throws(Failure) {
+    switch AuthClassification.user(response.facts) {
+    case .valid:
+      tokens.confirm()
+      reachability.noteSuccess()
+      try sessions.patch(ifGeneration: generation) { (row) throws(Failure) in
+        row.validatedMS = now.wallMS
+        row.rejections = 0
+      }
+      try pauses.succeed(.auth)
+    case .terminal(let reason): try end(reason.rawValue, generation)
+    case .badJWT: tokens.refuse()
+    case .transient: try keep(response, now)
+    case .unknownRejection:
+      try countRejection(generation)
+      try keep(response, now)
+    }
+  }
+
+  // MARK: Failures
+
+  /// No proof of an end: keep the session, mark it stale, try again later.
+  private func keep(_ response: HTTPResponse, _ now: Instant) throws(Failure) {
+    reachability.noteFailure()
+    if membershipCheck.isNeeded { membershipCheck.fail() }
+    try pauses.backOff(.auth, response, now)
+  }
+
+  private func countRejection(_ generation: Int64) throws(Failure) {
+    try sessions.patch(ifGeneration: generation) { (row) throws(Failure) in row.rejections += 1 }
+  }
+
+  /// The server proved the end of the session of this generation: tokens and keys go, the queue stays.
+  /// A session that was stored meanwhile is not touched.
+  private func end(_ reason: String, _ generation: Int64) throws(Failure) {
+    let isEnded = try core.database.transaction { () throws(Failure) in
+      guard try sessions.row().generation == generation else { return false }
+      try sessions.clear(ended: reason)
+      try events.emitDurable(["type": "session_ended", "reason": .string(reason)], owner: nil)
+      return true
+    }
+    if isEnded { try lock.eraseBiometricKey() }
+  }
+
+  /// The data service refused the access token: fetch a new one. One that is refused as soon as it has
+  /// come would be fetched for ever, so then the service pauses.
+  func refuseToken(_ response: HTTPResponse, _ now: Instant) throws(Failure) {
+    guard let session = sessions.session else { return }
+    if tokens.refuse(generation: session.generation, now) {
+      try pauses.backOff(.rest, response, now)
+    }
+  }
+}
+
+extension HTTPResponse {
+  /// The tokens in the body; nil when it does not hold a session.
+  func tokens() throws(Failure) -> TokenReply? {
+    guard let body else { return nil }
+    do throws(Failure) { return try TokenReply.read(body) } catch
+      where error.code == .sessionInvalid
+    {
+      return nil
+    }
+  }
+}

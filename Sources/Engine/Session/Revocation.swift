@@ -1,0 +1,145 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Vault
+
+/// Sealed orders to end a session at the server. An order belongs to no user: it is carried out later
+/// and whoever is signed in then.
+///
+/// GoTrue answers a logout with an expired access token with 403 `bad_jwt` and keeps the session, so
+/// an order with an expired token refreshes first.
+final class Revocation {
+  /// Until then the order is in the hands of the process that sent the request.
+  private static var leaseMS: Int64 { 30_000 }
+  /// An access token this close to its end is refreshed first.
+  private static var marginMS: Int64 { 5000 }
+
+  private let core: Core
+  private let pauses: ServicePauses
+  private let inFlight: InFlight
+
+  init(_ core: Core, _ pauses: ServicePauses, _ inFlight: InFlight) {
+    self.core = core
+    self.pauses = pauses
+    self.inFlight = inFlight
+  }
+
+  private static var context: SealContext { SealContext(table: "revocation", column: "sealed") }
+
+  // MARK: Ordering
+
+  func add(_ session: OpenSession, expiresMS: Int64, global: Bool = false) throws(Failure) {
+    try add(
+      access: session.accessToken, refresh: session.refreshToken, expiresMS: expiresMS,
+      global: global)
+  }
+
+  /// Give a session that nobody will use back to the server.
+  func add(_ reply: TokenReply, _ now: Instant) throws(Failure) {
+    try add(
+      access: reply.accessToken, refresh: reply.refreshToken,
+      expiresMS: try core.expiryMS(of: reply, now), global: false)
+  }
+
+  private func add(
+    access: SecretBytes, refresh: SecretBytes, expiresMS: Int64, global: Bool
+  ) throws(Failure) {
+    let order: JSON = [
+      "refresh_token": refresh.json, "access_token": access.json,
+      "expires_ms": .int(expiresMS), "global": .bool(global),
+    ]
+    _ = try core.revocations.add(
+      sealed: try core.keys().revocations.seal(order, Revocation.context))
+  }
+
+  // MARK: Carrying out
+
+  func send(_ job: RevocationTable.Job, _ now: Instant) throws(Failure) {
+    guard let keys = core.keyRing.keys,
+      let order = try keys.revocations.openJSON(job.sealed, Revocation.context),
+      let access = try Revocation.token("access_token", in: order),
+      let refresh = try Revocation.token("refresh_token", in: order)
+    else {
+      // Sealed with a key that is gone: nobody can ever carry it out.
+      try core.revocations.remove(job.id)
+      return
+    }
+    try core.revocations.lease(job.id, until: now.wallMS + Revocation.leaseMS)
+    let isExpired =
+      try core.serverMS(now) >= (order.int("expires_ms") ?? 0) - Revocation.marginMS
+    let backend = core.configuration.backend
+    let request =
+      isExpired
+      ? try AuthRequests.refresh(backend, token: refresh, purpose: .revoke)
+      : try AuthRequests.logout(
+        backend, bearer: access, global: order.bool("global") ?? false)
+    try inFlight.send(
+      request, .revoke(job: job.id, refreshing: isExpired), generation: 0, now)
+  }
+
+  private static func token(
+    _ name: StaticCString, in order: JSON
+  ) throws(Failure) -> SecretBytes? {
+    guard let value = order[name] else { return nil }
+    return try SecretBytes.text(of: value)
+  }
+
+  func finish(
+    _ id: Int64, refreshing: Bool, _ response: HTTPResponse, _ now: Instant
+  ) throws(Failure) {
+    guard let keys = core.keyRing.keys, let job = try core.revocations.find(id),
+      let order = try keys.revocations.openJSON(job.sealed, Revocation.context)
+    else { return }
+    if refreshing {
+      try finishRefresh(job, order, response, now)
+    } else {
+      try finishLogout(job, order, response, now)
+    }
+  }
+
+  private func finishRefresh(
+    _ job: RevocationTable.Job, _ order: JSON, _ response: HTTPResponse, _ now: Instant
+  ) throws(Failure) {
+    switch AuthClassification.refresh(response.facts) {
+    case .success:
+      guard let reply = try response.tokens() else { return try postpone(job, response, now) }
+      let renewed = order.shallowCopy
+      renewed.set("access_token", reply.accessToken.json)
+      renewed.set("refresh_token", reply.refreshToken.json)
+      renewed.set("expires_ms", .int(try core.expiryMS(of: reply, now)))
+      try update(job, renewed)
+      try pauses.succeed(.auth)
+    case .terminal, .alreadyUsed, .corrupt: try core.revocations.remove(job.id)
+    case .transient, .unknownRejection: try postpone(job, response, now)
+    }
+  }
+
+  private func finishLogout(
+    _ job: RevocationTable.Job, _ order: JSON, _ response: HTTPResponse, _ now: Instant
+  ) throws(Failure) {
+    switch AuthClassification.revoke(response.facts) {
+    case .done:
+      try core.revocations.remove(job.id)
+      try pauses.succeed(.auth)
+    case .needsToken:
+      let expired = order.shallowCopy
+      expired.set("expires_ms", 0)
+      try update(job, expired)
+    case .transient: try postpone(job, response, now)
+    }
+  }
+
+  private func update(_ job: RevocationTable.Job, _ order: JSON) throws(Failure) {
+    try core.revocations.update(
+      job.id, sealed: try core.keys().revocations.seal(order, Revocation.context))
+  }
+
+  private func postpone(
+    _ job: RevocationTable.Job, _ response: HTTPResponse, _ now: Instant
+  ) throws(Failure) {
+    let delay = Backoff.delayMS(
+      attempt: Int(job.attempts) + 1, random: Random.word(), floorMS: response.retryAfterMS ?? 0)
+    try core.revocations.postpone(job.id, until: now.wallMS + delay)
+  }
+}

@@ -1,0 +1,123 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Vault
+
+/// Stores a session that the server has just given: the only way in.
+///
+/// The biometric key is made first. If the process dies before the commit, the previous session can no
+/// longer be unlocked and asks for a sign-in; the other order could store a session whose wrap nothing
+/// opens. Both happen under the file's write lock, so that a response that comes too late does not
+/// replace the key of the session that came before it.
+final class SessionStart {
+  private enum Adoption {
+    /// Another session was stored meanwhile.
+    case late
+    case newUser
+    /// The same user signed in over an open session: the cache stays readable.
+    case sameUser
+  }
+
+  private let core: Core
+  private let sessions: SessionStore
+  private let lock: Lock
+  private let revocations: Revocation
+  private let tokens: TokenState
+  private let pendingSignIn: PendingSignInState
+  private let membershipCheck: MembershipCheck
+  private let pauses: ServicePauses
+  private let reachability: Reachability
+  private let pulls: PullState
+  private let cache: CacheFile
+
+  init(
+    _ core: Core, _ sessions: SessionStore, lock: Lock, revocations: Revocation,
+    tokens: TokenState, pendingSignIn: PendingSignInState, membershipCheck: MembershipCheck,
+    pauses: ServicePauses, reachability: Reachability, pulls: PullState, cache: CacheFile
+  ) {
+    self.core = core
+    self.sessions = sessions
+    self.lock = lock
+    self.revocations = revocations
+    self.tokens = tokens
+    self.pendingSignIn = pendingSignIn
+    self.membershipCheck = membershipCheck
+    self.pauses = pauses
+    self.reachability = reachability
+    self.pulls = pulls
+    self.cache = cache
+  }
+
+  /// Store the session over the one of `generation`. Returns false when that one is gone.
+  func adopt(_ reply: TokenReply, ifGeneration generation: Int64) throws(Failure) -> Bool {
+    let now = core.clock.now()
+    let expiresMS = try core.expiryMS(of: reply, now)
+    let stored = try core.database.transaction { () throws(Failure) -> Adoption in
+      guard try sessions.row().generation == generation else { return .late }
+      return try store(reply, over: generation, expiresMS, now)
+    }
+    // Memory follows the disk: a commit that fails changes neither.
+    guard stored != .late else { return false }
+    if stored == .newUser { cache.erase() }
+    tokens.replace(expiresMS: expiresMS, lifetimeMS: reply.expiresInS * 1000, now)
+    pendingSignIn.end()
+    reachability.noteSuccess()
+    pulls.requirePull()
+    membershipCheck.ask(.discardingAnswer, now)
+    return true
+  }
+
+  private func store(
+    _ reply: TokenReply, over generation: Int64, _ expiresMS: Int64, _ now: Instant
+  ) throws(Failure) -> Adoption {
+    let keys = try core.keys()
+    let owner = keys.userTag(reply.userID)
+    let before = try sessions.row()
+    _ = try sessions.reload(before)
+    let kept = sessions.session.flatMap { $0.owner == owner ? $0 : nil }
+    let vault: Key
+    if let kept { vault = kept.vault } else { vault = try Key.random() }
+    let biometric = try lock.makeBiometricKey()
+    let sealedTokens = try vault.seal(
+      Tokens(reply).json, SessionStore.context("tokens", owner))
+    let wrapDevice = try keys.device.wrap(vault, SessionStore.context("wrap_device", owner))
+    let wrapBiometric = try biometric.map { (key) throws(Failure) in
+      try key.wrap(vault, SessionStore.context("wrap_biometric", owner))
+    }
+    if let replaced = sessions.session, kept == nil {
+      try revocations.add(replaced, expiresMS: before.expiresMS)
+    }
+    let isStored = try sessions.update(ifGeneration: generation) { (row) throws(Failure) in
+      row.owner = owner
+      row.ended = nil
+      row.wrapDevice = wrapDevice
+      row.wrapBiometric = wrapBiometric
+      row.tokens = sealedTokens
+      if kept == nil {
+        row.choice = nil
+        row.memberships = nil
+        row.membershipsMS = 0
+      }
+      row.authenticatedMS = now.wallMS
+      row.validatedMS = now.wallMS
+      row.expiresMS = expiresMS
+      row.locked = false
+      row.rejections = 0
+      row.intentMS = 0
+      row.forgetBackground()
+    }
+    guard isStored else { return .late }
+    try core.meta.set(.needsErase, .int(0))
+    try pauses.clear(.auth)
+    return kept == nil ? .newUser : .sameUser
+  }
+}
+
+extension Core {
+  /// When the access token ends, in server time.
+  func expiryMS(of reply: TokenReply, _ now: Instant) throws(Failure) -> Int64 {
+    if let end = reply.expiresAtS { return end * 1000 }
+    return try serverMS(now) + reply.expiresInS * 1000
+  }
+}

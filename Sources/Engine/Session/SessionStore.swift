@@ -1,0 +1,229 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Vault
+
+/// The session row, and its readable mirror in memory.
+///
+/// Every change of what identifies the session raises the row's generation, and every write compares
+/// it first. So a late response can neither revive a session nor touch the one that came after it.
+///
+/// What other parts keep in memory for a session ends with it. `reset` is the only place that says
+/// what ends when.
+final class SessionStore {
+  /// What ends.
+  enum Scope {
+    /// The row has another generation: the mirror is read anew.
+    case mirror
+    /// Another process changed the user.
+    case user
+    /// The user chose another organisation.
+    case organisation
+    /// The session was locked, or the row was cleared.
+    case session
+    /// The row was cleared, and the cache's key with it.
+    case sessionAndCache
+    /// The files were set aside because their device key is gone.
+    case keylessFiles
+    /// The main file was damaged and set aside.
+    case damagedFile
+    /// Another process set the main file aside, or the handle closes.
+    case file
+  }
+
+  private let core: Core
+  private let events: EventQueue
+  private let membershipCheck: MembershipCheck
+  private let tokens: TokenState
+  private let pendingSignIn: PendingSignInState
+  private let inFlight: InFlight
+  private let uploads: UploadState
+  private let pulls: PullState
+  private let liveContacts: LiveContacts
+  private let cache: CacheFile
+  /// The readable session, or nil. It mirrors the row of its generation.
+  private(set) var session: OpenSession? { didSet { core.revision.advance() } }
+  /// The generation of a row that did not open.
+  private var corruptGeneration: Int64?
+
+  init(
+    _ core: Core, events: EventQueue, membershipCheck: MembershipCheck, tokens: TokenState,
+    pendingSignIn: PendingSignInState, inFlight: InFlight, uploads: UploadState, pulls: PullState,
+    liveContacts: LiveContacts, cache: CacheFile
+  ) {
+    self.core = core
+    self.events = events
+    self.membershipCheck = membershipCheck
+    self.tokens = tokens
+    self.pendingSignIn = pendingSignIn
+    self.inFlight = inFlight
+    self.uploads = uploads
+    self.pulls = pulls
+    self.liveContacts = liveContacts
+    self.cache = cache
+  }
+
+  /// The context in which a value of the session row is sealed.
+  static func context(_ column: StaticCString, _ owner: [UInt8]) -> SealContext {
+    SealContext(table: "session", owner: owner, column: column)
+  }
+
+  // MARK: The row
+
+  func row() throws(Failure) -> SessionRow { try core.sessionTable.read() }
+
+  /// Change the row and raise its generation in one step. Changes nothing and returns false when the
+  /// generation is no longer `expected`.
+  func update(
+    ifGeneration expected: Int64, _ edit: (SessionRow) throws(Failure) -> Void
+  ) throws(Failure) -> Bool {
+    try core.database.transaction { () throws(Failure) in
+      let row = try row()
+      guard row.generation == expected else { return false }
+      row.generation += 1
+      row.seenWallMS = core.clock.now().wallMS
+      try edit(row)
+      return try core.sessionTable.write(row, expecting: expected)
+    }
+  }
+
+  /// Change what does not identify the session, such as times; the generation stays. Changes nothing
+  /// when `expected` is given and is no longer the generation.
+  func patch(
+    ifGeneration expected: Int64? = nil, _ edit: (SessionRow) throws(Failure) -> Void
+  ) throws(Failure) {
+    try core.database.transaction { () throws(Failure) in
+      let row = try row()
+      if let expected, row.generation != expected { return }
+      try edit(row)
+      _ = try core.sessionTable.write(row, expecting: row.generation)
+    }
+  }
+
+  /// Clear the row and everything that depends on it; the queue stays. `ended`: the reason that the
+  /// user is told at the next start.
+  func clear(ended: String?) throws(Failure) {
+    let row = try row()
+    _ = try update(ifGeneration: row.generation) { (row) throws(Failure) in
+      row.clear(ended: ended)
+    }
+    reset(.sessionAndCache)
+  }
+
+  // MARK: The mirror
+
+  /// Bring the mirror up to date with `row`, and say what the row is.
+  func reload(_ row: SessionRow) throws(Failure) -> Situation.Record {
+    if let session, session.generation == row.generation { return .open }
+    if let session, session.owner != row.owner { reset(.user) }
+    reset(.mirror)
+    if let closed = closedRecord(row) { return closed }
+    guard let session = try open(row) else {
+      corruptGeneration = row.generation
+      return .corrupt
+    }
+    self.session = session
+    return .open
+  }
+
+  /// What the row is, as far as the mirror tells without being changed; nil when it has to be
+  /// reloaded to know.
+  func record(_ row: SessionRow) -> Situation.Record? {
+    if let session { return session.generation == row.generation ? .open : nil }
+    return corruptGeneration == row.generation ? .corrupt : closedRecord(row)
+  }
+
+  /// What a row that cannot be opened is; nil for one that may open.
+  private func closedRecord(_ row: SessionRow) -> Situation.Record? {
+    guard row.owner != nil else { return row.ended == nil ? .missing : .ended }
+    return row.wrapDevice == nil || core.keyRing.keys == nil ? .sealed : nil
+  }
+
+  /// Returns nil when a part does not open.
+  private func open(_ row: SessionRow) throws(Failure) -> OpenSession? {
+    guard let keys = core.keyRing.keys, let owner = row.owner, let wrap = row.wrapDevice,
+      let vault = try keys.device.unwrap(wrap, SessionStore.context("wrap_device", owner)),
+      let sealed = row.tokens,
+      let json = try vault.openJSON(sealed, SessionStore.context("tokens", owner)),
+      let tokens = try Tokens(json)
+    else { return nil }
+    var choice: UUID?
+    if let sealed = row.choice {
+      guard let json = try vault.openJSON(sealed, SessionStore.context("choice", owner)),
+        let id = json.uuid("org_id")
+      else { return nil }
+      choice = id
+    }
+    var memberships: [Membership]?
+    if let sealed = row.memberships {
+      guard let json = try vault.openJSON(sealed, SessionStore.context("memberships", owner)),
+        let list = json["memberships"]
+      else { return nil }
+      var read: [Membership] = []
+      for element in list.elements {
+        guard let membership = Membership(sealed: element) else { return nil }
+        read.append(membership)
+      }
+      memberships = read
+    }
+    return OpenSession(
+      generation: row.generation, owner: owner, tokens: tokens, vault: vault,
+      queueKey: try keys.queues.derived(for: owner), choice: choice, memberships: memberships)
+  }
+
+  /// The memberships in the row changed under the same generation: read them.
+  func reloadMemberships() throws(Failure) {
+    session = nil
+    _ = try reload(try row())
+  }
+
+  // MARK: The end of what is in memory
+
+  /// Drop from memory what ends with `scope`.
+  func reset(_ scope: Scope) {
+    switch scope {
+    case .mirror:
+      dropMirror()
+      tokens.forgetRefusal()
+    case .user:
+      // A host that waits keeps its deadline: `reset` keeps the start of the check.
+      events.discard("contact")
+      membershipCheck.reset()
+    case .organisation:
+      cache.dropIndex()
+      pulls.forgetProgress()
+      liveContacts.removeAll()
+      events.discard("contact")
+    case .session:
+      dropMirror()
+      pendingSignIn.end()
+      tokens.forgetEnd()
+      liveContacts.removeAll()
+      events.discard("contact")
+      membershipCheck.reset()
+    case .sessionAndCache:
+      reset(.session)
+      cache.erase()
+    case .keylessFiles:
+      reset(.session)
+      cache.close()
+      inFlight.removeAll()
+      core.keyRing.forget()
+    case .damagedFile:
+      dropMirror()
+      inFlight.removeAll()
+      uploads.removeReadBacks()
+      core.keyRing.forget()
+    case .file:
+      dropMirror()
+      core.keyRing.forget()
+    }
+  }
+
+  private func dropMirror() {
+    session = nil
+    corruptGeneration = nil
+    cache.dropIndex()
+  }
+}

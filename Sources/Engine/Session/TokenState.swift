@@ -1,0 +1,75 @@
+import Base
+import Policy
+import Store
+
+/// What this process knows of the access token beyond the session row.
+final class TokenState {
+  /// Access tokens refused one after the other within this time: the token is not what is wrong.
+  private static var refusalPeriodMS: Int64 { 60_000 }
+
+  private let core: Core
+  /// The server has not confirmed this session since the process started or came back online.
+  private(set) var needsValidation = false { didSet { core.revision.advance() } }
+  /// The server refused the access token: refresh, whatever the clock says.
+  private(set) var isRefused = false { didSet { core.revision.advance() } }
+  /// When the access token with this expiry ends by the monotonic clock, if this process received
+  /// it.
+  private var end: (expiresMS: Int64, monotonicMS: Int64, bootID: String)? {
+    didSet { core.revision.advance() }
+  }
+  /// The last refused access token: its session's generation, and when.
+  private var refusal: (generation: Int64, monotonicMS: Int64)?
+
+  init(_ core: Core) { self.core = core }
+
+  func requireValidation() { needsValidation = true }
+
+  func confirm() { needsValidation = false }
+
+  /// A new access token was stored.
+  func replace(expiresMS: Int64, lifetimeMS: Int64, _ now: Instant) {
+    end = (expiresMS, now.monotonicMS + lifetimeMS, now.bootID)
+    isRefused = false
+    needsValidation = false
+  }
+
+  func refuse() { isRefused = true }
+
+  /// The server refused the access token of this generation. Returns true when it refused another
+  /// one shortly before: fetching tokens does not help then.
+  func refuse(generation: Int64, _ now: Instant) -> Bool {
+    isRefused = true
+    if let refusal, refusal.generation == generation { return false }
+    let isRepeated =
+      refusal.map { now.monotonicMS - $0.monotonicMS < TokenState.refusalPeriodMS } ?? false
+    refusal = (generation, now.monotonicMS)
+    return isRepeated
+  }
+
+  /// The mirror of the session row is dropped: the refusal was of its token.
+  func forgetRefusal() { isRefused = false }
+
+  func forgetEnd() { end = nil }
+
+  // MARK: Life time
+
+  /// How long the access token is still valid: by the monotonic clock if this process received it,
+  /// else in server time. (Another process may have stored a newer token; its expiry differs.)
+  func lifeLeftMS(_ row: SessionRow, _ now: Instant) throws(Failure) -> Int64 {
+    if let end, end.expiresMS == row.expiresMS, end.bootID == now.bootID {
+      return end.monotonicMS - now.monotonicMS
+    }
+    return row.expiresMS - (try core.serverMS(now))
+  }
+
+  func isExpired(
+    _ row: SessionRow, _ now: Instant, marginMS: Int64 = 0
+  ) throws(Failure) -> Bool {
+    try lifeLeftMS(row, now) <= marginMS
+  }
+
+  func refreshMarginMS(_ session: OpenSession) -> Int64 {
+    RefreshPolicy.marginMS(
+      configuredMS: core.configuration.limits.refreshMarginMS, lifetimeMS: session.lifetimeMS)
+  }
+}
