@@ -218,6 +218,9 @@ class QueueMachine(RuleBasedStateMachine):
             # Coming to the foreground starts a new membership check.
             self.app.session_background()
             self.app.session_foreground()
+            # After 12 hours the session window has passed, which shows the prompt.
+            if self.app.screen["screen"] == "unlock":
+                self.app.touch()
             self.drain()
             self.judge()
         finally:
