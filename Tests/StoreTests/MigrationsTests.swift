@@ -31,8 +31,6 @@ import Testing
     "x'" + String(repeating: (byte < 16 ? "0" : "") + String(byte, radix: 16), count: 16) + "'"
   }
 
-  private func tag(_ byte: UInt8) -> [UInt8] { [UInt8](repeating: byte, count: 16) }
-
   @Test func aFileOfVersion1KeepsItsRowsUnderTheNewNames() throws {
     let folder = try TemporaryFolder()
     try firstVersion(folder).close()

@@ -4,79 +4,203 @@ import Testing
 @testable import Store
 
 @Suite struct QueueTableTests {
-  private func table(_ folder: TemporaryFolder) throws -> QueueTable {
-    QueueTable(try folder.open())
+  let folder: TemporaryFolder
+  let table: QueueTable
+
+  init() throws {
+    folder = try TemporaryFolder()
+    table = QueueTable(try folder.open())
   }
 
-  @Test func aBatchHoldsOneShapeWithinBothLimitsAndIsLeased() throws {
-    let folder = try TemporaryFolder()
-    let table = try table(folder)
-    for number in 0..<10 {
-      let row = queueRow(number, body: [UInt8](repeating: 1, count: 100))
-      if number == 4 { row.batchKey = [UInt8](repeating: 9, count: 16) }
-      _ = try table.insert(row)
+  @Test func everyColumnOfAnInsertedItemComesBack() throws {
+    let row = QueueRow()
+    row.item = tag(1)
+    row.owner = tag(2)
+    row.org = tag(3)
+    row.batchKey = tag(4)
+    row.state = .waiting(.time(untilMS: 5))
+    row.createdMS = 6
+    row.size = 7
+    row.body = [8]
+    let sequence = try table.insert(row)
+    row.sequence = sequence
+    let found = try #require(try table.find(tag(1)))
+    #expect(sequence == 1)
+    #expect(dump(found) == dump(row))
+    #expect(found.rejection == nil)
+    #expect(try table.find(tag(9)) == nil)
+  }
+
+  private func dump(_ row: QueueRow) -> [String] {
+    Mirror(reflecting: row).children.map { "\($0.label ?? ""): \($0.value)" }
+  }
+
+  @Test func anItemIsQueuedOnce() throws {
+    _ = try table.insert(queueRow(1))
+    #expect(throws: Failure.self) { _ = try table.insert(queueRow(1, owner: 2)) }
+  }
+
+  @Test func aSequenceNumberIsNeverUsedAgain() throws {
+    #expect(try table.insert(queueRow(0)) == 1)
+    #expect(try table.insert(queueRow(1)) == 2)
+    try table.remove(queueRow(1).item)
+    #expect(try table.insert(queueRow(1)) == 3)
+  }
+
+  // MARK: Transitions
+
+  @Test(arguments: [
+    Transition.pending(), .pending(charge: .attempt), .pending(charge: .denial, retryGroup: 4),
+    .waiting(.dependency), .waiting(.time(untilMS: 12)), .waiting(.kind, charge: .attempt),
+    .waiting(.organisation, charge: .denial), .parked(rejection: [1], charge: .attempt),
+    .parked(rejection: nil),
+  ])
+  func aTransitionSetsStateChargeAndRejectionAndEndsTheLease(_ transition: Transition) throws {
+    try table.fill(2)
+    _ = try table.take(of: tag(1), holder: [1], until: 9, maximumItems: 2, maximumSize: 99)
+    try table.transition(1, transition)
+    let row = try #require(try table.find(queueRow(0).item))
+    #expect(row.state == transition.state)
+    #expect(row.attempts == (transition.charge == .attempt ? 1 : 0))
+    #expect(row.denials == (transition.charge == .denial ? 1 : 0))
+    #expect(row.rejection == transition.rejection)
+    #expect(row.retryGroup == transition.retryGroup ?? 0)
+    #expect(try table.leased(by: [1]) == [2])
+    let lease = try table.database.first("SELECT lease, lease_ms FROM queue WHERE seq = 1") {
+      (row) throws(Failure) in row.isNull(0) && row.int(1) == 0
     }
-    let owner = queueRow(0).owner
-    let first = try table.take(
-      of: owner, holder: [1], until: 50, maximumItems: 6, maximumSize: 450)
-    #expect(first.map { $0.createdMS } == [0, 1, 2, 3])
-    let second = try table.take(
-      of: owner, holder: [2], until: 50, maximumItems: 6, maximumSize: 10_000)
-    #expect(second.map { $0.createdMS } == [5, 6, 7, 8, 9])
-    let third = try table.take(
-      of: owner, holder: [2], until: 50, maximumItems: 6, maximumSize: 10_000)
-    #expect(third.map { $0.createdMS } == [4])
-    #expect(
-      try table.take(of: owner, holder: [2], until: 50, maximumItems: 6, maximumSize: 1).isEmpty)
+    #expect(lease == true)
   }
 
-  @Test func anItemLargerThanABatchTravelsAlone() throws {
-    let folder = try TemporaryFolder()
-    let table = try table(folder)
-    for number in 0..<2 { _ = try table.insert(queueRow(number)) }
-    let taken = try table.take(
-      of: queueRow(0).owner, holder: [1], until: 1, maximumItems: 5, maximumSize: 1)
-    #expect(taken.count == 1)
-  }
-
-  @Test func aDeadHoldersItemsComeBackAndNoOthers() throws {
-    let folder = try TemporaryFolder()
-    let table = try table(folder)
-    for number in 0..<4 { _ = try table.insert(queueRow(number)) }
-    let owner = queueRow(0).owner
-    _ = try table.take(of: owner, holder: [1], until: 9, maximumItems: 2, maximumSize: 99)
-    _ = try table.take(of: owner, holder: [2], until: 9, maximumItems: 2, maximumSize: 99)
-    try table.reclaim(from: [1])
-    let counts = try table.counts(of: owner)
-    #expect(counts.pending == 2)
-    #expect(counts.sending == 2)
-  }
-
-  @Test func aChildIsFreeWhenItsLastParentHasGone() throws {
-    let folder = try TemporaryFolder()
-    let table = try table(folder)
-    let (a, b, child) = (queueRow(1), queueRow(2), queueRow(3))
-    for row in [a, b] { _ = try table.insert(row) }
-    let waiting = child
-    waiting.state = .waiting(.dependency)
-    _ = try table.insert(waiting)
-    try table.dependencies.add(child.item, on: a.item)
-    try table.dependencies.add(child.item, on: b.item)
-    try table.remove(a.item)
-    #expect(try table.releaseDependents(of: a.item) == 0)
-    #expect(try table.find(child.item)?.state == .waiting(.dependency))
-    try table.remove(b.item)
-    #expect(try table.releaseDependents(of: b.item) == 1)
-    #expect(try table.find(child.item)?.state == .pending)
-  }
-
-  @Test func aRetryIsForTheOwnersParkedItemsAlone() throws {
-    let folder = try TemporaryFolder()
-    let table = try table(folder)
-    for number in 0..<3 { _ = try table.insert(queueRow(number, owner: number == 2 ? 5 : 1)) }
-    for sequence in 1...3 { try table.transition(Int64(sequence), .parked(rejection: [1])) }
-    #expect(try table.retry(nil, of: queueRow(0).owner) == 2)
-    #expect(try table.find(queueRow(2).item)?.state == .parked)
+  @Test func chargesAddUpAndTheRetryGroupStaysUntilItIsParked() throws {
+    try table.fill(1)
+    try table.transition(1, .pending(charge: .attempt, retryGroup: 3))
+    try table.transition(1, .pending(charge: .attempt))
+    try table.transition(1, .waiting(.organisation, charge: .denial))
+    var row = try #require(try table.find(queueRow(0).item))
+    #expect((row.attempts, row.denials, row.retryGroup) == (2, 1, 3))
+    try table.transition(1, .parked(rejection: [5], charge: .attempt))
+    row = try #require(try table.find(queueRow(0).item))
+    #expect((row.attempts, row.denials, row.retryGroup) == (3, 1, 0))
+    // A rejection belongs to a parked item only.
+    try table.transition(1, .pending())
     #expect(try table.find(queueRow(0).item)?.rejection == nil)
+  }
+
+  // MARK: A new body
+
+  @Test func aNewBodyClearsWhatBelongedToTheOldOneAndKeepsTheAttempts() throws {
+    try table.fill(2)
+    try table.transition(1, .waiting(.organisation, charge: .denial))
+    try table.transition(1, .parked(rejection: [1], charge: .attempt))
+    try table.assign(1, retryGroup: 6)
+    try table.dependencies.add(queueRow(0).item, on: queueRow(1).item)
+    try table.replace(queueRow(0).item, batchKey: tag(5), body: [9, 9], size: 2)
+    let row = try #require(try table.find(queueRow(0).item))
+    #expect(row.state == .pending)
+    #expect((row.batchKey, row.body) == (tag(5), [9, 9]))
+    #expect((row.size, row.attempts, row.denials, row.retryGroup) == (2, 1, 0, 0))
+    #expect(row.rejection == nil)
+    #expect(try table.dependencies.isEmpty())
+  }
+
+  @Test(
+    arguments: [
+      (WaitReason.organisation, ItemState.waiting(.organisation)), (.dependency, .pending),
+      (.time(untilMS: 5), .pending), (.kind, .pending),
+    ] as [(WaitReason, ItemState)])
+  func onlyAnItemThatWaitsForItsOrganisationGoesOnWaiting(
+    _ reason: WaitReason, _ expected: ItemState
+  ) throws {
+    try table.fill(1)
+    try table.transition(1, .waiting(reason))
+    try table.replace(queueRow(0).item, batchKey: tag(5), body: [9], size: 1)
+    #expect(try table.state(0) == expected)
+  }
+
+  // MARK: Retry
+
+  @Test func aRetryIsForTheOwnersParkedItemsOnly() throws {
+    for number in 0..<4 { _ = try table.insert(queueRow(number, owner: number == 2 ? 5 : 1)) }
+    for sequence in 1...3 { try table.transition(Int64(sequence), .parked(rejection: [1])) }
+    try table.transition(4, .waiting(.kind))
+    #expect(try table.retry(nil, of: tag(1)) == 2)
+    #expect(try table.state(2) == .parked)
+    #expect(try table.state(3) == .waiting(.kind))
+    #expect(try table.find(queueRow(0).item)?.rejection == nil)
+  }
+
+  @Test(
+    arguments: [
+      (WaitReason.organisation, 1), (.time(untilMS: 5), 1), (.kind, 1), (.dependency, 0),
+    ] as [(WaitReason, Int)])
+  func oneItemIsRetriedUnlessItWaitsForAParent(_ reason: WaitReason, _ retried: Int) throws {
+    try table.fill(1)
+    try table.transition(1, .waiting(reason, charge: .denial))
+    #expect(try table.retry(queueRow(0).item, of: tag(9)) == 0)
+    #expect(try table.retry(queueRow(0).item, of: tag(1)) == retried)
+    #expect(try table.state(0) == (retried == 1 ? .pending : .waiting(.dependency)))
+    #expect(try table.find(queueRow(0).item)?.denials == Int64(1 - retried))
+  }
+
+  @Test func aRetriedChildWaitsForItsParent() throws {
+    try table.fill(2)
+    try table.dependencies.add(queueRow(0).item, on: queueRow(1).item)
+    try table.transition(1, .parked(rejection: nil))
+    #expect(try table.retry(nil, of: tag(1)) == 1)
+    #expect(try table.state(0) == .waiting(.dependency))
+  }
+
+  // MARK: Removal
+
+  @Test func removingAnItemKeepsItsChildrenWaiting() throws {
+    try table.fill(3)
+    try table.dependencies.add(queueRow(0).item, on: queueRow(1).item)
+    try table.dependencies.add(queueRow(1).item, on: queueRow(2).item)
+    try table.transition(1, .waiting(.dependency))
+    try table.remove(queueRow(1).item)
+    #expect(try table.find(queueRow(1).item) == nil)
+    #expect(try table.state(0) == .waiting(.dependency))
+    // Its own dependency has gone with it; the one on it has not.
+    #expect(try table.dependencies.children(of: queueRow(2).item).isEmpty)
+    #expect(try table.dependencies.children(of: queueRow(1).item) == [queueRow(0).item])
+  }
+
+  @Test func whatIsStoredReleasesItsChildren() throws {
+    try table.fill(3)
+    try table.dependencies.add(queueRow(0).item, on: queueRow(1).item)
+    try table.dependencies.add(queueRow(0).item, on: queueRow(2).item)
+    try table.transition(1, .waiting(.dependency))
+    try table.removeStored([queueRow(1).item])
+    #expect(try table.state(0) == .waiting(.dependency))
+    try table.removeStored([queueRow(2).item, tag(77)])
+    #expect(try table.state(0) == .pending)
+    #expect(try table.dependencies.isEmpty())
+  }
+
+  @Test func aLogoutRemovesTheOwnersRowsOnly() throws {
+    for number in 0..<4 { _ = try table.insert(queueRow(number, owner: number < 2 ? 1 : 2)) }
+    try table.dependencies.add(queueRow(0).item, on: queueRow(1).item)
+    try table.dependencies.add(queueRow(2).item, on: queueRow(3).item)
+    let runs = SyncRunTable(table.database)
+    for owner in [tag(1), tag(2)] { try runs.start(of: owner, now: 1) }
+    try table.removeAll(of: tag(1))
+    #expect(try table.counts(of: tag(1)).total == 0)
+    #expect(try table.counts(of: tag(2)).total == 2)
+    #expect(try table.dependencies.children(of: queueRow(1).item).isEmpty)
+    #expect(try table.dependencies.children(of: queueRow(3).item).count == 1)
+    #expect(try runs.find(of: tag(1)) == nil)
+    #expect(try runs.find(of: tag(2)) != nil)
+  }
+
+  @Test func aParkedItemIsFoundByTheBeginningOfItsTag() throws {
+    let row = queueRow(0)
+    row.item = tag(3) + [1, 2, 3, 4]
+    _ = try table.insert(row)
+    #expect(try table.findParked(tag(3), of: tag(1)) == nil)
+    try table.transition(1, .parked(rejection: nil))
+    #expect(try table.findParked(tag(3), of: tag(1)) == row.item)
+    #expect(try table.findParked(tag(3), of: tag(2)) == nil)
+    #expect(try table.findParked(tag(4), of: tag(1)) == nil)
   }
 }

@@ -3,7 +3,7 @@ import Foundation
 
 @testable import Store
 
-/// A folder of its own for a test, gone with it.
+/// A test's own folder, deleted with the object.
 final class TemporaryFolder {
   let path: String
 
@@ -14,22 +14,42 @@ final class TemporaryFolder {
 
   deinit { try? FileManager.default.removeItem(atPath: path) }
 
+  /// A main file with the current schema.
   func open(_ name: String = "test.db") throws -> Database {
     let database = try Database(path: path + "/" + name, .full)
     try Migrations.main.apply(to: database)
     return database
   }
+
+  /// A cache file with the current schema.
+  func openCache(_ name: String = "cache.db") throws -> Database {
+    let database = try Database(path: path + "/" + name, .normal)
+    try Migrations.cache.apply(to: database)
+    return database
+  }
 }
+
+/// A tag of 16 equal bytes.
+func tag(_ byte: UInt8) -> [UInt8] { [UInt8](repeating: byte, count: 16) }
 
 func queueRow(_ number: Int, owner: UInt8 = 1, body: [UInt8] = [1, 2, 3]) -> QueueRow {
   let row = QueueRow()
   row.item =
     [UInt8](repeating: 0, count: 12) + (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
-  row.owner = [UInt8](repeating: owner, count: 16)
-  row.org = [UInt8](repeating: 7, count: 16)
-  row.batchKey = [UInt8](repeating: 8, count: 16)
+  row.owner = tag(owner)
+  row.org = tag(7)
+  row.batchKey = tag(8)
   row.createdMS = Int64(number)
   row.size = Int64(body.count)
   row.body = body
   return row
+}
+
+extension QueueTable {
+  /// Insert `count` pending items of one owner; their sequence numbers begin with 1 in a new file.
+  func fill(_ count: Int, owner: UInt8 = 1) throws(Failure) {
+    for number in 0..<count { _ = try insert(queueRow(number, owner: owner)) }
+  }
+
+  func state(_ number: Int) throws(Failure) -> ItemState? { try find(queueRow(number).item)?.state }
 }

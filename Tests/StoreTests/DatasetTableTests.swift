@@ -1,0 +1,64 @@
+import Base
+import Testing
+
+@testable import Store
+
+@Suite struct DatasetTableTests {
+  let folder: TemporaryFolder
+  let table: DatasetTable
+
+  init() throws {
+    folder = try TemporaryFolder()
+    table = DatasetTable(try folder.openCache())
+  }
+
+  private func full() -> DatasetTable.Entry {
+    let entry = DatasetTable.Entry()
+    entry.asOfMS = 1
+    entry.cursor = [2]
+    entry.reconciledMS = 3
+    entry.round = 4
+    entry.reconciled = [5]
+    entry.skipped = 6
+    entry.problem = "rls"
+    entry.sealed = [7]
+    return entry
+  }
+
+  private func dump(_ entry: DatasetTable.Entry) -> [String] {
+    Mirror(reflecting: entry).children.map { "\($0.label ?? ""): \($0.value)" }
+  }
+
+  @Test func everyColumnComesBackAndAnAbsentOneAsNil() throws {
+    #expect(try table.read(.contacts, of: tag(1)) == nil)
+    try table.write(.contacts, of: tag(1), full())
+    #expect(dump(try #require(try table.read(.contacts, of: tag(1)))) == dump(full()))
+    try table.write(.contacts, of: tag(1), DatasetTable.Entry())
+    #expect(
+      dump(try #require(try table.read(.contacts, of: tag(1)))) == dump(DatasetTable.Entry()))
+  }
+
+  @Test func namesAndOrganisationsAreSeparate() throws {
+    try table.write(.contacts, of: tag(1), full())
+    #expect(try table.read(.summary, of: tag(1)) == nil)
+    #expect(try table.read(.contacts, of: tag(2)) == nil)
+    try table.write(.summary, of: tag(1), full())
+    try table.write(.summary, of: tag(2), full())
+    #expect(try table.removeAll(of: tag(1)) == 2)
+    #expect(try table.read(.summary, of: tag(2)) != nil)
+    try table.removeAll()
+    #expect(try table.read(.summary, of: tag(2)) == nil)
+  }
+
+  @Test func anExpiredReconcileBeginsANewRoundAndKeepsTheRest() throws {
+    try table.write(.contacts, of: tag(1), full())
+    try table.write(.contacts, of: tag(2), full())
+    try table.expireReconcile(of: tag(1))
+    let expected = full()
+    expected.reconciledMS = nil
+    expected.reconciled = nil
+    expected.round = 5
+    #expect(dump(try #require(try table.read(.contacts, of: tag(1)))) == dump(expected))
+    #expect(dump(try #require(try table.read(.contacts, of: tag(2)))) == dump(full()))
+  }
+}

@@ -1,0 +1,58 @@
+import Base
+import Testing
+
+@testable import Store
+
+@Suite struct LeaseTableTests {
+  let folder: TemporaryFolder
+  let table: LeaseTable
+
+  init() throws {
+    folder = try TemporaryFolder()
+    table = LeaseTable(try folder.open())
+  }
+
+  @Test(
+    arguments: [
+      (Int64(999), true), (1000, false), (1001, false),
+      // More than an hour: stored under another clock.
+      (1000 - 3_600_000, true), (1000 - 3_600_001, false),
+    ] as [(Int64, Bool)])
+  func aLeaseHoldsForAtMostAnHourBeforeItsEnd(now: Int64, isHeld: Bool) throws {
+    try table.take("refresh", holder: [1], until: 1000)
+    #expect(try table.holder("refresh", notBy: [2], now: now) == (isHeld ? [1] : nil))
+    #expect(try table.heldUntil("refresh", notBy: [2], now: now) == (isHeld ? 1000 : nil))
+  }
+
+  @Test func aLeaseHoldsAgainstOthersOnly() throws {
+    try table.take("refresh", holder: [1], until: 1000)
+    #expect(try table.holder("refresh", notBy: [1], now: 10) == nil)
+    #expect(try table.heldUntil("refresh", notBy: [1], now: 10) == nil)
+    #expect(try table.holder("other", notBy: [2], now: 10) == nil)
+  }
+
+  @Test func takingAgainRenewsOrPassesItOn() throws {
+    try table.take("refresh", holder: [1], until: 1000)
+    try table.take("refresh", holder: [1], until: 2000)
+    #expect(try table.heldUntil("refresh", notBy: [2], now: 1500) == 2000)
+    try table.take("refresh", holder: [2], until: 3000)
+    #expect(try table.holder("refresh", notBy: [1], now: 2500) == [2])
+    #expect(try table.holder("refresh", notBy: [2], now: 2500) == nil)
+  }
+
+  @Test func onlyTheHolderReleasesIt() throws {
+    try table.take("refresh", holder: [1], until: 1000)
+    try table.take("other", holder: [1], until: 1000)
+    try table.release("refresh", holder: [2])
+    #expect(try table.holder("refresh", notBy: [2], now: 10) == [1])
+    try table.release("refresh", holder: [1])
+    #expect(try table.holder("refresh", notBy: [2], now: 10) == nil)
+    #expect(try table.holder("other", notBy: [2], now: 10) == [1])
+  }
+
+  @Test func anotherProcessSeesIt() throws {
+    try table.take("refresh", holder: [1], until: 1000)
+    let other = LeaseTable(try folder.open())
+    #expect(try other.holder("refresh", notBy: [2], now: 10) == [1])
+  }
+}

@@ -1,0 +1,49 @@
+import Base
+import Testing
+
+@testable import Store
+
+@Suite struct MetaTableTests {
+  let folder: TemporaryFolder
+  let table: MetaTable
+
+  init() throws {
+    folder = try TemporaryFolder()
+    table = MetaTable(try folder.open())
+  }
+
+  @Test func aValueIsReadAsItWasStored() throws {
+    #expect(try table.int(.clockOffset) == nil)
+    #expect(try table.blob(.keyCheck) == nil)
+    #expect(try table.text(.salvage) == nil)
+    try table.set(.clockOffset, .int(Int64.min))
+    try table.set(.keyCheck, .blob([0, 255]))
+    try table.set(.salvage, .text("holdfast.db.damaged-1"))
+    #expect(try table.int(.clockOffset) == .min)
+    #expect(try table.blob(.keyCheck) == [0, 255])
+    #expect(try table.text(.salvage) == "holdfast.db.damaged-1")
+  }
+
+  @Test func aTextThatIsSetToNullIsAbsent() throws {
+    try table.set(.salvage, .text("x"))
+    try table.set(.salvage, .null)
+    #expect(try table.text(.salvage) == nil)
+  }
+
+  @Test func namesAreIndependentAndTheLastValueCounts() throws {
+    try table.set(.retryGroup, .int(1))
+    try table.set(.lastSyncRun, .int(2))
+    try table.set(.retryGroup, .int(3))
+    #expect(try table.int(.retryGroup) == 3)
+    #expect(try table.int(.lastSyncRun) == 2)
+  }
+
+  @Test func aCounterBeginsWith1AndContinuesAfterOtherWriters() throws {
+    #expect(try table.next(.eventSequence) == 1)
+    #expect(try table.next(.eventSequence) == 2)
+    let other = MetaTable(try folder.open())
+    #expect(try other.next(.eventSequence) == 3)
+    #expect(try table.next(.eventSequence) == 4)
+    #expect(try table.next(.uploads) == 1)
+  }
+}

@@ -1,0 +1,123 @@
+import Base
+import Testing
+
+@testable import Store
+
+@Suite struct QueueBatchesTests {
+  let folder: TemporaryFolder
+  let table: QueueTable
+
+  init() throws {
+    folder = try TemporaryFolder()
+    table = QueueTable(try folder.open())
+  }
+
+  private func take(
+    _ items: Int = 99, fresh: Int = .max, size: Int64 = 10_000, holder: [UInt8] = [1],
+    until: Int64 = 50
+  ) throws -> [Int64] {
+    try table.take(
+      of: tag(1), holder: holder, until: until, maximumItems: items, freshItems: fresh,
+      maximumSize: size
+    ).map { $0.sequence }
+  }
+
+  @Test func aBatchHasOneKeyStaysWithinBothLimitsAndIsLeased() throws {
+    for number in 0..<10 {
+      let row = queueRow(number, body: [UInt8](repeating: 1, count: 100))
+      if number == 4 { row.batchKey = tag(9) }
+      _ = try table.insert(row)
+    }
+    #expect(try take(6, size: 450) == [1, 2, 3, 4])
+    #expect(try take(6, holder: [2]) == [6, 7, 8, 9, 10])
+    #expect(try take(6, holder: [2]) == [5])
+    #expect(try take().isEmpty)
+    #expect(try table.leased(by: [1]) == [1, 2, 3, 4])
+    #expect(try table.leased(by: [2]) == [5, 6, 7, 8, 9, 10])
+  }
+
+  @Test(arguments: [(Int64(1), 1), (5, 1), (6, 2), (8, 2), (9, 3)] as [(Int64, Int)])
+  func theLimitOfBytesIsInclusiveAndTheFirstItemMayExceedIt(size: Int64, count: Int) throws {
+    try table.fill(3)
+    #expect(try take(size: size).count == count)
+  }
+
+  @Test func theLimitOfItemsIsInclusive() throws {
+    try table.fill(3)
+    #expect(try take(2) == [1, 2])
+    #expect(try take(2) == [3])
+  }
+
+  @Test func fartherRetryGroupsComeLaterAndEachByItself() throws {
+    try table.fill(6)
+    for (sequence, group) in [(1, 3), (2, 3), (3, 2), (4, 2)] {
+      try table.transition(Int64(sequence), .pending(retryGroup: Int64(group)))
+    }
+    #expect(try take() == [5, 6])
+    #expect(try take() == [3, 4])
+    #expect(try take() == [1, 2])
+  }
+
+  @Test func theSmallerLimitIsForItemsWithoutARetryGroup() throws {
+    try table.fill(6)
+    for sequence in 4...6 { try table.transition(Int64(sequence), .pending(retryGroup: 1)) }
+    #expect(try take(3, fresh: 2) == [1, 2])
+    #expect(try take(3, fresh: 2) == [3])
+    #expect(try take(3, fresh: 2) == [4, 5, 6])
+  }
+
+  @Test func amongKeysTheLowestIsFirstWhateverTheSequence() throws {
+    for (number, key) in [(0, 9), (1, 8), (2, 9)] {
+      let row = queueRow(number)
+      row.batchKey = tag(UInt8(key))
+      _ = try table.insert(row)
+    }
+    #expect(try take() == [2])
+    #expect(try take() == [1, 3])
+  }
+
+  @Test func onlyPendingItemsOfTheOwnerAreTaken() throws {
+    try table.fill(4)
+    _ = try table.insert(queueRow(9, owner: 2))
+    try table.transition(1, .parked(rejection: nil))
+    try table.transition(2, .waiting(.kind))
+    #expect(try take() == [3, 4])
+    #expect(try table.counts(of: tag(2)).pending == 1)
+  }
+
+  @Test func leasesAreListedByHolderWithTheLatestEnd() throws {
+    try table.fill(4)
+    _ = try take(1, holder: [1], until: 30)
+    _ = try take(1, holder: [1], until: 20)
+    _ = try take(1, holder: [2], until: 40)
+    let leases = try table.leases()
+    #expect(leases.map { $0.holder } == [[1], [2]])
+    #expect(leases.map { $0.untilMS } == [30, 40])
+  }
+
+  @Test func aDeadHoldersItemsBecomePendingWithAnAttempt() throws {
+    try table.fill(4)
+    _ = try take(2, holder: [1])
+    _ = try take(2, holder: [2])
+    try table.reclaim(from: [1])
+    #expect(try table.state(0) == .pending)
+    #expect(try table.find(queueRow(0).item)?.attempts == 1)
+    #expect(try table.state(2) == .sending)
+    #expect(try table.find(queueRow(2).item)?.attempts == 0)
+    #expect(try table.leases().map { $0.holder } == [[2]])
+    #expect(try take() == [1, 2])
+  }
+
+  @Test func aFailureInsideATransactionGivesTheBatchBack() throws {
+    try table.fill(2)
+    #expect(throws: Failure.self) {
+      try table.database.transaction { () throws(Failure) in
+        _ = try table.take(
+          of: tag(1), holder: [1], until: 9, maximumItems: 2, maximumSize: 99)
+        throw Failure(.internalDefect, "on purpose")
+      }
+    }
+    #expect(try table.counts(of: tag(1)).pending == 2)
+    #expect(try table.leases().isEmpty)
+  }
+}

@@ -1,0 +1,113 @@
+import Base
+import Testing
+
+@testable import Store
+
+@Suite struct QueueListsTests {
+  let folder: TemporaryFolder
+  let table: QueueTable
+
+  init() throws {
+    folder = try TemporaryFolder()
+    table = QueueTable(try folder.open())
+  }
+
+  @Test func aPageBeginsAfterASequenceNumberAndEndsAtItsLimit() throws {
+    try table.fill(5)
+    for number in 5..<8 { _ = try table.insert(queueRow(number, owner: 2)) }
+    try table.transition(3, .parked(rejection: nil))
+    func page(_ state: ItemState.Code?, _ after: Int64, _ limit: Int) throws -> [Int64] {
+      try table.page(of: tag(1), state: state, after: after, limit: limit).map { $0.sequence }
+    }
+    #expect(try page(nil, 0, 9) == [1, 2, 3, 4, 5])
+    #expect(try page(nil, 2, 2) == [3, 4])
+    #expect(try page(.pending, 0, 3) == [1, 2, 4])
+    #expect(try page(.parked, 0, 9) == [3])
+    #expect(try page(.parked, 3, 9) == [])
+    #expect(try page(.sending, 0, 9) == [])
+  }
+
+  @Test(arguments: [0, 1, 499, 500, 501, 1000])
+  func eachRowCrossesTheLimitsOfPages(count: Int) throws {
+    try table.database.transaction { () throws(Failure) in try table.fill(count) }
+    var found: [Int64] = []
+    try table.eachRow(of: tag(1), state: nil) { (row) throws(Failure) in
+      found.append(row.sequence)
+    }
+    #expect(found == (0..<count).map { Int64($0 + 1) })
+  }
+
+  @Test func eachRowReadsOneStateAndItsBodyMayUseTheTable() throws {
+    try table.fill(4)
+    for sequence in [2, 4] { try table.transition(Int64(sequence), .parked(rejection: nil)) }
+    var found: [Int64] = []
+    try table.eachRow(of: tag(1), state: .parked) { (row) throws(Failure) in
+      found.append(row.sequence)
+      try table.remove(row.item)
+    }
+    #expect(found == [2, 4])
+    #expect(try table.counts(of: tag(1)).total == 2)
+  }
+
+  @Test func countsAreByStateAndOwner() throws {
+    try table.fill(7)
+    _ = try table.insert(queueRow(9, owner: 2))
+    _ = try table.take(of: tag(1), holder: [1], until: 9, maximumItems: 1, maximumSize: 99)
+    for sequence in 2...3 { try table.transition(Int64(sequence), .waiting(.kind)) }
+    for sequence in 4...6 { try table.transition(Int64(sequence), .parked(rejection: nil)) }
+    let counts = try table.counts(of: tag(1))
+    #expect((counts.pending, counts.sending, counts.waiting, counts.parked) == (1, 1, 2, 3))
+    #expect(counts.total == 7)
+    #expect(try table.counts(of: tag(3)).total == 0)
+    #expect(try table.countOfOthers(than: tag(1)) == 1)
+    #expect(try table.countOfOthers(than: tag(2)) == 7)
+    #expect(try table.countOfOthers(than: nil) == 8)
+  }
+
+  @Test func waitingItemsAreCountedByReasonWithTheEarliestTime() throws {
+    try table.fill(6)
+    #expect(try table.waitCounts(of: tag(1)).isEmpty)
+    try table.transition(1, .waiting(.dependency))
+    try table.transition(2, .waiting(.time(untilMS: 70)))
+    try table.transition(3, .waiting(.time(untilMS: 60)))
+    try table.transition(4, .waiting(.organisation))
+    try table.transition(5, .waiting(.kind))
+    let counts = try table.waitCounts(of: tag(1))
+    #expect(
+      counts.map { $0.reason } == [.dependency, .time(untilMS: 60), .organisation, .kind])
+    #expect(counts.map { $0.count } == [1, 2, 1, 1])
+  }
+
+  @Test func theQuestionsAboutOneOwnerAreNotAnsweredByAnother() throws {
+    try table.fill(1)
+    #expect(try table.hasPending(of: tag(1)))
+    #expect(try !table.hasPending(of: tag(2)))
+    #expect(try !table.hasSending(of: tag(1)))
+    _ = try table.take(of: tag(1), holder: [1], until: 9, maximumItems: 1, maximumSize: 99)
+    #expect(try !table.hasPending(of: tag(1)))
+    #expect(try table.hasSending(of: tag(1)))
+    #expect(try !table.hasSending(of: tag(2)))
+    try table.transition(1, .waiting(.kind))
+    #expect(try !table.hasWaitingForOrganisation(of: tag(1)))
+    try table.transition(1, .waiting(.organisation))
+    #expect(try table.hasWaitingForOrganisation(of: tag(1)))
+    #expect(try !table.hasWaitingForOrganisation(of: tag(2)))
+  }
+
+  @Test(
+    arguments: [
+      (Transition.pending(), false), (.pending(charge: .attempt), true),
+      (.waiting(.dependency, charge: .attempt), false),
+      (.waiting(.organisation, charge: .attempt), true),
+      (.waiting(.organisation, charge: .denial), false),
+      (.waiting(.time(untilMS: 1), charge: .attempt), true),
+      (.parked(rejection: nil, charge: .attempt), false),
+    ] as [(Transition, Bool)])
+  func anItemIsInDoubtAfterAnAttemptWithoutAResult(_ change: Transition, _ doubt: Bool) throws {
+    try table.fill(1)
+    try table.transition(1, change)
+    #expect(try table.isInDoubt(org: tag(7), of: tag(1)) == doubt)
+    #expect(try !table.isInDoubt(org: tag(6), of: tag(1)))
+    #expect(try !table.isInDoubt(org: tag(7), of: tag(2)))
+  }
+}

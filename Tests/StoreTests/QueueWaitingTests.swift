@@ -1,0 +1,164 @@
+import Base
+import Testing
+
+@testable import Store
+
+@Suite struct QueueWaitingTests {
+  let folder: TemporaryFolder
+  let table: QueueTable
+
+  init() throws {
+    folder = try TemporaryFolder()
+    table = QueueTable(try folder.open())
+  }
+
+  // MARK: Time
+
+  @Test func suspendingStopsThePendingItemsOfOneBatchKey() throws {
+    for number in 0..<4 {
+      let row = queueRow(number, owner: number == 3 ? 2 : 1)
+      if number == 2 { row.batchKey = tag(9) }
+      _ = try table.insert(row)
+    }
+    try table.suspend(like: 1, of: tag(1), until: 40)
+    #expect(try table.state(0) == .waiting(.time(untilMS: 40)))
+    #expect(try table.state(1) == .waiting(.time(untilMS: 40)))
+    #expect(try table.state(2) == .pending)
+    #expect(try table.state(3) == .pending)
+  }
+
+  @Test func suspendingLeavesOtherStatesAlone() throws {
+    try table.fill(4)
+    try table.transition(2, .parked(rejection: nil))
+    try table.transition(3, .waiting(.organisation))
+    try table.transition(4, .waiting(.time(untilMS: 90)))
+    try table.suspend(like: 1, of: tag(1), until: 40)
+    #expect(try table.state(1) == .parked)
+    #expect(try table.state(2) == .waiting(.organisation))
+    #expect(try table.state(3) == .waiting(.time(untilMS: 90)))
+  }
+
+  @Test(arguments: [(Int64(39), 0), (40, 1), (50, 2), (51, 2)] as [(Int64, Int64)])
+  func anItemIsPromotedWhenItsTimeHasCome(now: Int64, promoted: Int64) throws {
+    try table.fill(3)
+    try table.transition(1, .waiting(.time(untilMS: 50)))
+    try table.transition(2, .waiting(.time(untilMS: 40)))
+    try table.transition(3, .waiting(.kind))
+    #expect(try table.nextMS(of: tag(1)) == 40)
+    try table.promote(of: tag(1), now: now)
+    #expect(try table.counts(of: tag(1)).pending == promoted)
+    #expect(try table.state(2) == .waiting(.kind))
+  }
+
+  @Test func onlySuspendedItemsOfTheOwnerAreDue() throws {
+    try table.fill(2)
+    try table.transition(1, .waiting(.organisation))
+    #expect(try table.nextMS(of: tag(1)) == nil)
+    try table.transition(2, .waiting(.time(untilMS: 3)))
+    #expect(try table.nextMS(of: tag(2)) == nil)
+    try table.promote(of: tag(2), now: 9)
+    #expect(try table.state(1) == .waiting(.time(untilMS: 3)))
+  }
+
+  @Test func withoutDueItemsPromotingDoesNotWaitForTheWriteLock() throws {
+    try table.fill(1)
+    try table.transition(1, .waiting(.time(untilMS: 50)))
+    let other = try folder.open()
+    try other.transaction { () throws(Failure) in
+      try table.promote(of: tag(1), now: 49)
+      try table.releaseKinds()
+    }
+  }
+
+  // MARK: Kind
+
+  @Test func itemsOfUnknownKindsAreReleasedForEveryOwner() throws {
+    for number in 0..<3 { _ = try table.insert(queueRow(number, owner: UInt8(number + 1))) }
+    try table.transition(1, .waiting(.kind))
+    try table.transition(2, .waiting(.kind))
+    try table.transition(3, .waiting(.organisation))
+    try table.releaseKinds()
+    #expect(try table.state(0) == .pending)
+    #expect(try table.state(1) == .pending)
+    #expect(try table.state(2) == .waiting(.organisation))
+  }
+
+  // MARK: Organisation
+
+  @Test func anOrganisationsPendingAndSuspendedItemsAreWithheld() throws {
+    try table.fill(6)
+    let other = queueRow(6)
+    other.org = tag(6)
+    _ = try table.insert(other)
+    try table.transition(2, .waiting(.time(untilMS: 9)))
+    try table.transition(3, .waiting(.dependency))
+    try table.transition(4, .waiting(.kind))
+    try table.transition(5, .parked(rejection: nil))
+    try table.assign(6, retryGroup: 1)
+    _ = try table.take(of: tag(1), holder: [1], until: 9, maximumItems: 1, maximumSize: 99)
+    try table.withhold(org: tag(7), of: tag(2))
+    #expect(try !table.hasWaitingForOrganisation(of: tag(1)))
+    try table.withhold(org: tag(7), of: tag(1))
+    #expect(
+      try (0..<7).map { try table.state($0) } == [
+        .sending, .waiting(.organisation), .waiting(.dependency), .waiting(.kind), .parked,
+        .waiting(.organisation), .pending,
+      ])
+  }
+
+  @Test func aReleasedItemIsPendingOrWaitsForItsParent() throws {
+    try table.fill(4)
+    let other = queueRow(4)
+    other.org = tag(6)
+    _ = try table.insert(other)
+    try table.dependencies.add(queueRow(1).item, on: queueRow(3).item)
+    for sequence in [1, 2, 5] {
+      try table.transition(Int64(sequence), .waiting(.organisation, charge: .denial))
+    }
+    try table.transition(3, .waiting(.kind))
+    try table.release(org: tag(7), of: tag(1))
+    #expect(
+      try (0..<5).map { try table.state($0) } == [
+        .pending, .waiting(.dependency), .waiting(.kind), .pending, .waiting(.organisation),
+      ])
+    // A release keeps the denials.
+    #expect(try table.find(queueRow(0).item)?.denials == 1)
+  }
+
+  @Test func denialsAreForgottenOnlyWhileTheItemIsWithheld() throws {
+    try table.fill(3)
+    try table.transition(1, .waiting(.organisation, charge: .denial))
+    try table.transition(2, .pending(charge: .denial))
+    try table.transition(3, .waiting(.organisation, charge: .denial))
+    try table.forgetDenials(of: tag(2))
+    #expect(try table.find(queueRow(0).item)?.denials == 1)
+    try table.forgetDenials(of: tag(1))
+    #expect(try (0..<3).map { try table.find(queueRow($0).item)?.denials } == [0, 1, 0])
+  }
+
+  // MARK: Dependencies
+
+  @Test func aChildIsReleasedWhenItsLastParentHasGone() throws {
+    try table.fill(3)
+    try table.transition(3, .waiting(.dependency))
+    for parent in 0..<2 {
+      try table.dependencies.add(queueRow(2).item, on: queueRow(parent).item)
+    }
+    #expect(try table.releaseDependents(of: queueRow(0).item) == 0)
+    #expect(try table.state(2) == .waiting(.dependency))
+    #expect(try table.releaseDependents(of: queueRow(1).item) == 1)
+    #expect(try table.state(2) == .pending)
+  }
+
+  @Test(arguments: [
+    Transition.waiting(.organisation), .parked(rejection: nil), .waiting(.time(untilMS: 3)),
+  ])
+  func aChildThatWaitsForSomethingElseIsNotReleased(_ change: Transition) throws {
+    try table.fill(2)
+    try table.dependencies.add(queueRow(0).item, on: queueRow(1).item)
+    try table.transition(1, change)
+    #expect(try table.releaseDependents(of: queueRow(1).item) == 0)
+    #expect(try table.state(0) == change.state)
+    #expect(try table.dependencies.isEmpty())
+  }
+}

@@ -1,0 +1,113 @@
+import Base
+import Testing
+
+@testable import Store
+
+@Suite struct SessionTableTests {
+  let folder: TemporaryFolder
+  let table: SessionTable
+
+  init() throws {
+    folder = try TemporaryFolder()
+    table = SessionTable(try folder.open())
+  }
+
+  private func full() -> SessionRow {
+    let row = SessionRow()
+    row.generation = 3
+    row.owner = [1]
+    row.ended = "x"
+    row.wrapDevice = [2]
+    row.wrapBiometric = [3]
+    row.tokens = [4]
+    row.choice = [5]
+    row.memberships = [6]
+    row.authenticatedMS = 7
+    row.validatedMS = 8
+    row.expiresMS = 9
+    row.membershipsMS = 10
+    row.locked = true
+    row.rejections = 11
+    row.intentMS = 12
+    row.backgroundWallMS = 13
+    row.backgroundMonotonicMS = 14
+    row.backgroundBoot = "boot"
+    row.seenWallMS = 15
+    return row
+  }
+
+  /// A class prints as its name only, so the properties are compared one by one.
+  private func dump(_ row: SessionRow) -> [String] {
+    Mirror(reflecting: row).children.map { "\($0.label ?? ""): \($0.value)" }
+  }
+
+  @Test func aNewFileHasAnEmptySessionOfGeneration0() throws {
+    #expect(dump(try table.read()) == dump(SessionRow()))
+  }
+
+  @Test func everyColumnComesBack() throws {
+    #expect(dump(full()).count == 19)
+    #expect(try table.write(full(), expecting: 0))
+    #expect(dump(try table.read()) == dump(full()))
+  }
+
+  @Test func absentValuesComeBackAsNil() throws {
+    #expect(try table.write(full(), expecting: 0))
+    #expect(try table.write(SessionRow(), expecting: 3))
+    #expect(dump(try table.read()) == dump(SessionRow()))
+  }
+
+  @Test func aWriteOverAnotherGenerationChangesNothing() throws {
+    let row = SessionRow()
+    row.generation = 1
+    row.tokens = [1]
+    #expect(try table.write(row, expecting: 0))
+    let late = SessionRow()
+    late.generation = 1
+    late.tokens = [9]
+    #expect(try !table.write(late, expecting: 0))
+    #expect(try !table.write(late, expecting: 2))
+    #expect(try table.read().tokens == [1])
+  }
+
+  @Test func ofTwoWritersOfOneGenerationOneSucceeds() throws {
+    let other = SessionTable(try folder.open())
+    let row = try other.read()
+    row.generation = 1
+    row.tokens = [2]
+    #expect(try table.read().generation == 0)
+    #expect(try other.write(row, expecting: 0))
+    #expect(try !table.write(row, expecting: 0))
+    #expect(try table.read().tokens == [2])
+  }
+
+  @Test func clearingKeepsTheGenerationAndTheLatestTime() throws {
+    let row = full()
+    row.clear(ended: "revoked")
+    let expected = SessionRow()
+    expected.generation = 3
+    expected.ended = "revoked"
+    expected.seenWallMS = 15
+    #expect(dump(row) == dump(expected))
+  }
+
+  @Test func forgettingTheBackgroundClearsItsThreeColumns() throws {
+    let row = full()
+    row.forgetBackground()
+    let expected = full()
+    expected.backgroundWallMS = nil
+    expected.backgroundMonotonicMS = nil
+    expected.backgroundBoot = nil
+    #expect(dump(row) == dump(expected))
+  }
+
+  @Test func aMissingRowIsDamage() throws {
+    try table.database.execute("DELETE FROM session")
+    do {
+      _ = try table.read()
+      Issue.record("it was read")
+    } catch {
+      #expect(error.code == .storageDamaged)
+    }
+  }
+}
