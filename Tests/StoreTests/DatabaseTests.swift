@@ -55,12 +55,101 @@ import Testing
     #expect(try Data(contentsOf: URL(fileURLWithPath: folder.path + "/test.db")) == noise)
   }
 
-  @Test func whatAnotherProcessSetAsideIsNoticed() throws {
+  @Test func aFileThatAnotherProcessSetAsideIsNoticed() throws {
     let folder = try TemporaryFolder()
     let database = try folder.open()
     #expect(database.isCurrent)
     try FileManager.default.moveItem(
       atPath: database.path, toPath: database.path + ".damaged-1")
     #expect(!database.isCurrent)
+  }
+
+  @Test func valuesComeBackAsTheyWereBound() throws {
+    let folder = try TemporaryFolder()
+    let database = try folder.open()
+    let values: [Value] = [
+      .null, .int(Int64.min), .int(Int64.max), .blob([]), .blob([0, 1]), .text(""), .text("æ"),
+      .literal("literal"),
+    ]
+    try database.each("SELECT ?, ?, ?, ?, ?, ?, ?, ?", values) { (row) throws(Failure) in
+      #expect((0..<8).map { row.isNull($0) } == [true] + [Bool](repeating: false, count: 7))
+      #expect(row.int(ifPresent: 0) == nil)
+      #expect(row.blob(ifPresent: 0) == nil)
+      #expect(row.text(ifPresent: 0) == nil)
+      #expect((row.int(1), row.int(2)) == (.min, .max))
+      #expect((row.blob(ifPresent: 3), row.blob(4)) == ([], [0, 1]))
+      #expect((row.text(5), row.text(6), row.text(7)) == ("", "æ", "literal"))
+      return true
+    }
+  }
+
+  @Test func aStatementIsReadToItsEndOrAsFarAsAsked() throws {
+    let folder = try TemporaryFolder()
+    let database = try folder.open()
+    let sql: StaticCString = "SELECT column1 FROM (VALUES (1), (2), (3))"
+    #expect(try database.all(sql) { (row) throws(Failure) in row.int(0) } == [1, 2, 3])
+    #expect(try database.first(sql) { (row) throws(Failure) in row.int(0) } == 1)
+    #expect(try database.exists(sql))
+    #expect(try !database.exists("SELECT 1 WHERE 0"))
+    // The statement was reset, so it begins again.
+    #expect(try database.all(sql) { (row) throws(Failure) in row.int(0) } == [1, 2, 3])
+    #expect(database.openStatements == 0)
+  }
+
+  @Test func aRunReturnsTheNumberOfChangedRows() throws {
+    let folder = try TemporaryFolder()
+    let database = try folder.open()
+    try QueueTable(database).fill(3)
+    #expect(try database.run("UPDATE queue SET denials = 1 WHERE seq > ?", .int(1)) == 2)
+    #expect(try database.run("UPDATE queue SET denials = 1 WHERE seq > ?", .int(9)) == 0)
+  }
+
+  @Test func aStatementThatTheSchemaDoesNotKnowIsDamage() throws {
+    let folder = try TemporaryFolder()
+    let database = try folder.open()
+    #expect(!database.isDamaged)
+    do {
+      _ = try database.run("SELECT shape FROM queue")
+      Issue.record("it ran")
+    } catch {
+      #expect(error.code == .storageDamaged)
+    }
+    #expect(database.isDamaged)
+    #expect(!database.isSuspect)
+  }
+
+  @Test func aClosedFileFailsEveryCall() throws {
+    let folder = try TemporaryFolder()
+    let database = try folder.open()
+    database.close()
+    #expect(!database.isOpen)
+    #expect(database.version == nil)
+    do {
+      _ = try SessionTable(database).read()
+      Issue.record("it was read")
+    } catch {
+      #expect(error.code == .storageFailed)
+    }
+  }
+
+  @Test func anotherConnectionsCommitChangesTheForeignVersion() throws {
+    let folder = try TemporaryFolder()
+    let (ours, theirs) = (try folder.open(), try folder.open())
+    let before = try ours.foreignVersion()
+    try MetaTable(ours).set(.uploads, .int(1))
+    #expect(try ours.foreignVersion() == before)
+    try MetaTable(theirs).set(.uploads, .int(2))
+    #expect(try ours.foreignVersion() != before)
+  }
+
+  @Test func aFlushEmptiesTheLog() throws {
+    let folder = try TemporaryFolder()
+    let database = try folder.open()
+    func logSize() throws -> Int? {
+      try FileManager.default.attributesOfItem(atPath: database.path + "-wal")[.size] as? Int
+    }
+    #expect(try logSize() != 0)
+    try database.flush()
+    #expect(try logSize() == 0)
   }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Store
 
-/// What was read stands as long as the file's version does.
+/// The file's version, and the read cache that depends on it.
 @Suite struct FileVersionTests {
   @Test func itChangesWithEveryCommitOfAnybodyAndWithNothingElse() throws {
     let folder = try TemporaryFolder()
@@ -68,7 +68,7 @@ import Testing
     try MetaTable(theirs).set(.clockOffset, .int(9))
     try queueOne(ours, 1)
     #expect(try MetaTable(ours).int(.clockOffset) == 9)
-    // A transaction of ours that changes nothing commits nothing: the one commit is the other's.
+    // A transaction without changes commits nothing, so the one commit is the other connection's.
     try MetaTable(theirs).set(.clockOffset, .int(10))
     try ours.transaction { () throws(Failure) in _ = try QueueTable(ours).find([1]) }
     #expect(try MetaTable(ours).int(.clockOffset) == 10)
@@ -79,7 +79,7 @@ import Testing
     let (ours, theirs) = (try folder.open(), try folder.open())
     try queueOne(ours, 1)
     try ours.each("SELECT seq FROM queue", []) { (_) throws(Failure) in
-      // The statement sees the file as it was; so would what is read beside it.
+      // An open statement reads the file as it was when it began, and so does any other read.
       try MetaTable(theirs).set(.clockOffset, .int(4))
       #expect(try MetaTable(ours).int(.clockOffset) == nil)
       return true
@@ -87,15 +87,9 @@ import Testing
     #expect(try MetaTable(ours).int(.clockOffset) == 4)
   }
 
-  private func queueOne(_ database: Database, _ number: UInt8) throws(Failure) {
+  private func queueOne(_ database: Database, _ number: Int) throws(Failure) {
     try database.transaction { () throws(Failure) in
-      let row = QueueRow()
-      row.item = [number]
-      row.owner = [1]
-      row.org = [2]
-      row.batchKey = [3]
-      row.body = [4]
-      _ = try QueueTable(database).insert(row)
+      _ = try QueueTable(database).insert(queueRow(number))
     }
   }
 }

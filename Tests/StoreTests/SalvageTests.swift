@@ -4,9 +4,9 @@ import Testing
 
 @testable import Store
 
-/// QUE-16: whatever page is hit, the rows on the others are found.
+/// QUE-16: when a page is damaged, the rows on the other pages are found.
 @Suite struct SalvageTests {
-  /// 300 rows, some of which overflow onto further pages; checkpointed or still in the log.
+  /// A file with 300 rows, some with overflow pages; checkpointed, or with the rows in the log.
   private func made(_ folder: TemporaryFolder, checkpoint: Bool) throws -> [[UInt8]: [UInt8]] {
     let database = try folder.open()
     let table = QueueTable(database)
@@ -21,7 +21,7 @@ import Testing
       }
     }
     if checkpoint { try database.execute("PRAGMA wal_checkpoint(TRUNCATE)") }
-    // As a crash leaves it: closing would empty the log.
+    // Copy the open file, as after a crash: closing it would empty the log.
     for suffix in ["", "-wal"] {
       try? FileManager.default.copyItem(
         atPath: database.path + suffix, toPath: folder.path + "/crashed.db" + suffix)
@@ -65,7 +65,7 @@ import Testing
       hit.replaceSubrange(page * 4096..<(page + 1) * 4096, with: Data(repeating: 0xA5, count: 4096))
       try hit.write(to: URL(fileURLWithPath: path))
       let rows = try found(path)
-      // A row whose overflow was hit comes back with a wrong body; its seal tells (Engine).
+      // A row with a damaged overflow page has a wrong body; its seal does not open then.
       let whole = rows.filter { bodies[$0.key] == $0.value }
       fewest = min(fewest, whole.count)
       #expect(whole.count >= bodies.count - 20)
@@ -93,11 +93,107 @@ import Testing
         state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
         bytes[index] = UInt8(truncatingIfNeeded: state >> 33)
       }
-      // Leaf pages by their type, noise in all the rest.
+      // In every second round the pages begin as leaf pages.
       for page in 0..<3 { bytes[page * 4096] = round % 2 == 0 ? 13 : bytes[page * 4096] }
       let path = folder.path + "/noise.db"
       try Data(bytes).write(to: URL(fileURLWithPath: path))
       #expect(try found(path).isEmpty)
+    }
+  }
+
+  @Test func unreadablePagesAreCountedAnewByEachRun() throws {
+    let folder = try TemporaryFolder()
+    _ = try made(folder, checkpoint: true)
+    let path = folder.path + "/crashed.db"
+    func unreadable() throws -> Int64 {
+      let salvage = Salvage(path: path)
+      for _ in 0..<2 { try salvage.each { (_) throws(Failure) in } }
+      return salvage.unreadablePages
+    }
+    #expect(try unreadable() == 0)
+    var data = try Data(contentsOf: URL(fileURLWithPath: path))
+    // A leaf page with more cells than it has room for, and a page that is cut off.
+    data.replaceSubrange(4096..<8192, with: Data([13, 0, 0, 0xFF, 0xFF]) + Data(count: 4091))
+    try data.dropLast(10).write(to: URL(fileURLWithPath: path))
+    #expect(try unreadable() == 2)
+  }
+
+  /// A queue row's record, by column position.
+  private func record(_ change: (inout [Value]) -> Void = { _ in }) -> Salvage.Record {
+    var columns: [Value] = [
+      .null, .blob(tag(1)), .blob(tag(2)), .blob(tag(3)), .blob(tag(4)), .int(0), .int(0), .int(5),
+      .int(6), .int(7), .int(8), .int(9), .int(10), .null, .int(0), .blob([11]), .null,
+    ]
+    change(&columns)
+    return Salvage.Record(rowID: 3, columns: columns)
+  }
+
+  @Test func aQueueRowIsReadByTheColumnsPositions() throws {
+    let row = try #require(QueueRow(record()))
+    #expect((row.item, row.owner, row.org, row.batchKey) == (tag(1), tag(2), tag(3), tag(4)))
+    #expect((row.attempts, row.denials, row.createdMS, row.size) == (6, 7, 9, 10))
+    #expect(row.body == [11])
+    #expect(row.state == .pending)
+    #expect(row.rejection == nil)
+  }
+
+  @Test(
+    arguments: [
+      (0, 0, .pending), (1, 0, .pending), (2, 0, .pending), (2, 1, .waiting(.dependency)),
+      (2, 2, .waiting(.time(untilMS: 8))), (2, 3, .waiting(.organisation)), (2, 4, .waiting(.kind)),
+      (3, 0, .parked), (4, 0, nil), (-1, 0, nil), (2, 5, nil), (2, -1, nil),
+    ] as [(Int64, Int64, ItemState?)])
+  func aSalvagedItemIsNotBeingSent(state: Int64, reason: Int64, expected: ItemState?) {
+    let row = QueueRow(
+      record {
+        $0[5] = .int(state)
+        $0[6] = .int(reason)
+      })
+    #expect(row?.state == expected)
+  }
+
+  @Test(arguments: [1, 2, 3, 4, 5, 6, 11, 12, 15])
+  func aRecordOfAnotherFormIsNoQueueRow(column: Int) {
+    #expect(QueueRow(record { $0[column] = .text("x") }) == nil)
+    #expect(QueueRow(record { $0.remove(at: column) }) == nil)
+  }
+
+  @Test func aTagOfAnotherLengthIsNoQueueRow() {
+    for column in 1...4 {
+      #expect(QueueRow(record { $0[column] = .blob([UInt8](repeating: 1, count: 15)) }) == nil)
+    }
+  }
+
+  @Test func theSessionRowIsFoundWithAllItsColumns() throws {
+    let folder = try TemporaryFolder()
+    let database = try folder.open()
+    let row = SessionRow()
+    row.generation = 4
+    row.owner = tag(1)
+    row.tokens = [2]
+    row.wrapDevice = [3]
+    row.locked = true
+    row.backgroundBoot = "boot"
+    row.seenWallMS = 1 << 40
+    #expect(try SessionTable(database).write(row, expecting: 0))
+    try database.flush()
+    var found: [SessionRow] = []
+    try Salvage(path: database.path).each { (record) throws(Failure) in
+      if let row = SessionRow(record) { found.append(row) }
+    }
+    func dump(_ row: SessionRow?) -> [String] {
+      row.map { Mirror(reflecting: $0).children.map { "\($0.label ?? ""): \($0.value)" } } ?? []
+    }
+    #expect(found.count == 1)
+    #expect(dump(found.first) == dump(row))
+  }
+
+  @Test func aSessionWithoutAnOwnerIsNotSalvaged() throws {
+    let folder = try TemporaryFolder()
+    let database = try folder.open()
+    try database.flush()
+    try Salvage(path: database.path).each { (record) throws(Failure) in
+      #expect(SessionRow(record) == nil)
     }
   }
 

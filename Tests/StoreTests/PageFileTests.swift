@@ -1,0 +1,133 @@
+import Base
+import Foundation
+import Testing
+
+@testable import Store
+
+/// Files are made byte by byte here; `SalvageTests` has files that SQLite made.
+@Suite struct PageFileTests {
+  let folder: TemporaryFolder
+  var path: String { folder.path + "/pages.db" }
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private func bigEndian(_ number: UInt32) -> [UInt8] {
+    [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> $0) }
+  }
+
+  /// Pages filled with their number (from 1); the first begins with a header.
+  private func writeFile(pageSize: Int, pages: Int, named size: [UInt8]? = nil) throws {
+    var bytes: [UInt8] = []
+    for number in 0..<pages {
+      bytes += [UInt8](repeating: UInt8(number + 1), count: pageSize)
+    }
+    let stored = size ?? [UInt8(pageSize >> 8 & 0xFF), UInt8(pageSize & 0xFF)]
+    bytes.replaceSubrange(0..<18, with: Array("SQLite format 3\0".utf8) + stored)
+    try Data(bytes).write(to: URL(fileURLWithPath: path))
+  }
+
+  /// A frame of the log: page, the count that ends a commit (0: none), the page's bytes, the salt.
+  private typealias Frame = (page: UInt32, commit: UInt32, fill: UInt8, salt: UInt8)
+
+  private func writeLog(pageSize: Int, salt: UInt8, _ frames: [Frame], cut: Int = 0) throws {
+    var bytes = bigEndian(0x377f_0682) + bigEndian(3_007_000) + bigEndian(UInt32(pageSize))
+    bytes += bigEndian(0) + [UInt8](repeating: salt, count: 8) + bigEndian(0) + bigEndian(0)
+    for frame in frames {
+      bytes += bigEndian(frame.page) + bigEndian(frame.commit)
+      bytes += [UInt8](repeating: frame.salt, count: 8) + bigEndian(0) + bigEndian(0)
+      bytes += [UInt8](repeating: frame.fill, count: pageSize)
+    }
+    try Data(bytes.dropLast(cut)).write(to: URL(fileURLWithPath: path + "-wal"))
+  }
+
+  private func fill(_ file: PageFile, _ page: UInt32) -> UInt8? { file.page(page)?.last }
+
+  @Test(arguments: [512, 1024, 4096, 32_768])
+  func thePageSizeIsTheHeaders(size: Int) throws {
+    try writeFile(pageSize: size, pages: 3)
+    let file = PageFile(path: path)
+    #expect(file.pageSize == size)
+    #expect(file.last == 3)
+    #expect((1...3).map { fill(file, $0) } == [1, 2, 3])
+    #expect(file.page(2)?.count == size)
+  }
+
+  @Test func theLargestPageSizeIsStoredAs1() throws {
+    try writeFile(pageSize: 65_536, pages: 1, named: [0, 1])
+    #expect(PageFile(path: path).pageSize == 65_536)
+  }
+
+  @Test(arguments: [[0, 0], [0, 2], [1, 0], [3, 232], [255, 255]] as [[UInt8]])
+  func aSizeThatSQLiteDoesNotAllowIsIgnored(stored: [UInt8]) throws {
+    try writeFile(pageSize: 4096, pages: 2, named: stored)
+    #expect(PageFile(path: path).pageSize == 4096)
+  }
+
+  @Test func pagesOutsideTheFileAreAbsent() throws {
+    try writeFile(pageSize: 512, pages: 2)
+    let file = PageFile(path: path)
+    #expect(file.page(0) == nil)
+    #expect(file.page(3) == nil)
+    #expect(file.page(.max) == nil)
+  }
+
+  @Test func anIncompleteLastPageCountsAndCannotBeRead() throws {
+    try writeFile(pageSize: 512, pages: 2)
+    let data = try Data(contentsOf: URL(fileURLWithPath: path))
+    try data.dropLast(1).write(to: URL(fileURLWithPath: path))
+    let file = PageFile(path: path)
+    #expect(file.last == 2)
+    #expect(file.page(2) == nil)
+    #expect(fill(file, 1) == 1)
+  }
+
+  @Test func theLastCommittedImageInTheLogWins() throws {
+    try writeFile(pageSize: 512, pages: 2)
+    try writeLog(
+      pageSize: 512, salt: 9,
+      [(2, 0, 21, 9), (1, 2, 11, 9), (2, 2, 22, 9), (5, 5, 51, 9), (1, 0, 12, 9)])
+    let file = PageFile(path: path)
+    // The last frame ends no commit.
+    #expect(fill(file, 1) == 11)
+    #expect(fill(file, 2) == 22)
+    #expect(file.page(4) == nil)
+    #expect(fill(file, 5) == 51)
+    #expect(file.last == 5)
+  }
+
+  @Test func framesOfAnOlderLogEndIt() throws {
+    try writeFile(pageSize: 512, pages: 2)
+    try writeLog(pageSize: 512, salt: 9, [(1, 2, 11, 9), (2, 2, 22, 8), (1, 2, 12, 9)])
+    let file = PageFile(path: path)
+    #expect(fill(file, 1) == 11)
+    #expect(fill(file, 2) == 2)
+  }
+
+  @Test func aLogWithAnotherPageSizeIsIgnored() throws {
+    try writeFile(pageSize: 512, pages: 2)
+    try writeLog(pageSize: 1024, salt: 9, [(1, 2, 11, 9)])
+    #expect(fill(PageFile(path: path), 1) == 1)
+  }
+
+  @Test func withoutAHeaderThePageSizeIsTheLogs() throws {
+    try Data(count: 1024).write(to: URL(fileURLWithPath: path))
+    try writeLog(pageSize: 512, salt: 9, [(2, 2, 22, 9)])
+    let file = PageFile(path: path)
+    #expect(file.pageSize == 512)
+    #expect(fill(file, 2) == 22)
+  }
+
+  @Test func anImageThatTheLogDoesNotHoldWholeIsAbsent() throws {
+    try writeFile(pageSize: 512, pages: 2)
+    try writeLog(pageSize: 512, salt: 9, [(1, 2, 11, 9), (2, 2, 22, 9)], cut: 1)
+    let file = PageFile(path: path)
+    #expect(fill(file, 1) == 11)
+    #expect(file.page(2) == nil)
+  }
+
+  @Test func withoutAFileThereAreNoPages() {
+    let file = PageFile(path: path)
+    #expect(file.last == 0)
+    #expect(file.page(1) == nil)
+  }
+}
