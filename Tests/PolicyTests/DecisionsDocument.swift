@@ -155,7 +155,7 @@ struct DecisionsDocument {
       wait --> select_org: server answered
       wait --> sign_in: session ended
       unlock --> home: biometrics succeeded
-      unlock --> wait: biometrics succeeded, refresh under way
+      unlock --> wait: biometrics succeeded, refresh in flight
       unlock --> unlock: biometric_withheld
       unlock --> sign_in: biometrics failed, key lost
       home --> unlock: lock, background_timeout
