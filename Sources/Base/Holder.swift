@@ -8,9 +8,12 @@ public struct Holder: Sendable {
   /// The holder for a new handle of this process; `nonce` tells its handles apart.
   public init(bootID: String, nonce: UInt64) {
     let process = platform_process_id()
-    bytes =
-      Holder.octets(Holder.hash(bootID)) + Holder.octets(UInt64(process))
-      + Holder.octets(UInt64(bitPattern: platform_process_start(process))) + Holder.octets(nonce)
+    let start = UInt64(bitPattern: platform_process_start(process))
+    var bytes: [UInt8] = []
+    for word in [Holder.hash(bootID), UInt64(process), start, nonce] {
+      bytes.append(bigEndian: word)
+    }
+    self.bytes = bytes
   }
 
   /// Whether the process that made these bytes still runs. False for malformed bytes.
@@ -29,13 +32,7 @@ public struct Holder: Sendable {
     return result
   }
 
-  private static func octets(_ word: UInt64) -> [UInt8] {
-    stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: word >> UInt64($0)) }
-  }
-
   private static func word(_ bytes: [UInt8], _ at: Int) -> UInt64 {
-    var result: UInt64 = 0
-    for byte in bytes[at..<at + 8] { result = result << 8 | UInt64(byte) }
-    return result
+    UInt64(bigEndian: bytes[at..<at + 8])
   }
 }

@@ -38,13 +38,8 @@ public struct UUID: Hashable, Comparable, Sendable {
   /// Takes sixteen bytes as they are, of any UUID version or none.
   public init?(bytes: [UInt8]) {
     guard bytes.count == 16 else { return nil }
-    var words: (UInt64, UInt64) = (0, 0)
-    for (index, byte) in bytes.enumerated() {
-      if index < 8 { words.0 = words.0 << 8 | UInt64(byte) }
-      if index >= 8 { words.1 = words.1 << 8 | UInt64(byte) }
-    }
-    high = words.0
-    low = words.1
+    high = UInt64(bigEndian: bytes[..<8])
+    low = UInt64(bigEndian: bytes[8...])
   }
 
   /// Makes a UUID of version 7. These are ordered by time, which keeps the server's index compact.
@@ -79,11 +74,8 @@ public struct UUID: Hashable, Comparable, Sendable {
   public var bytes: [UInt8] {
     var result: [UInt8] = []
     result.reserveCapacity(16)
-    for word in [high, low] {
-      for shift in stride(from: 56, through: 0, by: -8) {
-        result.append(UInt8(truncatingIfNeeded: word >> UInt64(shift)))
-      }
-    }
+    result.append(bigEndian: high)
+    result.append(bigEndian: low)
     return result
   }
 

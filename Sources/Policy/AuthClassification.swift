@@ -1,3 +1,5 @@
+import Base
+
 /// Why a session has ended. The list is closed: no other answer proves the end of a session.
 public enum EndReason: String, CaseIterable, Sendable {
   /// Signed out elsewhere, or the session or its user was deleted.

@@ -1,3 +1,5 @@
+import Base
+
 /// A reader for the text of a date, from front to back. A method that finds something else than
 /// what it looks for returns nil or false.
 struct DateReader<Bytes: Collection> where Bytes.Element == UInt8 {

@@ -1,3 +1,5 @@
+import Base
+
 /// The facts of a server's response that its classification depends on.
 public final class ResponseFacts: Sendable {
   /// The HTTP status; 0 when there was no response (offline, time-out, TLS, DNS).

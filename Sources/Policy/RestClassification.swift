@@ -1,3 +1,5 @@
+import Base
+
 /// What is wrong with an item. Sending it again unchanged would fail again.
 public enum ItemFault: String, CaseIterable, Sendable {
   case rejected

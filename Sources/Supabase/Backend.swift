@@ -81,7 +81,7 @@ public final class Backend {
     if let colon = authority.lastIndex(of: UInt8(ascii: ":")), host.last != UInt8(ascii: "]") {
       let port = authority[(colon + 1)...]
       guard !port.isEmpty, port.count <= 5,
-        port.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") })
+        port.allSatisfy({ ASCII.isDigit($0) })
       else { return false }
       host = authority[..<colon]
     }
@@ -90,12 +90,9 @@ public final class Backend {
     return !host.isEmpty
       && host.allSatisfy { byte in
         switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
-          UInt8(ascii: "_"):
-          return true
+        case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): return true
         case UInt8(ascii: ":"): return isBracketed
-        default: return false
+        default: return ASCII.isLetter(byte) || ASCII.isDigit(byte)
         }
       }
   }

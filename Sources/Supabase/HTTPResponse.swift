@@ -77,7 +77,7 @@ private struct Headers {
           .requestWrongType, "a string is expected",
           field: fields.pointer("headers") + "/" + JSONPointer.escape(name))
       }
-      all.append((name: name.utf8.map { $0 | ($0 >= 0x41 && $0 <= 0x5A ? 0x20 : 0) }, value: text))
+      all.append((name: name.utf8.map { ASCII.lowered($0) }, value: text))
     }
   }
 

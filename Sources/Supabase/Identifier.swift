@@ -4,14 +4,14 @@ import Base
 /// `[a-z_][a-z0-9_]{0,62}`.
 enum Identifier {
   static func isValid(_ text: some Collection<UInt8>) -> Bool {
-    guard let first = text.first, text.count <= 63, !isDigit(first) else { return false }
+    guard let first = text.first, text.count <= 63, !ASCII.isDigit(first) else { return false }
     return text.allSatisfy { isPart($0) }
   }
 
   /// Whether a name may hold this character; digits not as the first.
   static func isPart(_ byte: UInt8) -> Bool {
     byte >= UInt8(ascii: "a") && byte <= UInt8(ascii: "z") || byte == UInt8(ascii: "_")
-      || isDigit(byte)
+      || ASCII.isDigit(byte)
   }
 
   /// The member `name`, or the default when it is absent.
@@ -41,9 +41,5 @@ enum Identifier {
       .requestInvalidValue,
       "a name of lower-case letters, digits and _ is expected, at most 63 characters",
       field: field)
-  }
-
-  private static func isDigit(_ byte: UInt8) -> Bool {
-    byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9")
   }
 }

@@ -50,8 +50,7 @@ public enum RestRequests {
   public static func readBack(
     _ backend: Backend, kind: QueueKind, ids: [UUID], bearer: SecretBytes
   ) -> Request {
-    let among = ids.map { $0.text }.joined(separator: ",")
-    let url = backend.rest(kind.table) + "?id=in.(" + among + ")&select=id"
+    let url = backend.rest(kind.table) + "?id=in.(\(list(ids)))&select=id"
     return read(backend, .upload, url, bearer)
   }
 
@@ -73,8 +72,8 @@ public enum RestRequests {
   public static func contacts(
     _ backend: Backend, org: UUID, ids: [UUID], bearer: SecretBytes
   ) -> Request {
-    let among = ids.map { $0.text }.joined(separator: ",")
-    return read(backend, .pull, cachedContacts(backend, org) + "&id=in.(\(among))", bearer)
+    let url = cachedContacts(backend, org) + "&id=in.(\(list(ids)))"
+    return read(backend, .pull, url, bearer)
   }
 
   /// Reads the ids and versions of all contacts, to find those that were deleted without a
@@ -117,6 +116,10 @@ public enum RestRequests {
   ) -> Request {
     Request(
       purpose, "GET", url, headers: backend.headers, bearer: bearer, timeoutMS: timeoutMS)
+  }
+
+  private static func list(_ ids: [UUID]) -> String {
+    ids.map { $0.text }.joined(separator: ",")
   }
 
   private static func list(_ names: [String]) -> String {

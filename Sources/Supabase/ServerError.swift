@@ -53,9 +53,7 @@ public struct ServerError: Equatable, Sendable {
     let prefix = Array(table.utf8) + [UInt8(ascii: "_")]
     guard Array(rest.prefix(prefix.count)) == prefix else { return nil }
     var column = rest[prefix.count...]
-    while let last = column.last, last >= UInt8(ascii: "0"), last <= UInt8(ascii: "9") {
-      column.removeLast()
-    }
+    while let last = column.last, ASCII.isDigit(last) { column.removeLast() }
     let count = suffix.utf8.count
     guard column.count > count, Array(column.suffix(count)) == Array(suffix.utf8) else {
       return nil

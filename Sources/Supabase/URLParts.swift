@@ -1,3 +1,5 @@
+import Base
+
 /// The parts of a URL (RFC 3986, appendix B), as slices of its text.
 struct URLParts {
   typealias Part = Slice<UnsafeRawBufferPointer>
@@ -60,24 +62,19 @@ struct URLParts {
 
   /// A letter, then letters, digits and `+-.`. Apps also use `_`, which the RFC does not allow.
   private static func isScheme(_ part: Part) -> Bool {
-    guard let first = part.first, isLetter(first) else { return false }
+    guard let first = part.first, ASCII.isLetter(first) else { return false }
     return part.allSatisfy { byte in
-      isLetter(byte) || byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9")
-        || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
+      ASCII.isLetter(byte) || ASCII.isDigit(byte) || byte == UInt8(ascii: "+")
+        || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
         || byte == UInt8(ascii: "_")
     }
-  }
-
-  private static func isLetter(_ byte: UInt8) -> Bool {
-    let lowered = byte | 0x20
-    return lowered >= UInt8(ascii: "a") && lowered <= UInt8(ascii: "z")
   }
 
   private static func equal(_ left: Part, _ right: Part, ignoringCase: Bool = false) -> Bool {
     guard left.count == right.count else { return false }
     for offset in 0..<left.count {
       let (a, b) = (left[left.startIndex + offset], right[right.startIndex + offset])
-      guard a == b || ignoringCase && isLetter(a) && a | 0x20 == b | 0x20 else { return false }
+      guard a == b || ignoringCase && ASCII.lowered(a) == ASCII.lowered(b) else { return false }
     }
     return true
   }

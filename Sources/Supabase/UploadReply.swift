@@ -23,7 +23,16 @@ public struct RowResult: Equatable, Sendable {
 public enum UploadReply {
   /// The ids in the response: the newly stored ones for an upload, the existing ones for a
   /// read-back. Nil when the body is not an array of such rows.
-  public static func storedIDs(_ body: JSON?) -> [UUID]? { Rows.ids(body) }
+  public static func storedIDs(_ body: JSON?) -> [UUID]? {
+    guard let body, body.kind == .array else { return nil }
+    var result: [UUID] = []
+    result.reserveCapacity(body.count)
+    for row in body.elements {
+      guard let id = row.uuid("id") else { return nil }
+      result.append(id)
+    }
+    return result
+  }
 
   /// The results of an upload function; nil when the body is not an array of such rows. Rows
   /// without an id are left out.
@@ -42,20 +51,6 @@ public enum UploadReply {
           id: id, status: status, sqlstate: sqlstate, message: message,
           column: row.string("column").flatMap { Identifier.isValid($0.utf8) ? $0 : nil }
             ?? ServerError.column(sqlstate, message, nil)))
-    }
-    return result
-  }
-}
-
-/// Reads arrays of objects with an `id`.
-enum Rows {
-  static func ids(_ body: JSON?) -> [UUID]? {
-    guard let body, body.kind == .array else { return nil }
-    var result: [UUID] = []
-    result.reserveCapacity(body.count)
-    for row in body.elements {
-      guard let id = row.uuid("id") else { return nil }
-      result.append(id)
     }
     return result
   }
