@@ -201,8 +201,9 @@ final class Scheduler {
     if try events.hasUndelivered() { return true }
     if !inFlight.late(now).isEmpty { return true }
     if let pending = pendingSignIn.pending, pending.deadlineMS <= now.monotonicMS { return true }
-    if try preparation(now) != nil { return true }
+    // Asked first: mostly there is a request to send, and finding it takes fewer statements.
     if try next(now) != nil { return true }
+    if try preparation(now) != nil { return true }
     return try decider.hasUntoldDecision(now)
   }
 
