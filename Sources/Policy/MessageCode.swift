@@ -90,5 +90,11 @@ public enum MessageCode: String, CaseIterable, Sendable {
 extension Reason {
   /// What the screen says about the reason: the message of the same code. Four reasons have none,
   /// because the screen that they lead to needs no explanation.
-  public var messageCode: MessageCode? { MessageCode(rawValue: rawValue) }
+  public var messageCode: MessageCode? {
+    switch self {
+    // The screen is what the user asked for: it needs no explanation, and no look-up.
+    case .active, .unlocked, .chosen, .switched: nil
+    default: MessageCode(rawValue: rawValue)
+    }
+  }
 }
