@@ -19,8 +19,10 @@
  *            for developers and never contain user data.
  * Strict     HOLDFAST_INVALID rejects invalid UTF-8, duplicate keys, nesting deeper than 64, wrong
  *            types and unknown fields, and names the field. Server responses are read tolerantly.
- * Numbers    Integers lie within +-2^53. `..._ms` of an instant is milliseconds since 1970 (UTC).
- *            Durations end in `_s` or `_ms`, and their names say that they are durations.
+ * Numbers    Integers lie within +-2^53. Other numbers in a payload are doubles: one that a double
+ *            cannot hold exactly as written is refused. 1e3 is the integer 1000. `..._ms` of an
+ *            instant is milliseconds since 1970 (UTC). Durations end in `_s` or `_ms`, and their
+ *            names say that they are durations.
  * Threads    Any thread may use any handle at any time. A handle runs one call at a time. No call
  *            waits for a network, a user or a timer, except holdfast_wait(), which waits for work.
  *            A call waits at most 5 s for another process that is writing (HOLDFAST_BUSY).

@@ -4,8 +4,7 @@ import CPlatform
 // Writing and reading JSON text.
 //
 // Writing: jansson writes into a growing buffer, which is zeroed when it grows and when it is
-// released. A value with real numbers is written with 15, then 16 digits and read back; the first
-// text that reads back as an equal value is taken, else the one with 17 digits.
+// released. Real numbers are shortened after that (`JSONReals.swift`).
 //
 // Reading: the nesting is measured before jansson sees the text, because older versions recurse
 // without a limit. jansson then parses; when it fails, `JSONPointer.locate` turns the byte offset
@@ -13,7 +12,7 @@ import CPlatform
 
 /// JSON as text, zeroed when released.
 public final class JSONText {
-  fileprivate var start: UnsafeMutableRawPointer
+  private(set) var start: UnsafeMutableRawPointer
   public fileprivate(set) var count = 0
   private var capacity = 512
 
@@ -41,6 +40,12 @@ public final class JSONText {
     count += more
   }
 
+  /// Drop and zero the bytes from `size` on.
+  func shrink(to size: Int) {
+    platform_zero(start + size, count - size)
+    count = size
+  }
+
   public var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: count) }
 
   public var string: String { String(decoding: bytes, as: UTF8.self) }
@@ -56,49 +61,18 @@ extension JSON {
 
   /// The value as compact text. Throws `memory.exhausted`.
   ///
-  /// All real numbers get the smallest number of digits with which they read back unchanged.
+  /// Every real number gets the smallest number of digits with which it reads back unchanged.
   /// jansson before 2.15 writes 17 digits, so 0.1 would become 0.10000000000000001, and a server
   /// that stores decimals would store that.
   public func text(_ order: Order = .given) throws(Failure) -> JSONText {
     var flags = JSON_COMPACT_FLAG | JSON_ENCODE_ANY_FLAG
     if order == .sorted { flags |= JSON_SORT_KEYS_FLAG }
+    let text = try dumped(flags)
     if JSON.holdsReals(raw) {
-      for digits in 15...16 {
-        let text = try dumped(flags | digits << JSON_REAL_PRECISION_SHIFT)
-        if isRead(from: text) { return text }
-      }
+      text.shortenReals()
+      try JSON.checkMemory()
     }
-    return try dumped(flags)
-  }
-
-  private static func holdsReals(_ raw: UnsafeMutablePointer<json_t>?) -> Bool {
-    guard let raw else { return false }
-    switch raw.pointee.type {
-    case JSON_REAL: return true
-    case JSON_ARRAY:
-      for index in 0..<json_array_size(raw) where holdsReals(json_array_get(raw, index)) {
-        return true
-      }
-    case JSON_OBJECT:
-      var at = json_object_iter(raw)
-      while let iterator = at {
-        if holdsReals(json_object_iter_value(iterator)) { return true }
-        at = json_object_iter_next(raw, iterator)
-      }
-    default: break
-    }
-    return false
-  }
-
-  private func isRead(from text: JSONText) -> Bool {
-    var problem = json_error_t()
-    guard
-      let again = json_loadb(
-        text.start.assumingMemoryBound(to: CChar.self), text.count, JSON_DECODE_ANY_FLAG, &problem)
-    else {
-      return false
-    }
-    return JSON(owning: again) == self
+    return text
   }
 
   private func dumped(_ flags: Int) throws(Failure) -> JSONText {
@@ -120,6 +94,10 @@ extension JSON {
   public enum Dialect: Sendable {
     /// For texts of the host: duplicate keys are an error.
     case strict
+    /// For payloads: as strict, and every real number is what was written. One that a double cannot
+    /// hold so is refused (`queue.invalid_payload`), and one without decimals, such as 1e3, is read
+    /// as an integer.
+    case exact
     /// For texts of a server: the last of duplicate keys counts.
     case tolerant
   }
@@ -136,7 +114,7 @@ extension JSON {
       throw Failure(.requestTooDeep, "nested deeper than \(maxDepth)")
     }
     var problem = json_error_t()
-    let flags = dialect == .strict ? JSON_REJECT_DUPLICATES_FLAG : 0
+    let flags = dialect == .tolerant ? 0 : JSON_REJECT_DUPLICATES_FLAG
     let start = bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
     let read = start.flatMap { json_loadb($0, bytes.count, flags, &problem) }
     guard let raw = read, !platform_memory_exhausted() else {
@@ -148,7 +126,9 @@ extension JSON {
         duplicate ? .requestDuplicateKey : .requestNotJSON,
         duplicate ? "the same key twice" : explanation(code(of: problem)), field: field)
     }
-    return JSON(owning: raw)
+    let json = JSON(owning: raw)
+    if dialect == .exact, holdsReals(raw) { try makeExact(raw, bytes) }
+    return json
   }
 
   private static func code(of problem: json_error_t) -> json_error_code {
@@ -198,6 +178,4 @@ extension JSON {
 private var JSON_COMPACT_FLAG: Int { 0x20 }
 private var JSON_SORT_KEYS_FLAG: Int { 0x80 }
 private var JSON_ENCODE_ANY_FLAG: Int { 0x200 }
-private var JSON_REAL_PRECISION_SHIFT: Int { 11 }
 private var JSON_REJECT_DUPLICATES_FLAG: Int { 0x1 }
-private var JSON_DECODE_ANY_FLAG: Int { 0x4 }

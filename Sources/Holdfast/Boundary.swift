@@ -11,7 +11,7 @@ enum Boundary {
   /// One call: enter the handle, read the request, run, write the reply.
   static func call(
     _ handle: OpaquePointer?, _ request: Text?, _ reply: ReplyOut?,
-    _ body: (Engine, JSON) throws(Failure) -> JSON
+    _ dialect: JSON.Dialect = .strict, _ body: (Engine, JSON) throws(Failure) -> JSON
   ) -> Int32 {
     reply?.pointee = nil
     let value = UInt(bitPattern: handle)
@@ -19,7 +19,7 @@ enum Boundary {
     let entry = platform_handle_enter(value, true, &object)
     guard entry == PLATFORM_ENTERED, let object else { return refuse(entry, reply) }
     let engine = Unmanaged<Engine>.fromOpaque(object).takeUnretainedValue()
-    let status = run(engine, request, reply, body)
+    let status = run(engine, request, reply, dialect, body)
     // If the storage cannot be read now, the host's next call signals again.
     platform_handle_signal(value, (try? engine.wantsPoll()) ?? false)
     release(platform_handle_leave(value, true))
@@ -27,12 +27,12 @@ enum Boundary {
   }
 
   private static func run(
-    _ engine: Engine, _ request: Text?, _ reply: ReplyOut?,
+    _ engine: Engine, _ request: Text?, _ reply: ReplyOut?, _ dialect: JSON.Dialect,
     _ body: (Engine, JSON) throws(Failure) -> JSON
   ) -> Int32 {
     platform_memory_begin()
     do throws(Failure) {
-      let json = try read(request)
+      let json = try read(request, dialect)
       try engine.begin()
       do throws(Failure) {
         return try respond(try body(engine, json), .ok, reply)
@@ -48,11 +48,11 @@ enum Boundary {
   }
 
   /// Parses a request. NULL and "" mean an empty object.
-  static func read(_ request: Text?) throws(Failure) -> JSON {
+  static func read(_ request: Text?, _ dialect: JSON.Dialect = .strict) throws(Failure) -> JSON {
     guard let request, request.pointee != 0 else { return [:] }
     var count = 0
     while request[count] != 0 { count += 1 }
-    return try JSON.parse(UnsafeRawBufferPointer(start: request, count: count))
+    return try JSON.parse(UnsafeRawBufferPointer(start: request, count: count), dialect)
   }
 
   /// Hands a reply to the host, as text that it releases with `holdfast_free`.

@@ -149,7 +149,7 @@ public func holdfast_queue_add(
   _ self: OpaquePointer?, _ request: UnsafePointer<CChar>?,
   _ reply: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
 ) -> Int32 {
-  Boundary.call(self, request, reply) { (engine, request) throws(Failure) in
+  Boundary.call(self, request, reply, .exact) { (engine, request) throws(Failure) in
     try engine.queueAdd(request)
   }
 }
@@ -179,7 +179,7 @@ public func holdfast_queue_edit(
   _ self: OpaquePointer?, _ request: UnsafePointer<CChar>?,
   _ reply: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
 ) -> Int32 {
-  Boundary.call(self, request, reply) { (engine, request) throws(Failure) in
+  Boundary.call(self, request, reply, .exact) { (engine, request) throws(Failure) in
     try engine.queueEdit(request)
   }
 }

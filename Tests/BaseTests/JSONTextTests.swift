@@ -151,6 +151,45 @@ import Testing
     #expect(try JSON.array([["deep": json]]).text().string == #"[{"deep":\#(written)}]"#)
   }
 
+  @Test("A number's digits do not depend on other numbers in the text")
+  func independentReals() throws {
+    let text = #"[3.3,0.30000000000000004,{"a\"1.50":9.99,"b":"0.10000000000000001"},5e-324,7]"#
+    #expect(try parse(text).text().string == text)
+    #expect(try parse(text).text(.sorted).string == text)
+  }
+
+  @Test("A payload's number that a double holds is accepted as it is written")
+  func exactReals() throws {
+    for text in ["0.1", "9007199254740992.0", "1.7976931348623157e308", "5e-324", "-0.0", "2.50"] {
+      let json = try parse("[\(text)]", .exact)
+      #expect(json.elements.first?.kind == .real, "\(text)")
+      #expect(try parse(json.text().string, .exact) == json)
+    }
+  }
+
+  @Test(
+    "A payload's number that a double does not hold is refused with its field",
+    arguments: [
+      "0.1234567890123456789", "9007199254740993.0", "9007199254740993e0", "1e-400",
+      "0.1000000000000000055511151231257827", "4.9e-324", "1.79769313486231571e308",
+    ])
+  func inexactReals(text: String) throws {
+    let refused = failure { () throws(Failure) in
+      try parse(#"{"a":[0.5,{"b":\#(text)}],"c":1e3}"#, .exact)
+    }
+    #expect(refused?.code == .queueInvalidPayload)
+    #expect(refused?.field == "/a/1/b")
+    #expect(try parse("[\(text)]").elements.first?.kind == .real)
+  }
+
+  @Test("A payload's number without decimals is an integer, in its place")
+  func wholeReals() throws {
+    let text = #"{"a":1e3,"b":[0.5,1.5E+3,{"c":-2e0,"d":7.0}],"e":1e22,"f":150e-1,"g":1.50e1}"#
+    let expected =
+      #"{"a":1000,"b":[0.5,1500,{"c":-2,"d":7.0}],"e":1e22,"f":15.0,"g":15.0}"#
+    #expect(try parse(text, .exact).text().string == expected)
+  }
+
   @Test("A scalar can be written by itself")
   func scalars() throws {
     #expect(try JSON.string("x").text().string == "\"x\"")
