@@ -163,7 +163,6 @@ public final class Engine {
     do throws(Failure) {
       try recovery.findUnfinished()
       try uploader.reclaimLostLeases(core.clock.now())
-      try core.queue.releaseKinds()
     } catch  where error.code == .storageDamaged {
       guard try recovery.recover() else { throw error }
     }

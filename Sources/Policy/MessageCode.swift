@@ -70,6 +70,7 @@ public enum MessageCode: String, CaseIterable, Sendable {
   case tooLong = "too_long"
   case duplicate
   case missingParent = "missing_parent"
+  case missingColumn = "missing_column"
   case serverRule = "server_rule"
   case schemaNotReady = "schema_not_ready"
   case unreadable

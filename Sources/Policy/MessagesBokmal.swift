@@ -90,6 +90,8 @@ extension Messages {
     case .tooLong: "Teksten i et felt er for lang."
     case .duplicate: "Dette er allerede registrert."
     case .missingParent: "Noe som dette hører til, finnes ikke."
+    case .missingColumn:
+      "Organisasjonen din tar ikke lenger imot en av opplysningene. Se over dette."
     case .serverRule: "Organisasjonens regler tillater ikke dette."
     case .schemaNotReady: "Organisasjonen din kan ikke ta imot dette ennå. Vi prøver igjen senere."
     case .unreadable: "Dette kan ikke lenger leses på denne enheten. Registrer det på nytt."

@@ -89,6 +89,8 @@ extension Messages {
     case .tooLong: "The text in a field is too long."
     case .duplicate: "This is already registered."
     case .missingParent: "Something that this belongs to does not exist."
+    case .missingColumn:
+      "Your organisation no longer takes one of these details. Please look it over."
     case .serverRule: "The organisation's rules do not allow this."
     case .schemaNotReady: "Your organisation cannot receive this yet. We will try again later."
     case .unreadable: "This can no longer be read on this device. Please register it again."

@@ -87,6 +87,8 @@ extension Messages {
     case .tooLong: "Teksten i eit felt er for lang."
     case .duplicate: "Dette er alt registrert."
     case .missingParent: "Noko som dette høyrer til, finst ikkje."
+    case .missingColumn:
+      "Organisasjonen din tek ikkje lenger imot ei av opplysningane. Sjå over dette."
     case .serverRule: "Reglane til organisasjonen opnar ikkje for dette."
     case .schemaNotReady:
       "Organisasjonen din kan ikkje ta imot dette enno. Vi prøver igjen seinare."

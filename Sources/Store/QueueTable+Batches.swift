@@ -2,13 +2,15 @@ public import Base
 
 /// Batches are taken from the queue in three steps, in one transaction:
 ///
-/// 1. The head is the first pending item in the order of (retry group, batch key, sequence).
+/// 1. The head is the oldest pending item of the lowest retry group.
 /// 2. The batch is the head and the items after it with the same group and key, oldest first, until
 ///    the limit of items or of bytes. The head itself may be larger than the limit of bytes.
 /// 3. All of them get the state `sending` and a lease. The holder ends it by `transition`; when the
 ///    holder is dead or late, `reclaim` does.
 ///
-/// `queue_ready` (owner, state, retry group, batch key, sequence) serves steps 1 and 2.
+/// `queue_ready` (owner, state, retry group, batch key, sequence) serves steps 1 and 2. For step 1 the
+/// index is searched once for each batch key, for its oldest item: there are few keys, and an index by
+/// age would cost every insert.
 extension QueueTable {
   /// Lease the next batch; empty when nothing is pending. `freshItems` limits the items of retry
   /// group 0, which were not refused together with others.
@@ -17,13 +19,7 @@ extension QueueTable {
     freshItems: Int = .max, maximumSize: Int64
   ) throws(Failure) -> [QueueRow] {
     try database.transaction { () throws(Failure) in
-      let head = try database.first(
-        """
-        SELECT batch_key, retry_group FROM queue WHERE owner = ?1 AND state = 0
-        ORDER BY retry_group, batch_key, seq LIMIT 1
-        """, .blob(owner)
-      ) { (row) throws(Failure) in (batchKey: row.blob(0), retryGroup: row.int(1)) }
-      guard let head else { return [] }
+      guard let head = try oldest(of: owner) else { return [] }
       var rows: [QueueRow] = []
       var size: Int64 = 0
       try database.each(
@@ -51,6 +47,32 @@ extension QueueTable {
         .blob(holder), .int(leaseMS))
       return rows
     }
+  }
+
+  /// The batch key of the oldest pending item in the lowest retry group.
+  private func oldest(
+    of owner: [UInt8]
+  ) throws(Failure) -> (batchKey: [UInt8], retryGroup: Int64)? {
+    let group = try database.first(
+      """
+      SELECT retry_group FROM queue WHERE owner = ?1 AND state = 0 ORDER BY retry_group LIMIT 1
+      """, .blob(owner)
+    ) { (row) throws(Failure) in row.int(0) }
+    guard let group else { return nil }
+    return try database.first(
+      """
+      WITH RECURSIVE keys(key) AS (
+        SELECT min(batch_key) FROM queue WHERE owner = ?1 AND state = 0 AND retry_group = ?2
+        UNION ALL
+        SELECT (SELECT min(batch_key) FROM queue
+            WHERE owner = ?1 AND state = 0 AND retry_group = ?2 AND batch_key > key)
+          FROM keys WHERE key IS NOT NULL)
+      SELECT key FROM keys WHERE key IS NOT NULL
+      ORDER BY (SELECT min(seq) FROM queue
+        WHERE owner = ?1 AND state = 0 AND retry_group = ?2 AND batch_key = key)
+      LIMIT 1
+      """, .blob(owner), .int(group)
+    ) { (row) throws(Failure) in (batchKey: row.blob(0), retryGroup: group) }
   }
 
   /// The sequence numbers of the items that the holder has leased, in their order.

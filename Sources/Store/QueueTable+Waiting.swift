@@ -37,14 +37,27 @@ extension QueueTable {
 
   // MARK: Kind
 
-  /// Items of unknown kinds become pending: the configuration may list their kinds now.
-  public func releaseKinds() throws(Failure) {
-    // Every start calls this; without such items it must not wait for the write lock.
-    guard
-      try database.exists("SELECT 1 FROM queue WHERE state = 2 AND wait_reason = 4 LIMIT 1")
-    else { return }
+  // A batch key has one kind, so one of its items tells the kind of all.
+
+  /// The batch keys whose items wait because a process does not know their kind, each with one item.
+  public func heldKinds(
+    of owner: [UInt8]
+  ) throws(Failure) -> [(batchKey: [UInt8], item: [UInt8])] {
+    try database.all(
+      """
+      SELECT batch_key, item FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 4
+      GROUP BY batch_key
+      """, .blob(owner)
+    ) { (row) throws(Failure) in (row.blob(0), row.blob(1)) }
+  }
+
+  /// The kind of these items is known: they become pending.
+  public func releaseKind(batchKey: [UInt8], of owner: [UInt8]) throws(Failure) {
     try database.run(
-      "UPDATE queue SET state = 0, wait_reason = 0 WHERE state = 2 AND wait_reason = 4")
+      """
+      UPDATE queue SET state = 0, wait_reason = 0
+      WHERE owner = ?1 AND state = 2 AND wait_reason = 4 AND batch_key = ?2
+      """, .blob(owner), .blob(batchKey))
   }
 
   // MARK: Organisation

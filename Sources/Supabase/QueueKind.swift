@@ -36,6 +36,12 @@ public final class QueueKind {
     self.hasUser = hasUser
   }
 
+  /// Whether a row may have the column.
+  public func accepts(_ column: String) -> Bool {
+    columns.contains(column) || column == "id" || column == "org_id"
+      || hasUser && column == "user_id"
+  }
+
   /// The kinds of the example backend.
   static var standard: [QueueKind] {
     [

@@ -29,11 +29,22 @@ import Testing
       _ = try table.insert(row)
     }
     #expect(try take(6, size: 450) == [1, 2, 3, 4])
-    #expect(try take(6, holder: [2]) == [6, 7, 8, 9, 10])
     #expect(try take(6, holder: [2]) == [5])
+    #expect(try take(6, holder: [2]) == [6, 7, 8, 9, 10])
     #expect(try take().isEmpty)
     #expect(try table.leased(by: [1]) == [1, 2, 3, 4])
     #expect(try table.leased(by: [2]) == [5, 6, 7, 8, 9, 10])
+  }
+
+  @Test func batchesComeInTheOrderOfTheirOldestItems() throws {
+    for number in 0..<40 {
+      let row = queueRow(number)
+      row.batchKey = tag([7, 2, 9, 4, 200, 1, 100, 3][number % 8])
+      _ = try table.insert(row)
+    }
+    #expect(try (0..<8).map { _ in try take(3).first } == [1, 2, 3, 4, 5, 6, 7, 8])
+    #expect(try (0..<8).map { _ in try take(3) } == (25...32).map { [$0, $0 + 8] })
+    #expect(try take().isEmpty)
   }
 
   @Test(arguments: [(Int64(1), 1), (5, 1), (6, 2), (8, 2), (9, 3)] as [(Int64, Int)])
@@ -64,16 +75,6 @@ import Testing
     #expect(try take(3, fresh: 2) == [1, 2])
     #expect(try take(3, fresh: 2) == [3])
     #expect(try take(3, fresh: 2) == [4, 5, 6])
-  }
-
-  @Test func amongKeysTheLowestIsFirstWhateverTheSequence() throws {
-    for (number, key) in [(0, 9), (1, 8), (2, 9)] {
-      let row = queueRow(number)
-      row.batchKey = tag(UInt8(key))
-      _ = try table.insert(row)
-    }
-    #expect(try take() == [2])
-    #expect(try take() == [1, 3])
   }
 
   @Test func onlyPendingItemsOfTheOwnerAreTaken() throws {

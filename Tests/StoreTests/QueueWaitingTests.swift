@@ -66,21 +66,29 @@ import Testing
     let other = try folder.open()
     try other.transaction { () throws(Failure) in
       try table.promote(of: tag(1), now: 49)
-      try table.releaseKinds()
+      #expect(try table.heldKinds(of: tag(1)).isEmpty)
     }
   }
 
   // MARK: Kind
 
-  @Test func itemsOfUnknownKindsAreReleasedForEveryOwner() throws {
-    for number in 0..<3 { _ = try table.insert(queueRow(number, owner: UInt8(number + 1))) }
-    try table.transition(1, .waiting(.kind))
-    try table.transition(2, .waiting(.kind))
-    try table.transition(3, .waiting(.organisation))
-    try table.releaseKinds()
-    #expect(try table.state(0) == .pending)
-    #expect(try table.state(1) == .pending)
-    #expect(try table.state(2) == .waiting(.organisation))
+  @Test func itemsOfOneBatchKeyAreReleasedTogetherAndNoOthers() throws {
+    for number in 0..<6 {
+      let row = queueRow(number, owner: number == 4 ? 2 : 1)
+      row.batchKey = tag(number == 2 ? 9 : 8)
+      _ = try table.insert(row)
+    }
+    for sequence in [1, 2, 3, 5] { try table.transition(Int64(sequence), .waiting(.kind)) }
+    try table.transition(6, .waiting(.organisation))
+    let held = try table.heldKinds(of: tag(1))
+    #expect(held.map { $0.batchKey } == [tag(8), tag(9)])
+    #expect(held.map { $0.item }.contains(queueRow(2).item))
+    try table.releaseKind(batchKey: tag(8), of: tag(1))
+    #expect(
+      try (0..<6).map { try table.state($0) } == [
+        .pending, .pending, .waiting(.kind), .pending, .waiting(.kind), .waiting(.organisation),
+      ])
+    #expect(try table.heldKinds(of: tag(1)).map { $0.batchKey } == [tag(9)])
   }
 
   // MARK: Organisation

@@ -32,6 +32,8 @@ final class Scheduler {
     /// The read-backs belong to another user's session.
     case abandonReadBacks
     case reclaimLeases
+    /// Items wait because another handle does not know their kind: this one may.
+    case releaseKnownKinds
     /// Items have waited until their time.
     case promote
   }
@@ -160,6 +162,9 @@ final class Scheduler {
       case .checkMembership: check.ask(.keepingAnswer, now)
       case .abandonReadBacks: try uploader.abandonReadBacks()
       case .reclaimLeases: try uploader.reclaimLostLeases(now)
+      case .releaseKnownKinds:
+        guard let session = sessions.session else { return }
+        try uploader.releaseKnownKinds(session)
       case .promote:
         guard let session = sessions.session else { return }
         try core.queue.promote(of: session.owner, now: now.wallMS)
@@ -180,6 +185,7 @@ final class Scheduler {
       return batch.owner == session.owner ? nil : .abandonReadBacks
     }
     if try uploader.hasLostLeases(now) { return .reclaimLeases }
+    if try uploader.hasHeldKinds(session) { return .releaseKnownKinds }
     if let due = try core.queue.nextMS(of: session.owner), due <= now.wallMS { return .promote }
     return nil
   }

@@ -53,7 +53,7 @@ final class ItemIntake {
       payload: try PayloadReader.read(fields, kind, id: id, org: org, user: session.userID),
       dependsOn: try readDependencies(fields, id),
       occurredAtMS: try fields.integer(
-        ifPresent: "occurred_at_ms", in: 0...Fields.safe.upperBound))
+        ifPresent: "occurred_at_ms", in: 0...Fields.safe.upperBound), hasUser: kind.hasUser)
     item.addTime(kind)
     return try insert(item, kind, session, now)
   }
@@ -136,6 +136,7 @@ final class ItemIntake {
   ) throws(Failure) {
     let known = try existing.read(session.queueKey)
     known?.isRevised = false
+    known?.hasUser = item.hasUser
     guard let known, known.json == item.json else {
       throw Failure(.queueIDTaken, "this id is queued with other content", field: "/id")
     }
@@ -145,7 +146,7 @@ final class ItemIntake {
   private func batchKey(
     _ item: QueueItem, _ kind: QueueKind, _ keys: KeyRing.Keys
   ) -> [UInt8] {
-    let columns = item.columns(kind)
+    let columns = item.columns(kind, hasUser: kind.hasUser)
     if let last = lastBatchKey, last.lookup === keys.lookup, last.org == item.org,
       last.kind == item.kind, last.columns == columns
     {
@@ -175,7 +176,8 @@ final class ItemIntake {
       }
       if row.attempts > 0 { item.isRevised = true }
       item.payload = try PayloadReader.read(
-        fields, kind, id: item.id, org: item.org, user: session.userID)
+        fields, kind, accepted: item.payload, id: item.id, org: item.org, user: session.userID)
+      item.hasUser = kind.hasUser
       item.addTime(kind)
       let (body, size) = try item.sealed(row.item, row.owner, session.queueKey)
       try core.queue.replace(

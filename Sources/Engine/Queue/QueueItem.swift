@@ -12,6 +12,8 @@ final class QueueItem {
   var payload: JSON
   let dependsOn: [UUID]
   let occurredAtMS: Int64?
+  /// Whether the row has a `user_id`; nil in items of version 1, which did not store it.
+  var hasUser: Bool?
   /// It was edited when the server may have had it already: a row that is there can be the old one.
   var isRevised = false
 
@@ -24,12 +26,14 @@ final class QueueItem {
       "payload": payload, "depends_on": .array(dependsOn.map { .uuid($0) }),
       "occurred_at_ms": JSON(occurredAtMS),
     ]
+    if let hasUser { json.set("has_user", .bool(hasUser)) }
     if isRevised { json.set("revised", .bool(true)) }
     return json
   }
 
   init(
-    id: UUID, kind: String, org: UUID, payload: JSON, dependsOn: [UUID], occurredAtMS: Int64?
+    id: UUID, kind: String, org: UUID, payload: JSON, dependsOn: [UUID], occurredAtMS: Int64?,
+    hasUser: Bool? = nil
   ) {
     self.id = id
     self.kind = kind
@@ -37,6 +41,7 @@ final class QueueItem {
     self.payload = payload
     self.dependsOn = dependsOn
     self.occurredAtMS = occurredAtMS
+    self.hasUser = hasUser
   }
 
   init?(_ json: JSON) {
@@ -49,6 +54,7 @@ final class QueueItem {
     self.payload = payload
     dependsOn = (json["depends_on"]?.elements ?? []).compactMap { $0.uuid }
     occurredAtMS = json.int("occurred_at_ms")
+    hasUser = json.bool("has_user")
     isRevised = json["revised"] != nil
   }
 
@@ -62,20 +68,29 @@ final class QueueItem {
 
   // MARK: Sending
 
+  // An item keeps the columns that it was accepted with: its payload's, and `user_id` or not. The
+  // configuration of a later version of the app may list others.
+
   /// The row that the server receives.
-  func row(_ kind: QueueKind, user: UUID) -> JSON {
+  func row(user: UUID?) -> JSON {
     let row = payload.shallowCopy
     row.set("id", .uuid(id))
     row.set("org_id", .uuid(org))
-    if kind.hasUser { row.set("user_id", .uuid(user)) }
+    if let user { row.set("user_id", .uuid(user)) }
     return row
   }
 
-  /// The columns that the row has, in the kind's order.
-  func columns(_ kind: QueueKind) -> [String] {
+  /// The columns that the row has: in the kind's order, then those that the kind does not list any
+  /// more.
+  func columns(_ kind: QueueKind, hasUser: Bool) -> [String] {
     var result = ["id", "org_id"]
-    if kind.hasUser { result.append("user_id") }
-    return result + kind.columns.filter { payload[member: $0] != nil }
+    if hasUser { result.append("user_id") }
+    let listed = kind.columns.filter { payload[member: $0] != nil }
+    result += listed
+    if listed.count < payload.count {
+      result += payload.members.map { $0.key }.filter { !listed.contains($0) }
+    }
+    return result
   }
 
   // MARK: Sealing

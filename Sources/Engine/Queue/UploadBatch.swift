@@ -32,14 +32,20 @@ final class UploadBatch {
   let owner: [UInt8]
   let org: UUID
   let kind: QueueKind
+  /// The columns that the items were accepted with.
+  let columns: [String]
   let items: [Item]
   /// Why the server refused the items, while it is asked whether it has them nevertheless.
   let doubt: Rejection?
 
-  init(owner: [UInt8], org: UUID, kind: QueueKind, items: [Item], doubt: Rejection? = nil) {
+  init(
+    owner: [UInt8], org: UUID, kind: QueueKind, columns: [String], items: [Item],
+    doubt: Rejection? = nil
+  ) {
     self.owner = owner
     self.org = org
     self.kind = kind
+    self.columns = columns
     self.items = items
     self.doubt = doubt
   }
@@ -50,12 +56,14 @@ final class UploadBatch {
   var attempts: Int64 { items.reduce(0) { max($0, $1.attempts) } }
 
   func with(_ items: [Item]) -> UploadBatch {
-    UploadBatch(owner: owner, org: org, kind: kind, items: items, doubt: doubt)
+    UploadBatch(
+      owner: owner, org: org, kind: kind, columns: columns, items: items, doubt: doubt)
   }
 
   func filter(_ isIncluded: (Item) -> Bool) -> UploadBatch { with(items.filter(isIncluded)) }
 
   func doubted(_ doubt: Rejection) -> UploadBatch {
-    UploadBatch(owner: owner, org: org, kind: kind, items: items, doubt: doubt)
+    UploadBatch(
+      owner: owner, org: org, kind: kind, columns: columns, items: items, doubt: doubt)
   }
 }

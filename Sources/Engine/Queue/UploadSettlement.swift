@@ -17,6 +17,7 @@ import Vault
 /// | too large | split; a single one is parked |
 /// | the statement took too long | split; a single one's batch key waits |
 /// | the table takes nothing | that batch key waits; others go on |
+/// | it has no such column, nor has the configuration | they are parked |
 /// | anything passing | sent again, charged; the service backs off |
 ///
 /// Only an id that the server names proves that an item is stored. Another user's session may have
@@ -103,6 +104,9 @@ final class UploadSettlement {
     case .statementTimeout:
       if batch.items.count > 1 { return try isolation.split(batch) }
       try suspend(batch, response, now)
+    case .schemaNotReady where lacksColumn(batch, response):
+      try pauses.succeed(.rest)
+      try park(batch, Rejection(code: MessageCode.missingColumn.rawValue, response), now)
     case .schemaNotReady, .serverBug, .unknownRejection: try suspend(batch, response, now)
     case .endOfData, .transient: try pause(batch, response, now)
     }
@@ -282,6 +286,13 @@ final class UploadSettlement {
       try core.queue.suspend(
         like: first.sequence, of: batch.owner, until: now.wallMS + delay)
     }
+  }
+
+  /// Whether the server lacks a column of the items that the configuration does not list any more. A
+  /// column that it lists may still come: an app may know it before the server does.
+  private func lacksColumn(_ batch: UploadBatch, _ response: HTTPResponse) -> Bool {
+    guard let column = ServerError.read(response.body).column else { return false }
+    return batch.columns.contains(column) && !batch.kind.accepts(column)
   }
 
   /// Let a single item wait for its parent if that is queued; else park it.

@@ -11,6 +11,8 @@ final class UploadState {
   private(set) var readBacks: [UploadBatch] = [] { didSet { revision.advance() } }
   /// How many items that were not refused yet share a request.
   private(set) var freshItems = BatchPolicy.maxItems
+  /// The batch keys of items whose kind this handle's configuration does not list.
+  private var unknownKinds: [[UInt8]] = []
 
   init(_ revision: Revision) { self.revision = revision }
 
@@ -19,6 +21,12 @@ final class UploadState {
   func removeFirstReadBack() { readBacks.removeFirst() }
 
   func removeReadBacks() { readBacks = [] }
+
+  func isOfUnknownKind(_ batchKey: [UInt8]) -> Bool { unknownKinds.contains(batchKey) }
+
+  func add(unknownKind batchKey: [UInt8]) {
+    if !isOfUnknownKind(batchKey) { unknownKinds.append(batchKey) }
+  }
 
   /// Items are being refused: each costs less in a small batch.
   func sendSmallBatches() { freshItems = BatchPolicy.carefulItems }
@@ -74,24 +82,25 @@ final class Uploader {
     guard let kind = backend.kind(head.kind) else {
       return try holdUnknownKind(rows, session.owner, now)
     }
-    var sent: [(item: UploadBatch.Item, body: JSON)] = []
+    var items: [(row: QueueRow, item: QueueItem)] = []
     for row in rows {
       guard let item = row === first ? head : try row.read(session.queueKey) else {
         try settlement.park([row], Rejection(.unreadable), now)
         continue
       }
-      sent.append(
-        (
-          UploadBatch.Item(row, item, Registered(item, backend)),
-          item.row(kind, user: session.userID)
-        ))
+      items.append((row, item))
     }
-    sent.sort { $0.item.id < $1.item.id }
+    items.sort { $0.item.id < $1.item.id }
+    // All have the same columns, as their batch key says.
+    let hasUser = items.lazy.compactMap { $0.item.hasUser }.first ?? kind.hasUser
     let batch = UploadBatch(
-      owner: session.owner, org: head.org, kind: kind, items: sent.map { $0.item })
+      owner: session.owner, org: head.org, kind: kind,
+      columns: head.columns(kind, hasUser: hasUser),
+      items: items.map { UploadBatch.Item($0.row, $0.item, Registered($0.item, backend)) })
     try inFlight.send(
       RestRequests.upload(
-        backend, kind: kind, columns: head.columns(kind), rows: sent.map { $0.body },
+        backend, kind: kind, columns: batch.columns,
+        rows: items.map { $0.item.row(user: hasUser ? session.userID : nil) },
         bearer: session.accessToken),
       .upload(batch), generation: session.generation, now)
   }
@@ -110,13 +119,43 @@ final class Uploader {
     }
   }
 
-  /// The configuration does not have the items' kind: they wait for one that does.
+  // MARK: Unknown kinds
+
+  // Versions of an app may share a folder. Items whose kind a configuration does not list are marked
+  // as waiting, so that the host sees why, and a handle whose configuration lists it takes the mark
+  // away. A handle looks at each batch key once.
+
+  /// The configuration does not list the items' kind: they wait for one that does.
   private func holdUnknownKind(
     _ rows: [QueueRow], _ owner: [UInt8], _ now: Instant
   ) throws(Failure) {
+    if let first = rows.first { state.add(unknownKind: first.batchKey) }
     try core.database.transaction { () throws(Failure) in
       for row in rows { try core.queue.transition(row.sequence, .waiting(.kind)) }
       try syncRuns.endIfDone(owner, now)
+    }
+  }
+
+  /// Whether items wait for a handle that knows their kind, and this handle has not looked at them.
+  func hasHeldKinds(_ session: OpenSession) throws(Failure) -> Bool {
+    for held in try core.queue.heldKinds(of: session.owner)
+    where !state.isOfUnknownKind(held.batchKey) {
+      return true
+    }
+    return false
+  }
+
+  /// Release the items that wait for a handle that knows their kind, if this one does.
+  func releaseKnownKinds(_ session: OpenSession) throws(Failure) {
+    for held in try core.queue.heldKinds(of: session.owner)
+    where !state.isOfUnknownKind(held.batchKey) {
+      let item = try core.queue.find(held.item)?.read(session.queueKey)
+      // An unreadable item is released too: sending parks it.
+      if let item, core.configuration.backend.kind(item.kind) == nil {
+        state.add(unknownKind: held.batchKey)
+      } else {
+        try core.queue.releaseKind(batchKey: held.batchKey, of: session.owner)
+      }
     }
   }
 
