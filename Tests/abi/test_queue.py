@@ -37,6 +37,28 @@ def test_QUE_2_a_lost_answer_after_the_commit_duplicates_nothing(
     assert app.queue_list()["counts"] == {"pending": 0, "sending": 0, "waiting": 0, "parked": 0}
 
 
+@pytest.mark.parametrize("limit", [1, 2, 6])
+def test_QUE_2_a_page_limit_of_the_server_makes_no_conflicts(
+    sign_in: MakeUser, directory: DirectoryFixtures, limit: int
+) -> None:
+    """Seed 5765: the server returns fewer rows than a read-back asks for, without saying so."""
+    # Given a batch that the server has stored, whose answer is lost
+    user = sign_in()
+    app = user.app
+    app.settle()
+    app.go_offline()
+    ids = [app.register(minutes=1 + number) for number in range(7)]
+    directory.control.drop_after(UPLOADS["table"], method="POST")
+    # When the server returns at most so many rows to the read-back
+    directory.control.set(max_rows=limit)
+    app.go_online()
+    app.settle_until("sync_completed", within_s=7200)
+    # Then no stored item is parked as a conflict
+    assert app.of_type("item_parked") == []
+    assert app.queue_list()["items"] == []
+    assert sorted(str(row["id"]) for row in directory.activities(user.person)) == sorted(ids)
+
+
 @BOTH
 def test_QUE_2_a_death_between_commit_and_answer_duplicates_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str

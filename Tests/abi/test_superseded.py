@@ -60,6 +60,36 @@ def test_a_process_that_finds_another_process_s_session_requests_memberships(
     first.close()
 
 
+def test_ORG_7_another_user_s_confirmed_check_does_not_keep_a_wait_open(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
+    """Seed 6976: a process that was locked meanwhile kept the check of the user before."""
+    # Given a process with a confirmed membership check, and another one on the same folder
+    phone = phones()
+    first = phone.start()
+    person = directory.person(directory.organisation())
+    first.session_start({"session": directory.session(person)})
+    first.settle()
+    assert first.screen["screen"] == "home"
+    phone.app = None
+    second = phone.start()
+    # When the other one locks, the first one notices, and another user signs in
+    second.session_lock()
+    first.settle()
+    assert first.screen["screen"] == "unlock"
+    other = directory.person(directory.organisation())
+    second.session_start({"session": directory.session(other)})
+    polled = first.poll()
+    assert [event["decision"]["reason"] for event in polled["events"]] == ["guard_pending"]  # type: ignore[typeddict-item]
+    # And the check of that user's memberships fails
+    for request in polled["requests"]:
+        first.complete({"id": request["id"], "error": "timeout"})
+    # Then the wait ends: the host is told that the server cannot be reached
+    events = first.poll()["events"]
+    assert [event["decision"]["reason"] for event in events] == ["server_unreachable"]  # type: ignore[typeddict-item]
+    first.close()
+
+
 def test_a_sign_in_over_another_user_s_session_leads_home(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:

@@ -200,6 +200,9 @@ final class UploadSettlement {
     let absent = try eraseExisting(batch, stored: SortedUUIDSet(ids), now)
     guard !absent.isEmpty else { return }
     if !isCurrent { return try isolation.release(absent) }
+    // The server may cap its pages (PostgREST's `db-max-rows`) and does not say so: items are absent
+    // only when it returned none. Each read-back that returns some leaves fewer to ask for.
+    if absent.items.count < batch.items.count { return state.add(readBack: absent) }
     // Neither inserted nor visible. Without a membership nothing of the organisation is visible, so
     // this proves nothing; with one, the id belongs to somebody else.
     if check.isConfirmed, isMember(of: batch.org) {

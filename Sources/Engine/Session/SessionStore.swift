@@ -44,6 +44,8 @@ final class SessionStore {
   private let cache: CacheFile
   /// The readable session, or nil. It mirrors the row of its generation.
   private(set) var session: OpenSession? { didSet { core.revision.advance() } }
+  /// The user whose state is in memory, also while the session is closed.
+  private var owner: [UInt8]?
   /// The generation of a row that did not open.
   private var corruptGeneration: Int64?
 
@@ -116,8 +118,9 @@ final class SessionStore {
   /// Bring the mirror up to date with `row`, and say what the row is.
   func reload(_ row: SessionRow) throws(Failure) -> Situation.Record {
     if let session, session.generation == row.generation { return .open }
-    if let session, session.owner != row.owner { reset(.user) }
+    if let owner, owner != row.owner { reset(.user) }
     reset(.mirror)
+    owner = row.owner
     if let closed = closedRecord(row) { return closed }
     guard let session = try open(row) else {
       corruptGeneration = row.generation
