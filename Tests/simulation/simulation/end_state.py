@@ -188,9 +188,24 @@ def _is_true(world: World, entry: Entry, code: str | None, left: set[str]) -> bo
         return any(parent in left for parent in parents)
     if code == "missing_parent":
         stored = {**world.stored_ids("activity"), **world.stored_ids("contact")}
-        return any(p and p not in stored for p in parents) or _crosses(world, entry)
+        return (
+            any(p and p not in stored for p in parents)
+            or _crosses(world, entry)
+            or any(p and _is_of_another_device(world, entry, p) for p in parents)
+        )
     # The policy denied the row twice, with a confirmed membership in between.
     return code in {"rejected", "too_long"} and (world.access_changes > 1 or code == "too_long")
+
+
+def _is_of_another_device(world: World, entry: Entry, parent: str) -> bool:
+    """Whether only another device sent the parent: it may have done so after the rejection.
+
+    Seeds 8128, 11509 and 14738: an item is copied to another device while its parent is still queued
+    on the first one. The copy arrives first, and the server rejects it for a true reason.
+    """
+    return world.ledger.get(
+        entry.device, entry.owner, parent
+    ) is None and world.ledger.holds_elsewhere(entry.device, entry.owner, parent)
 
 
 def _crosses(world: World, entry: Entry) -> bool:

@@ -50,6 +50,13 @@ class Ledger:
         """Return this user's entry of the item on this device."""
         return None if owner is None else self._entries.get((device, owner, item))
 
+    def holds_elsewhere(self, device: str, owner: str, item: str) -> bool:
+        """Whether another device of this user has or had the item."""
+        return any(
+            held == item and user == owner and place != device
+            for place, user, held in self._entries
+        )
+
     def of(self, device: str, owner: str | None = None) -> list[Entry]:
         """Return the entries that this device holds, optionally of one user."""
         return [
