@@ -90,6 +90,38 @@ def test_ORG_7_another_user_s_confirmed_check_does_not_keep_a_wait_open(
     first.close()
 
 
+def test_ORG_2_a_membership_that_another_process_found_ended_is_known(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
+    # Given two processes that show home of one folder's session
+    phone = phones()
+    first = phone.start()
+    kept, left = directory.organisation(), directory.organisation()
+    person = directory.person(kept, left)
+    first.session_start({"session": directory.session(person)})
+    first.settle()
+    first.org_select({"org_id": left.id})
+    first.settle()
+    phone.app = None
+    second = phone.start()
+    second.session_resume()
+    second.settle()
+    assert (first.screen["screen"], second.screen["screen"]) == ("home", "home")
+    # When the membership ends, and one process learns of it
+    directory.control.set_membership(person.id, left.id, status="ended")
+    second.session_foreground()
+    second.settle()
+    assert second.screen["screen"] == "select_org"
+    # Then the other one knows without a request of its own
+    status = {org["org_id"]: org["status"] for org in first.org_list()["orgs"]}
+    assert status == {kept.id: "active", left.id: "revoked"}
+    polled = first.poll()
+    decisions = [event for event in polled["events"] if event["type"] == "decision"]
+    assert [event["decision"]["screen"] for event in decisions] == ["select_org"]  # type: ignore[typeddict-item]
+    assert polled["requests"] == []
+    first.close()
+
+
 def test_a_sign_in_over_another_user_s_session_leads_home(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:

@@ -98,7 +98,7 @@ final class MembershipUpdate {
     }
     guard isStored else { return }
     check.confirm()
-    try sessions.reloadMemberships()
+    _ = try sessions.reload(try sessions.row())
   }
 
   /// Organisations that the user may no longer enter: their items wait, their cache is erased.

@@ -1,4 +1,5 @@
 import Base
+import Store
 import Supabase
 import Vault
 
@@ -6,6 +7,8 @@ import Vault
 final class OpenSession {
   /// The generation of the row that this mirrors.
   let generation: Int64
+  /// The row's memberships, sealed: each check stores them anew under the same generation.
+  private let sealedMemberships: [UInt8]?
   let owner: [UInt8]
   let userID: UUID
   let vault: Key
@@ -21,10 +24,11 @@ final class OpenSession {
   let memberships: [Membership]?
 
   init(
-    generation: Int64, owner: [UInt8], tokens: Tokens, vault: Key, queueKey: Key, choice: UUID?,
+    row: SessionRow, owner: [UInt8], tokens: Tokens, vault: Key, queueKey: Key, choice: UUID?,
     memberships: [Membership]?
   ) {
-    self.generation = generation
+    generation = row.generation
+    sealedMemberships = row.memberships
     self.owner = owner
     self.vault = vault
     self.queueKey = queueKey
@@ -34,6 +38,11 @@ final class OpenSession {
     accessToken = tokens.accessToken
     refreshToken = tokens.refreshToken
     lifetimeMS = tokens.lifetimeMS
+  }
+
+  /// Whether the row is the one that this mirrors.
+  func mirrors(_ row: SessionRow) -> Bool {
+    generation == row.generation && sealedMemberships == row.memberships
   }
 
   /// The membership in the chosen organisation.

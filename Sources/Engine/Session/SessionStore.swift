@@ -117,7 +117,7 @@ final class SessionStore {
 
   /// Bring the mirror up to date with `row`, and say what the row is.
   func reload(_ row: SessionRow) throws(Failure) -> Situation.Record {
-    if let session, session.generation == row.generation { return .open }
+    if let session, session.mirrors(row) { return .open }
     if let owner, owner != row.owner { reset(.user) }
     reset(.mirror)
     owner = row.owner
@@ -133,7 +133,7 @@ final class SessionStore {
   /// What the row is, as far as the mirror tells without being changed; nil when it has to be
   /// reloaded to know.
   func record(_ row: SessionRow) -> Situation.Record? {
-    if let session { return session.generation == row.generation ? .open : nil }
+    if let session { return session.mirrors(row) ? .open : nil }
     return corruptGeneration == row.generation ? .corrupt : closedRecord(row)
   }
 
@@ -171,14 +171,8 @@ final class SessionStore {
       memberships = read
     }
     return OpenSession(
-      generation: row.generation, owner: owner, tokens: tokens, vault: vault,
+      row: row, owner: owner, tokens: tokens, vault: vault,
       queueKey: try keys.queues.derived(for: owner), choice: choice, memberships: memberships)
-  }
-
-  /// The memberships in the row changed under the same generation: read them.
-  func reloadMemberships() throws(Failure) {
-    session = nil
-    _ = try reload(try row())
   }
 
   // MARK: The end of what is in memory

@@ -200,8 +200,8 @@ def _is_true(world: World, entry: Entry, code: str | None, left: set[str]) -> bo
 def _is_of_another_device(world: World, entry: Entry, parent: str) -> bool:
     """Whether only another device sent the parent: it may have done so after the rejection.
 
-    Seeds 8128, 11509 and 14738: an item is copied to another device while its parent is still queued
-    on the first one. The copy arrives first, and the server rejects it for a true reason.
+    Seeds 8128, 11509 and 14738: an item is copied to another device while its parent is still
+    queued on the first one. The copy arrives first, and the server rejects it for a true reason.
     """
     return world.ledger.get(
         entry.device, entry.owner, parent
