@@ -241,8 +241,8 @@ int32_t holdfast_session_foreground(holdfast *self, const char *request, char **
  * {} -> {"state":"signed_out|locked|active","stale":bool,"user_id":"..."|null,
  *        "expires_ms":n|null,"validated_ms":n|null,"validated_age_ms":n|null,
  *        "owed":["refresh"|"validation"|"guard"|"revoke"...],"clock_offset_ms":n,"generation":n}
- * expires_ms is in server time. user_id is null unless active. `owed` lists what the library will
- * still ask the server. @since 0.1
+ * expires_ms and validated_ms are in server time. user_id is null unless active. `owed` lists what
+ * the library will still ask the server. @since 0.1
  */
 int32_t holdfast_session_status(holdfast *self, const char *request, char **reply);
 

@@ -29,10 +29,9 @@ public enum RefreshOutcome: Equatable, Sendable {
   /// The server does not recognise the stored token as one of its own. The token need not be
   /// damaged: a server that was restored from a backup answers the same.
   case corrupt
-  /// Keep the session, mark it stale, and try again after a back-off.
+  /// Keep the session, mark it stale, and try again after a back-off. So is a refusal with a code
+  /// that is not on the list of `EndReason`: a portal or a firewall may have sent it.
   case transient
-  /// Refused for an unknown reason: handled as `transient`, but counted (`Situation.denied`).
-  case unknownRejection
 }
 
 /// The meaning of the response to `GET /user`.
@@ -41,8 +40,8 @@ public enum UserOutcome: Equatable, Sendable {
   case terminal(EndReason)
   /// The access token has expired or its signing key changed: refresh once.
   case badJWT
+  /// No proof of an end, whatever the code.
   case transient
-  case unknownRejection
 }
 
 /// The meaning of the response to a sign-in.
@@ -91,7 +90,7 @@ public enum AuthClassification {
     case "session_expired": return .terminal(.sessionExpired)
     case "user_banned": return .terminal(.banned)
     case "validation_failed": return .corrupt
-    default: return isPassing(code) ? .transient : .unknownRejection
+    default: return .transient
     }
   }
 
@@ -105,7 +104,7 @@ public enum AuthClassification {
     case "user_not_found": return .terminal(.userNotFound)
     case "user_banned": return .terminal(.banned)
     case "bad_jwt": return .badJWT
-    default: return isPassing(code) ? .transient : .unknownRejection
+    default: return .transient
     }
   }
 
@@ -136,8 +135,7 @@ public enum AuthClassification {
   /// Classifies OAuth errors and those of servers before v2.164.0. A JSON body without an error
   /// name proves nothing, because gateways send JSON too.
   private static func withoutCode(_ facts: ResponseFacts) -> RefreshOutcome {
-    guard let error = facts.oauthError, !error.isEmpty else { return .transient }
-    guard error == "invalid_grant" else { return .unknownRejection }
+    guard facts.oauthError == "invalid_grant" else { return .transient }
     return facts.describes("already used") ? .alreadyUsed : .terminal(.invalidGrant)
   }
 

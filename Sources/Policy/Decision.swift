@@ -47,7 +47,6 @@ public enum Reason: String, CaseIterable, Sendable {
   case signInCancelled = "sign_in_cancelled"
   case routeForbidden = "route_forbidden"
   case serverUnreachable = "server_unreachable"
-  case denied
 
   public init?(rawValue: String) { self.init(listed: rawValue) }
 }

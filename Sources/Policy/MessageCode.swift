@@ -40,7 +40,6 @@ public enum MessageCode: String, CaseIterable, Sendable {
   case signInCancelled = "sign_in_cancelled"
   case routeForbidden = "route_forbidden"
   case serverUnreachable = "server_unreachable"
-  case denied
 
   // Banners.
   case staleData = "stale_data"

@@ -57,11 +57,6 @@ extension Messages {
     case .signInCancelled: "Innloggingen ble avbrutt. Prøv igjen når du vil."
     case .routeForbidden: "Den siden hører ikke til rollen din. Her er startsiden din."
     case .serverUnreachable: "Vi får ikke kontakt akkurat nå. Vi fortsetter å prøve."
-    case .denied:
-      """
-      Vi fikk ikke bekreftet innloggingen din. Logg inn på nytt; det du har registrert, er \
-      tatt vare på.
-      """
     // Banners.
     case .staleData: "Opplysningene kan være utdaterte."
     case .offline: "Du er uten nett. Det du registrerer, blir tatt vare på og sendt senere."

@@ -58,8 +58,6 @@ extension Messages {
     case .signInCancelled: "Sign-in was cancelled. Try again whenever you like."
     case .routeForbidden: "That page is not part of your role. Here is your home page."
     case .serverUnreachable: "We cannot get through right now. We will keep trying."
-    case .denied:
-      "We could not confirm your sign-in. Please sign in again; what you have registered is kept."
     // Banners.
     case .staleData: "This information may be out of date."
     case .offline: "You are offline. What you register is kept and sent later."

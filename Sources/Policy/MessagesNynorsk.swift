@@ -54,11 +54,6 @@ extension Messages {
     case .signInCancelled: "Innlogginga vart avbroten. Prøv igjen når du vil."
     case .routeForbidden: "Den sida høyrer ikkje til rolla di. Her er startsida di."
     case .serverUnreachable: "Vi får ikkje kontakt akkurat no. Vi held fram med å prøve."
-    case .denied:
-      """
-      Vi fekk ikkje stadfesta innlogginga di. Logg inn på nytt; det du har registrert, er teke \
-      vare på.
-      """
     // Banners.
     case .staleData: "Opplysningane kan vere utdaterte."
     case .offline: "Du er utan nett. Det du registrerer, blir teke vare på og sendt seinare."

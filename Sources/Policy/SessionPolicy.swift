@@ -33,7 +33,6 @@ public enum SessionPolicy {
     case .ended: return Decision(.signIn, .sessionEnded)
     case .sealed, .open: break
     }
-    if s.denied { return Decision(.signIn, .denied) }
     if s.window == .pastLimit { return Decision(.signIn, .sessionEnded) }
     return nil
   }

@@ -136,13 +136,11 @@ public struct Situation: Equatable, Sendable {
   public var freshness: Freshness
   /// The user or the host asked to lock.
   public var lockedByUser: Bool
-  /// Online, the server refused several refreshes or validations in a row for unknown reasons.
-  public var denied: Bool
 
   public init(
     occasion: Occasion, keys: Keys, record: Record, clock: Clock, token: Token, window: Window,
     absence: Absence, network: Network, presence: Presence, outcome: Outcome,
-    membership: Membership, freshness: Freshness, lockedByUser: Bool, denied: Bool
+    membership: Membership, freshness: Freshness, lockedByUser: Bool
   ) {
     self.occasion = occasion
     self.keys = keys
@@ -157,6 +155,5 @@ public struct Situation: Equatable, Sendable {
     self.membership = membership
     self.freshness = freshness
     self.lockedByUser = lockedByUser
-    self.denied = denied
   }
 }

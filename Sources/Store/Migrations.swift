@@ -94,6 +94,13 @@ public struct Migrations {
       UPDATE meta SET name = 'last_sync_run_ms' WHERE name = 'last_drain_ms';
       UPDATE meta SET name = 'needs_erase' WHERE name = 'erase_owed';
       """,
+      // When the server confirmed the session, by every clock. Refusals are no longer counted.
+      """
+      ALTER TABLE session RENAME COLUMN rejections TO validated_offset_ms;
+      ALTER TABLE session ADD COLUMN validated_monotonic_ms INTEGER;
+      ALTER TABLE session ADD COLUMN validated_boot TEXT;
+      UPDATE session SET validated_offset_ms = 0;
+      """,
     ])
   }
 

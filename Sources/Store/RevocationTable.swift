@@ -20,12 +20,16 @@ public struct RevocationTable {
     return database.lastInsertedRow
   }
 
-  public func due(now: Int64) throws(Failure) -> Job? {
+  /// The first job that is due. A back-off longer than `longestMS`, or a lease longer than an hour, was
+  /// stored under another clock and counts as over: a `global` logout that is sent late ends sessions
+  /// that began since.
+  public func due(now: Int64, longestMS: Int64) throws(Failure) -> Job? {
     try database.first(
       """
       SELECT id, sealed, attempts FROM revocation
-      WHERE not_before_ms <= ?1 AND lease_ms <= ?1 ORDER BY id LIMIT 1
-      """, .int(now)
+      WHERE (not_before_ms <= ?1 OR not_before_ms > ?1 + ?2)
+        AND (lease_ms <= ?1 OR lease_ms > ?1 + 3600000) ORDER BY id LIMIT 1
+      """, .int(now), .int(longestMS)
     ) { (row) throws(Failure) in Job(id: row.int(0), sealed: row.blob(1), attempts: row.int(2)) }
   }
 

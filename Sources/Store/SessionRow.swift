@@ -1,3 +1,5 @@
+public import Base
+
 /// The session row: one per data folder, compared and swapped by its generation.
 public final class SessionRow {
   /// Raised by every sign-in, refresh, lock, unlock, organisation switch and logout.
@@ -16,15 +18,18 @@ public final class SessionRow {
   /// Device time of the last sign-in or unlock.
   public var authenticatedMS: Int64 = 0
   /// Device time at which the server last confirmed the session.
-  public var validatedMS: Int64 = 0
+  public private(set) var validatedMS: Int64 = 0
+  /// The server's clock minus the device's at that moment.
+  public private(set) var validatedOffsetMS: Int64 = 0
+  /// The same moment by the monotonic clock, and the boot that it belongs to.
+  public private(set) var validatedMonotonicMS: Int64?
+  public private(set) var validatedBoot: String?
   /// Server time at which the access token expires.
   public var expiresMS: Int64 = 0
   /// Device time at which the server last listed the memberships.
   public var membershipsMS: Int64 = 0
   /// Locked by the user or by the idle timeout.
   public var locked: Bool = false
-  /// Consecutive rejections by the server with unknown codes.
-  public var rejections: Int64 = 0
   /// When a refresh without a result was begun; 0: none is under way.
   public var intentMS: Int64 = 0
   public var backgroundWallMS: Int64?
@@ -46,10 +51,12 @@ public final class SessionRow {
     memberships = nil
     authenticatedMS = 0
     validatedMS = 0
+    validatedOffsetMS = 0
+    validatedMonotonicMS = nil
+    validatedBoot = nil
     expiresMS = 0
     membershipsMS = 0
     locked = false
-    rejections = 0
     intentMS = 0
     forgetBackground()
   }
@@ -61,11 +68,48 @@ public final class SessionRow {
     backgroundBoot = nil
   }
 
+  // MARK: Validation
+
+  /// The server's time of the last confirmation.
+  public var validatedServerMS: Int64 { validatedMS + validatedOffsetMS }
+
+  /// The server has confirmed the session. `serverMS` is its time.
+  public func noteValidation(_ now: Instant, serverMS: Int64) {
+    validatedMS = now.wallMS
+    validatedOffsetMS = serverMS - now.wallMS
+    validatedMonotonicMS = now.monotonicMS
+    validatedBoot = now.bootID
+  }
+
+  /// How long ago the server last confirmed the session.
+  ///
+  /// Within a boot the monotonic clock tells. Across boots the device's clock may have been
+  /// corrected or not: either it still differs from the server's as it did then, or it is right
+  /// now. The shorter of both times counts, because a session must not end by a wrong clock.
+  public func validatedAgeMS(_ now: Instant) -> Int64 {
+    if validatedBoot == now.bootID, let validatedMonotonicMS,
+      now.monotonicMS >= validatedMonotonicMS
+    {
+      return now.monotonicMS - validatedMonotonicMS
+    }
+    let byDevice = now.wallMS - validatedMS
+    return min(byDevice, byDevice - validatedOffsetMS)
+  }
+
+  // MARK: Columns
+
   /// The table's columns, in their order: `SELECT *` and salvaged records have the same positions.
   private enum Column: Int32, CaseIterable {
     case id, generation, owner, ended, wrapDevice, wrapBiometric, tokens, choice, memberships
-    case authenticatedMS, validatedMS, expiresMS, membershipsMS, locked, rejections, intentMS
+    case authenticatedMS, validatedMS, expiresMS, membershipsMS, locked, validatedOffsetMS, intentMS
     case backgroundWallMS, backgroundMonotonicMS, backgroundBoot, seenWallMS
+    // Since version 3 of the schema.
+    case validatedMonotonicMS, validatedBoot
+
+    /// A record that was written before version 3 is shorter.
+    static func fits(_ count: Int) -> Bool {
+      count == allCases.count || count == Int(validatedMonotonicMS.rawValue)
+    }
   }
 
   /// A row of `SELECT * FROM session`.
@@ -83,7 +127,9 @@ public final class SessionRow {
     expiresMS = row.int(Column.expiresMS)
     membershipsMS = row.int(Column.membershipsMS)
     locked = row.int(Column.locked) != 0
-    rejections = row.int(Column.rejections)
+    validatedOffsetMS = row.int(Column.validatedOffsetMS)
+    validatedMonotonicMS = row.int(ifPresent: Column.validatedMonotonicMS)
+    validatedBoot = row.text(ifPresent: Column.validatedBoot)
     intentMS = row.int(Column.intentMS)
     backgroundWallMS = row.int(ifPresent: Column.backgroundWallMS)
     backgroundMonotonicMS = row.int(ifPresent: Column.backgroundMonotonicMS)
@@ -93,7 +139,7 @@ public final class SessionRow {
 
   /// A salvaged record, if it has the session row's form and belongs to a user.
   public init?(_ record: Salvage.Record) {
-    guard record.rowID == 1, record.columns.count == Column.allCases.count,
+    guard record.rowID == 1, Column.fits(record.columns.count),
       let generation = record[Column.generation].int, let owner = record.tag(Column.owner),
       let tokens = record[Column.tokens].blob
     else { return nil }
@@ -110,7 +156,11 @@ public final class SessionRow {
     expiresMS = record[Column.expiresMS].int ?? 0
     membershipsMS = record[Column.membershipsMS].int ?? 0
     locked = record[Column.locked].int != 0
-    rejections = record[Column.rejections].int ?? 0
+    validatedOffsetMS = record[Column.validatedOffsetMS].int ?? 0
+    if record.columns.count == Column.allCases.count {
+      validatedMonotonicMS = record[Column.validatedMonotonicMS].int
+      validatedBoot = record[Column.validatedBoot].text
+    }
     intentMS = record[Column.intentMS].int ?? 0
     backgroundWallMS = record[Column.backgroundWallMS].int
     backgroundMonotonicMS = record[Column.backgroundMonotonicMS].int

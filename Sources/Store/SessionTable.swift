@@ -31,17 +31,19 @@ public struct SessionTable {
       """
       UPDATE session SET generation = ?2, owner = ?3, ended = ?4, wrap_device = ?5,
         wrap_biometric = ?6, tokens = ?7, choice = ?8, memberships = ?9, authenticated_ms = ?10,
-        validated_ms = ?11, expires_ms = ?12, memberships_ms = ?13, locked = ?14, rejections = ?15,
-        intent_ms = ?16, background_wall_ms = ?17, background_monotonic_ms = ?18,
-        background_boot = ?19, seen_wall_ms = ?20
+        validated_ms = ?11, expires_ms = ?12, memberships_ms = ?13, locked = ?14,
+        validated_offset_ms = ?15, intent_ms = ?16, background_wall_ms = ?17, background_monotonic_ms = ?18,
+        background_boot = ?19, seen_wall_ms = ?20, validated_monotonic_ms = ?21,
+        validated_boot = ?22
       WHERE id = 1 AND generation = ?1
       """,
       .int(expected), .int(row.generation), Value(row.owner), Value(row.ended),
       Value(row.wrapDevice), Value(row.wrapBiometric), Value(row.tokens), Value(row.choice),
       Value(row.memberships), .int(row.authenticatedMS), .int(row.validatedMS),
       .int(row.expiresMS), .int(row.membershipsMS), .int(row.locked ? 1 : 0),
-      .int(row.rejections), .int(row.intentMS), Value(row.backgroundWallMS),
-      Value(row.backgroundMonotonicMS), Value(row.backgroundBoot), .int(row.seenWallMS))
+      .int(row.validatedOffsetMS), .int(row.intentMS), Value(row.backgroundWallMS),
+      Value(row.backgroundMonotonicMS), Value(row.backgroundBoot), .int(row.seenWallMS),
+      Value(row.validatedMonotonicMS), Value(row.validatedBoot))
     return changed == 1
   }
 }

@@ -79,7 +79,6 @@ struct DecisionOracle: Sendable {
     record=missing -> sign_in session_missing
     record=corrupt -> sign_in session_corrupt forget
     record=ended -> sign_in session_ended
-    denied=yes -> sign_in denied
     window=pastLimit -> sign_in session_ended
     # Not locked: readable, no request to lock, no long absence, inside the window, and neither the
     # clock nor the access token requires a prompt.

@@ -9,10 +9,10 @@ struct DecisionsDocument {
   let session = DecisionTable(
     "1. Is there a session?",
     "These rows hold for all values of the other axes. `→ 2`: continue with table 2.",
-    columns: [.axis("keys"), .axis("record"), .axis("denied"), .axis("window")],
+    columns: [.axis("keys"), .axis("record"), .axis("window")],
     outcomes: ["screen", "reason", "also"]
   ) { values in
-    let situation = Situation.named(["keys", "record", "denied", "window"], values)
+    let situation = Situation.named(["keys", "record", "window"], values)
     let decision = SessionPolicy.decide(situation)
     // The same situation under a lock: if the lock changes nothing, no other axis does.
     var locked = situation

@@ -74,7 +74,7 @@ private final class Reader {
   /// Tables 1 to 3: a decision, or `→ 4` and the reason of the arrival.
   private func gate(_ s: Situation) -> [String] {
     let session = read(
-      document.session, ["\(s.keys)", "\(s.record)", s.denied ? "yes" : "no", "\(s.window)"])
+      document.session, ["\(s.keys)", "\(s.record)", "\(s.window)"])
     guard session[0] == "→ 2" else { return session }
     let lock = read(
       document.lock,

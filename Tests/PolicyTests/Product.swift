@@ -108,8 +108,8 @@ struct Axis: Sendable {
         set: { $0[keyPath: path] = $1 == 1 }, get: { $0[keyPath: path] ? 1 : 0 })
     }
     return [
-      axis("keys", \.keys), axis("record", \.record), flag("denied", \.denied),
-      axis("window", \.window), axis("occasion", \.occasion), axis("outcome", \.outcome),
+      axis("keys", \.keys), axis("record", \.record), axis("window", \.window),
+      axis("occasion", \.occasion), axis("outcome", \.outcome),
       axis("presence", \.presence), flag("locked", \.lockedByUser), axis("absence", \.absence),
       axis("clock", \.clock), axis("token", \.token), axis("membership", \.membership),
       axis("freshness", \.freshness), axis("network", \.network),
@@ -124,7 +124,7 @@ extension Situation {
   static let plain = Situation(
     occasion: .resume, keys: .ready, record: .open, clock: .steady, token: .valid, window: .inside,
     absence: .brief, network: .online, presence: .available, outcome: .none, membership: .active,
-    freshness: .cached, lockedByUser: false, denied: false)
+    freshness: .cached, lockedByUser: false)
 
   /// `plain` with a change.
   static func with(_ change: (inout Situation) -> Void) -> Situation {

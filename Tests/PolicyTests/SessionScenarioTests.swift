@@ -150,7 +150,6 @@ import Testing
       $0.record = .ended
       $0.lockedByUser = true
       $0.absence = .long
-      $0.denied = true
     }
     #expect(decision == Decision(.signIn, .sessionEnded))
   }
@@ -293,10 +292,5 @@ import Testing
       }
       #expect(decision == Decision(.signIn, .keyLost, quarantine: true))
     }
-  }
-
-  @Test("Given repeated refusals for unknown reasons, then sign-in, and the data is kept")
-  func denied() {
-    #expect(decide { $0.denied = true } == Decision(.signIn, .denied))
   }
 }

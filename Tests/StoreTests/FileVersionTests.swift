@@ -55,10 +55,10 @@ import Testing
     #expect(try MetaTable(database).int(.clockOffset) == 5)
     try database.transaction { () throws(Failure) in
       let row = try SessionTable(database).read()
-      row.rejections = 3
+      row.intentMS = 3
       _ = try SessionTable(database).write(row, expecting: row.generation)
     }
-    #expect(try SessionTable(database).read().rejections == 3)
+    #expect(try SessionTable(database).read().intentMS == 3)
   }
 
   @Test func whatAnotherCommitsBesideOurOwnIsSeen() throws {

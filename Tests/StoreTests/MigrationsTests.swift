@@ -89,6 +89,32 @@ import Testing
         "queue_leased (lease=?"))
   }
 
+  /// Version 2 counted refusals of the server where version 3 has the clock's offset.
+  @Test func theSessionOfAnOlderFileIsKeptAndItsRefusalsAreForgotten() throws {
+    let folder = try TemporaryFolder()
+    let database = try Database(path: folder.path + "/test.db", .full)
+    try Migrations(steps: Array(Migrations.main.steps.prefix(2))).apply(to: database)
+    try database.execute(
+      """
+      UPDATE session SET generation = 12, owner = \(hex(1)), tokens = x'02', validated_ms = 700,
+        rejections = 3, seen_wall_ms = 900, background_boot = 'boot';
+      """)
+    try database.flush()
+    var found: [SessionRow] = []
+    try Salvage(path: database.path).each { (record) throws(Failure) in
+      if let row = SessionRow(record) { found.append(row) }
+    }
+    database.close()
+    found.append(try SessionTable(try folder.open()).read())
+    #expect(found.map { $0.validatedOffsetMS } == [3, 0])
+    for row in found {
+      #expect((row.generation, row.owner, row.tokens) == (12, tag(1), [2]))
+      #expect((row.validatedMS, row.seenWallMS, row.backgroundBoot) == (700, 900, "boot"))
+      #expect(row.validatedMonotonicMS == nil)
+      #expect(row.validatedBoot == nil)
+    }
+  }
+
   @Test func rowsOfAVersion1FileAreSalvaged() throws {
     let folder = try TemporaryFolder()
     let database = try firstVersion(folder)

@@ -23,11 +23,11 @@ import Testing
     row.choice = [5]
     row.memberships = [6]
     row.authenticatedMS = 7
-    row.validatedMS = 8
+    row.noteValidation(
+      Instant(wallMS: 8, monotonicMS: 16, bootID: "other boot"), serverMS: 19)
     row.expiresMS = 9
     row.membershipsMS = 10
     row.locked = true
-    row.rejections = 11
     row.intentMS = 12
     row.backgroundWallMS = 13
     row.backgroundMonotonicMS = 14
@@ -46,7 +46,7 @@ import Testing
   }
 
   @Test func everyColumnComesBack() throws {
-    #expect(dump(full()).count == 19)
+    #expect(dump(full()).count == 21)
     #expect(try table.write(full(), expecting: 0))
     #expect(dump(try table.read()) == dump(full()))
   }
@@ -99,6 +99,37 @@ import Testing
     expected.backgroundMonotonicMS = nil
     expected.backgroundBoot = nil
     #expect(dump(row) == dump(expected))
+  }
+
+  private func validated(wallMS: Int64, serverMS: Int64) -> SessionRow {
+    let row = SessionRow()
+    row.noteValidation(
+      Instant(wallMS: wallMS, monotonicMS: 50, bootID: "boot"), serverMS: serverMS)
+    return row
+  }
+
+  private func age(_ row: SessionRow, _ wallMS: Int64, _ boot: String, _ monotonicMS: Int64 = 90)
+    -> Int64
+  {
+    row.validatedAgeMS(Instant(wallMS: wallMS, monotonicMS: monotonicMS, bootID: boot))
+  }
+
+  @Test func theAgeOfAValidationCountsByTheMonotonicClockWithinABoot() {
+    let row = validated(wallMS: 1000, serverMS: 1000)
+    #expect(row.validatedServerMS == 1000)
+    for wallMS: Int64 in [0, 1040, 1_000_000] { #expect(age(row, wallMS, "boot") == 40) }
+    // A monotonic clock that went back is another boot's, whatever the name says.
+    #expect(age(row, 1040, "boot", 10) == 40)
+  }
+
+  @Test func theAgeOfAValidationAcrossBootsIsTheShorterOfTwo() {
+    // The clock was right, and is: the time that passed.
+    #expect(age(validated(wallMS: 1000, serverMS: 1000), 1300, "next") == 300)
+    // It was behind and was corrected; it was ahead and was corrected.
+    #expect(age(validated(wallMS: 1000, serverMS: 9000), 9300, "next") == 300)
+    #expect(age(validated(wallMS: 9000, serverMS: 1000), 1300, "next") == -7700)
+    // It was ahead and still is.
+    #expect(age(validated(wallMS: 9000, serverMS: 1000), 9300, "next") == 300)
   }
 
   @Test func aMissingRowIsDamage() throws {

@@ -23,8 +23,6 @@ struct Facts {
 final class Assessment {
   /// The device's clock may be this far behind an earlier reading before it counts as moved back.
   private static var clockToleranceMS: Int64 { 60_000 }
-  /// Online rejections with unknown codes in a row, after which the sign-in is shown.
-  private static var deniedAfter: Int64 { 3 }
 
   let situation: Situation
   let row: SessionRow
@@ -39,8 +37,7 @@ final class Assessment {
       network: facts.isOnline ? .online : .offline,
       presence: Assessment.presence(facts.row, limits), outcome: .none,
       membership: Assessment.membership(facts.session, configuration),
-      freshness: facts.freshness, lockedByUser: facts.row.locked,
-      denied: facts.row.rejections >= Assessment.deniedAfter)
+      freshness: facts.freshness, lockedByUser: facts.row.locked)
   }
 
   /// While the app is used, a clock that is set back does not lock it.
@@ -54,7 +51,7 @@ final class Assessment {
 
   /// The window is not enforced during use, only on resume, foreground and unlock.
   private static func window(_ facts: Facts, _ limits: Limits) -> Situation.Window {
-    if facts.now.wallMS - facts.row.validatedMS > limits.offlineLimitMS { return .pastLimit }
+    if facts.row.validatedAgeMS(facts.now) > limits.offlineLimitMS { return .pastLimit }
     if facts.occasion == .navigate { return .inside }
     return facts.now.wallMS - facts.row.authenticatedMS > limits.sessionWindowMS
       ? .outside : .inside

@@ -98,7 +98,7 @@ final class Scheduler {
       return .signIn(pending)
     }
     if mayAuth, !inFlight.contains(.revoke),
-      let job = try core.revocations.due(now: now.wallMS)
+      let job = try core.revocations.due(now: now.wallMS, longestMS: Backoff.maxDelayMS)
     {
       return .revoke(job)
     }

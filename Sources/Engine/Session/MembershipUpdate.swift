@@ -77,13 +77,13 @@ final class MembershipUpdate {
     let sealed = try session.vault.seal(
       ["memberships": .array(list.map { $0.json })],
       SessionStore.context("memberships", session.owner))
+    let serverMS = try core.serverMS(now)
     let isStored = try core.database.transaction { () throws(Failure) in
       let row = try sessions.row()
       guard row.generation == session.generation else { return false }
       row.memberships = sealed
       row.membershipsMS = now.wallMS
-      row.validatedMS = now.wallMS
-      row.rejections = 0
+      row.noteValidation(now, serverMS: serverMS)
       guard try core.sessionTable.write(row, expecting: session.generation) else { return false }
       for membership in list where membership.isUsable {
         try core.queue.release(org: keys.orgTag(membership.orgID), of: session.owner)

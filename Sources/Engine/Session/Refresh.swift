@@ -112,9 +112,6 @@ final class Refresh {
       case .alreadyUsed: try end(EndReason.alreadyUsed.rawValue, generation)
       case .corrupt: try end(Reason.sessionCorrupt.rawValue, generation)
       case .transient: try keep(response, now)
-      case .unknownRejection:
-        try countRejection(generation)
-        try keep(response, now)
       }
     }
     try releaseLease()
@@ -127,11 +124,11 @@ final class Refresh {
     let sealed = try session.vault.seal(
       Tokens(reply).json, SessionStore.context("tokens", session.owner))
     let expiresMS = try core.expiryMS(of: reply, now)
+    let serverMS = try core.serverMS(now)
     let isStored = try sessions.update(ifGeneration: generation) { (row) throws(Failure) in
       row.tokens = sealed
       row.expiresMS = expiresMS
-      row.validatedMS = now.wallMS
-      row.rejections = 0
+      row.noteValidation(now, serverMS: serverMS)
       row.intentMS = 0
     }
     guard isStored else { return }
@@ -158,17 +155,14 @@ final class Refresh {
     case .valid:
       tokens.confirm()
       reachability.noteSuccess()
+      let serverMS = try core.serverMS(now)
       try sessions.patch(ifGeneration: generation) { (row) throws(Failure) in
-        row.validatedMS = now.wallMS
-        row.rejections = 0
+        row.noteValidation(now, serverMS: serverMS)
       }
       try pauses.succeed(.auth)
     case .terminal(let reason): try end(reason.rawValue, generation)
     case .badJWT: tokens.refuse()
     case .transient: try keep(response, now)
-    case .unknownRejection:
-      try countRejection(generation)
-      try keep(response, now)
     }
   }
 
@@ -179,10 +173,6 @@ final class Refresh {
     reachability.noteFailure()
     if membershipCheck.isNeeded { membershipCheck.fail() }
     try pauses.backOff(.auth, response, now)
-  }
-
-  private func countRejection(_ generation: Int64) throws(Failure) {
-    try sessions.patch(ifGeneration: generation) { (row) throws(Failure) in row.rejections += 1 }
   }
 
   /// The server proved the end of the session of this generation: tokens and keys go, the queue stays.

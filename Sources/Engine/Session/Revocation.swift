@@ -111,7 +111,7 @@ final class Revocation {
       try update(job, renewed)
       try pauses.succeed(.auth)
     case .terminal, .alreadyUsed, .corrupt: try core.revocations.remove(job.id)
-    case .transient, .unknownRejection: try postpone(job, response, now)
+    case .transient: try postpone(job, response, now)
     }
   }
 

@@ -88,6 +88,7 @@ final class SessionStart {
     if let replaced = sessions.session, kept == nil {
       try revocations.add(replaced, expiresMS: before.expiresMS)
     }
+    let serverMS = try serverMS(reply, expiresMS: expiresMS, now)
     let isStored = try sessions.update(ifGeneration: generation) { (row) throws(Failure) in
       row.owner = owner
       row.ended = nil
@@ -100,10 +101,9 @@ final class SessionStart {
         row.membershipsMS = 0
       }
       row.authenticatedMS = now.wallMS
-      row.validatedMS = now.wallMS
+      row.noteValidation(now, serverMS: serverMS)
       row.expiresMS = expiresMS
       row.locked = false
-      row.rejections = 0
       row.intentMS = 0
       row.forgetBackground()
     }
@@ -111,6 +111,15 @@ final class SessionStart {
     try core.meta.set(.needsErase, .int(0))
     try pauses.clear(.auth)
     return kept == nil ? .newUser : .sameUser
+  }
+
+  /// The server's time. Before the first response it is known from the session alone: the access
+  /// token was issued its life time before its end.
+  private func serverMS(
+    _ reply: TokenReply, expiresMS: Int64, _ now: Instant
+  ) throws(Failure) -> Int64 {
+    if try core.meta.int(.clockOffset) != nil { return try core.serverMS(now) }
+    return expiresMS - reply.expiresInS * 1000
   }
 }
 

@@ -66,7 +66,6 @@ struct Device {
   private var wantsMembership = false
   private var lastPullMS: Int64
   private(set) var tokenEndsMS: Int64
-  private var refusals = 0
   /// The position of its refresh token in the server's chain.
   private(set) var token = 0
   private(set) var isSignedOut = false
@@ -208,12 +207,7 @@ struct Device {
       token = newToken
       refreshes += 1
       tokenEndsMS = nowMS + Device.lifetimeMS
-      refusals = 0
     case .transient: Device.fail(&auth, floorMS, nowMS, pace, &random)
-    case .unknownRejection:
-      refusals += 1
-      isSignedOut = refusals >= 3
-      Device.fail(&auth, floorMS, nowMS, pace, &random)
     case .terminal, .alreadyUsed, .corrupt: isSignedOut = true
     }
   }

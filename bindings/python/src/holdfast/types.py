@@ -337,7 +337,6 @@ DecisionReason: TypeAlias = Literal[
     "sign_in_cancelled",
     "route_forbidden",
     "server_unreachable",
-    "denied",
 ]
 
 BannerCode: TypeAlias = Literal[

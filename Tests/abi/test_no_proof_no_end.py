@@ -1,0 +1,204 @@
+"""Nothing but the server's own proof ends a session (finding A6)."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import Any, cast
+
+import pytest
+
+from conftest import MakeUser, SignedIn
+from support.directory_fixtures import DirectoryFixtures
+from support.phone import TOKEN_S, Phone
+
+DAY = 86_400
+
+
+def followed(user: SignedIn, seconds: float) -> None:
+    """Follow `wake_in_ms` for this time."""
+    while seconds > 0:
+        user.app.settle()
+        wake = user.app.poll()["wake_in_ms"]
+        assert wake is not None, "the library waits for nothing"
+        step = min(max(wake, 1) / 1000, seconds)
+        user.phone.pass_time(step)
+        seconds -= step
+    user.app.settle()
+
+
+@pytest.mark.parametrize("code", ["access_denied", "forbidden", "no_authorization", "portal"])
+def test_A6_a_code_that_proves_nothing_never_takes_the_session_away(
+    sign_in: MakeUser, directory: DirectoryFixtures, code: str
+) -> None:
+    # Given a portal or a firewall that answers everything with JSON of its own
+    user = sign_in(policy={"biometric": "off"})
+    user.app.go_offline()
+    item = user.app.register()
+    body = json.dumps({"code": code, "message": "Please accept our terms"})
+    for path in ("/auth/v1", "/rest/v1"):
+        directory.control.respond(path, 403, body=body, times=-1)
+    user.app.go_online()
+    # When the app returns, starts anew, and its token expires in front of it, for three hours
+    for _ in range(4):
+        user.app.session_background()
+        user.app.session_foreground()
+        followed(user, 2)
+    followed(user, TOKEN_S)
+    user.restart()
+    followed(user, 2 * 3600)
+    # Then the user stays at home, is told that the data is old, and asking goes on by back-off
+    app = user.app
+    assert app.session_status()["state"] == "active"
+    assert app.session_status()["stale"] is True
+    assert app.screen["screen"] == "home"
+    assert [banner["code"] for banner in app.screen["banners"]] == ["stale_data"]
+    assert app.of_type("session_ended") == []
+    asked = directory.refreshes()
+    assert 20 <= asked <= 150
+    # and the first true answer ends it
+    directory.control.clear_faults()
+    followed(user, 400)
+    assert directory.refreshes() > asked
+    assert app.session_status()["owed"] == []
+    assert app.session_status()["stale"] is False
+    assert [str(row["id"]) for row in directory.activities(user.person)] == [item]
+
+
+def test_A6_a_session_that_an_earlier_version_took_away_comes_back(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given a file in which version 0.1 counted three refusals
+    user = sign_in(policy={"biometric": "off"})
+    user.phone.close()
+    with sqlite3.connect(user.phone.folder / "holdfast.db") as database:
+        columns = [row[1] for row in database.execute("PRAGMA table_info(session)")]
+        database.execute(f"UPDATE session SET {columns[14]} = 3")
+    database.close()
+    # When the app starts
+    user.restart()
+    user.app.settle()
+    # Then the user is at home
+    assert user.app.screen["screen"] == "home"
+    assert user.app.session_status()["state"] == "active"
+
+
+@pytest.mark.parametrize("days", [-30, 30])
+@pytest.mark.parametrize("how", ["running", "restarted", "rebooted"])
+@pytest.mark.parametrize("online", [True, False])
+def test_A6_a_clock_wrong_at_the_sign_in_and_corrected_later_does_not_end_the_session(
+    phone: Phone, directory: DirectoryFixtures, days: int, how: str, online: bool
+) -> None:
+    # Given a phone whose clock is wrong by 30 days when the user signs in; the server's is right
+    person = directory.person(directory.organisation())
+    ahead = phone.network.ahead_ms()
+    phone.network.ahead_ms = lambda: ahead
+    phone.set_wall_clock(days * DAY)
+    app = phone.start()
+    app.session_start({"session": cast(Any, directory.session(person))})
+    app.settle()
+    assert app.screen["screen"] == "home"
+    if not online:
+        app.go_offline()
+    item = app.register()
+    # When the clock is corrected
+    if how == "rebooted":
+        phone.reboot()
+    if how == "restarted":
+        phone.close()
+    phone.set_wall_clock(-days * DAY)
+    for _ in range(2):
+        app = phone.app or phone.start(online=online)
+        if how == "running":
+            app.session_background()
+            app.session_foreground()
+        app.settle()
+        # Then the session is there, behind a prompt at most,
+        assert app.screen["screen"] in {"home", "unlock"}
+        if app.screen["screen"] == "unlock":
+            app.touch()
+            app.settle()
+        assert app.screen["screen"] == "home"
+        assert app.of_type("session_ended") == []
+        age = app.session_status()["validated_age_ms"]
+        assert age is not None
+        assert age < DAY * 1000
+        if how != "running":
+            phone.close()
+    # and what was registered is sent
+    app = phone.app or phone.start()
+    app.go_online()
+    if app.screen["screen"] == "unlock":
+        app.touch()
+    for _ in range(5):
+        app.settle()
+        phone.pass_time(60)
+    assert [str(row["id"]) for row in directory.activities(person)] == [item]
+
+
+@pytest.mark.parametrize("online", [True, False])
+def test_A6_a_clock_set_back_and_forth_does_not_end_the_session(
+    sign_in: MakeUser, directory: DirectoryFixtures, online: bool
+) -> None:
+    # Given a user at home
+    user = sign_in()
+    network = user.phone.network
+    ahead = network.ahead_ms()
+    network.ahead_ms = lambda: ahead
+    if not online:
+        user.app.go_offline()
+    # When the clock is set back and forth, in use and between two starts
+    for days in (-40, 80, -40, 40, -80, 40):
+        user.phone.set_wall_clock(days * DAY)
+        user.app.settle()
+        user.app.session_background()
+        user.app.session_foreground()
+        user.app.settle()
+        for started in (False, True):
+            if started:
+                user.restart(online=online)
+            # Then a prompt opens the session, and it never ends
+            assert user.app.screen["screen"] in {"home", "unlock"}
+            if user.app.screen["screen"] == "unlock":
+                user.app.touch()
+            user.app.settle()
+            assert user.app.screen["screen"] == "home"
+            assert user.app.of_type("session_ended") == []
+            assert user.app.session_status()["state"] == "active"
+
+
+def test_A6_the_offline_limit_still_holds(sign_in: MakeUser) -> None:
+    # Given a phone without a network
+    user = sign_in()
+    user.app.go_offline()
+    # When the server has not confirmed the session for longer than the limit allows
+    user.phone.pass_time(13 * DAY)
+    user.restart(online=False)
+    assert user.app.screen["screen"] == "unlock"
+    user.phone.pass_time(2 * DAY)
+    user.restart(online=False)
+    # Then the sign-in is shown
+    assert (user.app.screen["screen"], user.app.screen["reason"]) == ("sign_in", "session_ended")
+
+
+def test_A6_a_revocation_leased_under_a_wrong_clock_is_sent_at_once(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given a global logout whose app died while it was sent, with a clock that is 26 hours ahead
+    user = sign_in()
+    network = user.phone.network
+    ahead = network.ahead_ms()
+    network.ahead_ms = lambda: ahead
+    user.app.go_offline()
+    user.app.session_logout({"scope": "global"})
+    user.phone.set_wall_clock(26 * 3600)
+    user.app.go_online()
+    assert [request["purpose"] for request in user.app.poll()["requests"]] == ["revoke"]
+    user.phone.close()
+    # When the clock is corrected, and the app starts
+    user.phone.set_wall_clock(-26 * 3600)
+    user.restart()
+    user.app.settle()
+    # Then the logout is sent now, and ends no session that begins later
+    assert directory.control.sessions(user.person.id) == []
+    assert user.app.session_status()["owed"] == []
