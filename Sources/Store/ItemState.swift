@@ -95,7 +95,12 @@ public enum WaitReason: Equatable, Sendable {
 /// How a request's result changes an item.
 public enum Transition: Sendable {
   /// What the item is charged with.
-  public enum Charge: Sendable { case nothing, attempt, denial }
+  public enum Charge: Sendable {
+    case nothing, attempt, denial, attemptAndDenial
+
+    var isAttempt: Bool { self == .attempt || self == .attemptAndDenial }
+    var isDenial: Bool { self == .denial || self == .attemptAndDenial }
+  }
 
   /// To be sent again; with a retry group, in batches of that group alone.
   case pending(charge: Charge = .nothing, retryGroup: Int64? = nil)

@@ -91,8 +91,8 @@ public struct QueueTable {
         retry_group = CASE ?2 WHEN 3 THEN 0 ELSE ifnull(?8, retry_group) END
       WHERE seq = ?1
       """, .int(sequence), .int(state.code.rawValue), .int(state.waitReason?.code ?? 0),
-      .int(state.waitReason?.notBeforeMS ?? 0), .int(transition.charge == .attempt ? 1 : 0),
-      .int(transition.charge == .denial ? 1 : 0), Value(transition.rejection),
+      .int(state.waitReason?.notBeforeMS ?? 0), .int(transition.charge.isAttempt ? 1 : 0),
+      .int(transition.charge.isDenial ? 1 : 0), Value(transition.rejection),
       Value(transition.retryGroup))
   }
 

@@ -67,14 +67,19 @@ final class BatchIsolation {
     try core.queue.assign(item.sequence, retryGroup: group)
   }
 
-  /// Send the items again without counting an attempt: the request says nothing about them.
-  func release(_ batch: UploadBatch) throws(Failure) {
-    try release(batch.items.map { $0.sequence })
+  /// Send the items again. Without a charge the request says nothing about them: it cannot have stored
+  /// them.
+  func release(
+    _ batch: UploadBatch, _ charge: Transition.Charge = .nothing
+  ) throws(Failure) {
+    try release(batch.items.map { $0.sequence }, charge)
   }
 
-  func release(_ sequences: [Int64]) throws(Failure) {
+  func release(
+    _ sequences: [Int64], _ charge: Transition.Charge = .nothing
+  ) throws(Failure) {
     try core.database.transaction { () throws(Failure) in
-      for sequence in sequences { try core.queue.transition(sequence, .pending()) }
+      for sequence in sequences { try core.queue.transition(sequence, .pending(charge: charge)) }
     }
   }
 }

@@ -171,9 +171,10 @@ final class UploadSettlement {
   // MARK: The response to a read-back
 
   /// Ask which of these items the server has, in requests of their own. Another user's session may
-  /// not ask.
+  /// not ask. Whatever becomes of the question, the items were in an upload that the server may have
+  /// stored: without its answer they are charged with an attempt, so that a later edit knows.
   private func enqueueReadBack(_ batch: UploadBatch, _ isCurrent: Bool) throws(Failure) {
-    guard isCurrent else { return try isolation.release(batch) }
+    guard isCurrent else { return try isolation.release(batch, .attempt) }
     var start = 0
     while start < batch.items.count {
       let end = min(start + UploadSettlement.readBackItems, batch.items.count)
@@ -189,7 +190,7 @@ final class UploadSettlement {
     guard !batch.isEmpty else { return }
     let outcome = RestClassification.rest(response.facts)
     if outcome == .needsToken {
-      try isolation.release(batch)
+      try isolation.release(batch, .attempt)
       if isCurrent { try refresh.refuseToken(response, now) }
       return
     }
@@ -199,7 +200,7 @@ final class UploadSettlement {
     }
     let absent = try eraseExisting(batch, stored: SortedUUIDSet(ids), now)
     guard !absent.isEmpty else { return }
-    if !isCurrent { return try isolation.release(absent) }
+    if !isCurrent { return try isolation.release(absent, .attempt) }
     // The server may cap its pages (PostgREST's `db-max-rows`) and does not say so: items are absent
     // only when it returned none. Each read-back that returns some leaves fewer to ask for.
     if absent.items.count < batch.items.count { return state.add(readBack: absent) }
@@ -208,7 +209,7 @@ final class UploadSettlement {
     if check.isConfirmed, isMember(of: batch.org) {
       try park(absent, batch.doubt ?? Rejection(.conflict), now)
     } else {
-      try hold(absent, now)
+      try hold(absent, charge: .attemptAndDenial, now)
     }
   }
 
@@ -325,14 +326,16 @@ final class UploadSettlement {
     if batch.items.contains(where: { $0.denials > 0 }), check.isConfirmed, isMember(of: batch.org) {
       return try blame(batch, rejection, now)
     }
-    try hold(batch, now)
+    try hold(batch, charge: .denial, now)
   }
 
-  private func hold(_ batch: UploadBatch, _ now: Instant) throws(Failure) {
+  private func hold(
+    _ batch: UploadBatch, charge: Transition.Charge, _ now: Instant
+  ) throws(Failure) {
     try core.database.transaction { () throws(Failure) in
       for item in batch.items {
         try core.queue.transition(
-          item.sequence, .waiting(.organisation, charge: .denial))
+          item.sequence, .waiting(.organisation, charge: charge))
       }
     }
     check.askSilently(.discardingAnswer, now)

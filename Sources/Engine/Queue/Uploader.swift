@@ -175,9 +175,12 @@ final class Uploader {
     state.removeFirstReadBack()
   }
 
-  /// Cancel the read-backs; items are re-sent idempotently.
+  /// Cancel the read-backs; items are re-sent idempotently. The server may have them, so each is
+  /// charged with an attempt.
   func abandonReadBacks() throws(Failure) {
-    for batch in state.readBacks { try isolation.release(try settlement.stillLeased(batch)) }
+    for batch in state.readBacks {
+      try isolation.release(try settlement.stillLeased(batch), .attempt)
+    }
     state.removeReadBacks()
   }
 
