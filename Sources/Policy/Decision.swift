@@ -68,15 +68,10 @@ public struct Decision: Equatable, Sendable {
   public var stale: Bool
   /// Show the banner `offline`.
   public var offline: Bool
-  /// The server has not confirmed this session yet: refresh or validate it, without a prompt.
-  public var needsValidation: Bool
-  /// Check the memberships with the server now.
-  public var needsMembershipCheck: Bool
 
   public init(
     _ screen: Screen, _ reason: Reason, lock: Bool = false, forget: Bool = false,
-    quarantine: Bool = false, chooseOnly: Bool = false, stale: Bool = false, offline: Bool = false,
-    needsValidation: Bool = false, needsMembershipCheck: Bool = false
+    quarantine: Bool = false, chooseOnly: Bool = false, stale: Bool = false, offline: Bool = false
   ) {
     self.screen = screen
     self.reason = reason
@@ -86,7 +81,5 @@ public struct Decision: Equatable, Sendable {
     self.chooseOnly = chooseOnly
     self.stale = stale
     self.offline = offline
-    self.needsValidation = needsValidation
-    self.needsMembershipCheck = needsMembershipCheck
   }
 }

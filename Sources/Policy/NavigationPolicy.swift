@@ -6,8 +6,6 @@ enum NavigationPolicy {
     var decision = screen(s, as: arrival)
     decision.offline = s.network == .offline
     decision.stale = s.membership != .unasked && isStale(s)
-    decision.needsValidation = s.freshness != .confirmed || s.token == .expired
-    decision.needsMembershipCheck = needsMembershipCheck(s)
     return decision
   }
 
@@ -56,16 +54,5 @@ enum NavigationPolicy {
   /// not stale while a membership check is due or in flight.
   private static func isStale(_ s: Situation) -> Bool {
     s.freshness != .confirmed && isUnanswered(s)
-  }
-
-  /// A check is needed once per process. After a failed check, the engine's back-off starts the
-  /// next.
-  private static func needsMembershipCheck(_ s: Situation) -> Bool {
-    guard s.network == .online else { return false }
-    switch s.freshness {
-    case .cached: return true
-    case .confirmed: return s.membership == .unasked
-    case .pending, .unreachable: return false
-    }
   }
 }

@@ -1,12 +1,12 @@
 import Policy
 
-/// A second statement of the rules, as an oracle: sheets of conditions on the axes instead of code.
-/// They are written from the opposite side: a sheet lists when a session is *not* locked, the code
+/// A second statement of the rules, as an oracle: tables of conditions on the axes instead of code.
+/// They are written from the opposite side: a table lists when a session is *not* locked, the code
 /// when it is.
 ///
 /// A row is `conditions -> outcome`. A condition is `axis=value|value` or `axis!=value|value`; all
 /// conditions of a row must hold. The first row that fits decides.
-struct Sheet: Sendable {
+struct DecisionOracle: Sendable {
   struct Row: Sendable {
     /// The values that fit, one bit each (see `Axis`). A cell fits when all its bits are set here.
     let cube: UInt64
@@ -19,7 +19,7 @@ struct Sheet: Sendable {
     rows = text.split(separator: "\n").filter { !$0.isEmpty && !$0.hasPrefix("#") }.map { line in
       let parts = line.components(of: "->")
       precondition(parts.count == 2, "not a row: \(line)")
-      return Row(cube: Sheet.cube(parts[0]), outcome: parts[1])
+      return Row(cube: DecisionOracle.cube(parts[0]), outcome: parts[1])
     }
   }
 
@@ -47,7 +47,7 @@ struct Sheet: Sendable {
       guard let axis = Axis.all.first(where: { $0.name == sides[0] }) else {
         // `arrival` is not an axis of the situation: it says how the session was opened.
         precondition(sides[0] == "arrival", "no axis \(sides[0])")
-        cube &= sides[1] == "unlocked" ? ~Sheet.active : ~Sheet.unlocked
+        cube &= sides[1] == "unlocked" ? ~DecisionOracle.active : ~DecisionOracle.unlocked
         continue
       }
       var named: UInt64 = 0
@@ -68,8 +68,8 @@ struct Sheet: Sendable {
 
   private static let calm = "record=open locked=no absence=brief window=inside"
 
-  /// The first sheet: a decision, or `place active` or `place unlocked` for an open session.
-  static let gate = Sheet(
+  /// The first table: a decision, or `place active` or `place unlocked` for an open session.
+  static let gate = DecisionOracle(
     """
     # The key store.
     keys=locked -> wait keystore_locked
@@ -115,8 +115,8 @@ struct Sheet: Sendable {
   /// An outcome `locking` erases the device wrap in these cells.
   static let locks = cube("record=open presence=available")
 
-  /// The second sheet: the screen of an open session.
-  static let place = Sheet(
+  /// The second table: the screen of an open session.
+  static let place = DecisionOracle(
     """
     membership=unasked network=offline -> wait server_unreachable
     membership=unasked freshness=unreachable -> wait server_unreachable
@@ -138,15 +138,10 @@ struct Sheet: Sendable {
     cube("membership!=unasked freshness!=confirmed network=offline"),
     cube("membership!=unasked freshness=unreachable"),
   ]
-  static let needsValidation = [cube("freshness!=confirmed"), cube("token=expired")]
-  static let needsMembershipCheck = [
-    cube("network=online freshness=cached"),
-    cube("network=online freshness=confirmed membership=unasked"),
-  ]
 }
 
 extension Decision {
-  /// Reads a decision in the form of the sheets.
+  /// Reads a decision in the form of the tables.
   init(row: String, locks: Bool = false) {
     let words = row.split(separator: " ").map(String.init)
     guard let screen = Screen(rawValue: words[0]), let reason = Reason(rawValue: words[1]) else {

@@ -80,24 +80,19 @@ struct DecisionsDocument {
     return [decision.screen.rawValue, decision.reason.rawValue, decision.deeds]
   }
 
-  let checks = DecisionTable(
-    "5. Banners and server checks of an open session",
-    """
-    `stale`, `offline`: the banners `stale_data`, `offline`. `validation`: refresh or validate the
-    session, without a prompt. `membership check`: ask the server for the memberships.
-    """,
-    columns: [.axis("network"), .axis("freshness"), .axis("token"), .axis("membership")],
-    outcomes: ["banners", "needs"]
+  let banners = DecisionTable(
+    "5. Banners of an open session",
+    "`stale`, `offline`: the banners `stale_data`, `offline`.",
+    columns: [.axis("network"), .axis("freshness"), .axis("membership")],
+    outcomes: ["banners"]
   ) { values in
-    SessionPolicy.decide(
-      .named(["network", "freshness", "token", "membership"], values, occasion: .foreground)
-    ).checks
+    [SessionPolicy.decide(.named(["network", "freshness", "membership"], values)).banners]
   }
 
   /// The document.
   var markdown: String {
     let codes = Product.shared.codes
-    let tables = [session, lock, prompt, place, checks]
+    let tables = [session, lock, prompt, place, banners]
     return """
       # Decisions
 
@@ -177,12 +172,9 @@ extension DecisionTable.Column {
 
 extension Situation {
   /// The situation `plain`, online and confirmed, with the axes `names` set to `values`.
-  static func named(
-    _ names: [String], _ values: [String], occasion: Occasion = .resume
-  ) -> Situation {
+  static func named(_ names: [String], _ values: [String]) -> Situation {
     var situation = plain
     situation.freshness = .confirmed
-    situation.occasion = occasion
     for (name, value) in zip(names, values) {
       guard let axis = Axis.all.first(where: { $0.name == name }),
         let number = axis.values.firstIndex(of: value)
@@ -222,11 +214,9 @@ extension Decision {
     ].filter { !$0.isEmpty }.joined(separator: ", ")
   }
 
-  /// The banners and the server checks.
-  var checks: [String] {
-    [
-      [stale ? "stale" : "", offline ? "offline" : ""],
-      [needsValidation ? "validation" : "", needsMembershipCheck ? "membership check" : ""],
-    ].map { $0.filter { !$0.isEmpty }.joined(separator: ", ") }
+  /// The banners.
+  var banners: String {
+    [stale ? "stale" : "", offline ? "offline" : ""]
+      .filter { !$0.isEmpty }.joined(separator: ", ")
   }
 }

@@ -24,7 +24,7 @@ import Testing
   @Test("The document is short enough to read")
   func documentIsShort() {
     let tables = [
-      document.session, document.lock, document.prompt, document.place, document.checks,
+      document.session, document.lock, document.prompt, document.place, document.banners,
     ]
     #expect(tables.reduce(0) { $0 + $1.rows.count } <= 150)
   }
@@ -104,9 +104,9 @@ private final class Reader {
           let place = read(
             document.place,
             ["\(membership)", arrival, "\(s.token)", "\(network)", "\(freshness)"])
-          let checks = read(
-            document.checks, ["\(network)", "\(freshness)", "\(s.token)", "\(membership)"])
-          codes.append(decision(place, checks).code)
+          let banners = read(
+            document.banners, ["\(network)", "\(freshness)", "\(membership)"])
+          codes.append(decision(place, banners).code)
         }
       }
     }
@@ -122,16 +122,14 @@ private final class Reader {
     return outcome
   }
 
-  private func decision(_ row: [String], _ checks: [String]) -> Decision {
-    let words = (row.suffix(1) + checks).flatMap { $0.components(of: ",") }
+  private func decision(_ row: [String], _ banners: [String]) -> Decision {
+    let words = (row.suffix(1) + banners).flatMap { $0.components(of: ",") }
     guard let screen = Screen(rawValue: row[0]), let reason = Reason(rawValue: row[1]) else {
       return Decision(.wait, .active)
     }
     return Decision(
       screen, reason, lock: words.contains("lock"), forget: words.contains("forget"),
       quarantine: words.contains("quarantine"), chooseOnly: words.contains("choose"),
-      stale: words.contains("stale"), offline: words.contains("offline"),
-      needsValidation: words.contains("validation"),
-      needsMembershipCheck: words.contains("membership check"))
+      stale: words.contains("stale"), offline: words.contains("offline"))
   }
 }

@@ -10,8 +10,8 @@ enum Property: CaseIterable, Sendable {
   case endsOnlyOnProof
   /// A wait has something to wait for. Offline, cached data is shown without a wait.
   case everyWaitEnds
-  /// Banners and server checks belong to an open session. Memberships are checked only online.
-  case checksOfOpenSessions
+  /// Banners belong to an open session and agree with the network and the last answer.
+  case bannersOfOpenSessions
 
   /// Whether the property holds.
   func holds(_ s: Situation, _ decision: Decision) -> Bool {
@@ -34,19 +34,27 @@ enum Property: CaseIterable, Sendable {
       case .keystoreLocked, .keystoreFailed: return s.keys != .ready
       case .serverUnreachable: return s.membership == .unasked
       case .guardPending:
-        return s.network == .online && (decision.needsMembershipCheck || s.freshness == .pending)
+        return s.network == .online && expectsAnswer(s)
       default: return false
       }
-    case .checksOfOpenSessions:
+    case .bannersOfOpenSessions:
       switch decision.screen {
       case .unlock, .signIn:
-        return !decision.stale && !decision.offline && !decision.needsValidation
-          && !decision.needsMembershipCheck
+        return !decision.stale && !decision.offline
       case .home, .selectOrg, .wait:
         return (decision.offline == (s.network == .offline) || s.keys != .ready)
-          && !(decision.needsMembershipCheck && s.network == .offline)
           && !(decision.stale && s.freshness == .confirmed)
       }
+    }
+  }
+
+  /// Whether a request to the server is in flight or about to leave: the memberships have not been
+  /// asked for in this process, and the last request has not failed.
+  private func expectsAnswer(_ s: Situation) -> Bool {
+    switch s.freshness {
+    case .pending, .cached: true
+    case .confirmed: s.membership == .unasked
+    case .unreachable: false
     }
   }
 }

@@ -35,8 +35,7 @@ import Testing
         $0.token = .expired
         $0.presence = presence
       }
-      #expect(decision.screen == .home)
-      #expect(decision.needsValidation)
+      #expect(decision == Decision(.home, .active))
     }
     #expect(
       decide {
@@ -53,9 +52,7 @@ import Testing
       $0.record = .sealed
       $0.token = .expired
     }
-    let first = SessionPolicy.decide(unlocked)
-    #expect(first.screen == .wait)
-    #expect(first.needsValidation)
+    #expect(SessionPolicy.decide(unlocked) == Decision(.wait, .guardPending))
 
     let refreshed = decide {
       $0.occasion = .navigate
@@ -65,9 +62,7 @@ import Testing
 
     var timedOut = unlocked
     timedOut.freshness = .unreachable
-    #expect(
-      SessionPolicy.decide(timedOut)
-        == Decision(.home, .unlocked, stale: true, needsValidation: true))
+    #expect(SessionPolicy.decide(timedOut) == Decision(.home, .unlocked, stale: true))
   }
 
   @Test("RES-5: given a missing or damaged session, when the app starts, then sign-in")
@@ -167,8 +162,7 @@ import Testing
       $0.outcome = .success
       $0.record = .sealed
     }
-    #expect(
-      decision == Decision(.home, .unlocked, needsValidation: true, needsMembershipCheck: true))
+    #expect(decision == Decision(.home, .unlocked))
   }
 
   @Test("ORG-2: given a revoked membership or a disabled organisation, then a choice that says why")
@@ -200,8 +194,7 @@ import Testing
           $0.freshness = freshness
           $0.occasion = occasion
         }
-        #expect(
-          decision == Decision(.home, .active, stale: true, offline: true, needsValidation: true))
+        #expect(decision == Decision(.home, .active, stale: true, offline: true))
       }
     }
   }
@@ -214,9 +207,7 @@ import Testing
     #expect(one.reason == .chosen)
     #expect(decide { $0.membership = .unchosen }.reason == .firstChoice)
     #expect(decide { $0.membership = .noneAtAll }.reason == .noMembership)
-    let unasked = decide { $0.membership = .unasked }
-    #expect(
-      unasked == Decision(.wait, .guardPending, needsValidation: true, needsMembershipCheck: true))
+    #expect(decide { $0.membership = .unasked } == Decision(.wait, .guardPending))
   }
 
   @Test(
@@ -232,11 +223,10 @@ import Testing
       $0.occasion = .navigate
       $0.freshness = .unreachable
     }
-    #expect(timedOut == Decision(.home, .active, stale: true, needsValidation: true))
+    #expect(timedOut == Decision(.home, .active, stale: true))
   }
 
-  @Test(
-    "OFF-2, OFF-5: given no network, when biometrics succeed, then home, and validation is needed")
+  @Test("OFF-2: given no network, when biometrics succeed, then home with both banners")
   func offlineUnlock() {
     let decision = decide {
       $0.occasion = .unlock
@@ -245,9 +235,7 @@ import Testing
       $0.token = .expired
       $0.network = .offline
     }
-    #expect(decision.screen == .home)
-    #expect(decision.needsValidation)
-    #expect(decision.offline)
+    #expect(decision == Decision(.home, .unlocked, stale: true, offline: true))
   }
 
   @Test("SES-7: given a clock moved back, then biometrics, or nothing where there are none")

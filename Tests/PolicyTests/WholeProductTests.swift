@@ -4,13 +4,13 @@ import Testing
 /// All cells of the product of all axes.
 @Suite struct WholeProductTests {
   @Test("Every cell agrees with the oracle")
-  func everyCellAgreesWithTheSheets() {
+  func everyCellAgreesWithTheOracle() {
     let product = Product.shared
     let oracle = PlaceTable()
     var number = 0
     var differences: [String] = []
     Product.forEachBlock { situation, cell in
-      guard let outcome = Sheet.gate.outcome(cell) else {
+      guard let outcome = DecisionOracle.gate.outcome(cell) else {
         differences.append("no row for \(situation)")
         number += Product.places
         return
@@ -39,9 +39,9 @@ import Testing
   func everyRowIsNeeded() {
     var used = Set<Int>()
     Product.forEachBlock { _, cell in
-      if let row = Sheet.gate.row(cell) { used.insert(row) }
+      if let row = DecisionOracle.gate.row(cell) { used.insert(row) }
     }
-    #expect(used.count == Sheet.gate.rows.count)
+    #expect(used.count == DecisionOracle.gate.rows.count)
   }
 
   @Test("A cell's number and its situation convert into each other")
@@ -86,14 +86,13 @@ private final class PlaceTable {
 
   private func decision(_ cell: UInt64, _ outcome: String) -> Decision {
     guard outcome.hasPrefix("place") else {
-      return Decision(row: outcome, locks: cell & ~Sheet.locks & context == 0)
+      return Decision(row: outcome, locks: cell & ~DecisionOracle.locks & context == 0)
     }
-    let arrived = cell | (outcome == "place unlocked" ? Sheet.unlocked : Sheet.active)
-    var decision = Decision(row: Sheet.place.outcome(arrived) ?? "wait active")
-    decision.offline = Sheet.any(Sheet.offline, cell)
-    decision.stale = Sheet.any(Sheet.stale, cell)
-    decision.needsValidation = Sheet.any(Sheet.needsValidation, cell)
-    decision.needsMembershipCheck = Sheet.any(Sheet.needsMembershipCheck, cell)
+    let arrived =
+      cell | (outcome == "place unlocked" ? DecisionOracle.unlocked : DecisionOracle.active)
+    var decision = Decision(row: DecisionOracle.place.outcome(arrived) ?? "wait active")
+    decision.offline = DecisionOracle.any(DecisionOracle.offline, cell)
+    decision.stale = DecisionOracle.any(DecisionOracle.stale, cell)
     return decision
   }
 }
