@@ -10,7 +10,7 @@ enum Property: CaseIterable, Sendable {
   case endsOnlyOnProof
   /// A wait has something to wait for. Offline, cached data is shown without a wait.
   case everyWaitEnds
-  /// Banners belong to an open session and agree with the network and the last answer.
+  /// Banners belong to an open session. `offline` follows the network; confirmed data is not stale.
   case bannersOfOpenSessions
 
   /// Whether the property holds.
@@ -48,8 +48,8 @@ enum Property: CaseIterable, Sendable {
     }
   }
 
-  /// Whether a request to the server is in flight or about to leave: the memberships have not been
-  /// asked for in this process, and the last request has not failed.
+  /// Whether a membership check is in flight or still to be made. After a failed one, or one that
+  /// timed out, no answer is expected.
   private func expectsAnswer(_ s: Situation) -> Bool {
     switch s.freshness {
     case .pending, .cached: true
