@@ -131,13 +131,13 @@ inline die(p) {
 
 /* ---- the engine ---- */
 
-inline forgetSession(p) {
+inline resetSession(p) {
   openGeneration[p] = 0; openSession[p] = 0; openToken[p] = 0; openOrg[p] = 0;
   exchange[p] = 0; exchangeOwner[p] = 0; exchangeAuthenticated[p] = 0
 }
 
 /* Every call begins with it: it updates the mirror from the row. */
-inline synchronize(p) {
+inline reloadSession(p) {
   if
   :: openGeneration[p] == generation
   :: else ->
@@ -154,7 +154,7 @@ inline synchronize(p) {
 
 /* measure, SessionPolicy.decide, present: the decision depends on the row of this moment. */
 inline decide(p) {
-  synchronize(p);
+  reloadSession(p);
   assert(!HOME(p) || (owner != 0 && wrapDevice && !locked)) /* no home while locked */
 }
 
@@ -187,7 +187,7 @@ inline beginRefresh(p) {
   fi
 }
 
-/* swapSession with the new tokens: generation + 1, intent cleared. */
+/* SessionStore.update with the new tokens: generation + 1, intent cleared. */
 inline store(p) {
   if
 #ifdef MUTANT_NO_SWAP
@@ -239,7 +239,7 @@ proctype Engine(byte p) {
 
 end_ready:
   do
-  /* poll, in the order of nextJob. */
+  /* poll, in the order of Scheduler.next. */
   :: atomic { FREE(p) && exchange[p] != 0 && signIn[p] == NONE ->
       signIn[p] = ASKED }
   :: atomic { FREE(p) && !(exchange[p] != 0 && signIn[p] == NONE) && revoke[p] == NONE &&
@@ -256,7 +256,7 @@ end_ready:
     fi
   :: atomic { FREE(p) && data > 0 && USABLE && !NEEDS_REFRESH(p) && upload[p] == NONE ->
       data--; decide(p) };
-    /* launchUpload: items and token come from the same mirror. */
+    /* Uploader.send: items and token come from the same mirror. */
     atomic { FREE(p) ->
 #ifdef MUTANT_ITEMS_OF_THE_ROW
       uploadOwner[p] = owner;
@@ -300,7 +300,7 @@ end_ready:
       fi };
     if
     :: atomic { writer == 0 ->
-      if :: ended -> biometric = 0; forgetSession(p); ended = 0 :: else fi;
+      if :: ended -> biometric = 0; resetSession(p); ended = 0 :: else fi;
       decide(p); finishRefresh(p) }
     :: DIES(p)
     fi
@@ -329,7 +329,7 @@ end_ready:
         exchangeAuthenticated[p] == authenticated };
     if
     /* adopt: make the biometric key first, under the file's write lock. */
-    :: atomic { begun && writer == 0 && generation == row -> writer = p + 1; synchronize(p);
+    :: atomic { begun && writer == 0 && generation == row -> writer = p + 1; reloadSession(p);
         biometric = signInNew[p] };
       if
     :: d_step {
@@ -380,14 +380,14 @@ end_ready:
 #ifdef MUTANT_LOGOUT_READS_BEFORE
       before = openSession[p];
 #else
-      synchronize(p); wasOpen = OPEN(p);
+      reloadSession(p); wasOpen = OPEN(p);
       before = openSession[p];
 #endif
       /* a session that can be revoked is revoked */
       assert(owner == 0 || !wrapDevice || (wasOpen && before == session));
       if :: wasOpen -> addRevocation(before, openToken[p], valid && before == session) :: else fi;
       before = 0; wasOpen = 0;
-      clearSession(); forgetSession(p) }
+      clearSession(); resetSession(p) }
     :: DIES(p)
     fi;
     if
@@ -396,7 +396,7 @@ end_ready:
     fi
 
   /* sessionLock, lock; and a lock by timeout */
-  :: atomic { MAY_ACT(p) && FREE(p) && owner != 0 && wrapDevice -> acts--; synchronize(p);
+  :: atomic { MAY_ACT(p) && FREE(p) && owner != 0 && wrapDevice -> acts--; reloadSession(p);
       row = generation };
     if
     :: atomic { writer == 0 ->
@@ -415,7 +415,7 @@ end_ready:
       fi;
       row = 0;
 #ifndef MUTANT_LOCK_KEEPS_GENERATION
-      forgetSession(p);
+      resetSession(p);
 #endif
       decide(p);
       assert(owner == 0 || !HOME(p)) /* after a lock, nothing is readable */ }

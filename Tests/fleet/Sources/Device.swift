@@ -55,14 +55,14 @@ struct Device {
 
   private(set) var auth = ServiceBackoff()
   private(set) var rest = ServiceBackoff()
-  private var flying = 0
+  private var inFlight = 0
   /// Pending items, in the order of upload.
   private var pending: [Item] = []
   private var sending: [Item] = []
   private var lastSequence: Int16 = 0
   private var lastCohort: Int16 = 0
-  private var owesContacts = false
-  private var owesSummary = false
+  private var needsContacts = false
+  private var needsSummary = false
   private var wantsMembership = false
   private var lastPullMS: Int64
   private(set) var tokenEndsMS: Int64
@@ -99,41 +99,41 @@ struct Device {
   /// `Engine.arrive`: the app starts and requests everything.
   mutating func arrive() {
     wantsMembership = true
-    owesContacts = true
-    owesSummary = true
+    needsContacts = true
+    needsSummary = true
   }
 
   // MARK: Requests
 
-  /// `Engine.nextJob`: returns the most urgent request that may be sent now, and counts it as sent.
+  /// `Scheduler.next`: returns the most urgent request that may be sent now, and counts it as sent.
   mutating func nextRequest(at nowMS: Int64) -> Purpose? {
     guard let purpose = due(at: nowMS) else { return nil }
-    flying |= 1 << purpose.rawValue
+    inFlight |= 1 << purpose.rawValue
     switch purpose {
     case .upload: take()
-    case .contacts: owesContacts = false
-    case .summary: owesSummary = false
+    case .contacts: needsContacts = false
+    case .summary: needsSummary = false
     case .refresh, .membership: break
     }
     return purpose
   }
 
-  private func isFlying(_ purpose: Purpose) -> Bool { flying & 1 << purpose.rawValue != 0 }
+  private func isInFlight(_ purpose: Purpose) -> Bool { inFlight & 1 << purpose.rawValue != 0 }
 
   private func due(at nowMS: Int64) -> Purpose? {
     if isSignedOut { return nil }
     if tokenEndsMS - nowMS <= marginMS {
-      return auth.notBeforeMS <= nowMS && !isFlying(.refresh) ? .refresh : nil
+      return auth.notBeforeMS <= nowMS && !isInFlight(.refresh) ? .refresh : nil
     }
     guard rest.notBeforeMS <= nowMS else { return nil }
-    if wantsMembership, !isFlying(.membership) { return .membership }
-    if rest.isProbing, flying & ~(1 << Purpose.refresh.rawValue) != 0 { return nil }
-    if isFlying(.upload) { return nil }
+    if wantsMembership, !isInFlight(.membership) { return .membership }
+    if rest.isProbing, inFlight & ~(1 << Purpose.refresh.rawValue) != 0 { return nil }
+    if isInFlight(.upload) { return nil }
     if !pending.isEmpty { return .upload }
-    if !isFlying(.contacts), owesContacts || lastPullMS + Device.pullPeriodMS <= nowMS {
+    if !isInFlight(.contacts), needsContacts || lastPullMS + Device.pullPeriodMS <= nowMS {
       return .contacts
     }
-    if owesSummary, !isFlying(.summary) { return .summary }
+    if needsSummary, !isInFlight(.summary) { return .summary }
     return nil
   }
 
@@ -173,7 +173,7 @@ struct Device {
     _ purpose: Purpose, _ outcome: Outcome, newToken: Int, floorMS: Int64, at nowMS: Int64,
     _ pace: Pace, _ random: inout Generator
   ) {
-    flying &= ~(1 << purpose.rawValue)
+    inFlight &= ~(1 << purpose.rawValue)
     if purpose.isAuth {
       completeRefresh(outcome, newToken, floorMS, nowMS, pace, &random)
       return
@@ -187,8 +187,8 @@ struct Device {
     switch purpose {
     case .membership: if isAnswered { wantsMembership = false }
     case .upload: settle(isAnswered, pace)
-    case .contacts: if isAnswered { lastPullMS = nowMS } else { owesContacts = true }
-    case .summary: if !isAnswered { owesSummary = true }
+    case .contacts: if isAnswered { lastPullMS = nowMS } else { needsContacts = true }
+    case .summary: if !isAnswered { needsSummary = true }
     case .refresh: break
     }
   }
@@ -231,8 +231,8 @@ struct Device {
   /// `Engine.uploaded`: erases proved items; the others become pending again.
   private mutating func settle(_ isStored: Bool, _ pace: Pace) {
     if isStored {
-      owesContacts = true
-      owesSummary = true
+      needsContacts = true
+      needsSummary = true
     } else if case .library = pace {
       retry()
     } else {
