@@ -9,7 +9,7 @@ public struct RoleRoutes {
   public var screens: [String]
 }
 
-/// The bounds that an organisation sets, in milliseconds.
+/// The limits in `policy`, in milliseconds.
 public struct Limits {
   public enum Biometric: String, CaseIterable, Sendable { case required, preferred, off }
 
@@ -19,15 +19,15 @@ public struct Limits {
   public var guardTimeoutMS: Int64 = 2500
   public var refreshMarginMS: Int64 = 90_000
   public var biometric: Biometric = .required
-  /// How often the contacts are asked for while the app is used.
+  /// How often contacts and summary are pulled while the app is used.
   public var pullIntervalMS: Int64 = 900_000
-  /// How often all their ids are compared with the server's.
+  /// How often all cached ids are compared with the server's.
   public var reconcileIntervalMS: Int64 = 86_400_000
-  /// An organisation that is left takes its cached data with it.
+  /// Choosing another organisation erases the cache of the one before.
   public var eraseOnSwitch = false
 }
 
-/// The config of `holdfast_open`, read strictly.
+/// The configuration of `holdfast_open`. Unknown fields and wrong types are refused.
 public final class Configuration {
   public let dataFolder: String
   public let backend: Backend

@@ -1,14 +1,17 @@
 import Base
 
-/// The names of an organisation's contacts, for searching: in memory only, dropped when the session
-/// locks.
+/// The names of an organisation's contacts, for searching. It exists in memory only and is dropped when
+/// the session locks.
 ///
-/// Every word of a query must be part of a word of the name or the municipality, case and diacritics
-/// folded. The texts stand one behind the other in one piece of memory, which is read from end to end:
-/// for as many contacts as an organisation has, that takes less than asking a full-text index, which
-/// could not find the inside of a word of one or two letters either.
+/// A contact matches when every word of the query is part of a word of its name or municipality, with
+/// case and diacritics folded. The texts of all contacts stand in one block of memory, and a search
+/// reads it from end to end. For the tens of thousands of contacts that an organisation has, that is
+/// faster than a full-text index, which also cannot find one or two letters inside a word.
+///
+/// Rank: a word that begins a word of the name is better than one inside it; both are better than the
+/// municipality. The ranks of all words add up; equal contacts are ordered by name.
 final class ContactIndex {
-  /// A contact's place: its sort key in `texts`, behind it the folded name and municipality.
+  /// A contact's range in `texts`: sort key, folded name, folded municipality.
   private struct Entry {
     let tag: UUID
     let start: Int32
@@ -22,10 +25,10 @@ final class ContactIndex {
   let org: [UInt8]
   /// The file's `foreignVersion` that this mirrors.
   let version: Int64
-  /// In the order of the names.
+  /// Sorted by name.
   private var entries: [Entry] = []
   private var texts: [UInt8] = []
-  /// How many bytes of `texts` belong to no entry any more.
+  /// Bytes of `texts` that no entry uses any more.
   private var waste = 0
 
   init(org: [UInt8], version: Int64) {
@@ -35,7 +38,7 @@ final class ContactIndex {
 
   // MARK: Contents
 
-  /// Add without regard to the order: `sort()` follows.
+  /// Add at the end; call `sort()` afterwards.
   func append(_ tag: UUID, name: String, municipality: String) {
     entries.append(write(tag, name, municipality))
   }
@@ -46,7 +49,7 @@ final class ContactIndex {
     }
   }
 
-  /// Take a contact in, or its new name.
+  /// Add a contact, or replace its texts.
   func put(_ tag: UUID, name: String, municipality: String) {
     remove(tag)
     let entry = write(tag, name, municipality)
@@ -72,7 +75,7 @@ final class ContactIndex {
     entries.remove(at: at)
   }
 
-  /// Most of the memory is of contacts that have changed since: time to build it anew.
+  /// Most of the memory belongs to replaced texts: build the index anew.
   var isWasteful: Bool { waste > 65_536 && waste > texts.count / 2 }
 
   private func write(_ tag: UUID, _ name: String, _ municipality: String) -> Entry {
@@ -103,7 +106,7 @@ final class ContactIndex {
 
   // MARK: Searching
 
-  /// How well a word of a query is met. The sum over all words ranks a contact.
+  /// How well a contact matches a word of the query; lower is better.
   private enum Fit {
     static var nameStart: UInt8 { 0 }
     static var insideName: UInt8 { 1 }
@@ -111,10 +114,10 @@ final class ContactIndex {
     static var insidePlace: UInt8 { 3 }
     static var none: UInt8 { 255 }
   }
-  private static var mostWords: Int { 32 }
+  private static var maxWords: Int { 32 }
 
-  /// The best contacts, at most `limit`, and how many there are in all. Equally good ones come in the
-  /// order of their names. An empty query is met by all, one of signs alone by none.
+  /// The best contacts, at most `limit`, and the number of all that match. An empty query matches all
+  /// contacts; a query without letters or digits matches none.
   func search(_ query: String, limit: Int) -> (tags: [UUID], total: Int) {
     var folded: [UInt8] = []
     Folding.append(query, to: &folded)
@@ -145,7 +148,7 @@ final class ContactIndex {
               rank = Fit.none
               break
             }
-            // What begins as the query does comes first of all.
+            // A name that begins with the query's first word comes before all others.
             if fit == Fit.nameStart, word.lowerBound == 1, !ContactIndex.starts(texts, name, part) {
               rank += 1
             }
@@ -159,11 +162,11 @@ final class ContactIndex {
     return (best(ranks, min(limit, total)), total)
   }
 
-  /// The ranges of the words of a folded text, as many as can be ranked.
+  /// The ranges of the words of a folded text, at most `maxWords`.
   private static func words(of folded: [UInt8]) -> [Range<Int>] {
     var result: [Range<Int>] = []
     var start = 0
-    while start < folded.count, result.count < mostWords {
+    while start < folded.count, result.count < maxWords {
       start += 1
       var end = start
       while end < folded.count, folded[end] != Folding.wordStart { end += 1 }
@@ -173,7 +176,7 @@ final class ContactIndex {
     return result
   }
 
-  /// The entries of the lowest ranks, in their order.
+  /// The entries with the lowest ranks, in the order of names.
   private func best(_ ranks: [UInt8], _ limit: Int) -> [UUID] {
     var result: [UUID] = []
     result.reserveCapacity(limit)
@@ -196,7 +199,7 @@ final class ContactIndex {
     return true
   }
 
-  /// Whether `word` is the start of a word of `text`, inside one, or not there.
+  /// Returns `start` when `word` begins a word of `text`, `inside` when it is within one, else none.
   private static func fit(
     _ word: UnsafeBufferPointer<UInt8>, _ text: UnsafeBufferPointer<UInt8>, _ start: UInt8,
     _ inside: UInt8
