@@ -108,6 +108,18 @@ import Testing
     #expect(try take() == [1, 2])
   }
 
+  @Test func anItemWhoseLeaseNamesNoHolderIsReclaimed() throws {
+    // Given: a row that only a damaged file can hold, sending without a holder.
+    try table.fill(1)
+    try table.database.execute("UPDATE queue SET state = 1, lease = NULL, lease_ms = 0")
+    let lease = try #require(try table.leases().first)
+    // When: the holder that the list gives is reclaimed.
+    try table.reclaim(from: lease.holder)
+    // Then: the item is pending, so no caller finds the lease again and again.
+    #expect(try table.leases().isEmpty)
+    #expect(try table.state(0) == .pending)
+  }
+
   @Test func aFailureInsideATransactionGivesTheBatchBack() throws {
     try table.fill(2)
     #expect(throws: Failure.self) {

@@ -61,7 +61,7 @@ final class ContactPuller {
     } else {
       do throws(Failure) {
         pull = ContactPull(org: org, after: try cursor(of: org, session))
-      } catch {
+      } catch  where error.code != .memoryExhausted {
         Log.line(.warning, "the cache cannot be used: \(error.code.rawValue)")
         return try pauses.backOff(.pull, HTTPResponse.timedOut, now)
       }

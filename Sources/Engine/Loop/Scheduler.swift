@@ -23,8 +23,8 @@ final class Scheduler {
     indirect case live(OpenSession, LiveRequest)
   }
 
-  /// What has to change before the next request can be chosen.
-  private enum Preparation {
+  /// What has to change before the next request can be chosen, in this order.
+  private enum Preparation: Int {
     /// A recovery waits for the keys that are there now, or another process changed the session.
     case assess
     /// Items have waited for their organisation for long: ask about it again.
@@ -152,9 +152,11 @@ final class Scheduler {
 
   // MARK: Preparing
 
-  /// Do what has to be done before `next` can choose. Only a poll calls this.
+  /// Do what has to be done before `next` can choose, each thing at most once. Only a poll calls this.
   func prepare(_ now: Instant) throws(Failure) {
-    while let preparation = try preparation(now) {
+    var done = -1
+    while let preparation = try preparation(now), preparation.rawValue > done {
+      done = preparation.rawValue
       switch preparation {
       case .assess: _ = try decider.assess(.navigate)
       case .checkMembership: check.ask(.keepingAnswer, now)
