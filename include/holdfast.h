@@ -311,8 +311,12 @@ int32_t holdfast_queue_get(holdfast *self, const char *request, char **reply);
  * queue_add. @since 0.1 */
 int32_t holdfast_queue_edit(holdfast *self, const char *request, char **reply);
 
-/* Remove an item that is not being sent. {"id":"uuid"} -> {"id","released":n}. `released` items
- * that depended on it no longer wait for it. Errors: queue.in_flight (STATE, retryable),
+/* Remove an item that is not being sent. {"id":"uuid","force":bool=false} ->
+ * {"id","released":n,"state":"pending|waiting"|null}. `released` items that depended on it no longer
+ * wait for it. `state` null: the item is gone. Else an earlier request may have stored it, so the
+ * server is asked first: without a row the item goes, with one it is parked as `unknown_outcome`, and
+ * cancelling it again removes it here. Adding or editing it takes the cancel back. `force` removes
+ * the item at once, whatever the server has. Errors: queue.in_flight (STATE, retryable),
  * queue.not_found. @since 0.1 */
 int32_t holdfast_queue_cancel(holdfast *self, const char *request, char **reply);
 

@@ -5,12 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from holdfast import HoldfastError
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
 from conftest import MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures
-from support.queue import BOTH, EMPTY, UPLOADS, add, code_of, drain, user_of
+from support.queue import (
+    BAD_MINUTES,
+    BOTH,
+    EMPTY,
+    UPLOADS,
+    add,
+    code_of,
+    drain,
+    stored,
+    user_of,
+)
 
 
 def is_read_back(request: HttpRequest) -> bool:
@@ -133,4 +144,136 @@ def test_B5_an_item_that_is_not_visible_before_the_memberships_are_known_is_an_a
     done = drain(app)
     assert [row["minutes"] for row in directory.activities(user.person)] == [30]
     assert (done["sent"], done["parked"]) == (0, 1)
+    assert code_of(app, item) == "unknown_outcome"
+
+
+def lost_answer(user: SignedIn, directory: DirectoryFixtures, item: str) -> None:
+    """The server stores the item, and its answer is lost; the network goes."""
+    app = user.app
+    directory.control.drop_after(UPLOADS["table"], method="POST", times=1)
+    app.go_online()
+    app.settle()
+    app.go_offline()
+    assert stored(directory, user.person) == [item]
+    assert app.queue_list()["counts"] == {**EMPTY, "pending": 1}
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_B6_a_cancel_after_a_lost_answer_asks_the_server_first(
+    sign_in: MakeUser, directory: DirectoryFixtures, restarted: bool
+) -> None:
+    # Given an item that the server has stored without the app's knowing
+    user = sign_in(policy={"biometric": "off"})
+    user.app.go_offline()
+    item = add(user.app)
+    lost_answer(user, directory, item)
+    # When the user cancels it, once and again
+    for _ in range(2):
+        reply = user.app.queue_cancel({"id": item})
+        assert reply == {"id": item, "released": 0, "state": "pending"}
+    # Then it is not gone here while it is stored there
+    assert code_of(user.app, item) == "unknown_outcome"
+    if restarted:
+        user.restart(online=False)
+    app = user.app
+    user.phone.pass_time(60)
+    app.go_online()
+    assert drain(app)["parked"] == 1
+    # but parked, so that the user sees it,
+    assert code_of(app, item) == "unknown_outcome"
+    [event] = app.of_type("item_parked")
+    assert (event["id"], event["reason"]["code"]) == (item, "unknown_outcome")
+    assert user.phone.network.count("upload") >= 1
+    # and cancelling it now removes it here
+    assert app.queue_cancel({"id": item})["state"] is None
+    assert app.queue_list()["counts"] == EMPTY
+    assert stored(directory, user.person) == [item]
+
+
+def test_B6_a_cancelled_item_that_the_server_does_not_have_goes(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given an item that did not reach the server, one that depends on it, and another
+    user = sign_in()
+    app = user.app
+    app.go_offline()
+    item = add(app)
+    child_request: Any = {
+        "kind": "activity",
+        "payload": {"type": "visit", "minutes": 6},
+        "depends_on": [item],
+        "occurred_at_ms": user.phone.now_ms,
+    }
+    child = app.queue_add(child_request)["id"]
+    directory.control.drop_before(UPLOADS["table"], method="POST", times=1)
+    app.go_online()
+    app.settle()
+    other = add(app, minutes=7)
+    # When the user cancels it
+    assert app.queue_cancel({"id": item})["state"] == "pending"
+    # Then the server is asked, the item goes, and the others are sent
+    drain(app)
+    app.settle()
+    assert stored(directory, user.person) == sorted([child, other])
+    assert app.queue_list()["counts"] == EMPTY
+    assert app.of_type("item_parked") == []
+
+
+def test_B6_a_forced_cancel_removes_the_item_at_once(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    user = sign_in()
+    user.app.go_offline()
+    item = add(user.app)
+    lost_answer(user, directory, item)
+    assert user.app.queue_cancel({"id": item})["state"] == "pending"
+    assert user.app.queue_cancel({"id": item, "force": True})["state"] is None
+    with pytest.raises(HoldfastError) as caught:
+        user.app.queue_cancel({"id": item, "force": True})
+    assert caught.value.code == "queue.not_found"
+
+
+@pytest.mark.parametrize("back", ["add", "edit", "retry"])
+def test_B6_a_cancel_is_taken_back(
+    sign_in: MakeUser, directory: DirectoryFixtures, back: str
+) -> None:
+    # Given a cancelled item that did not reach the server
+    user = sign_in()
+    app = user.app
+    app.go_offline()
+    item = add(app, minutes=5)
+    [exported] = app.queue_export()["items"]
+    directory.control.drop_before(UPLOADS["table"], method="POST", times=1)
+    app.go_online()
+    app.settle()
+    assert app.queue_cancel({"id": item})["state"] == "pending"
+    # When the user wants it after all
+    if back == "add":
+        app.queue_add(exported)  # type: ignore[arg-type]
+    elif back == "edit":
+        app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 6}})
+    else:
+        assert app.queue_retry({"id": item})["retried"] == 1
+    # Then it is sent
+    assert drain(app)["sent"] == 1
+    assert stored(directory, user.person) == [item]
+
+
+def test_B6_cancelling_a_refused_edit_of_a_stored_item_asks_the_server_first(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given an item that the server has, and an edit of it that the server refused
+    user = sign_in()
+    app = user.app
+    app.go_offline()
+    item = add(app)
+    lost_answer(user, directory, item)
+    app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": BAD_MINUTES}})
+    user.phone.pass_time(60)
+    app.go_online()
+    drain(app)
+    assert code_of(app, item) == "server_rule"
+    # When the user cancels it, then the stored row does not go unnoticed
+    assert app.queue_cancel({"id": item})["state"] == "pending"
+    app.settle()
     assert code_of(app, item) == "unknown_outcome"

@@ -291,7 +291,7 @@ def test_QUE_8_cancelling_the_first_frees_the_second(
             "occurred_at_ms": user.phone.now_ms,
         }
     )["id"]
-    assert app.queue_cancel({"id": first}) == {"id": first, "released": 1}
+    assert app.queue_cancel({"id": first}) == {"id": first, "released": 1, "state": None}
     app.go_online()
     drained(user)
     assert stored(directory, user.person) == [second]

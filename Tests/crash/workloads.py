@@ -95,7 +95,7 @@ class AppProcess:
         item = self.add(app)
         note = app.queue_get({"id": item})["item"]["payload"]["note"]
         self.report("cancel", note)
-        app.queue_cancel({"id": item})
+        app.queue_cancel({"id": item, "force": True})
         self.report("cancelled", note)
 
 

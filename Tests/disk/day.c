@@ -54,7 +54,7 @@ static void cancel(world *it, int number) {
   char id[37];
   item_id(number, id);
   it->next.items[number].state = ITEM_GONE;
-  app_do(it, "queue_cancel", json_pack("{s:s}", "id", id));
+  app_do(it, "queue_cancel", json_pack("{s:s,s:b}", "id", id, "force", 1));
 }
 
 static void choose(world *it, int org) {

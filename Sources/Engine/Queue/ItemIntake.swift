@@ -112,6 +112,7 @@ final class ItemIntake {
     return try core.database.transaction { () throws(Failure) in
       if let existing = try core.queue.find(tag) {
         try checkSame(item, existing, session)
+        try core.queue.setCancelled(existing, false, session.queueKey)
         return ["id": .uuid(item.id), "state": .string(existing.state.word)]
       }
       let row = QueueRow()
@@ -136,6 +137,7 @@ final class ItemIntake {
   ) throws(Failure) {
     let known = try existing.read(session.queueKey)
     known?.isRevised = false
+    known?.isCancelled = false
     known?.hasUser = item.hasUser
     guard let known, known.json == item.json else {
       throw Failure(.queueIDTaken, "this id is queued with other content", field: "/id")
@@ -175,6 +177,7 @@ final class ItemIntake {
         throw Failure(.queueUnknownKind, "its kind is not in backend.queue", field: "/id")
       }
       if row.attempts > 0 { item.isRevised = true }
+      item.isCancelled = false
       item.payload = try PayloadReader.read(
         fields, kind, accepted: item.payload, id: item.id, org: item.org, user: session.userID)
       item.hasUser = kind.hasUser
@@ -191,16 +194,34 @@ final class ItemIntake {
     }
   }
 
+  /// Remove an item. If the server may have it, it is only marked, and the server is asked first: it
+  /// goes when the server does not have it, else it is parked. `force` removes it without asking.
   func cancel(_ request: JSON) throws(Failure) -> JSON {
-    let fields = try Fields(request, known: ["id"])
+    let fields = try Fields(request, known: ["id", "force"])
     let session = try decider.requireSession()
+    let isForced = try fields.bool(ifPresent: "force") ?? false
     return try core.database.transaction { () throws(Failure) in
       let row = try findIdle(fields, session)
+      let id = JSON.string(try fields.uuid("id").text)
+      if !isForced, try mayBeStored(row, session) {
+        try core.queue.setCancelled(row, true, session.queueKey)
+        let state = try core.queue.find(row.item)?.state ?? .pending
+        return ["id": id, "released": 0, "state": .string(state.word)]
+      }
       try core.queue.remove(row.item)
       let released = try core.queue.releaseDependents(of: row.item)
       try syncRuns.endIfDone(session.owner, core.clock.now())
-      return ["id": .string(try fields.uuid("id").text), "released": .int(released)]
+      return ["id": id, "released": .int(released), "state": .null]
     }
+  }
+
+  /// Whether the server may have the item, and the user was not told. Of a parked item the user was:
+  /// the server refused it, or was asked. But it may have refused an edit and have the older payload.
+  private func mayBeStored(_ row: QueueRow, _ session: OpenSession) throws(Failure) -> Bool {
+    guard row.attempts > 0, let item = try row.read(session.queueKey) else { return false }
+    guard row.state == .parked, item.isRevised else { return row.state != .parked }
+    let rejection = try Rejection.read(row, session.queueKey)
+    return rejection?.string("code") != MessageCode.unknownOutcome.rawValue
   }
 
   /// Try one item again, or all that are parked.
@@ -208,9 +229,13 @@ final class ItemIntake {
     let fields = try Fields(request, known: ["id"])
     let session = try decider.requireSession()
     return try core.database.transaction { () throws(Failure) in
-      var item: [UInt8]?
-      if fields.optional("id") != nil { item = try findIdle(fields, session).item }
-      return ["retried": .int(try core.queue.retry(item, of: session.owner))]
+      guard fields.optional("id") != nil else {
+        return ["retried": .int(try core.queue.retry(nil, of: session.owner))]
+      }
+      let row = try findIdle(fields, session)
+      let isTakenBack = try core.queue.setCancelled(row, false, session.queueKey)
+      let retried = try core.queue.retry(row.item, of: session.owner)
+      return ["retried": .int(max(retried, isTakenBack ? 1 : 0))]
     }
   }
 
@@ -221,6 +246,18 @@ final class ItemIntake {
       throw Failure(.queueInFlight, "the item is being sent; try again in a moment", field: "/id")
     }
     return row
+  }
+}
+
+extension QueueTable {
+  /// Mark an item as cancelled, or as no longer cancelled. Returns whether that changed it.
+  @discardableResult
+  func setCancelled(_ row: QueueRow, _ isCancelled: Bool, _ key: Key) throws(Failure) -> Bool {
+    guard let item = try row.read(key), item.isCancelled != isCancelled else { return false }
+    item.isCancelled = isCancelled
+    let (body, size) = try item.sealed(row.item, row.owner, key)
+    try replace(row.item, batchKey: row.batchKey, body: body, size: size)
+    return true
   }
 }
 

@@ -68,21 +68,29 @@ final class ItemReport {
       "org_id": .uuid(item.org),
       "depends_on": .array(item.dependsOn.map { .string($0.text) }),
       "attempts": .int(row.attempts), "created_ms": .int(row.createdMS),
-      "occurred_at_ms": JSON(item.occurredAtMS), "reason": try reason(row, rejection),
+      "occurred_at_ms": JSON(item.occurredAtMS), "reason": try reason(row, item, rejection),
       "field": rejection?["field"] ?? .null, "not_before_ms": JSON(notBeforeMS),
     ]
   }
 
   /// Why the item is not sent: what the server said, or what it waits for.
-  private func reason(_ row: QueueRow, _ rejection: JSON?) throws(Failure) -> JSON {
+  private func reason(
+    _ row: QueueRow, _ item: QueueItem, _ rejection: JSON?
+  ) throws(Failure) -> JSON {
     if let rejection, let code = rejection.string("code") {
       return [
         "code": .string(code), "text": core.text(ofCode: code),
         "sqlstate": rejection["sqlstate"] ?? .null, "message": rejection["message"] ?? .null,
       ]
     }
-    guard case .waiting(let waitReason) = row.state else { return .null }
-    let code = try code(of: waitReason, row)
+    let code: MessageCode
+    if case .waiting(let waitReason) = row.state {
+      code = try self.code(of: waitReason, row)
+    } else if item.isCancelled {
+      code = .unknownOutcome
+    } else {
+      return .null
+    }
     return [
       "code": .string(code.rawValue), "text": core.text(code), "sqlstate": .null,
       "message": .null,

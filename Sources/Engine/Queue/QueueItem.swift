@@ -16,6 +16,8 @@ final class QueueItem {
   var hasUser: Bool?
   /// It was edited when the server may have had it already: a row that is there can be the old one.
   var isRevised = false
+  /// It was cancelled when the server may have had it already: the server is asked before it goes.
+  var isCancelled = false
 
   /// Larger items are refused.
   static var maxSize: Int { 262_144 }
@@ -28,6 +30,7 @@ final class QueueItem {
     ]
     if let hasUser { json.set("has_user", .bool(hasUser)) }
     if isRevised { json.set("revised", .bool(true)) }
+    if isCancelled { json.set("cancelled", .bool(true)) }
     return json
   }
 
@@ -56,6 +59,7 @@ final class QueueItem {
     occurredAtMS = json.int("occurred_at_ms")
     hasUser = json.bool("has_user")
     isRevised = json["revised"] != nil
+    isCancelled = json["cancelled"] != nil
   }
 
   /// Put the time of the visit into the table's own column, unless the payload has it.

@@ -15,6 +15,8 @@ final class UploadBatch {
     let denials: Int64
     /// The server may have it with an older body.
     let isRevised: Bool
+    /// It goes if the server does not have it.
+    let isCancelled: Bool
     /// What the summary counts of it; nil for a kind that it does not count.
     let registered: Registered?
 
@@ -25,6 +27,7 @@ final class UploadBatch {
       attempts = row.attempts
       denials = row.denials
       isRevised = item.isRevised
+      isCancelled = item.isCancelled
       self.registered = registered
     }
   }

@@ -170,11 +170,15 @@ final class UploadSettlement {
 
   // MARK: The response to a read-back
 
-  /// Ask which of these items the server has, in requests of their own. Another user's session may
-  /// not ask. Whatever becomes of the question, the items were in an upload that the server may have
+  /// Ask which of these items the server has. Another user's session may not ask. Whatever becomes of the question, the items were in an upload that the server may have
   /// stored: without its answer they are charged with an attempt, so that a later edit knows.
   private func enqueueReadBack(_ batch: UploadBatch, _ isCurrent: Bool) throws(Failure) {
     guard isCurrent else { return try isolation.release(batch, .attempt) }
+    ask(about: batch)
+  }
+
+  /// Ask in requests of their own which of these items the server has.
+  func ask(about batch: UploadBatch) {
     var start = 0
     while start < batch.items.count {
       let end = min(start + UploadSettlement.readBackItems, batch.items.count)
@@ -207,7 +211,8 @@ final class UploadSettlement {
     // Neither inserted nor visible. Without a membership nothing of the organisation is visible, so
     // this proves nothing; with one, the id belongs to somebody else.
     if check.isConfirmed, isMember(of: batch.org) {
-      try park(absent, batch.doubt ?? Rejection(.conflict), now)
+      try removeCancelled(absent.filter { $0.isCancelled }, now)
+      try park(absent.filter { !$0.isCancelled }, batch.doubt ?? Rejection(.conflict), now)
     } else {
       try hold(absent, charge: .attemptAndDenial, now)
     }
@@ -228,13 +233,18 @@ final class UploadSettlement {
   }
 
   /// Erase the items that the server had before this request; returns the others. The row of an item
-  /// that was edited may be the old one: only the user can tell, so it is parked.
+  /// that was edited may be the old one, and one that was cancelled is stored: the user decides, so it
+  /// is parked.
   private func eraseExisting(
     _ batch: UploadBatch, stored: SortedUUIDSet, _ now: Instant
   ) throws(Failure) -> UploadBatch {
     let found = batch.filter { stored.contains($0.id) }
-    try park(found.filter { $0.isRevised }, Rejection(.unknownOutcome), now)
-    try eraseProved(found.filter { !$0.isRevised }, now)
+    let doubtful = found.filter { $0.isRevised || $0.isCancelled }
+    try core.database.transaction { () throws(Failure) in
+      for item in doubtful.items where item.isCancelled { try forgetCancel(item, batch.owner) }
+      try park(doubtful, Rejection(.unknownOutcome), now)
+    }
+    try eraseProved(found.filter { !$0.isRevised && !$0.isCancelled }, now)
     return batch.filter { !stored.contains($0.id) }
   }
 
@@ -252,6 +262,27 @@ final class UploadSettlement {
     guard !proved.isEmpty else { return }
     summary.countSent(proved, sessions.session)
     try syncRuns.emitProgress(proved.owner, now)
+  }
+
+  // MARK: Cancelled
+
+  /// The server does not have these items: what the user asked for is done.
+  private func removeCancelled(_ batch: UploadBatch, _ now: Instant) throws(Failure) {
+    guard !batch.isEmpty else { return }
+    try core.database.transaction { () throws(Failure) in
+      for item in batch.items {
+        try core.queue.remove(item.tag)
+        try core.queue.releaseDependents(of: item.tag)
+      }
+      try syncRuns.endIfDone(batch.owner, now)
+    }
+  }
+
+  /// The server has the item: it can no longer be cancelled, and the user decides.
+  private func forgetCancel(_ sent: UploadBatch.Item, _ owner: [UInt8]) throws(Failure) {
+    let key = try core.keys().queues.derived(for: owner)
+    guard let row = try core.queue.find(sent.tag) else { return }
+    try core.queue.setCancelled(row, false, key)
   }
 
   // MARK: Not stored

@@ -70,7 +70,7 @@ final class Uploader {
   // MARK: Sending
 
   /// Send the next batch. Nothing is sent when its items turn out to be unreadable or of an unknown
-  /// kind; they are parked or wait then.
+  /// kind; they are parked or wait then. Of cancelled items the server is asked whether it has them.
   func send(_ session: OpenSession, _ now: Instant) throws(Failure) {
     let rows = try take(session, now)
     guard let first = rows.first else { return }
@@ -93,14 +93,19 @@ final class Uploader {
     items.sort { $0.item.id < $1.item.id }
     // All have the same columns, as their batch key says.
     let hasUser = items.lazy.compactMap { $0.item.hasUser }.first ?? kind.hasUser
-    let batch = UploadBatch(
+    let all = UploadBatch(
       owner: session.owner, org: head.org, kind: kind,
       columns: head.columns(kind, hasUser: hasUser),
       items: items.map { UploadBatch.Item($0.row, $0.item, Registered($0.item, backend)) })
+    settlement.ask(about: all.filter { $0.isCancelled })
+    let batch = all.filter { !$0.isCancelled }
+    guard !batch.isEmpty else { return }
     try inFlight.send(
       RestRequests.upload(
         backend, kind: kind, columns: batch.columns,
-        rows: items.map { $0.item.row(user: hasUser ? session.userID : nil) },
+        rows: items.lazy.filter { !$0.item.isCancelled }.map {
+          $0.item.row(user: hasUser ? session.userID : nil)
+        },
         bearer: session.accessToken),
       .upload(batch), generation: session.generation, now)
   }

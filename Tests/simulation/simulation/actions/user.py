@@ -131,12 +131,12 @@ def edit(world: World, process: Process, chance: random.Random) -> None:
 
 @action(6)
 def cancel(world: World, process: Process, chance: random.Random) -> None:
-    """Cancel a queued item."""
+    """Cancel a queued item, whether or not the server may have it."""
     item = _pick(process, chance)
     if item is None:
         return
     with world.in_doubt():
-        reply = process.ask("queue_cancel", {"id": item["id"]})
+        reply = process.ask("queue_cancel", {"id": item["id"], "force": True})
     entry = world.ledger.get(process.device.name, process.device.user, item["id"])
     if reply is not None and entry is not None:
         entry.state = TAKEN_BACK

@@ -134,7 +134,7 @@ class AsyncOperations:
         return cast(QueueEditReply, await self._call("queue_edit", request))
 
     async def queue_cancel(self, request: QueueCancelRequest) -> QueueCancelReply:
-        """Remove an item that is not being sent."""
+        """Remove an item that is not being sent. If the server may have it, it is asked first."""
         return cast(QueueCancelReply, await self._call("queue_cancel", request))
 
     async def queue_retry(self, request: QueueRetryRequest | None = None) -> QueueRetryReply:

@@ -132,7 +132,7 @@ class Operations:
         return cast(QueueEditReply, self._call("queue_edit", request))
 
     def queue_cancel(self, request: QueueCancelRequest) -> QueueCancelReply:
-        """Remove an item that is not being sent."""
+        """Remove an item that is not being sent. If the server may have it, it is asked first."""
         return cast(QueueCancelReply, self._call("queue_cancel", request))
 
     def queue_retry(self, request: QueueRetryRequest | None = None) -> QueueRetryReply:

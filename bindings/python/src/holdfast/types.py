@@ -782,11 +782,13 @@ class QueueEditReply(TypedDict):
 
 class QueueCancelRequest(TypedDict):
     id: str
+    force: NotRequired[bool]
 
 
 class QueueCancelReply(TypedDict):
     id: Uuid
     released: Count
+    state: ItemState | None
 
 
 class QueueRetryRequest(TypedDict):

@@ -1,0 +1,154 @@
+"""Every live read of a contact is answered by one event (finding B7)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+import pytest
+
+from conftest import MakeUser, SignedIn
+from support.directory_fixtures import DirectoryFixtures
+from support.phone import TOKEN_S
+
+
+def asked(user: SignedIn) -> tuple[int, str]:
+    """Ask for the user's only contact; returns the request's number and the contact's id."""
+    [contact] = user.app.contact_search({"query": ""})["contacts"]
+    number = user.app.contact_get({"id": contact["id"], "live": True})["request"]
+    assert number is not None
+    return number, contact["id"]
+
+
+def answers(user: SignedIn, within_s: float = 31) -> list[dict[str, Any]]:
+    """The answers after following `wake_in_ms` for this time."""
+    while within_s > 0:
+        user.app.settle()
+        wake = user.app.poll()["wake_in_ms"]
+        step = min(max(wake or 1, 1) / 1000, within_s)
+        user.phone.pass_time(step)
+        within_s -= step
+    user.app.settle()
+    return user.app.of_type("contact")
+
+
+def held(user: SignedIn, purpose: str) -> Any:  # noqa: ANN401
+    """Settle, but keep the request of this purpose; returns it."""
+    found = None
+    for _ in range(8):
+        for request in user.app.poll()["requests"]:
+            if request["purpose"] == purpose:
+                found = request
+            else:
+                user.app.complete(cast(Any, {"id": request["id"], **user.phone.network(request)}))
+    assert found is not None
+    return found
+
+
+def test_B7_a_refresh_meanwhile_does_not_swallow_the_answer(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given a live read under way
+    user = sign_in(contacts=1)
+    number, contact = asked(user)
+    live = held(user, "live")
+    # When the session is refreshed, and the answer comes after it
+    user.phone.pass_time(TOKEN_S)
+    user.app.runner.run_until_idle()
+    user.app.complete(cast(Any, {"id": live["id"], **user.phone.network(live)}))
+    # Then one event answers
+    [event] = answers(user)
+    assert (event["request"], event["id"]) == (number, contact)
+    assert directory.refreshes() == 1
+
+
+def test_B7_a_refresh_shortly_before_the_answer_brings_the_contact(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given a live read whose token is refreshed within its time
+    user = sign_in(contacts=1)
+    user.phone.pass_time(TOKEN_S - 100)
+    user.app.settle()
+    number, contact = asked(user)
+    live = held(user, "live")
+    user.phone.pass_time(20)
+    held_refreshes = directory.refreshes()
+    user.app.settle()
+    assert directory.refreshes() == held_refreshes + 1
+    # When the first answer comes
+    user.app.complete(cast(Any, {"id": live["id"], **user.phone.network(live)}))
+    user.app.settle()
+    # Then the event brings the contact
+    [event] = user.app.of_type("contact")
+    assert event["request"] == number
+    assert event["contact"]["id"] == contact
+
+
+def test_B7_a_refused_token_is_renewed_and_the_contact_comes(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    user = sign_in(contacts=1)
+    body = json.dumps({"code": "PGRST301", "message": "JWSError"})
+    directory.control.respond("/rest/v1/contacts", 401, body=body, times=1)
+    number, contact = asked(user)
+    [event] = answers(user, 5)
+    assert (event["request"], event["contact"]["id"]) == (number, contact)
+
+
+def test_B7_a_lock_answers(sign_in: MakeUser) -> None:
+    user = sign_in(contacts=1)
+    number, _ = asked(user)
+    live = held(user, "live")
+    user.app.session_lock()
+    user.app.complete(cast(Any, {"id": live["id"], **user.phone.network(live)}))
+    [event] = [e for e in user.app.poll()["events"] if e["type"] == "contact"]
+    assert (event["request"], event["contact"]) == (number, None)  # type: ignore[typeddict-item]
+    assert event["message"]["code"] == "contact_withdrawn"  # type: ignore[typeddict-item]
+
+
+def test_B7_a_switch_of_organisation_answers(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    user = sign_in(contacts=1)
+    second = directory.organisation()
+    directory.control.set_membership(user.person.id, second.id, role="peer_mentor")
+    user.app.sync_now()
+    user.app.settle()
+    number, _ = asked(user)
+    live = held(user, "live")
+    user.app.org_select({"org_id": second.id})
+    user.app.complete(cast(Any, {"id": live["id"], **user.phone.network(live)}))
+    [event] = answers(user)
+    assert (event["request"], event["contact"]) == (number, None)
+    assert event["message"]["code"] == "contact_withdrawn"
+
+
+@pytest.mark.parametrize("trouble", ["back-off", "silence", "token", "offline"])
+def test_B7_a_read_that_cannot_be_sent_is_answered_in_time(
+    sign_in: MakeUser, directory: DirectoryFixtures, trouble: str
+) -> None:
+    # Given a live read that cannot be answered for long
+    user = sign_in(contacts=1)
+    if trouble == "back-off":
+        directory.control.respond("/rest/v1", 503, times=-1, retry_after_s=3600)
+        user.app.register()
+        user.app.sync_now()
+        user.app.settle()
+        number, _ = asked(user)
+    elif trouble == "silence":
+        number, _ = asked(user)
+        held(user, "live")
+    elif trouble == "token":
+        directory.control.respond("/auth/v1", 503, times=-1, retry_after_s=3600)
+        user.phone.pass_time(TOKEN_S + 60)
+        user.app.settle()
+        number, _ = asked(user)
+    else:
+        number, _ = asked(user)
+        user.app.go_offline()
+    # When its time is up
+    [event] = answers(user, 1 if trouble == "offline" else 31)
+    # Then one event answers, with the reason
+    assert (event["request"], event["contact"]) == (number, None)
+    code = "offline" if trouble == "offline" else "contact_unreachable"
+    assert event["message"]["code"] == code
