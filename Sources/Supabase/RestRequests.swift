@@ -46,11 +46,13 @@ public enum RestRequests {
       timeoutMS: uploadTimeoutMS)
   }
 
-  /// Asks which of these rows are stored. At most 150 ids keep the URL below 8 kB.
+  /// Asks which of these rows are stored, and with which values in `columns`. At most 150 ids keep the
+  /// URL below 8 kB.
   public static func readBack(
-    _ backend: Backend, kind: QueueKind, ids: [UUID], bearer: SecretBytes
+    _ backend: Backend, kind: QueueKind, ids: [UUID], columns: [String] = ["id"],
+    bearer: SecretBytes
   ) -> Request {
-    let url = backend.rest(kind.table) + "?id=in.(\(list(ids)))&select=id"
+    let url = backend.rest(kind.table) + "?id=in.(\(list(ids)))&select=" + list(columns)
     return read(backend, .upload, url, bearer)
   }
 

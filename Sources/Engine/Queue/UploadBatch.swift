@@ -17,6 +17,8 @@ final class UploadBatch {
     let isRevised: Bool
     /// It goes if the server does not have it.
     let isCancelled: Bool
+    /// Nothing was sent before this request, so a row that was there is not this item's.
+    var isFirstAttempt: Bool { attempts == 0 && !isRevised && !isCancelled }
     /// What the summary counts of it; nil for a kind that it does not count.
     let registered: Registered?
 
@@ -40,10 +42,12 @@ final class UploadBatch {
   let items: [Item]
   /// Why the server refused the items, while it is asked whether it has them nevertheless.
   let doubt: Rejection?
+  /// A read-back asks for the rows' values, too, to compare them with the items.
+  let comparesRows: Bool
 
   init(
     owner: [UInt8], org: UUID, kind: QueueKind, columns: [String], items: [Item],
-    doubt: Rejection? = nil
+    doubt: Rejection? = nil, comparesRows: Bool = false
   ) {
     self.owner = owner
     self.org = org
@@ -51,6 +55,7 @@ final class UploadBatch {
     self.columns = columns
     self.items = items
     self.doubt = doubt
+    self.comparesRows = comparesRows
   }
 
   var isEmpty: Bool { items.isEmpty }
@@ -59,14 +64,22 @@ final class UploadBatch {
   var attempts: Int64 { items.reduce(0) { max($0, $1.attempts) } }
 
   func with(_ items: [Item]) -> UploadBatch {
-    UploadBatch(
-      owner: owner, org: org, kind: kind, columns: columns, items: items, doubt: doubt)
+    copy(items, doubt: doubt, comparesRows: comparesRows)
   }
 
   func filter(_ isIncluded: (Item) -> Bool) -> UploadBatch { with(items.filter(isIncluded)) }
 
   func doubted(_ doubt: Rejection) -> UploadBatch {
+    copy(items, doubt: doubt, comparesRows: comparesRows)
+  }
+
+  func comparing(_ comparesRows: Bool) -> UploadBatch {
+    copy(items, doubt: doubt, comparesRows: comparesRows)
+  }
+
+  private func copy(_ items: [Item], doubt: Rejection?, comparesRows: Bool) -> UploadBatch {
     UploadBatch(
-      owner: owner, org: org, kind: kind, columns: columns, items: items, doubt: doubt)
+      owner: owner, org: org, kind: kind, columns: columns, items: items, doubt: doubt,
+      comparesRows: comparesRows)
   }
 }

@@ -140,7 +140,12 @@ final class UploadSettlement {
     let stored = ids { $0.status == .stored || $0.status == .duplicate }
     let answered = ids { _ in true }
     let unsettled = try erase(batch, stored: ids { $0.status == .stored }, now)
-    let rest = try eraseExisting(unsettled, stored: stored, now)
+    // The row of an item that was not sent before may be another one's.
+    func isDoubtful(_ item: UploadBatch.Item) -> Bool {
+      item.isFirstAttempt && stored.contains(item.id)
+    }
+    try enqueueReadBack(unsettled.filter(isDoubtful), isCurrent)
+    let rest = try eraseExisting(unsettled.filter { !isDoubtful($0) }, stored: stored, now)
     for row in rows where !stored.contains(row.id) {
       let one = rest.filter { $0.id == row.id }
       guard !one.isEmpty else { continue }
@@ -170,11 +175,14 @@ final class UploadSettlement {
 
   // MARK: The response to a read-back
 
-  /// Ask which of these items the server has. Another user's session may not ask. Whatever becomes of the question, the items were in an upload that the server may have
-  /// stored: without its answer they are charged with an attempt, so that a later edit knows.
+  /// Ask which of these items the server has. Another user's session may not ask. The rows of items
+  /// that were not sent before are compared with the items. Whatever becomes of the question, the items
+  /// were in an upload that the server may have stored: without its answer they are charged with an
+  /// attempt, so that a later edit knows.
   private func enqueueReadBack(_ batch: UploadBatch, _ isCurrent: Bool) throws(Failure) {
     guard isCurrent else { return try isolation.release(batch, .attempt) }
-    ask(about: batch)
+    ask(about: batch.filter { !$0.isFirstAttempt })
+    ask(about: batch.filter { $0.isFirstAttempt }.comparing(true))
   }
 
   /// Ask in requests of their own which of these items the server has.
@@ -198,11 +206,17 @@ final class UploadSettlement {
       if isCurrent { try refresh.refuseToken(response, now) }
       return
     }
+    if batch.comparesRows, outcome.mayConcernColumns {
+      // The user may not read every column: compare nothing then.
+      guard isCurrent else { return try isolation.release(batch, .attempt) }
+      return ask(about: batch.comparing(false))
+    }
     guard outcome == .answered, let ids = UploadReply.storedIDs(response.body) else {
       // What the server has is unknown: send again; nothing is stored twice.
       return try pause(batch, response, now)
     }
-    let absent = try eraseExisting(batch, stored: SortedUUIDSet(ids), now)
+    let same = batch.comparesRows ? try parkOthers(batch, response.body, now) : batch
+    let absent = try eraseExisting(same, stored: SortedUUIDSet(ids), now)
     guard !absent.isEmpty else { return }
     if !isCurrent { return try isolation.release(absent, .attempt) }
     // The server may cap its pages (PostgREST's `db-max-rows`) and does not say so: items are absent
@@ -216,6 +230,22 @@ final class UploadSettlement {
     } else {
       try hold(absent, charge: .attemptAndDenial, now)
     }
+  }
+
+  /// Park the items under whose ids the server has other rows; returns the others.
+  private func parkOthers(
+    _ batch: UploadBatch, _ rows: JSON?, _ now: Instant
+  ) throws(Failure) -> UploadBatch {
+    let key = try core.keys().queues.derived(for: batch.owner)
+    var others: [UUID] = []
+    for row in rows?.elements ?? [] {
+      guard let id = row.uuid("id"), let item = batch.items.first(where: { $0.id == id }),
+        let payload = try core.queue.find(item.tag)?.read(key)?.payload
+      else { continue }
+      if StoredRow.isOther(row, than: payload) { others.append(id) }
+    }
+    try park(batch.filter { others.contains($0.id) }, Rejection(.conflict), now)
+    return batch.filter { !others.contains($0.id) }
   }
 
   private func isMember(of org: UUID) -> Bool {
@@ -409,6 +439,14 @@ final class UploadSettlement {
 }
 
 extension RestOutcome {
+  /// A read that asks for fewer columns may be answered.
+  fileprivate var mayConcernColumns: Bool {
+    switch self {
+    case .denied, .schemaNotReady, .serverBug, .tooLarge, .statementTimeout, .unknownRejection: true
+    default: false
+    }
+  }
+
   /// The data service has judged the rows, so it works.
   fileprivate var isVerdictOnRows: Bool {
     switch self {

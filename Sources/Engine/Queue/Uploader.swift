@@ -175,6 +175,7 @@ final class Uploader {
     try inFlight.send(
       RestRequests.readBack(
         core.configuration.backend, kind: batch.kind, ids: batch.items.map { $0.id },
+        columns: batch.comparesRows ? batch.columns : ["id"],
         bearer: session.accessToken),
       .readBack(batch), generation: session.generation, now)
     state.removeFirstReadBack()

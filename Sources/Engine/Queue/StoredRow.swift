@@ -1,0 +1,55 @@
+import Base
+import Policy
+
+/// Compares a payload with the row that the server has under the item's id.
+///
+/// The server may write a value in another form (a time in another zone, a number with other decimals,
+/// text in lower case, spaces removed) and may fill in what is null. None of that is a difference:
+/// only what no such rule explains tells that the row is another one.
+enum StoredRow {
+  static func isOther(_ row: JSON, than payload: JSON) -> Bool {
+    payload.members.contains { name, value in
+      row[member: name].map { differs(value, $0) } ?? false
+    }
+  }
+
+  private static func differs(_ sent: JSON, _ stored: JSON) -> Bool {
+    if sent.isNull || sent == stored { return false }
+    if stored.isNull { return true }
+    if let left = sent.number, let right = stored.number { return left != right }
+    if let left = sent.string, let right = stored.string { return differs(left, right) }
+    guard sent.kind == stored.kind else { return false }
+    switch sent.kind {
+    case .array:
+      let pairs = zip(sent.elements, stored.elements)
+      return sent.count != stored.count || pairs.contains { differs($0, $1) }
+    case .object:
+      return sent.members.contains { name, value in
+        stored[member: name].map { differs(value, $0) } ?? !value.isNull
+      }
+    default: return true
+    }
+  }
+
+  private static func differs(_ sent: String, _ stored: String) -> Bool {
+    if let left = ISO8601.parse(sent), let right = ISO8601.parse(stored) { return left != right }
+    let left = plain(sent)
+    let right = plain(stored)
+    if left == right { return false }
+    // 10:00 is stored as 10:00:00, and 2026-01-01 may be stored as a time.
+    let isShorter = left.count < right.count
+    let (short, long) = isShorter ? (left, right) : (right, left)
+    let isValue = short.first.map(ASCII.isDigit) ?? false
+    return !(isValue && Array(long.prefix(short.count)) == short && !long.contains { isWord($0) })
+  }
+
+  private static func plain(_ text: String) -> [UInt8] {
+    text.utf8.filter { $0 > UInt8(ascii: " ") }.map { ASCII.lowered($0) }
+  }
+
+  /// A letter other than those in times: T and Z.
+  private static func isWord(_ byte: UInt8) -> Bool {
+    byte >= 0x80
+      || byte >= UInt8(ascii: "a") && byte != UInt8(ascii: "t") && byte != UInt8(ascii: "z")
+  }
+}

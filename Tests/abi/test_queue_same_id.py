@@ -1,0 +1,158 @@
+"""Low: an item whose id the server has for another item is parked, not erased as sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from holdfast.transport import Answer
+from holdfast.types import HttpRequest
+
+from conftest import MakeUser, SignedIn
+from support.directory_fixtures import DirectoryFixtures
+from support.queue import BOTH, EMPTY, add, code_of, drain, new_ids, user_of
+
+
+def stored_once(user: SignedIn, item: str, **payload: Any) -> None:  # noqa: ANN401
+    add(user.app, item, **payload)
+    drain(user.app)
+    assert user.app.queue_list()["counts"] == EMPTY
+
+
+def rows(directory: DirectoryFixtures, user: SignedIn) -> dict[str, Any]:
+    return {str(row["id"]): row["minutes"] for row in directory.activities(user.person)}
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "change",
+    [{"minutes": 45}, {"note": "Ny"}, {"note": None, "minutes": 46}, {"type": "call"}],
+)
+def test_low_the_same_id_with_other_content_is_parked_as_a_conflict(
+    sign_in: MakeUser, directory: DirectoryFixtures, upload: str, change: dict[str, Any]
+) -> None:
+    # Given an item that is stored, and another one under its id, beside a new one
+    user = user_of(sign_in, upload)
+    taken, fresh = new_ids(2)
+    stored_once(user, taken, minutes=30, note="Gammel")
+    user.app.go_offline()
+    payload: dict[str, Any] = {"minutes": 30, "note": "Gammel", **change}
+    add(user.app, taken, **payload)
+    add(user.app, fresh, **{**payload, "minutes": 7})
+    # When both are sent
+    user.app.go_online()
+    user.app.settle_until("sync_completed")
+    # Then the row stays as it was, and the other item is kept and says why
+    assert rows(directory, user) == {taken: 30, fresh: 7}
+    assert code_of(user.app, taken) == "conflict"
+    [left] = user.app.queue_list()["items"]
+    assert {name: left["payload"][name] for name in payload} == payload
+    [parked] = user.app.of_type("item_parked")
+    assert (parked["id"], parked["reason"]["code"]) == (taken, "conflict")
+    done = user.app.of_type("sync_completed")[-1]
+    assert (done["sent"], done["parked"]) == (1, 1)
+
+
+@BOTH
+def test_low_the_same_item_again_is_done(
+    sign_in: MakeUser, directory: DirectoryFixtures, upload: str
+) -> None:
+    # Given an item that is stored
+    user = user_of(sign_in, upload)
+    [item] = new_ids(1)
+    contact = directory.contact(user.org, "Kari")
+    columns: dict[str, Any] = {
+        "type": "visit",
+        "minutes": 30,
+        "note": "  Ringte på torsdag\n",
+        "contact_id": contact.upper(),
+        "occurred_at": "2026-03-01T12:30:00.5+02:00",
+        "follows": None,
+    }
+    request: Any = {"kind": "activity", "id": item, "payload": columns}
+    for _ in range(2):
+        # When it is added again with the same content
+        user.app.queue_add(request)
+        drain(user.app)
+        # Then it counts as sent, and nothing is parked or stored twice
+        assert user.app.queue_list()["counts"] == EMPTY
+        assert rows(directory, user) == {item: 30}
+    assert user.app.of_type("item_parked") == []
+
+
+def test_low_columns_that_the_user_may_not_read_are_not_compared(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given a table of which the user may read ids and titles only
+    directory.control.sql(
+        """
+        create table public.drops(id uuid primary key, org_id uuid, title text, secret text);
+        grant insert on public.drops to authenticated;
+        grant select (id, title) on public.drops to authenticated
+        """
+    )
+    directory.control.reload_schema()
+    try:
+        user = sign_in(
+            tables={"queue": {"drop": {"table": "drops", "columns": ["title", "secret"]}}}
+        )
+        [item] = new_ids(1)
+        request: Any = {"kind": "drop", "id": item, "payload": {"title": "a", "secret": "b"}}
+        for _ in range(2):
+            # When an item is added again after it was stored
+            user.app.queue_add(request)
+            drain(user.app)
+            # Then the id alone is its proof
+            assert user.app.queue_list()["counts"] == EMPTY
+        assert user.app.of_type("item_parked") == []
+    finally:
+        directory.control.sql("drop table public.drops")
+        directory.control.reload_schema()
+
+
+def test_low_a_lost_answer_is_no_conflict(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
+    # Given a server that changes what it stores, and answers that are lost
+    user = sign_in()
+    directory.control.sql(
+        """
+        create function public.trim_note() returns trigger language plpgsql as
+          $$ begin new.note := 'changed'; return new; end $$;
+        create trigger trim_note before insert on public.activities
+          for each row execute function public.trim_note()
+        """
+    )
+    try:
+        user.phone.network.lose["upload"] = 1
+        [item] = new_ids(1)
+        add(user.app, item, minutes=30, note="x")
+        drain(user.app)
+        # Then the item was sent by this device before, so the row is its own
+        assert user.app.queue_list()["counts"] == EMPTY
+        assert user.app.of_type("item_parked") == []
+        assert rows(directory, user) == {item: 30}
+    finally:
+        directory.control.sql("drop function public.trim_note cascade")
+
+
+@BOTH
+def test_low_an_answer_that_names_too_few_rows_is_no_conflict(
+    sign_in: MakeUser, directory: DirectoryFixtures, upload: str
+) -> None:
+    # Given a first answer that names none of the rows that it has stored
+    user = user_of(sign_in, upload)
+    emptied: list[str] = []
+
+    def empty(request: HttpRequest, answer: Answer) -> Answer:
+        if request["purpose"] == "upload" and request["method"] == "POST" and not emptied:
+            emptied.append(request["id"] if isinstance(request["id"], str) else "")
+            return {**answer, "body": "[]"}  # type: ignore[typeddict-item]
+        return answer
+
+    user.phone.network.alter.append(empty)
+    user.app.go_offline()
+    ids = [add(user.app, minutes=1 + number, note=f"{number}") for number in range(150)]
+    user.app.go_online()
+    drain(user.app)
+    assert sorted(rows(directory, user)) == sorted(ids)
+    assert user.app.of_type("item_parked") == []
+    assert user.app.queue_list()["counts"] == EMPTY
