@@ -206,7 +206,9 @@ int32_t holdfast_sign_in_begin(holdfast *self, const char *request, char **reply
 /*
  * Complete a sign-in. {"callback_url":"..."} | {"id_token","nonce","method"?} |
  * {"email","password","method"?} -> decision. The decision is `wait` while the library asks the
- * server; the next decision comes as an event.
+ * server; the next decision comes as an event. Without a network, or when it goes meanwhile, the
+ * decision is `sign_in` with the reason `sign_in_offline`; without an answer for a minute,
+ * `sign_in_unreachable`. A callback_url that was refused offline can be passed again.
  * Errors: sign_in.state_mismatch, sign_in.expired, sign_in.foreign_callback (INVALID,
  * /callback_url). A wrong callback leaves the pending sign-in valid. @since 0.1
  */
@@ -352,9 +354,10 @@ int32_t holdfast_contact_search(holdfast *self, const char *request, char **repl
 /*
  * Read one contact. {"id":"uuid","live":bool=false} -> {"contact":{...},"withheld":["phone",...],
  *  "message":{...}|null,"as_of_ms":n|null,"request":id|null,"banners":[...]}. Withheld columns are
- * never cached. With "live":true and online the library fetches them and delivers them in an event
- * "contact" {"request","contact"}, unless the session locks or the user chooses another
- * organisation first. Errors: contact.not_found. @since 0.1
+ * never cached. With "live":true and online the library fetches them, and one event "contact"
+ * {"request","contact","message"} answers within 30 s: with the contact, or with the reason why there
+ * is none: contact_gone, contact_unreachable, offline, or contact_withdrawn after a lock or another
+ * choice of organisation. Errors: contact.not_found. @since 0.1
  */
 int32_t holdfast_contact_get(holdfast *self, const char *request, char **reply);
 

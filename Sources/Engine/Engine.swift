@@ -74,7 +74,7 @@ public final class Engine {
       reachability: reachability, pulls: pulls, cache: cache)
     let signIn = SignIn(
       core, sessions, sessionStart: sessionStart, state: pendingSignIn, revocations: revocations,
-      pauses: pauses, hostView: hostView, inFlight: inFlight)
+      pauses: pauses, reachability: reachability, hostView: hostView, inFlight: inFlight)
     let syncRuns = SyncRunReporter(core, events)
     let memberships = MembershipUpdate(
       core, sessions, check: check, refresh: refresh, pauses: pauses, reachability: reachability,
@@ -99,7 +99,8 @@ public final class Engine {
       core, sessions, state: pulls, summary: summary, reads: reads, pauses: pauses,
       events: events, inFlight: inFlight)
     let liveReader = LiveContactReader(
-      core, sessions, live: live, refresh: refresh, pauses: pauses, pulls: pulls,
+      core, sessions, live: live, refresh: refresh, pauses: pauses, reachability: reachability,
+      pulls: pulls,
       events: events, inFlight: inFlight)
 
     // Decisions.
@@ -117,6 +118,7 @@ public final class Engine {
     // The operations.
     presence = Presence(
       core, sessions, lock: lock, refresh: refresh, tokens: tokens, check: check, pulls: pulls,
+      live: live,
       reachability: reachability, decider: decider)
     logout = Logout(
       core, sessions, lock: lock, revocations: revocations, uploader: uploader, pauses: pauses,
@@ -143,7 +145,7 @@ public final class Engine {
       liveReader: liveReader, decider: decider)
     loop = HostLoop(
       core, scheduler: scheduler, dispatch: dispatch, wakeTimer: wakeTimer, inFlight: inFlight,
-      events: events, signIn: signIn, lock: lock, decider: decider)
+      events: events, signIn: signIn, liveReader: liveReader, lock: lock, decider: decider)
     self.core = core
     self.sessions = sessions
     self.refresh = refresh
@@ -278,7 +280,9 @@ public final class Engine {
   }
 
   public func setNetwork(_ request: JSON) throws(Failure) -> JSON {
-    try presence.setNetwork(request)
+    let reply = try presence.setNetwork(request)
+    try signIn.followNetwork(decider)
+    return reply
   }
 
   public func syncNow(_ request: JSON) throws(Failure) -> JSON { try sync.start(request) }

@@ -45,6 +45,8 @@ public enum Reason: String, CaseIterable, Sendable {
   case signInFailed = "sign_in_failed"
   case signInExpired = "sign_in_expired"
   case signInCancelled = "sign_in_cancelled"
+  case signInOffline = "sign_in_offline"
+  case signInUnreachable = "sign_in_unreachable"
   case routeForbidden = "route_forbidden"
   case serverUnreachable = "server_unreachable"
 

@@ -38,6 +38,8 @@ public enum MessageCode: String, CaseIterable, Sendable {
   case signInFailed = "sign_in_failed"
   case signInExpired = "sign_in_expired"
   case signInCancelled = "sign_in_cancelled"
+  case signInOffline = "sign_in_offline"
+  case signInUnreachable = "sign_in_unreachable"
   case routeForbidden = "route_forbidden"
   case serverUnreachable = "server_unreachable"
 
@@ -83,6 +85,8 @@ public enum MessageCode: String, CaseIterable, Sendable {
   case storageRecovered = "storage_recovered"
   case cacheRecovered = "cache_recovered"
   case contactGone = "contact_gone"
+  case contactUnreachable = "contact_unreachable"
+  case contactWithdrawn = "contact_withdrawn"
 
   public init?(rawValue: String) { self.init(listed: rawValue) }
 }

@@ -55,6 +55,8 @@ extension Messages {
     case .signInFailed: "Innloggingen lyktes ikke. Prøv igjen."
     case .signInExpired: "Innloggingen tok for lang tid. Begynn på nytt."
     case .signInCancelled: "Innloggingen ble avbrutt. Prøv igjen når du vil."
+    case .signInOffline: "Du er ikke på nett. Logg inn igjen når du er det."
+    case .signInUnreachable: "Vi fikk ikke kontakt for å logge deg inn. Prøv igjen."
     case .routeForbidden: "Den siden hører ikke til rollen din. Her er startsiden din."
     case .serverUnreachable: "Vi får ikke kontakt akkurat nå. Vi fortsetter å prøve."
     // Banners.
@@ -101,6 +103,9 @@ extension Messages {
     case .cacheRecovered:
       "Kontakter og tall måtte hentes på nytt. Det du har registrert, er ikke berørt."
     case .contactGone: "Denne kontakten finnes ikke lenger."
+    case .contactUnreachable: "Vi fikk ikke hentet opplysningene. Prøv igjen."
+    case .contactWithdrawn:
+      "Opplysningene vises ikke, fordi appen ble låst eller du byttet organisasjon."
     }
   }
 }

@@ -56,6 +56,8 @@ extension Messages {
     case .signInFailed: "Sign-in did not work. Please try again."
     case .signInExpired: "Sign-in took too long. Please start again."
     case .signInCancelled: "Sign-in was cancelled. Try again whenever you like."
+    case .signInOffline: "You are not connected. Sign in again when you are."
+    case .signInUnreachable: "We could not get through to sign you in. Please try again."
     case .routeForbidden: "That page is not part of your role. Here is your home page."
     case .serverUnreachable: "We cannot get through right now. We will keep trying."
     // Banners.
@@ -103,6 +105,9 @@ extension Messages {
     case .cacheRecovered:
       "Contacts and figures had to be fetched again. What you have registered is not affected."
     case .contactGone: "This contact is no longer there."
+    case .contactUnreachable: "The details could not be fetched. Please try again."
+    case .contactWithdrawn:
+      "The details are not shown, because the app was locked or you changed organisation."
     }
   }
 }

@@ -52,6 +52,8 @@ extension Messages {
     case .signInFailed: "Innlogginga lukkast ikkje. Prøv igjen."
     case .signInExpired: "Innlogginga tok for lang tid. Start på nytt."
     case .signInCancelled: "Innlogginga vart avbroten. Prøv igjen når du vil."
+    case .signInOffline: "Du er ikkje på nett. Logg inn igjen når du er det."
+    case .signInUnreachable: "Vi fekk ikkje kontakt for å logge deg inn. Prøv igjen."
     case .routeForbidden: "Den sida høyrer ikkje til rolla di. Her er startsida di."
     case .serverUnreachable: "Vi får ikkje kontakt akkurat no. Vi held fram med å prøve."
     // Banners.
@@ -99,6 +101,9 @@ extension Messages {
     case .cacheRecovered:
       "Kontaktar og tal måtte hentast på nytt. Det du har registrert, er ikkje røyrt."
     case .contactGone: "Denne kontakten finst ikkje lenger."
+    case .contactUnreachable: "Vi fekk ikkje henta opplysningane. Prøv igjen."
+    case .contactWithdrawn:
+      "Opplysningane blir ikkje viste, fordi appen vart låst eller du bytte organisasjon."
     }
   }
 }

@@ -10,6 +10,8 @@ public enum TransportError: String, CaseIterable, Sendable {
 public final class HTTPResponse {
   /// The HTTP status; 0 when no response came.
   public var status: Int
+  /// Why no response came, if the host said so.
+  public var error: TransportError?
   /// nil when the body is not a JSON object or array.
   public var body: JSON?
   /// The header `Date`, which tells the server's clock.
@@ -25,12 +27,14 @@ public final class HTTPResponse {
   /// Reads the request of `holdfast_complete`: `status`, `headers` and `body`, or `error`. `nowMS`
   /// is the estimate of the server's time, which is used when the response has no date.
   public static func read(_ fields: Fields, nowMS: Int64) throws(Failure) -> HTTPResponse {
-    if try fields.choice(ifPresent: "error", TransportError.self) != nil {
+    if let error = try fields.choice(ifPresent: "error", TransportError.self) {
       for name in ["status", "headers", "body"] as [StaticCString]
       where fields.optional(name) != nil {
         throw fields.invalid(name, "not together with \"error\"")
       }
-      return HTTPResponse(status: 0)
+      let response = HTTPResponse(status: 0)
+      response.error = error
+      return response
     }
     let response = HTTPResponse(status: Int(try fields.integer("status", in: 100...599)))
     if let body = fields.optional("body") {

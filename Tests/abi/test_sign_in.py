@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import urllib.parse
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from holdfast import HoldfastError
@@ -133,22 +133,76 @@ def test_RES_6_signing_in_with_an_identity_token(
     assert app.screen["screen"] == "home"
 
 
-def test_a_wait_for_the_sign_in_ends_without_a_network(phone: Phone, person: Person) -> None:
-    # Given a network that fails after the browser
+def test_B10_signing_in_without_a_network_is_answered_at_once(phone: Phone, person: Person) -> None:
+    # Given a network that is gone after the browser, as the library knows
     app = phone.start()
     callback = browse(begin(app)["url"])
-    phone.network.up = False
-    # When the sign-in is completed
-    screen = app.sign_in_complete({"callback_url": callback})
+    app.go_offline()
+    for request in ({"callback_url": callback}, {"email": person.email, "password": PASSWORD}):
+        # When the sign-in is completed
+        screen = app.sign_in_complete(cast(Any, request))
+        # Then it is answered at once, with its own reason, and nothing is left to be tried
+        assert (screen["screen"], screen["reason"]) == ("sign_in", "sign_in_offline")
+        assert screen["message"] is not None
+        assert app.poll()["wake_in_ms"] is None
+    # and the same callback works when the network is back
+    app.go_online()
+    finish(app, callback)
+    assert app.screen["screen"] == "home"
+
+
+@pytest.mark.parametrize("told", ["by a response", "by the host"])
+def test_B10_a_network_that_goes_while_signing_in_ends_the_wait_at_once(
+    phone: Phone, person: Person, told: str
+) -> None:
+    # Given a sign-in that waits for its answer
+    app = phone.start()
+    screen = app.sign_in_complete({"email": person.email, "password": PASSWORD})
     assert screen["screen"] == "wait"
-    # Then a decision follows the wait
-    for _ in range(60):
+    # When the network goes
+    if told == "by a response":
+        phone.network.up = False
         app.settle()
-        if app.screen["screen"] != "wait":
-            break
+    else:
+        [request] = app.poll()["requests"]
+        app.go_offline()
+        app.settle()
+    # Then the user is told at once, and nothing promises another attempt
+    [event] = app.of_type("decision")
+    decision = event["decision"]
+    assert (decision["screen"], decision["reason"]) == ("sign_in", "sign_in_offline")
+    assert app.poll()["requests"] == []
+    # and an answer that comes late opens nothing
+    if told == "by the host":
+        phone.network.up = True
+        app.complete(cast(Any, {"id": request["id"], **phone.network(request)}))
+        app.settle()
+        assert app.screen["screen"] == "sign_in"
+        app.go_online()
+        app.settle()
+        assert app.session_status()["owed"] == []
+    phone.network.up = True
+    app.network_set({"online": True})
+    app.sign_in_complete({"email": person.email, "password": PASSWORD})
+    app.settle()
+    assert app.screen["screen"] == "home"
+
+
+def test_B10_a_sign_in_that_is_not_answered_in_time_promises_nothing(
+    phone: Phone, person: Person, directory: DirectoryFixtures
+) -> None:
+    # Given a server that does not work
+    directory.control.respond("/auth/v1/token", 503, times=-1)
+    app = phone.start()
+    app.sign_in_complete({"email": person.email, "password": PASSWORD})
+    # When a minute has passed
+    for _ in range(13):
+        app.settle()
         phone.pass_time(5)
-    assert app.screen["screen"] == "sign_in"
-    assert app.screen["reason"] in {"sign_in_failed", "server_unreachable"}
+    app.settle()
+    # Then the reason is that of a sign-in
+    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "sign_in_unreachable")
+    assert app.poll()["requests"] == []
 
 
 @pytest.mark.parametrize(

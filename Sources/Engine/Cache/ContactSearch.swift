@@ -90,7 +90,8 @@ final class ContactSearch {
     guard let contact else {
       throw Failure(.contactNotFound, "no such contact in the cache", field: "/id")
     }
-    let number = isLive && reachability.isOnline ? live.add(id, in: org.orgID) : nil
+    let number =
+      isLive && reachability.isOnline ? live.add(id, in: org.orgID, core.clock.now()) : nil
     let withheld = core.configuration.backend.withheld
     var banners = presenter.dataBanners(asOfMS: asOfMS)
     banners.withholds = !withheld.isEmpty

@@ -10,19 +10,22 @@ final class LiveContactReader {
   private let live: LiveContacts
   private let refresh: Refresh
   private let pauses: ServicePauses
+  private let reachability: Reachability
   private let pulls: PullState
   private let events: EventQueue
   private let inFlight: InFlight
 
   init(
     _ core: Core, _ sessions: SessionStore, live: LiveContacts, refresh: Refresh,
-    pauses: ServicePauses, pulls: PullState, events: EventQueue, inFlight: InFlight
+    pauses: ServicePauses, reachability: Reachability, pulls: PullState, events: EventQueue,
+    inFlight: InFlight
   ) {
     self.core = core
     self.sessions = sessions
     self.live = live
     self.refresh = refresh
     self.pauses = pauses
+    self.reachability = reachability
     self.pulls = pulls
     self.events = events
     self.inFlight = inFlight
@@ -40,13 +43,17 @@ final class LiveContactReader {
 
   /// Hand the contact to the host in an event, or say why there is none.
   func finish(
-    _ request: LiveRequest, _ response: HTTPResponse, _ now: Instant
+    _ request: LiveRequest, isCurrent: Bool, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
-    live.remove(request)
-    guard let session = sessions.session, session.choice == request.org else { return }
+    guard live.isOpen(request) else { return }
+    // A refresh or another process changed the session meanwhile: ask with what is stored now.
+    guard isCurrent else { return live.resend(request) }
+    guard let session = sessions.session, session.choice == request.org else {
+      return live.end(.contactWithdrawn) { $0.number == request.number }
+    }
     let outcome = RestClassification.rest(response.facts)
     var contact: JSON = .null
-    var message = core.message(.serverUnreachable)
+    var message = core.message(.contactUnreachable)
     if outcome == .answered, let body = response.body, body.kind == .array {
       try pauses.succeed(.rest)
       if let row = body.elements.first, row.uuid("id") == request.contact,
@@ -60,10 +67,26 @@ final class LiveContactReader {
       }
     } else if outcome == .needsToken {
       try refresh.refuseToken(response, now)
+      return live.resend(request)
     }
+    try emit(request, contact, message)
+  }
+
+  /// Answer the requests that ended without a contact, and those whose time is up.
+  func answerEnded(_ now: Instant) throws(Failure) {
+    while let request = live.firstEnded(now) {
+      let code = request.ending ?? (reachability.isOnline ? .contactUnreachable : .offline)
+      try emit(request, .null, core.message(code))
+    }
+  }
+
+  private func emit(
+    _ request: LiveRequest, _ contact: JSON, _ message: JSON
+  ) throws(Failure) {
     try events.emit([
       "type": "contact", "request": .int(request.number), "id": .uuid(request.contact),
       "contact": contact, "message": message,
     ])
+    live.remove(request)
   }
 }

@@ -70,6 +70,15 @@ final class EventQueue {
     state.transient = kept
   }
 
+  /// Take the contents out of undelivered events `contact`: the user may no longer see them. The host
+  /// still learns that its request is over.
+  func withdrawContacts(_ message: JSON) {
+    for event in state.transient where EventQueue.isOf("contact", event) {
+      event.set("contact", .null)
+      event.set("message", message)
+    }
+  }
+
   /// Whether an undelivered transient event has this type.
   func holds(_ type: String) -> Bool {
     state.transient.contains { EventQueue.isOf(type, $0) }

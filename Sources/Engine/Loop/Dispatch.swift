@@ -101,7 +101,7 @@ final class Dispatch {
       try reads.tolerateStorage(response, now) { () throws(Failure) in
         try summaryPuller.finish(org, uploads: uploads, response, now)
       }
-    case .live(let live): if isCurrent { try liveReader.finish(live, response, now) }
+    case .live(let live): try liveReader.finish(live, isCurrent: isCurrent, response, now)
     }
   }
 }

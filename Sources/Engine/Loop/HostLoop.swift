@@ -11,12 +11,14 @@ final class HostLoop {
   private let inFlight: InFlight
   private let events: EventQueue
   private let signIn: SignIn
+  private let liveReader: LiveContactReader
   private let lock: Lock
   private let decider: Decider
 
   init(
     _ core: Core, scheduler: Scheduler, dispatch: Dispatch, wakeTimer: WakeTimer,
-    inFlight: InFlight, events: EventQueue, signIn: SignIn, lock: Lock, decider: Decider
+    inFlight: InFlight, events: EventQueue, signIn: SignIn, liveReader: LiveContactReader,
+    lock: Lock, decider: Decider
   ) {
     self.core = core
     self.scheduler = scheduler
@@ -25,6 +27,7 @@ final class HostLoop {
     self.inFlight = inFlight
     self.events = events
     self.signIn = signIn
+    self.liveReader = liveReader
     self.lock = lock
     self.decider = decider
   }
@@ -42,8 +45,9 @@ final class HostLoop {
     try signIn.expire(now, decider)
     try decider.emitIfChanged()
     try sendAll(now)
+    try liveReader.answerEnded(now)
     if events.holds("contact"), try !decider.canUse(decider.assess(.navigate).situation) {
-      events.discard("contact")
+      events.withdrawContacts(core.message(.contactWithdrawn))
     }
     do throws(Failure) {
       let taken = try events.takeAll()

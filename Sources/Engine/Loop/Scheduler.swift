@@ -207,7 +207,7 @@ final class Scheduler {
   /// Whether a poll would have something.
   func hasWork(_ now: Instant) throws(Failure) -> Bool {
     if try events.hasUndelivered() { return true }
-    if !inFlight.late(now).isEmpty { return true }
+    if !inFlight.late(now).isEmpty || live.firstEnded(now) != nil { return true }
     if let pending = pendingSignIn.pending, pending.deadlineMS <= now.monotonicMS { return true }
     // Asked first: mostly there is a request to send, and finding it takes fewer statements.
     if try next(now) != nil { return true }
@@ -225,6 +225,7 @@ final class Scheduler {
       next = min(next ?? Int64.max, milliseconds)
     }
     for request in inFlight.requests { consider(request.deadlineMS - now.monotonicMS) }
+    consider(live.nextDeadlineMS.map { $0 - now.monotonicMS })
     if let pending = pendingSignIn.pending { consider(pending.deadlineMS - now.monotonicMS) }
     if hostView.shown.isWaiting, check.isNeeded, reachability.isOnline {
       consider(check.timeoutLeftMS(now))

@@ -12,12 +12,14 @@ final class Presence {
   private let tokens: TokenState
   private let check: MembershipCheck
   private let pulls: PullState
+  private let live: LiveContacts
   private let reachability: Reachability
   private let decider: Decider
 
   init(
     _ core: Core, _ sessions: SessionStore, lock: Lock, refresh: Refresh, tokens: TokenState,
-    check: MembershipCheck, pulls: PullState, reachability: Reachability, decider: Decider
+    check: MembershipCheck, pulls: PullState, live: LiveContacts, reachability: Reachability,
+    decider: Decider
   ) {
     self.core = core
     self.sessions = sessions
@@ -26,6 +28,7 @@ final class Presence {
     self.tokens = tokens
     self.check = check
     self.pulls = pulls
+    self.live = live
     self.reachability = reachability
     self.decider = decider
   }
@@ -64,6 +67,7 @@ final class Presence {
   func setNetwork(_ request: JSON) throws(Failure) -> JSON {
     let fields = try Fields(request, known: ["online"])
     let cameOnline = reachability.setOnline(try fields.bool("online"))
+    if !reachability.isOnline { live.end(.offline) { !$0.isSent } }
     if cameOnline, core.keyRing.keys != nil, sessions.session != nil {
       confirmWithServer(.discardingAnswer)
     }

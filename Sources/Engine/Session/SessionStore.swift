@@ -184,20 +184,18 @@ final class SessionStore {
       dropMirror()
       tokens.forgetRefusal()
     case .user:
+      withdrawContacts()
       // A host that waits keeps its deadline: `reset` keeps the start of the check.
-      events.discard("contact")
       membershipCheck.reset()
     case .organisation:
       cache.dropIndex()
       pulls.forgetProgress()
-      liveContacts.removeAll()
-      events.discard("contact")
+      withdrawContacts()
     case .session:
       dropMirror()
       pendingSignIn.end()
       tokens.forgetEnd()
-      liveContacts.removeAll()
-      events.discard("contact")
+      withdrawContacts()
       membershipCheck.reset()
     case .sessionAndCache:
       reset(.session)
@@ -216,6 +214,12 @@ final class SessionStore {
       dropMirror()
       core.keyRing.forget()
     }
+  }
+
+  /// The user may no longer see contacts that were asked for: each request is answered without one.
+  private func withdrawContacts() {
+    liveContacts.end(.contactWithdrawn)
+    events.withdrawContacts(core.message(.contactWithdrawn))
   }
 
   private func dropMirror() {

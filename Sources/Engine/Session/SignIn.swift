@@ -70,12 +70,14 @@ final class SignIn {
   private let state: PendingSignInState
   private let revocations: Revocation
   private let pauses: ServicePauses
+  private let reachability: Reachability
   private let hostView: HostView
   private let inFlight: InFlight
 
   init(
     _ core: Core, _ sessions: SessionStore, sessionStart: SessionStart, state: PendingSignInState,
-    revocations: Revocation, pauses: ServicePauses, hostView: HostView, inFlight: InFlight
+    revocations: Revocation, pauses: ServicePauses, reachability: Reachability, hostView: HostView,
+    inFlight: InFlight
   ) {
     self.core = core
     self.sessions = sessions
@@ -83,6 +85,7 @@ final class SignIn {
     self.state = state
     self.revocations = revocations
     self.pauses = pauses
+    self.reachability = reachability
     self.hostView = hostView
     self.inFlight = inFlight
   }
@@ -194,6 +197,8 @@ final class SignIn {
       throw Failure(
         .signInForeignCallback, "this is not the redirect_url of this app", field: "/callback_url")
     case .code(let code, let state):
+      // The verifier stays, so the same callback works once there is a network.
+      if let refusal = try refusalOffline(decider) { return refusal }
       return try start(.pkce(code: code, verifier: try takeVerifier(for: state)), decider)
     case .refused(let error, let code, _, let state):
       // Only a callback with the right state can end a sign-in.
@@ -233,11 +238,18 @@ final class SignIn {
     _ proof: PendingSignIn.Proof, _ decider: Decider
   ) throws(Failure) -> JSON {
     _ = try core.keys()
+    if let refusal = try refusalOffline(decider) { return refusal }
     state.begin(
       PendingSignIn(
         proof, over: try sessions.row(),
         deadlineMS: core.clock.now().monotonicMS + SignIn.exchangeLimitMS))
     return try decider.show(Decision(.wait, .signingIn))
+  }
+
+  /// Without a network a sign-in is answered at once; nil when there is one.
+  private func refusalOffline(_ decider: Decider) throws(Failure) -> JSON? {
+    if reachability.isOnline { return nil }
+    return try decider.show(Decision(.signIn, .signInOffline))
   }
 
   // MARK: The exchange
@@ -251,7 +263,13 @@ final class SignIn {
   /// Give up a sign-in that the server did not answer in time.
   func expire(_ now: Instant, _ decider: Decider) throws(Failure) {
     guard let pending = state.pending, pending.deadlineMS <= now.monotonicMS else { return }
-    try fail(.serverUnreachable, decider)
+    try fail(.signInUnreachable, decider)
+  }
+
+  /// The network may have gone: a sign-in that waits for an answer ends.
+  func followNetwork(_ decider: Decider) throws(Failure) {
+    guard state.pending != nil, !reachability.isOnline else { return }
+    try fail(.signInOffline, decider)
   }
 
   /// Process the response to the exchange. It counts only for the session that it was begun over;
@@ -274,7 +292,11 @@ final class SignIn {
       try adopt(reply, pending, row, now, decider)
     case .expired, .notFound: try fail(.signInExpired, decider)
     case .rejected: try fail(.signInFailed, decider)
-    case .transient: try pauses.backOff(.auth, response, now)
+    case .transient:
+      if response.error == .offline || response.error == .dns {
+        return try fail(.signInOffline, decider)
+      }
+      try pauses.backOff(.auth, response, now)
     }
   }
 

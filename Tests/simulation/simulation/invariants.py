@@ -331,7 +331,7 @@ class InvariantChecker:
     def _event(self, process: Process, event: Json) -> None:
         if event["type"] == "decision":
             self._shown(process, "event", event["decision"], process.device.stored)
-        if event["type"] == "contact":
+        if event["type"] == "contact" and event["contact"] is not None:
             if not process.device.stored.usable:
                 raise Violation("no data is shown while locked", f"{process}: a contact")
             self._own(process, [event])

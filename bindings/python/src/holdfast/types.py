@@ -335,6 +335,8 @@ DecisionReason: TypeAlias = Literal[
     "sign_in_failed",
     "sign_in_expired",
     "sign_in_cancelled",
+    "sign_in_offline",
+    "sign_in_unreachable",
     "route_forbidden",
     "server_unreachable",
 ]
@@ -569,7 +571,7 @@ class StorageRecoveredEvent(TypedDict):
 
 
 class ContactEvent(TypedDict):
-    """The result of contact_get with `live`. `contact` is null if the contact is gone or could not be fetched; `message` says which. Returned once."""
+    """The result of contact_get with `live`, at most 30 s later. `contact` is null if the contact is gone or could not be fetched, or if the session was locked or the organisation changed meanwhile; `message` says which. Returned once."""
 
     seq: Count
     type: Literal["contact"]
