@@ -51,7 +51,8 @@ public final class QueueRow {
   static func size(_ row: Row) -> Int64 { row.int(Column.size) }
 
   /// A salvaged record, if it has a queue row's form: the tags have their length, state and sizes
-  /// are numbers. An item that was being sent is pending: its request has ended with the file.
+  /// are numbers. An item that was being sent is pending: its request has ended with the file, and
+  /// counts as an attempt.
   public init?(_ record: Salvage.Record) {
     guard record.columns.count == Column.allCases.count,
       let item = record.tag(Column.item), let owner = record.tag(Column.owner),
@@ -68,8 +69,8 @@ public final class QueueRow {
     self.org = org
     self.batchKey = batchKey
     self.state = state == .sending ? .pending : state
-    attempts = record[Column.attempts].int ?? 0
-    denials = record[Column.denials].int ?? 0
+    attempts = max(0, record[Column.attempts].int ?? 0) + (state == .sending ? 1 : 0)
+    denials = max(0, record[Column.denials].int ?? 0)
     createdMS = created
     self.size = size
     self.body = body

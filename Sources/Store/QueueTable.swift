@@ -12,16 +12,17 @@ public struct QueueTable {
 
   var dependencies: DependencyTable { DependencyTable(database) }
 
+  /// Add an item with all that is known of it but its retry group and its lease.
   public func insert(_ row: QueueRow) throws(Failure) -> Int64 {
     try database.run(
       """
-      INSERT INTO queue(item, owner, org, batch_key, state, wait_reason, not_before_ms, created_ms,
-        size, body)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      INSERT INTO queue(item, owner, org, batch_key, state, wait_reason, not_before_ms, attempts,
+        denials, created_ms, size, body, rejection)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """, .blob(row.item), .blob(row.owner), .blob(row.org), .blob(row.batchKey),
       .int(row.state.code.rawValue), .int(row.state.waitReason?.code ?? 0),
-      .int(row.state.waitReason?.notBeforeMS ?? 0), .int(row.createdMS), .int(row.size),
-      .blob(row.body))
+      .int(row.state.waitReason?.notBeforeMS ?? 0), .int(row.attempts), .int(row.denials),
+      .int(row.createdMS), .int(row.size), .blob(row.body), Value(row.rejection))
     return database.lastInsertedRow
   }
 

@@ -12,6 +12,18 @@ import Testing
     table = QueueTable(try folder.open())
   }
 
+  @Test func anItemIsInsertedWithAllThatIsKnownOfIt() throws {
+    let folder = try TemporaryFolder()
+    let table = QueueTable(try folder.open())
+    let row = queueRow(1)
+    (row.attempts, row.denials, row.rejection) = (3, 2, [9])
+    row.state = .waiting(.time(untilMS: 77))
+    _ = try table.insert(row)
+    let found = try #require(try table.find(row.item))
+    #expect((found.attempts, found.denials, found.rejection) == (3, 2, [9]))
+    #expect(found.state == .waiting(.time(untilMS: 77)))
+  }
+
   @Test func everyColumnOfAnInsertedItemComesBack() throws {
     let row = QueueRow()
     row.item = tag(1)

@@ -152,6 +152,11 @@ import Testing
     #expect(row?.state == expected)
   }
 
+  @Test func whatWasBeingSentHasHadAnAttempt() throws {
+    let row = try #require(QueueRow(record { $0[5] = .int(1) }))
+    #expect((row.state, row.attempts, row.denials) == (.pending, 7, 7))
+  }
+
   @Test(arguments: [1, 2, 3, 4, 5, 6, 11, 12, 15])
   func aRecordOfAnotherFormIsNoQueueRow(column: Int) {
     #expect(QueueRow(record { $0[column] = .text("x") }) == nil)

@@ -149,16 +149,14 @@ final class Recovery {
       report.lost += 1
       return
     }
+    // The image may be older than the item's last request, and the server may have the item.
+    row.attempts = max(row.attempts, 1)
+    // What it waited for may be stored meanwhile; `linkParents` tells.
+    if row.state == .waiting(.dependency) { row.state = .pending }
     let sequence = try core.queue.insert(row)
-    switch row.state {
-    case .parked:
-      try core.queue.transition(sequence, .parked(rejection: row.rejection))
-    case .waiting(.organisation):
-      try core.queue.transition(sequence, .waiting(.organisation))
-    default: try core.queue.transition(sequence, .pending())
-    }
     if let kind = core.configuration.backend.kind(item.kind),
-      try links.linkParents(of: item, kind, row.item, row.owner, keys), row.state != .parked
+      try links.linkParents(of: item, kind, row.item, row.owner, keys),
+      row.state != .parked, row.state != .waiting(.organisation)
     {
       try core.queue.transition(sequence, .waiting(.dependency))
     }

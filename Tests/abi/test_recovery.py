@@ -1,0 +1,162 @@
+"""What a recovery keeps, what it counts, and what it leaves alone."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+from support.queue import BOTH, UPLOADS, add, code_of, item_of, stored, user_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import MakeUser, SignedIn
+    from support.directory_fixtures import DirectoryFixtures
+    from support.phone import App
+
+PAGE = 4096
+
+
+def destroy_header(folder: Path) -> None:
+    """Overwrite the first page of the main file with zeros; its app must be closed."""
+    path = folder / "holdfast.db"
+    data = path.read_bytes()
+    path.write_bytes(bytes(PAGE) + data[PAGE:])
+
+
+def restart_after(user: SignedIn, sql: str | None = None) -> App:
+    """Change the queue by this statement, destroy the file's header, and start the app offline."""
+    user.phone.close()
+    if sql is not None:
+        path = user.phone.folder / "holdfast.db"
+        with contextlib.closing(sqlite3.connect(path)) as database, database:
+            assert database.execute(sql).rowcount > 0
+    destroy_header(user.phone.folder)
+    user.app = user.phone.start(online=False)
+    assert user.app.opened["recovered"]
+    return user.app
+
+
+def home(user: SignedIn) -> None:
+    """Go online, and sign in if the session was lost."""
+    user.app.go_online()
+    if user.app.screen["screen"] != "home":
+        user.app.sign_in(user.person)
+    user.app.settle()
+
+
+def completed(app: App) -> dict[str, Any]:
+    """The first `sync_completed` of the app."""
+    if not app.of_type("sync_completed"):
+        app.settle_until("sync_completed", within_s=7200)
+    [done] = app.of_type("sync_completed")
+    return done
+
+
+@BOTH
+def test_A8_an_edit_after_a_salvage_is_not_mistaken_for_what_is_stored(
+    sign_in: MakeUser, directory: DirectoryFixtures, upload: str
+) -> None:
+    # Given an item that was stored with 30 minutes and whose answer was lost
+    user = user_of(sign_in, upload)
+    item = add(user.app, minutes=30)
+    directory.control.drop_after(UPLOADS[upload], method="POST")
+    user.app.settle()
+    assert item_of(user.app, item)["attempts"] == 1
+    # When the file's header is destroyed, and the item is edited after the restart
+    app = restart_after(user)
+    assert item_of(app, item)["attempts"] >= 1
+    app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
+    home(user)
+    # Then it does not count as sent: the server has 30 minutes, and only the user can tell
+    done = completed(app)
+    assert (done["sent"], done["parked"]) == (0, 1)
+    assert code_of(app, item) == "unknown_outcome"
+    assert item_of(app, item)["payload"]["minutes"] == 45
+    assert [row["minutes"] for row in directory.activities(user.person)] == [30]
+
+
+def test_A8_a_salvage_while_an_item_is_being_sent_counts_the_attempt(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given an item that is stored before the app ends without the answer
+    user = sign_in()
+    item = add(user.app, minutes=30)
+    app = user.app
+    while not stored(directory, user.person):
+        for request in app.poll()["requests"]:
+            answer = user.phone.network(request)
+            if request["purpose"] != "upload":
+                app.complete({"id": request["id"], **answer})
+    # The handle gives its leases back when it is closed; a killed process does not.
+    app = restart_after(user, "UPDATE queue SET state = 1, attempts = 0, lease = x'00'")
+    # When it is edited after the salvage
+    app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
+    home(user)
+    done = completed(app)
+    # Then it is parked
+    assert (done["sent"], done["parked"]) == (0, 1)
+    assert code_of(app, item) == "unknown_outcome"
+
+
+def test_A8_an_item_that_a_salvage_brings_back_may_be_stored(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given an image of the file that is older than the upload of an item
+    user = sign_in()
+    user.app.go_offline()
+    item = add(user.app, minutes=30)
+    user.phone.close()
+    path = user.phone.folder / "holdfast.db"
+    old = path.read_bytes()
+    user.app = user.phone.start()
+    home(user)
+    assert completed(user.app)["sent"] == 1
+    assert stored(directory, user.person) == [item]
+    user.phone.close()
+    for log in user.phone.folder.glob("holdfast.db-*"):
+        log.unlink()
+    path.write_bytes(old)
+    # When a salvage brings the item back, and it is edited
+    app = restart_after(user)
+    app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
+    home(user)
+    done = completed(app)
+    # Then it does not count as sent
+    assert (done["sent"], done["parked"]) == (0, 1)
+    assert code_of(app, item) == "unknown_outcome"
+
+
+def test_A8_what_an_item_waits_for_outlives_a_salvage(sign_in: MakeUser) -> None:
+    # Given items that wait for their organisation or for a time, with attempts and denials
+    user = sign_in()
+    user.app.go_offline()
+    held, later, parked = (add(user.app, minutes=number) for number in (10, 20, 30))
+    user.phone.close()
+    until = user.phone.now_ms + 3_600_000
+    path = user.phone.folder / "holdfast.db"
+    with contextlib.closing(sqlite3.connect(path)) as database, database:
+        for state, reason, not_before, minutes in [
+            (2, 3, 0, 0),
+            (2, 2, until, 1),
+            (3, 0, 0, 2),
+        ]:
+            database.execute(
+                "UPDATE queue SET state = ?, wait_reason = ?, not_before_ms = ?, attempts = 4, "
+                "denials = 1 WHERE seq = (SELECT seq FROM queue ORDER BY seq LIMIT 1 OFFSET ?)",
+                (state, reason, not_before, minutes),
+            )
+    before = [(held, "waiting"), (later, "waiting"), (parked, "parked")]
+    # When the header is destroyed
+    app = restart_after(user)
+    # Then they wait as before, and nothing is forgotten
+    assert [(id_, item_of(app, id_)["state"]) for id_ in (held, later, parked)] == before
+    assert code_of(app, held) == "waiting_organisation"
+    assert code_of(app, later) == "waiting_time"
+    user.phone.close()
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        rows = database.execute(
+            "SELECT wait_reason, not_before_ms, attempts, denials FROM queue ORDER BY seq"
+        ).fetchall()
+    assert rows == [(3, 0, 4, 1), (2, until, 4, 1), (0, 0, 4, 1)]
