@@ -48,6 +48,15 @@ soak: lib | $(PYTHON)
 replay: lib | $(PYTHON)
 	@$(SIMULATION) -m simulation --seed $(SEED) $(if $(KEEP),--keep $(KEEP)) --flavour $(FLAVOUR)
 
+# ---- flipped bits ----
+
+.PHONY: flips
+
+# 10,000 copies of a data folder, each with one to eight flipped bits; `make test` has 300.
+flips: lib | $(PYTHON)
+	@HOLDFAST_FLAVOUR=$(FLAVOUR) HOLDFAST_FLIPS=$(or $(CASES),10000) HOLDFAST_FLIPS_FIRST=$(or $(FIRST),1) \
+	  $(PYTEST) -s Tests/abi/test_flips.py
+
 # ---- power cuts, failing operations and refused memory (Tests/disk) ----
 
 build/bin/holdfast-disk: $(wildcard Tests/disk/*.c Tests/disk/*.h) build/lib/libholdfast.so include/holdfast.h

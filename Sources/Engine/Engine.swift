@@ -39,7 +39,9 @@ public final class Engine {
     let clock = Clock(configuration.clock)
     let folder = configuration.dataFolder
     try DataFolder.make(folder)
-    let keyRing = KeyRing(keyStore ?? FileKeyStore(folder: folder + "/keys"))
+    let keyRing = KeyRing(
+      keyStore ?? FileKeyStore(folder: folder + "/keys"),
+      deadlineMS: configuration.limits.guardTimeoutMS, clock)
     let opened = try DataFolder.openOrReplaceMain(in: folder, at: clock.now())
     let core = Core(configuration, clock, keyRing, opened.database)
     let revision = core.revision
@@ -162,13 +164,20 @@ public final class Engine {
 
   /// Take up what earlier processes left.
   private func start() throws(Failure) {
-    do throws(Failure) {
-      try recovery.findUnfinished()
-      try uploader.reclaimLostLeases(core.clock.now())
-    } catch  where error.code == .storageDamaged {
-      guard try recovery.recover() else { throw error }
+    var tries = 0
+    while true {
+      do throws(Failure) {
+        try recovery.findUnfinished()
+        return try uploader.reclaimLostLeases(core.clock.now())
+      } catch  where error.code == .storageDamaged {
+        tries += 1
+        guard tries <= Engine.recoveries, try recovery.recover() else { throw error }
+      }
     }
   }
+
+  /// How often a call may recover: it makes the file sound, and sets it aside when that was not enough.
+  public static var recoveries: Int { 2 }
 
   /// Give back what this handle holds. Called once, before the handle is dropped.
   public func close() {

@@ -27,7 +27,17 @@ final class KeyRing {
   let store: any KeyStore
   private(set) var keys: Keys?
 
-  init(_ store: any KeyStore) { self.store = store }
+  /// When the store first answered with a damaged device key, by the monotonic clock. It counts as no
+  /// answer until the deadline, in case the store is being restored; then the key is lost.
+  private var damagedSinceMS: Int64?
+  private let deadlineMS: Int64
+  private let clock: Clock
+
+  init(_ store: any KeyStore, deadlineMS: Int64, _ clock: Clock) {
+    self.store = store
+    self.deadlineMS = deadlineMS
+    self.clock = clock
+  }
 
   private static var checkContext: SealContext {
     SealContext(table: "meta", column: MetaTable.Name.keyCheck.text)
@@ -39,7 +49,17 @@ final class KeyRing {
   }
 
   private func loadDevice() -> Found {
-    do throws(KeyRefusal) { return .key(try store.load(.device)) } catch { return .refused(error) }
+    do throws(KeyRefusal) {
+      let key = try store.load(.device)
+      damagedSinceMS = nil
+      return .key(key)
+    } catch {
+      guard error == .damaged else { return .refused(error) }
+      let nowMS = clock.now().monotonicMS
+      let sinceMS = damagedSinceMS ?? nowMS
+      damagedSinceMS = sinceMS
+      return .refused(nowMS - sinceMS < deadlineMS ? .failed : .notFound)
+    }
   }
 
   /// What the key store says about the device key. The first use of a fresh folder makes one.

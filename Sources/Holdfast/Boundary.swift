@@ -33,13 +33,17 @@ enum Boundary {
     platform_memory_begin()
     do throws(Failure) {
       let json = try read(request, dialect)
-      try engine.begin()
-      do throws(Failure) {
-        return try respond(try body(engine, json), .ok, reply)
-      } catch  where error.code == .storageDamaged {
-        // Run the call again, on a new file with the data that could be recovered.
-        guard try engine.recover() else { throw error }
-        return try respond(try body(engine, json), .ok, reply)
+      var tries = 0
+      while true {
+        do throws(Failure) {
+          try engine.begin()
+          return try respond(try body(engine, json), .ok, reply)
+        } catch  where error.code == .storageDamaged {
+          // Run the call again, on a file that was made sound, or on a new one with the data that
+          // could be recovered.
+          tries += 1
+          guard tries <= Engine.recoveries, try engine.recover() else { throw error }
+        }
       }
     } catch {
       if error.code == .memoryExhausted { engine.replyWasLost() }

@@ -24,7 +24,8 @@ public final class Database {
   private var depth = 0
   private var changesBefore: Int32 = 0
   private var needsRollback = false
-  private let fileID: UInt64
+  /// Names the file, also after it was renamed.
+  public let fileID: UInt64
   /// SQLite has reported that the file is damaged.
   public private(set) var isDamaged = false
   /// The disk has failed under this connection. SQLite keeps the state that it opened then, for
@@ -108,7 +109,9 @@ public final class Database {
   /// Several statements without arguments.
   public func execute(_ sql: String) throws(Failure) {
     let result = sqlite3_exec(connection, sql, nil, nil, nil)
-    guard result == SQLITE_OK else { throw failure(result) }
+    guard result == SQLITE_OK else {
+      throw failure(result == SQLITE_ERROR ? SQLITE_CORRUPT : result)
+    }
   }
 
   @inline(never)
@@ -163,9 +166,18 @@ public final class Database {
     while true {
       let result = sqlite3_step(statement)
       if result == SQLITE_DONE { return }
-      guard result == SQLITE_ROW else { throw failure(result) }
+      guard result == SQLITE_ROW else {
+        throw failure(result == SQLITE_ERROR && !fitsSchema(sql) ? SQLITE_CORRUPT : result)
+      }
       if try !body(Row(statement: statement)) { return }
     }
+  }
+
+  /// Whether a statement can still be prepared: another process may have changed the schema.
+  private func fitsSchema(_ sql: StaticCString) -> Bool {
+    var made: OpaquePointer?
+    defer { sqlite3_finalize(made) }
+    return sqlite3_prepare_v3(connection, sql.start, -1, 0, &made, nil) == SQLITE_OK
   }
 
   /// Run a statement; returns the number of changed rows.
@@ -213,11 +225,39 @@ public final class Database {
   /// Whether the path still names this file. False when another process has set the file aside.
   public var isCurrent: Bool { platform_file_id(path) == fileID }
 
-  /// SQLite's check of the whole file.
-  public func isSound() throws(Failure) -> Bool {
+  /// What SQLite's checks of the whole file say, and indexes made anew where they are all that is
+  /// wrong. False: the file is damaged.
+  public func makeSound() throws(Failure) -> Bool {
+    if try isSound() { return true }
+    // Only where the trees are sound: else making an index anew frees pages of others.
+    guard try passes("PRAGMA quick_check(1)"), try !rowsAreInDoubt() else { return false }
+    do throws(Failure) { try execute("REINDEX") } catch  where error.code != .memoryExhausted {
+      return false
+    }
+    Log.line(.warning, "an index did not match its table and was made anew")
+    return try isSound()
+  }
+
+  /// Whether rows and indexes disagree on whose an item is. The row may be wrong: a salvage finds out by
+  /// the seals.
+  private func rowsAreInDoubt() throws(Failure) -> Bool {
     do throws(Failure) {
-      let found =
-        try first("PRAGMA quick_check(1)") { (row) throws(Failure) in row.blob(0) } ?? []
+      return try exists(
+        """
+        SELECT * FROM (SELECT seq, owner FROM queue NOT INDEXED
+          EXCEPT SELECT seq, owner FROM queue INDEXED BY queue_ready)
+        UNION ALL SELECT * FROM (SELECT seq, item FROM queue NOT INDEXED
+          EXCEPT SELECT seq, item FROM queue INDEXED BY sqlite_autoindex_queue_1)
+        """)
+    } catch  where error.code == .storageDamaged { return true }
+  }
+
+  /// SQLite's check of the whole file, with its indexes.
+  public func isSound() throws(Failure) -> Bool { try passes("PRAGMA integrity_check(1)") }
+
+  private func passes(_ check: StaticCString) throws(Failure) -> Bool {
+    do throws(Failure) {
+      let found = try first(check) { (row) throws(Failure) in row.blob(0) } ?? []
       // A page that cannot be read is reported among the faults, for example as "error code=10". It
       // is a failure of the disk and does not prove damage to the file.
       if Database.names(SQLITE_IOERR, in: found) || Database.names(SQLITE_NOMEM, in: found) {
@@ -305,6 +345,12 @@ public final class Database {
   }
 
   // MARK: Failures
+
+  /// The file opens and is not what this library writes.
+  func damage(_ message: String) -> Failure {
+    isDamaged = true
+    return Failure(.storageDamaged, message)
+  }
 
   private func failure(_ result: Int32) -> Failure {
     let failure = Database.failure(result, "a data file could not be read or written")

@@ -1,6 +1,7 @@
 public import Base
 
-/// A forward-only list of schema changes; `PRAGMA user_version` counts those that a file has.
+/// A forward-only list of schema changes; `PRAGMA user_version` counts those that a file has, and
+/// `PRAGMA application_id` says it again: a flipped bit in one of them is no other version.
 public struct Migrations {
   let steps: [StaticString]
 
@@ -10,12 +11,20 @@ public struct Migrations {
     if try version(of: database) == Int64(steps.count) { return }
     try database.transaction { () throws(Failure) in
       let have = try version(of: database)
+      if have != Int64(steps.count), try secondVersion(of: database) == Int64(steps.count) {
+        return try database.execute("PRAGMA user_version=\(steps.count)")
+      }
       guard have <= Int64(steps.count) else {
         throw Failure(.storageNewer, "written by a newer version of this library; update it")
       }
       for step in steps[Int(have)...] { try database.execute(step.description) }
-      try database.execute("PRAGMA user_version=\(steps.count)")
+      try database.execute(
+        "PRAGMA user_version=\(steps.count); PRAGMA application_id=\(steps.count)")
     }
+  }
+
+  private func secondVersion(of database: Database) throws(Failure) -> Int64 {
+    try database.first("PRAGMA application_id") { (row) throws(Failure) in row.int(0) } ?? 0
   }
 
   private func version(of database: Database) throws(Failure) -> Int64 {

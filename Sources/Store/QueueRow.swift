@@ -50,20 +50,19 @@ public final class QueueRow {
   /// The body's size in a row of `SELECT * FROM queue`.
   static func size(_ row: Row) -> Int64 { row.int(Column.size) }
 
-  /// A salvaged record, if it has a queue row's form: the tags have their length, state and sizes
-  /// are numbers. An item that was being sent is pending: its request has ended with the file, and
-  /// counts as an attempt.
+  /// A salvaged record, if it has a queue row's form: the tags have their length, and there is a body.
+  /// Its seal proves the rest; a state or a number that makes no sense does not cost the item. An item
+  /// that was being sent is pending: its request has ended with the file, and counts as an attempt.
   public init?(_ record: Salvage.Record) {
-    guard record.columns.count == Column.allCases.count,
+    guard record.columns.count >= Column.allCases.count,
       let item = record.tag(Column.item), let owner = record.tag(Column.owner),
       let org = record.tag(Column.org), let batchKey = record.tag(Column.batchKey),
-      let code = record[Column.state].int, ItemState.Code(rawValue: code) != nil,
-      let reason = record[Column.waitReason].int, (0...4).contains(reason),
-      let created = record[Column.createdMS].int, let size = record[Column.size].int,
       let body = record[Column.body].blob
     else { return nil }
-    let notBeforeMS = record[Column.notBeforeMS].int ?? 0
-    let state = ItemState(code: code, waitReason: reason, notBeforeMS: notBeforeMS) ?? .pending
+    let state =
+      ItemState(
+        code: record[Column.state].int ?? 0, waitReason: record[Column.waitReason].int ?? 0,
+        notBeforeMS: record[Column.notBeforeMS].int ?? 0) ?? .pending
     self.item = item
     self.owner = owner
     self.org = org
@@ -71,8 +70,8 @@ public final class QueueRow {
     self.state = state == .sending ? .pending : state
     attempts = max(0, record[Column.attempts].int ?? 0) + (state == .sending ? 1 : 0)
     denials = max(0, record[Column.denials].int ?? 0)
-    createdMS = created
-    self.size = size
+    createdMS = record[Column.createdMS].int ?? 0
+    size = record[Column.size].int ?? Int64(body.count)
     self.body = body
     rejection = record[Column.rejection].blob
   }

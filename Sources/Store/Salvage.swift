@@ -12,7 +12,8 @@ public import Base
 /// 4. A record does not name its table. The row types recognise theirs by the number, types and
 ///    lengths of the columns; the caller authenticates the contents by their seals.
 ///
-/// Freed pages may hold old images of rows, so a row can be found more than once or after its
+/// The entries of indexes, which are in pages of the kinds 2 and 10, name the rows once more:
+/// `SalvageCount` counts by them what is lost. Freed pages may hold old images of rows, so a row can be found more than once or after its
 /// removal. Cells that cannot be understood are skipped.
 public final class Salvage {
   /// A table row: its row id and its columns. A column that is an alias of the row id is null.
@@ -26,19 +27,73 @@ public final class Salvage {
   /// of cells. The rows on them are lost.
   public private(set) var unreadablePages: Int64 = 0
 
+  /// After `each`: the pages that may have held rows and are understood as nothing else: not as a page
+  /// of a tree, of a row's overflow, or of the free list. The first page holds the schema.
+  public private(set) var strayPages: Int64 = 0
+  /// The pages of overflow chains that were read.
+  private var overflow: [UInt32] = []
+
+  public var pageSize: Int { file.pageSize }
+
   /// `path` is that of the damaged file; its log is `path` + "-wal".
   public init(path: String) { file = PageFile(path: path) }
 
-  public func each(_ body: (Record) throws(Failure) -> Void) throws(Failure) {
+  /// Every row of a table, and every entry of an index.
+  public func each(
+    _ body: (Record) throws(Failure) -> Void,
+    entry: ([Value]) throws(Failure) -> Void = { (_) throws(Failure) in }
+  ) throws(Failure) {
     unreadablePages = 0
+    overflow = []
+    var unknown: [UInt32] = []
+    let last = file.last
     var number: UInt32 = 1
-    while number <= file.last {
+    while number <= last {
       if let page = file.page(number) {
-        try readLeaf(page, at: number == 1 ? 100 : 0, body)
+        switch page[number == 1 ? 100 : 0] {
+        case 13: try readLeaf(page, at: number == 1 ? 100 : 0, body)
+        case 10: try readIndex(page, headerSize: 8, entry)
+        case 2: try readIndex(page, headerSize: 12, entry)
+        case 5: break
+        default: if number > 1, !isFree(page, last) { unknown.append(number) }
+        }
       } else {
         unreadablePages += 1
+        unknown.append(number)
       }
       number += 1
+    }
+    overflow.sort()
+    var stray: Int64 = 0
+    for page in unknown where !overflow.sortedContains(page) { stray += 1 }
+    strayPages = stray
+  }
+
+  /// Freed pages are zeroed; a trunk of the free list begins with the next trunk, the number of its
+  /// leaves, and the leaves.
+  private func isFree(_ page: [UInt8], _ last: UInt32) -> Bool {
+    let leaves = Int(PageFile.word(page, 4))
+    guard PageFile.word(page, 0) <= last, leaves <= page.count / 4 - 2 else { return false }
+    for index in 0..<leaves where PageFile.word(page, 8 + 4 * index) > last { return false }
+    return page[(8 + 4 * leaves)...].allSatisfy { $0 == 0 }
+  }
+
+  /// Entries of an index that fit into the page, as all of this library's do.
+  private func readIndex(
+    _ page: [UInt8], headerSize: Int, _ body: ([Value]) throws(Failure) -> Void
+  ) throws(Failure) {
+    let count = Int(page[3]) << 8 | Int(page[4])
+    guard headerSize + 2 * count <= page.count else { return }
+    for index in 0..<count {
+      let pointer = headerSize + 2 * index
+      var reader = Reader(
+        bytes: page,
+        at: (Int(page[pointer]) << 8 | Int(page[pointer + 1])) + (headerSize == 12 ? 4 : 0))
+      guard let size = reader.varint(), size > 0, size <= page.count - reader.at,
+        let columns = Salvage.columns(Array(page[reader.at..<reader.at + Int(size)])),
+        !columns.isEmpty
+      else { continue }
+      try body(columns)
     }
   }
 
@@ -46,7 +101,6 @@ public final class Salvage {
   private func readLeaf(
     _ page: [UInt8], at start: Int, _ body: (Record) throws(Failure) -> Void
   ) throws(Failure) {
-    guard page[start] == 13 else { return }
     let count = Int(page[start + 3]) << 8 | Int(page[start + 4])
     guard start + 8 + 2 * count <= page.count else {
       unreadablePages += 1
@@ -80,6 +134,7 @@ public final class Salvage {
     var next = PageFile.word(page, start + local)
     while result.count < total {
       guard let more = file.page(next) else { return nil }
+      overflow.append(next)
       result.append(contentsOf: more[4..<min(more.count, 4 + total - result.count)])
       next = PageFile.word(more, 0)
     }

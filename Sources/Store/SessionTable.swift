@@ -20,7 +20,7 @@ public struct SessionTable {
     let found = try database.first("SELECT * FROM session WHERE id = 1") {
       (row) throws(Failure) in SessionRow(row)
     }
-    guard let found else { throw Failure(.storageDamaged, "the session row is missing") }
+    guard let found else { throw database.damage("the session row is missing") }
     return found
   }
 

@@ -18,7 +18,9 @@ public final class FileKeyStore: KeyStore {
     var length = 0
     let problem = platform_read(path(name), room.start, room.count, &length)
     if Int(problem) == PLATFORM_NO_ENTRY { throw .notFound }
-    guard problem == 0, length == Key.size,
+    guard problem == 0 else { throw .failed }
+    guard length == Key.size else { throw .damaged }
+    guard
       let bytes = try? SecretBytes(
         copying: UnsafeRawBufferPointer(rebasing: room.bytes[0..<length])),
       let key = Key(bytes)

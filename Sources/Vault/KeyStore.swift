@@ -19,6 +19,8 @@ public enum KeyRefusal: Int32, Error, Sendable {
   case notEnrolled = 7
   case invalidated = 8
   case unavailable = 9
+  /// The built-in store's file is no key. A host's store does not answer with this number.
+  case damaged = -1
 }
 
 /// A store for keys: the platform's, or files.
@@ -91,6 +93,7 @@ public final class HostKeyStore: KeyStore {
   /// Throws for every result but 0. Numbers that the header does not define count as `failed`.
   private func check(_ result: Int32) throws(KeyRefusal) {
     guard result != 0 else { return }
+    guard result > 0 else { throw .failed }
     throw KeyRefusal(rawValue: result) ?? .failed
   }
 }

@@ -32,7 +32,7 @@ import Testing
 
   @Test func aFileOfANewerLibraryIsRefusedAndKept() throws {
     let folder = try TemporaryFolder()
-    try folder.open().execute("PRAGMA user_version=99")
+    try folder.open().execute("PRAGMA user_version=99; PRAGMA application_id=99")
     do {
       _ = try folder.open()
       Issue.record("it was opened")
@@ -40,6 +40,40 @@ import Testing
       #expect(failure.code == .storageNewer)
     }
     #expect(FileManager.default.fileExists(atPath: folder.path + "/test.db"))
+  }
+
+  @Test func aVersionWithAFlippedBitIsMended() throws {
+    let folder = try TemporaryFolder()
+    for bit in 0..<31 {
+      let database = try folder.open()
+      try MetaTable(database).set(.retryGroup, .int(Int64(bit)))
+      let version =
+        try database.first("PRAGMA user_version") { (row) throws(Failure) in row.int(0) } ?? 0
+      try database.execute("PRAGMA user_version=\(version ^ (1 << Int64(bit)))")
+      database.close()
+      #expect(try MetaTable(folder.open()).int(.retryGroup) == Int64(bit))
+    }
+  }
+
+  /// Overwrite what an index says, behind the table's back.
+  private func tamper(_ database: Database, _ sql: String) throws {
+    try database.execute("PRAGMA writable_schema=ON; \(sql); PRAGMA writable_schema=RESET")
+  }
+
+  @Test func anIndexThatMissesRowsIsMadeAnew() throws {
+    let folder = try TemporaryFolder()
+    let database = try folder.open()
+    try QueueTable(database).fill(20)
+    // Rows are added while the schema does not name one index.
+    try database.execute("CREATE TEMP TABLE saved AS SELECT * FROM sqlite_schema")
+    try tamper(database, "DELETE FROM sqlite_schema WHERE name = 'queue_held'")
+    try database.run("UPDATE queue SET state = 2, wait_reason = 1 WHERE seq > ?", .int(10))
+    try tamper(
+      database, "INSERT INTO sqlite_schema SELECT * FROM temp.saved WHERE name = 'queue_held'")
+    #expect(try !database.isSound())
+    #expect(try database.makeSound())
+    #expect(try database.isSound())
+    #expect(try QueueTable(database).counts(of: tag(1)).waiting == 10)
   }
 
   @Test func noiseIsDamageAndNotTouched() throws {

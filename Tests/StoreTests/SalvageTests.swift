@@ -141,9 +141,11 @@ import Testing
     arguments: [
       (0, 0, .pending), (1, 0, .pending), (2, 0, .pending), (2, 1, .waiting(.dependency)),
       (2, 2, .waiting(.time(untilMS: 8))), (2, 3, .waiting(.organisation)), (2, 4, .waiting(.kind)),
-      (3, 0, .parked), (4, 0, nil), (-1, 0, nil), (2, 5, nil), (2, -1, nil),
-    ] as [(Int64, Int64, ItemState?)])
-  func aSalvagedItemIsNotBeingSent(state: Int64, reason: Int64, expected: ItemState?) {
+      (3, 0, .parked),
+      // A state that makes no sense does not cost the item.
+      (4, 0, .pending), (-1, 0, .pending), (2, 5, .pending), (2, -1, .pending),
+    ] as [(Int64, Int64, ItemState)])
+  func aSalvagedItemIsNotBeingSent(state: Int64, reason: Int64, expected: ItemState) {
     let row = QueueRow(
       record {
         $0[5] = .int(state)
@@ -157,7 +159,12 @@ import Testing
     #expect((row.state, row.attempts, row.denials) == (.pending, 7, 7))
   }
 
-  @Test(arguments: [1, 2, 3, 4, 5, 6, 11, 12, 15])
+  @Test(arguments: [5, 6, 8, 9, 10, 11, 12])
+  func aNumberThatIsNoneDoesNotCostTheItem(column: Int) {
+    #expect(QueueRow(record { $0[column] = .text("x") })?.body == [11])
+  }
+
+  @Test(arguments: [1, 2, 3, 4, 15])
   func aRecordOfAnotherFormIsNoQueueRow(column: Int) {
     #expect(QueueRow(record { $0[column] = .text("x") }) == nil)
     #expect(QueueRow(record { $0.remove(at: column) }) == nil)

@@ -55,7 +55,7 @@ import Testing
   }
 
   @Test(
-    "A file without a valid key is a failure, not a missing key, so that no new key replaces it")
+    "A file without a valid key is damaged, not missing, so that no new key replaces it at once")
   func garbage() throws {
     try withFolder { folder in
       let store = FileKeyStore(folder: folder + "/keys")
@@ -64,7 +64,7 @@ import Testing
         let file = try #require(fopen(folder + "/keys/device.key", "w"))
         for _ in 0..<length { fputc(7, file) }
         fclose(file)
-        #expect(load(store, .device) == .failed, "\(length) bytes")
+        #expect(load(store, .device) == .damaged, "\(length) bytes")
       }
     }
   }

@@ -132,7 +132,9 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "truncated": lambda path: path.write_bytes(path.read_bytes()[:700]),
     "half": lambda path: path.write_bytes(path.read_bytes()[:8192]),
     "empty": lambda path: path.write_bytes(b""),
-    "newer": lambda path: run(path, "PRAGMA user_version = 99"),
+    "newer": lambda path: [
+        run(path, f"PRAGMA {name} = 99") for name in ("user_version", "application_id")
+    ],
     "other": lambda path: run(path, "DROP TABLE dataset"),
 }
 

@@ -6,10 +6,17 @@ import contextlib
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
+import pytest
+from holdfast import HoldfastError
+
+from support.phone import FilePhone
 from support.queue import BOTH, UPLOADS, add, code_of, item_of, stored, user_of
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from holdfast import Library
+    from local_supabase import LocalSupabase
 
     from conftest import MakeUser, SignedIn
     from support.directory_fixtures import DirectoryFixtures
@@ -160,3 +167,75 @@ def test_A8_what_an_item_waits_for_outlives_a_salvage(sign_in: MakeUser) -> None
             "SELECT wait_reason, not_before_ms, attempts, denials FROM queue ORDER BY seq"
         ).fetchall()
     assert rows == [(3, 0, 4, 1), (2, until, 4, 1), (0, 0, 4, 1)]
+
+
+def test_a_file_that_a_newer_library_has_migrated_stays_where_it_is(sign_in: MakeUser) -> None:
+    # Given an app that runs while a newer library migrates the file
+    user = sign_in()
+    user.app.go_offline()
+    item = add(user.app)
+    path = user.phone.folder / "holdfast.db"
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        [version] = database.execute("PRAGMA user_version").fetchone()
+        database.executescript(
+            "BEGIN; ALTER TABLE queue RENAME COLUMN body TO content;"
+            "ALTER TABLE session RENAME COLUMN tokens TO tickets;"
+            "PRAGMA user_version = 99; PRAGMA application_id = 99; COMMIT"
+        )
+    # When the older one is called again, then it says so each time
+    for _ in range(3):
+        with pytest.raises(HoldfastError) as caught:
+            add(user.app)
+        assert caught.value.code == "storage.newer_version"
+    # and the healthy file is not set aside
+    assert not list(user.phone.folder.glob("holdfast.db.*"))
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        assert database.execute("SELECT count(*) FROM queue").fetchone() == (1,)
+        # and goes on working under the newer library's app
+        database.executescript(
+            "BEGIN; ALTER TABLE queue RENAME COLUMN content TO body;"
+            "ALTER TABLE session RENAME COLUMN tickets TO tokens;"
+            f"PRAGMA user_version = {version}; PRAGMA application_id = {version}; COMMIT"
+        )
+    app = user.restart(online=False)
+    assert item_of(app, item)["state"] == "pending"
+
+
+@pytest.mark.parametrize("length", [0, 7, 31])
+def test_B8_a_truncated_device_key_ends_in_a_sign_in(
+    tmp_path: Path,
+    library: Library,
+    backend: LocalSupabase,
+    directory: DirectoryFixtures,
+    length: int,
+) -> None:
+    # Given queued items and a device key that is cut off
+    phone = FilePhone(tmp_path / "phone", library, backend, policy={"biometric": "preferred"})
+    person = directory.person(directory.organisation())
+    app = phone.start()
+    app.sign_in(person)
+    app.go_offline()
+    for _ in range(3):
+        add(app)
+    phone.close()
+    key = phone.folder / "keys" / "device.key"
+    key.write_bytes(key.read_bytes()[:length])
+    # When the app starts, it waits for the key store at first
+    app = phone.start()
+    assert (app.screen["screen"], app.screen["reason"]) == ("wait", "keystore_failed")
+    # Then an event offers the sign-in after the deadline
+    app.settle_until("decision", within_s=30)
+    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "key_lost")
+    # and what is lost is said, and the files are kept
+    app.go_online()
+    app.sign_in(person)
+    assert app.screen["screen"] == "home"
+    app.settle()
+    [event] = app.of_type("storage_recovered")
+    assert (event["lost"], event["salvaged"], event["session"]) == (3, 0, False)
+    assert (phone.folder / event["file"]).exists()
+    # and everything works again
+    add(app)
+    app = phone.start()
+    assert (app.screen["screen"], app.screen["reason"]) == ("home", "active")
+    phone.close()

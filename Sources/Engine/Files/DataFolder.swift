@@ -46,9 +46,43 @@ enum DataFolder {
       throw Failure(
         size < -1 ? .storageFailed : .storageDamaged, "the data file is empty, and its log is not")
     }
+    switch Database.logCondition(mainPath(in: folder)) {
+    case .whole: break
+    case .endsTorn: try keepLog(in: folder)
+    case .damaged: throw Failure(.storageDamaged, "the log is damaged, and more follows")
+    }
     let database = try Database(path: mainPath(in: folder), .full)
     try Migrations.main.apply(to: database)
     return database
+  }
+
+  /// Where a log that ends torn is kept: its path without "-wal".
+  static func tornPath(in folder: String) -> String { folder + "/holdfast.db.torn" }
+
+  /// Keep a log that ends torn: SQLite overwrites its end, in which an item may be.
+  private static func keepLog(in folder: String) throws(Failure) {
+    let log = mainPath(in: folder) + "-wal"
+    let size = Int(clamping: platform_size(log))
+    guard size > 0, size <= 1 << 26 else { return }
+    var bytes = [UInt8](repeating: 0, count: size)
+    var length = 0
+    try check(platform_read(log, &bytes, size, &length))
+    try check(platform_write(tornPath(in: folder) + "-wal", bytes, length))
+  }
+
+  static func removeTornLog(in folder: String) throws(Failure) {
+    try check(platform_remove(tornPath(in: folder) + "-wal"))
+  }
+
+  /// Noise in the header can look like a newer version; a newer library's file is sound. An older
+  /// library must leave it alone.
+  private static func isNewer(_ error: Failure, in folder: String) throws(Failure) -> Bool {
+    guard error.code == .storageNewer else { return false }
+    do throws(Failure) { return try Database(path: mainPath(in: folder), .full).isSound() } catch
+      where error.code == .storageDamaged
+    {
+      return false
+    }
   }
 
   /// Open the main file; a damaged one is set aside first.
@@ -61,29 +95,72 @@ enum DataFolder {
       // pages are used.
       let isSmall = platform_size(mainPath(in: folder)) <= checkedSize
       if !isSmall { return (database, false) }
-      if try database.isSound() { return (database, false) }
+      if try database.makeSound() { return (database, false) }
       database.close()
-      return (try replaceDamaged(in: folder, at: now), true)
+      return try replaceDamaged(in: folder, at: now)
     } catch  where error.code == .storageDamaged || error.code == .storageNewer {
-      // Noise in the header can look like a newer version; a newer library's file is sound.
-      if error.code == .storageNewer,
-        try Database(path: mainPath(in: folder), .full).isSound()
-      {
-        throw error
-      }
-      return (try replaceDamaged(in: folder, at: now), true)
+      if try isNewer(error, in: folder) { throw error }
+      return try replaceDamaged(in: folder, at: now)
     }
   }
 
   /// Set a damaged main file aside and note its name in a fresh one. Of several processes that find
   /// the damage at once, the first one does it; the others open what it made. What a dead one has
-  /// begun is brought to its end.
-  static func replaceDamaged(in folder: String, at now: Instant) throws(Failure) -> Database {
+  /// begun is brought to its end. A file whose indexes could be made anew stays, unless it is
+  /// `hopeless`: then it passed SQLite's checks before, and a call failed all the same.
+  static func replaceDamaged(
+    in folder: String, hopeless: UInt64? = nil, at now: Instant
+  ) throws(Failure) -> (database: Database, replaced: Bool) {
+    let lock = try lockForRecovery(folder)
+    defer { platform_file_unlock(lock) }
+    if !platform_exists(markPath(in: folder)) {
+      do throws(Failure) {
+        let found = try openLockedMain(in: folder)
+        if found.fileID != hopeless {
+          _ = try SessionTable(found).read()
+          if try found.makeSound() { return (found, false) }
+        }
+        found.close()
+      } catch  where error.code == .storageDamaged || error.code == .storageNewer {
+        // Damaged indeed, or a newer library's. Any other failure says nothing about the file.
+        if try isNewer(error, in: folder) { throw error }
+      }
+    }
+    return (try setLockedMainAside(in: folder, "damaged", at: now), true)
+  }
+
+  /// Set the main file aside because its key is gone, unless another process has: `keyless` is the one
+  /// that was open.
+  static func replaceKeyless(
+    _ keyless: Database, in folder: String, at now: Instant
+  ) throws(Failure) -> Database {
+    let lock = try lockForRecovery(folder)
+    defer { platform_file_unlock(lock) }
+    if !platform_exists(markPath(in: folder)), !keyless.isCurrent {
+      return try openLockedMain(in: folder)
+    }
+    return try setLockedMainAside(in: folder, keylessLabel, at: now)
+  }
+
+  private static var keylessLabel: String { "keyless" }
+
+  /// Whether this is the name of a file whose key is gone.
+  static func isKeyless(_ aside: String) -> Bool {
+    aside.utf8.starts(with: "holdfast.db.keyless".utf8)
+  }
+
+  private static func lockForRecovery(_ folder: String) throws(Failure) -> Int32 {
     let lock = platform_file_lock(lockPath(in: folder), true, true)
     guard lock >= 0 else {
       throw Database.failure(ofSystem: Int(-lock), "the damaged file could not be locked")
     }
-    defer { platform_file_unlock(lock) }
+    return lock
+  }
+
+  /// Under the lock. The name comes first, from the mark if there is one already.
+  private static func setLockedMainAside(
+    in folder: String, _ label: String, at now: Instant
+  ) throws(Failure) -> Database {
     let mark = markPath(in: folder)
     var name = [UInt8](repeating: 0, count: 64)
     var length = 0
@@ -92,15 +169,7 @@ enum DataFolder {
       name.removeLast(name.count - length)
     } else {
       if Int(problem) != PLATFORM_NO_ENTRY { try check(problem) }
-      do throws(Failure) {
-        let found = try openLockedMain(in: folder)
-        _ = try SessionTable(found).read()
-        if try found.isSound() { return found }
-        found.close()
-      } catch  where error.code == .storageDamaged || error.code == .storageNewer {
-        // Damaged indeed. Any other failure says nothing about the file.
-      }
-      name = Array("holdfast.db.damaged-\(now.wallMS)".utf8)
+      name = freeName(in: folder, label, at: now.wallMS)
       try check(platform_write(mark, name, name.count))
     }
     let aside = String(decoding: name, as: UTF8.self)
@@ -109,6 +178,13 @@ enum DataFolder {
     try MetaTable(fresh).set(.salvage, .text(aside))
     try check(platform_remove(mark))
     return fresh
+  }
+
+  /// Two files may be set aside in one millisecond, or under a clock that stands still.
+  private static func freeName(in folder: String, _ label: String, at nowMS: Int64) -> [UInt8] {
+    var time = nowMS
+    while platform_exists(folder + "/holdfast.db.\(label)-\(time)") { time += 1 }
+    return Array("holdfast.db.\(label)-\(time)".utf8)
   }
 
   /// The file first: SQLite would open it without its log. What is there beside a file with anything

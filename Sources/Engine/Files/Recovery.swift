@@ -1,4 +1,5 @@
 import Base
+import CPlatform
 import Policy
 import Store
 import Supabase
@@ -25,6 +26,8 @@ final class Recovery {
   private let links: ItemLinks
   /// A damaged file was set aside when the current one was opened.
   private(set) var hasRecovered: Bool
+  /// The file that the last recovery left. When it fails too, checks say nothing about it.
+  private var suspected: UInt64?
   /// A file that was set aside waits for the device key.
   private(set) var isNeeded = false { didSet { core.revision.advance() } }
 
@@ -46,8 +49,10 @@ final class Recovery {
 
   /// Look whether an earlier process left a file to be carried over.
   func findUnfinished() throws(Failure) {
-    isNeeded = try core.meta.text(.salvage) != nil
+    isNeeded = try core.meta.text(.salvage) != nil || hasTornLog
   }
+
+  private var hasTornLog: Bool { platform_exists(DataFolder.tornPath(in: folder) + "-wal") }
 
   /// Be ready for a call: another process may have set a file aside, or the disk may have failed under
   /// a connection.
@@ -78,21 +83,27 @@ final class Recovery {
   func quarantine() throws(Failure) {
     let now = core.clock.now()
     sessions.reset(.keylessFiles)
-    core.database.close()
-    _ = try DataFolder.setAside(DataFolder.mainPath(in: folder), "keyless", at: now.wallMS)
+    let keyless = core.database
+    keyless.close()
+    core.use(try DataFolder.replaceKeyless(keyless, in: folder, at: now))
     _ = try DataFolder.setAside(DataFolder.cachePath(in: folder), "keyless", at: now.wallMS)
-    core.use(try DataFolder.openMain(in: folder))
+    try findUnfinished()
   }
 
-  /// Set a damaged main file aside, start a fresh one, and carry over what can be read already.
+  /// Make a damaged main file sound, or set it aside, start a fresh one, and carry over what can be
+  /// read already. A file that was judged sound and fails again is set aside without asking SQLite.
   /// Returns false when the file is not damaged: the failure had another cause.
   func recover() throws(Failure) -> Bool {
-    guard core.database.isDamaged else { return false }
-    core.database.close()
+    let damaged = core.database
+    guard damaged.isDamaged else { return false }
+    damaged.close()
     // The fresh file holds no proof of the device key yet, so the keys are forgotten too.
     sessions.reset(.damagedFile)
-    core.use(try DataFolder.replaceDamaged(in: folder, at: core.clock.now()))
-    hasRecovered = true
+    let next = try DataFolder.replaceDamaged(
+      in: folder, hopeless: suspected == damaged.fileID ? suspected : nil, at: core.clock.now())
+    core.use(next.database)
+    suspected = next.database.fileID
+    if next.replaced { hasRecovered = true }
     isNeeded = true
     if try core.keyRing.state(for: core.database) == .ready { try completeIfNeeded() }
     return true
@@ -105,26 +116,58 @@ final class Recovery {
   func completeIfNeeded() throws(Failure) {
     guard isNeeded, let keys = core.keyRing.keys else { return }
     isNeeded = false
+    if hasTornLog { try carryTornLog(keys) }
     guard let aside = try core.meta.text(.salvage) else { return }
     let salvage = Salvage(path: folder + "/" + aside)
     var report = Report()
+    let isKeyless = DataFolder.isKeyless(aside)
     try core.database.transaction { () throws(Failure) in
+      let count = try SalvageCount(core.database)
       var newest: SessionRow?
-      try salvage.each { (record) throws(Failure) in
-        if let row = QueueRow(record) {
-          try carry(row, keys, &report)
-        } else if let row = SessionRow(record), row.generation >= newest?.generation ?? 0 {
-          newest = row
-        }
-      }
-      if let newest { report.hasSession = try carry(newest) }
+      try salvage.each(
+        { (record) throws(Failure) in
+          if let row = QueueRow(record) {
+            try count.add(row, record)
+            if try carry(row, keys) { report.salvaged += 1 }
+          } else if let row = SessionRow(record) {
+            if row.generation >= newest?.generation ?? 0 { newest = row }
+          } else {
+            try count.add(record)
+          }
+        }, entry: { (columns) throws(Failure) in try count.add(entry: columns) })
+      // Without its key a session is worth nothing.
+      if let newest, !isKeyless { report.hasSession = try carry(newest) }
+      report.lost = try count.lost(strayPages: salvage.strayPages, pageSize: salvage.pageSize)
+      try count.end()
       try core.meta.set(.salvage, .null)
+      // The decision has said that the key is gone.
+      if isKeyless, report.lost == 0, salvage.unreadablePages == 0 { return }
       try emit(report, aside, unreadablePages: salvage.unreadablePages)
     }
     Log.line(
       .warning,
-      "a damaged file was set aside: \(report.salvaged) items carried over, "
+      "\(aside) was set aside: \(report.salvaged) items carried over, "
         + "\(report.lost) items and \(salvage.unreadablePages) pages unreadable")
+  }
+
+  /// Carry over the items that a log held whose last transaction was torn or damaged. Nothing is said
+  /// when all of them are there: the transaction may never have been committed.
+  private func carryTornLog(_ keys: KeyRing.Keys) throws(Failure) {
+    let salvage = Salvage(path: DataFolder.tornPath(in: folder))
+    var report = Report()
+    try core.database.transaction { () throws(Failure) in
+      let count = try SalvageCount(core.database)
+      try salvage.each(
+        { (record) throws(Failure) in
+          guard let row = QueueRow(record) else { return }
+          try count.add(row, record)
+          if try carry(row, keys) { report.salvaged += 1 }
+        }, entry: { (columns) throws(Failure) in try count.add(entry: columns) })
+      report.lost = try count.lostFromLog()
+      try count.end()
+      if report.lost > 0 { try emit(report, "holdfast.db-wal", unreadablePages: 0) }
+    }
+    try DataFolder.removeTornLog(in: folder)
   }
 
   private func emit(
@@ -139,16 +182,13 @@ final class Recovery {
       ], owner: nil)
   }
 
-  /// Carry an item over if its seal opens.
-  private func carry(
-    _ row: QueueRow, _ keys: KeyRing.Keys, _ report: inout Report
-  ) throws(Failure) {
-    guard try core.queue.find(row.item) == nil else { return }
+  /// Carry an item over if its seal opens. False: it does not, or the item is there.
+  private func carry(_ row: QueueRow, _ keys: KeyRing.Keys) throws(Failure) -> Bool {
+    guard try core.queue.find(row.item) == nil else { return false }
     let key = try keys.queues.derived(for: row.owner)
-    guard let item = try row.read(key) else {
-      report.lost += 1
-      return
-    }
+    guard let item = try row.read(key) else { return false }
+    // Only the seal is proof.
+    row.org = keys.orgTag(item.org)
     // The image may be older than the item's last request, and the server may have the item.
     row.attempts = max(row.attempts, 1)
     // What it waited for may be stored meanwhile; `linkParents` tells.
@@ -161,7 +201,7 @@ final class Recovery {
       try core.queue.transition(sequence, .waiting(.dependency))
     }
     try core.syncRuns.start(of: row.owner, now: core.clock.now().wallMS)
-    report.salvaged += 1
+    return true
   }
 
   /// Carry the session over unless somebody signed in, or the session ended, in the fresh file.

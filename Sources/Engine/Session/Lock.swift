@@ -78,7 +78,7 @@ final class Lock {
 
   private static func outcome(of refusal: KeyRefusal) -> Situation.Outcome {
     switch refusal {
-    case .notFound, .invalidated: return .invalidated
+    case .notFound, .invalidated, .damaged: return .invalidated
     case .lockout: return .lockout
     case .lockoutPermanent: return .lockoutPermanent
     case .notEnrolled: return .notEnrolled

@@ -558,7 +558,7 @@ class OrgAccessChangedEvent(TypedDict):
 
 
 class StorageRecoveredEvent(TypedDict):
-    """The library set a damaged file aside as `file`. `salvaged` counts the items that it carried over, `lost` those that it could not read, `unreadable_pages` the pages of the file that it could not read; `session` says whether it carried the session over. Returned until acknowledged."""
+    """The library set a damaged file aside as `file`. `salvaged` counts the items that it carried over, `lost` those that it could not: never fewer than are gone, and more only where whole pages are, `unreadable_pages` the pages of the file that it could not read; `session` says whether it carried the session over. Returned until acknowledged."""
 
     seq: Count
     type: Literal["storage_recovered"]
