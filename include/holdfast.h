@@ -388,7 +388,8 @@ int32_t holdfast_sync_status(holdfast *self, const char *request, char **reply);
 
 /*
  * Fetch the host's next work: requests to send and events to handle.
- * {"ack":seq?} -> {"requests":[...],"events":[...],"wake_in_ms":n|null}
+ * {"ack":seq?,"max_events":n?,"only_new":bool?,"from_oldest":bool?} ->
+ * {"requests":[...],"events":[...],"wake_in_ms":n|null}
  *
  * request {"id":n,"purpose":"refresh|validate|guard|upload|pull|summary|revoke|live|sign_in",
  *          "method","url","headers":{...},"body":"..."|null,"timeout_ms":n}
@@ -397,8 +398,17 @@ int32_t holdfast_sync_status(holdfast *self, const char *request, char **reply);
  * event   {"seq":n,"type":"decision|sync_progress|sync_completed|item_parked|session_ended|
  *          org_access_changed|storage_recovered|contact|pull_completed","...":...}, with increasing
  *         `seq`. sync_completed, item_parked, session_ended, org_access_changed and
- *         storage_recovered return in every poll, across restarts, until `ack` reaches their seq.
- *         The others are returned once.
+ *         storage_recovered are durable: they return in every poll, across restarts, until `ack`
+ *         reaches their seq. The others are returned once. A poll returns at most 200 durable
+ *         events. If there are more, those that this handle has not returned come first, and
+ *         nothing after the first one that is left out: poll again for the next page. When all were
+ *         returned, the oldest come again.
+ * ack         deletes durable events up to this seq, as far as this handle has returned them.
+ * max_events  at most so many durable events, 0..200 (default 200). 0: no events at all, and events
+ *             do not wake the host until a poll takes some: for a host whose reader is slow.
+ * only_new    leave out durable events that this handle has returned before (default false).
+ * from_oldest begin with the oldest durable event again, as if this handle had returned none
+ *             (default false): after a page that the host could not show to its end.
  * wake_in_ms  poll again within this time. null: only when a call or a response requires it (see
  *             holdfast_wake_fd). @since 0.1
  */

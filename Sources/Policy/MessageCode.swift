@@ -82,6 +82,8 @@ public enum MessageCode: String, CaseIterable, Sendable {
 
   // Events and messages.
   case syncCompleted = "sync_completed"
+  case syncCompletedParked = "sync_completed_parked"
+  case syncCompletedWaiting = "sync_completed_waiting"
   case storageRecovered = "storage_recovered"
   case cacheRecovered = "cache_recovered"
   case contactGone = "contact_gone"

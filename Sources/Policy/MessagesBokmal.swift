@@ -98,6 +98,10 @@ extension Messages {
     case .waitingOrganisation: "Venter til du har tilgang til organisasjonen igjen."
     // Events and messages.
     case .syncCompleted: "Ferdig: det som ventet, er sendt."
+    case .syncCompletedParked:
+      "Ferdig, men noe kunne ikke sendes og trenger et blikk fra deg."
+    case .syncCompletedWaiting:
+      "Ferdig så langt: det som kunne sendes, er sendt, og resten venter."
     case .storageRecovered:
       "Noe av det som var lagret på enheten, var skadet. Vi har reddet det vi kunne."
     case .cacheRecovered:

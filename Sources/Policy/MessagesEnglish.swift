@@ -100,6 +100,10 @@ extension Messages {
     case .waitingOrganisation: "Waiting until you have access to the organisation again."
     // Events and messages.
     case .syncCompleted: "Done: what was waiting has been sent."
+    case .syncCompletedParked:
+      "Done, but something could not be sent and needs a look from you."
+    case .syncCompletedWaiting:
+      "Done for now: what could be sent has been sent, and the rest is waiting."
     case .storageRecovered:
       "Some of what was saved on this device was damaged. We have rescued what we could."
     case .cacheRecovered:

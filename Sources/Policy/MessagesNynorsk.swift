@@ -96,6 +96,10 @@ extension Messages {
     case .waitingOrganisation: "Ventar til du har tilgang til organisasjonen igjen."
     // Events and messages.
     case .syncCompleted: "Ferdig: det som venta, er sendt."
+    case .syncCompletedParked:
+      "Ferdig, men noko kunne ikkje sendast og treng eit blikk frå deg."
+    case .syncCompletedWaiting:
+      "Ferdig så langt: det som kunne sendast, er sendt, og resten ventar."
     case .storageRecovered:
       "Noko av det som var lagra på eininga, var skada. Vi har redda det vi kunne."
     case .cacheRecovered:

@@ -63,10 +63,13 @@ public struct MetaTable {
       """, .literal(name.text), value)
   }
 
-  /// Raise a counter and return it.
-  public func next(_ name: Name) throws(Failure) -> Int64 {
-    let next = (try int(name) ?? 0) + 1
-    try set(name, .int(next))
-    return next
+  /// Raise a counter and return it, to a number above `least`. One transaction reads and writes it,
+  /// because other handles raise it, too.
+  public func next(_ name: Name, above least: Int64 = 0) throws(Failure) -> Int64 {
+    try database.transaction { () throws(Failure) in
+      let next = max(try int(name) ?? 0, least) + 1
+      try set(name, .int(next))
+      return next
+    }
   }
 }

@@ -103,12 +103,16 @@ public struct Migrations {
       UPDATE meta SET name = 'last_sync_run_ms' WHERE name = 'last_drain_ms';
       UPDATE meta SET name = 'needs_erase' WHERE name = 'erase_owed';
       """,
-      // When the server confirmed the session, by every clock. Refusals are no longer counted.
+      // When the server confirmed the session, by every clock; refusals are no longer counted. The ids
+      // of a run's items. Handles of version 2 could set the counter of events back.
       """
       ALTER TABLE session RENAME COLUMN rejections TO validated_offset_ms;
       ALTER TABLE session ADD COLUMN validated_monotonic_ms INTEGER;
       ALTER TABLE session ADD COLUMN validated_boot TEXT;
       UPDATE session SET validated_offset_ms = 0;
+      ALTER TABLE sync_run ADD COLUMN ids BLOB;
+      UPDATE meta SET value = max(value, (SELECT ifnull(max(seq), 0) FROM durable_event))
+        WHERE name = 'event_seq';
       """,
     ])
   }

@@ -5,6 +5,8 @@ public struct SyncRun: Sendable {
   public var startedMS: Int64
   public var sent: Int64
   public var parked: Int64
+  /// The ids of the items that were sent, sealed; the first ones only.
+  public var ids: [UInt8]?
 }
 
 /// At most one run per owner.
@@ -15,9 +17,10 @@ public struct SyncRunTable {
 
   public func find(of owner: [UInt8]) throws(Failure) -> SyncRun? {
     try database.first(
-      "SELECT started_ms, sent, parked FROM sync_run WHERE owner = ?", .blob(owner)
+      "SELECT started_ms, sent, parked, ids FROM sync_run WHERE owner = ?", .blob(owner)
     ) { (row) throws(Failure) in
-      SyncRun(startedMS: row.int(0), sent: row.int(1), parked: row.int(2))
+      SyncRun(
+        startedMS: row.int(0), sent: row.int(1), parked: row.int(2), ids: row.blob(ifPresent: 3))
     }
   }
 
@@ -35,6 +38,10 @@ public struct SyncRunTable {
       INSERT INTO sync_run(owner, started_ms, sent, parked) VALUES (?1, ?2, ?3, ?4)
       ON CONFLICT(owner) DO UPDATE SET sent = sent + ?3, parked = parked + ?4
       """, .blob(owner), .int(now), .int(sent), .int(parked))
+  }
+
+  public func keep(ids: [UInt8], of owner: [UInt8]) throws(Failure) {
+    try database.run("UPDATE sync_run SET ids = ?2 WHERE owner = ?1", .blob(owner), .blob(ids))
   }
 
   public func end(of owner: [UInt8]) throws(Failure) {

@@ -13,7 +13,7 @@ import Testing
   }
 
   private func all(for owner: [UInt8]?, limit: Int = 99) throws -> [Int64] {
-    try table.all(for: owner, limit: limit).map { $0.0 }
+    try table.page(for: owner, after: EventCursor(), limit: limit, size: 99).events.map { $0.0 }
   }
 
   /// Events 1 to 4, of no owner, owner 1, owner 2 and owner 1, stored out of order.
@@ -30,15 +30,32 @@ import Testing
     #expect(try all(for: tag(2)) == [1, 3])
     #expect(try all(for: nil) == [1])
     #expect(try all(for: tag(1), limit: 2) == [1, 2])
-    #expect(try table.all(for: tag(2), limit: 9).map { $0.1 } == [[1], [3]])
+    let page = try table.page(for: tag(2), after: EventCursor(), limit: 9, size: 99)
+    #expect(page.events.map { $0.1 } == [[1], [3]])
+    #expect(page.next == nil)
   }
 
-  @Test func theNewestIsOfTheOwnerOrOfNobody() throws {
-    #expect(try table.newest(for: tag(1)) == 0)
+  @Test(
+    arguments: [
+      (0, 0, 9, 9, [1, 2, 4], nil), (0, 0, 2, 9, [1, 2], 4), (0, 0, 9, 2, [1, 2], 4),
+      (0, 0, 0, 9, [1], 2), (0, 0, 9, 0, [1], 2), (1, 0, 9, 9, [2, 4], nil),
+      (0, 2, 9, 9, [1, 4], nil), (4, 2, 9, 9, [4], nil), (4, 4, 9, 9, [], nil),
+    ] as [(Int64, Int64, Int, Int, [Int64], Int64?)])
+  func aPageEndsAtItsLimitAndItsSizeAndNamesTheNextEvent(
+    common: Int64, own: Int64, limit: Int, size: Int, expected: [Int64], next: Int64?
+  ) throws {
     try fill()
-    #expect(try table.newest(for: tag(1)) == 4)
-    #expect(try table.newest(for: tag(2)) == 3)
-    #expect(try table.newest(for: nil) == 1)
+    let cursor = EventCursor(common: common, own: own)
+    let page = try table.page(for: tag(1), after: cursor, limit: limit, size: size)
+    #expect(page.events.map { $0.0 } == expected)
+    #expect(page.next == next)
+    #expect(try table.hasAny(for: tag(1), after: cursor) == !expected.isEmpty)
+  }
+
+  @Test func withoutAnOwnerOnlyEventsOfNobodyAreFound() throws {
+    try fill()
+    #expect(try table.hasAny(for: nil, after: EventCursor()))
+    #expect(try !table.hasAny(for: nil, after: EventCursor(common: 1, own: 0)))
   }
 
   @Test(
@@ -49,16 +66,29 @@ import Testing
     upTo: Int64, ours: [Int64], others: [Int64]
   ) throws {
     try fill()
-    try table.acknowledge(upTo: upTo, for: tag(1))
+    try table.acknowledge(upTo: upTo, for: tag(1), within: EventCursor(common: 9, own: 9))
     #expect(try all(for: tag(1)) == ours)
     #expect(try all(for: tag(2)) == others)
   }
 
   @Test func withoutAnOwnerOnlyEventsOfNobodyAreAcknowledged() throws {
     try fill()
-    try table.acknowledge(upTo: 9, for: nil)
+    try table.acknowledge(upTo: 9, for: nil, within: EventCursor(common: 9, own: 9))
     #expect(try all(for: tag(1)) == [2, 4])
     #expect(try all(for: tag(2)) == [3])
+  }
+
+  @Test(
+    arguments: [
+      (0, 0, [1, 2, 4]), (1, 0, [2, 4]), (0, 2, [1, 4]), (9, 3, [4]),
+    ] as [(Int64, Int64, [Int64])])
+  func anAcknowledgementReachesNoFurtherThanItsCursor(
+    common: Int64, own: Int64, left: [Int64]
+  ) throws {
+    try fill()
+    try table.acknowledge(
+      upTo: 9, for: tag(1), within: EventCursor(common: common, own: own))
+    #expect(try all(for: tag(1)) == left)
   }
 
   @Test func aNumberIsUsedOnce() throws {

@@ -45,5 +45,8 @@ import Testing
     #expect(try other.next(.eventSequence) == 3)
     #expect(try table.next(.eventSequence) == 4)
     #expect(try table.next(.uploads) == 1)
+    #expect(try table.next(.eventSequence, above: 3) == 5)
+    #expect(try other.next(.eventSequence, above: 9) == 10)
+    #expect(try table.next(.eventSequence) == 11)
   }
 }

@@ -53,7 +53,10 @@ import Testing
     #expect(try DependencyTable(database).waitsForParked(tag(1)))
     let run = try #require(try SyncRunTable(database).find(of: tag(9)))
     #expect((run.startedMS, run.sent, run.parked) == (10, 20, 30))
-    #expect(try DurableEventTable(database).newest(for: tag(9)) == 5)
+    #expect(run.ids == nil)
+    #expect(
+      try DurableEventTable(database).hasAny(
+        for: tag(9), after: EventCursor(common: 9, own: 4)))
     let meta = MetaTable(database)
     #expect(try meta.int(.retryGroup) == 6)
     #expect(try meta.int(.lastSyncRun) == 40)
@@ -61,6 +64,14 @@ import Testing
     #expect(try meta.int(.eventSequence) == 5)
     #expect(try SessionTable(database).read().generation == 12)
     #expect(try database.isSound())
+  }
+
+  @Test func theCounterOfEventsIsNotBelowAStoredEvent() throws {
+    let folder = try TemporaryFolder()
+    let old = try firstVersion(folder)
+    try old.execute("INSERT INTO notice VALUES (8, NULL, x'09')")
+    old.close()
+    #expect(try MetaTable(try folder.open()).next(.eventSequence) == 9)
   }
 
   @Test func theIndexesOfVersion1ServeTheSameStatements() throws {

@@ -42,6 +42,19 @@ import Testing
     #expect(try run(1) == [3, 0, 0])
   }
 
+  @Test func idsAreKeptWithTheRunAndGoWithIt() throws {
+    try table.keep(ids: [1], of: tag(1))
+    #expect(try table.find(of: tag(1)) == nil)
+    try table.start(of: tag(1), now: 1)
+    #expect(try table.find(of: tag(1))?.ids == nil)
+    try table.keep(ids: [1, 2], of: tag(1))
+    try table.count(of: tag(1), sent: 1, parked: 0, now: 2)
+    #expect(try table.find(of: tag(1))?.ids == [1, 2])
+    try table.end(of: tag(1))
+    try table.start(of: tag(1), now: 3)
+    #expect(try table.find(of: tag(1))?.ids == nil)
+  }
+
   @Test func aRunSurvivesARestart() throws {
     try table.count(of: tag(1), sent: 1, parked: 2, now: 3)
     table.database.close()

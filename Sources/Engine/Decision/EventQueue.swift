@@ -5,24 +5,39 @@ import Vault
 /// Events on their way to the host.
 ///
 /// Transient events live in memory and are handed out once. Durable events are sealed in the file
-/// and stay until the host acknowledges them; this handle hands each out once per process. Both kinds
-/// share one sequence of numbers, and a poll hands them out in its order.
+/// and stay until the host acknowledges them. Both kinds share one sequence of numbers, and polls hand
+/// them out in its order, page by page: events that were not handed out yet come first, and while
+/// some of them are held back, nothing with a higher number is handed out.
 final class EventQueue {
   /// What a poll changes, so that a poll that fails can be undone.
   struct Checkpoint {
     fileprivate var transient: [JSON] = []
-    /// The newest durable event that this handle has handed out.
-    fileprivate var deliveredSequence: Int64 = 0
+    /// Up to where this handle has handed out durable events, and to whom.
+    fileprivate var handedOut = EventCursor()
+    fileprivate var owner: [UInt8]?
+    /// The host takes no events now, so they are no reason to poll.
+    fileprivate var isPaused = false
+
+    /// Events of another owner start anew. Nobody's stay handed out.
+    fileprivate mutating func follow(_ owner: [UInt8]?) {
+      guard let owner, owner != self.owner else { return }
+      self.owner = owner
+      handedOut.own = 0
+    }
   }
 
-  /// Durable events in one poll.
-  private static var pageSize: Int { 200 }
+  /// The most durable events in one poll.
+  static var pageSize: Int { 200 }
+  /// The most sealed bytes in one poll: events can name hundreds of items.
+  private static var pageBytes: Int { 512 * 1024 }
   private static var progressIntervalMS: Int64 { 200 }
 
   private let core: Core
   private var state = Checkpoint() { didSet { core.revision.advance() } }
   /// The state before this call's poll.
   private var beforePoll: Checkpoint?
+  /// The last number that this handle gave. A file that replaces a damaged one counts on from it.
+  private var lastSequence: Int64 = 0
   /// When the last `sync_progress` was emitted, by the monotonic clock.
   private var lastProgressMS: Int64 = -1000
 
@@ -30,24 +45,30 @@ final class EventQueue {
 
   // MARK: Emitting
 
-  /// Emit an event once. A newer `decision` replaces one that was not handed out.
+  /// Emit an event once. A newer `decision` or `sync_progress` replaces one that was not handed out.
   func emit(_ event: JSON) throws(Failure) {
-    event.set("seq", .int(try core.meta.next(.eventSequence)))
+    event.set("seq", .int(try nextSequence()))
     try JSON.checkMemory()
-    if event.string("type") == "decision" { discard("decision") }
+    for type in ["decision", "sync_progress"] where EventQueue.isOf(type, event) { discard(type) }
     state.transient.append(event)
   }
 
   /// Emit an event that stays until it is acknowledged. `owner` nil: for every user of the device.
   func emitDurable(_ event: JSON, owner: [UInt8]?) throws(Failure) {
     let keys = try core.keys()
+    // The number is given and used under one write lock, so events are stored in their order.
     try core.database.transaction { () throws(Failure) in
-      let sequence = try core.meta.next(.eventSequence)
+      let sequence = try nextSequence()
       event.set("seq", .int(sequence))
       try core.durableEvents.add(
         sequence, owner: owner,
         sealed: try keys.durableEvents.seal(event, EventQueue.context(sequence)))
     }
+  }
+
+  private func nextSequence() throws(Failure) -> Int64 {
+    lastSequence = try core.meta.next(.eventSequence, above: lastSequence)
+    return lastSequence
   }
 
   /// Emit a `sync_progress` unless the last one is too recent; `make` returns nil when there is nothing
@@ -90,29 +111,42 @@ final class EventQueue {
 
   // MARK: Handing out
 
+  /// Delete the durable events up to `sequence` that this handle has handed out to this user.
   func acknowledge(upTo sequence: Int64) throws(Failure) {
-    try core.durableEvents.acknowledge(
-      upTo: sequence, for: try core.sessionTable.read().owner)
+    let owner = try core.sessionTable.read().owner
+    state.follow(owner)
+    try core.durableEvents.acknowledge(upTo: sequence, for: owner, within: state.handedOut)
   }
 
-  /// Whether this handle has an event that it has not handed out.
+  /// Whether this handle has an event that it has not handed out and that the host would take.
   func hasUndelivered() throws(Failure) -> Bool {
+    if state.isPaused { return false }
     guard state.transient.isEmpty else { return true }
     guard core.keyRing.keys != nil else { return false }
-    return try core.durableEvents.newest(for: try core.sessionTable.read().owner)
-      > state.deliveredSequence
+    let owner = try core.sessionTable.read().owner
+    return try core.durableEvents.hasAny(for: owner, after: cursor(of: owner))
   }
 
-  /// Take all transient events and the oldest durable ones, in the order of their numbers.
-  func takeAll() throws(Failure) -> [JSON] {
+  private func cursor(of owner: [UInt8]?) -> EventCursor {
+    owner == nil || owner == state.owner
+      ? state.handedOut : EventCursor(common: state.handedOut.common, own: 0)
+  }
+
+  /// Take the next events, in the order of their numbers: at most `limit` durable ones (0: no event at
+  /// all), and the transient ones up to the first durable one that is held back. Durable ones that
+  /// were handed out before come again, unless only new ones are wanted or others are held back.
+  func take(limit: Int, onlyNew: Bool) throws(Failure) -> [JSON] {
     beforePoll = state
+    state.isPaused = limit == 0
+    if limit == 0 { return [] }
     var transient = state.transient[...]
-    state.transient = []
     var result: [JSON] = []
+    var held = Int64.max
     if let keys = core.keyRing.keys {
-      let stored = try core.durableEvents.all(
-        for: try core.sessionTable.read().owner, limit: EventQueue.pageSize)
-      for (sequence, sealed) in stored {
+      let owner = try core.sessionTable.read().owner
+      state.follow(owner)
+      let page = try nextPage(owner, limit, onlyNew)
+      for (sequence, sealed) in page.events {
         // An event that does not open was sealed with another device key; skip it.
         if let event = try keys.durableEvents.openJSON(sealed, EventQueue.context(sequence)) {
           while let first = transient.first, first.int("seq") ?? 0 < sequence {
@@ -121,11 +155,38 @@ final class EventQueue {
           }
           result.append(event)
         }
-        state.deliveredSequence = max(state.deliveredSequence, sequence)
       }
+      if let last = page.events.last?.0 {
+        state.handedOut.common = max(state.handedOut.common, last)
+        if owner != nil { state.handedOut.own = max(state.handedOut.own, last) }
+      }
+      if let next = page.next { held = next }
     }
-    return result + transient
+    while let first = transient.first, first.int("seq") ?? 0 < held {
+      result.append(first)
+      transient = transient.dropFirst()
+    }
+    state.transient = Array(transient)
+    return result
   }
+
+  /// The events of one poll. When they all fit, they all come again; else the new ones come first.
+  private func nextPage(
+    _ owner: [UInt8]?, _ limit: Int, _ onlyNew: Bool
+  ) throws(Failure) -> (events: [(Int64, [UInt8])], next: Int64?) {
+    func page(_ cursor: EventCursor) throws(Failure) -> (events: [(Int64, [UInt8])], next: Int64?) {
+      try core.durableEvents.page(
+        for: owner, after: cursor, limit: limit, size: EventQueue.pageBytes)
+    }
+    if onlyNew { return try page(state.handedOut) }
+    let all = try page(EventCursor())
+    if all.next == nil { return all }
+    let new = try page(state.handedOut)
+    return new.events.isEmpty ? (all.events, nil) : new
+  }
+
+  /// Begin with the oldest durable event again: another main file is in use, or the host asks for it.
+  func forgetHandedOut() { state.handedOut = EventCursor() }
 
   /// On failure, keep the events for the next poll.
   func restore() {

@@ -33,10 +33,13 @@ final class HostLoop {
   }
 
   func poll(_ request: JSON) throws(Failure) -> JSON {
-    let fields = try Fields(request, known: ["ack"])
+    let fields = try Fields(request, known: ["ack", "max_events", "only_new", "from_oldest"])
+    let limit = try fields.integer(ifPresent: "max_events", in: 0...Int64(EventQueue.pageSize))
+    let onlyNew = try fields.bool(ifPresent: "only_new") ?? false
     if let sequence = try fields.integer(ifPresent: "ack", in: 0...Fields.safe.upperBound) {
       try events.acknowledge(upTo: sequence)
     }
+    if try fields.bool(ifPresent: "from_oldest") ?? false { events.forgetHandedOut() }
     let now = core.clock.now()
     // A poll looks for work itself, whatever was derived before.
     wakeTimer.forget()
@@ -50,7 +53,8 @@ final class HostLoop {
       events.withdrawContacts(core.message(.contactWithdrawn))
     }
     do throws(Failure) {
-      let taken = try events.takeAll()
+      let taken = try events.take(
+        limit: limit.map { Int($0) } ?? EventQueue.pageSize, onlyNew: onlyNew)
       let wakeMS = try wakeIn(now)
       wakeTimer.promise(wakeMS, now)
       return [

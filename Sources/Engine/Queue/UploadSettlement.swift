@@ -282,8 +282,7 @@ final class UploadSettlement {
     try core.database.transaction { () throws(Failure) in
       try core.queue.removeStored(proved.items.map { $0.tag })
       if !proved.isEmpty {
-        try core.syncRuns.count(
-          of: proved.owner, sent: Int64(proved.items.count), parked: 0, now: now.wallMS)
+        try syncRuns.countStored(proved.items.map { $0.id }, of: proved.owner, now)
         // Within the transaction: a failed commit leaves a needless pull, never a missing one.
         pulls.requirePull()
       }
@@ -398,6 +397,7 @@ final class UploadSettlement {
         try core.queue.transition(
           item.sequence, .waiting(.organisation, charge: charge))
       }
+      try syncRuns.endIfDone(batch.owner, now)
     }
     check.askSilently(.discardingAnswer, now)
   }

@@ -204,14 +204,17 @@ final class SessionStore {
       reset(.session)
       cache.close()
       inFlight.removeAll()
+      events.forgetHandedOut()
       core.keyRing.forget()
     case .damagedFile:
       dropMirror()
       inFlight.removeAll()
       uploads.removeReadBacks()
+      events.forgetHandedOut()
       core.keyRing.forget()
     case .file:
       dropMirror()
+      events.forgetHandedOut()
       core.keyRing.forget()
     }
   }

@@ -65,6 +65,9 @@ MAY_STAND_IN_EVENTS = {
     ],
     # The item's id; the host reads its content with queue_get.
     "item_parked": ["/id"],
+    # The ids of the items that were stored.
+    "sync_progress": ["/ids"],
+    "sync_completed": ["/ids"],
     # The contact that the host asked for.
     "contact": ["/id", "/contact"],
 }

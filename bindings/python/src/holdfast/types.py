@@ -510,17 +510,19 @@ class DecisionEvent(TypedDict):
 
 
 class SyncProgressEvent(TypedDict):
-    """The progress of sending, at most every 200 ms. Returned once."""
+    """The progress of the sync run, at most every 200 ms: items that were sent and parked since it began. `ids` names those that were sent; `ids_truncated`: there are more than it names. Replaces one that was not returned yet. Returned once."""
 
     seq: Count
     type: Literal["sync_progress"]
     sent: Count
     parked: Count
+    ids: list[Uuid]
+    ids_truncated: bool
     counts: Counts
 
 
 class SyncCompletedEvent(TypedDict):
-    """A sync run has ended: the library can send no further item of this user now. Counts the items that were sent, were parked, and still wait. Returned until acknowledged."""
+    """A sync run has ended: the library can send no further item of this user now. Counts the items that were sent and parked since it began, and those that still wait. `ids` names those that were sent; `ids_truncated`: there are more than it names. The message says whether something was parked or waits. Returned until acknowledged."""
 
     seq: Count
     type: Literal["sync_completed"]
@@ -528,6 +530,8 @@ class SyncCompletedEvent(TypedDict):
     parked: Count
     waiting: Count
     duration_ms: Count
+    ids: list[Uuid]
+    ids_truncated: bool
     message: Message
 
 
@@ -888,6 +892,9 @@ class SyncStatusReply(TypedDict):
 
 class PollRequest(TypedDict):
     ack: NotRequired[Count]
+    max_events: NotRequired[int]
+    only_new: NotRequired[bool]
+    from_oldest: NotRequired[bool]
 
 
 class PollReply(TypedDict):

@@ -1,0 +1,367 @@
+"""Events: their numbers, their pages, and what an acknowledgement deletes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from support.phone import App
+from support.queue import BAD_MINUTES, add
+
+if TYPE_CHECKING:
+    from conftest import MakeUser, SignedIn
+    from support.directory_fixtures import DirectoryFixtures
+
+#: The kinds that return until they are acknowledged.
+DURABLE = {
+    "sync_completed",
+    "item_parked",
+    "session_ended",
+    "org_access_changed",
+    "storage_recovered",
+}
+#: The events of one poll.
+PAGE = 200
+
+
+@contextmanager
+def second_handle(user: SignedIn) -> Iterator[App]:
+    """Another open handle on the same folder, resumed; the first stays open."""
+    user.phone.app = None
+    other = user.phone.start()
+    try:
+        yield other
+    finally:
+        other.close()
+        user.phone.app = user.app
+
+
+def rejected(request: Any) -> dict[str, Any]:  # noqa: ANN401
+    """The server's answer to a row whose minutes are refused."""
+    body = '{"code":"23514","message":"violates check constraint \\"activities_minutes_check\\""}'
+    return {"id": request["id"], "status": 400, "headers": {}, "body": body}
+
+
+def answered(app: App, request: Any) -> None:  # noqa: ANN401
+    """Complete a request: an upload is rejected, all else reaches the server."""
+    upload = request["purpose"] == "upload"
+    app.complete(
+        rejected(request) if upload else {"id": request["id"], **app.phone.network(request)}
+    )
+
+
+def park(app: App, count: int) -> list[str]:
+    """Park `count` items without acknowledging an event; returns their ids."""
+    for _ in range(count):
+        add(app, minutes=BAD_MINUTES)
+    while app.queue_list({"limit": 1})["counts"]["parked"] < count:
+        for request in app.poll()["requests"]:
+            answered(app, request)
+    return [item["id"] for item in parked_items(app)]
+
+
+def parked_items(app: App) -> list[Any]:
+    """All parked items."""
+    items: list[Any] = []
+    after: Any = 0
+    while after is not None:
+        page = app.queue_list({"state": "parked", "after": after, "limit": 200})
+        items += page["items"]
+        after = page["next"]
+    return items
+
+
+def parked_in(polled: Any) -> list[str]:  # noqa: ANN401
+    """The ids of a poll's `item_parked` events."""
+    return [e["id"] for e in polled["events"] if e["type"] == "item_parked"]
+
+
+def seqs(polled: Any, kinds: set[str] = DURABLE) -> list[int]:  # noqa: ANN401
+    """The numbers of a poll's durable events."""
+    return [event["seq"] for event in polled["events"] if event["type"] in kinds]
+
+
+def settle(app: App) -> Any:  # noqa: ANN401
+    """Send and complete until nothing is to be sent; returns the last poll."""
+    while requests := (polled := app.poll())["requests"]:
+        for request in requests:
+            app.complete({"id": request["id"], **app.phone.network(request)})
+    return polled
+
+
+def sleeps(polled: Any) -> bool:  # noqa: ANN401
+    """Whether a poll tells the host to sleep."""
+    return polled["wake_in_ms"] is None or polled["wake_in_ms"] > 1000
+
+
+def test_A7_handles_that_raise_events_at_once_share_no_number(sign_in: MakeUser) -> None:
+    """Two handles numbered events outside a transaction: `complete` failed with a key conflict."""
+    user = sign_in()
+    first = user.app
+    stop = threading.Event()
+    failures: list[BaseException] = []
+    numbers: list[int] = []
+    told: dict[int, str] = {}
+    with second_handle(user) as second:
+
+        def flicker() -> None:
+            online = False
+            try:
+                while not stop.is_set():
+                    second.network_set({"online": online})
+                    online = not online
+                    events = second.poll()["events"]
+                    numbers.extend(e["seq"] for e in events if e["type"] == "decision")
+            except BaseException as error:
+                failures.append(error)
+
+        other = threading.Thread(target=flicker)
+        other.start()
+        items: list[str] = []
+        ack = 0
+        try:
+            end = time.monotonic() + 5
+            while time.monotonic() < end and not failures:
+                items.append(add(first, minutes=BAD_MINUTES))
+                polled = first.poll({"ack": ack})
+                told |= {e["seq"]: str(e.get("id")) for e in polled["events"]}
+                ack = max([ack, *(e["seq"] for e in polled["events"])])
+                for request in polled["requests"]:
+                    answered(first, request)
+        finally:
+            stop.set()
+            other.join()
+    assert not failures, failures
+    for _ in range(20):
+        told |= {e["seq"]: str(e.get("id")) for e in first.poll()["events"]}
+    # Then every parked item was told, and no number was given twice, by whichever handle
+    missing = {item["id"] for item in parked_items(first)} - set(told.values())
+    assert not missing, f"{len(missing)} of {len(items)} were never told"
+    assert numbers
+    assert len(numbers) == len(set(numbers))
+    assert not set(numbers) & set(told)
+
+
+def test_A5_pages_of_durable_events_follow_each_other(sign_in: MakeUser) -> None:
+    """After 200 unacknowledged events the rest never came, and `wake_in_ms` stayed 0."""
+    user = sign_in()
+    ids = park(user.app, 450)
+    # Given a handle that has handed out nothing
+    app = user.restart(online=False)
+    # When the host polls without acknowledging
+    told: list[str] = []
+    for _ in range(3):
+        polled = app.poll()
+        assert len(seqs(polled)) <= PAGE
+        told += parked_in(polled)
+    # Then every event came once, and the host sleeps
+    assert sorted(told) == sorted(ids)
+    assert sleeps(polled)
+    # The oldest return, until they are acknowledged
+    polled = app.poll()
+    assert parked_in(polled) == told[:PAGE]
+    assert sleeps(polled)
+    assert seqs(app.poll({"only_new": True})) == []
+    assert parked_in(app.poll({"ack": max(seqs(polled))})) == told[PAGE : 2 * PAGE]
+
+
+def test_A5_nothing_comes_beyond_an_event_that_is_held_back(sign_in: MakeUser) -> None:
+    """A decision with a high number came with the first page; its ack deleted the rest unseen."""
+    user = sign_in()
+    ids = park(user.app, 450)
+    # When a host acknowledges all that each poll brings, while one-time events have higher numbers
+    app = user.restart()
+    told: list[str] = []
+    others: list[str] = []
+    ack = 0
+    for _ in range(10):
+        polled = app.poll({"ack": ack})
+        told += parked_in(polled)
+        others += [e["type"] for e in polled["events"] if e["type"] not in DURABLE]
+        ack = max([ack, *(e["seq"] for e in polled["events"])])
+        for request in polled["requests"]:
+            answered(app, request)
+    assert "pull_completed" in others
+    # Then it has seen each event once
+    assert sorted(told) == sorted(ids)
+    assert seqs(app.poll()) == []
+
+
+def test_A5_an_ack_deletes_only_what_was_handed_out(sign_in: MakeUser) -> None:
+    """An acknowledgement deleted every event below its number."""
+    user = sign_in()
+    park(user.app, 3)
+    app = user.restart(online=False)
+    ids = parked_in(app.poll({"ack": 1_000_000}))
+    assert len(ids) == 3
+    app = user.restart(online=False)
+    assert parked_in(app.poll({"max_events": 1})) == ids[:1]
+    assert parked_in(app.poll({"ack": 1_000_000})) == ids[1:]
+
+
+def test_A5_a_host_that_takes_no_events_is_not_woken_for_them(sign_in: MakeUser) -> None:
+    """`max_events` 0 leaves events where they are; they wake the host when it takes some again."""
+    user = sign_in()
+    ids = park(user.app, 2)
+    app = user.restart(online=False)
+    polled = app.poll({"max_events": 0})
+    assert polled["events"] == []
+    assert sleeps(polled)
+    assert app.poll({"max_events": 1})["wake_in_ms"] == 0
+    polled = app.poll()
+    assert sorted(parked_in(polled)) == sorted(ids)
+    assert sleeps(polled)
+    # And all come again to a host that could not show them
+    assert parked_in(app.poll({"only_new": True})) == []
+    assert parked_in(app.poll({"only_new": True, "from_oldest": True})) == parked_in(polled)
+
+
+def test_A5_newer_events_of_another_user_hide_none(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    """The last number handed out was kept for all users together: an older event never woke."""
+    user = sign_in()
+    ids = park(user.app, 1)
+    # Given an event that this handle has not handed out, and a newer one of another user
+    app = user.restart()
+    app.session_logout()
+    app.settle()
+    app.sign_in(directory.person(user.org))
+    park(app, 1)
+    ack = max(seqs(app.poll()))
+    app.session_logout()
+    settle(app)
+    # When the first user is back, and the host goes on acknowledging
+    app.session_start({"session": directory.session(user.person)})
+    told: list[str] = []
+    for _ in range(10):
+        polled = app.poll({"ack": ack})
+        told += parked_in(polled)
+        for request in polled["requests"]:
+            app.complete({"id": request["id"], **app.phone.network(request)})
+    assert ids[0] in told
+
+
+def run_of(app: App) -> dict[str, Any]:
+    """Settle until another run is complete; returns its event."""
+    return [e for e in app.settle_until("sync_completed") if e["type"] == "sync_completed"][-1]
+
+
+def test_stored_items_are_named(sign_in: MakeUser) -> None:
+    """No event named the items that were stored: a host could not mark its own rows."""
+    app = sign_in().app
+    good = sorted(add(app) for _ in range(3))
+    bad = add(app, minutes=BAD_MINUTES)
+    done = run_of(app)
+    assert (sorted(done["ids"]), done["ids_truncated"]) == (good, False)
+    progress = app.of_type("sync_progress")[-1]
+    assert set(progress["ids"]) <= set(good)
+    assert (len(progress["ids"]), progress["ids_truncated"]) == (progress["sent"], False)
+    # A parked item is not among them, and the message does not say that everything was sent
+    assert bad not in done["ids"]
+    assert (done["sent"], done["parked"]) == (3, 1)
+    assert done["message"]["code"] == "sync_completed_parked"
+    # The next run names its own items only
+    item = add(app)
+    done = run_of(app)
+    assert (done["ids"], done["message"]["code"]) == ([item], "sync_completed")
+
+
+def test_a_run_that_only_parks_does_not_say_that_it_sent(sign_in: MakeUser) -> None:
+    """`sync_completed` with 0 sent and 1 parked said: what was waiting has been sent."""
+    app = sign_in().app
+    add(app, minutes=BAD_MINUTES)
+    done = run_of(app)
+    assert (done["sent"], done["parked"], done["ids"]) == (0, 1, [])
+    assert done["message"]["code"] == "sync_completed_parked"
+
+
+def test_a_run_that_leaves_items_waiting_says_so(sign_in: MakeUser) -> None:
+    """The message of a run says when something still waits."""
+    user = sign_in()
+    app = user.app
+    user.phone.network.alter.append(
+        lambda request, answer: (
+            {**answer, "status": 403, "body": '{"code":"42501"}'}
+            if request["purpose"] == "upload" and "waits" in str(request["body"])
+            else {**answer, "body": "[]"}
+            if request["purpose"] == "guard"
+            else answer
+        )
+    )
+    app.queue_add(
+        {
+            "kind": "activity",
+            "payload": {"type": "visit", "minutes": 1},
+            "occurred_at_ms": user.phone.now_ms,
+        }
+    )
+    app.register(note="waits")
+    done = run_of(app)
+    assert (done["sent"], done["waiting"]) == (1, 1)
+    assert done["message"]["code"] == "sync_completed_waiting"
+
+
+def test_stored_ids_are_kept_over_a_restart_up_to_the_bound(sign_in: MakeUser) -> None:
+    """The ids of a run survive a restart; from the 501st on a flag says that there are more."""
+    user = sign_in()
+    user.app.go_offline()
+    ids = [add(user.app) for _ in range(1300)]
+    user.app.go_online()
+    uploads = 0
+    while not uploads:
+        for request in user.app.poll()["requests"]:
+            user.app.complete({"id": request["id"], **user.phone.network(request)})
+            uploads += request["purpose"] == "upload"
+    app = user.restart()
+    done = run_of(app)
+    assert (done["sent"], done["ids_truncated"]) == (len(ids), True)
+    assert len(done["ids"]) == len(set(done["ids"])) == 500
+    assert set(done["ids"]) <= set(ids)
+
+
+def test_stored_ids_of_before_a_restart_are_named_after_it(sign_in: MakeUser) -> None:
+    """A run of two halves, with a restart between them, names the items of both."""
+    user = sign_in()
+    network = user.phone.network
+    user.app.go_offline()
+    ids = {add(user.app), add(user.app, note="later")}
+    user.app.go_online()
+    # Given one of two batches stored
+    network.alter.append(
+        lambda request, answer: (
+            {"error": "offline"}
+            if request["purpose"] == "upload" and network.count("upload") > 1
+            else answer
+        )
+    )
+    user.app.settle()
+    assert user.app.of_type("sync_completed") == []
+    # When the other is sent after a restart
+    network.alter.clear()
+    done = run_of(user.restart())
+    assert (set(done["ids"]), done["ids_truncated"]) == (ids, False)
+
+
+def test_the_run_of_a_cancelled_item_ends(sign_in: MakeUser) -> None:
+    """`sync_completed.duration_ms` was 20 days: a cancelled item's run stayed open."""
+    user = sign_in()
+    app = user.app
+    # Given an item that was sent in vain and cancelled
+    user.phone.network.up = False
+    user.phone.network.failure = "dns"
+    item = add(app)
+    app.settle()
+    app.queue_cancel({"id": item})
+    user.phone.network.up = True
+    # When another one is sent much later
+    user.phone.pass_time(2 * 3600)
+    app.settle()
+    add(app)
+    done = run_of(app)
+    # Then its run began with it
+    assert (done["sent"], done["parked"]) == (1, 0)
+    assert done["duration_ms"] < 60_000
