@@ -252,6 +252,8 @@ int32_t holdfast_http_next(holdfast_http *token, int32_t timeout_ms, char **even
   if (status != HOLDFAST_OK)
     return status;
   status = hfh_events_take(&driver->worker.events, timeout_ms, event);
+  if (status == HOLDFAST_OK)
+    hfh_worker_resume(&driver->worker);
   leave(driver);
   return status;
 }

@@ -42,6 +42,7 @@ typedef struct {
   size_t count;
   bool ended;       /* no more events will come */
   bool dropped;     /* the driver was stopped: discard the events that are left */
+  bool missed;      /* the next poll must ask for all events again; only the worker uses it */
   json_int_t *seen; /* the seqs of the last poll, to recognise events that come again */
   size_t seen_count;
 } hfh_events;
@@ -50,6 +51,9 @@ bool hfh_events_init(hfh_events *events);
 void hfh_events_free(hfh_events *events);
 /* Add the new events of a poll; true if there was any. */
 bool hfh_events_add(hfh_events *events, const json_t *polled);
+/* So many events wait for the host that the worker takes no more; so few that it takes more. */
+bool hfh_events_are_full(hfh_events *events);
+bool hfh_events_have_room(hfh_events *events);
 /* End the queue. With `drop`, discard the events that were not taken yet. */
 void hfh_events_end(hfh_events *events, bool drop);
 /* Take the next event, waiting for it as holdfast_http_next() describes. */
@@ -90,6 +94,7 @@ typedef struct {
   CURLM *multi;
   hfh_transfer *transfers; /* in flight */
   int wake;                /* a duplicate of the handle's descriptor */
+  bool paused;             /* the last poll took no events, because the host is slow */
   pthread_mutex_t lock;    /* protects the members below */
   bool stopping;
   int64_t ack; /* the next acknowledgement to pass on; -1: none */
@@ -99,6 +104,8 @@ typedef struct {
 void hfh_worker_run(hfh_worker *worker);
 void hfh_worker_stop(hfh_worker *worker);
 void hfh_worker_ack(hfh_worker *worker, int64_t seq);
+/* The host has taken an event. */
+void hfh_worker_resume(hfh_worker *worker);
 
 #pragma GCC visibility pop
 

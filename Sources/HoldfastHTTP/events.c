@@ -1,10 +1,10 @@
 /* The queue of events from the worker to the host.
  *
- * An event that a user must learn of returns in every poll until it is acknowledged, so the queue
- * must recognise the ones that it has already. It keeps the seqs of the last poll: an event is new
- * if the last poll did not hold it. That needs neither an order of the seqs nor a memory of all of
- * them. A new sync_progress event replaces an older one. At most KEPT_EVENTS are kept; then the
- * oldest is dropped. */
+ * The core holds durable events until they are acknowledged. The driver asks for those that it has
+ * not got yet, and for none while WAITING_EVENTS wait for the host: so nothing has to be dropped.
+ * The first poll asks for all, since an earlier driver may have got them, and so does the poll
+ * after one with an event that could not be stored. An event that the last poll held too is not
+ * new. A new sync_progress event replaces an older one. */
 #define _GNU_SOURCE
 #include "driver.h"
 
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { KEPT_EVENTS = 4096 };
+enum { WAITING_EVENTS = 400 };
 
 #ifdef __APPLE__ /* without pthread_condattr_setclock */
 static const clockid_t waiting_clock = CLOCK_REALTIME;
@@ -27,6 +27,7 @@ static void set_clock(pthread_condattr_t *attributes) {
 
 bool hfh_events_init(hfh_events *events) {
   memset(events, 0, sizeof *events);
+  events->missed = true;
   pthread_condattr_t attributes;
   if (pthread_condattr_init(&attributes) != 0)
     return false;
@@ -76,8 +77,6 @@ static bool append(hfh_events *events, const json_t *polled) {
   }
   *place = event;
   events->count += 1;
-  if (events->count > KEPT_EVENTS)
-    remove_at(events, &events->first);
   return true;
 }
 
@@ -88,10 +87,11 @@ static bool was_seen(const hfh_events *events, json_int_t seq) {
   return false;
 }
 
-/* An event that could not be stored is not marked as seen: the next poll brings it again. */
+/* An event that could not be stored is not marked as seen, and the next poll asks for it again. */
 bool hfh_events_add(hfh_events *events, const json_t *polled) {
   size_t count = json_array_size(polled), kept = 0;
   json_int_t *seqs = malloc((count + 1) * sizeof *seqs);
+  events->missed = seqs == NULL;
   if (seqs == NULL)
     return false;
   bool any = false;
@@ -104,6 +104,8 @@ bool hfh_events_add(hfh_events *events, const json_t *polled) {
       handled = any = true;
     if (handled)
       seqs[kept++] = seq;
+    else
+      events->missed = true;
   }
   free(events->seen);
   events->seen = seqs;
@@ -113,6 +115,17 @@ bool hfh_events_add(hfh_events *events, const json_t *polled) {
   pthread_mutex_unlock(&events->lock);
   return any;
 }
+
+static size_t waiting(hfh_events *events) {
+  pthread_mutex_lock(&events->lock);
+  size_t count = events->count;
+  pthread_mutex_unlock(&events->lock);
+  return count;
+}
+
+bool hfh_events_are_full(hfh_events *events) { return waiting(events) >= WAITING_EVENTS; }
+
+bool hfh_events_have_room(hfh_events *events) { return waiting(events) < WAITING_EVENTS / 2; }
 
 void hfh_events_end(hfh_events *events, bool drop) {
   pthread_mutex_lock(&events->lock);

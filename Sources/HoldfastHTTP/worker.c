@@ -1,8 +1,8 @@
 /* The worker thread. It repeats until the driver is stopped or the handle is closed:
  *
  * 1. Poll the core if a request was completed, the handle's descriptor is readable, the time of the
- *    last `wake_in_ms` has come, or an acknowledgement waits. Start the new requests, queue the new
- *    events.
+ *    last `wake_in_ms` has come, an acknowledgement waits, or a slow host has taken events again.
+ *    Start the new requests, queue the new events.
  * 2. Let libcurl work, and complete the requests that have finished.
  * 3. Wait for the network, the descriptor, another thread, or the time of the next poll.
  *
@@ -45,6 +45,24 @@ void hfh_worker_ack(hfh_worker *worker, int64_t seq) {
     worker->ack = seq;
   pthread_mutex_unlock(&worker->lock);
   curl_multi_wakeup(worker->multi);
+}
+
+void hfh_worker_resume(hfh_worker *worker) {
+  pthread_mutex_lock(&worker->lock);
+  bool paused = worker->paused;
+  pthread_mutex_unlock(&worker->lock);
+  if (paused && hfh_events_have_room(&worker->events))
+    curl_multi_wakeup(worker->multi);
+}
+
+static bool must_resume(hfh_worker *worker) {
+  return worker->paused && hfh_events_have_room(&worker->events);
+}
+
+static void set_paused(hfh_worker *worker, bool paused) {
+  pthread_mutex_lock(&worker->lock);
+  worker->paused = paused;
+  pthread_mutex_unlock(&worker->lock);
 }
 
 static bool is_stopping(hfh_worker *worker) {
@@ -146,21 +164,30 @@ typedef struct {
 static polled poll_core(hfh_worker *worker) {
   polled outcome = {HOLDFAST_NOMEM, false, FAILURE_PAUSE_MS};
   int64_t ack = pending_ack(worker);
-  char request[48] = "";
+  char request[128], acked[32] = "";
   if (ack >= 0)
-    snprintf(request, sizeof request, "{\"ack\":%lld}", (long long)ack);
+    snprintf(acked, sizeof acked, ",\"ack\":%lld", (long long)ack);
+  set_paused(worker, hfh_events_are_full(&worker->events));
+  bool again = worker->events.missed && !worker->paused;
+  snprintf(request, sizeof request, "{\"only_new\":true%s%s%s}", acked,
+           worker->paused ? ",\"max_events\":0" : "", again ? ",\"from_oldest\":true" : "");
   char *reply = NULL;
   outcome.status = holdfast_poll(worker->self, request, &reply);
   if (outcome.status == HOLDFAST_OK || outcome.status == HOLDFAST_INVALID)
     ack_delivered(worker, ack); /* a rejected ack would be rejected again */
   json_t *root = outcome.status == HOLDFAST_OK ? json_loads(reply, 0, NULL) : NULL;
   holdfast_free(reply);
-  if (root == NULL)
+  if (root == NULL) {
+    /* Without memory to read the reply, its events are missed. */
+    worker->events.missed = worker->events.missed || outcome.status == HOLDFAST_OK;
     return outcome;
+  }
   const json_t *requests = json_object_get(root, "requests");
   for (size_t i = 0; i < json_array_size(requests); i++)
     begin(worker, json_array_get(requests, i));
+  bool missed = worker->events.missed && !again;
   bool new_events = hfh_events_add(&worker->events, json_object_get(root, "events"));
+  worker->events.missed = worker->events.missed || missed;
   outcome.has_news = new_events || json_array_size(requests) > 0;
   const json_t *wake = json_object_get(root, "wake_in_ms");
   outcome.wake_in_ms = json_is_integer(wake) ? json_integer_value(wake) : LONGEST_WAIT_MS;
@@ -187,7 +214,8 @@ void hfh_worker_run(hfh_worker *worker) {
   bool completed = true, called = false;
   int in_vain = 0; /* polls in a row for the descriptor that brought nothing new */
   while (status != HOLDFAST_CLOSED && status != HOLDFAST_FORKED && !is_stopping(worker)) {
-    if (completed || called || now_ms() >= poll_at || pending_ack(worker) >= 0) {
+    if (completed || called || now_ms() >= poll_at || pending_ack(worker) >= 0 ||
+        must_resume(worker)) {
       polled outcome = poll_core(worker);
       status = outcome.status;
       in_vain = called && !outcome.has_news ? in_vain + 1 : 0;

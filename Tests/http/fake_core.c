@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -17,8 +18,10 @@ static pthread_cond_t told = PTHREAD_COND_INITIALIZER;
 static json_t *requests, *events, *completions;
 static json_int_t acked = -1;
 static int descriptor = -1, stuck = 0, poll_status = 0, polls = 0, handle_number = 0;
+static bool paused;
 static pid_t process;
 static atomic_int replies;
+enum { PAGE = 200 };
 
 static holdfast *current(void) { return (holdfast *)(uintptr_t)(handle_number * 2 + 1); }
 
@@ -71,7 +74,8 @@ static void add(json_t **to, const char *text) {
 }
 
 void fake_request(const char *text) { add(&requests, text); }
-/* An event with "durable":true returns in every poll until it is acknowledged. */
+/* At most PAGE events are in one poll, none if it has "max_events":0. An event with "durable":true
+ * returns in every poll until it is acknowledged. */
 void fake_event(const char *text) { add(&events, text); }
 
 void fake_set(int new_stuck, int new_poll_status) {
@@ -85,6 +89,14 @@ void fake_set(int new_stuck, int new_poll_status) {
 int fake_polls(void) {
   pthread_mutex_lock(&lock);
   int count = polls;
+  pthread_mutex_unlock(&lock);
+  return count;
+}
+
+/* The number of events that no poll has returned yet. */
+int fake_events(void) {
+  pthread_mutex_lock(&lock);
+  int count = (int)json_array_size(events);
   pthread_mutex_unlock(&lock);
   return count;
 }
@@ -173,16 +185,26 @@ int32_t holdfast_poll(holdfast *self, const char *request, char **reply) {
     json_t *ack = json_object_get(order, "ack");
     if (ack != NULL)
       acknowledge(json_integer_value(ack));
+    json_t *limit = json_object_get(order, "max_events");
+    size_t most = limit == NULL ? PAGE : (size_t)json_integer_value(limit);
+    paused = most == 0;
     json_decref(order);
-    json_t *answer =
-        json_pack("{s:O,s:O,s:n}", "requests", requests, "events", events, "wake_in_ms");
+    json_t *page = json_array();
+    for (size_t i = 0; i < json_array_size(events) && json_array_size(page) < most;) {
+      json_t *event = json_array_get(events, i);
+      json_array_append(page, event);
+      if (json_is_true(json_object_get(event, "durable")))
+        i += 1;
+      else
+        json_array_remove(events, i);
+    }
+    if (!paused && json_array_size(page) == PAGE)
+      raise_descriptor();
+    json_t *answer = json_pack("{s:O,s:o,s:n}", "requests", requests, "events", page, "wake_in_ms");
     *reply = json_dumps(answer, JSON_COMPACT);
     atomic_fetch_add(&replies, 1);
     json_decref(answer);
     json_array_clear(requests);
-    for (size_t i = json_array_size(events); i-- > 0;)
-      if (!json_is_true(json_object_get(json_array_get(events, i), "durable")))
-        json_array_remove(events, i);
   }
   pthread_mutex_unlock(&lock);
   return status;

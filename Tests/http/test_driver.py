@@ -338,6 +338,21 @@ def test_newer_progress_replaces_progress_that_nobody_took(core: Core, driver: D
     assert driver.next(0) == NOT_FOUND
 
 
+def test_A5_a_slow_host_loses_no_event(core: Core, driver: Driver) -> None:
+    """The driver kept 4,096 events and dropped the oldest, also those a user must learn of."""
+    for seq in range(1, 6001):
+        core.event(seq=seq, type="contact")
+    # Given a host that takes none while the network goes on
+    for _ in range(20):
+        core.fetch("nonsense://the-worker-polls-on")
+    left = core.library.fake_events()
+    assert left >= 5000, "the driver holds more than it must"
+    # When it takes them
+    taken = [driver.next() for _ in range(6000)]
+    assert [event["seq"] for event in taken if isinstance(event, dict)] == list(range(1, 6001))
+    assert driver.next(0) == NOT_FOUND
+
+
 def test_acknowledgement_just_before_the_stop_reaches_the_core(core: Core) -> None:
     driver = Driver(core.library, core.handle)
     core.event(seq=3, type="sync_completed", durable=True)

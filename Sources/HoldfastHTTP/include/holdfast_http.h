@@ -83,8 +83,9 @@ void holdfast_http_stop(holdfast_http *driver);
  * The next event, as JSON text (see holdfast_poll()). Waits for it at most timeout_ms (0: not at
  * all, negative: no limit). Each event is returned once per driver. The caller owns `*event` and
  * releases it with holdfast_http_free(); it is NULL unless HOLDFAST_OK is returned. A
- * `sync_progress` that was not taken is replaced by the next one. At most 4096 events are kept;
- * then the oldest are dropped. Errors: HOLDFAST_NOT_FOUND (none came in that time), HOLDFAST_CLOSED
+ * `sync_progress` that was not taken is replaced by the next one. A host that takes no events slows
+ * nothing else: some hundred are kept for it, and all others in the library until it takes them.
+ * Errors: HOLDFAST_NOT_FOUND (none came in that time), HOLDFAST_CLOSED
  * (the driver was stopped, or its handle is closed and all events are taken), HOLDFAST_INVALID
  * (event is NULL), HOLDFAST_FORKED, HOLDFAST_NOMEM. @since 0.1
  */
