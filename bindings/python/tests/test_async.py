@@ -186,10 +186,10 @@ def test_requesting_the_next_event_acknowledges_the_last() -> None:
             events = app.events()
             assert (await anext(events))["seq"] == 4
             await asyncio.sleep(0.05)
-            assert {"ack": 4} not in fake.asked
+            assert {"ack": 4, "only_new": True} not in fake.asked
             assert (await anext(events))["seq"] == 5
-            await until(lambda: {"ack": 4} in fake.asked)
-            assert {"ack": 5} not in fake.asked
+            await until(lambda: {"ack": 4, "only_new": True} in fake.asked)
+            assert {"ack": 5, "only_new": True} not in fake.asked
 
     run(main())
 

@@ -60,7 +60,8 @@ def test_an_unhandled_event_is_not_acknowledged() -> None:
     with pytest.raises(RuntimeError):
         runner.step()
     runner.step()
-    assert app.asked == [None, None]
+    # All come again, also those behind it that were not shown
+    assert app.asked == [None, {"from_oldest": True}]
 
 
 def test_run_until_idle_has_a_limit() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import socket
 import ssl
@@ -12,7 +13,7 @@ from typing import cast
 
 import pytest
 from holdfast import HttpTransport
-from holdfast.transport import failure, folded, text
+from holdfast.transport import Answer, failure, folded, text
 from holdfast.types import HttpRequest
 
 
@@ -169,3 +170,66 @@ def test_https_goes_through_a_tunnel_of_the_proxy(proxy: type[Proxy]) -> None:
 def test_no_proxy_where_the_environment_says_so(proxy: type[Proxy]) -> None:
     assert "error" in HttpTransport()(request("http://direct.example/", timeout_ms=500))
     assert proxy.asked == []
+
+
+def answer_of(
+    *parts: bytes, pause_s: float = 0, transport: HttpTransport | None = None, **changes: object
+) -> Answer:
+    """The answer from a server that sends these parts, with a pause after each."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        link, _ = listener.accept()
+        with link, contextlib.suppress(OSError):
+            link.recv(65536)
+            for part in parts:
+                link.sendall(part)
+                time.sleep(pause_s)
+
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        send = transport or HttpTransport()
+        return send(request(f"http://127.0.0.1:{listener.getsockname()[1]}/", **changes))
+    finally:
+        listener.close()
+
+
+@pytest.mark.parametrize("where", ["status", "headers", "body"])
+def test_b1_a_trickled_answer_ends_at_its_deadline(where: str) -> None:
+    """Each byte began the time-out anew: an answer could hang for hours."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n"
+    whole = {"status": head, "headers": head + b"X: " + b"x" * 500, "body": head + b"\r\n"}[where]
+    fixed = 0 if where == "status" else len(head) + 2
+    parts = [whole[:fixed], *(bytes([byte]) for byte in (whole + b"x" * 500)[fixed:])]
+    before = time.monotonic()
+    answer = answer_of(*parts, pause_s=0.1, timeout_ms=600)
+    assert answer == {"error": "timeout"}
+    assert time.monotonic() - before < 2
+
+
+def test_b1_a_body_over_the_limit_is_refused() -> None:
+    """There was no limit on the size of a response."""
+    head = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
+    transport = HttpTransport(body_limit=1000)
+    assert answer_of(head + b"x" * 1000, transport=transport)["body"] == "x" * 1000
+    assert answer_of(head + b"x" * 1001, transport=transport) == {"error": "refused"}
+
+
+@pytest.mark.parametrize(
+    "head", [b"HTTP/1.1 600 Odd\r\n", b"HTTP/1.1 999 Odd\r\n", b"HTTP/1.1 200 OK\r\nX: a\0b\r\n"]
+)
+def test_b1_an_answer_that_is_no_http_is_refused(head: bytes) -> None:
+    """A status of 600 or more, or a NUL in a header, ended the Runner for good."""
+    assert answer_of(head + b"Content-Length: 2\r\n\r\n{}") == {"error": "refused"}
+
+
+def test_b1_a_body_with_a_nul_is_no_text() -> None:
+    """A NUL in a body ended the Runner for good."""
+    answer = answer_of(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\na\0b")
+    assert (answer["status"], answer["body"]) == (200, None)
+
+
+def test_b1_a_body_that_breaks_off_is_a_broken_connection() -> None:
+    """The part that had arrived was passed on as the whole body."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"
+    assert answer_of(head + b"[]") == {"error": "offline"}

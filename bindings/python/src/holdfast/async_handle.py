@@ -8,12 +8,12 @@ import logging
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from .async_operations import AsyncOperations
-from .errors import ClosedError, HoldfastError
+from .errors import ClosedError, HoldfastError, InvalidError
 from .handle import Holdfast
-from .transport import Answer, AsyncTransport, HttpTransport
+from .transport import REFUSED, Answer, AsyncTransport, HttpTransport, answered
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from .keystore import KeyStore
     from .library import Library
     from .types import (
-        CompleteRequest,
         Config,
         Event,
         HttpRequest,
@@ -38,6 +37,10 @@ Reply = TypeVar("Reply")
 
 #: The pause in seconds before a call is repeated because another process held the files.
 AGAIN_S = 0.25
+
+#: The most events that wait for the reader before the library is asked for no more. One poll can
+#: still add a page to them.
+WAITING_EVENTS = 400
 
 
 class AsyncHoldfast(AsyncOperations):
@@ -102,12 +105,14 @@ class AsyncHoldfast(AsyncOperations):
         """Iterate over events, for one reader; ends when the handle is closed.
 
         Requesting the next event acknowledges the last one. A durable event without acknowledgement
-        comes again after a restart. Raises the `HoldfastError` that stopped the polling, if any.
+        comes again after a restart. A slow reader slows nothing else: some hundred events wait for
+        it here, and all others in the library. Raises the `HoldfastError` that stopped the polling,
+        if any.
         """
         while (event := await self._events.get()) is not None:
             yield event
             self._seen = max(self._seen or 0, event["seq"])
-            self._woken.set()
+            self._woken.set()  # acknowledges, and takes the events that wait in the library
         self._events.put_nowait(None)  # ends a later iteration, too
         if self._failed is not None:
             raise self._failed
@@ -150,8 +155,7 @@ class AsyncHoldfast(AsyncOperations):
         try:
             while True:
                 self._woken.clear()
-                ack: PollRequest | None = None if self._seen is None else {"ack": self._seen}
-                polled = await patiently(self.poll, ack)
+                polled = await patiently(self.poll, self._request())
                 self._take(polled)
                 # The descriptor stays readable until the next poll: react to it once.
                 loop.add_reader(descriptor, self._wake, loop, descriptor)
@@ -164,6 +168,15 @@ class AsyncHoldfast(AsyncOperations):
         finally:
             loop.remove_reader(descriptor)
             self._events.put_nowait(None)
+
+    def _request(self) -> PollRequest:
+        """The next poll's request: events once each, and none while many wait for the reader."""
+        request: PollRequest = {"only_new": True}
+        if self._seen is not None:
+            request["ack"] = self._seen
+        if self._events.qsize() >= WAITING_EVENTS:
+            request["max_events"] = 0
+        return request
 
     def _wake(self, loop: asyncio.AbstractEventLoop, descriptor: int) -> None:
         loop.remove_reader(descriptor)
@@ -195,11 +208,19 @@ class AsyncHoldfast(AsyncOperations):
             log.exception("the transport failed")
             answer = {"error": "offline"}
         try:
-            await patiently(self.complete, answered(request, answer))
+            await self._complete(request, answer)
         except ClosedError:
             pass  # the next open sends the request again
         except HoldfastError as error:
             log.error("complete failed: %s", error)
+
+    async def _complete(self, request: HttpRequest, answer: Answer) -> None:
+        """Complete a request; one whose answer cannot be passed on has failed."""
+        try:
+            await patiently(self.complete, answered(request, answer))
+        except (InvalidError, TypeError, ValueError) as error:
+            log.warning("an answer cannot be passed on: %s", error)
+            await patiently(self.complete, answered(request, REFUSED))
 
 
 async def patiently(operation: Callable[[Given], Awaitable[Reply]], given: Given) -> Reply:
@@ -211,11 +232,6 @@ async def patiently(operation: Callable[[Given], Awaitable[Reply]], given: Given
             if not error.retryable:
                 raise
         await asyncio.sleep(AGAIN_S)
-
-
-def answered(request: HttpRequest, answer: Answer) -> CompleteRequest:
-    """The request of `complete` for an answer."""
-    return cast("CompleteRequest", {"id": request["id"], **answer})
 
 
 class ThreadTransport:

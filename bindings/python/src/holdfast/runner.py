@@ -10,21 +10,30 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Self
 
-from .errors import ClosedError, HoldfastError
-from .transport import Answer, HttpTransport, Transport
+from .errors import ClosedError, HoldfastError, InvalidError
+from .transport import REFUSED, Answer, HttpTransport, Transport, answered
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from .handle import Holdfast
-    from .types import CompleteRequest, Event, HttpRequest
+    from .types import Event, HttpRequest, PollRequest
 
 log = logging.getLogger("holdfast")
 
 #: The longest sleep of the thread in milliseconds, and so the delay of `stop`.
 NAP_MS = 250
+
+
+def complete(holdfast: Holdfast, request: HttpRequest, answer: Answer) -> bool:
+    """Complete a request; one whose answer cannot be passed on has failed."""
+    try:
+        return holdfast.complete(answered(request, answer))["accepted"]
+    except (InvalidError, TypeError, ValueError) as error:
+        log.warning("an answer cannot be passed on: %s", error)
+        return holdfast.complete(answered(request, REFUSED))["accepted"]
 
 
 @dataclass
@@ -60,24 +69,36 @@ class Runner:
         self.on_event = on_event
         self.transport: Transport = transport or HttpTransport()
         self._ack: int | None = None
+        self._unshown = False
+        self._sending: set[threading.Thread] = set()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
     def step(self) -> Step:
         """Poll once, then send and complete each request in turn; raises `HoldfastError`."""
-        polled = self.holdfast.poll(None if self._ack is None else {"ack": self._ack})
+        step = self._poll()
+        for request in step.requests:
+            answer = self.transport(request)
+            step.answers.append(answer)
+            step.accepted.append(complete(self.holdfast, request, answer))
+        return step
+
+    def _poll(self) -> Step:
+        """Poll, and pass on the events."""
+        given: PollRequest = {}
+        if self._ack is not None:
+            given["ack"] = self._ack
+        if self._unshown:
+            given["from_oldest"] = True
+        polled = self.holdfast.poll(given or None)
         step = Step(polled["requests"], events=polled["events"], wake_in_ms=polled["wake_in_ms"])
+        # An event whose handler fails comes again, and those behind it.
+        self._unshown = True
         for event in step.events:
             if self.on_event is not None:
                 self.on_event(event)
             self._ack = max(self._ack or 0, event["seq"])
-        for request in step.requests:
-            answer = self.transport(request)
-            done = self.holdfast.complete(
-                cast("CompleteRequest", {"id": request["id"], **answer}),
-            )
-            step.answers.append(answer)
-            step.accepted.append(done["accepted"])
+        self._unshown = False
         return step
 
     def run_until_idle(self, limit: int = 100) -> list[Step]:
@@ -91,7 +112,10 @@ class Runner:
         raise RuntimeError(f"still busy after {limit} rounds")
 
     def start(self) -> Self:
-        """Start a thread that steps until `stop`, or until the handle is closed."""
+        """Start a thread that polls until `stop`, or until the handle is closed.
+
+        Every request is sent on a thread of its own, so that none waits for a slow one.
+        """
         if self._thread is not None:
             raise RuntimeError("the runner is already running: call stop() first")
         self._stopping.clear()
@@ -100,16 +124,23 @@ class Runner:
         return self
 
     def stop(self) -> None:
-        """End the thread, after a request in flight has finished."""
+        """End the thread, after the requests in flight have finished."""
         self._stopping.set()
-        if self._thread is not None and self._thread is not threading.current_thread():
+        current = threading.current_thread()
+        if self._thread is not None and self._thread is not current:
             self._thread.join()
             self._thread = None
+        for sending in list(self._sending):
+            if sending is not current:
+                sending.join()
 
     def _work(self) -> None:
         while not self._stopping.is_set():
             try:
-                if not self._sleep(self.step()):
+                step = self._poll()
+                for request in step.requests:
+                    self._start(request)
+                if not self._sleep(step):
                     return
             except ClosedError:
                 return
@@ -118,6 +149,36 @@ class Runner:
                     log.error("the runner stops: %s", error)
                     return
                 self._stopping.wait(NAP_MS / 1000)
+
+    def _start(self, request: HttpRequest) -> None:
+        """Send and complete a request on a thread of its own."""
+        thread = threading.Thread(
+            target=self._send, args=(request,), name="holdfast-http", daemon=True
+        )
+        self._sending.add(thread)
+        thread.start()
+
+    def _send(self, request: HttpRequest) -> None:
+        try:
+            answer = self.transport(request)
+        except Exception:
+            log.exception("the transport failed")
+            answer = {"error": "offline"}
+        try:
+            while True:
+                try:
+                    complete(self.holdfast, request, answer)
+                    return
+                except HoldfastError as error:
+                    if not error.retryable or self._stopping.is_set():
+                        raise
+                self._stopping.wait(NAP_MS / 1000)
+        except ClosedError:
+            pass  # the next open sends the request again
+        except HoldfastError as error:
+            log.error("complete failed: %s", error)
+        finally:
+            self._sending.discard(threading.current_thread())
 
     def _sleep(self, step: Step) -> bool:
         """Sleep until there is something to poll; False if the handle was closed."""

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import http.client
 import socket
 import ssl
+import threading
 import time
 import urllib.parse
 import urllib.request
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 if TYPE_CHECKING:
-    from .types import HttpRequest, TransportError
+    from .types import CompleteRequest, HttpRequest, TransportError
 
 #: The request of `complete` without its id: {"status", "headers", "body"} or {"error"}.
 Answer = dict[str, Any]
 
+#: The answer of a request whose response cannot be used.
+REFUSED: Answer = {"error": "refused"}
+
 CHUNK = 65536
+
+#: The most bytes of one response.
+BODY_LIMIT = 32 << 20
+
+
+class RefusedError(Exception):
+    """The response is over the limit, or no response of HTTP."""
 
 
 class Transport(Protocol):
@@ -40,24 +52,29 @@ class HttpTransport:
 
     One connection per request: the server may close a kept connection while a request is in flight,
     which leaves its outcome unknown. Follows no redirect, which would send credentials to another
-    server. Any number of threads may call it.
+    server. Any number of threads may call it. `timeout_ms` limits a request's total time, whatever
+    the server trickles.
     """
 
-    def __init__(self, context: ssl.SSLContext | None = None) -> None:
+    def __init__(self, context: ssl.SSLContext | None = None, body_limit: int = BODY_LIMIT) -> None:
         """`context` holds the trusted certificates; None trusts the system's."""
         self._context = context
+        self._body_limit = body_limit
 
     def __call__(self, request: HttpRequest) -> Answer:
         """Send the request; failures become {"error": ...}."""
-        try:
-            return self._send(request)
-        except Exception as error:
-            return {"error": failure(error)}
+        # The standard library limits each step, not the whole: a thread of its own can be left.
+        sending = Sending(self, request)
+        sending.start()
+        sending.join(request["timeout_ms"] / 1000)
+        return sending.finish()
 
-    def _send(self, request: HttpRequest) -> Answer:
+    def send(self, request: HttpRequest, sending: Sending) -> Answer:
+        """Send the request without a limit of the total time; raises."""
         deadline = time.monotonic() + request["timeout_ms"] / 1000
         url = urllib.parse.urlsplit(request["url"])
         connection, target, headers = self._connection(url, request["timeout_ms"] / 1000)
+        sending.connection = connection
         try:
             body = request["body"]
             connection.request(
@@ -68,13 +85,23 @@ class HttpTransport:
             )
             response = connection.getresponse()
             parts: list[bytes] = []
-            while part := response.read(CHUNK):
+            left = self._body_limit
+            while part := response.read(min(CHUNK, left + 1)):
                 parts.append(part)
+                left -= len(part)
+                if left < 0:
+                    raise RefusedError
                 if time.monotonic() > deadline:
                     raise TimeoutError
+            if response.length:
+                # The connection broke: `read` with a size does not say so.
+                raise http.client.IncompleteRead(b"", response.length)
+            answer_headers = folded(response.getheaders())
+            if not 100 <= response.status <= 599 or "\0" in "".join(answer_headers.values()):
+                raise RefusedError
             return {
                 "status": response.status,
-                "headers": folded(response.getheaders()),
+                "headers": answer_headers,
                 "body": text(b"".join(parts)),
             }
         finally:
@@ -106,6 +133,37 @@ class HttpTransport:
         return relay, url.geturl(), credentials(proxy)
 
 
+class Sending(threading.Thread):
+    """One request on a thread of its own, a daemon: it delays neither its caller nor the exit."""
+
+    def __init__(self, transport: HttpTransport, request: HttpRequest) -> None:
+        """Does not send yet."""
+        super().__init__(name="holdfast-http-request", daemon=True)
+        self._transport = transport
+        self._request = request
+        self._answer: Answer | None = None
+        self.connection: http.client.HTTPConnection | None = None
+
+    def run(self) -> None:
+        """Send."""
+        try:
+            self._answer = self._transport.send(self._request, self)
+        except Exception as error:
+            self._answer = {"error": failure(error)}
+
+    def finish(self) -> Answer:
+        """The answer; if there is none yet, end the connection: the request has timed out."""
+        answer = self._answer
+        if answer is not None:
+            return answer
+        connection = self.connection
+        link = None if connection is None else connection.sock
+        if link is not None:
+            with contextlib.suppress(OSError):
+                link.shutdown(socket.SHUT_RDWR)
+        return {"error": "timeout"}
+
+
 def proxy_for(url: urllib.parse.SplitResult) -> urllib.parse.SplitResult | None:
     """The proxy of the environment (https_proxy, no_proxy, ...) or the system for a URL."""
     named = urllib.request.getproxies().get(url.scheme)
@@ -130,7 +188,7 @@ def failure(error: BaseException) -> TransportError:
         return "dns"
     if isinstance(error, TimeoutError):
         return "timeout"
-    if isinstance(error, ConnectionRefusedError):
+    if isinstance(error, ConnectionRefusedError | RefusedError):
         return "refused"
     return "offline"
 
@@ -144,8 +202,15 @@ def folded(headers: list[tuple[str, str]]) -> dict[str, str]:
     return result
 
 
+def answered(request: HttpRequest, answer: Answer) -> CompleteRequest:
+    """The request of `complete` for an answer."""
+    return cast("CompleteRequest", {"id": request["id"], **answer})
+
+
 def text(body: bytes) -> str | None:
-    """The body as text, or None if it is not UTF-8."""
+    """The body as text, or None if it is not UTF-8 or holds a NUL."""
+    if b"\0" in body:
+        return None
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError:
