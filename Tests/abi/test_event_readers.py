@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from holdfast import AsyncHoldfast
-from test_events import parked_items
+from holdfast.transport import answered
 
 from support.paths import BUILDS
 from support.queue import BAD_MINUTES, RPC, add
+from test_events import parked_items
 
 if TYPE_CHECKING:
-    from conftest import MakeUser, SignedIn
     from holdfast.transport import Answer
     from holdfast.types import HttpRequest
+
+    from conftest import MakeUser, SignedIn
 
 #: The unacknowledged events, and the seconds in which the reader's CPU time is measured.
 EVENTS = 1000
@@ -39,12 +41,12 @@ def unread(sign_in: MakeUser) -> SignedIn:
             upload = request["purpose"] == "upload"
             rows = next(iter(json.loads(str(request["body"])).values())) if upload else []
             results = [{"id": r["id"], "status": "rejected", "sqlstate": "23514"} for r in rows]
-            body = json.dumps(results)
-            user.app.complete(
-                {"id": request["id"], "status": 200, "headers": {}, "body": body}
+            answer: Answer = (
+                {"status": 200, "headers": {}, "body": json.dumps(results)}
                 if upload
-                else {"id": request["id"], **user.phone.network(request)}
+                else user.phone.network(request)
             )
+            user.app.complete(answered(request, answer))
     assert len(parked_items(user.app)) == EVENTS
     user.phone.close()
     return user

@@ -8,10 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from holdfast.transport import answered as answered_by
+
 from support.phone import App
 from support.queue import BAD_MINUTES, add
 
 if TYPE_CHECKING:
+    from holdfast.transport import Answer
+
     from conftest import MakeUser, SignedIn
     from support.directory_fixtures import DirectoryFixtures
 
@@ -39,18 +43,16 @@ def second_handle(user: SignedIn) -> Iterator[App]:
         user.phone.app = user.app
 
 
-def rejected(request: Any) -> dict[str, Any]:  # noqa: ANN401
+def rejected() -> Answer:
     """The server's answer to a row whose minutes are refused."""
     body = '{"code":"23514","message":"violates check constraint \\"activities_minutes_check\\""}'
-    return {"id": request["id"], "status": 400, "headers": {}, "body": body}
+    return {"status": 400, "headers": {}, "body": body}
 
 
 def answered(app: App, request: Any) -> None:  # noqa: ANN401
     """Complete a request: an upload is rejected, all else reaches the server."""
     upload = request["purpose"] == "upload"
-    app.complete(
-        rejected(request) if upload else {"id": request["id"], **app.phone.network(request)}
-    )
+    app.complete(answered_by(request, rejected() if upload else app.phone.network(request)))
 
 
 def park(app: App, count: int) -> list[str]:
@@ -88,7 +90,7 @@ def settle(app: App) -> Any:  # noqa: ANN401
     """Send and complete until nothing is to be sent; returns the last poll."""
     while requests := (polled := app.poll())["requests"]:
         for request in requests:
-            app.complete({"id": request["id"], **app.phone.network(request)})
+            app.complete(answered_by(request, app.phone.network(request)))
     return polled
 
 
@@ -241,13 +243,14 @@ def test_A5_newer_events_of_another_user_hide_none(
         polled = app.poll({"ack": ack})
         told += parked_in(polled)
         for request in polled["requests"]:
-            app.complete({"id": request["id"], **app.phone.network(request)})
+            app.complete(answered_by(request, app.phone.network(request)))
     assert ids[0] in told
 
 
 def run_of(app: App) -> dict[str, Any]:
     """Settle until another run is complete; returns its event."""
-    return [e for e in app.settle_until("sync_completed") if e["type"] == "sync_completed"][-1]
+    app.settle_until("sync_completed")
+    return app.of_type("sync_completed")[-1]
 
 
 def test_stored_items_are_named(sign_in: MakeUser) -> None:
@@ -314,7 +317,7 @@ def test_stored_ids_are_kept_over_a_restart_up_to_the_bound(sign_in: MakeUser) -
     uploads = 0
     while not uploads:
         for request in user.app.poll()["requests"]:
-            user.app.complete({"id": request["id"], **user.phone.network(request)})
+            user.app.complete(answered_by(request, user.phone.network(request)))
             uploads += request["purpose"] == "upload"
     app = user.restart()
     done = run_of(app)
