@@ -1,6 +1,7 @@
 /// The session row: one per data folder, compared and swapped by its generation.
 public final class SessionRow {
-  /// Raised by every sign-in, refresh, lock, unlock, organisation switch and logout.
+  /// Raised when the user, the tokens, the wraps, the lock or the choice change. The other columns
+  /// change without that.
   public var generation: Int64 = 0
   /// The user's tag; nil when signed out.
   public var owner: [UInt8]?
@@ -21,7 +22,7 @@ public final class SessionRow {
   public var expiresMS: Int64 = 0
   /// Device time at which the server last listed the memberships.
   public var membershipsMS: Int64 = 0
-  /// Locked by the user or by the idle timeout.
+  /// Locked by the user, or without a biometric wrap.
   public var locked: Bool = false
   /// Consecutive rejections by the server with unknown codes.
   public var rejections: Int64 = 0
@@ -30,7 +31,8 @@ public final class SessionRow {
   public var backgroundWallMS: Int64?
   public var backgroundMonotonicMS: Int64?
   public var backgroundBoot: String?
-  /// The latest device time that any call has seen; an earlier time means the clock was set back.
+  /// The device time of the last change of the generation or move to the background; an earlier
+  /// time means that the clock was set back.
   public var seenWallMS: Int64 = 0
 
   public init() {}

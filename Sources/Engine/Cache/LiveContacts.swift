@@ -11,8 +11,8 @@ struct LiveRequest {
   var isSent = false
 }
 
-/// Live reads of single contacts with their withheld columns. What they bring goes to the screen that
-/// asked, in an event, and is stored nowhere.
+/// Live reads of single contacts with their withheld columns. The result goes to the host in an
+/// event and is not stored.
 final class LiveContacts {
   private let revision: Revision
   private var requests: [LiveRequest] = [] { didSet { revision.advance() } }

@@ -2,13 +2,14 @@ import Base
 import Store
 import Vault
 
-/// Events on their way to the host.
+/// Events for the host.
 ///
-/// Transient events live in memory and are handed out once. Durable events are sealed in the file
-/// and stay until the host acknowledges them; this handle hands each out once per process. Both kinds
-/// share one sequence of numbers, and a poll hands them out in its order.
+/// Transient events are in memory and handed out once. Durable events are sealed in the file; every
+/// poll hands out all that the host has not acknowledged, up to a page. Only one that this handle
+/// has not handed out yet is a reason to poll. Both kinds share one sequence of numbers, and a poll
+/// returns them in its order.
 final class EventQueue {
-  /// What a poll changes, so that a poll that fails can be undone.
+  /// The state that a poll changes, kept to undo a failed poll.
   struct Checkpoint {
     fileprivate var transient: [JSON] = []
     /// The newest durable event that this handle has handed out.
@@ -50,8 +51,7 @@ final class EventQueue {
     }
   }
 
-  /// Emit a `sync_progress` unless the last one is too recent; `make` returns nil when there is nothing
-  /// to tell.
+  /// Emit a `sync_progress` unless the last one is too recent; `make` returns nil if there is none.
   func emitProgress(
     _ now: Instant, _ make: () throws(Failure) -> JSON?
   ) throws(Failure) {
@@ -125,7 +125,7 @@ final class EventQueue {
     self.beforePoll = nil
   }
 
-  /// A new call begins: what the last one took has reached the host.
+  /// A new call begins: the events of the last poll have reached the host.
   func confirm() { beforePoll = nil }
 
   private static func context(_ sequence: Int64) -> SealContext {

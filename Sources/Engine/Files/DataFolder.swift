@@ -22,11 +22,10 @@ enum DataFolder {
   static func mainPath(in folder: String) -> String { folder + "/holdfast.db" }
   static func cachePath(in folder: String) -> String { folder + "/cache.db" }
 
-  /// Held exclusively by who sets a damaged file aside, shared by who opens one.
+  /// Locked exclusively to set a damaged file aside, shared to open a file.
   private static func lockPath(in folder: String) -> String { folder + "/recovery.lock" }
 
-  /// Holds the name under which a damaged file is set aside, until the file that takes its place
-  /// knows it: a process that dies on the way leaves nothing forgotten.
+  /// Stores the set-aside name until it is in the new database, so a crash can resume.
   private static func markPath(in folder: String) -> String { folder + "/recovery.name" }
 
   static func openMain(in folder: String) throws(Failure) -> Database {
@@ -39,10 +38,10 @@ enum DataFolder {
   }
 
   private static func openLockedMain(in folder: String) throws(Failure) -> Database {
-    // SQLite takes an empty file for a new one and throws its log away, with all that is in it.
+    // SQLite treats an empty file as new and deletes its log.
     let size = platform_size(mainPath(in: folder))
     if size <= 0, platform_size(mainPath(in: folder) + "-wal") > 0 {
-      // One that could not be looked at need not be empty.
+      // A file whose size is unknown may not be empty.
       throw Failure(
         size < -1 ? .storageFailed : .storageDamaged, "the data file is empty, and its log is not")
     }
@@ -57,15 +56,15 @@ enum DataFolder {
   ) throws(Failure) -> (database: Database, replaced: Bool) {
     do throws(Failure) {
       let database = try openMain(in: folder)
-      // A small file is read in less than it takes to open it; damage in a large one shows when its
-      // pages are used.
+      // Check a small file whole: that takes less time than opening it. Damage in a large one is
+      // found when its pages are read.
       let isSmall = platform_size(mainPath(in: folder)) <= checkedSize
       if !isSmall { return (database, false) }
       if try database.isSound() { return (database, false) }
       database.close()
       return (try replaceDamaged(in: folder, at: now), true)
     } catch  where error.code == .storageDamaged || error.code == .storageNewer {
-      // Noise in the header can look like a newer version; a newer library's file is sound.
+      // A damaged header can look like a newer version; the file of a newer library is sound.
       if error.code == .storageNewer,
         try Database(path: mainPath(in: folder), .full).isSound()
       {
@@ -75,9 +74,9 @@ enum DataFolder {
     }
   }
 
-  /// Set a damaged main file aside and note its name in a fresh one. Of several processes that find
-  /// the damage at once, the first one does it; the others open what it made. What a dead one has
-  /// begun is brought to its end.
+  /// Set a damaged main file aside and store its name in a fresh one. If several processes find the
+  /// damage, the first one does this and the others open its file. If it dies in between, the next
+  /// one completes the replacement.
   static func replaceDamaged(in folder: String, at now: Instant) throws(Failure) -> Database {
     let lock = platform_file_lock(lockPath(in: folder), true, true)
     guard lock >= 0 else {
@@ -98,7 +97,7 @@ enum DataFolder {
         if try found.isSound() { return found }
         found.close()
       } catch  where error.code == .storageDamaged || error.code == .storageNewer {
-        // Damaged indeed. Any other failure says nothing about the file.
+        // The file is damaged. Any other failure says nothing about the file, so it is thrown.
       }
       name = Array("holdfast.db.damaged-\(now.wallMS)".utf8)
       try check(platform_write(mark, name, name.count))
@@ -111,8 +110,8 @@ enum DataFolder {
     return fresh
   }
 
-  /// The file first: SQLite would open it without its log. What is there beside a file with anything
-  /// in it is the fresh one's.
+  /// Rename the database before its log, because SQLite would open it without its log. If the main
+  /// file is not empty, its log is the new file's; leave it.
   private static func setMainAside(in folder: String, as aside: String) throws(Failure) {
     let main = mainPath(in: folder)
     if !platform_exists(aside), platform_exists(main) { try check(platform_rename(main, aside)) }
@@ -138,9 +137,9 @@ enum DataFolder {
 
   static func holdsAnything(_ path: String) -> Bool { platform_size(path) > 0 }
 
-  /// Set a damaged cache aside and start a fresh one. Of several processes that find the damage at once,
-  /// the first one does it. One such file is kept, the latest. `damaged`: the file in which it was found;
-  /// nil when there is one that does not even open.
+  /// Set a damaged cache aside and start a fresh one. If several processes find the damage, the
+  /// first one does this. Only the latest such file is kept. `damaged`: the open file in which the
+  /// damage was found; nil if the file does not open.
   static func replaceCache(
     _ damaged: Database?, in folder: String
   ) throws(Failure) -> (database: Database, isReplaced: Bool) {
@@ -155,7 +154,7 @@ enum DataFolder {
     return (try openCache(in: folder), true)
   }
 
-  /// What is erased from the cache must not outlast it in one that was set aside.
+  /// Remove the cache that was set aside: what is erased from the cache must not stay in it.
   static func removeDamagedCache(in folder: String) throws(Failure) {
     for suffix in ["-wal", "-shm", ""] {
       let path = cachePath(in: folder) + damagedCache + suffix

@@ -6,11 +6,15 @@ import Vault
 
 /// Sets files aside and carries over what they still hold.
 ///
-/// A damaged main file is renamed, never deleted, and a fresh one takes its place and notes the old
-/// one's name. As soon as the device key is at hand, every row whose seal opens is carried over, in
-/// one transaction with the event that says what was saved and what was lost. Old page images may
-/// show an item twice or bring back one that was stored shortly before: items keep their ids, so the
-/// server stores nothing twice.
+/// A damaged main file is renamed, never deleted. A fresh one takes its place and stores the old
+/// one's name. When the device key is available, one transaction carries over every item whose seal
+/// opens and the session row with the highest generation, and adds the event that says what was
+/// carried over and what was lost. The seals of the session row are opened at its first use.
+/// Durable events, revocations and pending sign-ins are not carried over.
+///
+/// Old page images may show an item twice or bring back one that was stored shortly before. Items
+/// keep their ids, so the server stores nothing twice. An older damaged image of an item can count
+/// as lost although a newer one was carried over.
 final class Recovery {
   private struct Report {
     var salvaged: Int64 = 0
@@ -25,7 +29,8 @@ final class Recovery {
   private let links: ItemLinks
   /// A damaged file was set aside when the current one was opened.
   private(set) var hasRecovered: Bool
-  /// A file that was set aside waits for the device key.
+  /// The contents of a file that was set aside are still to be carried over; that needs the device
+  /// key.
   private(set) var isNeeded = false { didSet { core.revision.advance() } }
 
   init(
@@ -44,13 +49,13 @@ final class Recovery {
 
   // MARK: Files
 
-  /// Look whether an earlier process left a file to be carried over.
+  /// Find out whether an earlier process left a file to carry over.
   func findUnfinished() throws(Failure) {
     isNeeded = try core.meta.text(.salvage) != nil
   }
 
-  /// Be ready for a call: another process may have set a file aside, or the disk may have failed under
-  /// a connection.
+  /// Prepare for a call: replace a connection if another process set its file aside or its disk
+  /// failed.
   func followFiles() throws(Failure) {
     cache.closeIfSuspect()
     if core.database.isOpen, core.database.isCurrent {
@@ -73,8 +78,8 @@ final class Recovery {
     old.close()
   }
 
-  /// The device key is gone, so nothing in the files can be read here. Keep them under another name
-  /// and begin anew.
+  /// The device key is lost, so nothing in the files can be read here. Rename them and start with
+  /// empty ones.
   func quarantine() throws(Failure) {
     let now = core.clock.now()
     sessions.reset(.keylessFiles)
@@ -100,8 +105,8 @@ final class Recovery {
 
   // MARK: Carrying over
 
-  /// Carry over what a file that was set aside still holds, if there is one. Without the keys no row
-  /// can be proved, so nothing is done then.
+  /// Carry over what a file that was set aside still holds, if there is one. Needs the keys,
+  /// because only their seals prove a row.
   func completeIfNeeded() throws(Failure) {
     guard isNeeded, let keys = core.keyRing.keys else { return }
     isNeeded = false
@@ -166,7 +171,7 @@ final class Recovery {
     report.salvaged += 1
   }
 
-  /// Carry the session over unless somebody signed in, or the session ended, in the fresh file.
+  /// Carry the session over unless the fresh file has a user or an ended session.
   private func carry(_ row: SessionRow) throws(Failure) -> Bool {
     let fresh = try sessions.row()
     guard fresh.owner == nil, fresh.ended == nil else { return false }

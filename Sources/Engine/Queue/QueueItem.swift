@@ -12,7 +12,7 @@ final class QueueItem {
   var payload: JSON
   let dependsOn: [UUID]
   let occurredAtMS: Int64?
-  /// It was edited when the server may have had it already: a row that is there can be the old one.
+  /// Edited after an attempt; the server may have the old payload.
   var isRevised = false
 
   /// Larger items are refused.

@@ -2,8 +2,8 @@ import Base
 import Policy
 import Store
 
-/// Tells the host how sending proceeds: `sync_progress` while a run lasts, and one `sync_completed`
-/// when nothing of the owner's can be sent any more.
+/// Emits `sync_progress` during a run, and one `sync_completed` when none of the owner's items can
+/// be sent any more.
 final class SyncRunReporter {
   private let core: Core
   private let events: EventQueue
@@ -13,7 +13,7 @@ final class SyncRunReporter {
     self.events = events
   }
 
-  /// Complete the run if no item of the owner's is pending, sending or waiting for a time.
+  /// Complete the run if none of the owner's items is pending, sending or waiting for a time.
   func endIfDone(_ owner: [UInt8], _ now: Instant) throws(Failure) {
     guard let run = try core.syncRuns.find(of: owner), run.sent + run.parked > 0,
       try !core.queue.hasPending(of: owner), try !core.queue.hasSending(of: owner),

@@ -13,9 +13,9 @@ final class UploadBatch {
     let id: UUID
     let attempts: Int64
     let denials: Int64
-    /// The server may have it with an older body.
+    /// The server may have an older payload.
     let isRevised: Bool
-    /// What the summary counts of it; nil for a kind that it does not count.
+    /// What the summary counts of it; nil for a kind that is not counted.
     let registered: Registered?
 
     init(_ row: QueueRow, _ item: QueueItem, _ registered: Registered?) {
@@ -33,7 +33,7 @@ final class UploadBatch {
   let org: UUID
   let kind: QueueKind
   let items: [Item]
-  /// Why the server refused the items, while it is asked whether it has them nevertheless.
+  /// The refusal to record if the read-back finds nothing.
   let doubt: Rejection?
 
   init(owner: [UInt8], org: UUID, kind: QueueKind, items: [Item], doubt: Rejection? = nil) {
