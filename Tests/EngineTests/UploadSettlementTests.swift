@@ -313,12 +313,10 @@ import Testing
   @Test func aRowOfAFunctionWaitsForItsQueuedParent() throws {
     let rig = try Rig.atHome(backend: Self.rpc)
     try rig.add(id(1))
-    _ = try rig.intake.add([
-      "kind": "activity", "id": .uuid(id(2)), "payload": ["type": "visit"],
-      "depends_on": [.uuid(id(1))],
-    ])
+    try rig.add(id(2), dependsOn: [id(1)])
     try rig.core.queue.transition(try #require(try rig.row(id(2))).sequence, .pending())
     let batch = try rig.upload()
+    #expect(batch.items.count == 2)
     try rig.settlement.finish(
       batch, isCurrent: true,
       try response(200, "[\(result(1, "rejected", "22P02")),\(result(2, "rejected", "23503"))]"),
