@@ -57,5 +57,6 @@ let package = Package(
     tests(of: "Store", on: ["Vault", "Base"]),
     tests(of: "Policy", on: ["Base"]),
     tests(of: "Supabase", on: ["Policy", "Vault", "Base"]),
+    tests(of: "Engine", on: ["Base", "Policy", "Store", "Supabase", "Vault"]),
   ]
 )

@@ -39,8 +39,9 @@
  *               "org":{"id","name","role"}|null,"message":{"code","text"}|null,
  *               "methods":[{"id","label","flow"}],"orgs":[<membership>...],
  *               "banners":[{"code","tone","text","as_of_ms"}],"deadline_ms":n|null}
- *            An event "decision" follows every `wait`, at the latest at `deadline_ms`. `methods` is
- *            filled with sign_in, `orgs` with select_org.
+ *            An event "decision" follows every `wait`, at the latest at `deadline_ms`; after the reasons
+ *            keystore_locked and keystore_failed when the key store answers, after server_unreachable
+ *            when the server answers. `methods` is filled with sign_in, `orgs` with select_org.
  * MEMBERSHIP {"org_id","name","role","status":"active|revoked|disabled","current":bool}
  * ITEM       {"id","seq","kind","state":"pending|sending|waiting|parked","payload","org_id",
  *             "depends_on":[id...],"attempts","created_ms","occurred_at_ms"|null,

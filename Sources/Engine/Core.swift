@@ -3,8 +3,8 @@ import Policy
 import Store
 import Vault
 
-/// Counts the changes in memory on which the next wake-up depends (see `WakeTimer`). Every part
-/// advances it when such a value of its own changes.
+/// Counts the changes in memory on which the next wake-up depends (see `WakeTimer`). A part
+/// advances it when one of its values changes.
 final class Revision {
   private(set) var value: UInt = 0
 
@@ -48,7 +48,7 @@ final class Core {
 
   // MARK: Time
 
-  /// Read the server's time, as learned from its `Date` headers.
+  /// The server's time, computed with the offset from its `Date` headers.
   func serverMS(_ now: Instant) throws(Failure) -> Int64 {
     now.wallMS + (try meta.int(.clockOffset) ?? 0)
   }

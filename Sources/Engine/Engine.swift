@@ -6,9 +6,9 @@ public import Vault
 
 /// The state machine: one per handle, called by one thread at a time.
 ///
-/// It owns the parts and has one function per operation of the C API. What must last is in the files,
-/// and every call reads it anew when anybody has written there since: other processes do. In memory is
-/// only what may be lost: requests in flight, what the host shows, and the readable session.
+/// It owns the parts and has one function per operation of the C API. What must last is in the
+/// files; a call reads it again if another process has written there. Memory holds only what may be
+/// lost: requests in flight, what the host shows, and the readable session.
 ///
 /// Parts are built bottom up and know only parts below them, so there are no cycles: state first
 /// (`EventQueue`, `InFlight`, `MembershipCheck`, …), then `SessionStore`, which resets that state when
@@ -162,7 +162,7 @@ public final class Engine {
     try start()
   }
 
-  /// Take up what earlier processes left.
+  /// Continue what earlier processes left unfinished.
   private func start() throws(Failure) {
     var tries = 0
     while true {
@@ -188,10 +188,10 @@ public final class Engine {
 
   // MARK: Calls
 
-  /// Damaged files were set aside when the folder was opened.
+  /// Whether a damaged main file was set aside when the current one was opened.
   public var recovered: Bool { recovery.hasRecovered }
 
-  /// Be ready for a call.
+  /// Prepare for a call.
   public func begin() throws(Failure) {
     loop.begin()
     try recovery.followFiles()
@@ -200,7 +200,7 @@ public final class Engine {
   /// Replace a damaged file; returns false when the failure had another cause.
   public func recover() throws(Failure) -> Bool { try recovery.recover() }
 
-  /// There was no memory for the reply of this call: keep what it handed out for the next poll.
+  /// Building the reply failed; hand out the same requests and events at the next poll.
   public func replyWasLost() { loop.replyWasLost() }
 
   public func wantsPoll() throws(Failure) -> Bool { try loop.wantsPoll() }

@@ -3,7 +3,7 @@ import Policy
 import Store
 import Vault
 
-/// The device key and what derives from it, loaded from the key store at first use.
+/// The device key and the keys derived from it, loaded from the key store at first use.
 final class KeyRing {
   struct Keys {
     let device: Key
@@ -62,7 +62,7 @@ final class KeyRing {
     }
   }
 
-  /// What the key store says about the device key. The first use of a fresh folder makes one.
+  /// The state of the device key, from the key store. The first use of a new folder makes the key.
   func state(for database: Database) throws(Failure) -> Situation.Keys {
     if keys != nil { return .ready }
     let found = loadDevice()

@@ -1,6 +1,7 @@
 import Base
 
-/// Why a session has ended. The list is closed: no other answer proves the end of a session.
+/// Why the server ended a session. The list is closed: no other code proves the end of a session,
+/// except `RefreshOutcome.corrupt`.
 public enum EndReason: String, CaseIterable, Sendable {
   /// Signed out elsewhere, or the session or its user was deleted.
   case notFound = "refresh_token_not_found"
@@ -26,8 +27,9 @@ public enum RefreshOutcome: Equatable, Sendable {
   /// Another process may have stored a newer token: read the stored session again. If it holds no
   /// newer token, the outcome is `terminal(.alreadyUsed)`.
   case alreadyUsed
-  /// The server does not recognise the stored token as one of its own. The token need not be
-  /// damaged: a server that was restored from a backup answers the same.
+  /// The server does not recognise the stored token as one of its own: the session ends with the
+  /// reason `session_corrupt`. The token need not be damaged: a server that was restored from a
+  /// backup answers the same.
   case corrupt
   /// Keep the session, mark it stale, and try again after a back-off. So is a refusal with a code
   /// that is not on the list of `EndReason`: a portal or a firewall may have sent it.

@@ -39,8 +39,9 @@ public enum RestOutcome: Equatable, Sendable {
   case serverBug
   /// Send again after a back-off.
   case transient
-  /// Refused for an unknown reason, which is never taken for an item's fault (QUE-20): pause
-  /// without parking items.
+  /// A request refused for an unknown reason, which is never taken for an item's fault (QUE-20):
+  /// pause without parking items. A single row that a function refused with an unknown code is
+  /// parked.
   case unknownRejection
 }
 
@@ -53,7 +54,7 @@ public enum RestOutcome: Equatable, Sendable {
 ///   leaves
 ///    the decision to that status.
 /// 4. Any other code is PostgreSQL's SQLSTATE: first the exact code decides, then its class.
-/// 5. An unknown code is classified by the status, and never parks an item.
+/// 5. An unknown code is classified by the status. A request with one never parks an item.
 ///
 /// Sources: PostgREST `docs/references/errors.rst` and `src/library/PostgREST/Error.hs`; measured
 /// on 12.2.12, 13.0.8 and 14.17.

@@ -1,4 +1,4 @@
-/// Where an item stands. Stored items are erased, so there is no state for them.
+/// The state of an item. Stored items are erased, so they have no state.
 public enum ItemState: Equatable, Sendable {
   /// To be sent now.
   case pending

@@ -2,8 +2,8 @@ public import Base
 
 /// The rows of a damaged SQLite file.
 ///
-/// All rows of a table are in leaf pages, which say so in their first byte (13). So every page is
-/// looked at by itself, and the header, the schema and the inner pages are not needed:
+/// All rows of a table are in leaf pages, whose first byte is 13. So every page is read on its own,
+/// and the header, the schema and the inner pages are not needed:
 ///
 /// 1. `PageFile` gives the newest image of each page, with the write-ahead log applied.
 /// 2. A leaf page lists the offsets of its cells; a cell is (payload size, row id, payload). The

@@ -2,7 +2,8 @@ public import Base
 
 /// The session row: one per data folder, compared and swapped by its generation.
 public final class SessionRow {
-  /// Raised by every sign-in, refresh, lock, unlock, organisation switch and logout.
+  /// Raised when the user, the tokens, the wraps, the lock or the choice change. The other columns
+  /// change without that.
   public var generation: Int64 = 0
   /// The user's tag; nil when signed out.
   public var owner: [UInt8]?
@@ -28,14 +29,15 @@ public final class SessionRow {
   public var expiresMS: Int64 = 0
   /// Device time at which the server last listed the memberships.
   public var membershipsMS: Int64 = 0
-  /// Locked by the user or by the idle timeout.
+  /// Locked by the user, or without a biometric wrap.
   public var locked: Bool = false
   /// When a refresh without a result was begun; 0: none is under way.
   public var intentMS: Int64 = 0
   public var backgroundWallMS: Int64?
   public var backgroundMonotonicMS: Int64?
   public var backgroundBoot: String?
-  /// The latest device time that any call has seen; an earlier time means the clock was set back.
+  /// The device time of the last change of the generation or move to the background; an earlier
+  /// time means that the clock was set back.
   public var seenWallMS: Int64 = 0
 
   public init() {}

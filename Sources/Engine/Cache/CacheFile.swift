@@ -12,9 +12,9 @@ final class CacheTables {
   init(_ database: Database) { self.database = database }
 }
 
-/// The file of what the server has too: opened when first needed, replaced when damaged, erased when
-/// its user or an organisation may no longer be read. It also owns the search index, which mirrors
-/// the file.
+/// The cache file: copies of server data. It is opened at first use, replaced when damaged, and
+/// erased, whole or for one organisation, when its data may no longer be read. This class also owns
+/// the search index, which mirrors the file.
 final class CacheFile {
   private let core: Core
   private let events: EventQueue
@@ -32,7 +32,7 @@ final class CacheFile {
 
   // MARK: Opening
 
-  /// Use the cache. When it turns out to be damaged, use a fresh one: the server has all of it.
+  /// Use the cache. If it is damaged, use a fresh one: the server has all of the data.
   func use<Result>(
     _ body: (CacheTables) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -45,7 +45,8 @@ final class CacheFile {
   func open() throws(Failure) -> CacheTables {
     if let tables {
       if tables.database.isCurrent { return tables }
-      // Another process replaced the file: a pull under way would go on from rows that are gone.
+      // Another process replaced the file: restart a running pull, because its earlier rows are
+      // gone.
       pulls.restart()
     }
     close()
@@ -68,7 +69,7 @@ final class CacheFile {
     dropIndex()
   }
 
-  /// A connection under which the disk failed is opened anew by the next use.
+  /// Close a connection whose disk failed; the next use opens a new one.
   func closeIfSuspect() {
     if let tables, tables.database.isSuspect { close() }
   }
@@ -105,8 +106,8 @@ final class CacheFile {
 
   // MARK: Erasing
 
-  /// Erase everything cached. A failure leaves nothing readable, since the key is gone or about to
-  /// go, so it is only logged.
+  /// Erase everything cached. A failure is only logged: the vault key is erased as well, so nothing
+  /// stays readable.
   func erase() {
     dropIndex()
     pulls.forgetAll()
@@ -124,8 +125,8 @@ final class CacheFile {
     }
   }
 
-  /// Erase what is cached of an organisation. The caller records the reason afterwards: then no crash
-  /// can leave an end that is known and data that is still there.
+  /// Erase what is cached of an organisation. The caller commits the reason afterwards, so no crash
+  /// leaves a stored end with its data still cached.
   func erase(_ org: [UInt8]) throws(Failure) {
     try use { (cache) throws(Failure) in
       let removed = try cache.database.transaction { () throws(Failure) in
@@ -147,8 +148,8 @@ enum CacheNames {
     keys.lookup.tag("cache", session.owner, org.bytes)
   }
 
-  /// A contact of an organisation. The same id in another organisation is another row, so that a
-  /// screen of one never shows what the other one stores.
+  /// A contact of an organisation. The same id in another organisation is another row, so neither
+  /// shows the other's data.
   static func contact(_ id: UUID, of org: [UInt8], _ keys: KeyRing.Keys) -> [UInt8] {
     keys.lookup.tag("contact", org, id.bytes)
   }

@@ -1,7 +1,7 @@
 import Base
 
-/// The names of an organisation's contacts, for searching. It exists in memory only and is dropped when
-/// the session locks.
+/// The names of an organisation's contacts, for searching. It exists in memory only. A lock drops
+/// it, and so does every new generation of the session.
 ///
 /// A contact matches when every word of the query is part of a word of its name or municipality, with
 /// case and diacritics folded. The texts of all contacts stand in one block of memory, and a search

@@ -10,8 +10,7 @@ struct ContactPull {
     indirect case changes(after: Cursor?)
     /// Ids and versions of all rows: what is not among them was deleted or is no longer visible.
     indirect case versions(after: UUID?)
-    /// Rows that the reconcile did not find in the cache, or found in another version; then it goes on
-    /// after `then`.
+    /// Rows that the cache lacks or has in another version; the reconcile continues after `then`.
     indirect case missing([UUID], then: UUID)
   }
 
@@ -19,16 +18,16 @@ struct ContactPull {
   static var pageSize: Int { 500 }
   /// Ids in a URL.
   static var idsPerRequest: Int { 100 }
-  /// Rows committed late stand behind the cursor; a statement on the server lasts at most this long.
+  /// Rows that were committed late have an `updated_at` before the cursor; re-read the last 10 s.
   static var overlapS: Int64 { 10 }
 
   let org: UUID
-  /// From the beginning, not from a stored cursor.
+  /// From the first row, not from a stored cursor.
   let isWhole: Bool
   var stage: Stage
-  /// The number of its reconcile. One that another process began meanwhile takes over.
+  /// The number of its reconcile. If another process has begun one since, this pull ends.
   private(set) var round: Int64 = 0
-  /// How many rows the page before had.
+  /// The number of rows of the previous page.
   private var lastCount: Int?
   var rows: Int64 = 0
   var removed: Int64 = 0
@@ -41,7 +40,7 @@ struct ContactPull {
     stage = .changes(after: cursor)
   }
 
-  /// No page has come yet, and there was no cursor.
+  /// No page was stored yet, and there was no cursor.
   var isAtStart: Bool {
     if case .changes(nil) = stage { return true }
     return false
@@ -61,10 +60,10 @@ struct ContactPull {
     }
   }
 
-  /// Whether a page of so many rows was the last one; remembers the number.
+  /// Whether a page with this number of rows is the last one; stores the number.
   ///
-  /// The pages tell, not the limit that was asked for: servers cap pages as they like (PostgREST's
-  /// `db-max-rows`) and do not say so.
+  /// Compares with the previous page, not with the requested limit, because servers cap pages
+  /// (PostgREST's `db-max-rows`) without saying so.
   mutating func isLast(_ count: Int) -> Bool {
     defer { lastCount = count }
     guard count > 0 else { return true }
@@ -72,7 +71,7 @@ struct ContactPull {
     return count < lastCount
   }
 
-  /// Begin a reconcile, or go on with one that was interrupted.
+  /// Begin a reconcile, or continue one that was interrupted.
   mutating func reconcile(round: Int64, after last: UUID?) {
     self.round = round
     stage = .versions(after: last)
@@ -82,7 +81,7 @@ struct ContactPull {
 
 /// Why a pull was given up. The raw values are stable codes of the C API.
 enum PullProblem: String {
-  /// The server sends the same page again and again.
+  /// The server sent a page that does not continue the one before.
   case loop
 }
 

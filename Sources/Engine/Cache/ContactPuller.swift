@@ -6,18 +6,20 @@ import Vault
 
 /// Pulls the contacts of the chosen organisation into the cache, page by page.
 ///
-/// **Changes.** Rows are read in the order (updated_at, id) from a cursor, the place of the last row
-/// of the pull before. A row that was committed late can stand before that place, so a pull goes back
-/// by 10 seconds first (`overlapS`); rows that are known already cost a look-up each. Without a cursor,
-/// or when other columns are wanted, the pull begins at the first row.
+/// **Changes.** Rows are read in the order (updated_at, id) after a cursor, the last row of the
+/// previous pull. A row that was committed late can have an earlier `updated_at`, so a pull first
+/// goes back by 10 s (`overlapS`); a known row costs one look-up. Without a cursor, or with other
+/// columns, the pull begins at the first row.
 ///
-/// **Reconcile.** Once a day, ids and versions of all rows are read in pages. Each row that is met is
-/// marked with the reconcile's number; one that is missing, or has another version, is fetched. After
-/// the last page the rows without the mark are removed: they were deleted or are no longer visible. The
-/// place is stored after each page, so an interrupted reconcile goes on.
+/// **Reconcile.** Every `reconcile_interval_s`, and after a change of the membership, ids and
+/// versions of all rows are read in pages. Each row that the cache has is marked with the
+/// reconcile's number; one that is missing, or has another version, is fetched. After the last page
+/// the rows without the mark are removed: they were deleted or are no longer visible. The position
+/// is stored after each page, so an interrupted reconcile continues.
 ///
-/// Each page is stored in one transaction with the place that it reached. A page that brings nothing
-/// new ends the pull (`loop`). When the cache is lost on the way, the pull begins anew.
+/// Each page is stored in one transaction with the position that it reached. A page that does not
+/// advance the position ends the pull (`loop`). If the cache is lost meanwhile, the pull starts
+/// again.
 final class ContactPuller {
   private let core: Core
   private let sessions: SessionStore
@@ -53,7 +55,7 @@ final class ContactPuller {
 
   // MARK: Asking
 
-  /// Send the next page's request. A cache that cannot be used pauses reads; everything else goes on.
+  /// Send the next page's request. If the cache cannot be used, only reads pause.
   func send(_ session: OpenSession, _ org: UUID, _ now: Instant) throws(Failure) {
     let pull: ContactPull
     if let current = state.current, current.org == org {
@@ -71,8 +73,8 @@ final class ContactPuller {
       generation: session.generation, now)
   }
 
-  /// Where an earlier pull, of whatever process, got to; nil: read from the beginning. Rows that were
-  /// read with other columns are read again.
+  /// The position of the last pull of any process; nil: start at the first row, for instance
+  /// because the columns changed.
   private func cursor(of org: UUID, _ session: OpenSession) throws(Failure) -> Cursor? {
     let tag = CacheNames.org(org, session, try core.keys())
     let entry = try cache.use { (cache) throws(Failure) in
@@ -103,7 +105,7 @@ final class ContactPuller {
     try pauses.succeed(.pull)
   }
 
-  /// Store a page. Returns false when the body is no such page.
+  /// Store a page. Returns false if the body is not a page.
   private func takeIn(
     _ response: HTTPResponse, _ pull: ContactPull, _ session: OpenSession, _ now: Instant
   ) throws(Failure) -> Bool {
@@ -120,8 +122,8 @@ final class ContactPuller {
     return true
   }
 
-  /// Store one page and the place it reached in one transaction. nil when the cache was lost on the
-  /// way: then the pull begins anew.
+  /// Store one page and its position in one transaction. nil if the cache was lost meanwhile: then
+  /// the pull starts again.
   private func step(
     _ pull: ContactPull, of org: [UInt8],
     _ body: (CacheTables, DatasetTable.Entry, inout PullStep) throws(Failure) -> Void
@@ -133,7 +135,7 @@ final class ContactPuller {
     do throws(Failure) {
       try tables.database.transaction { () throws(Failure) in
         let known = try tables.datasets.read(.contacts, of: org)
-        // Erased meanwhile, by another process perhaps: the rows of the pages before are gone.
+        // Erased meanwhile, perhaps by another process: the rows of the earlier pages are gone.
         isLost = known == nil && !pull.isAtStart
         if isLost { return }
         let entry = known ?? DatasetTable.Entry()
@@ -172,7 +174,7 @@ final class ContactPuller {
     let taken = try step(sent, of: org) { (tables, entry, step) throws(Failure) in
       step.pull.skipped += Int64(page.skipped)
       if sent.isAtStart, entry.cursor != nil {
-        // The rows were read with other columns: none may stay.
+        // The rows were read with other columns: remove all.
         cache.dropIndex()
         entry.asOfMS = nil
         step.hasErased = try tables.contacts.removeAll(of: org) > 0
@@ -204,7 +206,7 @@ final class ContactPuller {
         if try contacts.remove(row: tag) { pull.removed += 1 }
         continue
       }
-      // The overlap mostly brings rows that are known already.
+      // Most rows of the overlap are known.
       if !pull.isWhole, try contacts.confirm(row: tag, version: row.updatedAt, round: round) {
         continue
       }
@@ -228,7 +230,7 @@ final class ContactPuller {
     }
   }
 
-  /// Go on after the last row of the page; after the last page, with a reconcile if it is due.
+  /// Continue after the last row of the page; after the last page, begin a reconcile if it is due.
   private func advance(
     after before: Cursor?, _ page: ContactsPage, of org: [UInt8], _ session: OpenSession,
     _ now: Instant, _ entry: DatasetTable.Entry, _ step: inout PullStep
@@ -244,7 +246,7 @@ final class ContactPuller {
         place, CacheNames.datasetContext(org, session, "cursor"))
       step.pull.stage = .changes(after: last)
     }
-    // Rows without a place in the order lead no further.
+    // Rows without id and time do not advance the position.
     guard step.pull.isLast(page.last == nil ? 0 : page.count) else { return }
     if step.pull.isWhole, entry.reconciledMS == nil { entry.reconciledMS = now.wallMS }
     entry.asOfMS = now.wallMS
@@ -252,7 +254,7 @@ final class ContactPuller {
       step.isDone = true
       return
     }
-    // Begin a reconcile, or go on with one that was interrupted.
+    // Begin a reconcile, or continue one that was interrupted.
     var after: UUID?
     if let sealed = entry.reconciled {
       after = try session.vault.openJSON(
@@ -266,7 +268,7 @@ final class ContactPuller {
 
   private func isReconcileDue(_ entry: DatasetTable.Entry, _ now: Instant) -> Bool {
     guard let last = entry.reconciledMS, entry.reconciled == nil else { return true }
-    // A clock that is set back does not put it off.
+    // A clock that is set back does not delay it.
     return last > now.wallMS
       || now.wallMS - last >= core.configuration.limits.reconcileIntervalMS
   }
@@ -278,8 +280,8 @@ final class ContactPuller {
       ["id": .uuid(id)], CacheNames.datasetContext(org, session, "reconciled"))
   }
 
-  /// Process a page of a reconcile: fetch next what the cache lacks or has in another version; after
-  /// the last page, remove what was not met.
+  /// Process a page of a reconcile: fetch next what the cache lacks or has in another version;
+  /// after the last page, remove unmarked rows.
   private func reconcile(
     after last: UUID?, _ page: VersionsPage, _ sent: ContactPull, _ session: OpenSession,
     _ now: Instant
@@ -289,7 +291,7 @@ final class ContactPuller {
     let taken = try step(sent, of: org) { (tables, entry, step) throws(Failure) in
       step.pull.skipped += Int64(page.skipped)
       guard page.skipped == 0 else {
-        // An unreadable row names no id: no row may be taken for deleted.
+        // A row without an id may be any row, so no row counts as deleted.
         finishReconcile(entry, &step, now)
         return
       }
@@ -329,7 +331,7 @@ final class ContactPuller {
 
   // MARK: The end
 
-  /// Go on with the next page, or tell the host that there is something new to show.
+  /// Continue with the next page, or emit `pull_completed`.
   private func proceed(_ step: PullStep, _ now: Instant) throws(Failure) {
     guard step.isOver else { return state.proceed(step.pull) }
     state.finishContacts(now.monotonicMS)

@@ -50,8 +50,8 @@ final class ContactSearch {
     }
   }
 
-  /// The index of an organisation. It is built when it is first needed, and again when another process
-  /// has written or most of its memory is unused.
+  /// The index of an organisation. It is built at first use, and again if another process has
+  /// written or most of its memory is unused.
   private func index(
     _ session: OpenSession, _ org: [UInt8], _ tables: CacheTables
   ) throws(Failure) -> ContactIndex {

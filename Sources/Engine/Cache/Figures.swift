@@ -27,10 +27,10 @@ struct Figures {
 /// What the summary counts of a queued item.
 struct Registered {
   let minutes: Int64
-  /// When the visit was.
+  /// The time of the visit.
   let atMS: Int64?
 
-  /// More than anybody registers; sums of it stay exact in JSON.
+  /// Above any real entry; sums stay exact in JSON.
   private static var maxMinutes: Int64 { 1_000_000 }
 
   /// nil for an item of a kind that the summary does not count.

@@ -3,7 +3,7 @@ import Policy
 import Supabase
 import Vault
 
-/// Reads single contacts with their withheld columns for a screen that asked.
+/// Reads single contacts with their withheld columns, for `contact_get` with `live`.
 final class LiveContactReader {
   private let core: Core
   private let sessions: SessionStore

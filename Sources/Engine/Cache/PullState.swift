@@ -1,13 +1,13 @@
-/// What is to be pulled, and how far the pull under way has got.
+/// The pulls that are needed, and the position of the running one.
 final class PullState {
   private let revision: Revision
-  /// The contacts are to be pulled, whatever their age.
+  /// The contacts must be pulled, whatever their age.
   private(set) var needsContacts = false { didSet { revision.advance() } }
-  /// The summary is to be pulled, whatever its age.
+  /// The summary must be pulled, whatever its age.
   private(set) var needsSummary = false { didSet { revision.advance() } }
   /// The pull of contacts that is between two pages.
   private(set) var current: ContactPull? { didSet { revision.advance() } }
-  /// When the contacts were last pulled to the end, by the monotonic clock.
+  /// When a pull of contacts last completed, by the monotonic clock.
   private(set) var contactsMS: Int64? { didSet { revision.advance() } }
   /// When the summary was last pulled, by the monotonic clock.
   private(set) var summaryMS: Int64? { didSet { revision.advance() } }
@@ -19,13 +19,13 @@ final class PullState {
     needsSummary = true
   }
 
-  /// The rows of the pages before are gone: begin anew.
+  /// The rows of the earlier pages are gone: start again.
   func restart() {
     current = nil
     requirePull()
   }
 
-  /// Forget the pull under way; the next one goes on from the stored cursor.
+  /// Forget the running pull; the next one starts at the stored cursor.
   func forgetProgress() { current = nil }
 
   func forgetAll() {

@@ -3,7 +3,7 @@ import Policy
 import Supabase
 import Vault
 
-/// What a failed read means for the others: reads back off by themselves and hold up nothing else.
+/// Back off reads only. (A refused token may also pause `rest`.)
 final class ReadFailures {
   private let refresh: Refresh
   private let pauses: ServicePauses
@@ -15,7 +15,7 @@ final class ReadFailures {
     self.reachability = reachability
   }
 
-  /// Nothing could be read; the cache stays as it is.
+  /// The read failed; the cache stays unchanged.
   func fail(
     _ outcome: RestOutcome, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
@@ -27,8 +27,8 @@ final class ReadFailures {
     try pauses.backOff(.pull, response, now)
   }
 
-  /// Process what was read. When the cache cannot be written, everything else goes on: the server has
-  /// it all, and it is read again later.
+  /// Process a response. If the cache cannot be written, only reads pause; the data is read again
+  /// later.
   func tolerateStorage(
     _ response: HTTPResponse, _ now: Instant, _ body: () throws(Failure) -> Void
   ) throws(Failure) {

@@ -4,7 +4,7 @@ import Store
 import Supabase
 import Vault
 
-/// The server's figures, and what was sent since they were read.
+/// The server's figures, and the count of items sent since.
 private struct CachedSummary {
   var figures: JSON = .null
   var sent = Figures()
@@ -18,10 +18,10 @@ private struct CachedSummary {
 
 /// The activity summary in the cache.
 ///
-/// Three numbers make up what the user has registered: the server's figures, what was stored since they
-/// were read (`sent`), and what is still queued (`queued`). An item moves from one to the next and is
-/// never in two: figures that were read while an upload was under way may count its items or not, so
-/// they are dropped and asked for again.
+/// Three numbers make up what the user has registered: the server's figures, what was stored since
+/// they were read (`sent`), and what is still queued (`queued`). An item moves from one to the next
+/// and is never in two: figures that were read during an upload may or may not count its items, so
+/// they are dropped and requested again.
 final class Summary {
   private let core: Core
   private let cache: CacheFile
@@ -65,8 +65,8 @@ final class Summary {
     ]
   }
 
-  /// What is registered and not stored on the server yet. Parked items are left out: they wait for the
-  /// user, and may never count.
+  /// What is registered and not stored on the server yet. Parked items are left out: they wait for
+  /// the user, and may never be stored.
   private func queued(
     in org: UUID, since: Int64?, _ session: OpenSession
   ) throws(Failure) -> Figures {
@@ -121,7 +121,7 @@ final class Summary {
   }
 }
 
-/// Asks the server for the figures.
+/// Requests the figures from the server.
 final class SummaryPuller {
   private let core: Core
   private let sessions: SessionStore
@@ -157,7 +157,7 @@ final class SummaryPuller {
       generation: session.generation, now)
   }
 
-  /// `uploads`: the number of uploads begun when the request was sent.
+  /// `uploads`: the number of uploads that had begun when the request was sent.
   func finish(
     _ org: UUID, uploads: Int64, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {

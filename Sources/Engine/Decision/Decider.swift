@@ -4,12 +4,12 @@ import Store
 import Supabase
 import Vault
 
-/// Decides what the host shows, and carries out what the decision asks for.
+/// Decides what the host shows, and carries the decision out.
 ///
 /// 1. `assess` reads the facts. 2. `SessionPolicy.decide` judges them. 3. `carryOut` does what the
 /// decision asks for: set files aside, clear, lock, choose. 4. `show` renders the decision and
-/// remembers it. `emitIfChanged` does the same after everything that may change a decision, and emits
-/// an event when the host shows something else.
+/// remembers it. `emitIfChanged` does the same after every call that may change a decision, and
+/// emits an event if the host shows something else.
 final class Decider {
   private let core: Core
   private let sessions: SessionStore
@@ -56,8 +56,8 @@ final class Decider {
     return try assessment(occasion, keys, record, row)
   }
 
-  /// The same from what is in memory, changing nothing; nil when only `assess` can tell, because a
-  /// recovery waits or another process changed the session.
+  /// The same without changing anything; nil if only `assess` can tell, because a recovery waits or
+  /// the session has changed.
   func assessUnchanged() throws(Failure) -> Assessment? {
     guard core.keyRing.keys != nil, !recovery.isNeeded else { return nil }
     let row = try sessions.row()
@@ -141,8 +141,7 @@ final class Decider {
     if decision.quarantine { try recovery.quarantine() }
     if decision.forget { try sessions.clear(ended: nil) }
     if decision.lock { try lock.lock(byUser: false) }
-    // Another user's check was asked, in this process or another: a host that waits needs one for
-    // this user.
+    // A reset may have cleared the check; ask again so that the wait ends.
     if decision.reason == .guardPending, !check.isNeeded {
       check.ask(.keepingAnswer, core.clock.now())
     }
@@ -153,41 +152,41 @@ final class Decider {
 
   // MARK: Changes
 
-  /// Whether a `wait` that the host shows ends with this decision. Another `wait` ends it only when it
-  /// says that the deadline passed without an answer.
+  /// Whether a `wait` that the host shows ends with this decision. Only a first
+  /// `server_unreachable` replaces a shown `wait`.
   private func endsWait(_ decision: Decision) -> Bool {
     decision.screen != .wait
       || decision.reason == .serverUnreachable && hostView.shown.reason != decision.reason
   }
 
-  /// Whether the host waits for a sign-in that is under way. A host that was shown something else
-  /// since then is told about changes as usual.
+  /// Whether the host shows the wait for a pending sign-in. If it has shown another decision since,
+  /// changes are emitted as usual.
   private var awaitsSignIn: Bool {
     pendingSignIn.pending != nil && hostView.shown.reason == .signingIn
   }
 
-  /// Whether the check's deadline has passed and the host that waits for it was not told yet.
+  /// Whether the check's deadline has passed and no decision followed yet.
   func hasUntoldDecision(_ now: Instant) throws(Failure) -> Bool {
     guard hostView.shown.isWaiting, !awaitsSignIn, check.freshness(now) == .unreachable else {
       return false
     }
-    // Without keys only the key store's next answer helps; `Scheduler` asks it again.
+    // Without keys, only the key store ends the wait; `Scheduler` asks it again.
     guard core.keyRing.keys != nil else { return false }
     guard let assessment = try assessUnchanged() else { return true }
     return endsWait(SessionPolicy.decide(assessment.situation))
   }
 
-  /// Emit a `decision` event when the host should show something else than it does.
+  /// Emit a `decision` event if the host should show something else.
   func emitIfChanged() throws(Failure) {
     guard !hostView.shown.fingerprint.isEmpty, !awaitsSignIn else { return }
     var situation = try assess(.navigate).situation
-    // A host that waits is told when the check has answered. One that shows a screen goes on
+    // A waiting host gets a decision after the check. A host that shows a screen keeps it
     // meanwhile, as after a return to the foreground.
     if !hostView.shown.isWaiting { situation.occasion = .foreground }
     let decision = SessionPolicy.decide(situation)
     if hostView.shown.isWaiting, !endsWait(decision) {
       if decision.reason != .guardPending || check.isNeeded { return }
-      // Nobody asks for the check that the host waits for. Its deadline may have passed meanwhile.
+      // No check is requested; request one, then decide again.
       check.askSilently(.keepingAnswer, core.clock.now())
       return try emitIfChanged()
     }
@@ -207,7 +206,7 @@ final class Decider {
     try emit(try show(decision), over: before)
   }
 
-  /// When the event cannot be emitted, the host still shows what it did before; a later call emits it.
+  /// If emitting fails, the host still shows the earlier decision; a later call emits the new one.
   private func emit(_ rendered: JSON, over before: Shown) throws(Failure) {
     do throws(Failure) {
       try events.emit(["type": "decision", "decision": rendered])

@@ -2,14 +2,14 @@ import Base
 import Store
 import Vault
 
-/// Events on their way to the host.
+/// Events for the host.
 ///
 /// Transient events live in memory and are handed out once. Durable events are sealed in the file
 /// and stay until the host acknowledges them. Both kinds share one sequence of numbers, and polls hand
 /// them out in its order, page by page: events that were not handed out yet come first, and while
 /// some of them are held back, nothing with a higher number is handed out.
 final class EventQueue {
-  /// What a poll changes, so that a poll that fails can be undone.
+  /// The state that a poll changes, kept to undo a failed poll.
   struct Checkpoint {
     fileprivate var transient: [JSON] = []
     /// Up to where this handle has handed out durable events, and to whom.
@@ -195,7 +195,7 @@ final class EventQueue {
     self.beforePoll = nil
   }
 
-  /// A new call begins: what the last one took has reached the host.
+  /// A new call begins: the events of the last poll have reached the host.
   func confirm() { beforePoll = nil }
 
   private static func context(_ sequence: Int64) -> SealContext {

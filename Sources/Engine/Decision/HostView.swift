@@ -1,7 +1,7 @@
 import Base
 import Policy
 
-/// What the host was last told to show.
+/// The last decision that the host received.
 struct Shown {
   /// Identifies the decision: screen, route, organisation, role and banners; for `select_org` also
   /// the reason and the organisations offered. Empty: no decision was made yet.

@@ -43,7 +43,9 @@ final class Presenter {
     ]
   }
 
-  /// When a `wait` ends at the latest, by the device's clock.
+  /// When the next decision follows a `wait` at the latest, by the device's clock. The wait for a
+  /// key store lasts until the store answers, and `server_unreachable` until the server responds:
+  /// their time has no meaning.
   private func deadlineMS(_ decision: Decision, _ now: Instant) -> Int64? {
     if decision.reason == .signingIn, let pending = pendingSignIn.pending {
       return now.wallMS + pending.deadlineMS - now.monotonicMS

@@ -22,11 +22,10 @@ enum DataFolder {
   static func mainPath(in folder: String) -> String { folder + "/holdfast.db" }
   static func cachePath(in folder: String) -> String { folder + "/cache.db" }
 
-  /// Held exclusively by who sets a damaged file aside, shared by who opens one.
+  /// Locked exclusively to set a damaged file aside, shared to open a file.
   private static func lockPath(in folder: String) -> String { folder + "/recovery.lock" }
 
-  /// Holds the name under which a damaged file is set aside, until the file that takes its place
-  /// knows it: a process that dies on the way leaves nothing forgotten.
+  /// Stores the set-aside name until it is in the new database, so a crash can resume.
   private static func markPath(in folder: String) -> String { folder + "/recovery.name" }
 
   static func openMain(in folder: String) throws(Failure) -> Database {
@@ -39,10 +38,10 @@ enum DataFolder {
   }
 
   private static func openLockedMain(in folder: String) throws(Failure) -> Database {
-    // SQLite takes an empty file for a new one and throws its log away, with all that is in it.
+    // SQLite treats an empty file as new and deletes its log.
     let size = platform_size(mainPath(in: folder))
     if size <= 0, platform_size(mainPath(in: folder) + "-wal") > 0 {
-      // One that could not be looked at need not be empty.
+      // A file whose size is unknown may not be empty.
       throw Failure(
         size < -1 ? .storageFailed : .storageDamaged, "the data file is empty, and its log is not")
     }
@@ -91,8 +90,8 @@ enum DataFolder {
   ) throws(Failure) -> (database: Database, replaced: Bool) {
     do throws(Failure) {
       let database = try openMain(in: folder)
-      // A small file is read in less than it takes to open it; damage in a large one shows when its
-      // pages are used.
+      // Check a small file whole: that takes less time than opening it. Damage in a large one is
+      // found when its pages are read.
       let isSmall = platform_size(mainPath(in: folder)) <= checkedSize
       if !isSmall { return (database, false) }
       if try database.makeSound() { return (database, false) }
@@ -214,9 +213,9 @@ enum DataFolder {
 
   static func holdsAnything(_ path: String) -> Bool { platform_size(path) > 0 }
 
-  /// Set a damaged cache aside and start a fresh one. Of several processes that find the damage at once,
-  /// the first one does it. One such file is kept, the latest. `damaged`: the file in which it was found;
-  /// nil when there is one that does not even open.
+  /// Set a damaged cache aside and start a fresh one. If several processes find the damage, the
+  /// first one does this. Only the latest such file is kept. `damaged`: the open file in which the
+  /// damage was found; nil if the file does not open.
   static func replaceCache(
     _ damaged: Database?, in folder: String
   ) throws(Failure) -> (database: Database, isReplaced: Bool) {
@@ -231,7 +230,7 @@ enum DataFolder {
     return (try openCache(in: folder), true)
   }
 
-  /// What is erased from the cache must not outlast it in one that was set aside.
+  /// Remove the cache that was set aside: what is erased from the cache must not stay in it.
   static func removeDamagedCache(in folder: String) throws(Failure) {
     for suffix in ["-wal", "-shm", ""] {
       let path = cachePath(in: folder) + damagedCache + suffix

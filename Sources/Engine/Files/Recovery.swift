@@ -7,11 +7,15 @@ import Vault
 
 /// Sets files aside and carries over what they still hold.
 ///
-/// A damaged main file is renamed, never deleted, and a fresh one takes its place and notes the old
-/// one's name. As soon as the device key is at hand, every row whose seal opens is carried over, in
-/// one transaction with the event that says what was saved and what was lost. Old page images may
-/// show an item twice or bring back one that was stored shortly before: items keep their ids, so the
-/// server stores nothing twice.
+/// A damaged main file is renamed, never deleted. A fresh one takes its place and stores the old
+/// one's name. When the device key is available, one transaction carries over every item whose seal
+/// opens and the session row with the highest generation, and adds the event that says what was
+/// carried over and what was lost. The seals of the session row are opened at its first use.
+/// Durable events, revocations and pending sign-ins are not carried over.
+///
+/// Old page images may show an item twice or bring back one that was stored shortly before. Items
+/// keep their ids, so the server stores nothing twice. An older damaged image of an item can count
+/// as lost although a newer one was carried over.
 final class Recovery {
   private struct Report {
     var salvaged: Int64 = 0
@@ -47,7 +51,7 @@ final class Recovery {
 
   // MARK: Files
 
-  /// Look whether an earlier process left a file to be carried over.
+  /// Find out whether an earlier process left a file to carry over.
   func findUnfinished() throws(Failure) {
     isNeeded = try core.meta.text(.salvage) != nil || hasTornLog
   }
@@ -78,8 +82,8 @@ final class Recovery {
     old.close()
   }
 
-  /// The device key is gone, so nothing in the files can be read here. Keep them under another name
-  /// and begin anew.
+  /// The device key is lost, so nothing in the files can be read here. Rename them and start with
+  /// empty ones.
   func quarantine() throws(Failure) {
     let now = core.clock.now()
     sessions.reset(.keylessFiles)
@@ -111,8 +115,8 @@ final class Recovery {
 
   // MARK: Carrying over
 
-  /// Carry over what a file that was set aside still holds, if there is one. Without the keys no row
-  /// can be proved, so nothing is done then.
+  /// Carry over what a file that was set aside still holds, if there is one. Needs the keys,
+  /// because only their seals prove a row.
   func completeIfNeeded() throws(Failure) {
     guard isNeeded, let keys = core.keyRing.keys else { return }
     isNeeded = false
@@ -204,7 +208,7 @@ final class Recovery {
     return true
   }
 
-  /// Carry the session over unless somebody signed in, or the session ended, in the fresh file.
+  /// Carry the session over unless the fresh file has a user or an ended session.
   private func carry(_ row: SessionRow) throws(Failure) -> Bool {
     let fresh = try sessions.row()
     guard fresh.owner == nil, fresh.ended == nil else { return false }

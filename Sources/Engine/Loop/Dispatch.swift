@@ -43,8 +43,8 @@ final class Dispatch {
     self.decider = decider
   }
 
-  /// Put the job's request in flight. Nothing is sent when the job has become needless meanwhile; the
-  /// part has changed the reason for it then.
+  /// Put the job's request in flight. A part sends nothing if the job is no longer needed. The part
+  /// must have changed state so that `next` does not return the job again.
   func send(_ job: Scheduler.Job, _ now: Instant) throws(Failure) {
     switch job {
     case .refresh(let session): try refresh.send(session, now)
@@ -60,8 +60,8 @@ final class Dispatch {
     }
   }
 
-  /// Process a response. The request leaves the list only then: after a failure of storage the host
-  /// may complete it again.
+  /// Process a response. The request leaves the list only afterwards, so the host may complete it
+  /// again if storage fails.
   func finish(
     _ request: InFlightRequest, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {

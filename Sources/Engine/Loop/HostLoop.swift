@@ -41,7 +41,7 @@ final class HostLoop {
     }
     if try fields.bool(ifPresent: "from_oldest") ?? false { events.forgetHandedOut() }
     let now = core.clock.now()
-    // A poll looks for work itself, whatever was derived before.
+    // A poll looks for work itself, whatever the wake-up was.
     wakeTimer.forget()
     try lock.eraseBiometricKeyIfNeeded()
     try expire(now)
@@ -88,7 +88,7 @@ final class HostLoop {
     return ["accepted": true]
   }
 
-  /// Requests whose time is up count as timed out.
+  /// Handle requests after their deadline as timed out.
   private func expire(_ now: Instant) throws(Failure) {
     for request in inFlight.late(now) {
       try dispatch.finish(request, HTTPResponse.timedOut, now)
@@ -103,7 +103,7 @@ final class HostLoop {
     inFlight.confirmOutbox()
   }
 
-  /// The reply of this call could not be made: keep what it took for the next poll.
+  /// Building the reply failed; hand out the same requests and events at the next poll.
   func replyWasLost() {
     events.restore()
     inFlight.restoreOutbox()
@@ -113,7 +113,7 @@ final class HostLoop {
     try wakeTimer.wakeIn(now) { (now) throws(Failure) in try scheduler.nextWakeMS(now) }
   }
 
-  /// Whether the host should poll now: there is work, or something falls due earlier than the last
+  /// Whether the host should poll now: there is work, or something is due earlier than the last
   /// poll said.
   func wantsPoll() throws(Failure) -> Bool {
     let now = core.clock.now()

@@ -85,7 +85,7 @@ final class InFlight {
   /// The response was processed.
   func finish(_ id: Int64) { requests.removeAll { $0.id == id } }
 
-  /// Forget all requests; late responses to them are ignored.
+  /// Remove all requests; late responses to them are ignored.
   func removeAll() {
     requests = []
     outbox = []

@@ -1,9 +1,10 @@
 /// What this process knows about reaching the server.
 final class Reachability {
   private let revision: Revision
-  /// What the host said last; online until it says otherwise.
+  /// The last value from the host; online until then.
   private(set) var isOnline = true { didSet { revision.advance() } }
-  /// The last refresh, validation or read failed: cached data counts as stale.
+  /// Cached data counts as stale. Set when a refresh, validation, membership check, upload or read
+  /// fails; cleared by a sign-in, refresh, validation or complete pull of contacts.
   private(set) var isFailing = false
 
   init(_ revision: Revision) { self.revision = revision }

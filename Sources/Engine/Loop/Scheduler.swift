@@ -3,11 +3,11 @@ import Policy
 import Store
 import Supabase
 
-/// What is sent next, and when the host should poll again.
+/// Chooses the next request, and computes when the host should poll again.
 ///
-/// `next` and everything that is asked after a call only read. What has to change first, such as a
-/// dead process's lease that is taken back, is done by `prepare`, which only a poll calls; that there
-/// is something to prepare is a reason to poll.
+/// `next` and the queries after a call only read. Changes that must come first, such as reclaiming
+/// a dead process's lease, are made by `prepare`, which only a poll calls. A pending preparation is
+/// a reason to poll.
 final class Scheduler {
   /// A request that can be sent now.
   enum Job {
@@ -27,9 +27,9 @@ final class Scheduler {
   private enum Preparation: Int {
     /// A recovery waits for the keys that are there now, or another process changed the session.
     case assess
-    /// Items have waited for their organisation for long: ask about it again.
+    /// Items have waited for their organisation for a pull interval: check the memberships again.
     case checkMembership
-    /// The read-backs belong to another user's session.
+    /// The read-backs belong to another user.
     case abandonReadBacks
     case reclaimLeases
     /// Items wait because another handle does not know their kind: this one may.
@@ -38,10 +38,9 @@ final class Scheduler {
     case promote
   }
 
-  /// How long a key store that gave no key is left alone while the host waits for it: it does not tell
-  /// when it will answer.
+  /// The key store sends no notice; ask every 10 s.
   private static var keyStoreIntervalMS: Int64 { 10_000 }
-  /// How often another process's refresh is looked at: it may be done long before its lease ends.
+  /// How often to check another process's refresh: it may end long before its lease.
   private static var refreshIntervalMS: Int64 { 1000 }
 
   private let core: Core
@@ -122,8 +121,8 @@ final class Scheduler {
     return try pauses.leftMS(.pull, now) <= 0 ? nextPull(session, now) : nil
   }
 
-  /// What is read next. Nothing is read while an item is being sent by any process: an older row must
-  /// not hide what the user just wrote, nor may it be counted twice.
+  /// The next read. Nothing is read while any process sends an item: an older row must not hide
+  /// what the user just wrote, and no item may be counted twice.
   private func nextPull(_ session: OpenSession, _ now: Instant) throws(Failure) -> Job? {
     guard let chosen = session.chosen, chosen.isUsable,
       try !core.queue.hasSending(of: session.owner)
@@ -139,7 +138,7 @@ final class Scheduler {
     return nil
   }
 
-  /// The session, if it may be used now; judged from what is in memory.
+  /// The session, if it may be used now. Reads memory and the row, and changes nothing.
   private func usableSession() throws(Failure) -> (OpenSession, SessionRow)? {
     guard let assessment = try decider.assessUnchanged(),
       decider.canUse(assessment.situation), let session = sessions.session
@@ -147,7 +146,7 @@ final class Scheduler {
     return (session, assessment.row)
   }
 
-  /// After a failure one request at a time finds out whether the data service is back.
+  /// Whether a probe is in flight: after a failure the data service gets one request at a time.
   private func waitsForProbe() throws(Failure) -> Bool {
     try pauses.isProbing(.rest) && inFlight.containsData
   }
@@ -192,7 +191,8 @@ final class Scheduler {
     return nil
   }
 
-  /// How long until the server is asked again about organisations that hold items; nil when none does.
+  /// How long until the next membership check for items that wait for their organisation; nil when
+  /// none waits.
   private func nextHeldCheckMS(
     _ session: OpenSession, _ now: Instant
   ) throws(Failure) -> Int64? {
@@ -204,23 +204,23 @@ final class Scheduler {
 
   // MARK: When to poll
 
-  /// Whether a poll would have something.
+  /// Whether a poll has work.
   func hasWork(_ now: Instant) throws(Failure) -> Bool {
     if try events.hasUndelivered() { return true }
     if !inFlight.late(now).isEmpty || live.firstEnded(now) != nil { return true }
     if let pending = pendingSignIn.pending, pending.deadlineMS <= now.monotonicMS { return true }
-    // Asked first: mostly there is a request to send, and finding it takes fewer statements.
+    // First, because usually there is a request to send, and finding it takes fewer statements.
     if try next(now) != nil { return true }
     if try preparation(now) != nil { return true }
     return try decider.hasUntoldDecision(now)
   }
 
-  /// Milliseconds until a poll has something; 0: now; nil: nothing falls due by time alone.
+  /// Milliseconds until a poll has work; 0: now; nil: nothing becomes due by time alone.
   func nextWakeMS(_ now: Instant) throws(Failure) -> Int64? {
     if try hasWork(now) { return 0 }
     var next: Int64?
     func consider(_ milliseconds: Int64?) {
-      // What is due without being work is held up by something else that is considered here.
+      // A time already due but not sendable is blocked by another condition below; skip it.
       guard let milliseconds, milliseconds > 0 else { return }
       next = min(next ?? Int64.max, milliseconds)
     }

@@ -4,7 +4,7 @@ import Store
 import Supabase
 import Vault
 
-/// The host's view of syncing: start it, and see how it stands.
+/// `sync_now` and `sync_status`.
 final class SyncControl {
   private let core: Core
   private let check: MembershipCheck

@@ -1,15 +1,15 @@
 import Base
 import Store
 
-/// When the host should poll again.
+/// Computes when the host should poll again.
 ///
-/// The time is derived from what is stored and in flight, never from a flag, so that no wake-up can
-/// get lost. Deriving it takes many statements, and it is asked after every call, so the result is
-/// kept as long as nothing that it depends on has changed: the file's version, the revision of the
-/// parts, the presence of keys, and the two clocks against each other.
+/// The time is computed from what is stored and in flight, never from a flag, so no wake-up is
+/// lost. That takes many statements, and every call needs the time, so the result is kept until
+/// something that it depends on changes: the file's version, the revision of the parts, the
+/// presence of keys, and the two clocks against each other.
 final class WakeTimer {
   private struct Known {
-    /// By the monotonic clock; nil: nothing falls due by time alone.
+    /// By the monotonic clock; nil: nothing becomes due by time alone.
     let dueMS: Int64?
     var version: FileVersion
     var revision: UInt
@@ -18,7 +18,7 @@ final class WakeTimer {
     /// The device's clock minus the monotonic one.
     let offsetMS: Int64
 
-    /// Something was due already when it was found. It stays due until a poll deals with it.
+    /// Something was already due when the time was computed. It stays due until a poll.
     var isDue: Bool { dueMS == foundMS }
   }
 
@@ -33,11 +33,11 @@ final class WakeTimer {
 
   init(_ core: Core) { self.core = core }
 
-  /// Derive the time anew at the next question.
+  /// Compute the time again at the next query.
   func forget() { known = nil }
 
-  /// Milliseconds until the next poll has work; 0: now; nil: nothing falls due by time alone.
-  /// `find` derives it.
+  /// Milliseconds until the next poll has work; 0: now; nil: nothing becomes due by time alone.
+  /// `find` computes it.
   func wakeIn(
     _ now: Instant, _ find: (Instant) throws(Failure) -> Int64?
   ) throws(Failure) -> Int64? {
@@ -47,7 +47,7 @@ final class WakeTimer {
     }
     known = nil
     let wake = try find(now)
-    // Keep it only if nobody wrote to the file meanwhile.
+    // Keep it only if nothing was written to the file meanwhile.
     if let version, version == core.database.version {
       known = Known(
         dueMS: wake.map { now.monotonicMS + $0 }, version: version,

@@ -6,16 +6,16 @@ import Vault
 
 /// Finds the items that keep a batch from being stored.
 ///
-/// A refused batch is split into two retry groups, which are sent in requests of their own, until the
-/// item at fault is alone: that one is parked. So one bad item among n costs about 2·log2(n) requests.
-/// The groups are numbers in the rows, so bisecting goes on after a restart. While items are being
-/// refused, new batches are smaller, since each bad item costs less then.
+/// A refused batch is split into two retry groups, which are sent in requests of their own, until
+/// the item at fault is alone: that one is parked. One bad item among n costs about 2·log2(n)
+/// requests. The groups are numbers in the rows, so bisecting continues after a restart. While
+/// items are being refused, new batches are smaller, because a bad item then costs fewer requests.
 ///
-/// A batch that fails for a passing reason is sent again. After several such failures one of its items
-/// may be the cause (a proxy that drops the request, for example): the batch is split as well, and a
-/// single item goes behind all others, so that it delays nobody.
+/// A batch that fails for a passing reason is sent again. After several such failures one of its
+/// items may be the cause (for instance, a proxy drops the request): the batch is split as well,
+/// and a single item moves behind all others, so that it delays none.
 final class BatchIsolation {
-  /// From so many failed attempts on, one of the items may be the cause.
+  /// From this number of failed attempts on, one of the items may be the cause.
   private static var suspectAfter: Int64 { 2 }
 
   private let core: Core
@@ -26,7 +26,7 @@ final class BatchIsolation {
     self.uploads = uploads
   }
 
-  /// Send the batch again in two halves. `attempted`: the request counts as an attempt.
+  /// Split the batch into two retry groups. `charge`: what every item is charged with.
   func split(_ batch: UploadBatch, _ charge: Transition.Charge = .nothing) throws(Failure) {
     let middle = batch.items.count / 2
     try core.database.transaction { () throws(Failure) in
@@ -40,7 +40,7 @@ final class BatchIsolation {
     }
   }
 
-  /// An item of the batch is at fault: find it.
+  /// An item of the batch is at fault: split, and send smaller batches from now on.
   func bisect(_ batch: UploadBatch) throws(Failure) {
     uploads.sendSmallBatches()
     try split(batch)
@@ -56,9 +56,8 @@ final class BatchIsolation {
     if isSuspect, let only = batch.items.first { try moveToEnd(only) }
   }
 
-  /// Put the item into the last retry group, so that an outage, in which one item after the other is
-  /// tried in vain, does not leave each of them in a group of its own; if it is in the last group
-  /// already, into a new one.
+  /// Move it to the last group; start a new group only if it is already there. Otherwise an outage
+  /// would give every item its own group.
   private func moveToEnd(_ item: UploadBatch.Item) throws(Failure) {
     var group = try core.meta.int(.retryGroup) ?? 0
     if try core.queue.find(item.tag)?.retryGroup ?? 0 >= group {

@@ -6,7 +6,7 @@ import Vault
 
 /// Takes items into the queue and lets the user change them: add, edit, cancel, retry.
 final class ItemIntake {
-  /// Memo of the last batch key: the next item mostly has the same.
+  /// Memo of the last batch key: the next item usually has the same.
   private struct LastBatchKey {
     let lookup: Key
     let org: UUID
@@ -39,7 +39,7 @@ final class ItemIntake {
     let fields = try Fields(
       request,
       known: ["kind", "payload", "id", "depends_on", "occurred_at_ms", "org_id", "state"])
-    // Adding only adds work: what was due before is due after, so it is not derived anew.
+    // Adding only adds work: what was due stays due, so the wake-up is not computed again.
     let isDue = wakeTimer.isKnownDue()
     defer { if isDue { wakeTimer.keepDue() } }
     let (session, current) = try decider.requireOrganisation()
@@ -131,7 +131,7 @@ final class ItemIntake {
     }
   }
 
-  /// The same item may be added twice; another one under its id is refused.
+  /// Accept the same item again; refuse another one with its id.
   private func checkSame(
     _ item: QueueItem, _ existing: QueueRow, _ session: OpenSession
   ) throws(Failure) {
@@ -262,7 +262,7 @@ extension QueueTable {
 }
 
 extension Core {
-  /// The item that a request names by `id`, or by the id that stands for an unreadable parked item's.
+  /// The item with the `id` of a request, or the unreadable parked item with this substitute id.
   func findItem(_ fields: Fields, _ session: OpenSession) throws(Failure) -> QueueRow {
     let id = try fields.uuid("id")
     var row = try queue.find(try keys().itemTag(id, session.owner))

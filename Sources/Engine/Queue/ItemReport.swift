@@ -4,7 +4,7 @@ import Store
 import Supabase
 import Vault
 
-/// Shows the queue: lists, single items, the export, and why nothing is sent.
+/// Reports on the queue: lists, single items, the export, and why nothing is sent.
 final class ItemReport {
   private let core: Core
   private let tokens: TokenState
@@ -113,7 +113,7 @@ final class ItemReport {
       occurredAtMS: nil)
   }
 
-  /// Every readable item, in the form in which it can be added again.
+  /// Every readable item, in the form that `queue_add` accepts.
   func export(_ request: JSON) throws(Failure) -> JSON {
     let fields = try Fields(request, known: ["state"])
     let session = try decider.requireSession()

@@ -4,7 +4,7 @@ import Store
 import Supabase
 import Vault
 
-/// Why an item is parked, as it is sealed with it.
+/// Why an item is parked. It is sealed in the item's row.
 final class Rejection {
   /// A `MessageCode`.
   let code: String

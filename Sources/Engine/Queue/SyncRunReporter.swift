@@ -3,8 +3,8 @@ import Policy
 import Store
 import Vault
 
-/// Tells the host how sending proceeds: `sync_progress` while a run lasts, and one `sync_completed`
-/// when nothing of the owner's can be sent any more.
+/// Emits `sync_progress` during a run, and one `sync_completed` when none of the owner's items can
+/// be sent any more.
 final class SyncRunReporter {
   private let core: Core
   private let events: EventQueue

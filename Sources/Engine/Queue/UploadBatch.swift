@@ -13,7 +13,7 @@ final class UploadBatch {
     let id: UUID
     let attempts: Int64
     let denials: Int64
-    /// The server may have it with an older body.
+    /// The server may have an older payload.
     let isRevised: Bool
     /// It goes if the server does not have it.
     let isCancelled: Bool
@@ -40,7 +40,7 @@ final class UploadBatch {
   /// The columns that the items were accepted with.
   let columns: [String]
   let items: [Item]
-  /// Why the server refused the items, while it is asked whether it has them nevertheless.
+  /// The refusal to record if the read-back finds nothing.
   let doubt: Rejection?
   /// A read-back asks for the rows' values, too, to compare them with the items.
   let comparesRows: Bool

@@ -8,21 +8,25 @@ import Vault
 ///
 /// | response | the items |
 /// |---|---|
-/// | ids, or rows by a function | stored ones are erased; of the others the server is asked |
+/// | ids | those named are erased, the others read back |
+/// | a function's rows | each by its result; without one, charged and their batch key waits |
 /// | an item is at fault | bisected; a single one is parked |
-/// | duplicate key | split; a single one is read back, then parked or erased |
+/// | duplicate key | split; a single one is read back, then erased or parked |
 /// | a parent is missing | split; a single one waits for its queued parent, else it is parked |
-/// | denied | they wait for their organisation; after a confirmed membership bisected |
-/// | the token was refused | sent again, uncharged, with a new token |
+/// | denied | wait for their organisation; denied again as a confirmed member: bisected |
+/// | the token was refused | sent again with a new token |
 /// | too large | split; a single one is parked |
 /// | the statement took too long | split; a single one's batch key waits |
 /// | the table takes nothing | that batch key waits; others go on |
 /// | it has no such column, nor has the configuration | they are parked |
 /// | anything passing | sent again, charged; the service backs off |
 ///
-/// Only an id that the server names proves that an item is stored. Another user's session may have
-/// begun since, so every item is settled under its own owner, and only responses to the current
-/// session change what is known about the token or the membership.
+/// Charged means attempts + 1; a parked item is charged, too. `BatchIsolation.retry` splits a charged
+/// batch after several attempts.
+///
+/// Only an id that the server names proves that an item is stored. The session may have changed
+/// since, so every item is settled under its own owner, and only a response to the current session
+/// changes the state of the token or the membership.
 final class UploadSettlement {
   /// A read-back names its ids in the URL.
   private static var readBackItems: Int { 100 }
@@ -84,7 +88,7 @@ final class UploadSettlement {
       try blame(batch, Rejection(code: fault.rawValue, response), now)
     case .duplicateKey:
       if batch.items.count > 1 { return try isolation.split(batch) }
-      // The item was stored before under this very id, or another unique key is in the way.
+      // The item was stored before with this id, or another unique key conflicts.
       try enqueueReadBack(
         batch.doubted(Rejection(code: ItemFault.duplicate.rawValue, response)), isCurrent)
     case .missingParent:
@@ -92,7 +96,7 @@ final class UploadSettlement {
       try awaitParent(
         batch, Rejection(code: MessageCode.missingParent.rawValue, response), now)
     case .denied:
-      // What another user may do proves nothing about this one.
+      // The session has changed since; its refusal says nothing about these items.
       if !isCurrent { return try isolation.release(batch) }
       try deny(batch, Rejection(code: ItemFault.rejected.rawValue, response), now)
     case .needsToken:
@@ -129,7 +133,7 @@ final class UploadSettlement {
     try enqueueReadBack(missing, isCurrent)
   }
 
-  /// A function's response names every row's result, so a bad item costs no request of its own.
+  /// A function's response has a result per row, so an item at fault needs no bisecting.
   private func finishRows(
     _ batch: UploadBatch, _ rows: [RowResult], _ isCurrent: Bool, _ response: HTTPResponse,
     _ now: Instant
@@ -151,13 +155,13 @@ final class UploadSettlement {
       guard !one.isEmpty else { continue }
       try applyResult(row, one, isCurrent, now)
     }
-    // Rows without a result prove nothing, and asking again at once would not help.
+    // Rows without a result prove nothing. Their batch key waits.
     let silent = rest.filter { !answered.contains($0.id) }
     if !silent.isEmpty { try suspend(silent, response, now) }
   }
 
-  /// Settle a row that a function refused. The membership check is asked per row: the first denied row
-  /// discards its answer, and the others are held, too.
+  /// Settle a row that a function refused. The first denied row makes the membership unconfirmed,
+  /// so later denied rows are held.
   private func applyResult(
     _ row: RowResult, _ item: UploadBatch, _ isCurrent: Bool, _ now: Instant
   ) throws(Failure) {
@@ -212,7 +216,7 @@ final class UploadSettlement {
       return ask(about: batch.comparing(false))
     }
     guard outcome == .answered, let ids = UploadReply.storedIDs(response.body) else {
-      // What the server has is unknown: send again; nothing is stored twice.
+      // It is unknown which items are stored: send them again, which stores nothing twice.
       return try pause(batch, response, now)
     }
     let same = batch.comparesRows ? try parkOthers(batch, response.body, now) : batch
@@ -316,7 +320,7 @@ final class UploadSettlement {
 
   // MARK: Not stored
 
-  /// An item is at fault: park a single one, look for it among several.
+  /// An item is at fault: park a single one, bisect several.
   private func blame(
     _ batch: UploadBatch, _ rejection: Rejection, _ now: Instant
   ) throws(Failure) {
@@ -335,8 +339,8 @@ final class UploadSettlement {
     reachability.noteFailure()
   }
 
-  /// The service works but takes no item of this batch key: there is no such table yet, or it has a
-  /// defect. That batch key waits; nothing is parked, and others go on.
+  /// The service works but stores no item of this batch key, for instance because the table is
+  /// missing. The batch key waits; nothing is parked, and others continue.
   private func suspend(
     _ batch: UploadBatch, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
@@ -377,9 +381,8 @@ final class UploadSettlement {
     if !waits { try park(batch, rejection, now) }
   }
 
-  /// A policy of the server refused the items. Either the membership has ended: then the
-  /// organisation's items wait and the membership check finds out; or it is confirmed, and the items
-  /// are at fault.
+  /// A policy of the server refused the items. At first they wait, and the membership check runs.
+  /// If the membership is then confirmed and an item is denied again, an item is at fault.
   private func deny(
     _ batch: UploadBatch, _ rejection: Rejection, _ now: Instant
   ) throws(Failure) {

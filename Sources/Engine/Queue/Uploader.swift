@@ -4,12 +4,12 @@ import Store
 import Supabase
 import Vault
 
-/// What this process knows of its uploads beyond the queue's rows.
+/// The state of this process's uploads that is not in the queue's rows.
 final class UploadState {
   private let revision: Revision
-  /// Batches of which the server is to be asked what it has.
+  /// Batches whose ids must be read back.
   private(set) var readBacks: [UploadBatch] = [] { didSet { revision.advance() } }
-  /// How many items that were not refused yet share a request.
+  /// The batch size for items that were not refused yet.
   private(set) var freshItems = BatchPolicy.maxItems
   /// The batch keys of items whose kind this handle's configuration does not list.
   private var unknownKinds: [[UInt8]] = []
@@ -37,13 +37,13 @@ final class UploadState {
 
 /// Takes items from the queue and sends them.
 ///
-/// Items are leased to this handle before they are sent. The lease of a process that died, or that is
-/// far too late, is taken back: its items become pending, and since the server may have them, that
-/// counts as an attempt.
+/// Items are leased to this handle before they are sent. The leases of a dead or late process are
+/// reclaimed: its items become pending and are charged with an attempt, because the server may have
+/// them.
 final class Uploader {
   /// An upload's time-out and grace.
   private static var leaseMS: Int64 { 75_000 }
-  /// How often other processes' leases are looked at.
+  /// How often other processes' leases are checked.
   private static var leaseCheckMS: Int64 { 5000 }
 
   private let core: Core
@@ -192,8 +192,8 @@ final class Uploader {
 
   // MARK: Leases
 
-  /// Whether another process that died, or is far too late, holds items; or this handle holds items of
-  /// a request that a failure kept from being made. Asked while no upload is in flight.
+  /// Whether a dead or late process holds items, or this handle holds items whose request could not
+  /// be made. Call it only while no upload is in flight.
   func hasLostLeases(_ now: Instant) throws(Failure) -> Bool {
     for lease in try core.queue.leases() where isLost(lease, now) { return true }
     return false
@@ -210,8 +210,8 @@ final class Uploader {
       || !Holder.isAlive(lease.holder, bootID: now.bootID)
   }
 
-  /// How long until the leases of other processes should be looked at again; nil: there are none.
-  /// A holder may be done, or dead, long before its lease ends.
+  /// How long until the next check of other processes' leases; nil: there are none. A holder may
+  /// finish or die long before its lease ends.
   func nextLeaseCheckMS(_ now: Instant) throws(Failure) -> Int64? {
     var next: Int64?
     for lease in try core.queue.leases() where lease.holder != core.holder.bytes {

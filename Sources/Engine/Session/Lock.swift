@@ -3,7 +3,8 @@ import Policy
 import Store
 import Vault
 
-/// What the host says about the biometric prompt. The raw values are the codes of the C API.
+/// The outcome of the biometric prompt, as the host reports it. The raw values are the codes of the
+/// C API.
 enum PromptOutcome: String, CaseIterable {
   case success, failed, cancelled, lockout
   case lockoutPermanent = "lockout_permanent"
@@ -29,7 +30,7 @@ enum PromptOutcome: String, CaseIterable {
 /// The vault key seals the session's values. The row holds it wrapped by the device key while the
 /// session is unlocked, and wrapped by the biometric key for as long as the session lasts. Locking
 /// erases the first wrap; only the key store, after a prompt, gives the key that opens the second.
-/// Without a biometric wrap the lock is a flag that the policy obeys.
+/// Without a biometric wrap the lock is only a flag for the policy.
 final class Lock {
   private let core: Core
   private let sessions: SessionStore
@@ -39,8 +40,8 @@ final class Lock {
     self.sessions = sessions
   }
 
-  /// Lock whatever session is stored now: a refresh that another process stores meanwhile must not
-  /// keep it open.
+  /// Lock the stored session, whatever its generation: a refresh by another process must not keep
+  /// it open.
   func lock(byUser: Bool) throws(Failure) {
     try core.database.transaction { () throws(Failure) in
       let row = try sessions.row()
@@ -55,7 +56,7 @@ final class Lock {
     sessions.reset(.session)
   }
 
-  /// Ask the key store for the biometric key and put the device wrap back with it.
+  /// Load the biometric key from the key store, and restore the device wrap with it.
   func unlock(_ row: SessionRow) throws(Failure) -> Situation.Outcome {
     guard let owner = row.owner, let wrap = row.wrapBiometric else { return .invalidated }
     let keys = try core.keys()
@@ -83,13 +84,13 @@ final class Lock {
     case .lockoutPermanent: return .lockoutPermanent
     case .notEnrolled: return .notEnrolled
     case .unavailable: return .unavailable
-    // The host says that the prompt succeeded, and the key does not come: nothing opens.
+    // The host reports success, but the key store gives no key: the session stays locked.
     case .locked, .cancelled, .failed: return .withheld
     }
   }
 
-  /// The biometric key is gone for good, and with it everything that only it could open: the next
-  /// start goes straight to the sign-in. The queue has a key of its own.
+  /// Without the biometric key the session cannot be unlocked; remove both wraps. The next start
+  /// shows the sign-in. The queue has its own key.
   func dropBiometricWrap(_ row: SessionRow) throws(Failure) {
     _ = try sessions.update(ifGeneration: row.generation) { (row) throws(Failure) in
       row.wrapDevice = nil
@@ -100,7 +101,7 @@ final class Lock {
 
   // MARK: The biometric key
 
-  /// Make and save a fresh key behind the user's presence; nil where the device has no biometrics or
+  /// Make and save a new key that needs the user's presence; nil if the device has no biometrics or
   /// the policy does not use them.
   func makeBiometricKey() throws(Failure) -> Key? {
     guard core.configuration.limits.biometric != .off else { return nil }
@@ -119,7 +120,7 @@ final class Lock {
     }
   }
 
-  /// Ask the key store to erase the biometric key. The wraps are gone already, so a key that stays
+  /// Ask the key store to erase the biometric key. The wraps are erased already, so a remaining key
   /// opens nothing; `poll` tries again.
   func eraseBiometricKey() throws(Failure) {
     var isErased = true

@@ -3,8 +3,8 @@ import Policy
 import Store
 import Vault
 
-/// Signing out: one transaction clears the session, the pending sign-ins and, when asked to, the
-/// queue, and leaves an order to revoke the session at the server.
+/// Logs out. One transaction clears the session, the pending sign-ins and, on request, the queue,
+/// and stores an order to revoke the session at the server.
 final class Logout {
   private enum Scope: String, CaseIterable { case local, global }
 
@@ -36,8 +36,8 @@ final class Logout {
     let confirmed = try fields.integer(ifPresent: "confirm_unsent", in: 0...Fields.safe.upperBound)
     _ = try decider.assess(.navigate)
     var unsent: Int64 = 0
-    // Read the row inside the transaction: another process may just have refreshed, signed somebody
-    // else in or added an item, and what is cleared must be what is revoked and confirmed.
+    // Read the row inside the transaction, because another process may just have changed it: what
+    // is cleared must be what is revoked and confirmed.
     try core.database.transaction { () throws(Failure) in
       let row = try sessions.row()
       if let owner = row.owner {
@@ -48,7 +48,7 @@ final class Logout {
         try revocations.add(session, expiresMS: row.expiresMS, global: scope == .global)
       }
       try core.signIns.removeAll()
-      // Without a user, an earlier logout failed after its transaction: only repeat what follows.
+      // No user: the transaction of an earlier logout succeeded; redo only the steps after it.
       if row.owner != nil { try core.meta.set(.needsErase, .int(1)) }
       try sessions.clear(ended: nil)
     }
@@ -59,7 +59,7 @@ final class Logout {
     return ["unsent": .int(unsent), "decision": decision]
   }
 
-  /// Only the number of unsent items, named by the host, allows deleting them.
+  /// Delete the unsent items, if the host has confirmed their number.
   private func removeItems(
     of owner: [UInt8], _ unsent: Int64, _ confirmed: Int64?
   ) throws(Failure) {

@@ -1,8 +1,8 @@
 import Base
 import Policy
 
-/// The membership check of this process: whether the server is to be asked which organisations the
-/// user may enter, and what is known of its answer.
+/// The state of the membership check in this process: whether the server must be asked for the
+/// user's memberships, and what is known of its response.
 final class MembershipCheck {
   private let core: Core
   private let reachability: Reachability
@@ -10,13 +10,13 @@ final class MembershipCheck {
   private var state = State() { didSet { core.revision.advance() } }
 
   private struct State {
-    /// The server is to be asked, or is being asked.
+    /// A request must be sent, or is in flight.
     var isNeeded = false
-    /// Since when the host waits for the answer, by the monotonic clock.
+    /// When the host began to wait for the response, by the monotonic clock.
     var sinceMS: Int64 = 0
-    /// The server answered in this process.
+    /// The server has responded in this process.
     var isConfirmed = false
-    /// The last try failed; the next one follows by back-off.
+    /// The last request failed; the next one follows after the back-off.
     var hasFailed = false
   }
 
@@ -30,11 +30,11 @@ final class MembershipCheck {
   var isConfirmed: Bool { state.isConfirmed }
   var hasFailed: Bool { state.hasFailed }
 
-  /// How a check changes what is known already.
+  /// What happens to the earlier response.
   enum Request {
-    /// The cached answer counts until the new one arrives. The time-out goes on when one is running.
+    /// The earlier response counts until the new one arrives. A running time-out continues.
     case keepingAnswer
-    /// The earlier answer no longer counts, and the time-out starts anew.
+    /// The earlier response no longer counts, and the time-out starts again.
     case discardingAnswer
   }
 
@@ -44,8 +44,7 @@ final class MembershipCheck {
     begin(request)
   }
 
-  /// The same without a decision that tells the host a new deadline: a host that was told one keeps
-  /// it.
+  /// Ask, but keep the start if the host was told a deadline.
   func askSilently(_ request: Request, _ now: Instant) {
     if hostView.wasToldDeadline { begin(request) } else { ask(request, now) }
   }
@@ -56,22 +55,23 @@ final class MembershipCheck {
     state.hasFailed = false
   }
 
-  /// The server answered.
+  /// The server responded.
   func confirm() {
     state.isNeeded = false
     state.isConfirmed = true
     state.hasFailed = false
   }
 
-  /// The server did not answer, or the request could not be made.
+  /// The server did not respond with a list.
   func fail() { state.hasFailed = true }
 
-  /// Forget what was asked and answered. The start stays: a host that waits was told a deadline.
+  /// Forget the request and the response. The start stays, because a waiting host was told a
+  /// deadline.
   func reset() { state = State(sinceMS: state.sinceMS) }
 
   // MARK: Time
 
-  /// How long the host still waits before the cached answer is used.
+  /// How long the host still waits before the cached memberships are used.
   func timeoutLeftMS(_ now: Instant) -> Int64 {
     state.sinceMS + core.configuration.limits.guardTimeoutMS - now.monotonicMS
   }

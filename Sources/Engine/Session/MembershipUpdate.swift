@@ -4,11 +4,13 @@ import Store
 import Supabase
 import Vault
 
-/// Applies the server's list of memberships: the proof of what the user may enter.
+/// Applies the server's list of memberships, which proves what the user may enter.
 ///
-/// In this order: an organisation that the user may no longer enter loses its cache, its queued items
-/// wait, items of usable organisations are released, the list is stored, and the end of the chosen
-/// membership becomes an event. Erasing comes before storing, because two files share no transaction.
+/// One transaction stores the list, releases the items of usable organisations, withholds the items
+/// of ended ones and erases their caches, forgets the denials of withheld items, and emits the end
+/// of the chosen membership. `cache.db` is another file: its erasure commits first, then the rest
+/// together, so no crash leaves a stored end with its data still cached. An erasure that fails is
+/// only logged, and tried again with each response while the organisation is listed or chosen.
 final class MembershipUpdate {
   private let core: Core
   private let sessions: SessionStore
@@ -69,7 +71,7 @@ final class MembershipUpdate {
     let before = session.memberships ?? []
     let chosen = session.chosen
     var list = listed
-    // Keep the chosen membership when it is gone, so that the user can be told which one it was.
+    // If the list lacks the chosen membership, keep it as ended, so that the decision can name it.
     if let chosen, !listed.contains(where: { $0.orgID == chosen.orgID }) {
       list.append(Membership(ended: chosen))
     }
@@ -101,7 +103,7 @@ final class MembershipUpdate {
     _ = try sessions.reload(try sessions.row())
   }
 
-  /// Organisations that the user may no longer enter: their items wait, their cache is erased.
+  /// Withhold the items of organisations that the user may no longer enter, and erase their caches.
   private func holdEnded(
     _ list: [Membership], _ before: [Membership], _ session: OpenSession, _ keys: KeyRing.Keys
   ) throws(Failure) {
@@ -112,8 +114,8 @@ final class MembershipUpdate {
     for org in ended {
       try core.queue.withhold(org: keys.orgTag(org), of: session.owner)
       do throws(Failure) { try cache.erase(CacheNames.org(org, session, keys)) } catch {
-        // A cache that cannot be written must not hide the end: nothing of it is shown from now on,
-        // and the next answer tries again.
+        // Store the end even if the cache cannot be written. The cache is no longer shown, and a
+        // later response tries again.
         Log.line(
           .warning, "an organisation's cache could not be erased: \(error.code.rawValue)")
       }
@@ -121,7 +123,7 @@ final class MembershipUpdate {
     try core.queue.forgetDenials(of: session.owner)
   }
 
-  /// A membership that changed may show other rows, although the rows did not change.
+  /// A changed role may make other rows visible; reconcile.
   private func reconcileChanged(
     _ list: [Membership], _ before: [Membership], _ session: OpenSession, _ keys: KeyRing.Keys
   ) throws(Failure) {

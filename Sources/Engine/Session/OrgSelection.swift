@@ -63,8 +63,8 @@ final class OrgSelection {
     return try decider.show(decision)
   }
 
-  /// Store the choice and raise the generation in one step: late responses for the organisation
-  /// before change nothing. Returns false when another process changed the session meanwhile.
+  /// Store the choice and raise the generation in one step: late responses for the previous
+  /// organisation change nothing. Returns false when another process changed the session meanwhile.
   func choose(_ id: UUID, _ session: OpenSession) throws(Failure) -> Bool {
     let sealed = try session.vault.seal(
       ["org_id": .uuid(id)], SessionStore.context("choice", session.owner))

@@ -3,7 +3,7 @@ import Policy
 import Store
 import Vault
 
-/// The user's comings and goings: start, return, background, lock, unlock, and the session's status.
+/// Start, return, background, network, lock and unlock, and the status of the session.
 final class Presence {
   private let core: Core
   private let sessions: SessionStore
@@ -47,7 +47,7 @@ final class Presence {
     return reply
   }
 
-  /// The user looks at the app: decide at once, and let the server confirm it afterwards.
+  /// Decide at once from what is stored; the server confirms it afterwards.
   private func arrive(_ occasion: Situation.Occasion) throws(Failure) -> JSON {
     let reply = try decider.decide(occasion)
     if sessions.session != nil {
@@ -109,7 +109,7 @@ final class Presence {
     if situation.outcome == .invalidated { try lock.dropBiometricWrap(assessment.row) }
     guard situation.outcome == .success else { return try decider.present(situation) }
     confirmWithServer(.discardingAnswer)
-    // The row is open by now; the policy judges the unlock itself, over a sealed row.
+    // Present the policy with the state before the unlock, with outcome success.
     var unlocked = try decider.assess(.unlock).situation
     unlocked.record = .sealed
     unlocked.outcome = .success

@@ -6,15 +6,16 @@ import Vault
 
 /// Refreshes and validates the session.
 ///
-/// A refresh takes a lease and writes an intent in one step, so that of all processes and threads one
-/// asks. The response is stored in one transaction: tokens, generation + 1, intent cleared; only then
-/// are the tokens used. An intent that is found without a request in flight means that the response
-/// was lost on its way to the disk: the server gives the same successor to the same token again, so
-/// asking once more with the stored token is safe.
+/// A refresh takes a lease and writes an intent in one transaction, so only one process sends it.
+/// The response is stored in one transaction: tokens, generation + 1, intent cleared; only then are
+/// the tokens used. An intent without a request in flight means that the response was lost before
+/// it was stored. The server returns the same successor for the same token again, so the library
+/// sends the stored token once more.
 ///
-/// The session ends only on proof: a code on the closed list of `EndReason`.
+/// A response ends the session only if it proves the end: a code on the closed list of `EndReason`,
+/// or `RefreshOutcome.corrupt` (`validation_failed`: the server does not know such a token).
 final class Refresh {
-  /// A refresh's time-out and grace: until then its lease holds.
+  /// How long a lease lasts: the request's time-out and grace.
   private static var leaseMS: Int64 { 25_000 }
   private static var leaseName: String { "refresh" }
 
@@ -74,7 +75,7 @@ final class Refresh {
 
   // MARK: Refreshing
 
-  /// Send a refresh unless another process was faster.
+  /// Send a refresh, unless another process holds the lease or has changed the session.
   func send(_ session: OpenSession, _ now: Instant) throws(Failure) {
     guard try begin(session, now) else { return }
     try inFlight.send(
@@ -187,8 +188,8 @@ final class Refresh {
     if isEnded { try lock.eraseBiometricKey() }
   }
 
-  /// The data service refused the access token: fetch a new one. One that is refused as soon as it has
-  /// come would be fetched for ever, so then the service pauses.
+  /// The data service refused the access token: refresh. If two successive tokens are refused
+  /// within a minute, pause the service.
   func refuseToken(_ response: HTTPResponse, _ now: Instant) throws(Failure) {
     guard let session = sessions.session else { return }
     if tokens.refuse(generation: session.generation, now) {

@@ -4,13 +4,12 @@ import Store
 import Supabase
 import Vault
 
-/// Sealed orders to end a session at the server. An order belongs to no user: it is carried out later
-/// and whoever is signed in then.
+/// Sealed orders to end a session at the server. The order runs later, with any user or none.
 ///
 /// GoTrue answers a logout with an expired access token with 403 `bad_jwt` and keeps the session, so
 /// an order with an expired token refreshes first.
 final class Revocation {
-  /// Until then the order is in the hands of the process that sent the request.
+  /// Leased for 30 s by the sender.
   private static var leaseMS: Int64 { 30_000 }
   /// An access token this close to its end is refreshed first.
   private static var marginMS: Int64 { 5000 }
@@ -35,7 +34,7 @@ final class Revocation {
       global: global)
   }
 
-  /// Give a session that nobody will use back to the server.
+  /// Order the end of a session that was issued but is not used.
   func add(_ reply: TokenReply, _ now: Instant) throws(Failure) {
     try add(
       access: reply.accessToken, refresh: reply.refreshToken,
@@ -61,7 +60,7 @@ final class Revocation {
       let access = try Revocation.token("access_token", in: order),
       let refresh = try Revocation.token("refresh_token", in: order)
     else {
-      // Sealed with a key that is gone: nobody can ever carry it out.
+      // Sealed with a lost key: the order can never run.
       try core.revocations.remove(job.id)
       return
     }

@@ -4,18 +4,18 @@ import Store
 import Supabase
 import Vault
 
-/// Stores a session that the server has just given: the only way in.
+/// Stores a session that the server has just issued. No other part creates one.
 ///
-/// The biometric key is made first. If the process dies before the commit, the previous session can no
-/// longer be unlocked and asks for a sign-in; the other order could store a session whose wrap nothing
-/// opens. Both happen under the file's write lock, so that a response that comes too late does not
-/// replace the key of the session that came before it.
+/// Save the biometric key first. A crash then costs a sign-in; the reverse could store a session
+/// that no key opens. Both happen under the file's write lock, so a late response cannot replace
+/// the key of a newer session.
 final class SessionStart {
   private enum Adoption {
     /// Another session was stored meanwhile.
     case late
+    /// Another user, or the same one without an open session: the vault key is new.
     case newUser
-    /// The same user signed in over an open session: the cache stays readable.
+    /// The same user signed in over an open session: the vault key stays, and with it the cache.
     case sameUser
   }
 
@@ -57,7 +57,8 @@ final class SessionStart {
       guard try sessions.row().generation == generation else { return .late }
       return try store(reply, over: generation, expiresMS, now)
     }
-    // Memory follows the disk: a commit that fails changes neither.
+    // Change memory and the cache only after the commit, so a failed commit changes nothing. After
+    // a crash in between, the old rows of the cache stay, but the key that opens them is gone.
     guard stored != .late else { return false }
     if stored == .newUser { cache.erase() }
     tokens.replace(expiresMS: expiresMS, lifetimeMS: reply.expiresInS * 1000, now)

@@ -6,21 +6,22 @@ import Vault
 
 /// The session row, and its readable mirror in memory.
 ///
-/// Every change of what identifies the session raises the row's generation, and every write compares
-/// it first. So a late response can neither revive a session nor touch the one that came after it.
+/// A change of what identifies the session (user, tokens, wraps, choice) raises the row's
+/// generation. Times, counters, the intent of a refresh and the list of memberships change without
+/// that. A write that follows a response compares the generation first, so a late response can
+/// neither revive a session nor touch the next one.
 ///
-/// What other parts keep in memory for a session ends with it. `reset` is the only place that says
-/// what ends when.
+/// Other parts keep values in memory for a session. `reset` drops them, by scope.
 final class SessionStore {
   /// What ends.
   enum Scope {
-    /// The row has another generation: the mirror is read anew.
+    /// The mirror is absent or has another generation than the row, which is read again.
     case mirror
-    /// Another process changed the user.
+    /// The row has another user than the mirror, or none.
     case user
     /// The user chose another organisation.
     case organisation
-    /// The session was locked, or the row was cleared.
+    /// The session was locked, or its wraps were removed.
     case session
     /// The row was cleared, and the cache's key with it.
     case sessionAndCache
@@ -103,8 +104,8 @@ final class SessionStore {
     }
   }
 
-  /// Clear the row and everything that depends on it; the queue stays. `ended`: the reason that the
-  /// user is told at the next start.
+  /// Clear the row and everything that depends on it; the queue stays. `ended`: the reason of an
+  /// end that the server proved, else nil.
   func clear(ended: String?) throws(Failure) {
     let row = try row()
     _ = try update(ifGeneration: row.generation) { (row) throws(Failure) in
@@ -115,7 +116,7 @@ final class SessionStore {
 
   // MARK: The mirror
 
-  /// Bring the mirror up to date with `row`, and say what the row is.
+  /// Bring the mirror up to date with `row`; returns the state of the row.
   func reload(_ row: SessionRow) throws(Failure) -> Situation.Record {
     if let session, session.mirrors(row) { return .open }
     if let owner, owner != row.owner { reset(.user) }
@@ -130,14 +131,13 @@ final class SessionStore {
     return .open
   }
 
-  /// What the row is, as far as the mirror tells without being changed; nil when it has to be
-  /// reloaded to know.
+  /// The state of the row, without changing the mirror; nil if only `reload` can tell.
   func record(_ row: SessionRow) -> Situation.Record? {
     if let session { return session.mirrors(row) ? .open : nil }
     return corruptGeneration == row.generation ? .corrupt : closedRecord(row)
   }
 
-  /// What a row that cannot be opened is; nil for one that may open.
+  /// The state of a row that has nothing to open; nil if it may open.
   private func closedRecord(_ row: SessionRow) -> Situation.Record? {
     guard row.owner != nil else { return row.ended == nil ? .missing : .ended }
     return row.wrapDevice == nil || core.keyRing.keys == nil ? .sealed : nil

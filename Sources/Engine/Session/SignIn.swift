@@ -4,7 +4,8 @@ import Store
 import Supabase
 import Vault
 
-/// Proof of identity on its way to the server, in memory only: it is used once and soon.
+/// A proof of identity that waits for its exchange. It is in memory only, because it is used once
+/// and soon.
 final class PendingSignIn {
   enum Proof {
     case pkce(code: SecretBytes, verifier: SecretBytes)
@@ -44,7 +45,7 @@ final class PendingSignIn {
   }
 }
 
-/// The sign-in that is under way, if any.
+/// The pending sign-in, if any.
 final class PendingSignInState {
   private let revision: Revision
   private(set) var pending: PendingSignIn? { didSet { revision.advance() } }
@@ -59,9 +60,9 @@ final class PendingSignInState {
 /// Signing in: methods, PKCE, and the exchange of a proof for a session.
 final class SignIn {
   /// How long a sign-in may stay open in the browser. The server's own limit (300 s at least) is
-  /// usually shorter, and its answer is told apart.
+  /// usually shorter. The server's expiry error has its own reason.
   private static var browserLimitMS: Int64 { 900_000 }
-  /// A sign-in that the server did not answer for so long is given up.
+  /// A sign-in without a response for this long is given up.
   private static var exchangeLimitMS: Int64 { 60_000 }
 
   private let core: Core
@@ -142,7 +143,7 @@ final class SignIn {
 
   // MARK: Completing
 
-  /// Take the proof from one of the three forms of the request, and send it.
+  /// Take the proof from one of the three forms of the request; the next poll sends it.
   func complete(_ request: JSON, _ decider: Decider) throws(Failure) -> JSON {
     let fields = try Fields(
       request, known: ["callback_url", "id_token", "nonce", "email", "password", "method"])
@@ -179,7 +180,7 @@ final class SignIn {
     return found
   }
 
-  /// Refuse the fields of another form: which form is meant would be a guess.
+  /// Refuse the fields of another form, because the intended form is unclear.
   private func refuse(_ names: [StaticCString], in fields: Fields) throws(Failure) {
     for name in names where fields.optional(name) != nil {
       throw fields.invalid(name, "this field belongs to another form of sign-in")
@@ -272,15 +273,15 @@ final class SignIn {
     try fail(.signInOffline, decider)
   }
 
-  /// Process the response to the exchange. It counts only for the session that it was begun over;
-  /// `row` is the one stored now.
+  /// Process the response to the exchange. It counts only if nobody signed in, unlocked or logged
+  /// out since its start; `row` is the stored session.
   func finish(
     _ pending: PendingSignIn, _ row: SessionRow, _ response: HTTPResponse, _ now: Instant,
     _ decider: Decider
   ) throws(Failure) {
     let outcome = AuthClassification.signIn(response.facts)
     guard state.pending === pending else {
-      // The sign-in was given up, or another one replaced it: nobody will use this session.
+      // The sign-in was given up or replaced by another one: revoke the issued session.
       if outcome == .success, let reply = try response.tokens() {
         try revocations.add(reply, now)
       }
@@ -311,12 +312,12 @@ final class SignIn {
     }
     try revocations.add(reply, now)
     if row.owner == nil { return try fail(.signInFailed, decider) }
-    // Another session was stored meanwhile: the host is told about that one.
+    // Another session was stored meanwhile: the next decision is about that one.
     state.end()
     hostView.expectDecision()
   }
 
-  /// The sign-in has ended without a session. It goes on while that could not be emitted.
+  /// End the sign-in without a session. If emitting fails, keep the sign-in pending and retry.
   private func fail(_ reason: Reason, _ decider: Decider) throws(Failure) {
     try decider.emit(Decision(.signIn, reason))
     state.end()

@@ -4,7 +4,7 @@ import Store
 
 /// What this process knows of the access token beyond the session row.
 final class TokenState {
-  /// Access tokens refused one after the other within this time: the token is not what is wrong.
+  /// Two refusals within this time: refreshing does not help.
   private static var refusalPeriodMS: Int64 { 60_000 }
 
   private let core: Core
@@ -35,8 +35,8 @@ final class TokenState {
 
   func refuse() { isRefused = true }
 
-  /// The server refused the access token of this generation. Returns true when it refused another
-  /// one shortly before: fetching tokens does not help then.
+  /// The server refused the access token of this generation. Returns true if it refused another one
+  /// within `refusalPeriodMS`: refreshing does not help then.
   func refuse(generation: Int64, _ now: Instant) -> Bool {
     isRefused = true
     if let refusal, refusal.generation == generation { return false }
@@ -46,7 +46,7 @@ final class TokenState {
     return isRepeated
   }
 
-  /// The mirror of the session row is dropped: the refusal was of its token.
+  /// The mirror of the session row is dropped, and the refused token with it.
   func forgetRefusal() { isRefused = false }
 
   func forgetEnd() { end = nil }

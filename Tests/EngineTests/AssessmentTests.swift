@@ -1,0 +1,195 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Testing
+import Vault
+
+@testable import Engine
+
+@Suite struct AssessmentTests {
+  private static let hourMS: Int64 = 3_600_000
+  private static let dayMS: Int64 = 86_400_000
+  private typealias WindowCase = (Int64, Int64, Situation.Occasion, Situation.Window)
+  private static let windows: [WindowCase] = [
+    (12 * hourMS, 0, .resume, .inside), (12 * hourMS + 1, 0, .resume, .outside),
+    (12 * hourMS + 1, 0, .foreground, .outside), (12 * hourMS + 1, 0, .unlock, .outside),
+    (12 * hourMS + 1, 0, .navigate, .inside), (0, 14 * dayMS, .resume, .inside),
+    (0, 14 * dayMS + 1, .resume, .pastLimit), (0, 14 * dayMS + 1, .navigate, .pastLimit),
+  ]
+  private typealias MembershipCase = ([String]?, Bool, Situation.Membership)
+  private static let memberships: [MembershipCase] = [
+    (nil, true, .unasked), ([], false, .noneAtAll),
+    ([], true, .revoked), ([member(orgB)], true, .revoked), ([member(orgA)], true, .active),
+    ([member(orgA, status: "ended")], true, .revoked),
+    ([member(orgA, status: "ended", orgStatus: "closed")], true, .revoked),
+    ([member(orgA, orgStatus: "closed")], true, .disabled),
+    ([member(orgA, role: "cook", orgStatus: "closed")], true, .disabled),
+    ([member(orgA, role: "cook")], true, .unknownRole), ([member(orgA)], false, .single),
+    ([member(orgA, role: "cook")], false, .unknownRole),
+    ([member(orgA), member(orgB)], false, .unchosen),
+    ([member(orgA), member(orgB, status: "ended")], false, .single),
+    ([member(orgA), member(orgB, orgStatus: "closed")], false, .single),
+    ([member(orgA, status: "ended")], false, .noneAtAll),
+    ([member(orgA, orgStatus: "closed")], false, .unchosen),
+  ]
+  private let now = Rig.start
+
+  private func configuration(_ policy: String = "") throws -> Configuration {
+    try Configuration.read(
+      try json(
+        #"{"data_dir":"x","policy":{\#(policy)},"backend":{"url":"https://x.co","api_key":"k"}}"#))
+  }
+
+  /// The row of a session that was confirmed just now.
+  private func row() -> SessionRow {
+    let row = SessionRow()
+    row.authenticatedMS = now.wallMS
+    row.validatedMS = now.wallMS
+    row.wrapBiometric = [1]
+    return row
+  }
+
+  private func situation(
+    _ occasion: Situation.Occasion = .resume, row: SessionRow? = nil, session: OpenSession? = nil,
+    policy: String = "", tokenLifeLeftMS: Int64 = 1, isOnline: Bool = true
+  ) throws -> Situation {
+    Assessment(
+      Facts(
+        occasion: occasion, keys: .ready, record: .open, row: row ?? self.row(), session: session,
+        now: now, tokenLifeLeftMS: tokenLifeLeftMS, isOnline: isOnline, freshness: .cached),
+      try configuration(policy)
+    ).situation
+  }
+
+  @Test func factsThatNeedNoJudgementArePassedOn() throws {
+    // Given
+    let row = row()
+    row.locked = true
+    // When
+    let assessment = Assessment(
+      Facts(
+        occasion: .unlock, keys: .locked, record: .sealed, row: row, session: nil, now: now,
+        tokenLifeLeftMS: 0, isOnline: false, freshness: .unreachable), try configuration())
+    let situation = assessment.situation
+    // Then
+    #expect(situation.occasion == .unlock)
+    #expect(situation.keys == .locked)
+    #expect(situation.record == .sealed)
+    #expect(situation.network == .offline)
+    #expect(situation.freshness == .unreachable)
+    #expect(situation.lockedByUser)
+    #expect(situation.outcome == .none)
+    #expect(assessment.row === row)
+    #expect(try self.situation().network == .online)
+    #expect(try !self.situation().lockedByUser)
+  }
+
+  @Test(arguments: [(Int64(-1), true), (0, true), (1, false)])
+  func aTokenIsExpiredWhenNothingIsLeft(_ leftMS: Int64, _ isExpired: Bool) throws {
+    #expect(try situation(tokenLifeLeftMS: leftMS).token == (isExpired ? .expired : .valid))
+  }
+
+  @Test(arguments: [(Int64(0), false), (2, false), (3, true), (4, true)])
+  func threeUnknownRejectionsDeny(_ rejections: Int64, _ isDenied: Bool) throws {
+    let row = row()
+    row.rejections = rejections
+    #expect(try situation(row: row).denied == isDenied)
+  }
+
+  /// Which reading is newest, how far the clock is behind it, the occasion: was it moved back?
+  @Test(arguments: [
+    ("seen", Int64(60_000), Situation.Occasion.resume, false), ("seen", 60_001, .resume, true),
+    ("authenticated", 60_001, .resume, true), ("validated", 60_001, .foreground, true),
+    ("background", 60_001, .unlock, true), ("background", 60_000, .unlock, false),
+    ("seen", 9_000_000, .navigate, false), ("none", 0, .resume, false),
+  ])
+  func aClockClearlyBehindAnEarlierReadingWasMovedBack(
+    _ reading: String, _ behindMS: Int64, _ occasion: Situation.Occasion, _ isMovedBack: Bool
+  ) throws {
+    let row = row()
+    let at = now.wallMS + behindMS
+    switch reading {
+    case "seen": row.seenWallMS = at
+    case "authenticated": row.authenticatedMS = at
+    case "validated": row.validatedMS = at
+    case "background": row.backgroundWallMS = at
+    default: break
+    }
+    let expected: Situation.Clock = isMovedBack ? .movedBack : .steady
+    #expect(try situation(occasion, row: row).clock == expected)
+  }
+
+  /// Hours since authentication, days since validation, the occasion. The window is 12 hours, the
+  /// offline limit 14 days.
+  @Test(arguments: windows)
+  func theWindowIsNotEnforcedDuringUseAndTheLimitAlways(
+    _ authenticatedAgo: Int64, _ validatedAgo: Int64, _ occasion: Situation.Occasion,
+    _ window: Situation.Window
+  ) throws {
+    let row = row()
+    row.authenticatedMS = now.wallMS - authenticatedAgo
+    row.validatedMS = now.wallMS - validatedAgo
+    #expect(try situation(occasion, row: row).window == window)
+  }
+
+  /// Time in the background by the device's clock, by the monotonic clock (nil: not stored), and
+  /// whether the device was started since. The limit is 5 minutes.
+  @Test(arguments: [
+    (Int64(300_000), nil as Int64?, false, false), (300_001, nil, false, true),
+    (0, 300_001, false, true), (900_000, 300_000, false, false), (0, 300_001, true, false),
+    (300_001, 0, true, true),
+  ])
+  func anAbsenceIsMeasuredByTheMonotonicClockWithinABoot(
+    _ wallAway: Int64, _ monotonicAway: Int64?, _ isAnotherBoot: Bool, _ isLong: Bool
+  ) throws {
+    let row = row()
+    row.backgroundWallMS = now.wallMS - wallAway
+    row.backgroundMonotonicMS = monotonicAway.map { now.monotonicMS - $0 }
+    row.backgroundBoot = isAnotherBoot ? "earlier" : now.bootID
+    #expect(try situation(row: row).absence == (isLong ? .long : .brief))
+  }
+
+  @Test func withoutABackgroundThereIsNoAbsence() throws {
+    #expect(try situation().absence == .brief)
+  }
+
+  @Test(arguments: [
+    ("required", true, Situation.Presence.available), ("required", false, .required),
+    ("preferred", true, .available), ("preferred", false, .unenrolled), ("off", true, .off),
+    ("off", false, .off),
+  ])
+  func presenceFollowsThePolicyAndTheWrap(
+    _ policy: String, _ hasWrap: Bool, _ presence: Situation.Presence
+  ) throws {
+    let row = row()
+    row.wrapBiometric = hasWrap ? [1] : nil
+    #expect(try situation(row: row, policy: "\"biometric\":\"\(policy)\"").presence == presence)
+  }
+
+  // MARK: Memberships
+
+  private func session(_ list: [String]?, choice: UUID?) throws -> OpenSession {
+    try Vault.start()
+    let reply = try TokenReply.read(try json(tokenReply(alice)))
+    let memberships = try list.map { rows in
+      try #require(MembershipsReply.read(try json("[" + rows.joined(separator: ",") + "]")))
+    }
+    return OpenSession(
+      generation: 1, owner: [1], tokens: Tokens(reply), vault: try Key.random(),
+      queueKey: try Key.random(), choice: choice, memberships: memberships)
+  }
+
+  /// What the server listed, whether organisation A is chosen, and what that means.
+  @Test(arguments: memberships)
+  func theMembershipFollowsFromTheListAndTheChoice(
+    _ list: [String]?, _ isChosen: Bool, _ membership: Situation.Membership
+  ) throws {
+    let session = try session(list, choice: isChosen ? orgA : nil)
+    #expect(try situation(session: session).membership == membership)
+  }
+
+  @Test func withoutASessionNothingWasAsked() throws {
+    #expect(try situation(session: nil).membership == .unasked)
+  }
+}

@@ -1,0 +1,118 @@
+import Base
+import Store
+import Testing
+
+@testable import Engine
+
+@Suite struct BatchIsolationTests {
+  @Test func aBatchIsSplitIntoTwoNewRetryGroups() throws {
+    // Given
+    let rig = try Rig.atHome()
+    for number in 1...5 { try rig.add(id(number)) }
+    // When
+    try rig.isolation.split(try rig.upload())
+    // Then
+    #expect(
+      try (1...5).map { try rig.row(id($0))?.retryGroup } == [1, 1, 2, 2, 2])
+    #expect(rig.uploads.freshItems == 500)
+  }
+
+  @Test func oneBadItemAmong64IsFoundInAFewRequests() throws {
+    // Given 64 items of which the server refuses any batch that holds number 37
+    let rig = try Rig.atHome()
+    for number in 1...64 { try rig.add(id(number)) }
+    var requests = 0
+    // When
+    while try rig.core.queue.hasPending(of: try rig.session.owner), requests < 100 {
+      let batch = try rig.upload()
+      requests += 1
+      let ids = batch.items.map { $0.id }
+      let isRefused = ids.contains(id(37))
+      let body =
+        isRefused
+        ? #"{"code":"22P02"}"#
+        : "[" + ids.map { #"{"id":"\#($0.text)"}"# }.joined(separator: ",") + "]"
+      try rig.settlement.finish(
+        batch, isCurrent: true, try response(isRefused ? 400 : 201, body), rig.now)
+    }
+    // Then: 2·log2(64) and the first one
+    #expect(requests == 13)
+    #expect(try rig.state(id(37)) == "parked, invalid_value, attempts 1")
+    #expect(try rig.core.queue.counts(of: try rig.session.owner).total == 1)
+  }
+
+  @Test func bisectingGoesOnAfterARestart() throws {
+    let rig = try Rig.atHome()
+    for number in 1...4 { try rig.add(id(number)) }
+    try rig.isolation.bisect(try rig.upload())
+    #expect(rig.uploads.freshItems == 62)
+    let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
+    _ = try other.decider.assess(.navigate)
+    #expect(try other.upload().items.map { $0.id } == [id(1), id(2)])
+  }
+
+  /// Failed attempts of a batch of so many items before the next failure, and the items after it.
+  @Test(arguments: [
+    (0, 2, ["pending, attempts 1", "pending, attempts 1"]),
+    (1, 2, ["pending, attempts 2", "pending, attempts 2"]),
+    (2, 2, ["pending, attempts 3, group 1", "pending, attempts 3, group 2"]),
+    (1, 1, ["pending, attempts 2"]), (2, 1, ["pending, attempts 3, group 1"]),
+  ])
+  func afterTwoFailuresOneOfTheItemsMayBeTheCause(
+    _ failures: Int, _ items: Int, _ states: [String]
+  ) throws {
+    // Given
+    let rig = try Rig.atHome()
+    for number in 1...items { try rig.add(id(number)) }
+    for _ in 0..<failures { try rig.isolation.retry(try rig.upload()) }
+    // When
+    try rig.isolation.retry(try rig.upload())
+    // Then
+    #expect(try (1...items).map { try rig.state(id($0)) } == states)
+  }
+
+  @Test func aSuspectItemGoesBehindAllOthersAndAnOutageMakesFewGroups() throws {
+    // Given three single items, each of which fails for the third time, one after the other
+    let rig = try Rig.atHome()
+    for number in 1...3 { try rig.add(id(number)) }
+    for number in 1...3 {
+      let row = try #require(try rig.row(id(number)))
+      try rig.core.queue.transition(row.sequence, .pending(charge: .attempt))
+      try rig.core.queue.transition(row.sequence, .pending(charge: .attempt))
+      try rig.core.queue.assign(row.sequence, retryGroup: try rig.core.meta.next(.retryGroup))
+    }
+    func fail() throws -> Int64? {
+      let batch = try rig.upload()
+      #expect(batch.items.count == 1)
+      try rig.isolation.retry(batch)
+      return try rig.core.queue.find(batch.items[0].tag)?.retryGroup
+    }
+    // When, then: the first two join the last group
+    #expect(try fail() == 3)
+    #expect(try fail() == 3)
+    // And an item that is in the last group already begins a new one
+    let last = try rig.upload()
+    #expect(last.items.count == 3)
+    let one = last.with([last.items[0]])
+    try rig.isolation.retry(one)
+    #expect(try rig.core.queue.find(one.items[0].tag)?.retryGroup == 4)
+  }
+
+  @Test func aReleaseChargesNothing() throws {
+    let rig = try Rig.atHome()
+    for number in 1...2 { try rig.add(id(number)) }
+    try rig.isolation.release(try rig.upload())
+    #expect(try (1...2).map { try rig.state(id($0)) } == ["pending", "pending"])
+  }
+
+  @Test func batchesGrowAgainAfterTheyWereMadeSmall() {
+    let state = UploadState(Revision())
+    state.sendSmallBatches()
+    var sizes: [Int] = []
+    for _ in 0..<5 {
+      sizes.append(state.freshItems)
+      state.growBatches()
+    }
+    #expect(sizes == [62, 124, 248, 496, 500])
+  }
+}

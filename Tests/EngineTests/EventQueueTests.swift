@@ -1,0 +1,171 @@
+import Base
+import Store
+import Testing
+
+@testable import Engine
+
+@Suite struct EventQueueTests {
+  private func texts(_ events: [JSON]) -> [String] {
+    events.map { ($0.string("type") ?? "") + (($0.int("n")).map { " \($0)" } ?? "") }
+  }
+
+  private func event(_ type: StaticCString, _ number: Int64) -> JSON {
+    ["type": JSON(type), "n": .int(number)]
+  }
+
+  private func ready() throws -> Rig {
+    let rig = try Rig()
+    _ = try rig.core.keyRing.state(for: rig.core.database)
+    return rig
+  }
+
+  @Test func bothKindsComeInTheOrderInWhichTheyWereEmitted() throws {
+    // Given
+    let rig = try ready()
+    try rig.events.emit(event("contact", 1))
+    try rig.events.emitDurable(event("item_parked", 2), owner: nil)
+    try rig.events.emit(event("contact", 3))
+    try rig.events.emitDurable(event("item_parked", 4), owner: nil)
+    // When
+    let taken = try rig.events.takeAll()
+    // Then
+    #expect(texts(taken) == ["contact 1", "item_parked 2", "contact 3", "item_parked 4"])
+    let numbers = taken.compactMap { $0.int("seq") }
+    #expect(numbers == numbers.sorted() && Set(numbers).count == 4)
+  }
+
+  @Test func transientEventsComeOnceAndDurableOnesUntilTheyAreAcknowledged() throws {
+    // Given
+    let rig = try ready()
+    try rig.events.emit(event("contact", 1))
+    try rig.events.emitDurable(event("item_parked", 2), owner: nil)
+    let first = try rig.events.takeAll()
+    rig.events.confirm()
+    // When, then
+    #expect(try !rig.events.hasUndelivered())
+    #expect(texts(try rig.events.takeAll()) == ["item_parked 2"])
+    try rig.events.acknowledge(upTo: try #require(first.last?.int("seq")))
+    #expect(try rig.events.takeAll().isEmpty)
+  }
+
+  @Test func anotherProcessHasADurableEventThatThisOneHandedOut() throws {
+    let rig = try ready()
+    try rig.events.emitDurable(event("item_parked", 1), owner: nil)
+    _ = try rig.events.takeAll()
+    let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
+    _ = try other.core.keyRing.state(for: other.core.database)
+    #expect(try other.events.hasUndelivered())
+  }
+
+  @Test func aNewerDecisionReplacesOneThatWasNotHandedOut() throws {
+    let rig = try ready()
+    for number in 1...2 { try rig.events.emit(event("decision", Int64(number))) }
+    try rig.events.emit(event("contact", 3))
+    #expect(texts(try rig.events.takeAll()) == ["decision 2", "contact 3"])
+  }
+
+  @Test func discardingConcernsOneTransientType() throws {
+    let rig = try ready()
+    try rig.events.emit(event("contact", 1))
+    try rig.events.emit(event("decision", 2))
+    try rig.events.emitDurable(event("contact", 3), owner: nil)
+    #expect(rig.events.holds("contact"))
+    rig.events.discard("contact")
+    #expect(!rig.events.holds("contact"))
+    #expect(texts(try rig.events.takeAll()) == ["decision 2", "contact 3"])
+  }
+
+  @Test func aPollThatFailedIsUndoneAndOneThatArrivedIsNot() throws {
+    // Given
+    let rig = try ready()
+    try rig.events.emit(event("contact", 1))
+    try rig.events.emitDurable(event("item_parked", 2), owner: nil)
+    _ = try rig.events.takeAll()
+    // When
+    rig.events.restore()
+    // Then
+    #expect(try rig.events.hasUndelivered())
+    #expect(texts(try rig.events.takeAll()) == ["contact 1", "item_parked 2"])
+    // When
+    rig.events.confirm()
+    rig.events.restore()
+    // Then
+    #expect(try !rig.events.hasUndelivered())
+  }
+
+  @Test func durableEventsAreForTheirOwnerOrForEverybody() throws {
+    // Given
+    let rig = try Rig()
+    try rig.signIn(alice)
+    let keys = try rig.core.keys()
+    try rig.events.emitDurable(event("item_parked", 1), owner: keys.userTag(alice))
+    try rig.events.emitDurable(event("item_parked", 2), owner: keys.userTag(bob))
+    try rig.events.emitDurable(event("session_ended", 3), owner: nil)
+    // When, then
+    #expect(texts(try rig.events.takeAll()) == ["item_parked 1", "session_ended 3"])
+    // Acknowledging leaves the other user's event.
+    try rig.events.acknowledge(upTo: 1000)
+    try rig.signIn(bob)
+    #expect(texts(try rig.events.takeAll()) == ["item_parked 2"])
+  }
+
+  @Test func durableEventsAreSealedAndWaitForTheKeys() throws {
+    // Given
+    let rig = try ready()
+    try rig.events.emitDurable(event("item_parked", 1), owner: nil)
+    let stored = try rig.core.durableEvents.all(for: nil, limit: 10)
+    #expect(!String(decoding: stored[0].1, as: UTF8.self).contains("item_parked"))
+    // When
+    rig.core.keyRing.forget()
+    // Then
+    #expect(try !rig.events.hasUndelivered())
+    #expect(try rig.events.takeAll().isEmpty)
+    #expect(
+      try refusal {
+        rig.keyStore.refusal = .locked; try rig.events.emitDurable([:], owner: nil)
+      }
+        == .keyStoreLocked)
+  }
+
+  @Test func anEventThatDoesNotOpenIsSkipped() throws {
+    let rig = try ready()
+    try rig.events.emitDurable(event("item_parked", 1), owner: nil)
+    try rig.core.durableEvents.add(50, owner: nil, sealed: [1, 2, 3])
+    #expect(texts(try rig.events.takeAll()) == ["item_parked 1"])
+    #expect(try !rig.events.hasUndelivered())
+  }
+
+  @Test func progressIsToldAtMostEvery200Milliseconds() throws {
+    // Given
+    let rig = try ready()
+    let core = rig.core
+    func emit() throws {
+      try rig.events.emitProgress(core.clock.now()) { event("sync_progress", 1) }
+    }
+    // When
+    try emit()
+    rig.advance(199)
+    try emit()
+    #expect(try rig.takeEvents().count == 1)
+    rig.advance(1)
+    try emit()
+    #expect(try rig.takeEvents().count == 1)
+    // Nothing to tell does not count.
+    rig.advance(200)
+    try rig.events.emitProgress(rig.now) { nil }
+    try emit()
+    #expect(try rig.takeEvents().count == 1)
+  }
+
+  @Test func aPollTakesAtMost200DurableEvents() throws {
+    let rig = try ready()
+    try rig.core.database.transaction { () throws(Failure) in
+      for number in 0..<201 {
+        try rig.events.emitDurable(event("item_parked", Int64(number)), owner: nil)
+      }
+    }
+    #expect(try rig.takeEvents().count == 200)
+    #expect(try rig.events.hasUndelivered())
+    #expect(try rig.takeEvents().count == 1)
+  }
+}

@@ -1,0 +1,82 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Testing
+
+@testable import Engine
+
+@Suite struct RejectionTests {
+  private func sealedRow(_ rig: Rig) throws -> (row: QueueRow, rejection: Rejection) {
+    try rig.add(id(1))
+    return (
+      try #require(try rig.row(id(1))),
+      Rejection(code: "server_rule", sqlstate: "P0001", message: "no", field: "minutes")
+    )
+  }
+
+  @Test func aRejectionIsSealedWithItsItem() throws {
+    // Given
+    let rig = try Rig.atHome()
+    let (row, rejection) = try sealedRow(rig)
+    let key = try rig.session.queueKey
+    // When
+    row.rejection = try rejection.sealed(for: row, key)
+    // Then
+    #expect(try Rejection.read(row, key).map { $0 == rejection.json } == true)
+    #expect(rejection.json.string("field") == "minutes")
+    #expect(!String(decoding: row.rejection ?? [], as: UTF8.self).contains("P0001"))
+  }
+
+  @Test func itOpensForNoOtherItemOwnerOrKey() throws {
+    // Given
+    let rig = try Rig.atHome()
+    let (row, rejection) = try sealedRow(rig)
+    let key = try rig.session.queueKey
+    let sealed = try rejection.sealed(for: row, key)
+    try rig.add(id(2))
+    let other = try #require(try rig.row(id(2)))
+    other.rejection = sealed
+    // When, then
+    #expect(try Rejection.read(other, key) == nil)
+    row.rejection = sealed
+    #expect(try Rejection.read(row, try rig.session.vault) == nil)
+    row.owner = [UInt8](repeating: 9, count: 16)
+    #expect(try Rejection.read(row, key) == nil)
+    #expect(try Rejection.read(QueueRow(), key) == nil)
+  }
+
+  @Test func theBodyOfAnItemIsNoRejection() throws {
+    let rig = try Rig.atHome()
+    let (row, _) = try sealedRow(rig)
+    row.rejection = row.body
+    #expect(try Rejection.read(row, try rig.session.queueKey) == nil)
+  }
+
+  @Test func aRefusedRequestGivesSQLStateMessageAndColumn() throws {
+    let rejection = Rejection(
+      code: "missing_value",
+      try response(
+        400,
+        #"{"code":"23502","message":"null value in column \"minutes\" of relation \"a\""}"#))
+    #expect(rejection.sqlstate == "23502")
+    #expect(rejection.field == "minutes")
+    #expect(rejection.message?.contains("null value") == true)
+  }
+
+  /// The row that a function refused, and its code.
+  @Test(arguments: [
+    (RowResult.Status.conflict, "22P02" as String?, "conflict"),
+    (.rejected, "22P02", "invalid_value"),
+    (.rejected, "23502", "missing_value"), (.rejected, "23505", "duplicate"),
+    (.rejected, "23503", "missing_parent"), (.rejected, "P0001", "server_rule"),
+    (.rejected, "XX000", "rejected"), (.rejected, nil, "rejected"),
+  ])
+  func aRefusedRowGivesACode(_ status: RowResult.Status, _ sqlstate: String?, _ code: String) throws
+  {
+    let text = sqlstate.map { #","sqlstate":"\#($0)""# } ?? ""
+    let body = try json(#"[{"id":"\#(id(1).text)","status":"\#(status.rawValue)"\#(text)}]"#)
+    let row = try #require(UploadReply.rows(body)?.first)
+    #expect(Rejection(row).code == code)
+  }
+}

@@ -1,0 +1,258 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Testing
+
+@testable import Engine
+
+@Suite struct SessionStoreTests {
+  // MARK: Reset
+
+  /// What memory holds for a session, each as `remains` looks it up.
+  enum Held: CaseIterable {
+    case mirror, index, refusal, tokenEnd, validation, pendingSignIn, liveContacts, contactEvent
+    case decisionEvent, membershipCheck, requests, readBacks, pullProgress, pullTimes, cachedRows
+    case cacheConnection, keys
+  }
+
+  /// What ends with each scope; all else stays.
+  private static let ends: [(scope: SessionStore.Scope, ended: Set<Held>)] = [
+    (.mirror, [.mirror, .index, .refusal]),
+    (.user, [.contactEvent, .membershipCheck]),
+    (.organisation, [.index, .pullProgress, .liveContacts, .contactEvent]),
+    (
+      .session,
+      [
+        .mirror, .index, .tokenEnd, .pendingSignIn, .liveContacts, .contactEvent, .membershipCheck,
+      ]
+    ),
+    (
+      .sessionAndCache,
+      [
+        .mirror, .index, .tokenEnd, .pendingSignIn, .liveContacts, .contactEvent, .membershipCheck,
+        .cachedRows, .pullProgress, .pullTimes,
+      ]
+    ),
+    (
+      .keylessFiles,
+      [
+        .mirror, .index, .tokenEnd, .pendingSignIn, .liveContacts, .contactEvent, .membershipCheck,
+        .cacheConnection, .requests, .keys,
+      ]
+    ),
+    (.damagedFile, [.mirror, .index, .requests, .readBacks, .keys]),
+    (.file, [.mirror, .index, .keys]),
+  ]
+
+  @Test(arguments: 0..<8)
+  func aResetEndsWhatItsScopeSaysAndNothingElse(_ number: Int) throws {
+    // Given memory that holds everything
+    let rig = try Rig.atHome()
+    let connection = try hold(everythingIn: rig)
+    #expect(try remains(in: rig, connection) == Set(Held.allCases))
+    // When
+    let (scope, ended) = Self.ends[number]
+    rig.sessions.reset(scope)
+    // Then
+    #expect(try remains(in: rig, connection) == Set(Held.allCases).subtracting(ended))
+  }
+
+  private func hold(everythingIn rig: Rig) throws -> CacheTables {
+    let session = try rig.session
+    try rig.signIn()
+    rig.tokens.refuse()
+    rig.tokens.requireValidation()
+    // The token's end by the monotonic clock differs from that by the device's.
+    rig.advance(0, wallMS: 10_000)
+    rig.pendingSignIn.begin(
+      PendingSignIn(
+        .password(email: "a", password: "b"), over: try rig.sessions.row(),
+        deadlineMS: rig.now.monotonicMS + 1000))
+    _ = rig.live.add(id(1), in: orgA)
+    try rig.events.emit(["type": "contact"])
+    try rig.events.emit(["type": "decision"])
+    rig.check.ask(.discardingAnswer, rig.now)
+    let tables = try rig.cache.open()
+    try tables.contacts.put(row: [1], org: [1], version: "1", round: 0, sealed: [1])
+    let kind = try #require(rig.core.configuration.backend.kind("activity"))
+    rig.uploads.add(
+      readBack: UploadBatch(owner: session.owner, org: orgA, kind: kind, items: []))
+    rig.pulls.begin(ContactPull(org: orgA, after: nil))
+    rig.pulls.finishSummary(1)
+    rig.cache.use(ContactIndex(org: [1], version: 1))
+    try rig.inFlight.send(
+      RestRequests.summary(
+        rig.core.configuration.backend, org: orgA, bearer: session.accessToken),
+      .validate, generation: 1, rig.now)
+    return tables
+  }
+
+  private func remains(in rig: Rig, _ connection: CacheTables) throws -> Set<Held> {
+    var result: Set<Held> = []
+    func note(_ held: Held, _ isThere: Bool) { if isThere { result.insert(held) } }
+    let row = SessionRow()
+    row.expiresMS = try rig.sessions.row().expiresMS
+    note(.mirror, rig.sessions.session != nil)
+    note(.index, rig.cache.index != nil)
+    note(.refusal, rig.tokens.isRefused)
+    note(
+      .tokenEnd,
+      try rig.tokens.lifeLeftMS(row, rig.now) != row.expiresMS - rig.core.serverMS(rig.now))
+    note(.validation, rig.tokens.needsValidation)
+    note(.pendingSignIn, rig.pendingSignIn.pending != nil)
+    note(.liveContacts, rig.live.next != nil)
+    note(.contactEvent, rig.events.holds("contact"))
+    note(.decisionEvent, rig.events.holds("decision"))
+    note(.membershipCheck, rig.check.isNeeded)
+    note(.requests, !rig.inFlight.requests.isEmpty)
+    note(.readBacks, !rig.uploads.readBacks.isEmpty)
+    note(.pullProgress, rig.pulls.current != nil)
+    note(.pullTimes, rig.pulls.summaryMS != nil)
+    note(.keys, rig.core.keyRing.keys != nil)
+    note(.cacheConnection, connection.database.isOpen)
+    note(.cachedRows, try rig.cache.open().contacts.find(row: [1]) != nil)
+    return result
+  }
+
+  // MARK: The row
+
+  @Test func anUpdateRaisesTheGenerationAndNotesTheTime() throws {
+    // Given
+    let rig = try Rig()
+    // When
+    let isStored = try rig.sessions.update(ifGeneration: 0) { $0.rejections = 2 }
+    // Then
+    let row = try rig.sessions.row()
+    #expect(isStored)
+    #expect(row.generation == 1)
+    #expect(row.rejections == 2)
+    #expect(row.seenWallMS == rig.now.wallMS)
+  }
+
+  @Test func aWriteOfAnOlderGenerationChangesNothing() throws {
+    // Given
+    let rig = try Rig()
+    _ = try rig.sessions.update(ifGeneration: 0) { $0.rejections = 2 }
+    // When
+    let isStored = try rig.sessions.update(ifGeneration: 0) { $0.rejections = 9 }
+    try rig.sessions.patch(ifGeneration: 0) { $0.rejections = 9 }
+    // Then
+    #expect(!isStored)
+    let row = try rig.sessions.row()
+    #expect(row.generation == 1)
+    #expect(row.rejections == 2)
+  }
+
+  @Test func aPatchKeepsTheGeneration() throws {
+    let rig = try Rig()
+    try rig.sessions.patch { $0.rejections = 1 }
+    try rig.sessions.patch(ifGeneration: 0) { $0.intentMS = 5 }
+    let row = try rig.sessions.row()
+    #expect(row.generation == 0)
+    #expect(row.rejections == 1)
+    #expect(row.intentMS == 5)
+  }
+
+  @Test func clearingKeepsTheQueueAndTheGenerationsOrder() throws {
+    // Given
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    let generation = try rig.sessions.row().generation
+    // When
+    try rig.sessions.clear(ended: "user_banned")
+    // Then
+    let row = try rig.sessions.row()
+    #expect(row.generation == generation + 1)
+    #expect(row.owner == nil && row.tokens == nil && row.wrapDevice == nil)
+    #expect(row.ended == "user_banned")
+    #expect(try rig.state(id(1)) == "pending")
+    #expect(rig.sessions.session == nil)
+  }
+
+  // MARK: The mirror
+
+  @Test func theMirrorFollowsTheRow() throws {
+    // Given two processes on one folder
+    let rig = try Rig.atHome()
+    let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
+    _ = try other.core.keyRing.state(for: other.core.database)
+    // When the other one reads the row
+    #expect(other.sessions.record(try other.sessions.row()) == nil)
+    #expect(try other.sessions.reload(try other.sessions.row()) == .open)
+    // Then both have the same session
+    #expect(try other.session.choice == orgA)
+    #expect(try other.session.memberships == rig.session.memberships)
+    // When the other one locks
+    try other.lock.lock(byUser: true)
+    // Then this one's mirror is out of date until it is reloaded
+    let row = try rig.sessions.row()
+    #expect(rig.sessions.record(row) == nil)
+    #expect(try rig.sessions.reload(row) == .sealed)
+    #expect(rig.sessions.record(row) == .sealed)
+    #expect(rig.sessions.session == nil)
+  }
+
+  @Test func anotherUsersSessionEndsWhatWasHeldForThisOne() throws {
+    // Given
+    let rig = try Rig.atHome()
+    let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
+    try rig.events.emit(["type": "contact"])
+    // When
+    try other.signIn(bob)
+    _ = try rig.sessions.reload(try rig.sessions.row())
+    // Then
+    #expect(try rig.session.userID == bob)
+    #expect(!rig.events.holds("contact"))
+    #expect(!rig.check.isConfirmed)
+  }
+
+  @Test func theSameUsersNewerSessionKeepsWhatWasHeld() throws {
+    let rig = try Rig.atHome()
+    let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
+    try rig.events.emit(["type": "contact"])
+    try other.signIn(alice)
+    _ = try rig.sessions.reload(try rig.sessions.row())
+    #expect(rig.events.holds("contact"))
+    #expect(rig.check.isConfirmed)
+  }
+
+  @Test func aRowThatDoesNotOpenIsCorruptUntilItChanges() throws {
+    // Given
+    let rig = try Rig.atHome()
+    _ = try rig.sessions.update(ifGeneration: try rig.sessions.row().generation) {
+      $0.tokens = [1, 2, 3]
+    }
+    let row = try rig.sessions.row()
+    #expect(rig.sessions.record(row) == nil)
+    // When
+    #expect(try rig.sessions.reload(row) == .corrupt)
+    // Then it is known without opening it again
+    #expect(rig.sessions.record(row) == .corrupt)
+    row.generation += 1
+    #expect(rig.sessions.record(row) == nil)
+  }
+
+  @Test func aRowWithoutAUserIsMissingOrEnded() throws {
+    let rig = try Rig()
+    let row = SessionRow()
+    #expect(rig.sessions.record(row) == .missing)
+    row.ended = "user_banned"
+    #expect(rig.sessions.record(row) == .ended)
+    #expect(try rig.sessions.reload(row) == .ended)
+  }
+
+  @Test func withoutKeysARowIsSealed() throws {
+    let rig = try Rig.atHome()
+    rig.sessions.reset(.file)
+    #expect(try rig.sessions.reload(try rig.sessions.row()) == .sealed)
+  }
+
+  @Test func newMembershipsAreReadUnderTheSameGeneration() throws {
+    let rig = try Rig.atHome()
+    let generation = try rig.session.generation
+    try rig.list(member(orgA, role: "org_admin"))
+    #expect(try rig.session.generation == generation)
+    #expect(try rig.session.chosen?.role == "org_admin")
+  }
+}

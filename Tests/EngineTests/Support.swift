@@ -1,0 +1,422 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Testing
+import Vault
+
+import Glibc
+
+import class Foundation.FileManager
+import func Foundation.NSTemporaryDirectory
+import class Foundation.ProcessInfo
+
+@testable import Engine
+
+/// A data folder for one test, removed after it.
+final class TemporaryFolder {
+  let path: String
+
+  init() throws {
+    path =
+      NSTemporaryDirectory() + "holdfast-engine-" + ProcessInfo.processInfo.globallyUniqueString
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  var names: [String] {
+    ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted()
+  }
+
+  func bytes(_ name: String) -> [UInt8]? {
+    FileManager.default.contents(atPath: path + "/" + name).map { Array($0) }
+  }
+
+  /// Overwrite the beginning of a file, so that SQLite takes it for damaged.
+  func damage(_ name: String) throws {
+    var bytes = try #require(self.bytes(name))
+    for index in 0..<min(100, bytes.count) { bytes[index] = 0x5A }
+    let file = try #require(fopen(path + "/" + name, "w"))
+    fwrite(bytes, 1, bytes.count, file)
+    fclose(file)
+  }
+}
+
+/// A key store in memory that can refuse.
+final class MemoryKeyStore: KeyStore {
+  var keys: [KeyName: Key] = [:]
+  /// The error of every call.
+  var refusal: KeyRefusal?
+  private(set) var loads = 0
+
+  func load(_ name: KeyName) throws(KeyRefusal) -> Key {
+    loads += 1
+    if let refusal { throw refusal }
+    guard let key = keys[name] else { throw .notFound }
+    return key
+  }
+
+  func save(_ key: Key, _ name: KeyName) throws(KeyRefusal) {
+    if let refusal { throw refusal }
+    keys[name] = key
+  }
+
+  func erase(_ name: KeyName) throws(KeyRefusal) {
+    if let refusal { throw refusal }
+    keys[name] = nil
+  }
+}
+
+/// All parts of an engine over real files, wired as in `Engine.init`, with a manual clock.
+final class Rig {
+  let folder: TemporaryFolder
+  let keyStore: MemoryKeyStore
+  let clock: Clock
+  let core: Core
+  let reachability: Reachability
+  let hostView: HostView
+  let events: EventQueue
+  let inFlight: InFlight
+  let wakeTimer: WakeTimer
+  let pauses: ServicePauses
+  let tokens: TokenState
+  let pendingSignIn: PendingSignInState
+  let check: MembershipCheck
+  let uploads: UploadState
+  let pulls: PullState
+  let live: LiveContacts
+  let cache: CacheFile
+  let sessions: SessionStore
+  let lock: Lock
+  let revocations: Revocation
+  let refresh: Refresh
+  let sessionStart: SessionStart
+  let memberships: MembershipUpdate
+  let syncRuns: SyncRunReporter
+  let links: ItemLinks
+  let summary: Summary
+  let isolation: BatchIsolation
+  let settlement: UploadSettlement
+  let uploader: Uploader
+  let contactPuller: ContactPuller
+  let summaryPuller: SummaryPuller
+  let recovery: Recovery
+  let presenter: Presenter
+  let orgSelection: OrgSelection
+  let decider: Decider
+  let intake: ItemIntake
+  let search: ContactSearch
+  let scheduler: Scheduler
+  let dispatch: Dispatch
+
+  /// `policy` and `backend`: further members of these objects of the config. Another process on the
+  /// same device shares `folder` and `keyStore`.
+  init(
+    policy: String = "", backend: String = "", folder shared: TemporaryFolder? = nil,
+    keyStore sharedKeys: MemoryKeyStore? = nil, at start: Instant = Rig.start
+  ) throws {
+    try Vault.start()
+    folder = try shared ?? TemporaryFolder()
+    keyStore = sharedKeys ?? MemoryKeyStore()
+    let configuration = try Configuration.read(
+      try json(
+        #"{"data_dir":"\#(folder.path)","clock":"manual","locale":"en","policy":{\#(policy)},"#
+          + #""backend":{"url":"https://x.supabase.co","api_key":"key"\#(backend)}}"#))
+    clock = Clock(.manual)
+    clock.set(start)
+    let opened = try DataFolder.openOrReplaceMain(in: folder.path, at: start)
+    core = Core(configuration, clock, KeyRing(keyStore), opened.database)
+    let revision = core.revision
+    reachability = Reachability(revision)
+    hostView = HostView(revision)
+    events = EventQueue(core)
+    inFlight = InFlight(revision)
+    wakeTimer = WakeTimer(core)
+    pauses = ServicePauses(core)
+    tokens = TokenState(core)
+    pendingSignIn = PendingSignInState(revision)
+    check = MembershipCheck(core, reachability, hostView)
+    uploads = UploadState(revision)
+    pulls = PullState(revision)
+    live = LiveContacts(revision)
+    cache = CacheFile(core, events, pulls)
+    sessions = SessionStore(
+      core, events: events, membershipCheck: check, tokens: tokens, pendingSignIn: pendingSignIn,
+      inFlight: inFlight, uploads: uploads, pulls: pulls, liveContacts: live, cache: cache)
+    lock = Lock(core, sessions)
+    revocations = Revocation(core, pauses, inFlight)
+    refresh = Refresh(
+      core, sessions, tokens: tokens, lock: lock, membershipCheck: check, pauses: pauses,
+      reachability: reachability, events: events, inFlight: inFlight)
+    sessionStart = SessionStart(
+      core, sessions, lock: lock, revocations: revocations, tokens: tokens,
+      pendingSignIn: pendingSignIn, membershipCheck: check, pauses: pauses,
+      reachability: reachability, pulls: pulls, cache: cache)
+    let signIn = SignIn(
+      core, sessions, sessionStart: sessionStart, state: pendingSignIn, revocations: revocations,
+      pauses: pauses, hostView: hostView, inFlight: inFlight)
+    syncRuns = SyncRunReporter(core, events)
+    memberships = MembershipUpdate(
+      core, sessions, check: check, refresh: refresh, pauses: pauses, reachability: reachability,
+      events: events, cache: cache, pulls: pulls, syncRun: syncRuns, inFlight: inFlight)
+    links = ItemLinks(core)
+    summary = Summary(core, cache)
+    isolation = BatchIsolation(core, uploads)
+    settlement = UploadSettlement(
+      core, sessions, state: uploads, isolation: isolation, links: links, syncRuns: syncRuns,
+      refresh: refresh, check: check, pauses: pauses, reachability: reachability, events: events,
+      pulls: pulls, summary: summary)
+    uploader = Uploader(
+      core, state: uploads, isolation: isolation, settlement: settlement, syncRuns: syncRuns,
+      pauses: pauses, inFlight: inFlight)
+    let reads = ReadFailures(refresh, pauses, reachability)
+    contactPuller = ContactPuller(
+      core, sessions, state: pulls, cache: cache, reads: reads, pauses: pauses,
+      reachability: reachability, events: events, inFlight: inFlight)
+    summaryPuller = SummaryPuller(
+      core, sessions, state: pulls, summary: summary, reads: reads, pauses: pauses,
+      events: events, inFlight: inFlight)
+    let liveReader = LiveContactReader(
+      core, sessions, live: live, refresh: refresh, pauses: pauses, pulls: pulls, events: events,
+      inFlight: inFlight)
+    recovery = Recovery(
+      core, sessions, events: events, cache: cache, links: links, hasRecovered: opened.replaced)
+    presenter = Presenter(
+      core, sessions, check: check, pendingSignIn: pendingSignIn, reachability: reachability)
+    orgSelection = OrgSelection(
+      core, sessions, check: check, cache: cache, pulls: pulls, presenter: presenter)
+    decider = Decider(
+      core, sessions, lock: lock, check: check, tokens: tokens, pendingSignIn: pendingSignIn,
+      reachability: reachability, events: events, hostView: hostView, presenter: presenter,
+      orgSelection: orgSelection, recovery: recovery)
+    intake = ItemIntake(
+      core, links: links, syncRuns: syncRuns, wakeTimer: wakeTimer, decider: decider)
+    search = ContactSearch(
+      core, cache: cache, live: live, presenter: presenter, reachability: reachability,
+      decider: decider)
+    scheduler = Scheduler(
+      core, sessions, decider: decider, tokens: tokens, pendingSignIn: pendingSignIn,
+      refresh: refresh, check: check, reachability: reachability, pauses: pauses, events: events,
+      hostView: hostView, inFlight: inFlight, uploader: uploader, live: live, pulls: pulls,
+      contactPuller: contactPuller, summaryPuller: summaryPuller)
+    dispatch = Dispatch(
+      core, sessions, inFlight: inFlight, refresh: refresh, memberships: memberships,
+      signIn: signIn, revocations: revocations, uploader: uploader, settlement: settlement,
+      reads: reads, contactPuller: contactPuller, summaryPuller: summaryPuller,
+      liveReader: liveReader, decider: decider)
+    try recovery.findUnfinished()
+  }
+
+  // MARK: Time
+
+  static var start: Instant {
+    Instant(wallMS: 1_795_000_000_000, monotonicMS: 1_000_000, bootID: "boot")
+  }
+
+  var now: Instant { clock.now() }
+
+  /// Move both clocks; `wallMS` moves the device's clock by another amount.
+  func advance(_ milliseconds: Int64, wallMS: Int64? = nil) {
+    clock.set(
+      Instant(
+        wallMS: now.wallMS + (wallMS ?? milliseconds),
+        monotonicMS: now.monotonicMS + milliseconds, bootID: now.bootID))
+  }
+
+  // MARK: The session
+
+  /// A rig whose user works in organisation `orgA`, confirmed by the server, with all events taken.
+  static func atHome(
+    policy: String = "", backend: String = "", folder: TemporaryFolder? = nil,
+    keyStore: MemoryKeyStore? = nil
+  ) throws -> Rig {
+    let rig = try Rig(policy: policy, backend: backend, folder: folder, keyStore: keyStore)
+    try rig.signIn()
+    try rig.list(member(orgA), member(orgB))
+    #expect(try rig.orgSelection.choose(orgA, rig.session))
+    _ = try rig.takeEvents()
+    return rig
+  }
+
+  func signIn(_ user: UUID = alice, expiresInS: Int64 = 3600) throws {
+    _ = try core.keyRing.state(for: core.database)
+    let generation = try sessions.row().generation
+    let reply = try TokenReply.read(try json(tokenReply(user, expiresInS: expiresInS)))
+    #expect(try sessionStart.adopt(reply, ifGeneration: generation))
+    _ = try sessions.reload(try sessions.row())
+  }
+
+  /// The server lists these memberships.
+  func list(_ rows: String...) throws {
+    try memberships.finish(try response(200, "[" + rows.joined(separator: ",") + "]"), now)
+  }
+
+  var session: OpenSession { get throws { try #require(sessions.session) } }
+
+  // MARK: The queue
+
+  @discardableResult
+  func add(
+    _ id: UUID, minutes: Int64 = 30, kind: StaticCString = "activity", org: UUID? = nil,
+    dependsOn: [UUID] = []
+  ) throws -> String? {
+    let request: JSON = ["kind": JSON(kind), "id": .uuid(id)]
+    request.set(
+      "payload",
+      kind.string == "activity"
+        ? ["type": "visit", "minutes": .int(minutes)] : ["name": "Kari"])
+    if let org { request.set("org_id", .uuid(org)) }
+    if !dependsOn.isEmpty { request.set("depends_on", .array(dependsOn.map { .uuid($0) })) }
+    return try intake.add(request).string("state")
+  }
+
+  /// Send the next batch, and return it.
+  func upload() throws -> UploadBatch {
+    try uploader.send(try session, now)
+    let request = try #require(inFlight.requests.last)
+    guard case .upload(let batch) = request.content else {
+      throw Failure.defect("no upload was sent")
+    }
+    inFlight.finish(request.id)
+    return batch
+  }
+
+  func row(_ id: UUID, of user: UUID = alice) throws -> QueueRow? {
+    let keys = try core.keys()
+    return try core.queue.find(keys.itemTag(id, keys.userTag(user)))
+  }
+
+  /// An item in words: its state, what it was charged with, and its retry group.
+  func state(_ id: UUID, of user: UUID = alice) throws -> String {
+    guard let row = try row(id, of: user) else { return "erased" }
+    var words: [String]
+    switch row.state {
+    case .pending: words = ["pending"]
+    case .sending: words = ["sending"]
+    case .waiting(.dependency): words = ["waits for parent"]
+    case .waiting(.time): words = ["waits for time"]
+    case .waiting(.organisation): words = ["waits for organisation"]
+    case .waiting(.kind): words = ["waits for kind"]
+    case .parked:
+      let key = try core.keys().queues.derived(for: row.owner)
+      words = ["parked", try Rejection.read(row, key)?.string("code") ?? "without a reason"]
+    }
+    if row.attempts > 0 { words.append("attempts \(row.attempts)") }
+    if row.denials > 0 { words.append("denials \(row.denials)") }
+    if row.retryGroup > 0 { words.append("group \(row.retryGroup)") }
+    return words.joined(separator: ", ")
+  }
+
+  // MARK: Events
+
+  func takeEvents() throws -> [JSON] {
+    let taken = try events.takeAll()
+    events.confirm()
+    if let last = taken.compactMap({ $0.int("seq") }).max() {
+      try events.acknowledge(upTo: last)
+    }
+    return taken
+  }
+
+  /// The types of all events that were not taken yet.
+  func takeEventTypes() throws -> [String] {
+    try takeEvents().map { $0.string("type") ?? "" }
+  }
+
+  // MARK: What is on the disk and in memory
+
+  /// Everything that a function that only reads must leave alone. (The WAL index is left out: SQLite
+  /// notes its readers there.)
+  struct Snapshot: Equatable {
+    var revision: UInt
+    var version: FileVersion?
+    var files: [String: [UInt8]]
+    var keyLoads: Int
+  }
+
+  func snapshot() -> Snapshot {
+    var files: [String: [UInt8]] = [:]
+    for name in folder.names where !name.hasSuffix("-shm") { files[name] = folder.bytes(name) }
+    return Snapshot(
+      revision: core.revision.value, version: core.database.version, files: files,
+      keyLoads: keyStore.loads)
+  }
+}
+
+// MARK: Values
+
+let alice = UUID(high: 0xA11C_E000_0000_4000, low: 0x8000_0000_0000_0001)
+let bob = UUID(high: 0xB0B0_0000_0000_4000, low: 0x8000_0000_0000_0002)
+let orgA = UUID(high: 0xAAAA_0000_0000_4000, low: 0x8000_0000_0000_0001)
+let orgB = UUID(high: 0xBBBB_0000_0000_4000, low: 0x8000_0000_0000_0002)
+
+/// An id for a number, in the order of the numbers.
+func id(_ number: Int) -> UUID {
+  UUID(high: 0x1D00_0000_0000_4000, low: 0x8000_0000_0000_0000 + UInt64(number))
+}
+
+func json(_ text: String) throws(Failure) -> JSON {
+  var copy = text
+  var result = Result<JSON, Failure>.failure(.defect("not read"))
+  copy.withUTF8 { utf8 in
+    do throws(Failure) {
+      result = .success(try JSON.parse(UnsafeRawBufferPointer(utf8), .strict))
+    } catch { result = .failure(error) }
+  }
+  return try result.get()
+}
+
+/// A response as the host passes it; status 0: none came.
+func response(
+  _ status: Int, _ body: String? = nil, retryAfter: String? = nil
+) throws(Failure) -> HTTPResponse {
+  let fields: JSON = status == 0 ? ["error": "timeout"] : ["status": .int(status)]
+  if let body { fields.set("body", .string(body)) }
+  if let retryAfter { fields.set("headers", ["Retry-After": .string(retryAfter)]) }
+  return try HTTPResponse.read(
+    try Fields(fields, known: ["status", "headers", "body", "error"]),
+    nowMS: Rig.start.wallMS)
+}
+
+/// The body that names these ids.
+func rows(_ ids: UUID...) -> String {
+  "[" + ids.map { #"{"id":"\#($0.text)"}"# }.joined(separator: ",") + "]"
+}
+
+func member(
+  _ org: UUID, role: String = "coordinator", status: String = "active",
+  orgStatus: String = "active"
+) -> String {
+  #"{"org_id":"\#(org.text)","role":"\#(role)","status":"\#(status)","#
+    + #""organizations":{"id":"\#(org.text)","name":"Org","status":"\#(orgStatus)"}}"#
+}
+
+func tokenReply(_ user: UUID, expiresInS: Int64 = 3600) -> String {
+  let claims = #"{"sub":"\#(user.text)","exp":1999999999}"#
+  let access = [#"{"alg":"HS256"}"#, claims].map { Digest.base64URL(Array($0.utf8)) }
+    .joined(separator: ".")
+  return #"{"access_token":"\#(access).c2ln","refresh_token":"refresh","#
+    + #""expires_in":\#(expiresInS),"user":{"id":"\#(user.text)"}}"#
+}
+
+func contact(
+  _ number: Int, name: String = "Kari", org: UUID = orgA, updatedAt: String, deleted: Bool = false
+) -> String {
+  #"{"id":"\#(id(number).text)","org_id":"\#(org.text)","name":"\#(name)","#
+    + #""municipality":"Oslo","updated_at":"\#(updatedAt)","#
+    + #""deleted_at":\#(deleted ? "\"\(updatedAt)\"" : "null")}"#
+}
+
+/// `2026-11-18T10:00:SS.000000+00:00`, near the rig's time.
+func second(_ number: Int) -> String {
+  "2026-11-18T10:00:\(number < 10 ? "0" : "")\(number).000000+00:00"
+}
+
+/// The code of the failure that `body` throws; nil when it succeeds.
+func refusal<Value>(_ body: () throws -> Value) throws -> ErrorCode? {
+  do {
+    _ = try body()
+    return nil
+  } catch let failure as Failure { return failure.code }
+}

@@ -1,0 +1,98 @@
+import Base
+import Store
+import Testing
+
+@testable import Engine
+
+@Suite struct SyncRunReporterTests {
+  /// What is left in the queue while a run has sent two items, and whether the run ends.
+  @Test(arguments: [
+    ("nothing", true), ("pending", false), ("sending", false), ("time", false),
+    ("organisation", true), ("dependency", true), ("kind", true), ("parked", true),
+  ])
+  func aRunEndsWhenNothingCanBeSent(_ left: String, _ ends: Bool) throws {
+    // Given
+    let rig = try Rig.atHome()
+    let owner = try rig.session.owner
+    try rig.core.syncRuns.count(of: owner, sent: 2, parked: 0, now: rig.now.wallMS)
+    if left != "nothing" {
+      try rig.add(id(1))
+      let sequence = try #require(try rig.row(id(1))).sequence
+      switch left {
+      case "sending": _ = try rig.upload()
+      case "time": try rig.core.queue.transition(sequence, .waiting(.time(untilMS: Int64.max / 2)))
+      case "organisation": try rig.core.queue.transition(sequence, .waiting(.organisation))
+      case "dependency": try rig.core.queue.transition(sequence, .waiting(.dependency))
+      case "kind": try rig.core.queue.transition(sequence, .waiting(.kind))
+      case "parked": try rig.core.queue.transition(sequence, .parked(rejection: nil))
+      default: break
+      }
+    }
+    rig.advance(5000)
+    // When
+    try rig.syncRuns.endIfDone(owner, rig.now)
+    // Then
+    #expect(try rig.takeEventTypes() == (ends ? ["sync_completed"] : []))
+    #expect(try (rig.core.syncRuns.find(of: owner) == nil) == ends)
+    #expect(try rig.core.meta.int(.lastSyncRun) == (ends ? rig.now.wallMS : nil))
+  }
+
+  @Test func theEventCountsTheRun() throws {
+    // Given a run that sent two and parked one; one more item waits
+    let rig = try Rig.atHome()
+    let owner = try rig.session.owner
+    try rig.core.syncRuns.count(of: owner, sent: 2, parked: 1, now: rig.now.wallMS)
+    try rig.add(id(1))
+    try rig.core.queue.transition(
+      try #require(try rig.row(id(1))).sequence, .waiting(.organisation))
+    rig.advance(5000)
+    // When
+    try rig.syncRuns.endIfDone(owner, rig.now)
+    // Then
+    let event = try #require(try rig.takeEvents().first)
+    #expect(event.int("sent") == 2)
+    #expect(event.int("parked") == 1)
+    #expect(event.int("waiting") == 1)
+    #expect(event.int("duration_ms") == 5000)
+    #expect(event["message"]?.string("text")?.isEmpty == false)
+  }
+
+  @Test func aRunThatDidNothingIsNotTold() throws {
+    let rig = try Rig.atHome()
+    let owner = try rig.session.owner
+    try rig.syncRuns.endIfDone(owner, rig.now)
+    try rig.core.syncRuns.start(of: owner, now: rig.now.wallMS)
+    try rig.syncRuns.endIfDone(owner, rig.now)
+    #expect(try rig.takeEvents().isEmpty)
+  }
+
+  @Test func aRunEndsOnce() throws {
+    let rig = try Rig.atHome()
+    let owner = try rig.session.owner
+    try rig.core.syncRuns.count(of: owner, sent: 1, parked: 0, now: 1)
+    for _ in 0..<2 { try rig.syncRuns.endIfDone(owner, rig.now) }
+    #expect(try rig.takeEvents().count == 1)
+  }
+
+  @Test func aClockThatWasSetBackGivesNoNegativeDuration() throws {
+    let rig = try Rig.atHome()
+    let owner = try rig.session.owner
+    try rig.core.syncRuns.count(of: owner, sent: 1, parked: 0, now: rig.now.wallMS + 1000)
+    try rig.syncRuns.endIfDone(owner, rig.now)
+    #expect(try rig.takeEvents().first?.int("duration_ms") == 0)
+  }
+
+  @Test func progressIsToldWhileARunLasts() throws {
+    let rig = try Rig.atHome()
+    let owner = try rig.session.owner
+    try rig.syncRuns.emitProgress(owner, rig.now)
+    #expect(try rig.takeEvents().isEmpty)
+    try rig.core.syncRuns.count(of: owner, sent: 3, parked: 1, now: 1)
+    try rig.add(id(1))
+    try rig.syncRuns.emitProgress(owner, rig.now)
+    let event = try #require(try rig.takeEvents().first)
+    #expect(event.string("type") == "sync_progress")
+    #expect(event.int("sent") == 3)
+    #expect(event["counts"]?.int("pending") == 1)
+  }
+}

@@ -1,0 +1,412 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Testing
+
+@testable import Engine
+
+@Suite struct UploadSettlementTests {
+  // MARK: The table
+
+  /// A response to an upload of `items` items, and everything that follows from it.
+  struct Case: CustomTestStringConvertible {
+    let items: Int
+    let status: Int
+    let body: String?
+    /// The states of the items afterwards.
+    let states: [String]
+    /// The services that pause.
+    var pauses: [Service] = []
+    /// How many items the server is asked about.
+    var readBack = 0
+    var events: [String] = []
+    /// The membership check is asked.
+    var asksMembership = false
+    /// The access token is refreshed.
+    var refreshes = false
+    /// The cached data counts as stale.
+    var isFailing = false
+    /// The cache is pulled again.
+    var pulls = false
+    /// How many fresh items the next batch may have.
+    var batch = 500
+
+    var testDescription: String { "\(items) items, \(status) \(body ?? "")" }
+  }
+
+  private static func code(_ code: String) -> String { #"{"code":"\#(code)","message":"m"}"# }
+  private static let pending4 = [String](repeating: "pending", count: 4)
+  private static let halves = [
+    "pending, group 1", "pending, group 1", "pending, group 2", "pending, group 2",
+  ]
+  private static let retried = "pending, attempts 1"
+  private static let suspended = "waits for time, attempts 1"
+  private static let denied = "waits for organisation, denials 1"
+
+  private static let cases: [Case] = [
+    // Stored, or asked about.
+    Case(
+      items: 1, status: 201, body: rows(id(1)), states: ["erased"],
+      events: ["sync_completed"], pulls: true),
+    Case(
+      items: 4, status: 201, body: rows(id(1), id(2), id(3), id(4)),
+      states: [String](repeating: "erased", count: 4),
+      events: ["sync_completed"], pulls: true),
+    Case(
+      items: 4, status: 201, body: rows(id(2), id(4)),
+      states: ["sending", "erased", "sending", "erased"], readBack: 2,
+      events: ["sync_progress"], pulls: true),
+    Case(items: 1, status: 201, body: "[]", states: ["sending"], readBack: 1),
+    // The ids of others prove nothing.
+    Case(items: 1, status: 201, body: rows(id(9)), states: ["sending"], readBack: 1),
+    // A success that names no ids is a portal's.
+    Case(
+      items: 1, status: 200, body: "<html>", states: [retried], pauses: [.rest], isFailing: true),
+    Case(
+      items: 1, status: 201, body: #"[{"key":1}]"#, states: [retried], pauses: [.rest],
+      isFailing: true),
+    Case(items: 1, status: 204, body: nil, states: [retried], pauses: [.rest], isFailing: true),
+    // An item is at fault.
+    Case(
+      items: 1, status: 400, body: code("22P02"), states: ["parked, invalid_value, attempts 1"],
+      events: ["item_parked", "sync_completed"]),
+    Case(items: 4, status: 400, body: code("22P02"), states: halves, batch: 62),
+    // A key is taken.
+    Case(items: 1, status: 409, body: code("23505"), states: ["sending"], readBack: 1),
+    Case(items: 4, status: 409, body: code("23505"), states: halves),
+    // A parent is missing and not queued.
+    Case(
+      items: 1, status: 409, body: code("23503"), states: ["parked, missing_parent, attempts 1"],
+      events: ["item_parked", "sync_completed"]),
+    Case(items: 4, status: 409, body: code("23503"), states: halves),
+    // Denied.
+    Case(items: 1, status: 403, body: code("42501"), states: [denied], asksMembership: true),
+    Case(
+      items: 4, status: 403, body: code("42501"),
+      states: [denied, denied, denied, denied], asksMembership: true),
+    // The token.
+    Case(items: 1, status: 401, body: code("PGRST301"), states: ["pending"], refreshes: true),
+    Case(items: 4, status: 401, body: code("42501"), states: pending4, refreshes: true),
+    // Too large.
+    Case(
+      items: 1, status: 413, body: nil, states: ["parked, too_long, attempts 1"],
+      events: ["item_parked", "sync_completed"]),
+    Case(items: 4, status: 413, body: nil, states: halves),
+    // The statement took too long.
+    Case(items: 1, status: 500, body: code("57014"), states: [suspended]),
+    Case(items: 4, status: 500, body: code("57014"), states: halves),
+    // The table takes nothing.
+    Case(items: 1, status: 404, body: code("42P01"), states: [suspended]),
+    Case(
+      items: 4, status: 500, body: code("42P17"),
+      states: [suspended, suspended, suspended, suspended]),
+    Case(
+      items: 4, status: 400, body: code("ZZ999"),
+      states: [suspended, suspended, suspended, suspended]),
+    // It passes.
+    Case(items: 1, status: 0, body: nil, states: [retried], pauses: [.rest], isFailing: true),
+    Case(items: 1, status: 503, body: nil, states: [retried], pauses: [.rest], isFailing: true),
+    Case(
+      items: 4, status: 503, body: code("PGRST002"),
+      states: [retried, retried, retried, retried], pauses: [.rest], isFailing: true),
+    Case(
+      items: 1, status: 416, body: code("PGRST103"), states: [retried], pauses: [.rest],
+      isFailing: true),
+  ]
+
+  @Test(arguments: cases)
+  func aResponseDecidesEverything(_ expected: Case) throws {
+    // Given
+    let rig = try Rig.atHome()
+    rig.pulls.forgetAll()
+    for number in 1...expected.items { try rig.add(id(number)) }
+    let batch = try rig.upload()
+    #expect(batch.items.count == expected.items)
+    // When
+    try rig.settlement.finish(
+      batch, isCurrent: true, try response(expected.status, expected.body), rig.now)
+    // Then
+    #expect(try (1...expected.items).map { try rig.state(id($0)) } == expected.states)
+    #expect(
+      try Service.allCases.filter { try rig.pauses.leftMS($0, rig.now) > 0 } == expected.pauses)
+    #expect(rig.uploads.readBacks.map { $0.items.count }.reduce(0, +) == expected.readBack)
+    #expect(try rig.takeEventTypes().sorted() == expected.events)
+    #expect(rig.check.isNeeded == expected.asksMembership)
+    #expect(rig.check.isConfirmed == !expected.asksMembership)
+    #expect(rig.tokens.isRefused == expected.refreshes)
+    #expect(rig.reachability.isFailing == expected.isFailing)
+    #expect(rig.pulls.needsContacts == expected.pulls)
+    #expect(rig.uploads.freshItems == expected.batch)
+  }
+
+  // MARK: Another session
+
+  /// A response to a request of an earlier session proves nothing about the current one.
+  @Test(arguments: [
+    (201, "[]", "pending"), (403, code("42501"), "pending"), (401, code("PGRST301"), "pending"),
+    (409, code("23505"), "pending"), (201, rows(id(1)), "erased"),
+    (400, code("22P02"), "parked, invalid_value, attempts 1"),
+  ])
+  func aLateResponseSettlesItemsAndNothingElse(
+    _ status: Int, _ body: String, _ state: String
+  ) throws {
+    // Given
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    let batch = try rig.upload()
+    try rig.signIn(bob)
+    rig.check.confirm()
+    // When
+    try rig.settlement.finish(batch, isCurrent: false, try response(status, body), rig.now)
+    // Then
+    #expect(try rig.state(id(1), of: alice) == state)
+    #expect(rig.uploads.readBacks.isEmpty)
+    #expect(rig.check.isConfirmed)
+    #expect(!rig.tokens.isRefused)
+  }
+
+  @Test func anotherUsersEventsWaitForThatUser() throws {
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    let batch = try rig.upload()
+    try rig.signIn(bob)
+    _ = try rig.takeEvents()
+    try rig.settlement.finish(
+      batch, isCurrent: false, try response(400, Self.code("22P02")), rig.now)
+    #expect(try rig.takeEvents().isEmpty)
+    try rig.signIn(alice)
+    #expect(try rig.takeEventTypes().sorted() == ["item_parked", "sync_completed"])
+  }
+
+  @Test func itemsThatAnotherProcessTookOverAreLeftAlone() throws {
+    // Given a batch of two, of which one is no longer leased
+    let rig = try Rig.atHome()
+    for number in 1...2 { try rig.add(id(number)) }
+    let batch = try rig.upload()
+    try rig.core.queue.transition(batch.items[0].sequence, .pending())
+    // When
+    try rig.settlement.finish(batch, isCurrent: true, try response(503), rig.now)
+    // Then
+    #expect(try rig.state(id(1)) == "pending")
+    #expect(try rig.state(id(2)) == "pending, attempts 1")
+  }
+
+  // MARK: Denials
+
+  /// The second denial: whether the membership was confirmed since, in which organisations, and what
+  /// becomes of the item.
+  @Test(arguments: [
+    (true, [member(orgA)], "parked, rejected, attempts 1, denials 1"),
+    (false, [member(orgA)], "waits for organisation, denials 2"),
+    (true, [member(orgB)], "waits for organisation, denials 2"),
+  ])
+  func anItemThatIsDeniedAgainIsAtFaultOnlyWithAConfirmedMembership(
+    _ isConfirmed: Bool, _ list: [String], _ state: String
+  ) throws {
+    // Given an item that was denied once and released
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    try rig.settlement.finish(
+      try rig.upload(), isCurrent: true, try response(403, Self.code("42501")), rig.now)
+    try rig.list(member(orgA))
+    #expect(try rig.state(id(1)) == "pending, denials 1")
+    let batch = try rig.upload()
+    try rig.list(list[0])
+    if !isConfirmed { rig.check.ask(.discardingAnswer, rig.now) }
+    // When
+    try rig.settlement.finish(
+      batch, isCurrent: true, try response(403, Self.code("42501")), rig.now)
+    // Then
+    #expect(try rig.state(id(1)) == state)
+  }
+
+  // MARK: Parents
+
+  @Test func anItemWaitsForAParentThatIsQueued() throws {
+    // Given a visit to a contact that became queued after the visit
+    let rig = try Rig.atHome()
+    _ = try rig.intake.add([
+      "kind": "activity", "id": .uuid(id(1)),
+      "payload": ["type": "visit", "contact_id": .uuid(id(2))],
+    ])
+    let batch = try rig.upload()
+    try rig.add(id(2), kind: "contact")
+    // When
+    try rig.settlement.finish(
+      batch, isCurrent: true, try response(409, Self.code("23503")), rig.now)
+    // Then
+    #expect(try rig.state(id(1)) == "waits for parent")
+    // And it is free when the parent is stored
+    try rig.settlement.finish(
+      try rig.upload(), isCurrent: true, try response(201, rows(id(2))), rig.now)
+    #expect(try rig.state(id(1)) == "pending")
+  }
+
+  // MARK: A function's rows
+
+  private static let rpc = #","queue":{"activity":{"table":"activities","upload":"rpc"}}"#
+
+  private func result(_ number: Int, _ status: String, _ sqlstate: String? = nil) -> String {
+    #"{"id":"\#(id(number).text)","status":"\#(status)""#
+      + (sqlstate.map { #","sqlstate":"\#($0)""# } ?? "") + "}"
+  }
+
+  @Test func everyRowOfAFunctionIsSettledByItsOwnResult() throws {
+    // Given
+    let rig = try Rig.atHome(backend: Self.rpc)
+    for number in 1...7 { try rig.add(id(number)) }
+    let batch = try rig.upload()
+    let body = [
+      result(1, "stored"), result(2, "duplicate"), result(3, "conflict"),
+      result(4, "rejected", "22P02"), result(5, "rejected", "42501"), result(6, "rejected"),
+      result(99, "stored"),
+    ].joined(separator: ",")
+    // When
+    try rig.settlement.finish(batch, isCurrent: true, try response(200, "[\(body)]"), rig.now)
+    // Then; the seventh has no result, which proves nothing
+    #expect(
+      try (1...7).map { try rig.state(id($0)) } == [
+        "erased", "erased", "parked, conflict, attempts 1", "parked, invalid_value, attempts 1",
+        "waits for organisation, denials 1", "parked, rejected, attempts 1",
+        "waits for time, attempts 1",
+      ])
+    #expect(try rig.pauses.leftMS(.rest, rig.now) <= 0)
+    #expect(rig.check.isNeeded)
+  }
+
+  @Test func aFunctionThatGivesNoRowsIsTriedAgain() throws {
+    let rig = try Rig.atHome(backend: Self.rpc)
+    try rig.add(id(1))
+    try rig.settlement.finish(
+      try rig.upload(), isCurrent: true, try response(200, #"{"ok":true}"#), rig.now)
+    #expect(try rig.state(id(1)) == "pending, attempts 1")
+    #expect(try rig.pauses.leftMS(.rest, rig.now) > 0)
+  }
+
+  /// The first denied row discards the membership's confirmation. A row that was denied before and
+  /// comes after it is held as well; before it, it is at fault.
+  @Test(arguments: [
+    ([2, 1], "waits for organisation, denials 2"),
+    ([1, 2], "parked, rejected, attempts 1, denials 1"),
+  ])
+  func theMembershipIsAskedPerDeniedRow(_ order: [Int], _ state: String) throws {
+    // Given item 1, denied before, and item 2, both sent
+    let rig = try Rig.atHome(backend: Self.rpc)
+    try rig.add(id(1))
+    try rig.settlement.finish(
+      try rig.upload(), isCurrent: true,
+      try response(200, "[\(result(1, "rejected", "42501"))]"), rig.now)
+    try rig.list(member(orgA))
+    try rig.add(id(2))
+    let batch = try rig.upload()
+    #expect(batch.items.count == 2)
+    // When
+    let body = order.map { result($0, "rejected", "42501") }.joined(separator: ",")
+    try rig.settlement.finish(batch, isCurrent: true, try response(200, "[\(body)]"), rig.now)
+    // Then
+    #expect(try rig.state(id(1)) == state)
+    #expect(try rig.state(id(2)) == "waits for organisation, denials 1")
+    #expect(!rig.check.isConfirmed)
+  }
+
+  @Test func aRowOfAFunctionWaitsForItsQueuedParent() throws {
+    let rig = try Rig.atHome(backend: Self.rpc)
+    try rig.add(id(1))
+    try rig.add(id(2), dependsOn: [id(1)])
+    try rig.core.queue.transition(try #require(try rig.row(id(2))).sequence, .pending())
+    let batch = try rig.upload()
+    #expect(batch.items.count == 2)
+    try rig.settlement.finish(
+      batch, isCurrent: true,
+      try response(200, "[\(result(1, "rejected", "22P02")),\(result(2, "rejected", "23503"))]"),
+      rig.now)
+    #expect(try rig.state(id(2)) == "waits for parent")
+  }
+
+  // MARK: Read-backs
+
+  /// Sends one item, gets no id for it, and returns the read-back.
+  private func readBack(_ rig: Rig, _ status: Int = 201, _ body: String = "[]") throws
+    -> UploadBatch
+  {
+    try rig.add(id(1))
+    try rig.settlement.finish(
+      try rig.upload(), isCurrent: true, try response(status, body), rig.now)
+    let batch = try #require(rig.uploads.readBacks.first)
+    try rig.uploader.sendReadBack(batch, try rig.session, rig.now)
+    #expect(rig.uploads.readBacks.isEmpty)
+    return batch
+  }
+
+  /// The response to a read-back, whether the membership is confirmed, whether the session is the
+  /// same, and the item's state.
+  @Test(arguments: [
+    (200, rows(id(1)), true, true, "erased"), (200, rows(id(1)), false, false, "erased"),
+    (200, "[]", true, true, "parked, conflict, attempts 1"),
+    (200, "[]", false, true, "waits for organisation, denials 1"),
+    (200, "[]", true, false, "pending"), (401, code("PGRST301"), true, true, "pending"),
+    (503, "", true, true, "pending, attempts 1"),
+    (200, "<html>", true, true, "pending, attempts 1"),
+  ])
+  func aReadBackProvesWhatTheServerHas(
+    _ status: Int, _ body: String, _ isConfirmed: Bool, _ isCurrent: Bool, _ state: String
+  ) throws {
+    // Given
+    let rig = try Rig.atHome()
+    let batch = try readBack(rig)
+    if !isConfirmed { rig.check.reset() }
+    // When
+    try rig.settlement.finishReadBack(
+      batch, isCurrent: isCurrent, try response(status, body), rig.now)
+    // Then
+    #expect(try rig.state(id(1)) == state)
+    #expect(rig.tokens.isRefused == (status == 401))
+    #expect(try (rig.pauses.leftMS(.rest, rig.now) > 0) == (state == "pending, attempts 1"))
+  }
+
+  @Test func anItemThatTheServerLacksIsParkedForTheReasonOfItsDoubt() throws {
+    let rig = try Rig.atHome()
+    let batch = try readBack(rig, 409, Self.code("23505"))
+    try rig.settlement.finishReadBack(batch, isCurrent: true, try response(200, "[]"), rig.now)
+    #expect(try rig.state(id(1)) == "parked, duplicate, attempts 1")
+  }
+
+  @Test func theRowOfAnEditedItemMayBeTheOldOne() throws {
+    // Given an item that was sent once, then edited
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    try rig.settlement.finish(try rig.upload(), isCurrent: true, try response(0), rig.now)
+    _ = try rig.intake.edit(["id": .uuid(id(1)), "payload": ["type": "call"]])
+    // When the server has the id already
+    try rig.settlement.finish(
+      try rig.upload(), isCurrent: true, try response(201, "[]"), rig.now)
+    let batch = try #require(rig.uploads.readBacks.first)
+    try rig.settlement.finishReadBack(
+      batch, isCurrent: true, try response(200, rows(id(1))), rig.now)
+    // Then only the user can tell
+    #expect(try rig.state(id(1)) == "parked, unknown_outcome, attempts 2")
+  }
+
+  @Test func readBacksNameAtMost100Items() throws {
+    let rig = try Rig.atHome()
+    for number in 1...101 { try rig.add(id(number)) }
+    try rig.settlement.finish(
+      try rig.upload(), isCurrent: true, try response(201, "[]"), rig.now)
+    #expect(rig.uploads.readBacks.map { $0.items.count } == [100, 1])
+  }
+
+  // MARK: Events
+
+  @Test func aParkedItemsEventNamesItemReasonAndField() throws {
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    let body = #"{"code":"23502","message":"null value in column \"minutes\" of relation \"a\""}"#
+    try rig.settlement.finish(try rig.upload(), isCurrent: true, try response(400, body), rig.now)
+    let event = try #require(try rig.takeEvents().first { $0.string("type") == "item_parked" })
+    #expect(event.uuid("id") == id(1))
+    #expect(event["reason"]?.string("code") == "missing_value")
+    #expect(event["reason"]?.string("text")?.isEmpty == false)
+    #expect(event.string("field") == "minutes")
+  }
+}

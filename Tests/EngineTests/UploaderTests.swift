@@ -1,0 +1,121 @@
+import Base
+import Store
+import Supabase
+import Testing
+
+@testable import Engine
+
+@Suite struct UploaderTests {
+  /// Let another handle hold the pending items. `boot`: that of its process.
+  private func lease(_ rig: Rig, boot: String = "boot", leftMS: Int64 = 60_000) throws -> [UInt8] {
+    let holder = Holder(bootID: boot, nonce: 5).bytes
+    _ = try rig.core.queue.take(
+      of: try rig.session.owner, holder: holder, until: rig.now.wallMS + leftMS,
+      maximumItems: 10, maximumSize: 1_000_000)
+    return holder
+  }
+
+  /// Who holds an item, for how long, and whether the lease is taken back. Only that of a process
+  /// that runs is respected, and only in time.
+  @Test(arguments: [
+    ("a running process", Int64(60_000), false), ("a running process", 1, false),
+    ("a running process", 0, true), ("a process before the start", 60_000, true),
+    ("this handle", 60_000, true),
+  ])
+  func aLostLeaseIsTakenBackAndCharged(_ holder: String, _ leftMS: Int64, _ isLost: Bool) throws {
+    // Given
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    switch holder {
+    case "this handle": _ = try rig.upload()
+    case "a running process": _ = try lease(rig, leftMS: leftMS)
+    default: _ = try lease(rig, boot: "earlier", leftMS: leftMS)
+    }
+    // When, then
+    #expect(try rig.uploader.hasLostLeases(rig.now) == isLost)
+    try rig.uploader.reclaimLostLeases(rig.now)
+    #expect(try rig.state(id(1)) == (isLost ? "pending, attempts 1" : "sending"))
+    #expect(try !rig.uploader.hasLostLeases(rig.now))
+  }
+
+  @Test func otherProcessesLeasesAreLookedAtEveryFiveSeconds() throws {
+    let rig = try Rig.atHome()
+    #expect(try rig.uploader.nextLeaseCheckMS(rig.now) == nil)
+    try rig.add(id(1))
+    _ = try rig.upload()
+    #expect(try rig.uploader.nextLeaseCheckMS(rig.now) == nil)
+    try rig.add(id(2))
+    _ = try lease(rig, leftMS: 60_000)
+    #expect(try rig.uploader.nextLeaseCheckMS(rig.now) == 5000)
+    rig.advance(58_000)
+    #expect(try rig.uploader.nextLeaseCheckMS(rig.now) == 2000)
+  }
+
+  @Test func aBatchIsSortedByIDAndLeased() throws {
+    // Given
+    let rig = try Rig.atHome()
+    for number in [3, 1, 2] { try rig.add(id(number)) }
+    let uploads = try rig.core.meta.int(.uploads) ?? 0
+    // When
+    let batch = try rig.upload()
+    // Then
+    #expect(batch.items.map { $0.id } == [id(1), id(2), id(3)])
+    #expect(try rig.state(id(1)) == "sending")
+    #expect(try rig.core.meta.int(.uploads) == uploads + 1)
+    #expect(try rig.core.syncRuns.find(of: try rig.session.owner) != nil)
+  }
+
+  @Test func afterAFailureOneItemProbesTheService() throws {
+    let rig = try Rig.atHome()
+    for number in 1...3 { try rig.add(id(number)) }
+    try rig.pauses.backOff(.rest, try response(503), rig.now)
+    #expect(try rig.upload().items.count == 1)
+  }
+
+  @Test func itemsOfAnUnknownKindWaitForAConfigurationThatHasIt() throws {
+    // Given an item of a kind that the next configuration lacks
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    let other = try Rig(
+      backend: #","queue":{"visit":{"table":"v","columns":["a"]}}"#, folder: rig.folder,
+      keyStore: rig.keyStore)
+    _ = try other.decider.assess(.navigate)
+    // When
+    try other.uploader.send(try other.session, other.now)
+    // Then
+    #expect(other.inFlight.requests.isEmpty)
+    #expect(try other.state(id(1)) == "waits for kind")
+  }
+
+  @Test(arguments: [1, 2])
+  func anUnreadableItemIsParkedAndTheOthersGoOn(_ number: Int) throws {
+    // Given two items, one of which does not open
+    let rig = try Rig.atHome()
+    for number in 1...2 { try rig.add(id(number)) }
+    let damaged = try #require(try rig.row(id(number)))
+    try rig.core.queue.replace(
+      damaged.item, batchKey: damaged.batchKey, body: [1, 2, 3], size: damaged.size)
+    // When
+    try rig.uploader.send(try rig.session, rig.now)
+    // Then
+    #expect(try rig.state(id(number)) == "parked, unreadable, attempts 1")
+    if number == 1 {
+      #expect(rig.inFlight.requests.isEmpty)
+      #expect(try rig.state(id(2)) == "pending")
+    } else {
+      #expect(rig.inFlight.requests.count == 1)
+      #expect(try rig.state(id(1)) == "sending")
+    }
+  }
+
+  @Test func abandonedReadBacksAreSentAgainUncharged() throws {
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    try rig.settlement.finish(
+      try rig.upload(), isCurrent: true, try response(201, "[]"), rig.now)
+    #expect(rig.uploader.nextReadBack != nil)
+    try rig.uploader.abandonReadBacks()
+    #expect(rig.uploader.nextReadBack == nil)
+    #expect(try rig.state(id(1)) == "pending")
+  }
+}
