@@ -376,8 +376,8 @@ int32_t holdfast_summary_get(holdfast *self, const char *request, char **reply);
  * assumes that there is. @since 0.1 */
 int32_t holdfast_network_set(holdfast *self, const char *request, char **reply);
 
-/* Pull and send now. Does not shorten a back-off. {} -> {"started":bool,"reason":code|null};
- * reason: offline or back_off, if not started. @since 0.1 */
+/* Pull and send now. Ends back-offs, except those that the server asked for.
+ * {} -> {"started":bool,"reason":code|null}; reason: offline or back_off, if not started. @since 0.1 */
 int32_t holdfast_sync_now(holdfast *self, const char *request, char **reply);
 
 /* Return the state of sync.

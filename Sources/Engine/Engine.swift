@@ -66,7 +66,7 @@ public final class Engine {
 
     // The session.
     let lock = Lock(core, sessions)
-    let revocations = Revocation(core, pauses, inFlight)
+    let revocations = Revocation(core, inFlight)
     let refresh = Refresh(
       core, sessions, tokens: tokens, lock: lock, membershipCheck: check, pauses: pauses,
       reachability: reachability, events: events, inFlight: inFlight)
@@ -120,8 +120,7 @@ public final class Engine {
     // The operations.
     presence = Presence(
       core, sessions, lock: lock, refresh: refresh, tokens: tokens, check: check, pulls: pulls,
-      live: live,
-      reachability: reachability, decider: decider)
+      live: live, pauses: pauses, reachability: reachability, decider: decider)
     logout = Logout(
       core, sessions, lock: lock, revocations: revocations, uploader: uploader, pauses: pauses,
       decider: decider)

@@ -134,6 +134,19 @@ public enum AuthClassification {
     }
   }
 
+  /// Whether the response is the auth service's own, and not a gateway's or a captive portal's: it
+  /// has one of the codes that the auth service answers with.
+  public static func isOwn(_ facts: ResponseFacts) -> Bool {
+    guard let code = facts.knownCode else { return false }
+    switch code {
+    case "refresh_token_not_found", "refresh_token_already_used", "session_not_found",
+      "session_expired", "user_banned", "user_not_found", "bad_jwt", "no_authorization",
+      "validation_failed", "flow_state_expired", "flow_state_not_found":
+      return true
+    default: return isPassing(code)
+    }
+  }
+
   /// Classifies OAuth errors and those of servers before v2.164.0. A JSON body without an error
   /// name proves nothing, because gateways send JSON too.
   private static func withoutCode(_ facts: ResponseFacts) -> RefreshOutcome {

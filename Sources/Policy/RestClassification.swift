@@ -70,6 +70,17 @@ public enum RestClassification {
     return SQLState.outcome(code, facts) ?? unknown(facts.status)
   }
 
+  /// Whether the response is the data service's own, and not a gateway's or a captive portal's: its
+  /// errors have a code of PostgREST (`PGRST301`), a raised status (`PT429`) or an SQLSTATE.
+  public static func isOwn(_ facts: ResponseFacts) -> Bool {
+    guard let code = facts.knownCode else { return false }
+    if ASCII.starts(code, "PGRST") { return code.utf8.count == 8 }
+    return code.utf8.count == 5
+      && code.utf8.allSatisfy {
+        ASCII.isDigit($0) || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0)
+      }
+  }
+
   /// A response without a code: from a gateway, or 400 with an empty code from a service whose
   /// database has just stopped.
   private static func byStatus(_ status: Int) -> RestOutcome {

@@ -1,4 +1,4 @@
-/// Paces the requests to one service by its responses.
+/// Paces the requests of one purpose by their responses.
 public struct ServiceBackoff: Equatable, Sendable {
   /// The number of failures in a row.
   public private(set) var attempts: Int64
@@ -10,7 +10,7 @@ public struct ServiceBackoff: Equatable, Sendable {
     self.notBeforeMS = notBeforeMS
   }
 
-  /// After a failure, one request at a time probes the service; the others follow after a success.
+  /// After a failure, one small request probes the service; the others follow after a success.
   /// Many devices that sent everything at once would keep a recovering server down.
   public var isProbing: Bool { attempts > 0 }
 
@@ -20,6 +20,13 @@ public struct ServiceBackoff: Equatable, Sendable {
     let delay = Backoff.delayMS(attempt: Int(attempts), random: random, floorMS: floorMS)
     notBeforeMS = nowMS + delay
     return delay
+  }
+
+  /// The delay of a read after this service has recovered: reads of many devices spread over the
+  /// step that their last failed attempts did. After a pause that the server asked for (`isAsked`)
+  /// the devices return together, so the reads spread over the longest step.
+  public func readDelayMS(random: UInt64, isAsked: Bool) -> Int64 {
+    Backoff.delayMS(attempt: isAsked ? .max : Int(attempts), random: random)
   }
 
   /// Notes a success. While a pause lasts (`pauseLeftMS` > 0), the response belongs to a request

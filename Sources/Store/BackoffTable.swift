@@ -1,26 +1,53 @@
 public import Base
 
-/// For each service, the failures in a row and the time before which it is not called.
+/// For each purpose of a request, the failures in a row and the time before which it is not sent.
 public struct BackoffTable {
+  public struct Entry: Sendable {
+    public let purpose: String
+    public let attempts: Int64
+    public let notBeforeMS: Int64
+    /// The server itself asked for the pause.
+    public let isAsked: Bool
+  }
+
   let database: Database
 
   public init(_ database: Database) { self.database = database }
 
-  public func read(_ service: String) throws(Failure) -> (attempts: Int64, notBeforeMS: Int64) {
-    try database.first(
-      "SELECT attempts, not_before_ms FROM backoff WHERE service = ?", .text(service)
-    ) { (row) throws(Failure) in (row.int(0), row.int(1)) } ?? (0, 0)
+  /// All entries. They are few, and most are read before each request, so they are kept as long as
+  /// the file is unchanged.
+  public func all() throws(Failure) -> [Entry] {
+    let cache = database.currentReadCache
+    if let known = cache?.backoffs { return known }
+    let entries = try database.all("SELECT service, attempts, not_before_ms, asked FROM backoff") {
+      (row) throws(Failure) in
+      Entry(
+        purpose: row.text(0), attempts: row.int(1), notBeforeMS: row.int(2),
+        isAsked: row.int(3) != 0)
+    }
+    cache?.backoffs = entries
+    return entries
   }
 
-  public func set(_ service: String, attempts: Int64, notBeforeMS: Int64) throws(Failure) {
+  public func read(_ purpose: String) throws(Failure) -> Entry {
+    try all().first { $0.purpose == purpose }
+      ?? Entry(purpose: purpose, attempts: 0, notBeforeMS: 0, isAsked: false)
+  }
+
+  public func set(
+    _ purpose: String, attempts: Int64, notBeforeMS: Int64, isAsked: Bool = false
+  ) throws(Failure) {
+    database.readCache = nil
     try database.run(
       """
-      INSERT INTO backoff(service, attempts, not_before_ms) VALUES (?1, ?2, ?3)
-      ON CONFLICT(service) DO UPDATE SET attempts = ?2, not_before_ms = ?3
-      """, .text(service), .int(attempts), .int(notBeforeMS))
+      INSERT INTO backoff(service, attempts, not_before_ms, asked) VALUES (?1, ?2, ?3, ?4)
+      ON CONFLICT(service) DO UPDATE SET attempts = ?2, not_before_ms = ?3, asked = ?4
+      """, .text(purpose), .int(attempts), .int(notBeforeMS), .int(isAsked ? 1 : 0))
   }
 
-  public func clear(_ service: String) throws(Failure) {
-    try database.run("DELETE FROM backoff WHERE service = ?", .text(service))
+  public func clear(_ purpose: String) throws(Failure) {
+    guard try all().contains(where: { $0.purpose == purpose }) else { return }
+    database.readCache = nil
+    try database.run("DELETE FROM backoff WHERE service = ?", .text(purpose))
   }
 }

@@ -114,6 +114,12 @@ public struct Migrations {
       UPDATE meta SET value = max(value, (SELECT ifnull(max(seq), 0) FROM durable_event))
         WHERE name = 'event_seq';
       """,
+      // Each purpose of a request backs off for itself; `asked`: the server asked for the pause.
+      """
+      ALTER TABLE backoff ADD COLUMN asked INTEGER NOT NULL DEFAULT 0;
+      UPDATE backoff SET service = 'upload' WHERE service = 'rest';
+      UPDATE backoff SET service = 'refresh' WHERE service = 'auth';
+      """,
     ])
   }
 

@@ -1,6 +1,7 @@
 import Base
 
-/// Rows that were read while the file had one version: the session row and single numbers.
+/// Rows that were read while the file had one version: the session row, the back-offs and single
+/// numbers.
 ///
 /// A read uses the cache if the file's version is still the same, and starts an empty one
 /// otherwise. A writer of a cached row drops the cache. Other commits of this connection move the
@@ -8,6 +9,7 @@ import Base
 final class ReadCache {
   var version: FileVersion
   var session: SessionRow?
+  var backoffs: [BackoffTable.Entry]?
   /// Numbers of the meta table, by the address of their name.
   private var numbers: [(name: UnsafePointer<CChar>, value: Int64?)] = []
 

@@ -145,7 +145,7 @@ final class Rig {
       core, events: events, membershipCheck: check, tokens: tokens, pendingSignIn: pendingSignIn,
       inFlight: inFlight, uploads: uploads, pulls: pulls, liveContacts: live, cache: cache)
     lock = Lock(core, sessions)
-    revocations = Revocation(core, pauses, inFlight)
+    revocations = Revocation(core, inFlight)
     refresh = Refresh(
       core, sessions, tokens: tokens, lock: lock, membershipCheck: check, pauses: pauses,
       reachability: reachability, events: events, inFlight: inFlight)

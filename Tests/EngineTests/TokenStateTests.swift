@@ -86,6 +86,20 @@ import Testing
     #expect(rig.tokens.refuse(generation: generation, rig.now) == isRepeated)
   }
 
+  @Test func aTokenRefusedLikeTheOneBeforeIsKeptForAWhile() throws {
+    // Given
+    let rig = try Rig()
+    _ = rig.tokens.refuse(generation: 1, rig.now)
+    rig.tokens.forgetRefusal()
+    #expect(rig.tokens.refuse(generation: 2, rig.now))
+    // When requests of other purposes are refused too, then none fetches another one
+    #expect(rig.tokens.refuse(generation: 2, rig.now))
+    #expect(!rig.tokens.isRefused)
+    rig.advance(60_000)
+    #expect(!rig.tokens.refuse(generation: 2, rig.now))
+    #expect(rig.tokens.isRefused)
+  }
+
   @Test func theSameTokenDoesNotProlongThePeriod() throws {
     let rig = try Rig()
     _ = rig.tokens.refuse(generation: 1, rig.now)

@@ -16,8 +16,8 @@ import Testing
     let body: String?
     /// The states of the items afterwards.
     let states: [String]
-    /// The services that pause.
-    var pauses: [Service] = []
+    /// The purposes that pause.
+    var pauses: [Purpose] = []
     /// How many items the server is asked about.
     var readBack = 0
     var events: [String] = []
@@ -62,11 +62,11 @@ import Testing
     Case(items: 1, status: 201, body: rows(id(9)), states: ["sending"], readBack: 1),
     // A success that names no ids is a portal's.
     Case(
-      items: 1, status: 200, body: "<html>", states: [retried], pauses: [.rest], isFailing: true),
+      items: 1, status: 200, body: "<html>", states: [retried], pauses: [.upload], isFailing: true),
     Case(
-      items: 1, status: 201, body: #"[{"key":1}]"#, states: [retried], pauses: [.rest],
+      items: 1, status: 201, body: #"[{"key":1}]"#, states: [retried], pauses: [.upload],
       isFailing: true),
-    Case(items: 1, status: 204, body: nil, states: [retried], pauses: [.rest], isFailing: true),
+    Case(items: 1, status: 204, body: nil, states: [retried], pauses: [.upload], isFailing: true),
     // An item is at fault.
     Case(
       items: 1, status: 400, body: code("22P02"), states: ["parked, invalid_value, attempts 1"],
@@ -105,13 +105,13 @@ import Testing
       items: 4, status: 400, body: code("ZZ999"),
       states: [suspended, suspended, suspended, suspended]),
     // It passes.
-    Case(items: 1, status: 0, body: nil, states: [retried], pauses: [.rest], isFailing: true),
-    Case(items: 1, status: 503, body: nil, states: [retried], pauses: [.rest], isFailing: true),
+    Case(items: 1, status: 0, body: nil, states: [retried], pauses: [.upload], isFailing: true),
+    Case(items: 1, status: 503, body: nil, states: [retried], pauses: [.upload], isFailing: true),
     Case(
       items: 4, status: 503, body: code("PGRST002"),
-      states: [retried, retried, retried, retried], pauses: [.rest], isFailing: true),
+      states: [retried, retried, retried, retried], pauses: [.upload], isFailing: true),
     Case(
-      items: 1, status: 416, body: code("PGRST103"), states: [retried], pauses: [.rest],
+      items: 1, status: 416, body: code("PGRST103"), states: [retried], pauses: [.upload],
       isFailing: true),
   ]
 
@@ -129,7 +129,7 @@ import Testing
     // Then
     #expect(try (1...expected.items).map { try rig.state(id($0)) } == expected.states)
     #expect(
-      try Service.allCases.filter { try rig.pauses.leftMS($0, rig.now) > 0 } == expected.pauses)
+      try Purpose.allCases.filter { try rig.pauses.leftMS($0, rig.now) > 0 } == expected.pauses)
     #expect(rig.uploads.readBacks.map { $0.items.count }.reduce(0, +) == expected.readBack)
     #expect(try rig.takeEventTypes().sorted() == expected.events)
     #expect(rig.check.isNeeded == expected.asksMembership)
@@ -271,7 +271,7 @@ import Testing
         "waits for organisation, denials 1", "parked, rejected, attempts 1",
         "waits for time, attempts 1",
       ])
-    #expect(try rig.pauses.leftMS(.rest, rig.now) <= 0)
+    #expect(try rig.pauses.leftMS(.upload, rig.now) <= 0)
     #expect(rig.check.isNeeded)
   }
 
@@ -281,7 +281,7 @@ import Testing
     try rig.settlement.finish(
       try rig.upload(), isCurrent: true, try response(200, #"{"ok":true}"#), rig.now)
     #expect(try rig.state(id(1)) == "pending, attempts 1")
-    #expect(try rig.pauses.leftMS(.rest, rig.now) > 0)
+    #expect(try rig.pauses.leftMS(.upload, rig.now) > 0)
   }
 
   /// The first denied row discards the membership's confirmation. A row that was denied before and
@@ -362,7 +362,7 @@ import Testing
     // Then
     #expect(try rig.state(id(1)) == state)
     #expect(rig.tokens.isRefused == (status == 401))
-    #expect(try (rig.pauses.leftMS(.rest, rig.now) > 0) == (state == "pending, attempts 1"))
+    #expect(try (rig.pauses.leftMS(.upload, rig.now) > 0) == (state == "pending, attempts 1"))
   }
 
   @Test func anItemThatTheServerLacksIsParkedForTheReasonOfItsDoubt() throws {

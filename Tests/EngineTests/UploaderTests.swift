@@ -68,7 +68,7 @@ import Testing
   @Test func afterAFailureOneItemProbesTheService() throws {
     let rig = try Rig.atHome()
     for number in 1...3 { try rig.add(id(number)) }
-    try rig.pauses.backOff(.rest, try response(503), rig.now)
+    try rig.pauses.backOff(.upload, try response(503), rig.now)
     #expect(try rig.upload().items.count == 1)
   }
 

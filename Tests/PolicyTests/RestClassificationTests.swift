@@ -102,6 +102,28 @@ import Testing
     #expect(RestClassification.rest(ResponseFacts(status: 400, code: "23514")) == .transient)
   }
 
+  @Test("Only a code in a form of the service's makes a response its own")
+  func own() {
+    func isOwn(_ code: String?, isServerJSON: Bool = true) -> Bool {
+      RestClassification.isOwn(
+        ResponseFacts(status: 503, code: code, isServerJSON: isServerJSON))
+    }
+    for code in ["PGRST000", "PGRST301", "PT429", "53300", "XX000"] {
+      #expect(isOwn(code), "\(code)")
+    }
+    for code in [nil, "", "PGRST", "PGRST1", "access_denied", "block", "123456", "5330"] {
+      #expect(!isOwn(code), "\(code ?? "nil")")
+    }
+    #expect(!isOwn("53300", isServerJSON: false))
+    #expect(
+      AuthClassification.isOwn(
+        ResponseFacts(status: 429, code: "over_request_rate_limit", isServerJSON: true)))
+    #expect(
+      !AuthClassification.isOwn(
+        ResponseFacts(status: 503, code: "access_denied", isServerJSON: true)))
+    #expect(!AuthClassification.isOwn(ResponseFacts(status: 503)))
+  }
+
   @Test("Without a JSON body, the status decides")
   func byStatus() {
     let expected: [(Int, RestOutcome)] = [

@@ -31,6 +31,15 @@ import Testing
     #expect(service.fail(at: 0, random: 0, floorMS: 60_000) == 60_000)
   }
 
+  @Test("Reads after an outage spread over the step of the failures, or over the longest one")
+  func readDelay() {
+    var service = ServiceBackoff()
+    for _ in 1...3 { _ = service.fail(at: 0, random: 0, floorMS: 0) }
+    #expect(service.readDelayMS(random: 0, isAsked: false) == 2_000)
+    #expect(service.readDelayMS(random: .max, isAsked: false) == 16_000)
+    #expect(service.readDelayMS(random: .max, isAsked: true) == 300_000)
+  }
+
   @Test("A probe is one item")
   func probe() {
     #expect(BatchPolicy.items(probing: true) == 1)

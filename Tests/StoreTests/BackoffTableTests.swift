@@ -4,18 +4,45 @@ import Testing
 @testable import Store
 
 @Suite struct BackoffTableTests {
-  @Test func aServiceKeepsItsOwnBackoffUntilItIsCleared() throws {
+  private func pair(_ table: BackoffTable, _ purpose: String) throws -> (Int64, Int64) {
+    let entry = try table.read(purpose)
+    return (entry.attempts, entry.notBeforeMS)
+  }
+
+  @Test func aPurposeKeepsItsOwnBackoffUntilItIsCleared() throws {
     let folder = try TemporaryFolder()
     let table = BackoffTable(try folder.open())
-    #expect(try table.read("rest") == (0, 0))
-    try table.set("rest", attempts: 3, notBeforeMS: 700)
-    try table.set("auth", attempts: 1, notBeforeMS: 100)
-    #expect(try table.read("rest") == (3, 700))
+    #expect(try pair(table, "upload") == (0, 0))
+    try table.set("upload", attempts: 3, notBeforeMS: 700)
+    try table.set("refresh", attempts: 1, notBeforeMS: 100)
+    #expect(try pair(table, "upload") == (3, 700))
     // A later entry replaces the earlier one, also by smaller numbers.
-    try table.set("rest", attempts: 2, notBeforeMS: 50)
-    #expect(try table.read("rest") == (2, 50))
-    try table.clear("rest")
-    #expect(try table.read("rest") == (0, 0))
-    #expect(try table.read("auth") == (1, 100))
+    try table.set("upload", attempts: 2, notBeforeMS: 50)
+    #expect(try pair(table, "upload") == (2, 50))
+    try table.clear("upload")
+    #expect(try pair(table, "upload") == (0, 0))
+    #expect(try pair(table, "refresh") == (1, 100))
+  }
+
+  @Test func aPauseThatTheServerAskedForIsToldApart() throws {
+    let folder = try TemporaryFolder()
+    let table = BackoffTable(try folder.open())
+    try table.set("upload", attempts: 1, notBeforeMS: 10, isAsked: true)
+    try table.set("pull", attempts: 1, notBeforeMS: 20)
+    #expect(try table.read("upload").isAsked)
+    #expect(try !table.read("pull").isAsked)
+    try table.set("upload", attempts: 2, notBeforeMS: 10)
+    #expect(try !table.read("upload").isAsked)
+  }
+
+  @Test func anotherConnectionSeesAChange() throws {
+    let folder = try TemporaryFolder()
+    let (one, other) = (BackoffTable(try folder.open()), BackoffTable(try folder.open()))
+    try one.set("upload", attempts: 1, notBeforeMS: 10)
+    #expect(try pair(other, "upload") == (1, 10))
+    try one.set("upload", attempts: 2, notBeforeMS: 30)
+    #expect(try pair(other, "upload") == (2, 30))
+    try other.clear("upload")
+    #expect(try pair(one, "upload") == (0, 0))
   }
 }

@@ -22,6 +22,7 @@ import Testing
       INSERT INTO notice VALUES (5, \(tag), x'07');
       INSERT INTO meta VALUES ('cohort', 6), ('last_drain_ms', 40), ('erase_owed', 1),
         ('event_seq', 5);
+      INSERT INTO backoff VALUES ('rest', 3, 700), ('auth', 1, 100), ('pull', 2, 50);
       UPDATE session SET generation = 12;
       """)
     return database
@@ -72,6 +73,16 @@ import Testing
     try old.execute("INSERT INTO notice VALUES (8, NULL, x'09')")
     old.close()
     #expect(try MetaTable(try folder.open()).next(.eventSequence) == 9)
+  }
+
+  @Test func pausesOfVersion1BelongToUploadAndRefresh() throws {
+    let folder = try TemporaryFolder()
+    try firstVersion(folder).close()
+    let entries = try BackoffTable(try folder.open()).all().sorted { $0.purpose < $1.purpose }
+    #expect(entries.map { $0.purpose } == ["pull", "refresh", "upload"])
+    #expect(entries.map { $0.attempts } == [2, 1, 3])
+    #expect(entries.map { $0.notBeforeMS } == [50, 100, 700])
+    #expect(entries.allSatisfy { !$0.isAsked })
   }
 
   @Test func theIndexesOfVersion1ServeTheSameStatements() throws {

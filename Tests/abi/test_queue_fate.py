@@ -223,7 +223,10 @@ def test_QUE_7_retry_after_holds_while_other_requests_succeed(
     app = user.app
     app.go_offline()
     item = app.register()
-    directory.control.respond("/rest/v1/activities", 503, retry_after_s=60, method="POST")
+    busy = {"code": "PGRST001", "message": "no connection", "details": None, "hint": None}
+    directory.control.respond(
+        "/rest/v1/activities", 503, body=busy, retry_after_s=60, method="POST"
+    )
     user.phone.network.forget()
     # When a read in flight with the upload is answered after the upload's refusal
     app.go_online()

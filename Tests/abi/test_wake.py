@@ -17,10 +17,12 @@ from test_loop import readable
 def backing_off(sign_in: MakeUser, directory: DirectoryFixtures) -> SignedIn:
     """An offline app whose services both back off and whose last wake_in_ms was null."""
     user = sign_in()
-    directory.control.respond("/rest/v1", 503, body="busy", times=-1, retry_after_s=120)
+    busy = {"code": "PGRST001", "message": "no connection", "details": None, "hint": None}
+    directory.control.respond("/rest/v1", 503, body=busy, times=-1, retry_after_s=120)
     user.app.sync_now()
     user.app.settle()
-    directory.control.respond("/auth/v1", 503, body="busy", times=-1, retry_after_s=90)
+    limited = {"code": "over_request_rate_limit", "message": "slow down"}
+    directory.control.respond("/auth/v1", 429, body=limited, times=-1, retry_after_s=90)
     user.phone.pass_time(TOKEN_S + 60)
     user.app.settle()
     user.app.go_offline()

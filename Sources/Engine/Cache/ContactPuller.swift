@@ -100,8 +100,7 @@ final class ContactPuller {
     let outcome = RestClassification.rest(response.facts)
     guard outcome == .answered || outcome == .endOfData,
       try takeIn(response, pull, session, now)
-    else { return try reads.fail(outcome, response, now) }
-    try pauses.succeed(.rest)
+    else { return try reads.fail(.pull, outcome, response, now) }
     try pauses.succeed(.pull)
   }
 

@@ -55,7 +55,7 @@ final class LiveContactReader {
     var contact: JSON = .null
     var message = core.message(.contactUnreachable)
     if outcome == .answered, let body = response.body, body.kind == .array {
-      try pauses.succeed(.rest)
+      try pauses.succeed(.live)
       if let row = body.elements.first, row.uuid("id") == request.contact,
         row.uuid("org_id") == request.org
       {
@@ -66,7 +66,7 @@ final class LiveContactReader {
         pulls.requirePull()
       }
     } else if outcome == .needsToken {
-      try refresh.refuseToken(response, now)
+      try refresh.refuseToken(.live, response, now)
       return live.resend(request)
     }
     try emit(request, contact, message)

@@ -3,7 +3,7 @@ import Policy
 import Supabase
 import Vault
 
-/// Back off reads only. (A refused token may also pause `rest`.)
+/// What a failed read means: reads of its purpose back off, and nothing else waits.
 final class ReadFailures {
   private let refresh: Refresh
   private let pauses: ServicePauses
@@ -17,25 +17,23 @@ final class ReadFailures {
 
   /// The read failed; the cache stays unchanged.
   func fail(
-    _ outcome: RestOutcome, _ response: HTTPResponse, _ now: Instant
+    _ purpose: Purpose, _ outcome: RestOutcome, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
-    if outcome == .needsToken {
-      try refresh.refuseToken(response, now)
-    } else {
-      reachability.noteFailure()
-    }
-    try pauses.backOff(.pull, response, now)
+    if outcome == .needsToken { return try refresh.refuseToken(purpose, response, now) }
+    reachability.noteFailure()
+    try pauses.backOff(purpose, response, now)
   }
 
   /// Process a response. If the cache cannot be written, only reads pause; the data is read again
   /// later.
   func tolerateStorage(
-    _ response: HTTPResponse, _ now: Instant, _ body: () throws(Failure) -> Void
+    _ purpose: Purpose, _ response: HTTPResponse, _ now: Instant,
+    _ body: () throws(Failure) -> Void
   ) throws(Failure) {
     do throws(Failure) { try body() } catch  where error.code.retryable {
       Log.line(.warning, "what was read could not be stored: \(error.code.rawValue)")
       reachability.noteFailure()
-      try pauses.backOff(.pull, response, now)
+      try pauses.backOff(purpose, response, now)
     }
   }
 }

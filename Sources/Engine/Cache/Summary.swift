@@ -166,10 +166,9 @@ final class SummaryPuller {
     let body = response.body
     let figures = body?.kind == .array ? body?.elements.first : body
     guard outcome == .answered, let figures, figures.kind == .object else {
-      return try reads.fail(outcome, response, now)
+      return try reads.fail(.summary, outcome, response, now)
     }
-    try pauses.succeed(.rest)
-    try pauses.succeed(.pull)
+    try pauses.succeed(.summary)
     guard try core.meta.int(.uploads) ?? 0 == uploads else { return }
     state.finishSummary(now.monotonicMS)
     try summary.store(figures, of: org, session, now)

@@ -93,12 +93,12 @@ final class Dispatch {
       try settlement.finishReadBack(batch, isCurrent: isCurrent, response, now)
     case .contacts(let pull):
       guard isCurrent else { return }
-      try reads.tolerateStorage(response, now) { () throws(Failure) in
+      try reads.tolerateStorage(request.purpose, response, now) { () throws(Failure) in
         try contactPuller.finish(pull, response, now)
       }
     case .summary(let org, let uploads):
       guard isCurrent else { return }
-      try reads.tolerateStorage(response, now) { () throws(Failure) in
+      try reads.tolerateStorage(request.purpose, response, now) { () throws(Failure) in
         try summaryPuller.finish(org, uploads: uploads, response, now)
       }
     case .live(let live): try liveReader.finish(live, isCurrent: isCurrent, response, now)

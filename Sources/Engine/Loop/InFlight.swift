@@ -58,9 +58,6 @@ final class InFlight {
 
   func contains(_ purpose: Purpose) -> Bool { requests.contains { $0.purpose == purpose } }
 
-  /// Whether a request to the data service waits for its response.
-  var containsData: Bool { requests.contains { !$0.purpose.isAuth } }
-
   func find(_ id: Int64) -> InFlightRequest? { requests.first { $0.id == id } }
 
   func late(_ now: Instant) -> [InFlightRequest] {

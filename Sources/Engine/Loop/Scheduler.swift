@@ -92,33 +92,34 @@ final class Scheduler {
   /// The most urgent request that can be sent now, or nil. Changes nothing.
   func next(_ now: Instant) throws(Failure) -> Job? {
     guard reachability.isOnline, core.keyRing.keys != nil else { return nil }
-    let mayAuth = try pauses.leftMS(.auth, now) <= 0
-    if mayAuth, let pending = pendingSignIn.pending, !inFlight.contains(.signIn) {
-      return .signIn(pending)
-    }
-    if mayAuth, !inFlight.contains(.revoke),
+    if let pending = pendingSignIn.pending, try maySend(.signIn, now) { return .signIn(pending) }
+    // Each order has a pause of its own.
+    if !inFlight.contains(.revoke),
       let job = try core.revocations.due(now: now.wallMS, longestMS: Backoff.maxDelayMS)
     {
       return .revoke(job)
     }
     guard let (session, row) = try usableSession() else { return nil }
     if try refresh.isNeeded(session, row, now) {
-      guard mayAuth, !inFlight.contains(.refresh), try refresh.isFree(now) else { return nil }
+      guard try maySend(.refresh, now), try refresh.isFree(now) else { return nil }
       return .refresh(session)
     }
     if try tokens.isExpired(row, now) { return nil }
-    if mayAuth, tokens.needsValidation, !inFlight.contains(.validate) { return .validate(session) }
-    guard try pauses.leftMS(.rest, now) <= 0 else { return nil }
-    if check.isNeeded, !inFlight.contains(.membershipCheck) { return .membershipCheck(session) }
-    if let request = live.next { return .live(session, request) }
-    if try waitsForProbe() { return nil }
-    // An upload would change what a read returns: reads follow the last upload.
-    guard !inFlight.contains(.upload) else { return nil }
-    if let batch = uploader.nextReadBack, batch.owner == session.owner {
-      return .readBack(session, batch)
+    if tokens.needsValidation, try maySend(.validate, now) { return .validate(session) }
+    if check.isNeeded, try maySend(.membershipCheck, now) { return .membershipCheck(session) }
+    // Several reads may be in flight: they are for screens that wait.
+    if let request = live.next, try pauses.leftMS(.live, now) <= 0 {
+      return .live(session, request)
     }
-    if try core.queue.hasPending(of: session.owner) { return .upload(session) }
-    return try pauses.leftMS(.pull, now) <= 0 ? nextPull(session, now) : nil
+    // An upload would change what a read returns: reads follow the last upload that can be sent.
+    guard !inFlight.contains(.upload) else { return nil }
+    if try pauses.leftMS(.upload, now) <= 0 {
+      if let batch = uploader.nextReadBack, batch.owner == session.owner {
+        return .readBack(session, batch)
+      }
+      if try core.queue.hasPending(of: session.owner) { return .upload(session) }
+    }
+    return try nextPull(session, now)
   }
 
   /// The next read. Nothing is read while any process sends an item: an older row must not hide
@@ -127,10 +128,10 @@ final class Scheduler {
     guard let chosen = session.chosen, chosen.isUsable,
       try !core.queue.hasSending(of: session.owner)
     else { return nil }
-    if !inFlight.contains(.pull), contactPuller.isDue(chosen.orgID, now) {
+    if contactPuller.isDue(chosen.orgID, now), try maySend(.pull, now) {
       return .contacts(session, chosen.orgID)
     }
-    if summaryPuller.isDue(now), !inFlight.contains(.summary),
+    if summaryPuller.isDue(now), try maySend(.summary, now),
       try !core.queue.isInDoubt(org: core.keys().orgTag(chosen.orgID), of: session.owner)
     {
       return .summary(session, chosen.orgID)
@@ -146,9 +147,10 @@ final class Scheduler {
     return (session, assessment.row)
   }
 
-  /// Whether a probe is in flight: after a failure the data service gets one request at a time.
-  private func waitsForProbe() throws(Failure) -> Bool {
-    try pauses.isProbing(.rest) && inFlight.containsData
+  /// Whether no request of this purpose is in flight and none of its own failures holds it up.
+  private func maySend(_ purpose: Purpose, _ now: Instant) throws(Failure) -> Bool {
+    if inFlight.contains(purpose) { return false }
+    return try pauses.leftMS(purpose, now) <= 0
   }
 
   // MARK: Preparing
@@ -177,11 +179,10 @@ final class Scheduler {
     guard reachability.isOnline, core.keyRing.keys != nil else { return nil }
     if try decider.assessUnchanged() == nil { return .assess }
     guard let (session, row) = try usableSession(),
-      try !refresh.isNeeded(session, row, now), try !tokens.isExpired(row, now),
-      try pauses.leftMS(.rest, now) <= 0
+      try !refresh.isNeeded(session, row, now), try !tokens.isExpired(row, now)
     else { return nil }
     if let due = try nextHeldCheckMS(session, now), due <= 0 { return .checkMembership }
-    guard !inFlight.contains(.upload), try !waitsForProbe() else { return nil }
+    guard !inFlight.contains(.upload) else { return nil }
     if let batch = uploader.nextReadBack {
       return batch.owner == session.owner ? nil : .abandonReadBacks
     }
@@ -234,7 +235,7 @@ final class Scheduler {
       consider(Scheduler.keyStoreIntervalMS)
     }
     guard reachability.isOnline, core.keyRing.keys != nil else { return next }
-    for service in Service.allCases { consider(try pauses.leftMS(service, now)) }
+    for purpose in Purpose.allCases { consider(try pauses.leftMS(purpose, now)) }
     consider(try core.revocations.nextMS().map { $0 - now.wallMS })
     guard let session = sessions.session else { return next }
     if let until = try refresh.heldUntilMS(now) {

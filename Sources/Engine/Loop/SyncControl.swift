@@ -29,15 +29,17 @@ final class SyncControl {
     self.decider = decider
   }
 
-  /// Check the memberships and pull with the next polls.
+  /// Check the memberships, pull and send with the next polls. A pause that the server asked for
+  /// stays.
   func start(_ request: JSON) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])
     _ = try decider.requireSession()
     let now = core.clock.now()
+    try pauses.endUnasked { !$0.isAuth }
     pulls.requirePull()
     check.askSilently(check.isConfirmed ? .keepingAnswer : .discardingAnswer, now)
     if !reachability.isOnline { return ["started": false, "reason": "offline"] }
-    if try pauses.notBeforeMS(.rest) > now.wallMS {
+    if try pauses.leftMS(.upload, now) > 0 {
       return ["started": false, "reason": "back_off"]
     }
     return ["started": true, "reason": .null]
@@ -47,7 +49,7 @@ final class SyncControl {
     _ = try Fields(request, known: [])
     let (session, keys) = (try decider.requireSession(), try core.keys())
     let now = core.clock.now()
-    let restMS = try pauses.notBeforeMS(.rest)
+    let uploadMS = try pauses.notBeforeMS(.upload)
     var contacts: DatasetTable.Entry?
     var summary: DatasetTable.Entry?
     if let choice = session.choice {
@@ -60,7 +62,7 @@ final class SyncControl {
       "running": .bool(inFlight.contains(.upload) || inFlight.contains(.pull)),
       "counts": try core.queue.counts(of: session.owner).json,
       "last_completed_ms": JSON(try core.meta.int(.lastSyncRun)),
-      "not_before_ms": JSON(restMS > now.wallMS ? restMS : nil),
+      "not_before_ms": JSON(uploadMS > now.wallMS ? uploadMS : nil),
       "contacts": [
         "as_of_ms": JSON(contacts?.asOfMS), "reconciled_ms": JSON(contacts?.reconciledMS),
         "skipped": .int(contacts?.skipped ?? 0), "problem": JSON(contacts?.problem),

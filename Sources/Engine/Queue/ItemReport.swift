@@ -174,14 +174,14 @@ final class ItemReport {
     _ assessment: Assessment
   ) throws(Failure) -> (code: MessageCode, untilMS: Int64?) {
     let now = core.clock.now()
-    let restMS = try pauses.notBeforeMS(.rest)
-    let authMS = try pauses.notBeforeMS(.auth)
+    let uploadMS = try pauses.notBeforeMS(.upload)
+    let refreshMS = try pauses.notBeforeMS(.refresh)
     if !decider.canUse(assessment.situation) { return (.locked, nil) }
     if !reachability.isOnline { return (.offline, nil) }
     if try tokens.isExpired(assessment.row, now) || tokens.isRefused {
-      return (.token, authMS > now.wallMS ? authMS : nil)
+      return (.token, refreshMS > now.wallMS ? refreshMS : nil)
     }
-    if restMS > now.wallMS { return (.backOff, restMS) }
+    if uploadMS > now.wallMS { return (.backOff, uploadMS) }
     return (.ready, nil)
   }
 

@@ -81,7 +81,7 @@ final class UploadSettlement {
     let batch = try stillLeased(sent)
     guard !batch.isEmpty else { return }
     let outcome = RestClassification.rest(response.facts)
-    if outcome.isVerdictOnRows { try pauses.succeed(.rest) }
+    if outcome.isVerdictOnRows { try pauses.succeed(.upload) }
     switch outcome {
     case .answered: try finishAnswered(batch, isCurrent, response, now)
     case .itemFault(let fault):
@@ -101,7 +101,7 @@ final class UploadSettlement {
       try deny(batch, Rejection(code: ItemFault.rejected.rawValue, response), now)
     case .needsToken:
       try isolation.release(batch)
-      if isCurrent { try refresh.refuseToken(response, now) }
+      if isCurrent { try refresh.refuseToken(.upload, response, now) }
     case .tooLarge:
       if batch.items.count > 1 { return try isolation.split(batch) }
       try blame(batch, Rejection(code: ItemFault.tooLong.rawValue, response), now)
@@ -109,7 +109,7 @@ final class UploadSettlement {
       if batch.items.count > 1 { return try isolation.split(batch) }
       try suspend(batch, response, now)
     case .schemaNotReady where lacksColumn(batch, response):
-      try pauses.succeed(.rest)
+      try pauses.succeed(.upload)
       try park(batch, Rejection(code: MessageCode.missingColumn.rawValue, response), now)
     case .schemaNotReady, .serverBug, .unknownRejection: try suspend(batch, response, now)
     case .endOfData, .transient: try pause(batch, response, now)
@@ -207,7 +207,7 @@ final class UploadSettlement {
     let outcome = RestClassification.rest(response.facts)
     if outcome == .needsToken {
       try isolation.release(batch, .attempt)
-      if isCurrent { try refresh.refuseToken(response, now) }
+      if isCurrent { try refresh.refuseToken(.upload, response, now) }
       return
     }
     if batch.comparesRows, outcome.mayConcernColumns {
@@ -334,7 +334,7 @@ final class UploadSettlement {
   ) throws(Failure) {
     try core.database.transaction { () throws(Failure) in
       try isolation.retry(batch)
-      try pauses.backOff(.rest, response, now)
+      try pauses.backOff(.upload, response, now)
     }
     reachability.noteFailure()
   }
@@ -344,11 +344,11 @@ final class UploadSettlement {
   private func suspend(
     _ batch: UploadBatch, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
-    try pauses.succeed(.rest)
+    try pauses.succeed(.upload)
     guard let first = batch.items.first else { return }
     let delay = Backoff.delayMS(
       attempt: Int(clamping: batch.attempts + 1), random: Random.word(),
-      floorMS: response.retryAfterMS ?? 0)
+      floorMS: response.floorMS(for: .upload))
     try core.database.transaction { () throws(Failure) in
       try isolation.retry(batch)
       try core.queue.suspend(

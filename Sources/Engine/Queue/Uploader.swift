@@ -115,7 +115,7 @@ final class Uploader {
     try core.database.transaction { () throws(Failure) in
       let rows = try core.queue.take(
         of: session.owner, holder: core.holder.bytes, until: now.wallMS + Uploader.leaseMS,
-        maximumItems: BatchPolicy.items(probing: try pauses.isProbing(.rest)),
+        maximumItems: BatchPolicy.items(probing: try pauses.isProbing(.upload)),
         freshItems: state.freshItems, maximumSize: Int64(BatchPolicy.maxBytes))
       guard !rows.isEmpty else { return rows }
       _ = try core.meta.next(.uploads)

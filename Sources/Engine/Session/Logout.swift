@@ -54,7 +54,7 @@ final class Logout {
     }
     try uploader.abandonReadBacks()
     try lock.eraseBiometricKey()
-    try pauses.clear(.auth)
+    try pauses.clearAuth()
     let decision = try decider.show(Decision(.signIn, .signedOut))
     return ["unsent": .int(unsent), "decision": decision]
   }

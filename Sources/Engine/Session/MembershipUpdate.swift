@@ -55,13 +55,13 @@ final class MembershipUpdate {
     let outcome = RestClassification.rest(response.facts)
     if outcome == .answered, let list = MembershipsReply.read(response.body) {
       try apply(list, session, now)
-      try pauses.succeed(.rest)
+      try pauses.succeed(.membershipCheck)
     } else if outcome == .needsToken {
-      try refresh.refuseToken(response, now)
+      try refresh.refuseToken(.membershipCheck, response, now)
     } else {
       check.fail()
       reachability.noteFailure()
-      try pauses.backOff(.rest, response, now)
+      try pauses.backOff(.membershipCheck, response, now)
     }
   }
 

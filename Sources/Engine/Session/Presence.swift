@@ -1,6 +1,7 @@
 import Base
 import Policy
 import Store
+import Supabase
 import Vault
 
 /// Start, return, background, network, lock and unlock, and the status of the session.
@@ -13,13 +14,14 @@ final class Presence {
   private let check: MembershipCheck
   private let pulls: PullState
   private let live: LiveContacts
+  private let pauses: ServicePauses
   private let reachability: Reachability
   private let decider: Decider
 
   init(
     _ core: Core, _ sessions: SessionStore, lock: Lock, refresh: Refresh, tokens: TokenState,
-    check: MembershipCheck, pulls: PullState, live: LiveContacts, reachability: Reachability,
-    decider: Decider
+    check: MembershipCheck, pulls: PullState, live: LiveContacts, pauses: ServicePauses,
+    reachability: Reachability, decider: Decider
   ) {
     self.core = core
     self.sessions = sessions
@@ -29,6 +31,7 @@ final class Presence {
     self.check = check
     self.pulls = pulls
     self.live = live
+    self.pauses = pauses
     self.reachability = reachability
     self.decider = decider
   }
@@ -63,11 +66,13 @@ final class Presence {
     check.ask(request, core.clock.now())
   }
 
-  /// The host says whether there is a network.
+  /// The host says whether there is a network. Another network may not have what failed in the last
+  /// one, so only the pauses that the server asked for go on.
   func setNetwork(_ request: JSON) throws(Failure) -> JSON {
     let fields = try Fields(request, known: ["online"])
     let cameOnline = reachability.setOnline(try fields.bool("online"))
     if !reachability.isOnline { live.end(.offline) { !$0.isSent } }
+    if cameOnline { try pauses.endUnasked { _ in true } }
     if cameOnline, core.keyRing.keys != nil, sessions.session != nil {
       confirmWithServer(.discardingAnswer)
     }

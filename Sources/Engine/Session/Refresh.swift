@@ -106,13 +106,13 @@ final class Refresh {
         if let reply = try response.tokens(), reply.userID == sessions.session?.userID {
           try store(reply, generation, now)
         } else {
-          try keep(response, now)
+          try keep(.refresh, response, now)
         }
       case .terminal(let reason): try end(reason.rawValue, generation)
       // The row has the generation that the request was made from, so no newer session was stored.
       case .alreadyUsed: try end(EndReason.alreadyUsed.rawValue, generation)
       case .corrupt: try end(Reason.sessionCorrupt.rawValue, generation)
-      case .transient: try keep(response, now)
+      case .transient: try keep(.refresh, response, now)
       }
     }
     try releaseLease()
@@ -136,7 +136,8 @@ final class Refresh {
     tokens.replace(expiresMS: expiresMS, lifetimeMS: reply.expiresInS * 1000, now)
     reachability.noteSuccess()
     if membershipCheck.hasFailed { membershipCheck.ask(.discardingAnswer, now) }
-    try pauses.succeed(.auth)
+    try pauses.spreadReads(now)
+    try pauses.succeed(.refresh)
     _ = try sessions.reload(try sessions.row())
   }
 
@@ -160,20 +161,22 @@ final class Refresh {
       try sessions.patch(ifGeneration: generation) { (row) throws(Failure) in
         row.noteValidation(now, serverMS: serverMS)
       }
-      try pauses.succeed(.auth)
+      try pauses.succeed(.validate)
     case .terminal(let reason): try end(reason.rawValue, generation)
     case .badJWT: tokens.refuse()
-    case .transient: try keep(response, now)
+    case .transient: try keep(.validate, response, now)
     }
   }
 
   // MARK: Failures
 
   /// No proof of an end: keep the session, mark it stale, try again later.
-  private func keep(_ response: HTTPResponse, _ now: Instant) throws(Failure) {
+  private func keep(
+    _ purpose: Purpose, _ response: HTTPResponse, _ now: Instant
+  ) throws(Failure) {
     reachability.noteFailure()
     if membershipCheck.isNeeded { membershipCheck.fail() }
-    try pauses.backOff(.auth, response, now)
+    try pauses.backOff(purpose, response, now)
   }
 
   /// The server proved the end of the session of this generation: tokens and keys go, the queue stays.
@@ -188,12 +191,14 @@ final class Refresh {
     if isEnded { try lock.eraseBiometricKey() }
   }
 
-  /// The data service refused the access token: refresh. If two successive tokens are refused
-  /// within a minute, pause the service.
-  func refuseToken(_ response: HTTPResponse, _ now: Instant) throws(Failure) {
+  /// The data service refused the access token: fetch a new one. When new ones are refused too, another
+  /// one would not help, so requests of this purpose pause.
+  func refuseToken(
+    _ purpose: Purpose, _ response: HTTPResponse, _ now: Instant
+  ) throws(Failure) {
     guard let session = sessions.session else { return }
     if tokens.refuse(generation: session.generation, now) {
-      try pauses.backOff(.rest, response, now)
+      try pauses.backOff(purpose, response, now)
     }
   }
 }

@@ -15,12 +15,10 @@ final class Revocation {
   private static var marginMS: Int64 { 5000 }
 
   private let core: Core
-  private let pauses: ServicePauses
   private let inFlight: InFlight
 
-  init(_ core: Core, _ pauses: ServicePauses, _ inFlight: InFlight) {
+  init(_ core: Core, _ inFlight: InFlight) {
     self.core = core
-    self.pauses = pauses
     self.inFlight = inFlight
   }
 
@@ -108,7 +106,6 @@ final class Revocation {
       renewed.set("refresh_token", reply.refreshToken.json)
       renewed.set("expires_ms", .int(try core.expiryMS(of: reply, now)))
       try update(job, renewed)
-      try pauses.succeed(.auth)
     case .terminal, .alreadyUsed, .corrupt: try core.revocations.remove(job.id)
     case .transient: try postpone(job, response, now)
     }
@@ -120,7 +117,6 @@ final class Revocation {
     switch AuthClassification.revoke(response.facts) {
     case .done:
       try core.revocations.remove(job.id)
-      try pauses.succeed(.auth)
     case .needsToken:
       let expired = order.shallowCopy
       expired.set("expires_ms", 0)
@@ -138,7 +134,8 @@ final class Revocation {
     _ job: RevocationTable.Job, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
     let delay = Backoff.delayMS(
-      attempt: Int(job.attempts) + 1, random: Random.word(), floorMS: response.retryAfterMS ?? 0)
+      attempt: Int(job.attempts) + 1, random: Random.word(), floorMS: response.floorMS(for: .revoke)
+    )
     try core.revocations.postpone(job.id, until: now.wallMS + delay)
   }
 }

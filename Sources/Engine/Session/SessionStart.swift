@@ -110,7 +110,7 @@ final class SessionStart {
     }
     guard isStored else { return .late }
     try core.meta.set(.needsErase, .int(0))
-    try pauses.clear(.auth)
+    try pauses.clearAuth()
     return kept == nil ? .newUser : .sameUser
   }
 

@@ -297,7 +297,7 @@ final class SignIn {
       if response.error == .offline || response.error == .dns {
         return try fail(.signInOffline, decider)
       }
-      try pauses.backOff(.auth, response, now)
+      try pauses.backOff(.signIn, response, now)
     }
   }
 

@@ -17,8 +17,9 @@ final class TokenState {
   private var end: (expiresMS: Int64, monotonicMS: Int64, bootID: String)? {
     didSet { core.revision.advance() }
   }
-  /// The last refused access token: its session's generation, and when.
-  private var refusal: (generation: Int64, monotonicMS: Int64)?
+  /// The last refused access token: its session's generation, when, and whether another one had been
+  /// refused shortly before.
+  private var refusal: (generation: Int64, monotonicMS: Int64, isRepeated: Bool)?
 
   init(_ core: Core) { self.core = core }
 
@@ -35,15 +36,20 @@ final class TokenState {
 
   func refuse() { isRefused = true }
 
-  /// The server refused the access token of this generation. Returns true if it refused another one
-  /// within `refusalPeriodMS`: refreshing does not help then.
+  /// The server refused the access token of this generation. Returns true when it refused another
+  /// one shortly before: then fetching tokens does not help, and this one is kept for a while.
   func refuse(generation: Int64, _ now: Instant) -> Bool {
+    if let refusal, now.monotonicMS - refusal.monotonicMS < TokenState.refusalPeriodMS {
+      if refusal.generation != generation {
+        self.refusal = (generation, now.monotonicMS, true)
+        return true
+      }
+      if refusal.isRepeated { return true }
+    } else {
+      refusal = (generation, now.monotonicMS, false)
+    }
     isRefused = true
-    if let refusal, refusal.generation == generation { return false }
-    let isRepeated =
-      refusal.map { now.monotonicMS - $0.monotonicMS < TokenState.refusalPeriodMS } ?? false
-    refusal = (generation, now.monotonicMS)
-    return isRepeated
+    return false
   }
 
   /// The mirror of the session row is dropped, and the refused token with it.

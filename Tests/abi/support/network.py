@@ -31,6 +31,8 @@ class Network:
     sent: list[HttpRequest] = field(default_factory=list)
     #: Changes an answer that arrives: (request, answer) -> answer.
     alter: list[Callable[[HttpRequest, Answer], Answer]] = field(default_factory=list)
+    #: Answers in place of the server, which does not see the request; None: go on.
+    instead: list[Callable[[HttpRequest], Answer | None]] = field(default_factory=list)
     #: How many answers of a purpose to lose after the server has handled the request.
     lose: dict[str, int] = field(default_factory=dict)
     _http: HttpTransport = field(default_factory=HttpTransport)
@@ -40,6 +42,9 @@ class Network:
         secrecy.current.sent(request)
         if not self.up:
             return {"error": self.failure}
+        for replace in self.instead:
+            if (other := replace(request)) is not None:
+                return other
         answer = self._moved(self._http(request))
         secrecy.current.answered(answer)
         if self.lose.get(request["purpose"], 0) > 0:

@@ -54,7 +54,10 @@ struct Device {
   private static let configuredMarginMS: Int64 = 90_000
 
   private(set) var auth = ServiceBackoff()
-  private(set) var rest = ServiceBackoff()
+  /// The server asked for the last pause of `auth`.
+  private var isAuthAsked = false
+  /// `ServicePauses`: each purpose backs off for itself.
+  private var data = Array(repeating: ServiceBackoff(), count: Purpose.allCases.count)
   private var inFlight = 0
   /// Pending items, in the order of upload.
   private var pending: [Item] = []
@@ -124,16 +127,18 @@ struct Device {
     if tokenEndsMS - nowMS <= marginMS {
       return auth.notBeforeMS <= nowMS && !isInFlight(.refresh) ? .refresh : nil
     }
-    guard rest.notBeforeMS <= nowMS else { return nil }
-    if wantsMembership, !isInFlight(.membership) { return .membership }
-    if rest.isProbing, inFlight & ~(1 << Purpose.refresh.rawValue) != 0 { return nil }
+    if wantsMembership, maySend(.membership, nowMS) { return .membership }
     if isInFlight(.upload) { return nil }
-    if !pending.isEmpty { return .upload }
-    if !isInFlight(.contacts), needsContacts || lastPullMS + Device.pullPeriodMS <= nowMS {
+    if !pending.isEmpty, maySend(.upload, nowMS) { return .upload }
+    if needsContacts || lastPullMS + Device.pullPeriodMS <= nowMS, maySend(.contacts, nowMS) {
       return .contacts
     }
-    if needsSummary, !isInFlight(.summary) { return .summary }
+    if needsSummary, maySend(.summary, nowMS) { return .summary }
     return nil
+  }
+
+  private func maySend(_ purpose: Purpose, _ nowMS: Int64) -> Bool {
+    !isInFlight(purpose) && data[purpose.rawValue].notBeforeMS <= nowMS
   }
 
   private var marginMS: Int64 {
@@ -143,7 +148,7 @@ struct Device {
 
   /// `QueueTable.take`.
   private mutating func take() {
-    let most = BatchPolicy.items(probing: rest.isProbing)
+    let most = BatchPolicy.items(probing: data[Purpose.upload.rawValue].isProbing)
     var count = 0
     while count < min(most, pending.count), pending[count].cohort == pending[0].cohort {
       count += 1
@@ -156,12 +161,11 @@ struct Device {
   func nextWakeMS(after nowMS: Int64) -> Int64? {
     if isSignedOut { return nil }
     var best: Int64?
-    for at in [
-      auth.notBeforeMS, rest.notBeforeMS, tokenEndsMS - marginMS,
-      lastPullMS + Device.pullPeriodMS,
-    ] where at > nowMS {
-      best = min(best ?? .max, at)
-    }
+    func consider(_ at: Int64) { if at > nowMS { best = min(best ?? .max, at) } }
+    consider(auth.notBeforeMS)
+    consider(tokenEndsMS - marginMS)
+    consider(lastPullMS + Device.pullPeriodMS)
+    for service in data { consider(service.notBeforeMS) }
     return best
   }
 
@@ -179,9 +183,9 @@ struct Device {
     }
     let isAnswered = RestClassification.rest(outcome.answer) == .answered
     if isAnswered {
-      rest.succeed(pauseLeftMS: rest.notBeforeMS - nowMS)
+      data[purpose.rawValue].succeed(pauseLeftMS: data[purpose.rawValue].notBeforeMS - nowMS)
     } else {
-      Device.fail(&rest, floorMS, nowMS, pace, &random)
+      Device.fail(&data[purpose.rawValue], floorMS, nowMS, pace, &random)
     }
     switch purpose {
     case .membership: if isAnswered { wantsMembership = false }
@@ -203,12 +207,26 @@ struct Device {
         : outcome.answer)
     {
     case .success:
+      if case .library = pace, auth.isProbing { spreadReads(nowMS, &random) }
       auth.succeed(pauseLeftMS: auth.notBeforeMS - nowMS)
       token = newToken
       refreshes += 1
       tokenEndsMS = nowMS + Device.lifetimeMS
-    case .transient: Device.fail(&auth, floorMS, nowMS, pace, &random)
+    case .transient:
+      isAuthAsked = floorMS > 0
+      Device.fail(&auth, floorMS, nowMS, pace, &random)
     case .terminal, .alreadyUsed, .corrupt: isSignedOut = true
+    }
+  }
+
+  /// `ServicePauses.spreadReads`.
+  private mutating func spreadReads(_ nowMS: Int64, _ random: inout Generator) {
+    for purpose in [Purpose.contacts, .summary] {
+      let known = data[purpose.rawValue]
+      let until = nowMS + auth.readDelayMS(random: random.next(), isAsked: isAuthAsked)
+      if until > known.notBeforeMS {
+        data[purpose.rawValue] = ServiceBackoff(attempts: known.attempts, notBeforeMS: until)
+      }
     }
   }
 

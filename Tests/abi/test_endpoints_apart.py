@@ -1,0 +1,246 @@
+"""Pauses are kept apart by purpose, and only the service itself may ask for a long one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from holdfast.transport import Answer
+from holdfast.types import HttpRequest
+
+from conftest import MakeUser, SignedIn
+from support.directory_fixtures import DirectoryFixtures
+from support.phone import TOKEN_S
+from support.queue import EMPTY, add, item_of, stored
+
+#: What each purpose's requests are sent to.
+PATHS = {
+    "guard": ("/rest/v1/memberships", "GET"),
+    "upload": ("/rest/v1/activities", "POST"),
+    "pull": ("/rest/v1/contacts", "GET"),
+    "summary": ("/rest/v1/rpc/activity_summary", "POST"),
+    "validate": ("/auth/v1/user", "GET"),
+}
+FAILURES: dict[str, Answer] = {
+    "recursion in a policy": {
+        "status": 500,
+        "headers": {"content-type": "application/json"},
+        "body": '{"code":"42P17","message":"infinite recursion detected in policy"}',
+    },
+    "statement timeout": {
+        "status": 500,
+        "headers": {"content-type": "application/json"},
+        "body": '{"code":"57014","message":"canceling statement due to statement timeout"}',
+    },
+    "no such table": {
+        "status": 404,
+        "headers": {"content-type": "application/json"},
+        "body": '{"code":"42P01","message":"relation does not exist"}',
+    },
+    "gateway time-out": {
+        "status": 504,
+        "headers": {"content-type": "text/html", "retry-after": "240"},
+        "body": "<html>",
+    },
+    "no answer": {"error": "timeout"},
+    "token refused": {
+        "status": 401,
+        "headers": {"content-type": "application/json"},
+        "body": '{"code":"PGRST301","message":"No suitable key"}',
+    },
+}
+
+
+def break_purpose(user: SignedIn, purpose: str, failure: str) -> None:
+    """From now on every request of this purpose fails."""
+    broken = FAILURES[failure]
+    user.phone.network.instead.append(
+        lambda request: broken if request["purpose"] == purpose else None
+    )
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_A1_a_failing_guard_holds_up_nothing_else(
+    sign_in: MakeUser, directory: DirectoryFixtures, failure: str
+) -> None:
+    # Given a membership check that fails from the start of the app on; all else is healthy
+    user = sign_in(contacts=3)
+    break_purpose(user, "guard", failure)
+    app = user.restart()
+    app.settle()
+    assert app.screen["screen"] == "home"
+    # When visits are registered during a day
+    ids: list[str] = []
+    for _ in range(24):
+        ids.append(add(app))
+        app.settle()
+        # Then each is sent at once, under the cached membership
+        assert stored(directory, user.person) == sorted(ids)
+        user.phone.pass_time(3600)
+        app.settle()
+    assert app.queue_list()["counts"] == EMPTY
+    # and contacts and figures are pulled, and the check asks by its back-off
+    assert user.phone.network.count("pull") >= 20
+    assert user.phone.network.count("summary") >= 20
+    assert 20 <= user.phone.network.count("guard") <= 600
+    # and the user stays, with cached memberships that are said to be old
+    assert app.of_type("session_ended") == []
+    assert app.screen["screen"] == "home"
+    assert [banner["code"] for banner in app.screen["banners"]] == ["stale_data"]
+
+
+@pytest.mark.parametrize("failure", ["recursion in a policy", "gateway time-out", "no answer"])
+@pytest.mark.parametrize("purpose", ["upload", "pull", "summary", "validate"])
+def test_A1_each_purpose_fails_for_itself(
+    sign_in: MakeUser, directory: DirectoryFixtures, purpose: str, failure: str
+) -> None:
+    # Given one endpoint that fails, while the others are healthy
+    user = sign_in(contacts=3)
+    app = user.app
+    break_purpose(user, purpose, failure)
+    user.phone.network.forget()
+    item = add(app)
+    # When the app is used for an hour
+    for _ in range(12):
+        app.session_background()
+        user.phone.pass_time(150)
+        app.session_foreground()
+        app.settle()
+        user.phone.pass_time(150)
+        app.settle()
+    # Then every other purpose is asked as often as always
+    sent = {name: user.phone.network.count(name) for name in PATHS}
+    others = {"guard", "pull", "summary", "validate"} - {purpose}
+    if purpose == "upload":
+        # The figures may or may not count an item whose fate is unknown, so they are not asked.
+        others.remove("summary")
+    assert all(sent[name] >= 10 for name in others), sent
+    assert (item in stored(directory, user.person)) == (purpose != "upload")
+    # and the failing one backs off
+    assert 3 <= sent[purpose] <= 40
+
+
+def test_A1_the_probe_of_one_purpose_blocks_no_other(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given a whole service that failed once, and a membership check that then gets no answer
+    user = sign_in()
+    app = user.app
+    directory.control.respond("/rest/v1/", 503, times=2)
+    item = add(app)
+    app.session_background()
+    app.session_foreground()
+    app.settle()
+    assert stored(directory, user.person) == []
+    user.phone.pass_time(30)
+    # When the check is in flight
+    held: list[HttpRequest] = []
+    for _ in range(20):
+        for request in app.poll()["requests"]:
+            if request["purpose"] == "guard":
+                held.append(request)
+                continue
+            answer: Any = {"id": request["id"], **user.phone.network(request)}
+            app.complete(answer)
+    # Then the item is sent meanwhile
+    assert len(held) == 1
+    assert stored(directory, user.person) == [item]
+
+
+# A captive portal and Retry-After ----------------------------------------------------------------
+
+PORTALS: dict[str, Answer] = {
+    "html": {"headers": {"content-type": "text/html"}, "body": "<html>Log in</html>"},
+    "json": {"headers": {"content-type": "application/json"}, "body": '{"code":"access_denied"}'},
+    "nothing": {"headers": {}, "body": ""},
+}
+
+
+def portal(kind: str, after: str = "86400") -> Answer:
+    """The answer of a captive portal to every request."""
+    headers = {**PORTALS[kind].get("headers", {}), "retry-after": after}
+    return {"status": 503, "headers": headers, "body": PORTALS[kind].get("body", "")}
+
+
+@pytest.mark.parametrize("kind", PORTALS)
+@pytest.mark.parametrize("expired", [False, True])
+def test_low_a_portals_retry_after_is_no_long_pause(
+    sign_in: MakeUser, directory: DirectoryFixtures, kind: str, expired: bool
+) -> None:
+    # Given a captive portal that asks for a pause of a day
+    user = sign_in(policy={"background_timeout_s": 10**6})
+    app = user.app
+    user.phone.network.instead.append(lambda _: portal(kind))
+    item = add(app)
+    if expired:
+        user.phone.pass_time(TOKEN_S)
+    app.settle()
+    # When the portal lets the phone through, without a word to the library
+    user.phone.network.instead.clear()
+    for _ in range(14):
+        user.phone.pass_time(60)
+        app.settle()
+    # Then the item is sent within minutes
+    assert stored(directory, user.person) == [item]
+
+
+@pytest.mark.parametrize("expired", [False, True])
+def test_low_another_network_ends_a_portals_pause(
+    sign_in: MakeUser, directory: DirectoryFixtures, expired: bool
+) -> None:
+    user = sign_in(policy={"background_timeout_s": 10**6})
+    app = user.app
+    user.phone.network.instead.append(lambda _: portal("html"))
+    item = add(app)
+    if expired:
+        user.phone.pass_time(TOKEN_S)
+    app.settle()
+    # When the phone leaves the Wi-Fi
+    app.go_offline()
+    user.phone.network.instead.clear()
+    app.go_online()
+    app.settle()
+    # Then the item is sent at once
+    assert stored(directory, user.person) == [item]
+
+
+def test_low_sync_now_ends_a_portals_pause(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
+    user = sign_in()
+    app = user.app
+    user.phone.network.instead.append(lambda _: portal("html"))
+    item = add(app)
+    app.settle()
+    user.phone.network.instead.clear()
+    app.settle()
+    assert stored(directory, user.person) == []
+    # When the user asks for a synchronisation
+    assert app.sync_now() == {"started": True, "reason": None}
+    app.settle()
+    # Then the item is sent at once
+    assert stored(directory, user.person) == [item]
+
+
+def test_low_a_pause_that_the_service_asked_for_stays(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given a data service that itself asks for a pause of two hours
+    user = sign_in()
+    app = user.app
+    body = {"code": "PGRST001", "message": "no connection", "details": None, "hint": None}
+    path, method = PATHS["upload"]
+    directory.control.respond(path, 503, body=body, retry_after_s=7200, method=method)
+    item = add(app)
+    app.settle()
+    # When the network changes and the user asks
+    app.go_offline()
+    app.go_online()
+    assert app.sync_now() == {"started": False, "reason": "back_off"}
+    app.settle()
+    user.phone.pass_time(7190)
+    app.settle()
+    # Then the pause lasts
+    assert directory.control.count(path, method) == 1
+    assert item_of(app, item)["state"] == "pending"
+    user.phone.pass_time(400)
+    app.settle()
+    assert stored(directory, user.person) == [item]
