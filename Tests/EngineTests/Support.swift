@@ -372,7 +372,7 @@ func response(
   _ status: Int, _ body: String? = nil, retryAfter: String? = nil
 ) throws(Failure) -> HTTPResponse {
   let fields: JSON = status == 0 ? ["error": "timeout"] : ["status": .int(status)]
-  if let body { fields.set("body", .string(body)) }
+  if let body, status != 0 { fields.set("body", .string(body)) }
   if let retryAfter { fields.set("headers", ["Retry-After": .string(retryAfter)]) }
   return try HTTPResponse.read(
     try Fields(fields, known: ["status", "headers", "body", "error"]),
