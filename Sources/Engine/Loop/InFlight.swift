@@ -94,7 +94,7 @@ final class InFlight {
   func takeOutbox() -> [JSON] {
     taken = outbox
     outbox = []
-    return taken.compactMap { find($0.id) == nil ? nil : $0.request }
+    return taken.filter { find($0.id) != nil }.map { $0.request }
   }
 
   /// The reply of this call was lost: keep its requests for the next poll.

@@ -1,0 +1,362 @@
+import Base
+import Store
+import Supabase
+import Testing
+
+@testable import Engine
+
+@Suite struct ContactPullerTests {
+  // MARK: Support
+
+  /// Send the next page's request, answer it, and return its URL.
+  @discardableResult
+  private func page(_ rig: Rig, _ body: String, status: Int = 200) throws -> String {
+    try rig.contactPuller.send(try rig.session, orgA, rig.now)
+    let request = try #require(rig.inFlight.requests.last)
+    let url = rig.inFlight.takeOutbox().last?.string("url") ?? ""
+    guard case .contacts(let pull) = request.content else { throw Failure.defect("no pull") }
+    rig.inFlight.finish(request.id)
+    try rig.contactPuller.finish(pull, try response(status, body), rig.now)
+    return url
+  }
+
+  private func list(_ rows: String...) -> String { "[" + rows.joined(separator: ",") + "]" }
+
+  private func version(_ number: Int, _ updatedAt: String) -> String {
+    #"{"id":"\#(id(number).text)","updated_at":"\#(updatedAt)"}"#
+  }
+
+  private func tag(_ rig: Rig) throws -> [UInt8] {
+    CacheNames.org(orgA, try rig.session, try rig.core.keys())
+  }
+
+  private func entry(_ rig: Rig) throws -> DatasetTable.Entry? {
+    try rig.cache.open().datasets.read(.contacts, of: try tag(rig))
+  }
+
+  private func cached(_ rig: Rig) throws -> [String] {
+    let session = try rig.session
+    var names: [String] = []
+    try rig.cache.open().contacts.each(of: try tag(rig)) { (row, sealed) throws(Failure) in
+      let json = try session.vault.openJSON(sealed, CacheNames.contactContext(row, session))
+      names.append(json?.string("name") ?? "?")
+    }
+    return names.sorted()
+  }
+
+  /// A rig whose cache holds Anna (1) and Berit (2), pulled and reconciled just now.
+  private func pulled() throws -> Rig {
+    let rig = try Rig.atHome()
+    try page(
+      rig,
+      list(
+        contact(1, name: "Anna", updatedAt: second(1)),
+        contact(2, name: "Berit", updatedAt: second(2))))
+    try page(rig, "[]")
+    _ = try rig.takeEvents()
+    return rig
+  }
+
+  // MARK: Changes
+
+  @Test func aFirstPullReadsFromTheBeginningAndNeedsNoReconcile() throws {
+    // Given
+    let rig = try Rig.atHome()
+    // When
+    let first = try page(rig, list(contact(1, name: "Anna", updatedAt: second(1))))
+    // Then it goes on
+    #expect(!first.contains("updated_at=gte"))
+    #expect(rig.pulls.current != nil)
+    #expect(try entry(rig)?.asOfMS == nil)
+    // When the last page has come
+    let second = try page(rig, "[]")
+    // Then
+    #expect(second.contains("updated_at=gte"))
+    #expect(rig.pulls.current == nil)
+    #expect(rig.pulls.contactsMS == rig.now.monotonicMS)
+    #expect(try cached(rig) == ["Anna"])
+    #expect(try entry(rig)?.asOfMS == rig.now.wallMS)
+    #expect(try entry(rig)?.reconciledMS == rig.now.wallMS)
+    let event = try #require(try rig.takeEvents().first)
+    #expect(event.string("type") == "pull_completed")
+    #expect(event.int("rows") == 1)
+    #expect(event["problem"]?.isNull == true)
+  }
+
+  @Test func aLaterPullBeginsTenSecondsBeforeItsCursor() throws {
+    // Given a cursor at second 12
+    let rig = try Rig.atHome()
+    try page(rig, list(contact(1, updatedAt: second(12))))
+    try page(rig, "[]")
+    // When
+    let url = try page(rig, "[]")
+    // Then
+    #expect(url.contains("2026-11-18T10%3A00%3A02"))
+  }
+
+  @Test func rowsOfTheOverlapAreNotStoredAgain() throws {
+    // Given
+    let rig = try pulled()
+    // When the next pull brings a known row and a changed one
+    try page(
+      rig,
+      list(
+        contact(1, name: "Anna", updatedAt: second(1)),
+        contact(2, name: "Berta", updatedAt: second(9))))
+    try page(rig, "[]")
+    // Then
+    #expect(try cached(rig) == ["Anna", "Berta"])
+    #expect(try rig.takeEvents().first?.int("rows") == 1)
+  }
+
+  @Test func aTombstoneRemovesItsRow() throws {
+    let rig = try pulled()
+    try page(rig, list(contact(1, updatedAt: second(9), deleted: true)))
+    try page(rig, "[]")
+    #expect(try cached(rig) == ["Berit"])
+    #expect(try rig.takeEvents().first?.int("removed") == 1)
+  }
+
+  @Test func aPageThatBringsNothingNewEndsThePull() throws {
+    // Given a server that sends the same page again and again
+    let rig = try Rig.atHome()
+    let same = list(contact(1, updatedAt: second(1)))
+    try page(rig, same)
+    // When
+    try page(rig, same)
+    // Then
+    #expect(rig.pulls.current == nil)
+    #expect(rig.reachability.isFailing)
+    #expect(try entry(rig)?.problem == "loop")
+    #expect(try rig.takeEvents().first?.string("problem") == "loop")
+    // And a later pull, with the reconcile that is due, clears it
+    for _ in 0..<2 { try page(rig, "[]") }
+    #expect(try entry(rig)?.problem == nil)
+    #expect(!rig.reachability.isFailing)
+  }
+
+  @Test func otherColumnsReadEverythingAgain() throws {
+    // Given a cache that was read with the standard columns
+    let rig = try pulled()
+    let other = try Rig(
+      backend: #","contacts":{"table":"contacts","columns":["name","relation"]}"#,
+      folder: rig.folder, keyStore: rig.keyStore)
+    _ = try other.decider.assess(.navigate)
+    // When
+    let url = try page(other, list(contact(7, name: "Gro", updatedAt: second(7))))
+    // Then no row of the earlier columns stays
+    #expect(!url.contains("updated_at=gte"))
+    #expect(try cached(other) == ["Gro"])
+    #expect(try entry(other)?.asOfMS == nil)
+  }
+
+  @Test func unusableRowsAreCountedAndReported() throws {
+    let rig = try Rig.atHome()
+    try page(
+      rig, list(contact(1, updatedAt: second(1)), contact(2, org: orgB, updatedAt: second(2))))
+    try page(rig, "[]")
+    #expect(try entry(rig)?.skipped == 1)
+    #expect(try rig.takeEvents().first?.int("skipped") == 1)
+  }
+
+  @Test func aTimeInTheFutureDoesNotMoveTheCursorBeyondThePresent() throws {
+    let rig = try Rig.atHome()
+    try page(rig, list(contact(1, updatedAt: "2099-01-01T00:00:00.000000+00:00")))
+    rig.pulls.forgetProgress()
+    let url = try page(rig, "[]")
+    #expect(url.contains("2026-11-18T"))
+    #expect(!url.contains("2099"))
+  }
+
+  // MARK: Reconcile
+
+  @Test func aReconcileFetchesWhatIsMissingAndRemovesWhatWasNotMet() throws {
+    // Given a day later: Anna is gone without a tombstone, Berit has changed, Cecilie is new
+    let rig = try pulled()
+    rig.advance(86_400_000)
+    try page(rig, "[]")
+    // When
+    let versions = try page(rig, list(version(2, second(20)), version(3, second(21))))
+    let missing = try page(
+      rig,
+      list(
+        contact(2, name: "Berta", updatedAt: second(20)),
+        contact(3, name: "Cecilie", updatedAt: second(21))))
+    #expect(try entry(rig)?.reconciled != nil)
+    let last = try page(rig, "[]")
+    // Then
+    #expect(versions.contains("select=id,updated_at"))
+    #expect(missing.contains("id=in.(\(id(2).text),\(id(3).text))"))
+    #expect(last.contains("id=gt.\(id(3).text)"))
+    #expect(try cached(rig) == ["Berta", "Cecilie"])
+    #expect(rig.pulls.current == nil)
+    let stored = try #require(try entry(rig))
+    #expect(stored.reconciled == nil)
+    #expect(stored.reconciledMS == rig.now.wallMS)
+    let event = try #require(try rig.takeEvents().first)
+    #expect(event.int("rows") == 2)
+    #expect(event.int("removed") == 1)
+  }
+
+  @Test func nothingIsReconciledBeforeTheIntervalHasPassed() throws {
+    let rig = try pulled()
+    rig.advance(86_399_999)
+    try page(rig, "[]")
+    #expect(rig.pulls.current == nil)
+    // And a clock that is set back makes it due
+    rig.advance(0, wallMS: -200_000_000)
+    try page(rig, "[]")
+    #expect(rig.pulls.current != nil)
+  }
+
+  @Test func anInterruptedReconcileGoesOnAfterTheLastID() throws {
+    // Given a reconcile of which the first page was read
+    let rig = try pulled()
+    rig.advance(86_400_000)
+    try page(rig, "[]")
+    try page(rig, list(version(1, second(1))))
+    let round = try #require(try entry(rig)).round
+    // When another process goes on
+    let other = try Rig(folder: rig.folder, keyStore: rig.keyStore, at: rig.now)
+    _ = try other.decider.assess(.navigate)
+    try page(other, "[]")
+    let url = try page(other, list(version(2, second(2))))
+    // Then it is the same one
+    #expect(url.contains("id=gt.\(id(1).text)"))
+    #expect(try entry(other)?.round == round)
+    try page(other, "[]")
+    #expect(try cached(other) == ["Anna", "Berit"])
+    #expect(try entry(other)?.reconciledMS == other.now.wallMS)
+  }
+
+  @Test func aReconcileThatAnotherOneReplacedChangesNothing() throws {
+    // Given a reconcile under way, and another process that began one of its own
+    let rig = try pulled()
+    rig.advance(86_400_000)
+    try page(rig, "[]")
+    try rig.cache.open().datasets.expireReconcile(of: try tag(rig))
+    // When it would remove everything
+    try page(rig, "[]")
+    // Then
+    #expect(rig.pulls.current == nil)
+    #expect(try cached(rig) == ["Anna", "Berit"])
+    #expect(try entry(rig)?.reconciledMS == nil)
+  }
+
+  @Test func aRowWithoutAnIDProvesNoDeletion() throws {
+    let rig = try pulled()
+    rig.advance(86_400_000)
+    try page(rig, "[]")
+    try page(rig, #"[{"updated_at":"x"}]"#)
+    #expect(try cached(rig) == ["Anna", "Berit"])
+    #expect(rig.pulls.current == nil)
+    #expect(try rig.takeEvents().first?.int("skipped") == 1)
+  }
+
+  @Test func aReconcileThatIsSentTheSamePageAgainEnds() throws {
+    let rig = try pulled()
+    rig.advance(86_400_000)
+    try page(rig, "[]")
+    let same = list(version(1, second(1)))
+    try page(rig, same)
+    try page(rig, same)
+    #expect(rig.pulls.current == nil)
+    #expect(try entry(rig)?.problem == "loop")
+    #expect(try cached(rig) == ["Anna", "Berit"])
+  }
+
+  // MARK: Failures
+
+  @Test func aLostCacheBeginsThePullAnew() throws {
+    // Given a pull between two pages, and a cache that another process erased meanwhile
+    let rig = try Rig.atHome()
+    try page(rig, list(contact(1, updatedAt: second(1))))
+    let tables = try rig.cache.open()
+    _ = try tables.contacts.removeAll(of: try tag(rig))
+    _ = try tables.datasets.removeAll(of: try tag(rig))
+    // When
+    try page(rig, list(contact(2, updatedAt: second(2))))
+    // Then nothing of the second page is stored as if the first were there
+    #expect(try cached(rig).isEmpty)
+    #expect(try entry(rig) == nil)
+    #expect(rig.pulls.current == nil)
+    #expect(rig.pulls.needsContacts)
+    #expect(try !page(rig, "[]").contains("updated_at=gte"))
+  }
+
+  @Test func aFileThatAnotherProcessReplacedBeginsThePullAnew() throws {
+    let rig = try Rig.atHome()
+    try page(rig, list(contact(1, updatedAt: second(1))))
+    _ = try DataFolder.setAside(
+      DataFolder.cachePath(in: rig.folder.path), "damaged", at: rig.now.wallMS)
+    try page(rig, list(contact(2, updatedAt: second(2))))
+    #expect(try cached(rig).isEmpty)
+    #expect(rig.pulls.needsContacts)
+    #expect(try rig.takeEventTypes().contains("storage_recovered"))
+  }
+
+  /// A response that gives no page: which service pauses, and whether the token is refreshed.
+  @Test(arguments: [
+    (503, "", false), (0, "", false), (200, "<html>", false), (200, #"{"a":1}"#, false),
+    (401, #"{"code":"PGRST301"}"#, true),
+  ])
+  func aFailedPagePausesReadsAlone(_ status: Int, _ body: String, _ refreshes: Bool) throws {
+    // Given
+    let rig = try pulled()
+    // When
+    try page(rig, body, status: status)
+    // Then
+    #expect(try rig.pauses.leftMS(.pull, rig.now) > 0)
+    #expect(try rig.pauses.leftMS(.rest, rig.now) <= 0)
+    #expect(rig.tokens.isRefused == refreshes)
+    #expect(rig.reachability.isFailing == !refreshes)
+    #expect(try cached(rig) == ["Anna", "Berit"])
+    #expect(rig.pulls.current != nil)
+  }
+
+  @Test func aPageOfAnotherOrganisationIsIgnored() throws {
+    let rig = try pulled()
+    rig.pulls.requirePull()
+    try rig.contactPuller.finish(
+      ContactPull(org: orgB, after: nil), try response(200, "[]"), rig.now)
+    #expect(rig.pulls.needsContacts)
+    #expect(rig.pulls.current == nil)
+  }
+
+  @Test func aPullIsDueWhenItIsRequiredUnderWayOrOld() throws {
+    let rig = try pulled()
+    #expect(!rig.contactPuller.isDue(orgA, rig.now))
+    rig.pulls.requirePull()
+    #expect(rig.contactPuller.isDue(orgA, rig.now))
+    rig.pulls.begin(ContactPull(org: orgA, after: nil))
+    #expect(rig.contactPuller.isDue(orgA, rig.now))
+    #expect(!rig.contactPuller.isDue(orgB, rig.now))
+    rig.pulls.forgetProgress()
+    rig.advance(899_999)
+    #expect(!rig.contactPuller.isDue(orgA, rig.now))
+    rig.advance(1)
+    #expect(rig.contactPuller.isDue(orgA, rig.now))
+  }
+
+  // MARK: The index
+
+  @Test func theIndexFollowsThePull() throws {
+    // Given an index in use
+    let rig = try pulled()
+    func total(_ query: StaticCString) throws -> Int64? {
+      try rig.search.search(["query": JSON(query)]).int("total")
+    }
+    #expect(try total("anna") == 1)
+    let index = rig.cache.index
+    // When
+    try page(
+      rig,
+      list(
+        contact(1, updatedAt: second(8), deleted: true),
+        contact(3, name: "Cecilie", updatedAt: second(9))))
+    // Then
+    #expect(try total("anna") == 0)
+    #expect(try total("cecilie") == 1)
+    #expect(rig.cache.index === index)
+  }
+}

@@ -1,0 +1,230 @@
+import Base
+import Policy
+import Store
+import Testing
+
+@testable import Engine
+
+@Suite struct DeciderTests {
+  /// The screens and reasons of the decisions that were emitted.
+  private func emitted(_ rig: Rig) throws -> [String] {
+    try rig.takeEvents().compactMap { $0["decision"] }.map {
+      ($0.string("screen") ?? "") + " " + ($0.string("reason") ?? "")
+    }
+  }
+
+  private func shown(_ rig: Rig, _ occasion: Situation.Occasion = .resume) throws {
+    _ = try rig.decider.decide(occasion)
+  }
+
+  // MARK: emitIfChanged
+
+  @Test func nothingIsEmittedBeforeTheFirstDecision() throws {
+    let rig = try Rig.atHome()
+    try rig.sessions.clear(ended: "user_banned")
+    try rig.decider.emitIfChanged()
+    #expect(try emitted(rig).isEmpty)
+  }
+
+  @Test func anUnchangedDecisionIsNotEmitted() throws {
+    let rig = try Rig.atHome()
+    try shown(rig)
+    for _ in 0..<2 { try rig.decider.emitIfChanged() }
+    #expect(try emitted(rig).isEmpty)
+  }
+
+  @Test func aChangedDecisionIsEmittedOnce() throws {
+    // Given
+    let rig = try Rig.atHome()
+    try shown(rig)
+    // When
+    _ = rig.reachability.setOnline(false)
+    for _ in 0..<2 { try rig.decider.emitIfChanged() }
+    // Then the banner `offline` is new
+    #expect(try emitted(rig) == ["home active"])
+    // When
+    try rig.sessions.clear(ended: "user_banned")
+    for _ in 0..<2 { try rig.decider.emitIfChanged() }
+    // Then
+    #expect(try emitted(rig) == ["sign_in session_ended"])
+  }
+
+  @Test func aHostThatShowsAScreenKeepsItDuringACheck() throws {
+    let rig = try Rig.atHome()
+    try shown(rig)
+    rig.check.ask(.discardingAnswer, rig.now)
+    try rig.decider.emitIfChanged()
+    #expect(try emitted(rig).isEmpty)
+  }
+
+  @Test func aHostThatWaitsIsToldTheAnswerAndNothingBefore() throws {
+    // Given a host that waits for the check
+    let rig = try Rig.atHome()
+    rig.check.ask(.discardingAnswer, rig.now)
+    try shown(rig, .navigate)
+    #expect(rig.hostView.shown.reason == .guardPending)
+    // When, then
+    try rig.decider.emitIfChanged()
+    #expect(try emitted(rig).isEmpty)
+    rig.check.confirm()
+    try rig.decider.emitIfChanged()
+    #expect(try emitted(rig) == ["home active"])
+    #expect(!rig.hostView.shown.isWaiting)
+  }
+
+  @Test func aHostThatWaitsIsToldWhenTheDeadlineHasPassed() throws {
+    let rig = try Rig.atHome()
+    rig.check.ask(.discardingAnswer, rig.now)
+    try shown(rig, .navigate)
+    rig.advance(2499)
+    #expect(try !rig.decider.hasUntoldDecision(rig.now))
+    rig.advance(1)
+    #expect(try rig.decider.hasUntoldDecision(rig.now))
+    try rig.decider.emitIfChanged()
+    #expect(try emitted(rig) == ["home active"])
+    #expect(try !rig.decider.hasUntoldDecision(rig.now))
+  }
+
+  @Test func aWaitWithoutAnAnswerEndsByAnotherReason() throws {
+    // Given a fresh session, of which the server has not listed the memberships
+    let rig = try Rig()
+    try rig.signIn()
+    try shown(rig)
+    #expect(rig.hostView.shown.reason == .guardPending)
+    // When
+    rig.advance(2500)
+    for _ in 0..<2 { try rig.decider.emitIfChanged() }
+    // Then
+    #expect(try emitted(rig) == ["wait server_unreachable"])
+  }
+
+  @Test func aWaitThatNobodyAsksForIsAskedAgain() throws {
+    let rig = try Rig()
+    try rig.signIn()
+    try shown(rig)
+    rig.check.reset()
+    try rig.decider.emitIfChanged()
+    #expect(rig.check.isNeeded)
+    #expect(try emitted(rig).isEmpty)
+  }
+
+  @Test func aSignInUnderWayIsToldByItsOwnEnd() throws {
+    let rig = try Rig.atHome()
+    try shown(rig)
+    rig.pendingSignIn.begin(
+      PendingSignIn(
+        .password(email: "a", password: "b"), over: try rig.sessions.row(),
+        deadlineMS: rig.now.monotonicMS + 1000))
+    rig.hostView.remember(["screen": "wait"], .wait, .signingIn)
+    try rig.decider.emitIfChanged()
+    #expect(try emitted(rig).isEmpty)
+    rig.pendingSignIn.end()
+    try rig.decider.emitIfChanged()
+    #expect(try emitted(rig) == ["home active"])
+  }
+
+  @Test func aDecisionThatIsExpectedIsEmittedEvenIfItLooksTheSame() throws {
+    let rig = try Rig.atHome()
+    try shown(rig)
+    rig.hostView.expectDecision()
+    try rig.decider.emitIfChanged()
+    #expect(try emitted(rig) == ["home active"])
+  }
+
+  @Test func aReplyReplacesAnEventThatWasNotHandedOut() throws {
+    let rig = try Rig.atHome()
+    try shown(rig)
+    _ = rig.reachability.setOnline(false)
+    try rig.decider.emitIfChanged()
+    #expect(rig.events.holds("decision"))
+    try shown(rig, .navigate)
+    #expect(!rig.events.holds("decision"))
+  }
+
+  // MARK: Carrying out
+
+  @Test func aDamagedSessionIsClearedAndTheQueueStays() throws {
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    _ = try rig.sessions.update(ifGeneration: try rig.sessions.row().generation) {
+      $0.tokens = [1]
+    }
+    #expect(try rig.decider.decide(.resume).string("reason") == "session_corrupt")
+    #expect(try rig.sessions.row().owner == nil)
+    #expect(try rig.state(id(1)) == "pending")
+  }
+
+  @Test func aLockThatIsDueErasesTheDeviceWrap() throws {
+    let rig = try Rig.atHome()
+    try rig.sessions.patch { $0.backgroundWallMS = 0 }
+    #expect(try rig.decider.decide(.foreground).string("reason") == "background_timeout")
+    #expect(try rig.sessions.row().wrapDevice == nil)
+    #expect(rig.sessions.session == nil)
+  }
+
+  @Test func theOnlyUsableOrganisationIsChosen() throws {
+    let rig = try Rig()
+    try rig.signIn()
+    try rig.list(member(orgA, status: "ended"), member(orgB))
+    let decision = try rig.decider.decide(.navigate)
+    #expect(decision["org"]?.uuid("id") == orgB)
+    #expect(try rig.session.choice == orgB)
+  }
+
+  // MARK: Access
+
+  /// What happened to the session, and the failure of a data call.
+  @Test(arguments: [
+    ("nothing", nil as ErrorCode?), ("logout", .sessionNone), ("lock", .sessionLocked),
+    ("offline for weeks", .sessionLocked), ("locked key store", .keyStoreLocked),
+    ("failed key store", .keyStoreFailed), ("lost key", .keyStoreKeyLost),
+    ("ended membership", .orgRevoked), ("disabled organisation", .orgDisabled),
+    ("no choice", .orgNone), ("a check that runs", nil),
+  ])
+  func dataNeedsAnOpenSessionAndAUsableOrganisation(_ event: String, _ code: ErrorCode?) throws {
+    // Given
+    let rig = try Rig.atHome()
+    // When
+    switch event {
+    case "logout": try rig.sessions.clear(ended: nil)
+    case "lock": try rig.lock.lock(byUser: true)
+    case "offline for weeks": rig.advance(15 * 86_400_000)
+    case "locked key store":
+      rig.core.keyRing.forget()
+      rig.keyStore.refusal = .locked
+    case "failed key store":
+      rig.core.keyRing.forget()
+      rig.keyStore.refusal = .failed
+    case "lost key":
+      rig.core.keyRing.forget()
+      rig.keyStore.keys[.device] = nil
+    case "ended membership": try rig.list(member(orgB))
+    case "disabled organisation": try rig.list(member(orgA, orgStatus: "closed"))
+    case "no choice":
+      _ = try rig.sessions.update(ifGeneration: try rig.sessions.row().generation) {
+        $0.choice = nil
+      }
+    case "a check that runs": rig.check.ask(.discardingAnswer, rig.now)
+    default: break
+    }
+    // Then
+    #expect(try refusal { try rig.decider.requireOrganisation() } == code)
+  }
+
+  @Test func assessingUnchangedTellsWhenOnlyAssessingCan() throws {
+    // Given
+    let rig = try Rig.atHome()
+    #expect(try rig.decider.assessUnchanged()?.situation.record == .open)
+    // When another process changes the session
+    let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
+    try other.signIn(bob)
+    // Then
+    #expect(try rig.decider.assessUnchanged() == nil)
+    #expect(try rig.session.userID == alice)
+    _ = try rig.decider.assess(.navigate)
+    #expect(try rig.decider.assessUnchanged() != nil)
+    // And without keys
+    rig.core.keyRing.forget()
+    #expect(try rig.decider.assessUnchanged() == nil)
+  }
+}

@@ -1,0 +1,61 @@
+import Base
+import Policy
+import Testing
+
+@testable import Engine
+
+@Suite struct HostViewTests {
+  private func decision(_ changes: String = "") throws -> JSON {
+    let base = try json(
+      #"{"screen":"home","reason":"active","route":"/a","org":{"id":"1","name":"N","role":"r"},"#
+        + #""message":null,"banners":[],"orgs":[],"deadline_ms":null}"#)
+    if changes.isEmpty { return base }
+    for (key, value) in try json("{\(changes)}").members { base.set(member: key, value) }
+    return base
+  }
+
+  /// A change of a decision, and whether the host should be told.
+  @Test(arguments: [
+    (#""screen":"unlock""#, true), (#""route":"/b""#, true),
+    (#""org":{"id":"2","name":"N","role":"r"}"#, true),
+    (#""org":{"id":"1","name":"N","role":"s"}"#, true), (#""banners":[{"code":"offline"}]"#, true),
+    (#""orgs":[{"org_id":"1","status":"active"}]"#, true), (#""reason":"switched""#, false),
+    (#""org":{"id":"1","name":"M","role":"r"}"#, false), (#""deadline_ms":5"#, false),
+    (#""message":{"code":"x"}"#, false),
+  ])
+  func aFingerprintSaysWhatTheHostShows(_ change: String, _ isOther: Bool) throws {
+    let before = HostView.fingerprint(of: try decision())
+    #expect((HostView.fingerprint(of: try decision(change)) != before) == isOther)
+  }
+
+  @Test func theChoiceOfOrganisationsAlsoShowsTheReasonAndEachStatus() throws {
+    func fingerprint(_ reason: String, _ status: String) throws -> String {
+      HostView.fingerprint(
+        of: try decision(
+          #""reason":"\#(reason)","orgs":[{"org_id":"1","status":"\#(status)"}]"#))
+    }
+    let before = try fingerprint("first_choice", "active")
+    #expect(try fingerprint("org_disabled", "active") != before)
+    #expect(try fingerprint("first_choice", "disabled") != before)
+  }
+
+  @Test func itRemembersWhatWasShown() throws {
+    // Given
+    let revision = Revision()
+    let view = HostView(revision)
+    #expect(view.shown.fingerprint.isEmpty && !view.shown.isWaiting)
+    // When
+    view.remember(try decision(), .home, .active)
+    let home = view.shown
+    view.remember(try decision(#""screen":"wait""#), .wait, .guardPending)
+    // Then
+    #expect(view.shown.isWaiting)
+    #expect(view.wasToldDeadline)
+    view.restore(home)
+    #expect(!view.shown.isWaiting && !view.wasToldDeadline)
+    view.expectDecision()
+    #expect(view.shown.isWaiting)
+    #expect(view.shown.fingerprint == home.fingerprint)
+    #expect(revision.value == 4)
+  }
+}

@@ -1,0 +1,131 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Testing
+
+@testable import Engine
+
+@Suite struct PresenterTests {
+  @Test func homeNamesRouteOrganisationAndRole() throws {
+    // Given
+    let rig = try Rig.atHome()
+    // When
+    let json = try rig.presenter.render(Decision(.home, .active))
+    // Then
+    #expect(json.string("screen") == "home")
+    #expect(json.string("reason") == "active")
+    #expect(json.string("route") == "/coordinator")
+    #expect(json["org"]?.uuid("id") == orgA)
+    #expect(json["org"]?.string("name") == "Org")
+    #expect(json["org"]?.string("role") == "coordinator")
+    #expect(json["methods"]?.count == 0)
+    #expect(json["orgs"]?.count == 0)
+    #expect(json["banners"]?.count == 0)
+    #expect(json["deadline_ms"]?.isNull == true)
+  }
+
+  @Test(arguments: [Screen.unlock, .signIn, .selectOrg, .wait])
+  func otherScreensNameNoOrganisation(_ screen: Screen) throws {
+    let rig = try Rig.atHome()
+    let json = try rig.presenter.render(Decision(screen, .userLocked))
+    #expect(json["org"]?.isNull == true)
+    #expect(json["route"]?.isNull == true)
+  }
+
+  @Test func theSignInOffersTheMethods() throws {
+    let rig = try Rig()
+    let json = try rig.presenter.render(Decision(.signIn, .sessionMissing))
+    let methods = json["methods"]?.elements ?? []
+    #expect(methods.map { $0.string("id") } == ["bankid", "vipps"])
+    #expect(methods.first?.string("label") == "BankID")
+    #expect(methods.first?.string("flow") == "pkce")
+  }
+
+  @Test func theChoiceOffersAllOrganisationsWithTheirStatus() throws {
+    // Given
+    let rig = try Rig.atHome()
+    let orgC = UUID(high: 0xCCCC_0000_0000_4000, low: 0x8000_0000_0000_0003)
+    try rig.list(
+      member(orgA), member(orgB, status: "ended"), member(orgC, orgStatus: "closed"))
+    // When
+    let json = try rig.presenter.render(Decision(.selectOrg, .firstChoice))
+    // Then
+    let orgs = json["orgs"]?.elements ?? []
+    #expect(orgs.map { $0.uuid("org_id") } == [orgA, orgB, orgC])
+    #expect(orgs.map { $0.string("status") } == ["active", "revoked", "disabled"])
+    #expect(orgs.map { $0.bool("current") } == [true, false, false])
+  }
+
+  @Test func aMessageHasTheReasonAsItsCodeAndNamesTheOrganisation() throws {
+    let rig = try Rig.atHome()
+    let json = try rig.presenter.render(Decision(.selectOrg, .orgDisabled))
+    #expect(json["message"]?.string("code") == "org_disabled")
+    #expect(json["message"]?.string("text")?.contains("Org") == true)
+    // And a silent reason has none
+    #expect(try rig.presenter.render(Decision(.home, .active))["message"]?.isNull == true)
+  }
+
+  @Test func aWaitTellsUntilWhenByTheDevicesClock() throws {
+    // Given a check that was asked a second ago, and a clock that has jumped
+    let rig = try Rig()
+    rig.check.ask(.discardingAnswer, rig.now)
+    rig.advance(1000, wallMS: 500_000)
+    // When, then
+    let decision = Decision(.wait, .guardPending)
+    #expect(try rig.presenter.render(decision).int("deadline_ms") == rig.now.wallMS + 1500)
+    rig.advance(5000)
+    #expect(try rig.presenter.render(decision).int("deadline_ms") == rig.now.wallMS)
+  }
+
+  @Test func aSignInUnderWayHasItsOwnDeadline() throws {
+    let rig = try Rig()
+    rig.pendingSignIn.begin(
+      PendingSignIn(
+        .password(email: "a", password: "b"), over: try rig.sessions.row(),
+        deadlineMS: rig.now.monotonicMS + 7000))
+    let json = try rig.presenter.render(Decision(.wait, .signingIn))
+    #expect(json.int("deadline_ms") == rig.now.wallMS + 7000)
+  }
+
+  @Test func aDecisionsBannersTellTheAgeOfTheMemberships() throws {
+    // Given memberships that were listed a second ago
+    let rig = try Rig.atHome()
+    let listedMS = rig.now.wallMS
+    rig.advance(1000)
+    // When
+    var decision = Decision(.home, .active)
+    decision.offline = true
+    decision.stale = true
+    let banners = try rig.presenter.render(decision)["banners"]?.elements ?? []
+    // Then
+    #expect(banners.map { $0.string("code") } == ["offline", "stale_data"])
+    #expect(banners.map { $0.string("tone") } == ["info", "warning"])
+    #expect(banners.map { $0.int("as_of_ms") } == [listedMS, listedMS])
+    #expect(banners.allSatisfy { $0.string("text")?.isEmpty == false })
+  }
+
+  /// Whether there is a network, the last read failed, the data's age in hours (nil: none), and the
+  /// banners. The age is told by `offline` and `stale_data` alone.
+  @Test(arguments: [
+    (true, false, 1, []), (false, false, 1, ["offline 1"]), (true, true, 1, ["stale_data 1"]),
+    (true, false, 25, ["stale_data 25"]), (true, false, nil as Int64?, ["nothing_cached_yet"]),
+  ])
+  func dataTellsHowFarItCanBeTrusted(
+    _ isOnline: Bool, _ isFailing: Bool, _ ageHours: Int64?, _ expected: [String]
+  ) throws {
+    // Given
+    let rig = try Rig()
+    _ = rig.reachability.setOnline(isOnline)
+    if isFailing { rig.reachability.noteFailure() }
+    let asOfMS = ageHours.map { rig.now.wallMS - $0 * 3_600_000 }
+    // When
+    let json = rig.presenter.banners(rig.presenter.dataBanners(asOfMS: asOfMS), asOfMS: asOfMS)
+    // Then
+    let found = json.elements.map { banner in
+      let age = banner.int("as_of_ms").map { " \((rig.now.wallMS - $0) / 3_600_000)" } ?? ""
+      return (banner.string("code") ?? "") + age
+    }
+    #expect(found == expected)
+  }
+}

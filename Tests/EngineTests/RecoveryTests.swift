@@ -1,0 +1,174 @@
+import Base
+import Policy
+import Store
+import Testing
+
+@testable import Engine
+
+@Suite struct RecoveryTests {
+  /// A folder whose main file is damaged. It held a session, a pending item (1), a parked one (2), one
+  /// that waits for its organisation (3), and the child (4) of the first.
+  private func damaged() throws -> (folder: TemporaryFolder, keyStore: MemoryKeyStore) {
+    let rig = try Rig.atHome()
+    for number in 1...3 { try rig.add(id(number)) }
+    try rig.add(id(4), dependsOn: [id(1)])
+    let row = try #require(try rig.row(id(2)))
+    try rig.core.queue.transition(
+      row.sequence,
+      .parked(rejection: try Rejection(.conflict).sealed(for: row, try rig.session.queueKey)))
+    try rig.core.queue.transition(
+      try #require(try rig.row(id(3))).sequence, .waiting(.organisation))
+    rig.core.database.close()
+    try rig.folder.damage("holdfast.db")
+    return (rig.folder, rig.keyStore)
+  }
+
+  @Test func itemsAndSessionAreCarriedOver() throws {
+    // Given
+    let (folder, keyStore) = try damaged()
+    // When
+    let rig = try Rig(folder: folder, keyStore: keyStore)
+    #expect(rig.recovery.hasRecovered)
+    #expect(rig.recovery.isNeeded)
+    _ = try rig.decider.assess(.navigate)
+    // Then
+    #expect(!rig.recovery.isNeeded)
+    #expect(try rig.session.userID == alice)
+    #expect(try rig.session.choice == orgA)
+    #expect(
+      try (1...4).map { try rig.state(id($0)) } == [
+        "pending", "parked, conflict", "waits for organisation", "waits for parent",
+      ])
+    #expect(try rig.core.syncRuns.find(of: try rig.session.owner) != nil)
+    let event = try #require(try rig.takeEvents().first)
+    #expect(event.string("type") == "storage_recovered")
+    #expect(event.int("salvaged") == 4)
+    #expect(event.int("lost") == 0)
+    #expect(event.bool("session") == true)
+    // The damaged file is kept.
+    let aside = try #require(event.string("file"))
+    #expect(folder.names.contains(aside))
+    #expect(!folder.names.contains("recovery.name"))
+  }
+
+  @Test func aRecoveryIsDoneOnce() throws {
+    let (folder, keyStore) = try damaged()
+    let rig = try Rig(folder: folder, keyStore: keyStore)
+    _ = try rig.decider.assess(.navigate)
+    #expect(try rig.takeEvents().count == 1)
+    _ = try rig.decider.assess(.navigate)
+    let next = try Rig(folder: folder, keyStore: keyStore)
+    #expect(!next.recovery.isNeeded)
+    _ = try next.decider.assess(.navigate)
+    #expect(try next.takeEvents().isEmpty)
+  }
+
+  @Test func aRecoveryWaitsForTheDeviceKey() throws {
+    // Given a key store that is locked
+    let (folder, keyStore) = try damaged()
+    keyStore.refusal = .locked
+    let rig = try Rig(folder: folder, keyStore: keyStore)
+    #expect(try rig.decider.assess(.navigate).situation.keys == .locked)
+    #expect(rig.recovery.isNeeded)
+    // When the process ends and the next one has the key
+    keyStore.refusal = nil
+    let next = try Rig(folder: folder, keyStore: keyStore)
+    #expect(next.recovery.isNeeded)
+    #expect(!next.recovery.hasRecovered)
+    _ = try next.decider.assess(.navigate)
+    // Then
+    #expect(try next.takeEvents().first?.int("salvaged") == 4)
+  }
+
+  @Test func itemsWhoseSealDoesNotOpenAreLost() throws {
+    // Given a file of which one item's body was changed
+    let rig = try Rig.atHome()
+    for number in 1...2 { try rig.add(id(number)) }
+    let row = try #require(try rig.row(id(1)))
+    try rig.core.queue.replace(row.item, batchKey: row.batchKey, body: [1, 2, 3], size: 3)
+    rig.core.database.close()
+    try rig.folder.damage("holdfast.db")
+    // When
+    let next = try Rig(folder: rig.folder, keyStore: rig.keyStore)
+    _ = try next.decider.assess(.navigate)
+    // Then
+    let event = try #require(try next.takeEvents().first)
+    #expect(event.int("salvaged") == 1)
+    #expect(event.int("lost") == 1)
+    #expect(try next.state(id(1)) == "erased")
+  }
+
+  @Test func aSessionThatBeganInTheFreshFileIsKept() throws {
+    // Given a sign-in before the keys could carry anything over
+    let (folder, keyStore) = try damaged()
+    let rig = try Rig(folder: folder, keyStore: keyStore)
+    try rig.signIn(bob)
+    // When
+    _ = try rig.decider.assess(.navigate)
+    // Then
+    #expect(try rig.session.userID == bob)
+    #expect(try rig.takeEvents().first?.bool("session") == false)
+    #expect(try rig.state(id(1), of: alice) == "pending")
+  }
+
+  @Test func theCarriedSessionHasANewGeneration() throws {
+    let rig = try Rig.atHome()
+    let generation = try rig.session.generation
+    rig.core.database.close()
+    try rig.folder.damage("holdfast.db")
+    let next = try Rig(folder: rig.folder, keyStore: rig.keyStore)
+    _ = try next.decider.assess(.navigate)
+    #expect(try next.session.generation == generation + 1)
+  }
+
+  @Test func aSoundFileIsNotSetAside() throws {
+    let rig = try Rig.atHome()
+    let before = rig.folder.names
+    #expect(try !rig.recovery.recover())
+    #expect(rig.folder.names == before)
+    #expect(rig.sessions.session != nil)
+  }
+
+  @Test func aFileThatAnotherProcessReplacedIsOpened() throws {
+    // Given two processes
+    let rig = try Rig.atHome()
+    let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
+    try other.recovery.quarantine()
+    #expect(rig.sessions.session != nil)
+    // When
+    try rig.recovery.followFiles()
+    // Then
+    #expect(rig.sessions.session == nil)
+    #expect(rig.core.keyRing.keys == nil)
+    #expect(rig.core.database.isCurrent)
+    #expect(try rig.sessions.row().owner == nil)
+  }
+
+  @Test func quarantineKeepsBothFilesUnderAnotherName() throws {
+    // Given
+    let rig = try Rig.atHome()
+    _ = try rig.cache.open()
+    // When
+    try rig.recovery.quarantine()
+    // Then
+    let aside = rig.folder.names.filter { $0.contains(".keyless-\(rig.now.wallMS)") }
+    #expect(aside.contains { $0.hasPrefix("holdfast.db.") })
+    #expect(aside.contains { $0.hasPrefix("cache.db.") })
+    #expect(rig.sessions.session == nil)
+    #expect(try rig.sessions.row().owner == nil)
+    #expect(rig.core.keyRing.keys == nil)
+  }
+
+  @Test func aLostDeviceKeySetsTheFilesAside() throws {
+    // Given
+    let rig = try Rig.atHome()
+    rig.keyStore.keys[.device] = nil
+    let next = try Rig(folder: rig.folder, keyStore: rig.keyStore)
+    // When
+    let decision = try next.decider.decide(.resume)
+    // Then
+    #expect(decision.string("screen") == "sign_in")
+    #expect(decision.string("reason") == "key_lost")
+    #expect(next.folder.names.contains { $0.contains(".keyless-") })
+  }
+}

@@ -1,0 +1,413 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Testing
+
+@testable import Engine
+
+@Suite struct SchedulerTests {
+  private func name(_ job: Scheduler.Job?) -> String {
+    switch job {
+    case .refresh: "refresh"
+    case .validate: "validate"
+    case .membershipCheck: "membershipCheck"
+    case .signIn: "signIn"
+    case .revoke: "revoke"
+    case .upload: "upload"
+    case .readBack: "readBack"
+    case .contacts: "contacts"
+    case .summary: "summary"
+    case .live: "live"
+    case nil: "nothing"
+    }
+  }
+
+  private func next(_ rig: Rig) throws -> String { name(try rig.scheduler.next(rig.now)) }
+
+  private func send(_ rig: Rig) throws {
+    try rig.dispatch.send(try #require(try rig.scheduler.next(rig.now)), rig.now)
+  }
+
+  /// Let another, running process hold the pending items.
+  private func lease(_ rig: Rig, boot: String = "boot") throws {
+    _ = try rig.core.queue.take(
+      of: try rig.session.owner, holder: Holder(bootID: boot, nonce: 5).bytes,
+      until: rig.now.wallMS + 60_000, maximumItems: 10, maximumSize: 1_000_000)
+  }
+
+  private func readBack(_ rig: Rig, _ number: Int) throws {
+    try rig.add(id(number))
+    try rig.settlement.finish(
+      try rig.upload(), isCurrent: true, try response(201, "[]"), rig.now)
+  }
+
+  // MARK: Reading changes nothing
+
+  private static let situations = [
+    "nothing to do", "work", "late request", "lost lease", "due item", "held items",
+    "another user's read-back", "another process signed in", "recovery", "waiting host",
+    "no keys", "locked session", "back-off", "offline", "undelivered event", "pull",
+  ]
+
+  private func make(_ situation: String) throws -> Rig {
+    let rig = try Rig.atHome()
+    rig.pulls.forgetAll()
+    rig.tokens.confirm()
+    switch situation {
+    case "work": try rig.add(id(1))
+    case "late request":
+      try rig.add(id(1))
+      try send(rig)
+      rig.advance(65_000)
+    case "lost lease":
+      try rig.add(id(1))
+      try lease(rig, boot: "earlier")
+    case "due item":
+      try rig.add(id(1))
+      try rig.core.queue.transition(
+        try #require(try rig.row(id(1))).sequence, .waiting(.time(untilMS: rig.now.wallMS)))
+    case "held items":
+      try rig.add(id(1))
+      try rig.core.queue.transition(
+        try #require(try rig.row(id(1))).sequence, .waiting(.organisation))
+      rig.advance(900_000)
+    case "another user's read-back":
+      try readBack(rig, 1)
+      try rig.signIn(bob)
+      try rig.list(member(orgA))
+      rig.pulls.forgetAll()
+    case "another process signed in":
+      try Rig(folder: rig.folder, keyStore: rig.keyStore).signIn(bob)
+    case "recovery":
+      rig.core.database.close()
+      try rig.folder.damage("holdfast.db")
+      let next = try Rig(folder: rig.folder, keyStore: rig.keyStore)
+      _ = try next.core.keyRing.state(for: next.core.database)
+      return next
+    case "waiting host":
+      rig.check.ask(.discardingAnswer, rig.now)
+      _ = try rig.decider.decide(.navigate)
+      rig.advance(2500)
+    case "no keys": rig.sessions.reset(.file)
+    case "locked session": try rig.lock.lock(byUser: true)
+    case "back-off":
+      try rig.add(id(1))
+      try rig.pauses.backOff(.rest, try response(503), rig.now)
+    case "offline":
+      try rig.add(id(1))
+      _ = rig.reachability.setOnline(false)
+    case "undelivered event": try rig.events.emitDurable(["type": "item_parked"], owner: nil)
+    case "pull": rig.pulls.requirePull()
+    default: break
+    }
+    return rig
+  }
+
+  /// Situations in which something has to change before a request can be chosen.
+  private static let prepared: Set = [
+    "lost lease", "due item", "held items", "another user's read-back",
+    "another process signed in", "recovery",
+  ]
+
+  @Test(arguments: situations)
+  func askingChangesNothing(_ situation: String) throws {
+    // Given
+    let rig = try make(situation)
+    let before = rig.snapshot()
+    // When
+    for _ in 0..<2 {
+      _ = try rig.scheduler.next(rig.now)
+      _ = try rig.scheduler.hasWork(rig.now)
+      _ = try rig.scheduler.nextWakeMS(rig.now)
+    }
+    // Then
+    let after = rig.snapshot()
+    #expect(after.revision == before.revision)
+    #expect(after.version == before.version)
+    #expect(after.files == before.files)
+    #expect(after.keyLoads == before.keyLoads)
+  }
+
+  @Test(arguments: situations)
+  func whatHasToBePreparedIsAReasonToPoll(_ situation: String) throws {
+    // Given
+    let rig = try make(situation)
+    let idle: Set = ["nothing to do", "no keys", "locked session", "back-off", "offline"]
+    // When, then
+    #expect(try rig.scheduler.hasWork(rig.now) == !idle.contains(situation))
+    #expect(try (rig.scheduler.nextWakeMS(rig.now) == 0) == !idle.contains(situation))
+  }
+
+  @Test(arguments: situations)
+  func preparingDoesEachThingOnce(_ situation: String) throws {
+    // Given
+    let rig = try make(situation)
+    let before = rig.snapshot()
+    // When
+    try rig.scheduler.prepare(rig.now)
+    // Then it changes something only where something has to change
+    let once = rig.snapshot()
+    #expect((once != before) == Self.prepared.contains(situation))
+    // And a second time, nothing
+    try rig.scheduler.prepare(rig.now)
+    #expect(rig.snapshot() == once)
+  }
+
+  /// What was prepared, as it is afterwards.
+  @Test func preparingMakesWorkSendable() throws {
+    #expect(try preparedState("lost lease") == "pending, attempts 1; upload")
+    #expect(try preparedState("due item") == "pending; upload")
+    #expect(try preparedState("held items") == "waits for organisation; membershipCheck")
+    #expect(try preparedState("another user's read-back") == "pending; revoke")
+    #expect(try preparedState("recovery").hasPrefix("erased"))
+  }
+
+  private func preparedState(_ situation: String) throws -> String {
+    let rig = try make(situation)
+    try rig.scheduler.prepare(rig.now)
+    #expect(rig.uploads.readBacks.isEmpty)
+    #expect(!rig.recovery.isNeeded)
+    return "\(try rig.state(id(1))); \(try next(rig))"
+  }
+
+  @Test func preparingFollowsAnotherProcessesSession() throws {
+    let rig = try make("another process signed in")
+    try rig.scheduler.prepare(rig.now)
+    #expect(try rig.session.userID == bob)
+  }
+
+  // MARK: Priorities
+
+  @Test func theMostUrgentRequestIsFirst() throws {
+    // Given a rig that has every kind of work
+    let rig = try Rig.atHome()
+    try rig.revocations.add(try rig.session, expiresMS: Int64.max / 2)
+    rig.pendingSignIn.begin(
+      PendingSignIn(
+        .password(email: "a", password: "b"), over: try rig.sessions.row(),
+        deadlineMS: rig.now.monotonicMS + 60_000))
+    try readBack(rig, 1)
+    try rig.add(id(2))
+    rig.tokens.requireValidation()
+    rig.tokens.refuse()
+    rig.check.ask(.keepingAnswer, rig.now)
+    let live = LiveRequest(number: rig.live.add(id(1), in: orgA), contact: id(1), org: orgA)
+    rig.pulls.requirePull()
+    // When each is done in turn
+    var order: [String] = []
+    for _ in 0..<10 {
+      order.append(try next(rig))
+      switch order.last {
+      case "signIn": rig.pendingSignIn.end()
+      case "revoke":
+        try rig.core.revocations.remove(
+          try #require(try rig.core.revocations.due(now: rig.now.wallMS)).id)
+      case "refresh": rig.tokens.forgetRefusal()
+      case "validate": rig.tokens.confirm()
+      case "membershipCheck": rig.check.confirm()
+      case "live": rig.live.remove(live)
+      case "readBack": try rig.uploader.abandonReadBacks()
+      case "upload":
+        try rig.core.queue.removeAll(of: try rig.session.owner)
+      case "contacts":
+        rig.pulls.begin(ContactPull(org: orgA, after: nil));
+        rig.pulls.finishContacts(rig.now.monotonicMS)
+      case "summary": rig.pulls.finishSummary(rig.now.monotonicMS)
+      default: break
+      }
+    }
+    // Then
+    #expect(
+      order == [
+        "signIn", "revoke", "refresh", "validate", "membershipCheck", "live", "readBack", "upload",
+        "contacts", "summary",
+      ])
+    #expect(try next(rig) == "nothing")
+  }
+
+  /// Work that is there, what stands in its way, and what is sent instead.
+  @Test(arguments: [
+    ("upload", "nothing", "upload"), ("upload", "offline", "nothing"),
+    ("upload", "no keys", "nothing"),
+    ("upload", "rest pause", "nothing"), ("upload", "auth pause", "upload"),
+    ("upload", "pull pause", "upload"), ("upload", "expired token", "refresh"),
+    ("upload", "expired token, auth pause", "nothing"), ("upload", "refused token", "refresh"),
+    ("upload", "another process refreshes", "nothing"), ("upload", "upload in flight", "nothing"),
+    ("upload", "locked", "nothing"), ("pull", "nothing", "contacts"),
+    ("pull", "pull pause", "nothing"), ("pull", "upload in flight", "nothing"),
+    ("pull", "another process uploads", "nothing"), ("pull", "item in doubt", "contacts"),
+    ("summary", "item in doubt", "nothing"), ("summary", "nothing", "summary"),
+    ("pull", "ended membership", "nothing"), ("validation", "auth pause", "nothing"),
+    ("validation", "rest pause", "validate"), ("check", "rest pause", "nothing"),
+    ("check", "auth pause", "membershipCheck"),
+  ])
+  func whatStandsInTheWay(_ work: String, _ obstacle: String, _ expected: String) throws {
+    // Given
+    let rig = try Rig.atHome()
+    rig.pulls.forgetAll()
+    rig.tokens.confirm()
+    if obstacle == "ended membership" { try rig.list(member(orgB)) }
+    rig.pulls.forgetAll()
+    switch work {
+    case "pull": rig.pulls.requirePull()
+    case "summary":
+      rig.pulls.requirePull()
+      rig.pulls.begin(ContactPull(org: orgA, after: nil))
+      rig.pulls.finishContacts(rig.now.monotonicMS)
+    case "validation": rig.tokens.requireValidation()
+    case "check": rig.check.ask(.keepingAnswer, rig.now)
+    default: break
+    }
+    // When
+    switch obstacle {
+    case "offline": _ = rig.reachability.setOnline(false)
+    case "rest pause": try rig.pauses.backOff(.rest, try response(503), rig.now)
+    case "auth pause": try rig.pauses.backOff(.auth, try response(503), rig.now)
+    case "pull pause": try rig.pauses.backOff(.pull, try response(503), rig.now)
+    case "expired token", "expired token, auth pause":
+      rig.advance(3_600_000)
+      if obstacle != "expired token" {
+        try rig.pauses.backOff(.auth, try response(503), rig.now)
+      }
+    case "refused token": rig.tokens.refuse()
+    case "another process refreshes":
+      rig.tokens.refuse()
+      try rig.core.leases.take(
+        "refresh", holder: Holder(bootID: "boot", nonce: 5).bytes, until: rig.now.wallMS + 10_000)
+    case "upload in flight":
+      try rig.add(id(8))
+      rig.pulls.forgetAll()
+      try rig.uploader.send(try rig.session, rig.now)
+      if work == "pull" { rig.pulls.requirePull() }
+    case "another process uploads":
+      try rig.add(id(8))
+      try lease(rig)
+    case "item in doubt":
+      try rig.add(id(8))
+      let sequence = try #require(try rig.row(id(8))).sequence
+      try rig.core.queue.transition(sequence, .pending(charge: .attempt))
+      try rig.core.queue.transition(sequence, .waiting(.organisation))
+    case "locked":
+      try rig.add(id(1))
+      try rig.lock.lock(byUser: true)
+    default: break
+    }
+    if work == "upload", obstacle != "locked" { try rig.addOffTheRecord(id(1)) }
+    if obstacle == "no keys" { rig.core.keyRing.forget() }
+    // Then
+    #expect(try next(rig) == expected)
+  }
+
+  @Test func afterAFailureOneRequestAtATimeProbesTheDataService() throws {
+    // Given a pause that is over, and a check in flight
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    try rig.pauses.backOff(.rest, try response(503), rig.now)
+    rig.advance(try rig.pauses.leftMS(.rest, rig.now))
+    rig.check.ask(.keepingAnswer, rig.now)
+    #expect(try next(rig) == "membershipCheck")
+    try send(rig)
+    // When, then
+    #expect(try next(rig) == "nothing")
+    try rig.pauses.succeed(.rest)
+    #expect(try next(rig) == "upload")
+  }
+
+  @Test func nothingIsSentTwice() throws {
+    // Given work of each kind that may be in flight beside others
+    let rig = try Rig.atHome()
+    rig.tokens.requireValidation()
+    rig.check.ask(.keepingAnswer, rig.now)
+    rig.pulls.requirePull()
+    // When
+    var order: [String] = []
+    while order.count < 10, let job = try rig.scheduler.next(rig.now) {
+      order.append(name(job))
+      try rig.dispatch.send(job, rig.now)
+    }
+    // Then
+    #expect(order == ["validate", "membershipCheck", "contacts", "summary"])
+  }
+
+  // MARK: Waking
+
+  /// What falls due, and when.
+  @Test(arguments: [
+    ("nothing", nil as Int64?), ("request", 65_000), ("sign-in", 7000), ("waiting host", 2500),
+    ("waiting for keys", 10_000), ("suspended item", 5000), ("another's lease", 5000),
+    ("held items", 900_000), ("pull", 900_000), ("refresh by another process", 1000),
+  ])
+  func theNextWakeIsTheEarliestThingThatFallsDue(_ cause: String, _ wakeMS: Int64?) throws {
+    // Given a session that needs no refresh for long
+    let rig = try Rig()
+    try rig.signIn(expiresInS: 86_400)
+    try rig.list(member(orgA), member(orgB))
+    #expect(try rig.orgSelection.choose(orgA, rig.session))
+    _ = try rig.takeEvents()
+    rig.pulls.forgetAll()
+    // When
+    switch cause {
+    case "request":
+      try rig.add(id(1))
+      try send(rig)
+    case "sign-in":
+      rig.pendingSignIn.begin(
+        PendingSignIn(
+          .password(email: "a", password: "b"), over: try rig.sessions.row(),
+          deadlineMS: rig.now.monotonicMS + 7000))
+      try rig.dispatch.send(try #require(try rig.scheduler.next(rig.now)), rig.now)
+    case "waiting host":
+      rig.check.ask(.discardingAnswer, rig.now)
+      _ = try rig.decider.decide(.navigate)
+      try send(rig)
+    case "waiting for keys":
+      rig.sessions.reset(.file)
+      rig.keyStore.refusal = .locked
+      _ = try rig.decider.decide(.navigate)
+    case "suspended item":
+      try rig.add(id(1))
+      try rig.core.queue.transition(
+        try #require(try rig.row(id(1))).sequence, .waiting(.time(untilMS: rig.now.wallMS + 5000)))
+    case "another's lease":
+      try rig.add(id(1))
+      try lease(rig)
+    case "held items":
+      rig.check.ask(.discardingAnswer, rig.now)
+      rig.check.confirm()
+      try rig.add(id(1))
+      try rig.core.queue.transition(
+        try #require(try rig.row(id(1))).sequence, .waiting(.organisation))
+    case "pull": rig.pulls.finishContacts(rig.now.monotonicMS)
+    case "refresh by another process":
+      rig.tokens.refuse()
+      try rig.core.leases.take(
+        "refresh", holder: Holder(bootID: "boot", nonce: 5).bytes, until: rig.now.wallMS + 10_000)
+    default: break
+    }
+    // Then; without a cause only the refresh is left
+    let margin = 86_400_000 - rig.core.configuration.limits.refreshMarginMS
+    #expect(try rig.scheduler.nextWakeMS(rig.now) == wakeMS ?? margin)
+  }
+
+  @Test func offlineOnlyDeadlinesWake() throws {
+    let rig = try Rig.atHome()
+    _ = rig.reachability.setOnline(false)
+    #expect(try rig.scheduler.nextWakeMS(rig.now) == nil)
+  }
+}
+
+extension Rig {
+  /// Add an item whatever the session's lock and organisation are.
+  fileprivate func addOffTheRecord(_ id: UUID) throws {
+    let row = QueueRow()
+    let keys = try core.keys()
+    row.owner = keys.userTag(alice)
+    row.item = keys.itemTag(id, row.owner)
+    row.org = keys.orgTag(orgA)
+    row.batchKey = row.org
+    row.body = [1]
+    row.size = 1
+    _ = try core.queue.insert(row)
+  }
+}
