@@ -86,12 +86,14 @@ public final class Engine {
     let links = ItemLinks(core)
     let summary = Summary(core, cache)
     let isolation = BatchIsolation(core, uploads)
+    let parking = Parking(core, events, syncRuns)
     let settlement = UploadSettlement(
       core, sessions, state: uploads, isolation: isolation, links: links, syncRuns: syncRuns,
-      refresh: refresh, check: check, pauses: pauses, reachability: reachability, events: events,
+      refresh: refresh, check: check, pauses: pauses, reachability: reachability, parking: parking,
       pulls: pulls, summary: summary)
     let uploader = Uploader(
-      core, state: uploads, isolation: isolation, settlement: settlement, syncRuns: syncRuns,
+      core, state: uploads, isolation: isolation, settlement: settlement, parking: parking,
+      syncRuns: syncRuns,
       pauses: pauses, inFlight: inFlight)
     let reads = ReadFailures(refresh, pauses, reachability)
     let contactPuller = ContactPuller(

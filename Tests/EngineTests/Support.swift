@@ -97,6 +97,7 @@ final class Rig {
   let links: ItemLinks
   let summary: Summary
   let isolation: BatchIsolation
+  let parking: Parking
   let settlement: UploadSettlement
   let uploader: Uploader
   let contactPuller: ContactPuller
@@ -165,12 +166,13 @@ final class Rig {
     links = ItemLinks(core)
     summary = Summary(core, cache)
     isolation = BatchIsolation(core, uploads)
+    parking = Parking(core, events, syncRuns)
     settlement = UploadSettlement(
       core, sessions, state: uploads, isolation: isolation, links: links, syncRuns: syncRuns,
-      refresh: refresh, check: check, pauses: pauses, reachability: reachability, events: events,
+      refresh: refresh, check: check, pauses: pauses, reachability: reachability, parking: parking,
       pulls: pulls, summary: summary)
     uploader = Uploader(
-      core, state: uploads, isolation: isolation, settlement: settlement, syncRuns: syncRuns,
+      core, state: uploads, isolation: isolation, settlement: settlement, parking: parking, syncRuns: syncRuns,
       pauses: pauses, inFlight: inFlight)
     let reads = ReadFailures(refresh, pauses, reachability)
     contactPuller = ContactPuller(

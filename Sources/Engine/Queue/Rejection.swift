@@ -75,3 +75,21 @@ extension RestOutcome {
       ResponseFacts(status: 400, code: sqlstate, isServerJSON: true))
   }
 }
+
+extension RestOutcome {
+  /// A read that asks for fewer columns may be answered.
+  var mayConcernColumns: Bool {
+    switch self {
+    case .denied, .schemaNotReady, .serverBug, .tooLarge, .statementTimeout, .unknownRejection: true
+    default: false
+    }
+  }
+
+  /// The data service has judged the rows, so it works.
+  var isVerdictOnRows: Bool {
+    switch self {
+    case .answered, .itemFault, .duplicateKey, .missingParent, .denied: true
+    default: false
+    }
+  }
+}

@@ -82,4 +82,11 @@ final class UploadBatch {
       owner: owner, org: org, kind: kind, columns: columns, items: items, doubt: doubt,
       comparesRows: comparesRows)
   }
+
+  /// Whether the server lacks a column of the items that the configuration does not list any more. A
+  /// column that it lists may still come: an app may know it before the server does.
+  func lacksColumn(_ response: HTTPResponse) -> Bool {
+    guard let column = ServerError.read(response.body).column else { return false }
+    return columns.contains(column) && !kind.accepts(column)
+  }
 }

@@ -41,14 +41,14 @@ final class UploadSettlement {
   private let check: MembershipCheck
   private let pauses: ServicePauses
   private let reachability: Reachability
-  private let events: EventQueue
+  private let parking: Parking
   private let pulls: PullState
   private let summary: Summary
 
   init(
     _ core: Core, _ sessions: SessionStore, state: UploadState, isolation: BatchIsolation,
     links: ItemLinks, syncRuns: SyncRunReporter, refresh: Refresh, check: MembershipCheck,
-    pauses: ServicePauses, reachability: Reachability, events: EventQueue, pulls: PullState,
+    pauses: ServicePauses, reachability: Reachability, parking: Parking, pulls: PullState,
     summary: Summary
   ) {
     self.core = core
@@ -61,7 +61,7 @@ final class UploadSettlement {
     self.check = check
     self.pauses = pauses
     self.reachability = reachability
-    self.events = events
+    self.parking = parking
     self.pulls = pulls
     self.summary = summary
   }
@@ -108,9 +108,9 @@ final class UploadSettlement {
     case .statementTimeout:
       if batch.items.count > 1 { return try isolation.split(batch) }
       try suspend(batch, response, now)
-    case .schemaNotReady where lacksColumn(batch, response):
+    case .schemaNotReady where batch.lacksColumn(response):
       try pauses.succeed(.upload)
-      try park(batch, Rejection(code: MessageCode.missingColumn.rawValue, response), now)
+      try parking.park(batch, Rejection(code: MessageCode.missingColumn.rawValue, response), now)
     case .schemaNotReady, .serverBug, .unknownRejection: try suspend(batch, response, now)
     case .endOfData, .transient: try pause(batch, response, now)
     }
@@ -173,7 +173,7 @@ final class UploadSettlement {
     case .missingParent: try awaitParent(item, rejection, now)
     case .denied where !isCurrent: try isolation.release(item)
     case .denied: try deny(item, rejection, now)
-    default: try park(item, rejection, now)
+    default: try parking.park(item, rejection, now)
     }
   }
 
@@ -230,7 +230,7 @@ final class UploadSettlement {
     // this proves nothing; with one, the id belongs to somebody else.
     if check.isConfirmed, isMember(of: batch.org) {
       try removeCancelled(absent.filter { $0.isCancelled }, now)
-      try park(absent.filter { !$0.isCancelled }, batch.doubt ?? Rejection(.conflict), now)
+      try parking.park(absent.filter { !$0.isCancelled }, batch.doubt ?? Rejection(.conflict), now)
     } else {
       try hold(absent, charge: .attemptAndDenial, now)
     }
@@ -248,7 +248,7 @@ final class UploadSettlement {
       else { continue }
       if StoredRow.isOther(row, than: payload) { others.append(id) }
     }
-    try park(batch.filter { others.contains($0.id) }, Rejection(.conflict), now)
+    try parking.park(batch.filter { others.contains($0.id) }, Rejection(.conflict), now)
     return batch.filter { !others.contains($0.id) }
   }
 
@@ -276,7 +276,7 @@ final class UploadSettlement {
     let doubtful = found.filter { $0.isRevised || $0.isCancelled }
     try core.database.transaction { () throws(Failure) in
       for item in doubtful.items where item.isCancelled { try forgetCancel(item, batch.owner) }
-      try park(doubtful, Rejection(.unknownOutcome), now)
+      try parking.park(doubtful, Rejection(.unknownOutcome), now)
     }
     try eraseProved(found.filter { !$0.isRevised && !$0.isCancelled }, now)
     return batch.filter { !stored.contains($0.id) }
@@ -325,7 +325,7 @@ final class UploadSettlement {
     _ batch: UploadBatch, _ rejection: Rejection, _ now: Instant
   ) throws(Failure) {
     if batch.items.count > 1 { return try isolation.bisect(batch) }
-    try park(batch, rejection, now)
+    try parking.park(batch, rejection, now)
   }
 
   /// Not the items' fault: the service backs off, in the transaction that counts the attempt.
@@ -356,13 +356,6 @@ final class UploadSettlement {
     }
   }
 
-  /// Whether the server lacks a column of the items that the configuration does not list any more. A
-  /// column that it lists may still come: an app may know it before the server does.
-  private func lacksColumn(_ batch: UploadBatch, _ response: HTTPResponse) -> Bool {
-    guard let column = ServerError.read(response.body).column else { return false }
-    return batch.columns.contains(column) && !batch.kind.accepts(column)
-  }
-
   /// Let a single item wait for its parent if that is queued; else park it.
   private func awaitParent(
     _ batch: UploadBatch, _ rejection: Rejection, _ now: Instant
@@ -378,7 +371,7 @@ final class UploadSettlement {
       try syncRuns.endIfDone(batch.owner, now)
       return true
     }
-    if !waits { try park(batch, rejection, now) }
+    if !waits { try parking.park(batch, rejection, now) }
   }
 
   /// A policy of the server refused the items. At first they wait, and the membership check runs.
@@ -400,61 +393,8 @@ final class UploadSettlement {
         try core.queue.transition(
           item.sequence, .waiting(.organisation, charge: charge))
       }
-      try syncRuns.endIfDone(batch.owner, now)
     }
+    // The run ends when the check has answered: it releases the items, or they stay held.
     check.askSilently(.discardingAnswer, now)
-  }
-
-  // MARK: Parking
-
-  private func park(
-    _ batch: UploadBatch, _ rejection: Rejection, _ now: Instant
-  ) throws(Failure) {
-    guard !batch.isEmpty else { return }
-    var rows: [QueueRow] = []
-    for item in batch.items { if let row = try core.queue.find(item.tag) { rows.append(row) } }
-    try park(rows, rejection, now)
-  }
-
-  /// Park items with the reason, each with an event.
-  func park(
-    _ rows: [QueueRow], _ rejection: Rejection, _ now: Instant
-  ) throws(Failure) {
-    let keys = try core.keys()
-    try core.database.transaction { () throws(Failure) in
-      for row in rows {
-        let key = try keys.queues.derived(for: row.owner)
-        let item = try row.read(key)
-        try core.queue.transition(
-          row.sequence,
-          .parked(rejection: try rejection.sealed(for: row, key), charge: .attempt))
-        try core.syncRuns.count(of: row.owner, sent: 0, parked: 1, now: now.wallMS)
-        try events.emitDurable(
-          [
-            "type": "item_parked", "id": .uuid(item?.id ?? row.substituteID),
-            "reason": ["code": .string(rejection.code), "text": core.text(ofCode: rejection.code)],
-            "field": JSON(rejection.field),
-          ], owner: row.owner)
-        try syncRuns.endIfDone(row.owner, now)
-      }
-    }
-  }
-}
-
-extension RestOutcome {
-  /// A read that asks for fewer columns may be answered.
-  fileprivate var mayConcernColumns: Bool {
-    switch self {
-    case .denied, .schemaNotReady, .serverBug, .tooLarge, .statementTimeout, .unknownRejection: true
-    default: false
-    }
-  }
-
-  /// The data service has judged the rows, so it works.
-  fileprivate var isVerdictOnRows: Bool {
-    switch self {
-    case .answered, .itemFault, .duplicateKey, .missingParent, .denied: true
-    default: false
-    }
   }
 }

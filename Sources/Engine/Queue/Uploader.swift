@@ -50,18 +50,21 @@ final class Uploader {
   private let state: UploadState
   private let isolation: BatchIsolation
   private let settlement: UploadSettlement
+  private let parking: Parking
   private let syncRuns: SyncRunReporter
   private let pauses: ServicePauses
   private let inFlight: InFlight
 
   init(
     _ core: Core, state: UploadState, isolation: BatchIsolation, settlement: UploadSettlement,
+    parking: Parking,
     syncRuns: SyncRunReporter, pauses: ServicePauses, inFlight: InFlight
   ) {
     self.core = core
     self.state = state
     self.isolation = isolation
     self.settlement = settlement
+    self.parking = parking
     self.syncRuns = syncRuns
     self.pauses = pauses
     self.inFlight = inFlight
@@ -75,7 +78,7 @@ final class Uploader {
     let rows = try take(session, now)
     guard let first = rows.first else { return }
     guard let head = try first.read(session.queueKey) else {
-      try settlement.park([first], Rejection(.unreadable), now)
+      try parking.park([first], Rejection(.unreadable), now)
       return try isolation.release(rows.dropFirst().map { $0.sequence })
     }
     let backend = core.configuration.backend
@@ -85,7 +88,7 @@ final class Uploader {
     var items: [(row: QueueRow, item: QueueItem)] = []
     for row in rows {
       guard let item = row === first ? head : try row.read(session.queueKey) else {
-        try settlement.park([row], Rejection(.unreadable), now)
+        try parking.park([row], Rejection(.unreadable), now)
         continue
       }
       items.append((row, item))

@@ -1,0 +1,51 @@
+import Base
+import Policy
+import Store
+import Vault
+
+/// Parks items: the user decides what becomes of them.
+final class Parking {
+  private let core: Core
+  private let events: EventQueue
+  private let syncRuns: SyncRunReporter
+
+  init(_ core: Core, _ events: EventQueue, _ syncRuns: SyncRunReporter) {
+    self.core = core
+    self.events = events
+    self.syncRuns = syncRuns
+  }
+
+  /// Park the items of a batch.
+  func park(
+    _ batch: UploadBatch, _ rejection: Rejection, _ now: Instant
+  ) throws(Failure) {
+    guard !batch.isEmpty else { return }
+    var rows: [QueueRow] = []
+    for item in batch.items { if let row = try core.queue.find(item.tag) { rows.append(row) } }
+    try park(rows, rejection, now)
+  }
+
+  /// Park items with the reason, each with an event.
+  func park(
+    _ rows: [QueueRow], _ rejection: Rejection, _ now: Instant
+  ) throws(Failure) {
+    let keys = try core.keys()
+    try core.database.transaction { () throws(Failure) in
+      for row in rows {
+        let key = try keys.queues.derived(for: row.owner)
+        let item = try row.read(key)
+        try core.queue.transition(
+          row.sequence,
+          .parked(rejection: try rejection.sealed(for: row, key), charge: .attempt))
+        try core.syncRuns.count(of: row.owner, sent: 0, parked: 1, now: now.wallMS)
+        try events.emitDurable(
+          [
+            "type": "item_parked", "id": .uuid(item?.id ?? row.substituteID),
+            "reason": ["code": .string(rejection.code), "text": core.text(ofCode: rejection.code)],
+            "field": JSON(rejection.field),
+          ], owner: row.owner)
+        try syncRuns.endIfDone(row.owner, now)
+      }
+    }
+  }
+}
