@@ -45,7 +45,7 @@ import Vault
   private func row() -> SessionRow {
     let row = SessionRow()
     row.authenticatedMS = now.wallMS
-    row.validatedMS = now.wallMS
+    row.noteValidation(now, serverMS: now.wallMS)
     row.wrapBiometric = [1]
     return row
   }
@@ -90,13 +90,6 @@ import Vault
     #expect(try situation(tokenLifeLeftMS: leftMS).token == (isExpired ? .expired : .valid))
   }
 
-  @Test(arguments: [(Int64(0), false), (2, false), (3, true), (4, true)])
-  func threeUnknownRejectionsDeny(_ rejections: Int64, _ isDenied: Bool) throws {
-    let row = row()
-    row.rejections = rejections
-    #expect(try situation(row: row).denied == isDenied)
-  }
-
   /// Which reading is newest, how far the clock is behind it, the occasion: was it moved back?
   @Test(arguments: [
     ("seen", Int64(60_000), Situation.Occasion.resume, false), ("seen", 60_001, .resume, true),
@@ -112,7 +105,9 @@ import Vault
     switch reading {
     case "seen": row.seenWallMS = at
     case "authenticated": row.authenticatedMS = at
-    case "validated": row.validatedMS = at
+    case "validated":
+      row.noteValidation(
+        Instant(wallMS: at, monotonicMS: now.monotonicMS, bootID: now.bootID), serverMS: at)
     case "background": row.backgroundWallMS = at
     default: break
     }
@@ -129,8 +124,33 @@ import Vault
   ) throws {
     let row = row()
     row.authenticatedMS = now.wallMS - authenticatedAgo
-    row.validatedMS = now.wallMS - validatedAgo
+    row.noteValidation(
+      Instant(
+        wallMS: now.wallMS - validatedAgo, monotonicMS: now.monotonicMS - validatedAgo,
+        bootID: now.bootID), serverMS: now.wallMS - validatedAgo)
     #expect(try situation(occasion, row: row).window == window)
+  }
+
+  /// The server's time at the validation minus the device's, the time since by the device's clock and
+  /// by the monotonic clock, whether the device was started since, and the age.
+  @Test(arguments: [
+    (Int64(0), 14 * dayMS + 1, Int64(0), false, Situation.Window.inside),
+    (0, 0, 14 * dayMS + 1, false, .pastLimit), (0, 14 * dayMS + 1, 0, true, .pastLimit),
+    (0, 0, 14 * dayMS + 1, true, .inside), (dayMS, 15 * dayMS, 0, true, .inside),
+    (dayMS, 15 * dayMS + 1, 0, true, .pastLimit), (-dayMS, 14 * dayMS, 0, true, .inside),
+    (-dayMS, 14 * dayMS + 1, 0, true, .pastLimit),
+  ])
+  func theLimitIsMeasuredByTheMonotonicClockAndAcrossBootsByTheShorterTime(
+    _ serverAhead: Int64, _ wallAgo: Int64, _ monotonicAgo: Int64, _ isAnotherBoot: Bool,
+    _ window: Situation.Window
+  ) throws {
+    let row = row()
+    let at = now.wallMS - wallAgo
+    row.noteValidation(
+      Instant(
+        wallMS: at, monotonicMS: now.monotonicMS - monotonicAgo,
+        bootID: isAnotherBoot ? "earlier" : now.bootID), serverMS: at + serverAhead)
+    #expect(try situation(row: row).window == window)
   }
 
   /// Time in the background by the device's clock, by the monotonic clock (nil: not stored), and
@@ -176,7 +196,7 @@ import Vault
       try #require(MembershipsReply.read(try json("[" + rows.joined(separator: ",") + "]")))
     }
     return OpenSession(
-      generation: 1, owner: [1], tokens: Tokens(reply), vault: try Key.random(),
+      row: SessionRow(), owner: [1], tokens: Tokens(reply), vault: try Key.random(),
       queueKey: try Key.random(), choice: choice, memberships: memberships)
   }
 

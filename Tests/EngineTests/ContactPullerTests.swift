@@ -295,7 +295,7 @@ import Testing
     #expect(try rig.takeEventTypes().contains("storage_recovered"))
   }
 
-  /// A response that gives no page: which service pauses, and whether the token is refreshed.
+  /// A response that gives no page, and whether the token is refreshed; if not, reads pause.
   @Test(arguments: [
     (503, "", false), (0, "", false), (200, "<html>", false), (200, #"{"a":1}"#, false),
     (401, #"{"code":"PGRST301"}"#, true),
@@ -306,12 +306,28 @@ import Testing
     // When
     try page(rig, body, status: status)
     // Then
-    #expect(try rig.pauses.leftMS(.pull, rig.now) > 0)
-    #expect(try rig.pauses.leftMS(.rest, rig.now) <= 0)
+    #expect(try (rig.pauses.leftMS(.pull, rig.now) > 0) == !refreshes)
+    for purpose in Purpose.allCases where purpose != .pull {
+      #expect(try rig.pauses.leftMS(purpose, rig.now) <= 0)
+    }
     #expect(rig.tokens.isRefused == refreshes)
     #expect(rig.reachability.isFailing == !refreshes)
     #expect(try cached(rig) == ["Anna", "Berit"])
     #expect(rig.pulls.current != nil)
+  }
+
+  @Test func aTokenThatIsRefusedAgainAfterARefreshPausesReadsAlone() throws {
+    // Given
+    let rig = try pulled()
+    try page(rig, #"{"code":"PGRST301"}"#, status: 401)
+    try rig.signIn()
+    // When
+    try page(rig, #"{"code":"PGRST301"}"#, status: 401)
+    // Then
+    #expect(
+      try Purpose.allCases.filter { try rig.pauses.leftMS($0, rig.now) > 0 } == [.pull])
+    #expect(!rig.tokens.isRefused)
+    #expect(try cached(rig) == ["Anna", "Berit"])
   }
 
   @Test func aPageOfAnotherOrganisationIsIgnored() throws {

@@ -113,7 +113,9 @@ import Testing
     // Given
     let rig = try ready()
     try rig.events.emitDurable(event("item_parked", 1), owner: nil)
-    let stored = try rig.core.durableEvents.all(for: nil, limit: 10)
+    let stored = try rig.core.durableEvents.page(
+      for: nil, after: EventCursor(), limit: 10, size: 1000
+    ).events
     #expect(!String(decoding: stored[0].1, as: UTF8.self).contains("item_parked"))
     // When
     rig.core.keyRing.forget()

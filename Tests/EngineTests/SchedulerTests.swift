@@ -93,7 +93,7 @@ import Testing
     case "locked session": try rig.lock.lock(byUser: true)
     case "back-off":
       try rig.add(id(1))
-      try rig.pauses.backOff(.rest, try response(503), rig.now)
+      try rig.pauses.backOff(.upload, try response(503), rig.now)
     case "offline":
       try rig.add(id(1))
       _ = rig.reachability.setOnline(false)
@@ -159,7 +159,7 @@ import Testing
     #expect(try preparedState("lost lease") == "pending, attempts 1; upload")
     #expect(try preparedState("due item") == "pending; upload")
     #expect(try preparedState("held items") == "waits for organisation; membershipCheck")
-    #expect(try preparedState("another user's read-back") == "pending; revoke")
+    #expect(try preparedState("another user's read-back") == "pending, attempts 1; revoke")
     #expect(try preparedState("recovery").hasPrefix("erased"))
   }
 
@@ -192,7 +192,8 @@ import Testing
     rig.tokens.requireValidation()
     rig.tokens.refuse()
     rig.check.ask(.keepingAnswer, rig.now)
-    let live = LiveRequest(number: rig.live.add(id(1), in: orgA), contact: id(1), org: orgA)
+    _ = rig.live.add(id(1), in: orgA, rig.now)
+    let live = try #require(rig.live.next)
     rig.pulls.requirePull()
     // When each is done in turn
     var order: [String] = []
@@ -202,7 +203,9 @@ import Testing
       case "signIn": rig.pendingSignIn.end()
       case "revoke":
         try rig.core.revocations.remove(
-          try #require(try rig.core.revocations.due(now: rig.now.wallMS)).id)
+          try #require(
+            try rig.core.revocations.due(now: rig.now.wallMS, longestMS: Backoff.maxDelayMS)
+          ).id)
       case "refresh": rig.tokens.forgetRefusal()
       case "validate": rig.tokens.confirm()
       case "membershipCheck": rig.check.confirm()
@@ -230,17 +233,21 @@ import Testing
   @Test(arguments: [
     ("upload", "nothing", "upload"), ("upload", "offline", "nothing"),
     ("upload", "no keys", "nothing"),
-    ("upload", "rest pause", "nothing"), ("upload", "auth pause", "upload"),
-    ("upload", "pull pause", "upload"), ("upload", "expired token", "refresh"),
-    ("upload", "expired token, auth pause", "nothing"), ("upload", "refused token", "refresh"),
+    ("upload", "upload pause", "nothing"), ("upload", "refresh pause", "upload"),
+    ("upload", "pull pause", "upload"), ("upload", "check pause", "upload"),
+    ("upload", "expired token", "refresh"),
+    ("upload", "expired token, refresh pause", "nothing"), ("upload", "refused token", "refresh"),
     ("upload", "another process refreshes", "nothing"), ("upload", "upload in flight", "nothing"),
     ("upload", "locked", "nothing"), ("pull", "nothing", "contacts"),
-    ("pull", "pull pause", "nothing"), ("pull", "upload in flight", "nothing"),
+    ("pull", "pull pause", "summary"), ("pull", "upload pause", "contacts"),
+    ("pull", "upload in flight", "nothing"),
     ("pull", "another process uploads", "nothing"), ("pull", "item in doubt", "contacts"),
     ("summary", "item in doubt", "nothing"), ("summary", "nothing", "summary"),
-    ("pull", "ended membership", "nothing"), ("validation", "auth pause", "nothing"),
-    ("validation", "rest pause", "validate"), ("check", "rest pause", "nothing"),
-    ("check", "auth pause", "membershipCheck"),
+    ("summary", "summary pause", "nothing"), ("summary", "pull pause", "summary"),
+    ("pull", "ended membership", "nothing"), ("validation", "validate pause", "nothing"),
+    ("validation", "refresh pause", "validate"), ("validation", "upload pause", "validate"),
+    ("check", "check pause", "nothing"), ("check", "upload pause", "membershipCheck"),
+    ("check", "refresh pause", "membershipCheck"),
   ])
   func whatStandsInTheWay(_ work: String, _ obstacle: String, _ expected: String) throws {
     // Given
@@ -262,13 +269,16 @@ import Testing
     // When
     switch obstacle {
     case "offline": _ = rig.reachability.setOnline(false)
-    case "rest pause": try rig.pauses.backOff(.rest, try response(503), rig.now)
-    case "auth pause": try rig.pauses.backOff(.auth, try response(503), rig.now)
+    case "upload pause": try rig.pauses.backOff(.upload, try response(503), rig.now)
+    case "refresh pause": try rig.pauses.backOff(.refresh, try response(503), rig.now)
+    case "validate pause": try rig.pauses.backOff(.validate, try response(503), rig.now)
+    case "check pause": try rig.pauses.backOff(.membershipCheck, try response(503), rig.now)
+    case "summary pause": try rig.pauses.backOff(.summary, try response(503), rig.now)
     case "pull pause": try rig.pauses.backOff(.pull, try response(503), rig.now)
-    case "expired token", "expired token, auth pause":
+    case "expired token", "expired token, refresh pause":
       rig.advance(3_600_000)
       if obstacle != "expired token" {
-        try rig.pauses.backOff(.auth, try response(503), rig.now)
+        try rig.pauses.backOff(.refresh, try response(503), rig.now)
       }
     case "refused token": rig.tokens.refuse()
     case "another process refreshes":
@@ -299,19 +309,23 @@ import Testing
     #expect(try next(rig) == expected)
   }
 
-  @Test func afterAFailureOneRequestAtATimeProbesTheDataService() throws {
-    // Given a pause that is over, and a check in flight
+  @Test func afterAFailureOneRequestAtATimeProbesForItsPurposeAndNothingElseWaits() throws {
+    // Given a pause of uploads that is over, and a check that is due
     let rig = try Rig.atHome()
     try rig.add(id(1))
-    try rig.pauses.backOff(.rest, try response(503), rig.now)
-    rig.advance(try rig.pauses.leftMS(.rest, rig.now))
+    try rig.pauses.backOff(.upload, try response(503), rig.now)
     rig.check.ask(.keepingAnswer, rig.now)
     #expect(try next(rig) == "membershipCheck")
     try send(rig)
-    // When, then
-    #expect(try next(rig) == "nothing")
-    try rig.pauses.succeed(.rest)
+    #expect(try next(rig) == "contacts")
+    // When
+    rig.advance(try rig.pauses.leftMS(.upload, rig.now))
+    // Then the check in flight holds up no upload, and the upload is a probe
     #expect(try next(rig) == "upload")
+    #expect(try rig.pauses.isProbing(.upload))
+    try send(rig)
+    try rig.add(id(2))
+    #expect(try next(rig) == "nothing")
   }
 
   @Test func nothingIsSentTwice() throws {

@@ -136,7 +136,9 @@ import Testing
     try pull(rig, body, status: status)
     #expect(try numbers(rig) == [isTaken ? 10 : nil, 0, 0])
     #expect(rig.pulls.needsSummary == !isTaken)
-    #expect(try (rig.pauses.leftMS(.pull, rig.now) > 0) == !isTaken)
+    #expect(
+      try Purpose.allCases.filter { try rig.pauses.leftMS($0, rig.now) > 0 }
+        == (isTaken ? [] : [.summary]))
   }
 
   @Test func minutesAreClampedToWhatSomebodyRegisters() throws {

@@ -129,7 +129,9 @@ final class Rig {
     let opened = try DataFolder.openOrReplaceMain(in: folder.path, at: start)
     // These tests cut no power, so they need not wait for the disk.
     try opened.database.execute("PRAGMA synchronous=OFF")
-    core = Core(configuration, clock, KeyRing(keyStore), opened.database)
+    core = Core(
+      configuration, clock,
+      KeyRing(keyStore, deadlineMS: configuration.limits.guardTimeoutMS, clock), opened.database)
     let revision = core.revision
     reachability = Reachability(revision)
     hostView = HostView(revision)
@@ -158,7 +160,7 @@ final class Rig {
       reachability: reachability, pulls: pulls, cache: cache)
     let signIn = SignIn(
       core, sessions, sessionStart: sessionStart, state: pendingSignIn, revocations: revocations,
-      pauses: pauses, hostView: hostView, inFlight: inFlight)
+      pauses: pauses, reachability: reachability, hostView: hostView, inFlight: inFlight)
     syncRuns = SyncRunReporter(core, events)
     memberships = MembershipUpdate(
       core, sessions, check: check, refresh: refresh, pauses: pauses, reachability: reachability,
@@ -172,7 +174,8 @@ final class Rig {
       refresh: refresh, check: check, pauses: pauses, reachability: reachability, parking: parking,
       pulls: pulls, summary: summary)
     uploader = Uploader(
-      core, state: uploads, isolation: isolation, settlement: settlement, parking: parking, syncRuns: syncRuns,
+      core, state: uploads, isolation: isolation, settlement: settlement, parking: parking,
+      syncRuns: syncRuns,
       pauses: pauses, inFlight: inFlight)
     let reads = ReadFailures(refresh, pauses, reachability)
     contactPuller = ContactPuller(
@@ -182,8 +185,8 @@ final class Rig {
       core, sessions, state: pulls, summary: summary, reads: reads, pauses: pauses,
       events: events, inFlight: inFlight)
     let liveReader = LiveContactReader(
-      core, sessions, live: live, refresh: refresh, pauses: pauses, pulls: pulls, events: events,
-      inFlight: inFlight)
+      core, sessions, live: live, refresh: refresh, pauses: pauses, reachability: reachability,
+      pulls: pulls, events: events, inFlight: inFlight)
     recovery = Recovery(
       core, sessions, events: events, cache: cache, links: links, hasRecovered: opened.replaced)
     presenter = Presenter(
@@ -381,6 +384,13 @@ func response(
   return try HTTPResponse.read(
     try Fields(fields, known: ["status", "headers", "body", "error"]),
     nowMS: Rig.start.wallMS)
+}
+
+extension EventQueue {
+  /// Take all that a poll without limits hands out.
+  func takeAll() throws(Failure) -> [JSON] {
+    try take(limit: EventQueue.pageSize, onlyNew: false)
+  }
 }
 
 /// The body that names these ids.
