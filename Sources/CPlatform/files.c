@@ -80,25 +80,6 @@ int platform_read_at(const char *path, int64_t offset, void *bytes, size_t count
   return result;
 }
 
-int platform_write_at(const char *path, int64_t offset, const void *bytes, size_t count) {
-  int file = open(path, O_WRONLY | O_CLOEXEC);
-  if (file < 0)
-    return errno;
-  int result = 0;
-  size_t done = 0;
-  while (done < count && result == 0) {
-    ssize_t put = pwrite(file, (const char *)bytes + done, count - done, offset + (off_t)done);
-    if (put < 0 && errno != EINTR)
-      result = errno;
-    if (put > 0)
-      done += (size_t)put;
-  }
-  if (result == 0 && fsync(file) != 0)
-    result = errno;
-  close(file);
-  return result;
-}
-
 int platform_read(const char *path, void *bytes, size_t capacity, size_t *length) {
   return platform_read_at(path, 0, bytes, capacity, length);
 }

@@ -62,17 +62,6 @@ public struct SalvageCount {
     }
   }
 
-  /// How many items are lost whose last images are in a log that ended torn. The file is the same, so
-  /// its sequence numbers tell which items are there.
-  public func lostFromLog() throws(Failure) -> Int64 {
-    try number(
-      """
-      SELECT count(DISTINCT seq) FROM temp.evidence WHERE source < 3
-        AND seq NOT IN (SELECT seq FROM queue) AND seq NOT IN
-        (SELECT e.seq FROM temp.evidence e JOIN queue q ON q.item = e.item)
-      """)
-  }
-
   /// How many items are lost. `strayPages`: pages that may have held items.
   public func lost(strayPages: Int64, pageSize: Int) throws(Failure) -> Int64 {
     let items = try number(

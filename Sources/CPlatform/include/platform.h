@@ -103,9 +103,6 @@ PLATFORM_HIDDEN int platform_read(const char *path, void *bytes, size_t capacity
 /* Read at most `count` bytes from `offset`; sets *length to the number read. */
 PLATFORM_HIDDEN int platform_read_at(const char *path, int64_t offset, void *bytes, size_t count,
                                      size_t *length);
-/* Overwrite bytes of an existing file from `offset`, and sync. */
-PLATFORM_HIDDEN int platform_write_at(const char *path, int64_t offset, const void *bytes,
-                                      size_t count);
 /* Write a file (mode 0600) atomically: temporary file, sync, rename, sync of the folder. */
 PLATFORM_HIDDEN int platform_write(const char *path, const void *bytes, size_t length);
 /* As platform_write(), but EEXIST when the file exists. */

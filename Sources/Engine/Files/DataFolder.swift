@@ -45,32 +45,9 @@ enum DataFolder {
       throw Failure(
         size < -1 ? .storageFailed : .storageDamaged, "the data file is empty, and its log is not")
     }
-    switch Database.logCondition(mainPath(in: folder)) {
-    case .whole: break
-    case .endsTorn: try keepLog(in: folder)
-    case .damaged: throw Failure(.storageDamaged, "the log is damaged, and more follows")
-    }
     let database = try Database(path: mainPath(in: folder), .full)
     try Migrations.main.apply(to: database)
     return database
-  }
-
-  /// Where a log that ends torn is kept: its path without "-wal".
-  static func tornPath(in folder: String) -> String { folder + "/holdfast.db.torn" }
-
-  /// Keep a log that ends torn: SQLite overwrites its end, in which an item may be.
-  private static func keepLog(in folder: String) throws(Failure) {
-    let log = mainPath(in: folder) + "-wal"
-    let size = Int(clamping: platform_size(log))
-    guard size > 0, size <= 1 << 26 else { return }
-    var bytes = [UInt8](repeating: 0, count: size)
-    var length = 0
-    try check(platform_read(log, &bytes, size, &length))
-    try check(platform_write(tornPath(in: folder) + "-wal", bytes, length))
-  }
-
-  static func removeTornLog(in folder: String) throws(Failure) {
-    try check(platform_remove(tornPath(in: folder) + "-wal"))
   }
 
   /// Noise in the header can look like a newer version; a newer library's file is sound. An older

@@ -1,5 +1,4 @@
 import Base
-import CPlatform
 import Policy
 import Store
 import Supabase
@@ -53,10 +52,8 @@ final class Recovery {
 
   /// Find out whether an earlier process left a file to carry over.
   func findUnfinished() throws(Failure) {
-    isNeeded = try core.meta.text(.salvage) != nil || hasTornLog
+    isNeeded = try core.meta.text(.salvage) != nil
   }
-
-  private var hasTornLog: Bool { platform_exists(DataFolder.tornPath(in: folder) + "-wal") }
 
   /// Be ready for a call: another process may have set a file aside, or the disk may have failed under
   /// a connection.
@@ -120,7 +117,6 @@ final class Recovery {
   func completeIfNeeded() throws(Failure) {
     guard isNeeded, let keys = core.keyRing.keys else { return }
     isNeeded = false
-    if hasTornLog { try carryTornLog(keys) }
     guard let aside = try core.meta.text(.salvage) else { return }
     let salvage = Salvage(path: folder + "/" + aside)
     var report = Report()
@@ -152,26 +148,6 @@ final class Recovery {
       .warning,
       "\(aside) was set aside: \(report.salvaged) items carried over, "
         + "\(report.lost) items and \(salvage.unreadablePages) pages unreadable")
-  }
-
-  /// Carry over the items that a log held whose last transaction was torn or damaged. Nothing is said
-  /// when all of them are there: the transaction may never have been committed.
-  private func carryTornLog(_ keys: KeyRing.Keys) throws(Failure) {
-    let salvage = Salvage(path: DataFolder.tornPath(in: folder))
-    var report = Report()
-    try core.database.transaction { () throws(Failure) in
-      let count = try SalvageCount(core.database)
-      try salvage.each(
-        { (record) throws(Failure) in
-          guard let row = QueueRow(record) else { return }
-          try count.add(row, record)
-          if try carry(row, keys) { report.salvaged += 1 }
-        }, entry: { (columns) throws(Failure) in try count.add(entry: columns) })
-      report.lost = try count.lostFromLog()
-      try count.end()
-      if report.lost > 0 { try emit(report, "holdfast.db-wal", unreadablePages: 0) }
-    }
-    try DataFolder.removeTornLog(in: folder)
   }
 
   private func emit(
