@@ -137,4 +137,13 @@ import Testing
     }
     #expect(try rig.pauses.leftMS(.upload, rig.now) <= 0)
   }
+
+  @Test func aSpreadReadKeepsThePauseThatTheServerAskedFor() throws {
+    let rig = try Rig()
+    try rig.pauses.backOff(.pull, try response(503, busy, retryAfter: "60"), rig.now)
+    for _ in 0..<12 { try rig.pauses.backOff(.refresh, try response(503), rig.now) }
+    try rig.pauses.spreadReads(rig.now)
+    try rig.pauses.endUnasked { _ in true }
+    #expect(try rig.pauses.leftMS(.pull, rig.now) >= 60_000)
+  }
 }

@@ -1,4 +1,4 @@
-"""A3: flipped bits in the main file and its log cost no item without a word."""
+"""A3: flipped bits in the main file cost no item without a word."""
 
 from __future__ import annotations
 

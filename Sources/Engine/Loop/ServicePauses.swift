@@ -73,9 +73,11 @@ final class ServicePauses {
     let isAsked = try core.backoffs.read(Purpose.refresh.rawValue).isAsked
     for purpose in [Purpose.pull, .summary] {
       let known = try state(of: purpose)
+      let wasAsked = try core.backoffs.read(purpose.rawValue).isAsked
       let until = now.wallMS + refresh.readDelayMS(random: Random.word(), isAsked: isAsked)
       guard until > known.notBeforeMS else { continue }
-      try core.backoffs.set(purpose.rawValue, attempts: known.attempts, notBeforeMS: until)
+      try core.backoffs.set(
+        purpose.rawValue, attempts: known.attempts, notBeforeMS: until, isAsked: wasAsked)
     }
   }
 
