@@ -99,7 +99,7 @@ if __name__ == "__main__":
             print(error)
 """
     )
-    assert "open its data_dir in the other one" in run(app_python, "work.py", folder=tmp_path)
+    assert "open its data_dir there" in run(app_python, "work.py", folder=tmp_path)
 
 
 def test_a_forked_process_gets_an_error(app_python: Path, tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def _data_while_locked() -> Iterator[None]:
 def _contact_while_locked() -> Mutant:
     def poll(process: Process, reply: Json) -> None:
         if not process.device.stored.usable:
-            reply["events"].append({"type": "contact", "seq": 0})
+            reply["events"].append({"type": "contact", "seq": 0, "contact": {"name": "Ola"}})
 
     return change_reply("poll", poll)
 
