@@ -50,8 +50,8 @@ enum DataFolder {
     return database
   }
 
-  /// Noise in the header can look like a newer version; a newer library's file is sound. An older
-  /// library must leave it alone.
+  /// Whether a newer library wrote the file: then it is sound, and this library must leave it alone.
+  /// A damaged header can look like a newer version.
   private static func isNewer(_ error: Failure, in folder: String) throws(Failure) -> Bool {
     guard error.code == .storageNewer else { return false }
     do throws(Failure) { return try Database(path: mainPath(in: folder), .full).isSound() } catch
@@ -80,10 +80,10 @@ enum DataFolder {
     }
   }
 
-  /// Set a damaged main file aside and note its name in a fresh one. Of several processes that find
-  /// the damage at once, the first one does it; the others open what it made. What a dead one has
-  /// begun is brought to its end. A file whose indexes could be made anew stays, unless it is
-  /// `hopeless`: then it passed SQLite's checks before, and a call failed all the same.
+  /// Set a damaged main file aside and store its name in a fresh one. If several processes find the
+  /// damage, the first one does this and the others open its file. If it dies in between, the next
+  /// one completes the replacement. A file whose indexes could be rebuilt stays, unless it is
+  /// `hopeless`: it passed SQLite's checks before, and a call failed again.
   static func replaceDamaged(
     in folder: String, hopeless: UInt64? = nil, at now: Instant
   ) throws(Failure) -> (database: Database, replaced: Bool) {
@@ -98,15 +98,16 @@ enum DataFolder {
         }
         found.close()
       } catch  where error.code == .storageDamaged || error.code == .storageNewer {
-        // Damaged indeed, or a newer library's. Any other failure says nothing about the file.
+        // The file is damaged, or a newer library's. Any other failure says nothing about it, so it
+        // is thrown.
         if try isNewer(error, in: folder) { throw error }
       }
     }
     return (try setLockedMainAside(in: folder, "damaged", at: now), true)
   }
 
-  /// Set the main file aside because its key is gone, unless another process has: `keyless` is the one
-  /// that was open.
+  /// Set the main file aside because its key is lost, unless another process already did. `keyless`
+  /// is the file that was open.
   static func replaceKeyless(
     _ keyless: Database, in folder: String, at now: Instant
   ) throws(Failure) -> Database {
@@ -163,8 +164,8 @@ enum DataFolder {
     return Array("holdfast.db.\(label)-\(time)".utf8)
   }
 
-  /// The file first: SQLite would open it without its log. What is there beside a file with anything
-  /// in it is the fresh one's.
+  /// Rename the database before its log, because SQLite would open it without its log. If the main
+  /// file is not empty, its log is the new file's; leave it.
   private static func setMainAside(in folder: String, as aside: String) throws(Failure) {
     let main = mainPath(in: folder)
     if !platform_exists(aside), platform_exists(main) { try check(platform_rename(main, aside)) }
@@ -196,7 +197,7 @@ enum DataFolder {
   static func replaceCache(
     _ damaged: Database?, in folder: String
   ) throws(Failure) -> (database: Database, isReplaced: Bool) {
-    let lock = platform_file_lock(folder + "/recovery.lock", true, true)
+    let lock = platform_file_lock(lockPath(in: folder), true, true)
     defer { platform_file_unlock(lock) }
     if !(damaged?.isCurrent ?? false), let sound = try? openCache(in: folder),
       try sound.isSound()

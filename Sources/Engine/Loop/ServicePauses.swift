@@ -72,12 +72,11 @@ final class ServicePauses {
     guard refresh.isProbing else { return }
     let isAsked = try core.backoffs.read(Purpose.refresh.rawValue).isAsked
     for purpose in [Purpose.pull, .summary] {
-      let known = try state(of: purpose)
-      let wasAsked = try core.backoffs.read(purpose.rawValue).isAsked
+      let known = try core.backoffs.read(purpose.rawValue)
       let until = now.wallMS + refresh.readDelayMS(random: Random.word(), isAsked: isAsked)
       guard until > known.notBeforeMS else { continue }
       try core.backoffs.set(
-        purpose.rawValue, attempts: known.attempts, notBeforeMS: until, isAsked: wasAsked)
+        purpose.rawValue, attempts: known.attempts, notBeforeMS: until, isAsked: known.isAsked)
     }
   }
 

@@ -226,8 +226,8 @@ final class UploadSettlement {
     // The server may cap its pages (PostgREST's `db-max-rows`) and does not say so: items are absent
     // only when it returned none. Each read-back that returns some leaves fewer to ask for.
     if absent.items.count < batch.items.count { return state.add(readBack: absent) }
-    // Neither inserted nor visible. Without a membership nothing of the organisation is visible, so
-    // this proves nothing; with one, the id belongs to somebody else.
+    // The id was not stored and cannot be read. With a confirmed membership, another user owns it:
+    // park. Otherwise hold.
     if check.isConfirmed, isMember(of: batch.org) {
       try removeCancelled(absent.filter { $0.isCancelled }, now)
       try parking.park(absent.filter { !$0.isCancelled }, batch.doubt ?? Rejection(.conflict), now)
