@@ -10,6 +10,9 @@ let settings: [SwiftSetting] = [
   .swiftLanguageMode(.v6),
 ]
 
+/// glibc checks the sizes of buffers in C code that is optimised.
+let checkedBuffers = CSetting.define("_FORTIFY_SOURCE", to: "3", .when(configuration: .release))
+
 func core(_ name: String, on dependencies: [String]) -> Target {
   .target(
     name: name, dependencies: dependencies.map { .byName(name: $0) }, swiftSettings: settings)
@@ -37,7 +40,8 @@ let package = Package(
     .systemLibrary(name: "CJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
     .systemLibrary(name: "CHoldfast", path: "include"),
     .target(
-      name: "CPlatform", cSettings: [.define("HOLDFAST_EMBEDDED", .when(traits: ["Embedded"]))],
+      name: "CPlatform",
+      cSettings: [.define("HOLDFAST_EMBEDDED", .when(traits: ["Embedded"])), checkedBuffers],
       linkerSettings: [.linkedLibrary("m", .when(platforms: [.linux]))]),
     core("Base", on: ["CPlatform", "CJansson"]),
     core("Vault", on: ["Base", "CSodium"]),
@@ -48,7 +52,7 @@ let package = Package(
     core("Holdfast", on: ["Engine", "CHoldfast"]),
     .target(
       name: "HoldfastHTTP", dependencies: ["CHoldfast"],
-      cSettings: [.headerSearchPath("../../include")]),
+      cSettings: [.headerSearchPath("../../include"), checkedBuffers]),
     .executableTarget(
       name: "fleet", dependencies: ["Policy"], path: "Tests/fleet/Sources",
       swiftSettings: [.swiftLanguageMode(.v6)]),

@@ -15,7 +15,7 @@ RELR := $(shell getconf GNU_LIBC_VERSION 2> /dev/null | awk '$$2 >= 2.36 {print 
 build/lib/libholdfast.so: .build-embedded/release/libHoldfastStatic.a .build/holdfast.map
 	@mkdir -p $(@D)
 	@$(CLANG) -shared -fuse-ld=lld -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(LINK) $(RELR) $(LIBRARIES) -lm
-	@strip $@
+	$(call stripped,$@)
 	$(SONAME_LINK)
 
 # ---- bundled, for Python's wheel and app bundles: needs only the C library ----
@@ -26,6 +26,6 @@ build/lib/libholdfast.so: .build-embedded/release/libHoldfastStatic.a .build/hol
 build/lib-bundled/libholdfast.so: .build-embedded/release/libHoldfastStatic.a .build/holdfast.map .build/bundle/lib/libjansson.a
 	@mkdir -p $(@D)
 	@$(CLANG) -shared -fuse-ld=lld -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(LINK) .build/bundle/lib/*.a -lm
-	@strip $@
+	$(call stripped,$@)
 	$(SONAME_LINK)
 	@cp .build/bundle/licenses/* $(@D)

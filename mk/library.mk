@@ -5,16 +5,26 @@ SOURCES := Package.swift $(shell find Sources -name '*.swift' -o -name '*.c' -o 
 LIBRARIES := -lsqlite3 -lsodium -ljansson
 SWIFT_STATIC := $(TOOLCHAIN)/lib/swift_static/linux
 
+# For the C code: checks of the stack and of known buffer sizes (Package.swift sets _FORTIFY_SOURCE), and
+# landing pads for indirect jumps. Swift checks its own bounds.
+HARDENED := -fstack-protector-strong $(if $(filter x86_64,$(shell uname -m)),-fcf-protection,-mbranch-protection=standard)
+
 # Exports only the functions of the header. The library is never unloaded (handles and allocator hooks
 # outlive it), and every free() zeroes the memory first.
-LINK := -Wl,--version-script=.build/holdfast.map,--gc-sections,-z,nodelete,-z,defs,-z,relro,-z,now,--icf=all \
+LINK := -Wl,--version-script=.build/holdfast.map,--gc-sections,-z,nodelete,-z,defs,-z,relro,-z,now,--icf=all,--build-id \
   -Wl,--wrap=free -Wl,-soname,libholdfast.so.$(ABI)
 # A program that is linked against the build tree looks for the name with the ABI's number.
 SONAME_LINK = @ln -sf $(@F) $@.$(ABI)
 
+# $(call stripped,FILE): moves the debug information to FILE.debug, which debuggers find by the build id.
+define stripped
+@objcopy --only-keep-debug $(1) $(1).debug
+@objcopy --strip-all --add-gnu-debuglink=$(1).debug $(1)
+endef
+
 # $(call archive,OPTIONS): builds the static library. SwiftPM keeps the objects of deleted files in an old
 # archive, so the archive is removed first.
-archive = @rm -f $@; $(SWIFT) build -q -c release --product HoldfastStatic $(1)
+archive = @rm -f $@; $(SWIFT) build -q -c release --product HoldfastStatic $(HARDENED:%=-Xcc %) $(1)
 
 .build/holdfast.map: Makefile
 	@mkdir -p .build
@@ -33,7 +43,7 @@ build/lib-runtime/libholdfast.so: .build-runtime/release/libHoldfastStatic.a .bu
 	@mkdir -p $(@D)
 	@$(CLANG) -shared -fuse-ld=lld -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(SWIFT_STATIC)/$(shell uname -m)/swiftrt.o \
 	  -L$(SWIFT_STATIC) -lswiftCore $(LINK) $(LIBRARIES) -lstdc++ -lm -ldl -pthread
-	@strip $@
+	$(call stripped,$@)
 	$(SONAME_LINK)
 
 # ---- the driver on libcurl ----
@@ -45,10 +55,10 @@ HTTP_LIBRARY := $(shell echo '\#include <curl/curl.h>' | $(CLANG) -E -x c - > /d
 
 build/lib/libholdfast_http.so: $(HTTP_SOURCES) $(HTTP_HEADERS) $(wildcard Sources/HoldfastHTTP/*.h) \
     build/lib/libholdfast.so .build/holdfast_http.map | .build/checked-http
-	@$(CLANG) -shared -fPIC -O2 -fvisibility=hidden -Wall -Wextra -Werror -pthread -Iinclude -ISources/HoldfastHTTP/include \
-	  -o $@ $(HTTP_SOURCES) -Wl,--version-script=.build/holdfast_http.map,-z,nodelete,-z,relro,-z,now \
+	@$(CLANG) -shared -fPIC -O2 -g -fvisibility=hidden $(HARDENED) -D_FORTIFY_SOURCE=3 -Wall -Wextra -Werror -pthread -Iinclude -ISources/HoldfastHTTP/include \
+	  -o $@ $(HTTP_SOURCES) -Wl,--version-script=.build/holdfast_http.map,-z,nodelete,-z,relro,-z,now,--build-id \
 	  -Wl,-soname,libholdfast_http.so.$(ABI) -Lbuild/lib -lholdfast -lcurl -ljansson -Wl,-rpath,'$$ORIGIN'
-	@strip $@
+	$(call stripped,$@)
 	$(SONAME_LINK)
 
 # ---- headers ----

@@ -19,7 +19,8 @@ typedef struct {
   size_t body_limit;
   char *ca_file;
   char *ca_path;
-  char *proxy; /* NULL: from the environment */
+  char *pinned_public_key; /* "sha256//..." joined by ';' */
+  char *proxy;             /* NULL: from the environment */
   char *user_agent;
 } hfh_options;
 

@@ -55,6 +55,24 @@ static char *default_user_agent(void) {
   return agent;
 }
 
+/* Whether the text is a list of pins as libcurl reads it. libcurl would take any other text for the
+ * name of a file, and an empty one for no pin. */
+static bool are_pins(const char *text) {
+  static const char kind[] = "sha256//";
+  enum { DIGITS = 43 }; /* 32 bytes in base64, before one '=' */
+  static const char base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  for (;; text++) {
+    if (strncmp(text, kind, sizeof kind - 1) != 0)
+      return false;
+    text += sizeof kind - 1;
+    if (strspn(text, base64) != DIGITS || text[DIGITS] != '=')
+      return false;
+    text += DIGITS + 1;
+    if (*text != ';')
+      return *text == 0;
+  }
+}
+
 int32_t hfh_options_read(const char *text, hfh_options *options) {
   long body_limit = 32L << 20;
   *options = (hfh_options){.connections = 8, .connect_timeout_ms = 10000};
@@ -69,6 +87,7 @@ int32_t hfh_options_read(const char *text, hfh_options *options) {
         {"body_limit", &body_limit, 1, 1L << 30, NULL, false},
         {"ca_file", NULL, 0, 0, &options->ca_file, true},
         {"ca_path", NULL, 0, 0, &options->ca_path, true},
+        {"pinned_public_key", NULL, 0, 0, &options->pinned_public_key, true},
         {"proxy", NULL, 0, 0, &options->proxy, true},
         {"user_agent", NULL, 0, 0, &options->user_agent, false},
     };
@@ -81,6 +100,9 @@ int32_t hfh_options_read(const char *text, hfh_options *options) {
         status = read_option(known, sizeof known / sizeof *known, name, value);
     }
     json_decref(root);
+    if (status == HOLDFAST_OK && options->pinned_public_key != NULL &&
+        !are_pins(options->pinned_public_key))
+      status = HOLDFAST_INVALID;
   }
   options->body_limit = (size_t)body_limit;
   if (status != HOLDFAST_OK)
@@ -91,6 +113,7 @@ int32_t hfh_options_read(const char *text, hfh_options *options) {
 void hfh_options_free(hfh_options *options) {
   free(options->ca_file);
   free(options->ca_path);
+  free(options->pinned_public_key);
   hfh_secret_free(options->proxy); /* may hold a password */
   free(options->user_agent);
   *options = (hfh_options){0};

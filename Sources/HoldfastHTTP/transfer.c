@@ -171,10 +171,14 @@ static bool configure(hfh_transfer *transfer, const json_t *request, const hfh_o
 #if LIBCURL_VERSION_NUM >= 0x075700
   SET(CURLOPT_QUICK_EXIT, 1L); /* stopping does not wait for the resolver */
 #endif
-  if (options->ca_file != NULL)
+  SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2); /* or newer */
+  /* libcurl has two defaults, a file and a folder. One option alone would leave the other one. */
+  if (options->ca_file != NULL || options->ca_path != NULL) {
     SET(CURLOPT_CAINFO, options->ca_file);
-  if (options->ca_path != NULL)
     SET(CURLOPT_CAPATH, options->ca_path);
+  }
+  if (options->pinned_public_key != NULL)
+    SET(CURLOPT_PINNEDPUBLICKEY, options->pinned_public_key);
   if (options->proxy != NULL)
     SET(CURLOPT_PROXY, options->proxy);
   if (strcmp(method, "HEAD") == 0) {

@@ -7,11 +7,8 @@ import json
 import os
 import signal
 import socket
-import ssl
-import subprocess
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -202,75 +199,6 @@ def test_other_protocols_are_refused(core: Core, driver: Driver, url: str) -> No
 def test_answer_that_is_not_http_is_refused(core: Core, driver: Driver, server: Server) -> None:
     server.handler = lambda link, request: link.sendall(b"SSH-2.0-OpenSSH\r\n\r\n")
     assert core.fetch(server.url)["error"] == "refused"
-
-
-@pytest.fixture(scope="session")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A self-signed certificate for localhost, with its key, in one file."""
-    folder = tmp_path_factory.mktemp("tls")
-    subprocess.run(
-        [
-            "openssl",
-            "req",
-            "-x509",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:P-256",
-            "-nodes",
-            "-keyout",
-            folder / "key",
-            "-out",
-            folder / "crt",
-            "-days",
-            "2",
-            "-subj",
-            "/CN=localhost",
-            "-addext",
-            "subjectAltName=DNS:localhost",
-        ],
-        check=True,
-        capture_output=True,
-    )
-    both = folder / "both.pem"
-    both.write_bytes((folder / "key").read_bytes() + (folder / "crt").read_bytes())
-    return both
-
-
-def serve_tls(certificate: Path) -> int:
-    """Start a server that answers [] over TLS on loopback; return its port."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
-    listener = socket.create_server(("127.0.0.1", 0))
-
-    def accept() -> None:
-        while True:
-            link, _ = listener.accept()
-            try:
-                with context.wrap_socket(link, server_side=True) as secure:
-                    secure.recv(65536)
-                    secure.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]")
-            except OSError:
-                pass
-
-    threading.Thread(target=accept, daemon=True).start()
-    return int(listener.getsockname()[1])
-
-
-def test_untrusted_certificate_is_a_tls_error(
-    core: Core, driver: Driver, certificate: Path
-) -> None:
-    answer = core.fetch(f"https://localhost:{serve_tls(certificate)}/")
-    assert answer["error"] == "tls"
-
-
-def test_ca_file_adds_a_trusted_certificate(core: Core, certificate: Path) -> None:
-    driver = Driver(core.library, core.handle, ca_file=str(certificate))
-    port = serve_tls(certificate)
-    assert core.fetch(f"https://localhost:{port}/")["status"] == 200
-    # The host name must match as well.
-    assert core.fetch(f"https://127.0.0.1:{port}/")["error"] == "tls"
-    driver.stop()
 
 
 def test_tls_to_a_plain_server_times_out(core: Core, driver: Driver, server: Server) -> None:

@@ -9,7 +9,8 @@ folder=$(mkdir -p "$1/lib" "$1/build" && cd "$1" && pwd)
 
 export CC=${CC:-cc}
 # One section per function and object, so that the linker can drop unused code.
-flags="-O2 -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections -fno-plt -D_FORTIFY_SOURCE=2 -fstack-protector-strong"
+flags="-O2 -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections -fno-plt -D_FORTIFY_SOURCE=3 -fstack-protector-strong"
+[ "$(uname -m)" != x86_64 ] || flags="$flags -fcf-protection"
 
 # The options that SQLite's authors recommend when nothing needs the omitted parts; threads and FTS5 stay.
 # MEMSTATUS=0 avoids a process-wide mutex per allocation. Options that a hostile database file could exploit are off:

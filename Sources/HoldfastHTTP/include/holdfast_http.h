@@ -46,20 +46,21 @@ typedef struct holdfast_http holdfast_http;
  *   {"connections":8,            requests in flight at once, 1..64; others wait
  *    "connect_timeout_ms":10000, for name, connection and TLS together; never above the request's
  *    "body_limit":33554432,      bytes of one response after decompression, 1..1073741824
- *    "ca_file":"/path"|null,     PEM file of trusted authorities instead of the system's
- *    "ca_path":"/path"|null,     the same as a folder
+ *    "ca_file":"/path"|null,     PEM file of trusted authorities; with it or ca_path, the
+ *                                system's authorities are not trusted
+ *    "ca_path":"/path"|null,     the same as a folder, as `openssl rehash` prepares it
+ *    "pinned_public_key":"sha256//...="|null,
+ *                                the server's certificate must have one of these public keys
+ *                                (SHA-256 in base64, several joined by ";"), beside being trusted
  *    "proxy":"http://..."|null,  null: from the environment (https_proxy, no_proxy, ...);
  *                                "": none
  *    "user_agent":"..."}         default: holdfast/VERSION
  *
- * Each request's `timeout_ms` limits its total time. When a request fails, holdfast_complete()
- * receives one of
- *   dns        the name could not be resolved
- *   refused    nothing listens there; or the driver rejects the response: over the limit, not HTTP
- *   tls        no trusted, encrypted connection could be made
- *   timeout    no complete response in time
- *   offline    no route, or the connection broke before the response was complete
- *   cancelled  the driver was stopped
+ * TLS is of version 1.2 or newer. Each request's `timeout_ms` limits its total time. When a request
+ * fails, holdfast_complete() receives one of dns        the name could not be resolved refused
+ * nothing listens there; or the driver rejects the response: over the limit, not HTTP tls        no
+ * trusted, encrypted connection could be made timeout    no complete response in time offline    no
+ * route, or the connection broke before the response was complete cancelled  the driver was stopped
  *
  * Errors: HOLDFAST_INVALID (options: not an object, an unknown field, a wrong type or value),
  * HOLDFAST_STATE (the handle has a driver), HOLDFAST_CLOSED and HOLDFAST_FORKED (the handle),
