@@ -21,6 +21,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
   case requestNotJSON = "request.not_json"
   case requestNotAnObject = "request.not_an_object"
   case requestTooDeep = "request.too_deep"
+  case requestTooManyValues = "request.too_many_values"
   case requestDuplicateKey = "request.duplicate_key"
   case requestUnknownField = "request.unknown_field"
   case requestMissingField = "request.missing_field"
@@ -78,8 +79,9 @@ public enum ErrorCode: String, CaseIterable, Sendable {
   /// The class of the error, which is the status that the call returns.
   public var status: Status {
     switch self {
-    case .requestNotJSON, .requestNotAnObject, .requestTooDeep, .requestDuplicateKey,
-      .requestUnknownField, .requestMissingField, .requestWrongType, .requestInvalidValue,
+    case .requestNotJSON, .requestNotAnObject, .requestTooDeep, .requestTooManyValues,
+      .requestDuplicateKey, .requestUnknownField, .requestMissingField, .requestWrongType,
+      .requestInvalidValue,
       .sessionInvalid, .signInUnknownMethod, .signInForeignCallback, .signInStateMismatch,
       .signInExpired, .signInRefused, .queueUnknownKind, .queueInvalidID, .queueInvalidPayload,
       .queueUnknownColumn, .queueUnknownDependency, .queueItemTooLarge:

@@ -6,8 +6,9 @@ import CPlatform
 // Writing: jansson writes into a growing buffer, which is zeroed when it grows and when it is
 // released. Real numbers are shortened after that (`JSONReals.swift`).
 //
-// Reading: the nesting is measured before jansson sees the text, because older versions recurse
-// without a limit. jansson then parses; when it fails, `JSONPointer.locate` turns the byte offset
+// Reading: the nesting and the number of values are measured before jansson sees the text. Older
+// versions recurse without a limit, and each value costs up to 300 bytes of memory, which is a
+// hundred times its text for "{},{},...". jansson then parses; when it fails, `JSONPointer.locate` turns the byte offset
 // of its error into the field that the host is told.
 
 /// JSON as text, zeroed when released.
@@ -105,13 +106,20 @@ extension JSON {
   /// Deeper nesting is an error. jansson before 2.15.1 has no limit of its own.
   public static var maxDepth: Int { 64 }
 
-  /// Reads a JSON object or array. Throws `request.*` with the field where reading stopped, or
-  /// `memory.exhausted`.
+  /// A text with more values is an error. The largest payload has fewer.
+  public static var maxValues: Int { 262_144 }
+
+  /// Reads a JSON object or array of at most `most` values. Throws `request.*` with the field where
+  /// reading stopped, or `memory.exhausted`.
   public static func parse(
-    _ bytes: UnsafeRawBufferPointer, _ dialect: Dialect = .strict
+    _ bytes: UnsafeRawBufferPointer, _ dialect: Dialect = .strict, most: Int = maxValues
   ) throws(Failure) -> JSON {
-    guard depth(of: bytes) <= maxDepth else {
+    let size = measure(bytes)
+    guard size.depth <= maxDepth else {
       throw Failure(.requestTooDeep, "nested deeper than \(maxDepth)")
+    }
+    guard size.values <= most else {
+      throw Failure(.requestTooManyValues, "more than \(most) values")
     }
     var problem = json_error_t()
     let flags = dialect == .tolerant ? 0 : JSON_REJECT_DUPLICATES_FLAG
@@ -146,10 +154,12 @@ extension JSON {
     }
   }
 
-  /// The deepest nesting: counts brackets outside strings.
-  private static func depth(of bytes: UnsafeRawBufferPointer) -> Int {
+  /// The deepest nesting and the number of values, by the marks outside strings. Each value but the
+  /// first of an object or array follows a comma.
+  private static func measure(_ bytes: UnsafeRawBufferPointer) -> (depth: Int, values: Int) {
     var depth = 0
     var deepest = 0
+    var values = 1
     var inString = false
     var escaped = false
     for byte in bytes {
@@ -163,14 +173,17 @@ extension JSON {
         }
       } else if byte == UInt8(ascii: "\"") {
         inString = true
+      } else if byte == UInt8(ascii: ",") {
+        values += 1
       } else if byte == UInt8(ascii: "{") || byte == UInt8(ascii: "[") {
+        values += 1
         depth += 1
         deepest = max(deepest, depth)
       } else if byte == UInt8(ascii: "}") || byte == UInt8(ascii: "]") {
         depth -= 1
       }
     }
-    return deepest
+    return (depth: deepest, values: values)
   }
 }
 

@@ -74,7 +74,7 @@ static bool are_pins(const char *text) {
 }
 
 int32_t hfh_options_read(const char *text, hfh_options *options) {
-  long body_limit = 32L << 20;
+  long body_limit = 8L << 20;
   *options = (hfh_options){.connections = 8, .connect_timeout_ms = 10000};
   options->user_agent = default_user_agent();
   if (options->user_agent == NULL)

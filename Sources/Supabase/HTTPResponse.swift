@@ -12,7 +12,7 @@ public final class HTTPResponse {
   public var status: Int
   /// Why no response came, if the host said so.
   public var error: TransportError?
-  /// nil when the body is not a JSON object or array.
+  /// nil when the body is not a JSON object or array, or has too many values.
   public var body: JSON?
   /// The header `Date`, which tells the server's clock.
   public var dateMS: Int64?
@@ -25,8 +25,11 @@ public final class HTTPResponse {
   public static var timedOut: HTTPResponse { HTTPResponse(status: 0) }
 
   /// Reads the request of `holdfast_complete`: `status`, `headers` and `body`, or `error`. `nowMS`
-  /// is the estimate of the server's time, which is used when the response has no date.
-  public static func read(_ fields: Fields, nowMS: Int64) throws(Failure) -> HTTPResponse {
+  /// is the estimate of the server's time, which is used when the response has no date. A body of
+  /// more than `most` values counts as no JSON.
+  public static func read(
+    _ fields: Fields, nowMS: Int64, most: Int = JSON.maxValues
+  ) throws(Failure) -> HTTPResponse {
     if let error = try fields.choice(ifPresent: "error", TransportError.self) {
       for name in ["status", "headers", "body"] as [StaticCString]
       where fields.optional(name) != nil {
@@ -38,7 +41,7 @@ public final class HTTPResponse {
     }
     let response = HTTPResponse(status: Int(try fields.integer("status", in: 100...599)))
     if let body = fields.optional("body") {
-      guard let parsed = body.withUTF8({ parse($0) }) else {
+      guard let parsed = body.withUTF8({ parse($0, most) }) else {
         throw fields.wrongType("body", "a string")
       }
       response.body = parsed
@@ -59,12 +62,12 @@ public final class HTTPResponse {
       description: error.message, isServerJSON: body != nil)
   }
 
-  private static func parse(_ text: UnsafeRawBufferPointer) -> JSON? {
+  private static func parse(_ text: UnsafeRawBufferPointer, _ most: Int) -> JSON? {
     var text = text
     if text.count >= 3, text[0] == 0xEF, text[1] == 0xBB, text[2] == 0xBF {
       text = UnsafeRawBufferPointer(rebasing: text[3...])
     }
-    return try? JSON.parse(text, .tolerant)
+    return try? JSON.parse(text, .tolerant, most: most)
   }
 }
 

@@ -10,6 +10,15 @@ public enum Purpose: String, CaseIterable, Sendable {
   case live
   case signIn = "sign_in"
 
+  /// The most values in a response. A larger response is not read: each value takes up to 300 bytes
+  /// of memory.
+  public var mostValues: Int {
+    switch self {
+    case .pull, .upload, .membershipCheck: 131_072
+    case .refresh, .validate, .summary, .revoke, .live, .signIn: 8192
+    }
+  }
+
   /// Whether the request goes to the auth service; all others go to the data service.
   public var isAuth: Bool {
     switch self {

@@ -75,6 +75,18 @@ import Testing
     #expect(refused?.field == "/note")
   }
 
+  @Test("As many values as asked for are accepted, one more is not")
+  func values() throws {
+    let text = #"{"a":[1,2,{}],"b":",{[,"}"#  // the object, "a", 1, 2, {} and "b"
+    func read(_ most: Int) throws -> JSON {
+      var copy = text
+      return try copy.withUTF8 { try JSON.parse(UnsafeRawBufferPointer($0), .strict, most: most) }
+    }
+    // Each container counts as one value more than it has.
+    #expect(try read(7)["b"]?.string == ",{[,")
+    #expect { try read(6) } throws: { ($0 as? Failure)?.code == .requestTooManyValues }
+  }
+
   @Test("64 levels are accepted, 65 are not")
   func depth() throws {
     func nested(_ levels: Int) -> String {

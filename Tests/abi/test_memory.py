@@ -1,9 +1,11 @@
-"""Secrets in the memory of a process: gone after a lock or a logout."""
+"""A process's memory: no secret is left after a lock or a logout; what answers take is bounded."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import pytest
 from local_supabase import LocalSupabase
 
 from support import scan
@@ -42,4 +44,37 @@ def test_SES_12_no_token_stays_in_memory_after_lock_and_logout(
     app.session_logout()
     app.settle()
     assert scan.scan_memory(hosted.pid, *private) == []
+    phone.close()
+
+
+def peak_of(pid: int) -> int:
+    """The largest resident memory that the process has had, in bytes."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) * 1024
+
+
+@pytest.mark.parametrize("unit", ["{},", "[],", "0,", '{"a":{"a":0}},'])
+def test_an_answer_of_many_small_values_is_refused_before_it_is_built(
+    hosted: HostedLibrary,
+    tmp_path: Path,
+    backend: LocalSupabase,
+    directory: DirectoryFixtures,
+    unit: str,
+) -> None:
+    """Lock finding 10: an answer of 14 MB of `{},{},...` took 1.4 GB."""
+    person = directory.person(directory.organisation("Rød forening", contacts=3))
+    phone = FilePhone(tmp_path / "phone", hosted, backend)
+    app = phone.start()
+    app.session_start({"session": directory.session(person)})
+    [check] = app.poll({})["requests"]
+    before = peak_of(hosted.pid)
+    body = "[" + unit * (14_000_000 // len(unit)) + "0]"
+    answer = {"id": check["id"], "status": 200, "headers": {}, "body": body}
+    assert app.complete(answer) == {"accepted": True}
+    # The request holds the body once, and reading it makes a second copy.
+    assert peak_of(hosted.pid) - before < 5 * len(body)
+    # Then the session goes on
+    phone.pass_time(60)
+    app.settle()
+    assert app.screen["screen"] == "home"
     phone.close()

@@ -79,7 +79,8 @@ final class HostLoop {
     let fields = try Fields(request, known: ["id", "status", "headers", "body", "error"])
     let id = try fields.integer("id", in: 0...Fields.safe.upperBound)
     let now = core.clock.now()
-    let response = try HTTPResponse.read(fields, nowMS: try core.serverMS(now))
+    let response = try HTTPResponse.read(
+      fields, nowMS: try core.serverMS(now), most: inFlight.find(id)?.purpose.mostValues ?? 0)
     try expire(now)
     guard let request = inFlight.find(id) else { return ["accepted": false] }
     if response.status != 0 { try core.learnServerTime(response.dateMS, now) }

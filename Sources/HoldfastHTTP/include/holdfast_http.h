@@ -45,7 +45,7 @@ typedef struct holdfast_http holdfast_http;
  * options, a JSON object, NULL or "" for the defaults:
  *   {"connections":8,            requests in flight at once, 1..64; others wait
  *    "connect_timeout_ms":10000, for name, connection and TLS together; never above the request's
- *    "body_limit":33554432,      bytes of one response after decompression, 1..1073741824
+ *    "body_limit":8388608,       bytes of one response after decompression, 1..1073741824
  *    "ca_file":"/path"|null,     PEM file of trusted authorities; with it or ca_path, the
  *                                system's authorities are not trusted
  *    "ca_path":"/path"|null,     the same as a folder, as `openssl rehash` prepares it

@@ -25,7 +25,7 @@ REFUSED: Answer = {"error": "refused"}
 CHUNK = 65536
 
 #: The most bytes of one response.
-BODY_LIMIT = 32 << 20
+BODY_LIMIT = 8 << 20
 
 
 class RefusedError(Exception):

@@ -149,6 +149,7 @@ ErrorCode: TypeAlias = Literal[
     "request.not_json",
     "request.not_an_object",
     "request.too_deep",
+    "request.too_many_values",
     "request.duplicate_key",
     "request.unknown_field",
     "request.missing_field",
