@@ -46,7 +46,7 @@ soak: lib | $(PYTHON)
 	@$(SIMULATION) Tests/simulation/soak.py --seeds $(or $(SEEDS),10000) --first $(or $(FIRST),0) --flavour $(FLAVOUR)
 
 replay: lib | $(PYTHON)
-	@$(SIMULATION) -m simulation --seed $(SEED) $(if $(KEEP),--keep $(KEEP)) --flavour $(FLAVOUR)
+	@$(SIMULATION) -m simulation --seed $(SEED) $(if $(KEEP),--keep $(KEEP)) $(if $(WORLD),--world $(WORLD)) --flavour $(FLAVOUR)
 
 # ---- flipped bits ----
 

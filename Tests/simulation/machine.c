@@ -4,7 +4,10 @@
  * simulated processes of one real process: the time (while a handle is opened, before the manual
  * clock is set), the boot id, random bytes, the process id, and whether another process lives.
  * This file answers them with values from machine.py and passes every other call to the system. The
- * library under test is the one that is shipped. */
+ * library under test is the one that is shipped.
+ *
+ * It also grants every record lock at once. The kernel never refuses one here: all simulated
+ * processes are one real process, and the kernel refuses only locks of other processes. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -80,12 +83,38 @@ ssize_t getrandom(void *bytes, size_t count, unsigned flags) {
 }
 
 int clock_gettime(clockid_t clock, struct timespec *now) {
-  if (!machine.inside || (clock != CLOCK_REALTIME && clock != CLOCK_BOOTTIME))
-    return (int)syscall(SYS_clock_gettime, clock, now);
+  static int (*real)(clockid_t, struct timespec *);
+  if (!machine.inside || (clock != CLOCK_REALTIME && clock != CLOCK_BOOTTIME)) {
+    if (real == NULL)
+      real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    return real(clock, now);
+  }
   int64_t ms = clock == CLOCK_REALTIME ? machine.wall_ms : machine.monotonic_ms;
   now->tv_sec = ms / 1000;
   now->tv_nsec = ms % 1000 * 1000000;
   return 0;
+}
+
+/* SQLite's locks; see above. glibc has two names for the function. */
+int fcntl64(int file, int command, ...) {
+  static int (*real)(int, int, ...);
+  va_list rest;
+  va_start(rest, command);
+  void *argument = va_arg(rest, void *);
+  va_end(rest);
+  if (command == F_SETLK || command == F_SETLKW)
+    return 0;
+  if (real == NULL)
+    real = (int (*)(int, int, ...))dlsym(RTLD_NEXT, "fcntl64");
+  return real(file, command, argument);
+}
+
+int fcntl(int file, int command, ...) {
+  va_list rest;
+  va_start(rest, command);
+  void *argument = va_arg(rest, void *);
+  va_end(rest);
+  return fcntl64(file, command, argument);
 }
 
 pid_t getpid(void) { return machine.inside ? machine.process : (pid_t)syscall(SYS_getpid); }

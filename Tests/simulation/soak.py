@@ -13,7 +13,7 @@ from pathlib import Path
 from simulation import machine
 
 ROOT = Path(__file__).resolve().parents[2]
-PART = 100
+PART = 500
 
 
 def main() -> int:

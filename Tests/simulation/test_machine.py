@@ -23,10 +23,15 @@ def stat(process):
         return os.pread(descriptor, 200, 0).decode().rsplit(")", 1)[1].split()
     finally:
         os.close(descriptor)
+locked = os.open("/proc/self/exe", os.O_RDONLY)
 with machine.inside(mine, 1_800_000_000_123, 5_000, "boot-one"):
     libc.getrandom(few, 2, 0)
     seen = (os.getpid(), time.time_ns(), time.clock_gettime_ns(time.CLOCK_BOOTTIME), few.raw)
     alive, dead = stat(mine), stat(other)
+# The kernel would refuse a lock for writing on a file that is open for reading.
+import fcntl
+fcntl.lockf(locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
+assert fcntl.fcntl(locked, fcntl.F_GETFD) == fcntl.FD_CLOEXEC
 assert seen == (mine, 1_800_000_000_123_000_000, 5_000_000_000, b"ZZ"), seen
 # The list begins with the state, the 3rd field; the start time is the 22nd.
 assert alive[22 - 3] == str(mine) and len(alive) == 20, alive

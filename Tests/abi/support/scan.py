@@ -53,6 +53,10 @@ def forms(secret: str | bytes) -> dict[str, bytes]:
     return found
 
 
+#: A world is searched twice, mostly for the same secrets.
+_forms = functools.lru_cache(maxsize=4096)(forms)
+
+
 def find(data: bytes, secret: str | bytes) -> list[str]:
     """The forms of the secret that occur in the data."""
     return [name for name, form in forms(secret).items() if form in data]
@@ -70,7 +74,7 @@ class Scanner:
         # Two secrets may share a form; the find then carries the name of the first.
         names: dict[bytes, str] = {}
         for secret, name in secrets.items():
-            for form, pattern in forms(secret).items():
+            for form, pattern in _forms(secret).items():
                 if len(pattern) >= LEAST:
                     names.setdefault(pattern, f"{name} ({form})")
         self._names = list(names.values())
@@ -150,12 +154,16 @@ def compiled() -> ctypes.CDLL:
 
 def files_below(folder: Path) -> list[Path]:
     """Every file below the folder; links are not followed."""
-    return sorted(
-        Path(place, name)
-        for place, _, names in os.walk(folder)
-        for name in names
-        if Path(place, name).is_file() and not Path(place, name).is_symlink()
-    )
+    found: list[Path] = []
+    folders = [str(folder)] if folder.is_dir() else []
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                elif entry.is_file(follow_symlinks=False):
+                    found.append(Path(entry.path))
+    return sorted(found)
 
 
 def scan_files(folder: Path, *secrets: str | bytes) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import functools
 import hashlib
 import hmac
 import json
@@ -47,6 +48,11 @@ def sign(claims: dict[str, Any], secret: str) -> str:
 
 def verify(token: str, secret: str) -> dict[str, Any]:
     """The claims of a correctly signed token; says nothing about its times. Raises BadToken."""
+    return dict(_verified(token, secret))
+
+
+@functools.lru_cache(maxsize=256)
+def _verified(token: str, secret: str) -> dict[str, Any]:
     parts = token.split(".")
     if len(parts) != 3:
         raise BadToken(PARTS, len(parts))

@@ -5,6 +5,7 @@ Syntax: https://docs.postgrest.org/en/stable/references/api/tables_views.html
 
 from __future__ import annotations
 
+import functools
 import re
 import urllib.parse
 
@@ -32,7 +33,7 @@ def parse(items: list[tuple[str, str]]) -> Query:
             path, last = path[:-1], f"not.{last}"
         level = query.levels.setdefault(tuple(path), Level())
         if last == "select" and not path:
-            query.select = Reader(value).select() if value else query.select
+            query.select = _selected(value) if value else query.select
         elif last == "columns" and not path:
             query.columns = _names(value)
         elif last == "on_conflict" and not path:
@@ -50,6 +51,11 @@ def parse(items: list[tuple[str, str]]) -> Query:
     for embedded in query.levels:
         _check_embedded(query.select, embedded)
     return query
+
+
+@functools.lru_cache(maxsize=256)
+def _selected(value: str) -> tuple[Field | Embed, ...]:
+    return Reader(value).select()
 
 
 def _check_embedded(items: tuple[Field | Embed, ...], path: tuple[str, ...]) -> None:

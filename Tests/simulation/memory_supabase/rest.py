@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import json
 import re
 from typing import Any
@@ -21,6 +23,12 @@ from .values import SqlError
 #: The privileges that a method needs.
 VERBS = {"GET": "select", "POST": "insert", "PATCH": "update", "DELETE": "delete"}
 JSON = {"Content-Type": "application/json; charset=utf-8"}
+
+
+@functools.lru_cache(maxsize=512)
+def _parsed(text: str) -> Query:
+    """The query string; nobody may change the result."""
+    return query.parse(query.pairs(text))
 
 
 class Rest:
@@ -57,7 +65,7 @@ class Rest:
         if table is None:
             message = f"Could not find the table 'public.{name}' in the schema cache"
             raise RestError(404, "PGRST205", message)
-        asked = query.parse(query.pairs(request.query))
+        asked = _parsed(request.query)
         verb = VERBS.get(request.method)
         if verb is None:
             raise RestError(405, "PGRST117", f"Unsupported HTTP method: {request.method}")
@@ -77,7 +85,8 @@ class Rest:
     def _read(
         self, request: Request, table: Table, asked: Query, preferences: Preferences, caller: str
     ) -> Reply:
-        top = asked.top
+        top = dataclasses.replace(asked.top)
+        asked = dataclasses.replace(asked, levels={**asked.levels, (): top})
         span = re.fullmatch(r"(?:items=)?(\d+)-(\d*)", request.header("range") or "")
         if span:
             top.offset += int(span[1])

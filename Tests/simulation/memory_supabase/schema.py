@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -57,7 +58,11 @@ class Table:
 
     def column(self, name: str) -> Column | None:
         """Return the column with this name."""
-        return next((c for c in self.columns if c.name == name), None)
+        return self._named.get(name)
+
+    @functools.cached_property
+    def _named(self) -> dict[str, Column]:
+        return {column.name: column for column in self.columns}
 
 
 def _length(low: int, high: int) -> Callable[[str], bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import json
 import re
 import uuid
@@ -45,6 +46,7 @@ def _integer(text: str) -> int:
     return number
 
 
+@functools.lru_cache(maxsize=4096)
 def _uuid(text: str) -> str:
     try:
         return str(uuid.UUID(text))

@@ -29,13 +29,17 @@ def main() -> int:
     parser.add_argument("--flavour", choices=FLAVOURS, default="embedded")
     parser.add_argument("--json", action="store_true", help="print a line of JSON for each seed")
     parser.add_argument("--go-on", action="store_true", help="continue after a failure")
+    parser.add_argument("--world", type=int, help="the version of the world; the newest if absent")
     arguments = parser.parse_args()
     if not machine.is_preloaded():
         _restart()
     from .report import Runner
+    from .world import VERSION
 
     path = ROOT / "build" / FLAVOURS[arguments.flavour] / "libholdfast.so"
-    runner = Runner(path, arguments.flavour, as_json=arguments.json)
+    runner = Runner(
+        path, arguments.flavour, as_json=arguments.json, version=arguments.world or VERSION
+    )
     if arguments.seed is not None:
         keep = None
         if arguments.keep is not None:

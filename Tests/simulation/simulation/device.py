@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import re
@@ -37,6 +36,29 @@ QUEUE = {
 }
 
 
+class MemoryKeyChain(KeyChain):
+    """A key chain that all processes of a device share as one object: it needs no file."""
+
+    def __init__(self, path: Path) -> None:
+        """`path` names it; there is no file."""
+        self._entries: dict[str, dict[str, object]] = {}
+        super().__init__(path)
+
+    def keys(self) -> dict[str, bytes]:
+        """Return every key by its name."""
+        return {
+            name: bytes.fromhex(str(entry["key"]))
+            for name, entry in self._entries.items()
+            if entry["key"]
+        }
+
+    def _read(self) -> dict[str, dict[str, object]]:
+        return {name: dict(entry) for name, entry in self._entries.items()}
+
+    def _write(self, entries: dict[str, dict[str, object]]) -> None:
+        self._entries = entries
+
+
 class Device:
     """A phone. At most two processes of the app live at once; killed ones are never used again."""
 
@@ -45,7 +67,8 @@ class Device:
         self.world = world
         self.name = name
         self.folder: Path = world.folder / name
-        self.keychain = KeyChain(world.folder / f"{name}.keychain")
+        self._place = str(self.folder)
+        self.keychain = MemoryKeyChain(world.folder / f"{name}.keychain")
         self.ahead_ms = chance.choice((0, 0, 0, 1500, -4000, 5_400_000, -7_200_000))
         #: The clock was set back: a stored pause may then last up to a day.
         self.clock_went_back = False
@@ -59,6 +82,7 @@ class Device:
         self.killed: list[Process] = []
         self.stored = observer.Stored()
         self._observer = observer.Observer(self.folder)
+        self._file = 0
         #: Owner tag of queued items -> user, as learned from the session row.
         self.users: dict[bytes, str] = {}
         #: The stored session, and former ones: only a revoke may use the tokens of these.
@@ -114,6 +138,11 @@ class Device:
 
     # Processes ------------------------------------------------------------------------------------
 
+    def install(self, file: bytes) -> None:
+        """Put the file of a first start in place; each first start makes the same one."""
+        self.folder.mkdir()
+        (self.folder / "holdfast.db").write_bytes(file)
+
     def start(self) -> Process | None:
         """Start a process of the app; None when the library cannot open its files."""
         process = Process.start(self)
@@ -153,13 +182,16 @@ class Device:
 
     def device_key(self) -> bytes | None:
         """Return the key that opens the session's wrap."""
-        entry = json.loads(self.keychain.path.read_text(encoding="ascii")).get("device")
-        return bytes.fromhex(entry["key"]) if entry and entry["key"] else None
+        return self.keychain.keys().get("device")
 
     def keys(self) -> list[bytes]:
         """Return every key in the key store."""
-        entries = json.loads(self.keychain.path.read_text(encoding="ascii")).values()
-        return [bytes.fromhex(entry["key"]) for entry in entries if entry["key"]]
+        return list(self.keychain.keys().values())
+
+    def has_new_file(self) -> bool:
+        """Whether the database is another file than when this was asked last."""
+        before, self._file = self._file, self._observer.file()
+        return before != self._file
 
     def look(self) -> observer.Stored:
         """Read the device's database."""
@@ -173,9 +205,13 @@ class Device:
 
     def keyless_files(self) -> list[Path]:
         """Return the databases that were set aside because their key was lost."""
-        names = os.listdir(self.folder) if self.folder.is_dir() else []
+        try:
+            names = os.listdir(self._place)
+        except FileNotFoundError:
+            return []
         # The pattern excludes the log, which moves with its database.
-        return [self.folder / name for name in sorted(names) if KEYLESS.fullmatch(name)]
+        names = [name for name in names if ".keyless-" in name and KEYLESS.fullmatch(name)]
+        return [self.folder / name for name in sorted(names)] if names else []
 
     def script(self, call: str, name: str, answers: list[int]) -> None:
         """Let the key store give these answers to its next calls."""

@@ -6,6 +6,7 @@ library shows with the ledger, and raises `Violation` with the name of the broke
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import urllib.parse
@@ -89,8 +90,6 @@ class InvariantChecker:
 
     def answered(self, process: Process, name: str, request: Json, reply: Json) -> None:
         """Check a call that succeeded."""
-        if name == "clock_set":
-            return
         after = self._look(process, name, request, reply)
         if name in DATA and not self._before.usable and not after.usable:
             raise Violation("no data is shown while locked", f"{process} {name} answered")
@@ -122,14 +121,20 @@ class InvariantChecker:
     ) -> observer.Stored:
         device = process.device
         before = self._before
+        is_new_file = device.has_new_file() and self.set_aside_check(device)
+        if is_new_file:
+            device.stored = before = observer.Stored()
+        after = device.look()
+        self._session_changed(process, name, request, before, after, is_new_file)
+        self._queue(device, after)
+        return after
+
+    def set_aside_check(self, device: Device) -> bool:
+        """Check the databases that were set aside since the last check; False: there are none."""
         aside = [path for path in device.keyless_files() if path.name not in device.set_aside]
         if aside:
             self._quarantined(device, [path.name for path in aside], aside)
-            device.stored = before = observer.Stored()
-        after = device.look()
-        self._session_changed(process, name, request, before, after, bool(aside))
-        self._queue(device, after)
-        return after
+        return bool(aside)
 
     def _quarantined(self, device: Device, names: list[str], paths: list[Any]) -> None:
         if not device.key_was_denied:
@@ -461,6 +466,11 @@ def bearer_of(request: Json) -> str | None:
 
 def claims_of(token: str) -> Json:
     """Return the claims of an access token."""
+    return dict(_claims_of(token))
+
+
+@functools.lru_cache(maxsize=256)
+def _claims_of(token: str) -> Json:
     return dict(json.loads(jwt.decode_bytes(token.split(".")[1])))
 
 

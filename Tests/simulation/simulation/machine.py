@@ -6,8 +6,7 @@ import ctypes
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -86,14 +85,27 @@ class Machine:
         """Report the process as dead from now on."""
         self._alive(process, 0)
 
-    @contextmanager
-    def inside(self, process: int, wall_ms: int, monotonic_ms: int, boot: str) -> Iterator[None]:
+    def inside(self, process: int, wall_ms: int, monotonic_ms: int, boot: str) -> Inside:
         """Enclose a call into the library: this process makes it, at this time of its device."""
         self._enter(process, wall_ms, monotonic_ms, boot.encode("ascii"))
-        try:
-            yield
-        finally:
-            self._leave()
+        return Inside(self._leave)
+
+
+class Inside:
+    """A context manager that ends a call into the library."""
+
+    __slots__ = ("_leave",)
+
+    def __init__(self, leave: Callable[[], None]) -> None:
+        """`leave` is called at the end."""
+        self._leave = leave
+
+    def __enter__(self) -> None:
+        """The call has begun."""
+
+    def __exit__(self, *_: object) -> None:
+        """The call is over."""
+        self._leave()
 
 
 def is_preloaded() -> bool:

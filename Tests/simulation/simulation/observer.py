@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,7 +12,8 @@ from pathlib import Path
 
 from support import attacker
 
-_SESSION = "SELECT generation, owner, ended, wrap_device, locked, tokens FROM session"
+_SESSION = "SELECT generation, owner, ended, wrap_device IS NOT NULL, locked FROM session"
+_SEALED = "SELECT wrap_device, tokens FROM session"
 _QUEUED = "SELECT owner, count(*) FROM queue GROUP BY owner"
 
 
@@ -50,16 +52,22 @@ class Observer:
 
     def __init__(self, folder: Path) -> None:
         """Prepare to read; the first look opens the file."""
-        self._path = folder / "holdfast.db"
+        self._path = str(folder / "holdfast.db")
         self._database: sqlite3.Connection | None = None
         self._file = 0
         self._version = -1
 
+    def file(self) -> int:
+        """Return the number of the file; 0 when there is none."""
+        try:
+            return os.stat(self._path).st_ino
+        except FileNotFoundError:
+            return 0
+
     def look(self, device_key: Callable[[], bytes | None], before: Stored) -> Stored:
         """Read the file; return `before` when nobody wrote since."""
-        try:
-            file = self._path.stat().st_ino
-        except FileNotFoundError:
+        file = self.file()
+        if file == 0:
             self.close()
             return Stored()
         if self._database is None or file != self._file:
@@ -72,13 +80,14 @@ class Observer:
         self._version = version
         row = self._database.execute(_SESSION).fetchone()
         queued = dict(self._database.execute(_QUEUED).fetchall())
-        generation, owner, ended, wrap, locked, sealed = row
+        generation, owner, ended, readable, locked = row
         same = before.generation == generation and before.owner == owner
         tokens = before.tokens if same else None
-        if tokens is None and owner and wrap:
+        if tokens is None and owner and readable:
             key = device_key()
+            wrap, sealed = self._database.execute(_SEALED).fetchone()
             tokens = _unseal(owner, wrap, sealed, key) if key else None
-        return Stored(generation, owner, ended, wrap is not None, bool(locked), queued, tokens)
+        return Stored(generation, owner, ended, bool(readable), bool(locked), queued, tokens)
 
     def close(self) -> None:
         """Close the connection; the next look opens it again."""

@@ -17,10 +17,12 @@ from .actions import Action
 from .end_state import check_end_state
 from .invariants import Violation
 from .trace import Trace
-from .world import URL, World
+from .world import URL, VERSION, World
 
 #: The devices' files are in memory: the simulation does not test disks.
 MEMORY = Path("/dev/shm")
+#: One seed of this many makes its databases itself.
+FIRST_STARTS = 8
 
 
 @dataclass
@@ -37,32 +39,43 @@ class Outcome:
     lines: list[str] | None = None
 
 
-def planned(seed: int) -> list[Action]:
-    """Return the actions of a seed."""
-    return actions.draw(seed, random.Random(f"length {seed}").choice((15, 40, 80)))
+def planned(seed: int, version: int) -> list[Action]:
+    """Return the actions of a seed in this version of the world."""
+    return actions.draw(seed, random.Random(f"length {seed}").choice((15, 40, 80)), version)
 
 
 @functools.cache
-def warm_up(library: Library) -> None:
-    """Open a handle once, so that one-time initialisation is not part of any run."""
+def warm_up(library: Library) -> bytes:
+    """Open a handle once, so that one-time initialisation is not part of any run.
+
+    Return the database that it made: every first start makes the same one, without a key.
+    """
     with tempfile.TemporaryDirectory() as folder:
         backend = {"url": URL, "api_key": "none"}
         Holdfast({"data_dir": folder, "backend": backend}, library=library).close()
+        return (Path(folder) / "holdfast.db").read_bytes()
 
 
 def play(
-    seed: int, library: Library, steps: list[Action] | None = None, *, keep: bool = False
+    seed: int,
+    library: Library,
+    steps: list[Action] | None = None,
+    *,
+    keep: bool = False,
+    version: int = VERSION,
 ) -> Outcome:
     """Run a seed; `steps` replaces the seed's own actions."""
-    warm_up(library)
-    steps = planned(seed) if steps is None else steps
+    made = warm_up(library)
+    # A first start is a fifth of a seed's time, so only one seed in eight makes its own.
+    first_file = made if seed % FIRST_STARTS else None
+    steps = planned(seed, version) if steps is None else steps
     place = MEMORY if MEMORY.is_dir() else None
     folder = Path(tempfile.mkdtemp(prefix="holdfast-world-", dir=place))
     trace = Trace(keep=keep)
     world: World | None = None
     rule, detail = None, ""
     try:
-        world = World(seed, library, folder, trace)
+        world = World(seed, library, folder, trace, first_file, version)
         for step in steps:
             actions.perform(world, step)
         check_end_state(world)

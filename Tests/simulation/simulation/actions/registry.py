@@ -29,22 +29,24 @@ class Action:
 
 
 _BODIES: dict[str, Body] = {}
-_WEIGHTS: dict[str, int] = {}
+#: Name -> (weight, the first version of the world that has the action).
+_WEIGHTS: dict[str, tuple[int, int]] = {}
 
 
-def action(weight: int) -> Callable[[Body], Body]:
+def action(weight: int, *, since: int = 1) -> Callable[[Body], Body]:
     def register(body: Body) -> Body:
         _BODIES[body.__name__] = body
-        _WEIGHTS[body.__name__] = weight
+        _WEIGHTS[body.__name__] = (weight, since)
         return body
 
     return register
 
 
-def draw(seed: int, count: int) -> list[Action]:
-    """Return the actions of a seed."""
+def draw(seed: int, count: int, version: int) -> list[Action]:
+    """Return the actions of a seed in this version of the world."""
     chance = random.Random(f"actions {seed}")
-    names = chance.choices(list(_WEIGHTS), list(_WEIGHTS.values()), k=count)
+    known = {name: weight for name, (weight, since) in _WEIGHTS.items() if since <= version}
+    names = chance.choices(list(known), list(known.values()), k=count)
     return [Action(name, chance.getrandbits(32)) for name in names]
 
 

@@ -45,7 +45,7 @@ class Holdfast(Operations):
 
     def _decode(self, name: str, status: int, reply: bytes | None) -> dict[str, Any]:
         """The reply as a dict; raises the exception of an error reply."""
-        value: dict[str, Any] | None = None if reply is None else json.loads(reply)
+        value: dict[str, Any] | None = None if reply is None else json.loads(reply.decode())
         if status != OK:
             raise HoldfastError.of(status, value)
         if value is None:
@@ -99,6 +99,10 @@ class Holdfast(Operations):
             self.library.close(handle)
 
 
+#: Made once: json.dumps() makes one at every call that has options.
+_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+
+
 def encode(request: Mapping[str, Any]) -> bytes:
     """The request as JSON, escaped to ASCII, so that lone surrogates reach the library, too."""
-    return json.dumps(request, allow_nan=False, separators=(",", ":")).encode("ascii")
+    return _ENCODER.encode(request).encode("ascii")
