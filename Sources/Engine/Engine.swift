@@ -50,7 +50,7 @@ public final class Engine {
     let reachability = Reachability(revision)
     let hostView = HostView(revision)
     let events = EventQueue(core)
-    let inFlight = InFlight(revision)
+    let inFlight = InFlight(revision, after: Int64(Random.word() >> 12))
     let wakeTimer = WakeTimer(core)
     let pauses = ServicePauses(core)
     let tokens = TokenState(core)

@@ -21,7 +21,7 @@ import Testing
   @Test func aRequestIsLateWhenItsTimeOutAndTheGraceHavePassed() throws {
     // Given a request with a time-out of 30 s
     let rig = try Rig.atHome()
-    let list = InFlight(revision)
+    let list = InFlight(revision, after: 0)
     let request = try request(rig)
     #expect(request.timeoutMS == 30_000)
     try list.send(request, .validate, generation: 1, at)
@@ -34,7 +34,7 @@ import Testing
   @Test func aLateRequestStaysUntilItIsFinished() throws {
     // Given
     let rig = try Rig.atHome()
-    let list = InFlight(revision)
+    let list = InFlight(revision, after: 0)
     try list.send(try request(rig), .validate, generation: 1, at)
     try list.send(try request(rig), .validate, generation: 1, later(1))
     // When
@@ -50,7 +50,7 @@ import Testing
   @Test func theOutboxIsHandedOutOnce() throws {
     // Given
     let rig = try Rig.atHome()
-    let list = InFlight(revision)
+    let list = InFlight(revision, after: 0)
     try list.send(try request(rig), .validate, generation: 1, at)
     // When
     let first = list.takeOutbox()
@@ -63,7 +63,7 @@ import Testing
   @Test func aLostReplyKeepsItsRequestsBeforeNewerOnes() throws {
     // Given a poll that took request 1, and a request 2 that was sent since
     let rig = try Rig.atHome()
-    let list = InFlight(revision)
+    let list = InFlight(revision, after: 0)
     try list.send(try request(rig), .validate, generation: 1, at)
     _ = list.takeOutbox()
     try list.send(try request(rig), .validate, generation: 1, at)
@@ -79,7 +79,7 @@ import Testing
 
   @Test func aRequestThatFinishedBeforeItWasPolledIsNotHandedOut() throws {
     let rig = try Rig.atHome()
-    let list = InFlight(revision)
+    let list = InFlight(revision, after: 0)
     try list.send(try request(rig), .validate, generation: 1, at)
     list.finish(1)
     #expect(list.takeOutbox().isEmpty)
@@ -88,7 +88,7 @@ import Testing
   @Test func removeAllForgetsRequestsAndOutboxAndNeverRepeatsAnID() throws {
     // Given
     let rig = try Rig.atHome()
-    let list = InFlight(revision)
+    let list = InFlight(revision, after: 0)
     try list.send(try request(rig), .validate, generation: 1, at)
     // When
     list.removeAll()
@@ -103,7 +103,7 @@ import Testing
     let rig = try Rig.atHome()
     let backend = rig.core.configuration.backend
     let bearer = try rig.session.accessToken
-    let list = InFlight(revision)
+    let list = InFlight(revision, after: 0)
     // When, then
     try list.send(AuthRequests.user(backend, bearer: bearer), .validate, generation: 1, at)
     #expect(list.contains(.validate))
@@ -115,7 +115,7 @@ import Testing
   @Test func everyChangeOfTheListAdvancesTheRevision() throws {
     // Given
     let rig = try Rig.atHome()
-    let list = InFlight(revision)
+    let list = InFlight(revision, after: 0)
     // When, then
     var last = revision.value
     try list.send(try request(rig), .validate, generation: 1, at)

@@ -136,7 +136,7 @@ final class Rig {
     reachability = Reachability(revision)
     hostView = HostView(revision)
     events = EventQueue(core)
-    inFlight = InFlight(revision)
+    inFlight = InFlight(revision, after: 0)
     wakeTimer = WakeTimer(core)
     pauses = ServicePauses(core)
     tokens = TokenState(core)

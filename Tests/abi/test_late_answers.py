@@ -234,3 +234,24 @@ def test_KEEP_5_an_answer_for_one_organisation_does_not_confirm_another(
 
 def _ended(app: App, org: Organisation) -> bool:
     return {o["org_id"]: o["status"] for o in app.org_list()["orgs"]}[org.id] == "revoked"
+
+
+def test_a_response_to_another_handles_request_is_not_taken(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
+    """Lock finding 11: request ids restarted at 1 with every handle."""
+    case = Case(phones(), directory)
+    asked = []
+    # Given two starts, each of which asks the server first of all
+    for _ in range(2):
+        case.phone.close()
+        case.app = case.phone.start()
+        request = case.app.poll()["requests"][0]
+        asked.append(request)
+    # When a response to the first one's request arrives at the second one
+    late = {"id": asked[0]["id"], "status": 401, "headers": {}, "body": ""}
+    # Then it is dropped
+    assert case.app.complete(late) == {"accepted": False}  # type: ignore[typeddict-item]
+    case.app.complete(case.answer(asked[1], None))
+    case.app.settle()
+    assert case.app.screen["screen"] == "home"

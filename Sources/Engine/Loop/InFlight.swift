@@ -49,12 +49,17 @@ final class InFlight {
 
   private let revision: Revision
   private(set) var requests: [InFlightRequest] = [] { didSet { revision.advance() } }
-  private var lastID: Int64 = 0
+  private var lastID: Int64
   private var outbox: [Outgoing] = []
   /// What the current call took out of the outbox.
   private var taken: [Outgoing] = []
 
-  init(_ revision: Revision) { self.revision = revision }
+  /// Request ids start after `base`. Each handle has a random one, so that a late response to
+  /// another handle's request is not taken for a response to one of this handle's.
+  init(_ revision: Revision, after base: Int64) {
+    self.revision = revision
+    lastID = base
+  }
 
   func contains(_ purpose: Purpose) -> Bool { requests.contains { $0.purpose == purpose } }
 
