@@ -71,7 +71,10 @@ public final class Configuration {
       dataFolder: folder,
       backend: try Backend.read(
         try fields.fields(
-          "backend", known: ["url", "api_key", "queue", "memberships", "contacts", "summary"])),
+          "backend",
+          known: [
+            "url", "api_key", "allow_insecure", "queue", "memberships", "contacts", "summary",
+          ])),
       methods: try AuthMethod.readAll(fields),
       redirectURL: try fields.string(ifPresent: "redirect_url") ?? "holdfast://signed-in",
       routes: try readRoutes(fields),

@@ -7,12 +7,11 @@ import Base
 public enum RoutePolicy {
   /// Whether a role with these `screens` may open `route`.
   ///
-  /// A screen is a path, `*` for every route, or a path and `/*` for everything below it (but not
+  /// A screen is a path, `*` for every path, or a path and `/*` for everything below it (but not
   /// the path itself). Query, fragment and one slash at the end are ignored.
   public static func allows(_ route: String, screens: [String]) -> Bool {
-    if screens.contains("*") { return true }
     guard let path = Route.segments(route) else { return false }
-    return screens.contains { fits(path, screen: $0) }
+    return screens.contains { $0 == "*" || fits(path, screen: $0) }
   }
 
   /// The same, but the role's home is always allowed: a refused route leads to it, which must not

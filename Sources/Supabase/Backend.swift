@@ -1,4 +1,5 @@
 public import Base
+import Vault
 
 /// The server: its address, and the names of its tables, columns and functions.
 public final class Backend {
@@ -55,12 +56,18 @@ public final class Backend {
       summaryKind: try Identifier.read("kind", in: summary, default: "activity"))
   }
 
-  /// Reads the base URL: scheme and host, optionally port and path.
+  /// Reads the base URL: scheme and host, optionally port and path. Every request carries the key or
+  /// a token, so plain HTTP stays on this machine unless the configuration allows it.
   private static func readURL(_ fields: Fields) throws(Failure) -> String {
     let url = Array(try fields.string("url", maximum: 2048).utf8)
     guard url.withUnsafeBytes({ isPlain($0) }) else {
       throw fields.invalid(
         "url", "http(s)://host is expected, without user, query or fragment")
+    }
+    let mayBeInsecure = try fields.bool(ifPresent: "allow_insecure") ?? false
+    guard mayBeInsecure || url.withUnsafeBytes({ isEncrypted($0) || isLoopback($0) }) else {
+      throw fields.invalid(
+        "url", "https is expected; \"allow_insecure\" allows plain http beyond this machine")
     }
     var end = url.count
     while url[end - 1] == UInt8(ascii: "/") { end -= 1 }
@@ -74,6 +81,22 @@ public final class Backend {
     let scheme = String(decoding: parts.scheme, as: UTF8.self)
     return (scheme == "https" || scheme == "http")
       && isHostAndPort(authority) && parts.path.allSatisfy { isPathPart($0) }
+  }
+
+  private static func isEncrypted(_ url: UnsafeRawBufferPointer) -> Bool {
+    url.starts(with: "https:".utf8)
+  }
+
+  /// Whether the host is this machine: 127.0.0.0/8, ::1, localhost or a name below it (RFC 6761).
+  private static func isLoopback(_ url: UnsafeRawBufferPointer) -> Bool {
+    guard let authority = URLParts(url)?.authority else { return false }
+    if authority.starts(with: "[::1]".utf8) { return true }
+    let host = authority.prefix { $0 != UInt8(ascii: ":") }
+    if host.starts(with: "127.".utf8) {
+      return host.allSatisfy { ASCII.isDigit($0) || $0 == UInt8(ascii: ".") }
+    }
+    let name = host.map { ASCII.lowered($0) }
+    return name == Array("localhost".utf8) || name.suffix(10).elementsEqual(".localhost".utf8)
   }
 
   private static func isHostAndPort(_ authority: URLParts.Part) -> Bool {
@@ -113,7 +136,21 @@ public final class Backend {
     guard VisibleASCII.fills(key.utf8) else {
       throw fields.invalid("api_key", "visible ASCII characters are expected")
     }
+    guard try !isSecret(key) else {
+      throw fields.invalid("api_key", "a secret key bypasses all policies; use the public key")
+    }
     return key
+  }
+
+  /// Whether the key is for servers alone: it bypasses row-level security, and an app cannot keep it
+  /// secret. Supabase names such keys `sb_secret_...`; older ones are tokens of `service_role`.
+  private static func isSecret(_ key: String) throws(Failure) -> Bool {
+    if key.utf8.starts(with: "sb_secret_".utf8) { return true }
+    let token = try SecretBytes.written(capacity: key.utf8.count, room: .heap) { room in
+      room.copyBytes(from: key.utf8)
+      return room.count
+    }
+    return try JWT.claims(of: token)?.string("role") == "service_role"
   }
 
   private static func readColumns(

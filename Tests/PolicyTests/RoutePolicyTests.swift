@@ -33,9 +33,9 @@ import Testing
     #expect(!allows("/a/b/c", "/a/*/c"))
   }
 
-  @Test("A star allows every route")
+  @Test("A star allows every path")
   func star() {
-    for route in ["/", "/admin", "/a/../b", "anything"] { #expect(allows(route, "*")) }
+    for route in ["/", "/admin", "/a/b?c"] { #expect(allows(route, "*")) }
     #expect(!allows("/admin"))
     #expect(!allows("/*", "/contacts"))
   }
@@ -61,6 +61,7 @@ import Testing
     ])
   func tricks(route: String) {
     #expect(!allows(route, "/contacts", "/contacts/*"))
+    #expect(!allows(route, "*"))
   }
 
   @Test("The role's home is always allowed, so that a redirect to it does not loop")

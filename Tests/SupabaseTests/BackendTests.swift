@@ -25,7 +25,8 @@ import Testing
       ("http://[::1]:8000", "http://[::1]:8000"), ("http://[::1]", "http://[::1]"),
       ("https://host/base/path//", "https://host/base/path"),
       ("https://xn--bl-yka.no", "https://xn--bl-yka.no"),
-      ("http://local_host", "http://local_host"),
+      ("http://localhost:1", "http://localhost:1"), ("http://LocalHost", "http://LocalHost"),
+      ("http://x.localhost/a", "http://x.localhost/a"), ("http://127.1.2.3", "http://127.1.2.3"),
     ])
   func addresses(given: String, kept: String) throws {
     #expect(try backend(url: given).url == kept)
@@ -45,6 +46,34 @@ import Testing
     #expect(
       refusal { () throws(Failure) in try backend(url: url) }
         == "request.invalid_value /backend/url")
+  }
+
+  @Test(
+    "Plain HTTP beyond this machine needs allow_insecure",
+    arguments: [
+      "http://x.supabase.co", "http://10.0.2.2:54321", "http://local_host", "http://localhost.evil",
+      "http://127.0.0.1.evil", "http://128.0.0.1", "http://xlocalhost", "http://[::2]",
+    ])
+  func plainHTTP(url: String) throws {
+    #expect(
+      refusal { () throws(Failure) in try backend(url: url) }
+        == "request.invalid_value /backend/url")
+    #expect(
+      refusal { () throws(Failure) in try backend(#","allow_insecure":false"#, url: url) }
+        == "request.invalid_value /backend/url")
+    #expect(try backend(#","allow_insecure":true"#, url: url).url == url)
+  }
+
+  @Test("A key that bypasses all policies is refused")
+  func secretKeys() throws {
+    // The payloads are {"role":"service_role"} and {"role":"anon"}.
+    for key in ["sb_secret_k", "e30.eyJyb2xlIjoic2VydmljZV9yb2xlIn0.c2ln"] {
+      #expect(
+        refusal { () throws(Failure) in try backend(key: key) }
+          == "request.invalid_value /backend/api_key")
+    }
+    let anon = "e30.eyJyb2xlIjoiYW5vbiJ9.c2ln"
+    #expect(try backend(key: anon).apiKey == anon)
   }
 
   @Test("A key must be visible ASCII, because it is sent in a header")

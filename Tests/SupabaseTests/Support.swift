@@ -48,7 +48,9 @@ func backend(
   return try Backend.read(
     try Fields(
       config, at: "/backend",
-      known: ["url", "api_key", "queue", "memberships", "contacts", "summary"]))
+      known: [
+        "url", "api_key", "allow_insecure", "queue", "memberships", "contacts", "summary",
+      ]))
 }
 
 func rendered(_ request: Request, id: Int64 = 1) throws -> String {

@@ -234,6 +234,31 @@ def test_ABI_3_unknown_fields_are_refused_with_a_suggestion(
 
 
 @pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("url", "http://10.0.2.2:54321"),
+        ("url", "http://localhost.example.org"),
+        ("api_key", "sb_secret_0123456789"),
+        ("api_key", "e30.eyJyb2xlIjoic2VydmljZV9yb2xlIn0.c2ln"),  # {"role":"service_role"}
+    ],
+)
+def test_an_unsafe_backend_is_refused(phone: Phone, field: str, value: str) -> None:
+    """Lock finding 15: keys of servers and plain http to any host were accepted."""
+    config = json.loads(json.dumps(phone.config))
+    config["backend"][field] = value
+    handle, (status, reply) = phone.library.open(json.dumps(config).encode(), None)
+    assert (handle, status) == (0, INVALID)
+    assert error_of(reply)["field"] == f"/backend/{field}"
+    assert not phone.folder.exists(), "a refused configuration created files"
+    # Plain http is possible when the host asks for it by name.
+    if field == "url":
+        config["backend"]["allow_insecure"] = True
+        handle, (status, _) = phone.library.open(json.dumps(config).encode(), None)
+        assert status == 0
+        phone.library.close(handle)
+
+
+@pytest.mark.parametrize(
     ("path", "slip", "known"),
     [
         ((), "polisy", "policy"),

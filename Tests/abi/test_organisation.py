@@ -336,6 +336,10 @@ def test_ORG_7_navigation_waits_for_the_guard_then_uses_cached_memberships(
         ("coordinator", "/mentor", False),
         ("org_admin", "/admin", True),
         ("org_admin", "/anything/at/all", True),
+        # Lock finding 14: "*" allows every path, and nothing that is not one.
+        ("org_admin", "javascript:alert(1)", False),
+        ("org_admin", "//host/admin", False),
+        ("org_admin", "/x/../y", False),
     ],
 )
 def test_ORG_8_a_forbidden_deep_link_is_redirected(

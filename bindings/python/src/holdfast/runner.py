@@ -40,8 +40,9 @@ def complete(holdfast: Holdfast, request: HttpRequest, answer: Answer) -> bool:
 class Step:
     """The requests, answers and events of one round, and when to poll again."""
 
-    requests: list[HttpRequest] = field(default_factory=list)
-    answers: list[Answer] = field(default_factory=list)
+    # Requests and answers hold tokens, which must not get into a log or a traceback.
+    requests: list[HttpRequest] = field(default_factory=list, repr=False)
+    answers: list[Answer] = field(default_factory=list, repr=False)
     accepted: list[bool] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     wake_in_ms: int | None = None

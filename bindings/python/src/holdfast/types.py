@@ -245,6 +245,7 @@ class BackendSummary(TypedDict):
 
 class Backend(TypedDict):
     url: str
+    allow_insecure: NotRequired[bool]
     api_key: str
     queue: NotRequired[dict[str, QueueKind]]
     memberships: NotRequired[BackendMemberships]
