@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,6 +94,77 @@ def test_an_unreadable_key_file_is_a_failure(stub: Library, tmp_path: Path) -> N
     (tmp_path / "device.key").mkdir()
     with Holdfast(CONFIG, FileKeyStore(tmp_path), library=stub) as app:
         assert ask(app, "session_unlock")["answer"] == KEY_FAILED
+
+
+def test_an_erased_key_is_overwritten_first(tmp_path: Path) -> None:
+    store = FileKeyStore(tmp_path / "keys")
+    store.save("session", KEY, 0)
+    with (tmp_path / "keys" / "session.key").open("rb") as still_open:
+        store.erase("session")
+        assert still_open.read() == bytes(len(KEY))
+    assert list((tmp_path / "keys").iterdir()) == []
+
+
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o640, 0o604])
+def test_a_key_file_that_others_can_open_is_refused(tmp_path: Path, mode: int) -> None:
+    """Lock finding 2."""
+    store = FileKeyStore(tmp_path / "keys")
+    store.save("device", KEY, 0)
+    (tmp_path / "keys" / "device.key").chmod(mode)
+    with pytest.raises(PermissionError, match="0600"):
+        store.load("device")
+    with pytest.raises(PermissionError, match="0600"):
+        store.erase("device")
+    assert (tmp_path / "keys" / "device.key").read_bytes() == KEY
+
+
+def test_a_link_in_place_of_a_key_file_is_refused(tmp_path: Path) -> None:
+    """Lock finding 2."""
+    store = FileKeyStore(tmp_path / "keys")
+    store.save("other", KEY, 0)
+    (tmp_path / "keys" / "device.key").symlink_to(tmp_path / "keys" / "other.key")
+    with pytest.raises(OSError, match=r"device\.key"):
+        store.load("device")
+    with pytest.raises(OSError, match=r"device\.key"):
+        store.erase("device")
+    assert store.load("other") == KEY
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
+def test_a_folder_that_others_may_write_is_refused(tmp_path: Path, mode: int) -> None:
+    """Lock finding 2."""
+    folder = tmp_path / "keys"
+    store = FileKeyStore(folder)
+    store.save("device", KEY, 0)
+    folder.chmod(mode)
+    with pytest.raises(PermissionError, match="this user alone"):
+        store.load("device")
+    with pytest.raises(PermissionError, match="this user alone"):
+        store.save("device", KEY, 0)
+    with pytest.raises(PermissionError, match="this user alone"):
+        store.erase("device")
+    folder.chmod(0o755)
+    assert store.load("device") == KEY
+
+
+@pytest.mark.parametrize("module", ["keyring.backends.null", "keyring.backends.fail"])
+def test_a_keyring_that_keeps_nothing_is_refused(module: str) -> None:
+    """Lock finding 5."""
+    before = keyring.get_keyring()
+    keyring.set_keyring(importlib.import_module(module).Keyring())
+    try:
+        with pytest.raises(RuntimeError, match=module):
+            KeyringKeyStore("app.example")
+    finally:
+        keyring.set_keyring(before)
+
+
+def test_a_chain_with_a_keyring_in_clear_is_refused(ring: Ring) -> None:
+    """Lock finding 5."""
+    plain = type("PlaintextKeyring", (Ring,), {"__module__": "keyrings.alt.file"})()
+    ring.backends = [plain]  # type: ignore[attr-defined]
+    with pytest.raises(RuntimeError, match=r"keyrings\.alt\.file"):
+        KeyringKeyStore("app.example")
 
 
 def test_a_key_that_could_not_be_written_leaves_the_old_one(tmp_path: Path) -> None:

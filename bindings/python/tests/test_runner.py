@@ -51,6 +51,18 @@ def test_a_step_sends_completes_and_acknowledges() -> None:
     assert app.asked == [None, {"ack": 4}]
 
 
+def test_a_step_is_printed_without_tokens() -> None:
+    """Lock finding 17."""
+    secret = REQUEST | {"headers": {"Authorization": "Bearer a.b.c"}}
+    runner = Runner(
+        cast(Holdfast, Scripted([{"requests": [secret]}])),
+        transport=lambda _: {"status": 200, "headers": {}, "body": '{"access_token":"a.b.c"}'},
+    )
+    step = runner.step()
+    assert step.requests and step.answers
+    assert "a.b.c" not in repr(step)
+
+
 def test_an_unhandled_event_is_not_acknowledged() -> None:
     def failing(_: Event) -> None:
         raise RuntimeError

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import stat
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,8 @@ class FileKeyStore:
     """Keys as files in a folder apart from the data: another volume, a RAM disk.
 
     For servers, kiosks and development: every process that can read the folder has the keys,
-    including the "biometric" key.
+    including the "biometric" key. A folder or file of another user, one that others may write, a
+    key file that others may read, and a link in place of a file are refused (`PermissionError`).
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -44,14 +46,19 @@ class FileKeyStore:
 
     def load(self, name: str) -> bytes | None:
         """The key, if there is one."""
-        try:
-            return self._path(name).read_bytes()
-        except FileNotFoundError:
+        if not self._folder.exists():
             return None
+        self._check_folder()
+        descriptor = self._open(name, os.O_RDONLY)
+        if descriptor is None:
+            return None
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read()
 
     def save(self, name: str, key: bytes, protection: int) -> None:
         """Write a temporary file and rename it: a power cut leaves the old or the new key."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._check_folder()
         descriptor, beside = tempfile.mkstemp(dir=self._folder)  # readable by this user only
         try:
             with os.fdopen(descriptor, "wb") as file:
@@ -65,15 +72,50 @@ class FileKeyStore:
         self._sync()
 
     def erase(self, name: str) -> None:
-        """Remove the file."""
-        try:
-            self._path(name).unlink()
-        except FileNotFoundError:
+        """Overwrite and remove the file.
+
+        A flash disk writes the zeros to another place: the old key may stay on it for a while.
+        """
+        if not self._folder.exists():
             return
+        self._check_folder()
+        descriptor = self._open(name, os.O_WRONLY)
+        if descriptor is None:
+            return
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(bytes(os.fstat(descriptor).st_size))
+            file.flush()
+            os.fsync(descriptor)
+        self._path(name).unlink()
         self._sync()
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{name}.key"
+
+    def _open(self, name: str, how: int) -> int | None:
+        """Open a key file, if there is one; refuse one that others can read, write or replace."""
+        flags = how | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+        try:
+            descriptor = os.open(self._path(name), flags)
+        except FileNotFoundError:
+            return None
+        found = os.fstat(descriptor)
+        if os.name != "nt" and (
+            not stat.S_ISREG(found.st_mode)
+            or found.st_uid != os.geteuid()
+            or stat.S_IMODE(found.st_mode) & 0o077
+        ):
+            os.close(descriptor)
+            raise PermissionError(f"{self._path(name)} must be a file of this user, with mode 0600")
+        return descriptor
+
+    def _check_folder(self) -> None:
+        """Whoever may write the folder can replace keys. Windows has no modes."""
+        found = self._folder.stat()
+        if os.name != "nt" and (
+            found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o022
+        ):
+            raise PermissionError(f"{self._folder} must be writable by this user alone")
 
     def _sync(self) -> None:
         """Make a rename durable; Windows has no such call and needs none."""
@@ -86,6 +128,10 @@ class FileKeyStore:
             os.close(folder)
 
 
+#: Backends of `keyring` that forget what they are given, always fail, or keep it in clear.
+UNSAFE_KEYRINGS = ("keyring.backends.null", "keyring.backends.fail", "keyrings.alt.file")
+
+
 class KeyringKeyStore:
     """Keys in the desktop's secret service, through the `keyring` package (`holdfast[keyring]`).
 
@@ -94,9 +140,18 @@ class KeyringKeyStore:
     """
 
     def __init__(self, service: str) -> None:
-        """`service` names the app in the keyring."""
+        """`service` names the app in the keyring.
+
+        Raises `RuntimeError` if the only keyring here keeps nothing, or keeps it in clear.
+        """
         import keyring
         import keyring.errors
+
+        chosen: Any = keyring.get_keyring()
+        for backend in (chosen, *getattr(chosen, "backends", ())):
+            module = type(backend).__module__
+            if module.startswith(UNSAFE_KEYRINGS):
+                raise RuntimeError(f"the keyring {module} does not keep keys safely")
 
         self._keyring: Any = keyring
         self._locked: type[Exception] = keyring.errors.KeyringLocked
