@@ -21,6 +21,7 @@
 #   make fuzz                MINUTES=n: libFuzzer over the C API
 #   make sanitize            the tests under ASan, TSan and valgrind
 #   make soak                SEEDS=n worlds of the simulation on every core; make replay SEED=n (KEEP=) shows one; FLAVOUR=
+#   make mutants             small faults in Sources, and whether the tests notice them; make test takes 60
 #   make test-faults-full    every failure of a disk at every point of a scripted day; test-faults takes a sample
 #   make test-clean-install  make demo on a Debian that was just installed into a folder; TARGETS="demo test". As root
 
@@ -79,7 +80,7 @@ docs: | $(PYTHON)
 C_FILES = $$(git ls-files '*.c' '*.h')
 # Python with checked types. mypy takes one suite at a time, as each has a module `conftest`.
 TYPED := $(addprefix bindings/python/,src tests tools setup.py) \
-  $(addprefix Tests/,benchmarks crash packages server simulation)
+  $(addprefix Tests/,benchmarks crash mutants packages server simulation)
 
 # Every check runs, also after one that failed.
 lint: | $(PYTHON)

@@ -27,7 +27,7 @@ test-fleet: | $(PYTHON)
 	@.build-runtime/release/fleet build/fleet
 	@$(PYTEST) Tests/fleet
 
-PYTHON_SUITES := $(addprefix Tests/,backend http abi crash packages docs) bindings/python
+PYTHON_SUITES := $(addprefix Tests/,backend http abi crash mutants packages docs) bindings/python
 
 test-python: | $(PYTHON)
 	@failed=""; for suite in $(PYTHON_SUITES); do \
@@ -47,6 +47,18 @@ soak: lib | $(PYTHON)
 
 replay: lib | $(PYTHON)
 	@$(SIMULATION) -m simulation --seed $(SEED) $(if $(KEEP),--keep $(KEEP)) $(if $(WORLD),--world $(WORLD)) --flavour $(FLAVOUR)
+
+# ---- mutants: small faults in Sources, each of which a test has to notice (Tests/mutants) ----
+
+.PHONY: mutants mutants-sample
+
+MUTANTS := PYTHONPATH=Tests/mutants $(PYTHON) -B -m
+
+mutants: | $(PYTHON)
+	@$(MUTANTS) mutants $(ARGUMENTS)
+
+mutants-sample: | $(PYTHON)
+	@$(MUTANTS) mutants.sample $(ARGUMENTS)
 
 # ---- flipped bits ----
 

@@ -1,0 +1,192 @@
+"""A fixed sample of the mutants, each with the test that noticed it: a part of `make test`.
+
+    python -m mutants.sample          builds the sample and runs it
+    python -m mutants.sample --draw   draws it anew from the last whole run
+
+The whole run asks every test that reaches a mutant. The sample asks the one that noticed it then,
+and after a change of the tests the whole suite of that one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from .coverage import Coverage
+from .faults import Fault, all_faults, drawn
+from .host import Host, suites
+from .judge import KILLED
+from .paths import ROOT, SAMPLE, WORK
+from .report import Results
+from .switch import Switch
+from .tree import Tree
+from .units import Units
+
+SIZE = 60
+#: More are listed, for the places that an edit removes.
+LISTED = 90
+#: A test of the sample takes less than a second; an endless loop does not.
+LIMIT_S = 20.0
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A mutant of the sample, and the test that notices it."""
+
+    key: str
+    change: str
+    test: str
+
+    @property
+    def is_host(self) -> bool:
+        """Whether the test is one of the C API."""
+        return self.test.startswith("Tests/")
+
+    @property
+    def suite(self) -> str:
+        """The suite of the test."""
+        return self.test.split("::")[0] if self.is_host else self.test.rsplit("/", 1)[0] + "/"
+
+
+def read() -> list[Entry]:
+    """The listed mutants, from lines `key | before → after | test`."""
+    entries = []
+    for line in SAMPLE.read_text("utf-8").splitlines():
+        if line and not line.startswith("#"):
+            key, rest = line.split(" | ", 1)
+            change, test = rest.rsplit(" | ", 1)
+            entries.append(Entry(key, change, test))
+    return entries
+
+
+def present(entries: Sequence[Entry], faults: Sequence[Fault]) -> list[tuple[Entry, Fault]]:
+    """The first entries whose places are still in the sources."""
+    by_key = {(fault.key, fault.change): fault for fault in faults}
+    found = [(e, by_key[e.key, e.change]) for e in entries if (e.key, e.change) in by_key]
+    return found[:SIZE]
+
+
+# ---- the run ----
+
+
+def run_units(tree: Tree, entries: dict[int, Entry]) -> list[str]:
+    """Ask the unit tests; returns what is wrong."""
+    if not entries:
+        return []
+    switch = Switch(tree.folder / "switch-units")
+    units, problems = Units(tree.tests, switch), []
+    names = {entry.test for entry in entries.values()}
+    outcome = units.run(sorted(names), 3 * LIMIT_S)
+    if outcome.failed:
+        return [f"{outcome.failed} fails without a mutant"]
+    for number, entry in entries.items():
+        switch.turn_on(number)
+        asked = ((entry.test, LIMIT_S), (entry.suite, 3 * LIMIT_S))
+        if not any(units.run([names], limit).failed for names, limit in asked):
+            problems.append(f"{entry.key}: {entry.change}: not noticed by {entry.test}")
+    return problems
+
+
+def run_host(tree: Tree, entries: dict[int, Entry]) -> list[str]:
+    """Ask the tests of the C API; returns what is wrong."""
+    known = set(suites())
+    files = sorted({entry.suite for entry in entries.values()} & known)
+    if not files:
+        return [f"{entry.test} is gone" for entry in entries.values()]
+    switch = Switch(tree.folder / "switch-host")
+    host, problems = Host(tree.folder, switch, "serve", files), []
+    try:
+        tests = sorted({entry.test for entry in entries.values()} & set(host.names))
+        outcome = host.run(0, tests, [LIMIT_S] * len(tests))
+        if outcome.failed:
+            return [f"{outcome.failed} fails without a mutant"]
+        for number, entry in entries.items():
+            same = [name for name in host.names if name.startswith(entry.suite + "::")]
+            asked = [entry.test] if entry.test in host.names else []
+            for names in (asked, same):
+                if names and host.run(number, names, [LIMIT_S] * len(names)).failed:
+                    break
+            else:
+                problems.append(f"{entry.key}: {entry.change}: not noticed by {entry.test}")
+    finally:
+        host.close()
+    return problems
+
+
+def run() -> int:
+    """Build the sample and ask for each mutant; returns the status."""
+    chosen = present(read(), all_faults())
+    if len(chosen) < SIZE:
+        print(f"only {len(chosen)} of the listed mutants are in the sources: `make mutants-sample`")
+        print(f"{len(chosen)} passed, {SIZE - len(chosen)} failed")
+        return 1
+    tree = Tree(ROOT / "build/mutants-sample")
+    kept = tree.make(dict(enumerate((fault for _, fault in chosen), start=1)))
+    entries = {n: entry for n, (entry, _) in enumerate(chosen, start=1) if n in kept}
+    parts = (
+        (run_units, {n: entry for n, entry in entries.items() if not entry.is_host}),
+        (run_host, {n: entry for n, entry in entries.items() if entry.is_host}),
+    )
+    with ThreadPoolExecutor(2) as pool:
+        found = pool.map(lambda part: part[0](tree, part[1]), parts)
+        problems = [problem for part in found for problem in part]
+    print("\n".join(problems))
+    failed = len(problems) + SIZE - len(entries)
+    print(f"{SIZE - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+# ---- the draw ----
+
+
+def draw() -> None:
+    """Write the sample: killed mutants of the last whole run, each with a fast test."""
+    tree = Tree()
+    faults = dict(enumerate(drawn(all_faults()), start=1))
+    kept = {n: fault for n, fault in faults.items() if n in tree.make(faults)}
+    coverage, results = Coverage(tree, kept), Results(WORK / "results.jsonl")
+    switch = Switch(tree.folder / "switch-draw")
+    units = Units(tree.tests, switch)
+    lines: list[str] = []
+    order = sorted(kept, key=lambda n: hashlib.sha256(f"sample {kept[n].key}".encode()).digest())
+    for number in order:
+        verdict = results.get(kept[number])
+        if verdict is None or verdict.status != KILLED or len(lines) == LISTED:
+            continue
+        switch.turn_on(number)
+        test = fast_test(units, verdict.by, coverage.units(number))
+        if test:
+            lines.append(f"{kept[number].key} | {kept[number].change} | {test}")
+    head = SAMPLE.read_text("utf-8").splitlines()[0]
+    SAMPLE.write_text("\n".join([head, *lines, ""]), "utf-8")
+
+
+def fast_test(units: Units, by: str, reached: dict[str, tuple[float, list[int]]]) -> str:
+    """The name of a test that notices the mutant that is on; empty: none does it in a second."""
+    if by.endswith((" (time)", " (crash)")):
+        return ""
+    if by.startswith("Tests/"):
+        return by
+    for name in sorted(reached, key=lambda test: reached[test][0])[:40]:
+        outcome = units.run([name], 2)
+        if outcome.failed and not outcome.failed.endswith("(time)"):
+            return name
+    return ""
+
+
+def main() -> int:
+    """Run or draw."""
+    parser = argparse.ArgumentParser(prog="mutants.sample")
+    parser.add_argument("--draw", action="store_true")
+    if parser.parse_args().draw:
+        draw()
+        return 0
+    return run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
