@@ -227,7 +227,8 @@ final class Finder: SyntaxVisitor {
     if isIgnored(node) { return .skipChildren }
     let arguments = Array(node.arguments)
     // Two neighbours whose values change places. The compiler tells which have the same type.
-    for (one, two) in zip(arguments, arguments.dropFirst()) {
+    let isSymmetric = ["min", "max"].contains(node.calledExpression.trimmedDescription)
+    for (one, two) in zip(arguments, arguments.dropFirst()) where !isSymmetric {
       let values = [one, two].map { $0.expression }
       guard values.allSatisfy({ isPlain($0) }) else { continue }
       let texts = arguments.map { argument in
