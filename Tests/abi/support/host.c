@@ -15,7 +15,7 @@
 
 typedef int32_t operation(holdfast *, const char *, char **);
 
-static char buffer[1 << 24];
+static char buffer[1 << 25];
 static holdfast *handle;
 static void *library;
 
