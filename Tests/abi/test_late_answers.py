@@ -12,6 +12,7 @@ from conftest import MakePhone
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Organisation, Person
 from support.network import moved_session
 from support.phone import TOKEN_S, App, Phone
+from support.queue import EMPTY
 
 
 class Case:
@@ -25,7 +26,10 @@ class Case:
         )
         self.person = directory.person(self.first, self.second)
         self.other = directory.person(directory.organisation("Sørlandet"))
+        self.colleague = directory.person(self.first)
         directory.contact(self.first, "Kari Første")
+        #: The item that was registered, if any.
+        self.item = ""
         self.app: App = phone.start()
         self.app.sign_in(self.person, self.first)
 
@@ -54,7 +58,14 @@ class Case:
         real = self.phone.network(request)
         if refusal is None:
             return {"id": request["id"], **real}
-        return {"id": request["id"], "status": refusal[0], "headers": {}, "body": refusal[1]}
+        body = refusal[1].replace("ORG", self.first.id)
+        return {"id": request["id"], "status": refusal[0], "headers": {}, "body": body}
+
+    def present(self, happens: Callable[[Case], None]) -> Person:
+        """Who is the user after this event."""
+        if happens is colleague_at_once:
+            return self.colleague
+        return self.other if happens in OTHERS else self.person
 
 
 def refresh(case: Case) -> Any:  # noqa: ANN401
@@ -79,6 +90,45 @@ def pull(case: Case) -> Any:  # noqa: ANN401
     return case.take("pull")
 
 
+def summary(case: Case) -> Any:  # noqa: ANN401
+    case.app.sync_now()
+    return case.take("summary")
+
+
+def live(case: Case) -> Any:  # noqa: ANN401
+    [contact] = case.app.contact_search({"query": ""})["contacts"]
+    case.app.contact_get({"id": contact["id"], "live": True})
+    return case.take("live")
+
+
+def upload(case: Case) -> Any:  # noqa: ANN401
+    case.item = case.app.register()
+    return case.take("upload")
+
+
+def read_back(case: Case) -> Any:  # noqa: ANN401
+    """The server has stored an item and names no row, so it is asked for the id."""
+    case.directory.control.truncate_rows("/rest/v1/activities", keep=0, method="POST")
+    request = upload(case)
+    case.app.complete(case.answer(request, None))
+    request = case.take("upload")
+    assert request["method"] == "GET"
+    return request
+
+
+def revoke(case: Case) -> Any:  # noqa: ANN401
+    """The same user signed in again after a logout without a network."""
+    case.app.go_offline()
+    case.app.session_logout()
+    case.start_as(case.person)
+    case.app.go_online()
+    request = case.take("revoke")
+    case.app.settle()
+    case.app.org_select({"org_id": case.first.id})
+    case.app.settle()
+    return request
+
+
 def sign_in(case: Case) -> Any:  # noqa: ANN401
     """The same user signs in again over the session."""
     case.app.sign_in_complete({"email": case.person.email, "password": PASSWORD})
@@ -92,9 +142,14 @@ REFUSALS = {
     "guard": (200, "[]"),
     "pull": (
         200,
-        '[{"id":"01976b36-0000-7000-8000-00000000abcd","name":"Ukjent","updated_at":"x"}]',
+        '[{"id":"01976b36-0000-7000-8000-00000000abcd","org_id":"ORG","name":"Ukjent",'
+        '"updated_at":"2026-01-01T00:00:00+00:00"}]',
     ),
     "sign_in": (400, '{"code":"invalid_credentials","message":"x"}'),
+    "summary": (200, '{"activities":999,"minutes":9999}'),
+    "live": (200, "[]"),
+    "upload": (401, '{"code":"PGRST301","message":"JWSError"}'),
+    "revoke": (403, '{"code":"session_not_found","message":"x"}'),
 }
 
 
@@ -111,6 +166,12 @@ def other_user_at_once(case: Case) -> None:
     case.start_as(case.other)
 
 
+def colleague_at_once(case: Case) -> None:
+    """Another member of the organisation, whose own figures and contacts are there."""
+    case.start_as(case.colleague)
+    case.app.settle()
+
+
 def same_user_again(case: Case) -> None:
     case.app.session_logout()
     case.start_as(case.person)
@@ -124,8 +185,18 @@ def switched(case: Case) -> None:
     case.app.org_select({"org_id": case.second.id})
 
 
-EVENTS = [logged_out, other_user, other_user_at_once, same_user_again, locked, switched]
-KINDS = [refresh, validate, guard, pull, sign_in]
+EVENTS = [
+    logged_out,
+    other_user,
+    other_user_at_once,
+    colleague_at_once,
+    same_user_again,
+    locked,
+    switched,
+]
+#: The events after which another user is signed in.
+OTHERS = {other_user, other_user_at_once, colleague_at_once}
+KINDS = [refresh, validate, guard, pull, summary, live, upload, read_back, revoke, sign_in]
 
 
 def state(case: Case) -> dict[str, Any]:
@@ -135,8 +206,13 @@ def state(case: Case) -> dict[str, Any]:
         name: status[name] for name in ("state", "user_id", "expires_ms", "generation")
     }
     if status["state"] == "active":
-        kept["orgs"] = case.app.org_list()["orgs"]
-        kept["contacts"] = case.app.contact_search({"query": ""})["total"] if kept["orgs"] else 0
+        kept["owed"] = [owed for owed in status["owed"] if owed != "revoke"]
+        listed = case.app.org_list()
+        kept["orgs"], kept["freshness"] = listed["orgs"], listed["freshness"]
+        if kept["orgs"]:
+            kept["contacts"] = case.app.contact_search({"query": ""})["total"]
+            figures = case.app.summary_get()
+            kept["figures"] = [figures[name] for name in ("summary", "sent", "queued")]  # type: ignore[literal-required]
     return kept
 
 
@@ -180,11 +256,15 @@ def test_SES_5_a_late_answer_changes_nothing(
         return
     assert without_org(state, case) == before
     assert case.phone.keychain.path.read_text() == biometric
-    # and the present session works
+    # and the present session works, without another token
+    refreshes = case.phone.network.count("refresh")
     case.app.settle()
+    assert case.phone.network.count("refresh") - refreshes <= (kind is refresh)
+    # and no screen gets a contact that an earlier one asked for
+    assert [event for event in case.app.of_type("contact") if event["contact"]] == []
     assert case.app.of_type("session_ended") == []
-    if happens in {other_user, other_user_at_once}:
-        assert case.app.session_status()["user_id"] == case.other.id
+    if happens in OTHERS:
+        assert case.app.session_status()["user_id"] == case.present(happens).id
         assert case.app.screen["screen"] == "home"
         assert case.app.session_status()["owed"] == []
     if happens is locked:
@@ -196,6 +276,29 @@ def test_SES_5_a_late_answer_changes_nothing(
         org = case.app.screen["org"]
         assert org is not None
         assert org["id"] == case.second.id
+    if kind is revoke:
+        # The session of before is over, and the present one is not.
+        left = 0 if happens is logged_out else 1
+        assert len(directory.control.sessions(case.present(happens).id)) == left
+    if case.item:
+        is_sent_as_its_owner(case)
+
+
+def is_sent_as_its_owner(case: Case) -> None:
+    """The item is stored once, as its owner's, and nobody is bothered with it."""
+    for person in (case.other, case.colleague):
+        assert case.directory.activities(person) == []
+    if case.app.session_status()["user_id"] != case.person.id:
+        case.app.session_logout()
+        case.start_as(case.person)
+    for _ in range(3):
+        case.app.settle()
+        case.phone.pass_time(300)
+    case.app.settle()
+    [row] = case.directory.activities(case.person)
+    assert (str(row["id"]), str(row["org_id"])) == (case.item, case.first.id)
+    assert case.app.queue_list()["counts"] == EMPTY
+    assert case.app.of_type("item_parked") == []
 
 
 @pytest.mark.parametrize("happens", [logged_out, other_user])

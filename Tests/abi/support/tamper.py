@@ -36,3 +36,15 @@ def flipped(value: bytes, index: int) -> bytes:
     damaged = bytearray(value)
     damaged[index] ^= 1
     return bytes(damaged)
+
+
+def swap(file: Path, table: str, column: str) -> None:
+    """Exchange this column between the first two rows of a table; the app must be closed."""
+    with contextlib.closing(sqlite3.connect(file)) as database, database:
+        rows = database.execute(f"SELECT row, {column} FROM {table} ORDER BY row LIMIT 2")
+        (one, mine), (other, its) = rows.fetchall()
+        for key, value in ((one, its), (other, mine)):
+            changed = database.execute(
+                f"UPDATE {table} SET {column} = ? WHERE row = ?", (value, key)
+            )
+            assert changed.rowcount == 1
