@@ -28,11 +28,15 @@ def test_the_recorded_sizes_are_those_of_the_libraries() -> None:
 
 def test_every_row_of_reliability_has_a_count_and_a_result() -> None:
     text = (ROOT / "docs/reliability.md").read_text("utf-8")
-    rows = re.findall(r"^\| .+? \| ([\d,]+) \| (\w+) \|$", text, flags=re.MULTILINE)
+    rows = re.findall(r"^\| (.+?) \| ([\d,]+) \| ([\w.% ]+) \|$", text, flags=re.MULTILINE)
     assert len(rows) == text.count("\n| ") - 1
-    for tries, survived in rows:
+    for what, tries, survived in rows:
         assert int(tries.replace(",", "")) > 0
-        assert survived == "all"
+        # Of the faults put into the sources, the tests notice a share.
+        if "make mutants" in what:
+            assert float(survived.removesuffix(" %")) >= 95
+        else:
+            assert survived == "all"
 
 
 def test_the_readme_links_to_the_figures_and_has_none() -> None:

@@ -32,7 +32,7 @@ class Untouched:
 
 
 def test_a_mutant_that_no_test_touches_lives(tmp_path: Path) -> None:
-    judge = Judge("a", Tree(tmp_path), cast(Coverage, Untouched()), Killers())
+    judge = Judge("a", Tree(tmp_path), cast(Coverage, Untouched()), Killers(), 1)
     verdict = judge.judge(1, fault(1))
     assert verdict.status == NOT_REACHED
     results = Results(tmp_path / "results.jsonl")

@@ -31,6 +31,9 @@ def options() -> argparse.Namespace:
     parser.add_argument(
         "--only", action="append", default=[], help="a number, a file, or file:line; repeatable"
     )
+    parser.add_argument(
+        "--budget", type=float, default=75, help="seconds of tests of the C API for a mutant"
+    )
     parser.add_argument("--limit", type=int, help="stop after so many mutants")
     parser.add_argument("--list", action="store_true", help="list the faults and run nothing")
     return parser.parse_args()
@@ -73,12 +76,15 @@ class Run:
         self._lock = threading.Lock()
         self._done = 0
 
-    def run(self, numbers: list[int], coverage: Coverage, workers: int) -> None:
+    def run(self, numbers: list[int], coverage: Coverage, given: argparse.Namespace) -> None:
         """Judge these mutants."""
         for number in numbers:
             self._left.put(number)
         killers = Killers()
-        judges = [Judge(str(w), self.tree, coverage, killers) for w in range(workers)]
+        judges = [
+            Judge(str(worker), self.tree, coverage, killers, given.budget)
+            for worker in range(given.workers)
+        ]
         threads = [
             threading.Thread(target=self._work, args=(judge, len(numbers))) for judge in judges
         ]
@@ -143,7 +149,7 @@ def main() -> int:
     for test in coverage.failing:
         print(f"fails without a mutant, not used: {test}")
     run = Run(tree, faults, results)
-    run.run(chosen(faults, results, given), coverage, given.workers)
+    run.run(chosen(faults, results, given), coverage, given)
     return conclude(run)
 
 

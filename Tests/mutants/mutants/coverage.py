@@ -37,7 +37,7 @@ class Coverage:
 
     def measure(self, workers: int) -> None:
         """Run what has changed since the map was made."""
-        self._measure_units()
+        self._measure_units(workers)
         changed = [suite for suite in suites() if not self._is_known(suite)]
         shares = [changed[worker::workers] for worker in range(workers)]
         with ThreadPoolExecutor(workers) as pool:
@@ -57,16 +57,25 @@ class Coverage:
             found |= reaching(number, suite["tests"])
         return found
 
-    def _measure_units(self) -> None:
+    def _measure_units(self, workers: int) -> None:
         current = digest([self._tree.tests], "")
         if self._known["units"].get("digest") == current:
             return
+        names = Units(self._tree.tests, Switch(self._tree.folder / "switch-cover")).names()
         tests: dict[str, Any] = {}
 
-        def note(name: str, seconds: float, reached: list[int]) -> None:
-            tests[name] = (seconds, reached)
+        def cover(worker: int) -> None:
+            switch = Switch(self._tree.folder / f"switch-cover-{worker}")
+            for name, outcome, reached in Units(self._tree.tests, switch).cover(
+                names[worker::workers]
+            ):
+                if outcome.failed:
+                    self.failing.append(f"{name}: {outcome.failed}")
+                else:
+                    tests[name] = (outcome.seconds, reached)
 
-        Units(self._tree.tests, Switch(self._tree.folder / "switch-cover")).cover(note)
+        with ThreadPoolExecutor(workers) as pool:
+            list(pool.map(cover, range(workers)))
         self._known["units"] = {"digest": current, "tests": tests}
         self._save()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,8 +14,6 @@ from .switch import Switch
 from .tree import Tree
 from .units import SPARE_S, Units, test_of
 
-#: The seconds of tests of the C API for one mutant, by their known times.
-BUDGET_S = 75.0
 #: The unit tests of a first run; most mutants are noticed by one of them.
 FIRST_UNITS = 60
 
@@ -48,18 +46,28 @@ class Killers:
             known.insert(0, test)
 
     def order(self, fault: Fault, tests: Reach) -> list[str]:
-        """The last ones that killed first, then the fastest first."""
+        """The last ones that killed first; then a case of each function, the fastest first; then
+        the next case of each."""
         with self._lock:
             recent = [test for test in self._tests[fault.file][:8] if test in tests]
-        rest = sorted((test for test in tests if test not in recent), key=lambda t: tests[t][0])
-        return recent + rest
+        cases: Counter[str] = Counter()
+        rounds = {}
+        for test in sorted(tests, key=lambda test: tests[test][0]):
+            function = test.split("[")[0]
+            cases[function] += 1
+            rounds[test] = cases[function]
+        rest = sorted(tests, key=lambda test: (rounds[test], tests[test][0]))
+        return recent + [test for test in rest if test not in recent]
 
 
 class Judge:
     """A worker: its own switch, and its own process with the C API's tests."""
 
-    def __init__(self, name: str, tree: Tree, coverage: Coverage, killers: Killers) -> None:
-        """Start nothing yet."""
+    def __init__(
+        self, name: str, tree: Tree, coverage: Coverage, killers: Killers, budget_s: float
+    ) -> None:
+        """Start nothing yet. `budget_s`: of tests of the C API, by their known times."""
+        self._budget_s = budget_s
         self._tree = tree
         self._coverage = coverage
         self._killers = killers
@@ -101,7 +109,7 @@ class Judge:
         return outcome.failed, outcome.seconds
 
     def _affordable(self, fault: Fault, tests: Reach) -> list[str]:
-        chosen, left = [], BUDGET_S
+        chosen, left = [], self._budget_s
         for name in self._killers.order(fault, tests):
             if tests[name][0] <= left:
                 left -= tests[name][0]

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,14 +48,13 @@ class Units:
         )
         return [line for line in done.stdout.splitlines() if "/" in line or "(" in line]
 
-    def cover(self, note: Callable[[str, float, list[int]], None]) -> None:
-        """Run each test alone; note its time and what it reaches. Failing ones are left out."""
+    def cover(self, names: Iterable[str]) -> Iterator[tuple[str, Outcome, list[int]]]:
+        """Run each test alone, without a mutant; what became of it, and what it reaches."""
         self.switch.turn_on(0)
-        for name in self.names():
+        for name in names:
             self.switch.forget()
             outcome = self.run([name], limit_s=60)
-            if not outcome.failed:
-                note(name, outcome.seconds, self.switch.reached())
+            yield name, outcome, self.switch.reached()
 
     def run(self, names: Iterable[str], limit_s: float) -> Outcome:
         """Run these tests in one process, up to the first failure."""
