@@ -18,12 +18,14 @@ public enum AuthRequests {
       timeoutMS: timeoutMS)
   }
 
-  /// `global` ends all sessions of the user; otherwise only this session ends.
+  /// Which sessions of the user a logout ends: the bearer's, all, or all but the bearer's.
+  public enum LogoutScope: String, Sendable { case local, global, others }
+
   public static func logout(
-    _ backend: Backend, bearer: SecretBytes, global: Bool
+    _ backend: Backend, bearer: SecretBytes, _ scope: LogoutScope
   ) throws(Failure) -> Request {
     Request(
-      .revoke, "POST", backend.auth("logout?scope=") + (global ? "global" : "local"),
+      .revoke, "POST", backend.auth("logout?scope=") + scope.rawValue,
       headers: headers(backend), bearer: bearer, timeoutMS: timeoutMS)
   }
 

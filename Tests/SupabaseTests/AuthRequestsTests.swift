@@ -29,10 +29,13 @@ import Testing
         + #""Authorization":"Bearer a.b-c.d_e"},"body":null,"timeout_ms":15000}"#)
   }
 
-  @Test("Logout of this session or all", arguments: [(false, "local"), (true, "global")])
-  func logout(global: Bool, scope: String) throws {
-    let request = try AuthRequests.logout(
-      try backend(), bearer: try secret("a.b.c"), global: global)
+  @Test(
+    "Logout of this session, all, or all others",
+    arguments: [
+      (AuthRequests.LogoutScope.local, "local"), (.global, "global"), (.others, "others"),
+    ])
+  func logout(wanted: AuthRequests.LogoutScope, scope: String) throws {
+    let request = try AuthRequests.logout(try backend(), bearer: try secret("a.b.c"), wanted)
     #expect(
       try rendered(request)
         == #"{"id":1,"purpose":"revoke","method":"POST",\#(url)/logout?scope=\#(scope)",\#(headers),"#

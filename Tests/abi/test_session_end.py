@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from holdfast import HoldfastError
@@ -22,6 +24,12 @@ SESSION_COLUMNS = ["tokens", "wrap_device", "wrap_biometric", "choice", "members
 def left(phone: Phone) -> set[str]:
     """The columns of the session row that are not NULL."""
     return {name for name in SESSION_COLUMNS if tamper.read(phone.folder, name) is not None}
+
+
+def session_of(reply: dict[str, Any]) -> str:
+    """The id of the session that a token reply began."""
+    _, claims, _ = reply["access_token"].split(".")
+    return str(json.loads(base64.urlsafe_b64decode(claims + "=="))["session_id"])
 
 
 def test_KEEP_4_logging_out_online(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
@@ -77,6 +85,94 @@ def test_KEEP_4_a_global_logout_ends_all_sessions(
     user.app.session_logout({"scope": "global"})
     user.app.settle()
     assert directory.control.sessions(user.person.id) == []
+
+
+def test_KEEP_4_a_delayed_global_logout_spares_the_users_newer_session(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    """Seed 5841 of the simulation: it ended the session of a user who had signed in again."""
+    # Given a global logout that waits for the network, and another session of the user
+    user = sign_in()
+    directory.session(user.person)
+    user.app.go_offline()
+    user.app.session_logout({"scope": "global"})
+    # When the same user signs in again before the logout is sent
+    newer = directory.session(user.person)
+    user.app.session_start({"session": newer})
+    user.app.go_online()
+    user.app.settle()
+    # Then all sessions end but the newer one
+    (left_over,) = directory.control.sessions(user.person.id)
+    assert left_over["id"] == session_of(newer)
+    assert user.app.session_status()["owed"] == []
+    # and it is refreshed as before
+    user.phone.pass_time(2 * TOKEN_S)
+    user.app.settle()
+    assert user.app.screen["screen"] == "home"
+    assert user.app.session_status()["state"] == "active"
+
+
+def test_KEEP_4_a_delayed_global_logout_waits_while_the_newer_session_is_locked(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given a global logout that waits, and a newer session of the same user that is locked
+    user = sign_in()
+    directory.session(user.person)
+    user.app.go_offline()
+    user.app.session_logout({"scope": "global"})
+    newer = directory.session(user.person)
+    user.app.session_start({"session": newer})
+    user.app.session_lock()
+    user.app.go_online()
+    # When the app works for a while
+    user.phone.pass_time(60)
+    user.app.settle()
+    # Then nothing ended, because only the locked token can spare its own session
+    assert len(directory.control.sessions(user.person.id)) == 3
+    assert user.app.session_status()["owed"] == ["revoke"]
+    # and the other sessions end soon after the user has unlocked
+    user.app.touch()
+    user.phone.pass_time(60)
+    user.app.settle()
+    (left_over,) = directory.control.sessions(user.person.id)
+    assert left_over["id"] == session_of(newer)
+
+
+def test_KEEP_4_a_delayed_global_logout_is_global_when_another_user_has_signed_in(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given a global logout that waits
+    user = sign_in()
+    directory.session(user.person)
+    user.app.go_offline()
+    user.app.session_logout({"scope": "global"})
+    # When another user signs in
+    stranger = directory.person(directory.organisation())
+    user.app.session_start({"session": directory.session(stranger)})
+    user.app.go_online()
+    user.app.settle()
+    # Then every session of the first user ends, and none of the other
+    assert directory.control.sessions(user.person.id) == []
+    assert len(directory.control.sessions(stranger.id)) == 1
+
+
+def test_KEEP_4_a_refused_logout_of_the_others_is_repeated(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given a global logout that waits, and a newer session of the same user
+    user = sign_in()
+    user.app.go_offline()
+    user.app.session_logout({"scope": "global"})
+    user.app.session_start({"session": directory.session(user.person)})
+    # When the server refuses the newer session's token for once
+    directory.control.respond("/auth/v1/logout", 403, body={"code": "session_not_found"})
+    user.app.go_online()
+    user.app.settle()
+    # Then the logout is sent again: the refusal says nothing about the other sessions
+    user.phone.pass_time(600)
+    user.app.settle()
+    assert len(directory.control.sessions(user.person.id)) == 1
+    assert user.app.session_status()["owed"] == []
 
 
 def test_KEEP_4_a_local_logout_ends_only_this_session(

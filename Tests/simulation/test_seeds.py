@@ -15,6 +15,7 @@ FOUND = {
     5765: "a capped read-back made stored items conflicts",
     12141: "a capped read-back made stored items conflicts",
     16274: "a capped read-back made stored items conflicts",
+    5841: "a late global logout ended the same user's newer session",
     6976: "the check of the user before kept a wait open",
     16203: "the check of the user before kept a wait open",
     8128: "the world took a true missing_parent for a false one",

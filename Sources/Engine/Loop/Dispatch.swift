@@ -51,7 +51,8 @@ final class Dispatch {
     case .validate(let session): try refresh.sendValidation(session, now)
     case .membershipCheck(let session): try memberships.send(session, now)
     case .signIn(let pending): try signIn.send(pending, now)
-    case .revoke(let job): try revocations.send(job, now)
+    case .revoke(let job, let session):
+      try revocations.send(job, owner: try sessions.row().owner, session, now)
     case .upload(let session): try uploader.send(session, now)
     case .readBack(let session, let batch): try uploader.sendReadBack(batch, session, now)
     case .contacts(let session, let org): try contactPuller.send(session, org, now)
@@ -85,8 +86,7 @@ final class Dispatch {
       if isCurrent { try refresh.finishValidation(request.generation, response, now) }
     case .membershipCheck: if isCurrent { try memberships.finish(response, now) }
     case .signIn(let pending): try signIn.finish(pending, row, response, now, decider)
-    case .revoke(let job, let refreshing):
-      try revocations.finish(job, refreshing: refreshing, response, now)
+    case .revoke(let job, let step): try revocations.finish(job, step, response, now)
     case .upload(let batch):
       try settlement.finish(batch, isCurrent: isCurrent, response, now)
     case .readBack(let batch):

@@ -9,7 +9,7 @@ final class InFlightRequest {
     case validate
     case membershipCheck
     case signIn(PendingSignIn)
-    indirect case revoke(job: Int64, refreshing: Bool)
+    case revoke(job: Int64, Revocation.Step)
     case upload(UploadBatch)
     case readBack(UploadBatch)
     indirect case contacts(ContactPull)

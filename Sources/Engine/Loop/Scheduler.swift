@@ -15,7 +15,8 @@ final class Scheduler {
     case validate(OpenSession)
     case membershipCheck(OpenSession)
     case signIn(PendingSignIn)
-    indirect case revoke(RevocationTable.Job)
+    /// With the session whose token an order may use.
+    indirect case revoke(RevocationTable.Job, OpenSession?)
     case upload(OpenSession)
     indirect case readBack(OpenSession, UploadBatch)
     indirect case contacts(OpenSession, UUID)
@@ -97,7 +98,7 @@ final class Scheduler {
     if !inFlight.contains(.revoke),
       let job = try core.revocations.due(now: now.wallMS, longestMS: Backoff.maxDelayMS)
     {
-      return .revoke(job)
+      return .revoke(job, try freshSession(now))
     }
     guard let (session, row) = try usableSession() else { return nil }
     if try refresh.isNeeded(session, row, now) {
@@ -145,6 +146,14 @@ final class Scheduler {
       decider.canUse(assessment.situation), let session = sessions.session
     else { return nil }
     return (session, assessment.row)
+  }
+
+  /// The session, if its token can be sent now.
+  private func freshSession(_ now: Instant) throws(Failure) -> OpenSession? {
+    guard let (session, row) = try usableSession(), try !refresh.isNeeded(session, row, now),
+      try !tokens.isExpired(row, now)
+    else { return nil }
+    return session
   }
 
   /// Whether no request of this purpose is in flight and none of its own failures holds it up.

@@ -8,9 +8,17 @@ import Vault
 ///
 /// GoTrue answers a logout with an expired access token with 403 `bad_jwt` and keeps the session, so
 /// an order with an expired token refreshes first.
+///
+/// An order for all sessions of a user who has signed in here again since ends all sessions but the
+/// new one, with the new one's token.
 final class Revocation {
+  /// What a request of an order does.
+  enum Step { case refresh, logout, logoutOfOthers }
+
   /// Leased for 30 s by the sender.
   private static var leaseMS: Int64 { 30_000 }
+  /// How often an order asks whether the user's new session can be used.
+  private static var heldMS: Int64 { 60_000 }
   /// An access token this close to its end is refreshed first.
   private static var marginMS: Int64 { 5000 }
 
@@ -29,22 +37,22 @@ final class Revocation {
   func add(_ session: OpenSession, expiresMS: Int64, global: Bool = false) throws(Failure) {
     try add(
       access: session.accessToken, refresh: session.refreshToken, expiresMS: expiresMS,
-      global: global)
+      allOf: global ? session.userID : nil)
   }
 
   /// Order the end of a session that was issued but is not used.
   func add(_ reply: TokenReply, _ now: Instant) throws(Failure) {
     try add(
       access: reply.accessToken, refresh: reply.refreshToken,
-      expiresMS: try core.expiryMS(of: reply, now), global: false)
+      expiresMS: try core.expiryMS(of: reply, now), allOf: nil)
   }
 
   private func add(
-    access: SecretBytes, refresh: SecretBytes, expiresMS: Int64, global: Bool
+    access: SecretBytes, refresh: SecretBytes, expiresMS: Int64, allOf user: UUID?
   ) throws(Failure) {
     let order: JSON = [
       "refresh_token": refresh.json, "access_token": access.json,
-      "expires_ms": .int(expiresMS), "global": .bool(global),
+      "expires_ms": .int(expiresMS), "all_of": user.map { JSON.uuid($0) } ?? .null,
     ]
     _ = try core.revocations.add(
       sealed: try core.keys().revocations.seal(order, Revocation.context))
@@ -52,7 +60,10 @@ final class Revocation {
 
   // MARK: Carrying out
 
-  func send(_ job: RevocationTable.Job, _ now: Instant) throws(Failure) {
+  /// `owner`: whose session is stored here; `session`: the same session, if its token may be used.
+  func send(
+    _ job: RevocationTable.Job, owner: [UInt8]?, _ session: OpenSession?, _ now: Instant
+  ) throws(Failure) {
     guard let keys = core.keyRing.keys,
       let order = try keys.revocations.openJSON(job.sealed, Revocation.context),
       let access = try Revocation.token("access_token", in: order),
@@ -62,17 +73,25 @@ final class Revocation {
       try core.revocations.remove(job.id)
       return
     }
-    try core.revocations.lease(job.id, until: now.wallMS + Revocation.leaseMS)
-    let isExpired =
-      try core.serverMS(now) >= (order.int("expires_ms") ?? 0) - Revocation.marginMS
     let backend = core.configuration.backend
-    let request =
-      isExpired
-      ? try AuthRequests.refresh(backend, token: refresh, purpose: .revoke)
-      : try AuthRequests.logout(
-        backend, bearer: access, global: order.bool("global") ?? false)
-    try inFlight.send(
-      request, .revoke(job: job.id, refreshing: isExpired), generation: 0, now)
+    let user = order.uuid("all_of")
+    let request: Request
+    let step: Step
+    if let user, owner == keys.userTag(user) {
+      guard let session else {
+        return try core.revocations.lease(job.id, until: now.wallMS + Revocation.heldMS)
+      }
+      step = .logoutOfOthers
+      request = try AuthRequests.logout(backend, bearer: session.accessToken, .others)
+    } else if try core.serverMS(now) >= (order.int("expires_ms") ?? 0) - Revocation.marginMS {
+      step = .refresh
+      request = try AuthRequests.refresh(backend, token: refresh, purpose: .revoke)
+    } else {
+      step = .logout
+      request = try AuthRequests.logout(backend, bearer: access, user == nil ? .local : .global)
+    }
+    try core.revocations.lease(job.id, until: now.wallMS + Revocation.leaseMS)
+    try inFlight.send(request, .revoke(job: job.id, step), generation: 0, now)
   }
 
   private static func token(
@@ -83,15 +102,21 @@ final class Revocation {
   }
 
   func finish(
-    _ id: Int64, refreshing: Bool, _ response: HTTPResponse, _ now: Instant
+    _ id: Int64, _ step: Step, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
     guard let keys = core.keyRing.keys, let job = try core.revocations.find(id),
       let order = try keys.revocations.openJSON(job.sealed, Revocation.context)
     else { return }
-    if refreshing {
-      try finishRefresh(job, order, response, now)
-    } else {
-      try finishLogout(job, order, response, now)
+    switch step {
+    case .refresh: try finishRefresh(job, order, response, now)
+    case .logout: try finishLogout(job, order, response, now)
+    case .logoutOfOthers:
+      // Any refusal is about the session of today, which may be refreshed or end before the next try.
+      if response.status == 204 {
+        try core.revocations.remove(job.id)
+      } else {
+        try postpone(job, response, now)
+      }
     }
   }
 

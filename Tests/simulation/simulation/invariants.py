@@ -353,8 +353,7 @@ class InvariantChecker:
         if purpose == "sign_in":
             return
         if purpose == "revoke":
-            if session == device.session:
-                raise Violation("only a former session is revoked", f"{process} {session}")
+            self._revocation(process, request, session)
             return
         if not stored.usable:
             raise Violation("no request is made while locked", f"{process} {purpose}")
@@ -363,6 +362,16 @@ class InvariantChecker:
         bearer = bearer_of(request)
         if bearer is not None:
             self._owner(process, request, claims_of(bearer)["sub"])
+
+    def _revocation(self, process: Process, request: Json, session: str | None) -> None:
+        """A logout ends a former session, or all others with the present one's token."""
+        device, bearer = process.device, bearer_of(request)
+        spares = request["url"].endswith("scope=others")
+        if (session == device.session) is not spares:
+            raise Violation("only a former session is revoked", f"{process} {session}")
+        user = None if bearer is None else claims_of(bearer)["sub"]
+        if request["url"].endswith("scope=global") and user == device.user:
+            raise Violation("a late logout spares the newer session", f"{process} {session}")
 
     def _alone(self, process: Process, request: Json, ids: frozenset[str] = frozenset()) -> None:
         """No other living process of the device has the same request in flight."""

@@ -194,6 +194,26 @@ def _revoked() -> Mutant:
     return change_request(lambda _, request: request.update(purpose="revoke"), "guard")
 
 
+@violates("a late logout spares the newer session")
+def _logged_out_everywhere() -> Mutant:
+    return change_request(
+        lambda _, request: request.update(
+            url=request["url"].replace("scope=local", "scope=global")
+        ),
+        "revoke",
+    )
+
+
+@violates("only a former session is revoked")
+def _revoked_with_the_token_of_a_former_one() -> Mutant:
+    return change_request(
+        lambda _, request: request.update(
+            url=request["url"].replace("scope=local", "scope=others")
+        ),
+        "revoke",
+    )
+
+
 @violates("no request is made while locked")
 def _asked_while_locked() -> Mutant:
     return repeat_request(lambda process, _: not process.device.stored.usable, purpose="guard")
