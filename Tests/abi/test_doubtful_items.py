@@ -68,6 +68,7 @@ REFUSED: Answer = {
 def test_B5_an_answer_with_too_few_rows_and_a_refused_read_back_is_an_attempt(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
+    """ATK-12."""
     # Given an item that the server stored and did not name
     if upload == "rpc":
         pytest.skip("a function's answer names each row; a row without a result is an attempt")
@@ -162,6 +163,7 @@ def lost_answer(user: SignedIn, directory: DirectoryFixtures, item: str) -> None
 def test_B6_a_cancel_after_a_lost_answer_asks_the_server_first(
     sign_in: MakeUser, directory: DirectoryFixtures, restarted: bool
 ) -> None:
+    """ATK-12."""
     # Given an item that the server has stored without the app's knowing
     user = sign_in(policy={"biometric": "off"})
     user.app.go_offline()
@@ -188,6 +190,40 @@ def test_B6_a_cancel_after_a_lost_answer_asks_the_server_first(
     assert app.queue_cancel({"id": item})["state"] is None
     assert app.queue_list()["counts"] == EMPTY
     assert stored(directory, user.person) == [item]
+
+
+@pytest.mark.parametrize("wish", ["edit", "cancel"])
+@pytest.mark.parametrize("trouble", ["lost", "too short", "followed by 401"])
+def test_ATK_12_a_wish_after_a_doubtful_answer_is_neither_lost_nor_stored_in_silence(
+    sign_in: MakeUser, directory: DirectoryFixtures, trouble: str, wish: str
+) -> None:
+    # Given an item that the server has stored, and no answer that says so
+    user = sign_in()
+    app = user.app
+    app.go_offline()
+    item = add(app, minutes=30)
+    if trouble == "lost":
+        lost_answer(user, directory, item)
+    else:
+        directory.control.truncate_rows(UPLOADS["table"], keep=0, method="POST")
+        unread: Answer = {"error": "timeout"}
+        stop_at_the_read_back(user, REFUSED if trouble == "followed by 401" else unread)
+        app.go_online()
+        app.settle()
+    assert stored(directory, user.person) == [item]
+    # When the user edits or cancels it, and it is sent
+    if wish == "edit":
+        app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
+    else:
+        assert app.queue_cancel({"id": item})["state"] == "pending"
+    app.go_online()
+    done = drain(app)
+    # Then it is parked, since only the user can tell; what they wrote is there
+    assert (done["sent"], done["parked"]) == (0, 1)
+    assert code_of(app, item) == "unknown_outcome"
+    [left] = app.queue_list()["items"]
+    assert left["payload"]["minutes"] == (45 if wish == "edit" else 30)
+    assert [row["minutes"] for row in directory.activities(user.person)] == [30]
 
 
 def test_B6_a_cancelled_item_that_the_server_does_not_have_goes(

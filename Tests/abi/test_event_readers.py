@@ -52,6 +52,43 @@ def unread(sign_in: MakeUser) -> SignedIn:
     return user
 
 
+@pytest.mark.parametrize("ack", ["never", "late", "out of a truncated poll"])
+def test_ATK_5_a_thousand_events_come_whenever_they_are_acknowledged(
+    unread: SignedIn, ack: str
+) -> None:
+    # Given a thousand events, and a host that follows the loop
+    app = unread.phone.start(online=False)
+    told: list[str] = []
+    seqs: list[int] = []
+    polls = 0
+    while len(set(told)) < EVENTS:
+        polls += 1
+        assert polls < 3 * EVENTS, "events are held back"
+        request: Any = {}
+        if ack == "out of a truncated poll":
+            request = {"max_events": 7, "ack": max(seqs, default=0)}
+        elif ack == "late" and polls % 3 == 0:
+            request = {"ack": max(seqs)}
+        polled = app.poll(request)
+        wake = polled["wake_in_ms"]
+        new = [event["id"] for event in polled["events"] if event["type"] == "item_parked"]
+        # Then it is called again while there are more, and may rest as soon as there are none
+        assert wake == 0 or len({*told, *new}) == EVENTS or ack == "never"
+        seqs += [event["seq"] for event in polled["events"]]
+        told += new
+    if ack == "out of a truncated poll":
+        # and each came once, in order
+        assert len(told) == EVENTS
+        assert seqs == sorted(seqs)
+    for _ in range(2):
+        polled = app.poll({"ack": max(seqs)} if ack != "never" else {})
+    assert polled["wake_in_ms"] is None or polled["wake_in_ms"] > 1000
+    # and what was not acknowledged comes again
+    app = unread.phone.start(online=False)
+    left = [e for e in app.poll()["events"] if e["type"] == "item_parked"]
+    assert bool(left) == (ack == "never")
+
+
 async def offline(request: HttpRequest) -> Answer:
     """A transport without a network."""
     return {"error": "offline"}

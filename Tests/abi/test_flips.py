@@ -82,6 +82,7 @@ def originals(
 def test_A3_after_flipped_bits_every_readable_item_is_there_and_the_rest_is_counted(
     originals: list[Original], tmp_path: Path, library: Library
 ) -> None:
+    """ATK-3, the main file."""
     # Given copies of data folders, each with one to eight flipped bits
     outcomes: list[Outcome] = []
     bad: list[str] = []

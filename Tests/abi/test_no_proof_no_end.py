@@ -65,6 +65,34 @@ def test_A6_a_code_that_proves_nothing_never_takes_the_session_away(
     assert [str(row["id"]) for row in directory.activities(user.person)] == [item]
 
 
+@pytest.mark.parametrize("expired", [False, True])
+@pytest.mark.parametrize("code", ["access_denied", "portal"])
+def test_ATK_6_a_portal_s_minute_costs_minutes(
+    sign_in: MakeUser, directory: DirectoryFixtures, code: str, expired: bool
+) -> None:
+    # Given a portal that answers everything with JSON of its own for a minute
+    user = sign_in(policy={"biometric": "off", "background_timeout_s": 10**6})
+    body = json.dumps({"code": code, "message": "Please accept our terms"})
+    for path in ("/auth/v1", "/rest/v1"):
+        directory.control.respond(path, 403, body=body, times=-1)
+    if expired:
+        user.phone.pass_time(TOKEN_S)
+    item = user.app.register()
+    for _ in range(6):
+        user.app.session_background()
+        user.app.session_foreground()
+        followed(user, 10)
+    # When it lets the phone through
+    directory.control.clear_faults()
+    followed(user, 600)
+    # Then the user is still signed in, and within the longest pauses the item is sent
+    assert user.app.of_type("session_ended") == []
+    assert user.app.session_status()["state"] == "active"
+    assert user.app.session_status()["owed"] == []
+    assert user.app.screen["screen"] == "home"
+    assert [str(row["id"]) for row in directory.activities(user.person)] == [item]
+
+
 def test_A6_a_session_that_an_earlier_version_took_away_comes_back(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
@@ -89,6 +117,7 @@ def test_A6_a_session_that_an_earlier_version_took_away_comes_back(
 def test_A6_a_clock_wrong_at_the_sign_in_and_corrected_later_does_not_end_the_session(
     phone: Phone, directory: DirectoryFixtures, days: int, how: str, online: bool
 ) -> None:
+    """ATK-6."""
     # Given a phone whose clock is wrong by 30 days when the user signs in; the server's is right
     person = directory.person(directory.organisation())
     ahead = phone.network.ahead_ms()

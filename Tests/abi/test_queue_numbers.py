@@ -107,7 +107,7 @@ def raw_numbers(text: str, name: str) -> list[str]:
 def test_A4_every_number_reaches_postgresql_as_it_was_written(
     sign_in: MakeUser, measurements: DirectoryFixtures
 ) -> None:
-    """A4: one item's digits do not change another item's numbers."""
+    """A4, ATK-4: one item's digits do not change another item's numbers."""
     # Given items with numbers of every form, and one that needs 17 digits
     user = sign_in(tables=TABLES)
     user.app.go_offline()
@@ -122,6 +122,26 @@ def test_A4_every_number_reaches_postgresql_as_it_was_written(
     assert {text: exact.get(item) for text, item in ids.items()} == HELD
     documents = stored(measurements, "(document->'list'->1->'n')")
     assert {text: documents.get(item) for text, item in ids.items()} == HELD
+
+
+def test_ATK_4_numbers_beside_each_other_in_one_item_stay_as_they_were_written(
+    sign_in: MakeUser, measurements: DirectoryFixtures
+) -> None:
+    # Given one item with a number that needs 17 digits and others that need two
+    user = sign_in(tables=TABLES)
+    [item] = new_ids(1)
+    numbers = ["3.3", "0.30000000000000004", "9.99", "0.1", "-0.25", "1.1"]
+    user.app.go_offline()
+    add(user, item, f'{{"exact":0.1,"document":[{",".join(numbers)}]}}')
+    # When it is sent after a restart
+    user.restart(online=False)
+    user.phone.network.up = True
+    user.restart()
+    drain(user.app)
+    # Then each number arrives as it was written
+    assert stored(measurements, "exact") == {item: "0.1"}
+    places = range(len(numbers))
+    assert [stored(measurements, f"(document->{place})")[item] for place in places] == numbers
 
 
 def test_A4_whole_numbers_with_an_exponent_fit_an_integer_column(
@@ -143,7 +163,7 @@ def test_A4_whole_numbers_with_an_exponent_fit_an_integer_column(
 def test_A4_what_a_double_cannot_hold_is_refused_with_its_field(
     sign_in: MakeUser, text: str
 ) -> None:
-    """A4: refused at the door, by queue_add and queue_edit, at any depth."""
+    """A4, ATK-4: refused at the door, by queue_add and queue_edit, at any depth."""
     user = sign_in(tables=TABLES)
     user.app.go_offline()
     [item] = new_ids(1)

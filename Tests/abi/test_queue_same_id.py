@@ -31,6 +31,7 @@ def rows(directory: DirectoryFixtures, user: SignedIn) -> dict[str, Any]:
 def test_low_the_same_id_with_other_content_is_parked_as_a_conflict(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str, change: dict[str, Any]
 ) -> None:
+    """ATK-18."""
     # Given an item that is stored, and another one under its id, beside a new one
     user = user_of(sign_in, upload)
     taken, fresh = new_ids(2)

@@ -59,7 +59,7 @@ def report(user: SignedIn, **payload: str) -> str:
 def test_A2_an_item_is_sent_with_the_columns_that_it_was_accepted_with(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    """A2: the next version of the app no longer lists `note`; the row arrives with it."""
+    """A2, ATK-2: the next version of the app no longer lists `note`; the row arrives with it."""
     # Given an item with a note, and an app whose next version does not list that column
     user = sign_in()
     user.app.go_offline()
@@ -113,7 +113,7 @@ def test_A2_the_same_item_is_the_same_under_another_configuration(sign_in: MakeU
 def test_A2_an_item_is_parked_when_the_server_no_longer_has_its_column(
     sign_in: MakeUser, reports: DirectoryFixtures
 ) -> None:
-    """A2: the item says which column is gone, and others go on."""
+    """A2, ATK-2: the item says which column is gone, and others go on."""
     # Given items with a column that neither the next version nor the server has
     user = sign_in(tables=kinds(["title", "note"]))
     user.app.go_offline()
