@@ -28,9 +28,13 @@
  *            A call waits at most 5 s for another process that is writing (HOLDFAST_BUSY).
  * Handles    A handle is an opaque token and is never dereferenced. Every call on a closed or
  *            garbage handle returns HOLDFAST_CLOSED, also from a finaliser on another thread.
- * fork       In a child process every call on an inherited handle returns HOLDFAST_FORKED.
+ * fork       In a child process every call on an inherited handle returns HOLDFAST_FORKED. A child
+ *            may open its own handle only if no other thread was inside a call when the parent
+ *            called fork(): SQLite's locks are copied as they are, and an open in the child can wait
+ *            for one for ever. Otherwise start a new program in the child (exec).
  * Files      `data_dir` holds holdfast.db, cache.db (SQLite) and, with the built-in key store,
- *            keys/. Several processes may use one folder at once.
+ *            keys/. Several handles and processes may use one folder at once: what one changes
+ *            wakes the hosts of the others (see holdfast_wait and holdfast_wake_fd).
  *
  * NOTATION   `x?` is optional, `x=v` has the default v, `x|y` is one of several, n is an integer.
  *
@@ -426,14 +430,21 @@ int32_t holdfast_complete(holdfast *self, const char *request, char **reply);
 /*
  * Block until holdfast_poll() has something to return, for at most timeout_ms (negative: no limit).
  * HOLDFAST_OK: poll now, also after the time has passed. HOLDFAST_CLOSED: the handle was closed.
- * Meant for a worker thread of the host; other threads may use the handle meanwhile. @since 0.1
+ * Meant for a worker thread of the host; other threads may use the handle meanwhile.
+ * It also returns when another handle on the folder, in this process or another, has changed
+ * something that gives this one work. That costs no wake-up while nothing changes. Where the system
+ * cannot watch a file (Linux: no inotify instance is left), it looks for other processes' changes
+ * once a second, but not between holdfast_session_background() and the return. @since 0.1
  */
 int32_t holdfast_wait(holdfast *self, int32_t timeout_ms);
 
 /*
  * Return a descriptor for an event loop, or -1 for a bad handle. It is readable while
  * holdfast_poll() has something to return, and after a call made something due earlier than the
- * last `wake_in_ms`. Time alone does not make it readable: keep a timer of `wake_in_ms`. The handle
+ * last `wake_in_ms`. It also becomes readable when another handle on the folder, in this process or
+ * another, has changed something; the poll that follows may return nothing. Time alone does not make
+ * it readable: keep a timer of `wake_in_ms`. (Where the system cannot watch a file, `wake_in_ms` is
+ * at most 1000 while the app is on screen, so that polls find other processes' changes.) The handle
  * owns the descriptor: never read, write or close it. holdfast_close() ends it. @since 0.1
  */
 int32_t holdfast_wake_fd(holdfast *self);

@@ -32,6 +32,7 @@ public final class Engine {
   private let recovery: Recovery
   private let sync: SyncControl
   private let loop: HostLoop
+  private let notice: ChangeNotice
 
   /// Opens the files. `keyStore` nil: the built-in file store.
   public init(_ configuration: Configuration, keyStore: (any KeyStore)?) throws(Failure) {
@@ -42,6 +43,7 @@ public final class Engine {
     let keyRing = KeyRing(
       keyStore ?? FileKeyStore(folder: folder + "/keys"),
       deadlineMS: configuration.limits.guardTimeoutMS, clock)
+    notice = ChangeNotice(folder: folder)
     let opened = try DataFolder.openOrReplaceMain(in: folder, at: clock.now())
     let core = Core(configuration, clock, keyRing, opened.database)
     let revision = core.revision
@@ -210,6 +212,21 @@ public final class Engine {
 
   public func hasWork() throws(Failure) -> Bool { try loop.hasWork() }
 
+  // MARK: Other handles on the folder
+
+  /// Tell other processes that this handle changed the main file; returns whether it did since the
+  /// last call.
+  public func giveNotice() -> Bool { notice.giveIfChanged(core.database) }
+
+  /// The file whose change tells that another process changed the main file.
+  public var noticePath: String { notice.path }
+
+  /// The host waits, and the system cannot watch that file.
+  public var isDeaf: Bool {
+    get { loop.isDeaf }
+    set { loop.isDeaf = newValue }
+  }
+
   // MARK: Operations
 
   public func setClock(_ request: JSON) throws(Failure) -> JSON { try core.setClock(request) }
@@ -240,11 +257,13 @@ public final class Engine {
   public func sessionLock(_ request: JSON) throws(Failure) -> JSON { try presence.lock(request) }
 
   public func sessionBackground(_ request: JSON) throws(Failure) -> JSON {
-    try presence.background(request)
+    loop.isOnScreen = false
+    return try presence.background(request)
   }
 
   public func sessionForeground(_ request: JSON) throws(Failure) -> JSON {
-    try presence.foreground(request)
+    loop.isOnScreen = true
+    return try presence.foreground(request)
   }
 
   public func sessionStatus(_ request: JSON) throws(Failure) -> JSON {

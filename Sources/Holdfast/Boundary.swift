@@ -20,10 +20,28 @@ enum Boundary {
     guard entry == PLATFORM_ENTERED, let object else { return refuse(entry, reply) }
     let engine = Unmanaged<Engine>.fromOpaque(object).takeUnretainedValue()
     let status = run(engine, request, reply, dialect, body)
-    // If the storage cannot be read now, the host's next call signals again.
-    platform_handle_signal(value, (try? engine.wantsPoll()) ?? false)
+    signal(value, engine)
     release(platform_handle_leave(value, true))
     return status
+  }
+
+  /// After a call: tell the other handles what it changed, and set this one's descriptor.
+  private static func signal(_ handle: UInt, _ engine: Engine) {
+    let heard = platform_handle_hear(handle, engine.giveNotice())
+    // If the storage cannot be read now, the host's next call signals again.
+    platform_handle_signal(handle, (try? engine.wantsPoll()) ?? false, heard)
+  }
+
+  /// The host begins to wait: its descriptor shows other processes' changes from now on.
+  static func listen(_ handle: UInt) {
+    var object: UnsafeMutableRawPointer?
+    guard platform_handle_enter(handle, true, &object) == PLATFORM_ENTERED, let object else {
+      return
+    }
+    let engine = Unmanaged<Engine>.fromOpaque(object).takeUnretainedValue()
+    engine.isDeaf = !platform_handle_listen(handle, engine.noticePath)
+    signal(handle, engine)
+    release(platform_handle_leave(handle, true))
   }
 
   private static func run(

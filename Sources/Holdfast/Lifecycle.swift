@@ -23,10 +23,10 @@ public func holdfast_open(
     guard let self else {
       throw Failure(.requestMissingField, "self must not be NULL", field: "/self")
     }
-    let engine = try Engine(
-      try Configuration.read(try Boundary.read(config)), keyStore: try keyStore(keystore))
+    let configuration = try Configuration.read(try Boundary.read(config))
+    let engine = try Engine(configuration, keyStore: try keyStore(keystore))
     let object = Unmanaged.passRetained(engine).toOpaque()
-    let handle = platform_handle_new(object)
+    let handle = platform_handle_new(object, configuration.dataFolder)
     guard handle != 0 else {
       Boundary.release(object)
       throw Failure(.handleTooMany, "too many handles or descriptors are open")
@@ -40,7 +40,8 @@ public func holdfast_open(
       Boundary.release(platform_handle_close(handle))
       throw error
     }
-    platform_handle_signal(handle, (try? engine.hasWork()) ?? false)
+    let heard = platform_handle_hear(handle, engine.giveNotice())
+    platform_handle_signal(handle, (try? engine.hasWork()) ?? false, heard)
     self.pointee = OpaquePointer(bitPattern: handle)
     return status
   } catch {
@@ -88,6 +89,7 @@ public func holdfast_log(
 public func holdfast_wait(_ self: OpaquePointer?, _ timeout_ms: Int32) -> Int32 {
   let handle = UInt(bitPattern: self)
   let start = platform_monotonic_ms()
+  Boundary.listen(handle)
   while true {
     var due: Int64?
     let status = Boundary.call(self, nil, nil) { (engine, _) throws(Failure) in
@@ -113,5 +115,6 @@ public func holdfast_wait(_ self: OpaquePointer?, _ timeout_ms: Int32) -> Int32 
 
 @c @implementation
 public func holdfast_wake_fd(_ self: OpaquePointer?) -> Int32 {
-  platform_handle_descriptor(UInt(bitPattern: self))
+  Boundary.listen(UInt(bitPattern: self))
+  return platform_handle_descriptor(UInt(bitPattern: self))
 }

@@ -32,6 +32,8 @@ public final class Database {
   /// example a read-only log, so a new connection may work where this one fails.
   public private(set) var isSuspect = false
   public var isOpen: Bool { connection != nil }
+  /// How many rows this connection has changed; may wrap around.
+  public var changes: Int32 { connection.map { sqlite3_total_changes($0) } ?? 0 }
 
   /// How long a call waits for another process's write lock.
   static var busyTimeoutMS: Int32 { 5000 }

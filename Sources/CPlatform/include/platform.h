@@ -60,8 +60,9 @@ typedef enum {
   PLATFORM_REENTERED = 3,
 } platform_entry;
 
-/* Make a new handle for `object`; 0 when all slots are taken. */
-PLATFORM_HIDDEN uintptr_t platform_handle_new(void *object);
+/* Make a new handle for `object`, which works on the data of `folder`; 0 when all slots are taken.
+ */
+PLATFORM_HIDDEN uintptr_t platform_handle_new(void *object, const char *folder);
 /* Begin a call on a handle: sets the object, which stays alive until platform_handle_leave(). With
  * `exclusive`, waits for the handle's lock and takes it. */
 PLATFORM_HIDDEN platform_entry platform_handle_enter(uintptr_t handle, bool exclusive,
@@ -75,11 +76,31 @@ PLATFORM_HIDDEN void *platform_handle_close(uintptr_t handle);
 PLATFORM_HIDDEN bool platform_handle_open(uintptr_t handle);
 /* The descriptor that is readable while the host should poll; -1 for an invalid handle. */
 PLATFORM_HIDDEN int platform_handle_descriptor(uintptr_t handle);
-/* Make the descriptor readable or not. The caller must have entered the handle. */
-PLATFORM_HIDDEN void platform_handle_signal(uintptr_t handle, bool raised);
+/* Make the descriptor readable also when another process writes to the notice file at this path.
+ * False: the system gives no watch. The first call decides. */
+PLATFORM_HIDDEN bool platform_handle_listen(uintptr_t handle, const char *notice);
+/* Tell the other handles of this process on this folder that it changed the data, if it did, and
+ * pass on what other processes told. Returns the number of notices that this handle got so far. The
+ * caller must have entered the handle. */
+PLATFORM_HIDDEN uint64_t platform_handle_hear(uintptr_t handle, bool changed);
+/* Make the descriptor readable or not. It stays readable if there was a notice after
+ * platform_handle_hear() returned `heard`: what the caller found out may be older. The caller must
+ * have entered the handle. */
+PLATFORM_HIDDEN void platform_handle_signal(uintptr_t handle, bool raised, uint64_t heard);
 /* Wait until the descriptor is readable, the handle is closed, or the time is over. The caller must
  * have entered the handle, but not exclusively. */
 PLATFORM_HIDDEN platform_entry platform_handle_wait(uintptr_t handle, int timeout_ms);
+
+/* ---- the notice file of a folder ---- */
+
+/* What to watch it for with inotify: IN_MODIFY and IN_CLOSE_WRITE. */
+enum { PLATFORM_NOTICED = 0x2 | 0x8 };
+/* Open the notice file, which is created if needed (mode 0600). -1: it cannot be opened, and the
+ * functions below do nothing. */
+PLATFORM_HIDDEN int platform_notice_open(const char *path);
+/* Wake all who watch it. */
+PLATFORM_HIDDEN void platform_notice_give(int descriptor);
+PLATFORM_HIDDEN void platform_notice_close(int descriptor);
 
 /* ---- log ---- */
 

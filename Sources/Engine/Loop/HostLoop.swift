@@ -4,6 +4,9 @@ import Supabase
 
 /// The host's loop: `poll` hands out requests and events, `complete` takes responses.
 final class HostLoop {
+  /// How often to look whether another process changed the file, where the system does not tell.
+  private static var lookIntervalMS: Int64 { 1000 }
+
   private let core: Core
   private let scheduler: Scheduler
   private let dispatch: Dispatch
@@ -14,6 +17,10 @@ final class HostLoop {
   private let liveReader: LiveContactReader
   private let lock: Lock
   private let decider: Decider
+  /// The system does not tell when another process changes the file.
+  var isDeaf = false
+  /// The host has not said that the app left the screen.
+  var isOnScreen = true
 
   init(
     _ core: Core, scheduler: Scheduler, dispatch: Dispatch, wakeTimer: WakeTimer,
@@ -111,7 +118,10 @@ final class HostLoop {
   }
 
   private func wakeIn(_ now: Instant) throws(Failure) -> Int64? {
-    try wakeTimer.wakeIn(now) { (now) throws(Failure) in try scheduler.nextWakeMS(now) }
+    let wake = try wakeTimer.wakeIn(now) { (now) throws(Failure) in try scheduler.nextWakeMS(now) }
+    // The user looks at the app: what another process changed must show soon.
+    guard isDeaf, isOnScreen else { return wake }
+    return min(wake ?? Int64.max, HostLoop.lookIntervalMS)
   }
 
   /// Whether the host should poll now: there is work, or something is due earlier than the last

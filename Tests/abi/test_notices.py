@@ -1,0 +1,323 @@
+"""A handle notices what another one changes, in this process or another (ATK-11, B4)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from conftest import MakePhone, MakeUser, SignedIn
+from support import children
+from support.directory_fixtures import DirectoryFixtures
+from support.phone import App, Phone
+from test_loop import readable
+
+#: No test waits for this long unless it fails.
+GENEROUS_S = 30.0
+
+
+@contextmanager
+def another(phone: Phone) -> Iterator[App]:
+    """A second handle on the phone's folder, in this process, idle."""
+    app = App(phone, phone.config)
+    try:
+        if phone.manual:
+            app.clock_set({"now_ms": phone.now_ms, "monotonic_ms": phone.monotonic_ms})
+        app.session_resume()
+        app.settle()
+        yield app
+    finally:
+        app.close()
+
+
+def quiet(*apps: App) -> None:
+    """Follow the descriptors of the apps until none is readable: handles must not wake each other
+    for ever."""
+    for _ in range(20):
+        woken = [app for app in apps if readable(app.wake_fd())]
+        if not woken:
+            return
+        for app in woken:
+            app.settle()
+    raise AssertionError("the handles keep waking each other")
+
+
+class Waiting:
+    """A thread in `wait` without a limit."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+        self.thread = threading.Thread(target=app.wait, args=(-1,))
+        self.thread.start()
+        self.path = Path(f"/proc/self/task/{self.thread.native_id}/status")
+        self.until_asleep()
+
+    def until_asleep(self) -> None:
+        """Return when the thread sleeps in the kernel."""
+        before = -1
+        while before != (before := self.wake_ups()):
+            time.sleep(0.1)
+
+    def wake_ups(self) -> int:
+        """How often the thread has gone to sleep."""
+        line = next(
+            line for line in self.path.read_text().splitlines() if line.startswith("voluntary")
+        )
+        return int(line.split()[1])
+
+    def ends(self) -> bool:
+        """Whether `wait` returns; closes the handle if not."""
+        self.thread.join(GENEROUS_S * children.PATIENCE)
+        ended = not self.thread.is_alive()
+        if not ended:
+            self.app.close()
+            self.thread.join()
+        return ended
+
+
+@pytest.fixture
+def user(sign_in: MakeUser) -> SignedIn:
+    """A user whose first app has nothing to do."""
+    made = sign_in()
+    made.app.settle()
+    return made
+
+
+# ---- one process ---------------------------------------------------------------------------------
+
+
+def test_ATK_11_a_waiting_thread_notices_another_handle(user: SignedIn) -> None:
+    with another(user.phone) as other:
+        quiet(user.app, other)
+        # Given a thread that waits for the first handle, without a limit
+        waiting = Waiting(user.app)
+        # When the second handle takes an item
+        item = other.register()
+        # Then the thread is woken, and the first handle sends the item
+        assert waiting.ends()
+        (request,) = user.app.poll()["requests"]
+        assert request["purpose"] == "upload"
+        assert item in (request["body"] or "")
+
+
+def test_ATK_11_the_descriptor_shows_what_another_handle_did(
+    phone: Phone, directory: DirectoryFixtures
+) -> None:
+    # Given a user of two organisations, and two handles
+    first, second = directory.organisation(), directory.organisation()
+    person = directory.person(first, second)
+    app = phone.start()
+    with another(phone) as other:
+        quiet(app, other)
+        # When the other handle signs in, Then this one is woken and shows it
+        other.sign_in(person)
+        assert readable(app.wake_fd(), GENEROUS_S)
+        app.settle()
+        assert app.screen["screen"] == "select_org"
+        quiet(app, other)
+        # The same for a chosen organisation,
+        other.org_select({"org_id": second.id})
+        assert readable(app.wake_fd(), GENEROUS_S)
+        app.settle()
+        assert (app.screen["screen"], (app.screen["org"] or {}).get("id")) == ("home", second.id)
+        quiet(app, other)
+        # an item,
+        other.register()
+        assert readable(app.wake_fd(), GENEROUS_S)
+        app.settle()
+        assert len(directory.activities(person)) == 1
+        quiet(app, other)
+        # and a logout
+        other.session_logout()
+        assert readable(app.wake_fd(), GENEROUS_S)
+        app.settle()
+        assert app.screen["screen"] == "sign_in"
+        quiet(app, other)
+
+
+def test_ATK_11_a_lasting_event_of_another_handle_wakes(user: SignedIn) -> None:
+    # Given a handle that knows no network, and another one that has one
+    app = user.app
+    app.network_set({"online": False})
+    with another(user.phone) as other:
+        quiet(app, other)
+        # When the other one sends an item to its end, and has not acknowledged the event
+        item = other.register()
+        while not other.of_type("sync_completed"):
+            other.runner.step()
+        # Then the first one is woken, and shows that the item was sent
+        assert readable(app.wake_fd(), GENEROUS_S)
+        app.settle()
+        assert [event["ids"] for event in app.of_type("sync_completed")] == [[item]]
+
+
+def test_ATK_11_calls_that_change_nothing_wake_nobody(user: SignedIn) -> None:
+    with another(user.phone) as other:
+        quiet(user.app, other)
+        for call in ("session_status", "org_list", "queue_list", "queue_explain", "poll"):
+            getattr(other, call)()
+            assert not readable(user.app.wake_fd()), call
+
+
+def test_ATK_11_another_folder_wakes_nobody(user: SignedIn, phones: MakePhone) -> None:
+    apart = phones().start()
+    apart.settle()
+    quiet(user.app, apart)
+    user.app.register()
+    assert readable(user.app.wake_fd())
+    user.app.settle()
+    # The descriptor may be readable until its handle has looked; then it is not.
+    apart.session_status()
+    assert not readable(apart.wake_fd())
+
+
+def test_ATK_11_handles_that_wait_do_not_wake_without_a_change(sign_in: MakeUser) -> None:
+    # Given two idle handles with the real clock, and a thread that waits for each
+    user = sign_in(clock="system")
+    user.app.settle()
+    with another(user.phone) as other:
+        quiet(user.app, other)
+        threads = [Waiting(user.app), Waiting(other)]
+        before = [thread.wake_ups() for thread in threads]
+        # When nothing happens
+        time.sleep(3)
+        # Then no thread has woken
+        assert [thread.wake_ups() for thread in threads] == before
+        # and both see a close
+        user.phone.close()
+        other.close()
+        assert all(thread.ends() for thread in threads)
+
+
+def test_a_duplicate_of_the_descriptor_is_readable_after_the_close(user: SignedIn) -> None:
+    """A host may duplicate the descriptor, and must learn of the close from it."""
+    duplicate = os.dup(user.app.wake_fd())
+    assert not readable(duplicate)
+    user.phone.close()
+    assert readable(duplicate)
+    os.close(duplicate)
+
+
+# ---- two processes -------------------------------------------------------------------------------
+
+
+@contextmanager
+def waiting_process(
+    phone: Phone, how: str, env: dict[str, str] | None = None
+) -> Iterator[subprocess.Popen[str]]:
+    """A process that waits on the phone's folder; see children/wait_for_change.py."""
+    process = subprocess.Popen(
+        children.command("wait_for_change.py", phone.spec(), how),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=children.environment(env),
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.close()
+        process.stdout.close()
+
+
+def line(process: subprocess.Popen[str]) -> str:
+    """The next line of the process; "" when it says nothing for too long."""
+    assert process.stdout is not None
+    said: list[str] = []
+
+    def read() -> None:
+        assert process.stdout is not None
+        said.append(process.stdout.readline())
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    reader.join(GENEROUS_S * children.PATIENCE)
+    if reader.is_alive():
+        process.kill()
+        reader.join()
+        return ""
+    return said[0].strip()
+
+
+@pytest.mark.parametrize("how", ["wait", "descriptor"])
+def test_ATK_11_another_process_is_woken(user: SignedIn, how: str) -> None:
+    # Given another process that waits
+    with waiting_process(user.phone, how) as process:
+        assert line(process) == "waits"
+        user.app.settle()
+        # When this one takes an item
+        item = user.app.register()
+        # Then the other one is woken, and has a request to send
+        assert line(process) == f"upload {item}"
+
+
+def test_ATK_11_a_process_that_dies_wakes_the_others(user: SignedIn) -> None:
+    """It may have died between a change and its notice."""
+    app = user.app
+    with waiting_process(user.phone, "wait") as process:
+        assert line(process) == "waits"
+        app.settle()
+        descriptor = app.wake_fd()
+        assert not readable(descriptor)
+        process.kill()
+        process.wait()
+        assert readable(descriptor, GENEROUS_S)
+        app.settle()
+        assert not readable(descriptor)
+
+
+def test_ATK_11_a_child_does_not_take_its_parents_notices(user: SignedIn) -> None:
+    # Given a process that waits, and whose forked child waits, too
+    with waiting_process(user.phone, "fork") as process:
+        assert [line(process), line(process)] == ["waits", "waits"]
+        user.app.settle()
+        # When this process takes an item
+        user.app.register()
+        # Then both are woken
+        assert [line(process), line(process)] == ["woken", "woken"]
+
+
+@pytest.fixture
+def no_watch(tmp_path: Path) -> dict[str, str]:
+    """An environment in which the system gives no watch."""
+    source = tmp_path / "no_watch.c"
+    source.write_text(
+        "#include <errno.h>\n"
+        "int inotify_init1(int flags) { (void)flags; errno = EMFILE; return -1; }\n"
+    )
+    shim = tmp_path / "no_watch.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(shim), str(source)], check=True)
+    return {"LD_PRELOAD": f"{shim}:{os.environ.get('LD_PRELOAD', '')}".rstrip(":")}
+
+
+def test_ATK_11_without_a_watch_the_file_is_looked_at_while_on_screen(
+    user: SignedIn, no_watch: dict[str, str]
+) -> None:
+    with waiting_process(user.phone, "wait", no_watch) as process:
+        assert line(process) == "waits"
+        user.app.settle()
+        item = user.app.register()
+        assert line(process) == f"upload {item}"
+
+
+def test_ATK_11_without_a_watch_the_background_costs_no_wake_ups(
+    user: SignedIn, no_watch: dict[str, str]
+) -> None:
+    # Given processes without a watch that wait, on the screen and in the background
+    with (
+        waiting_process(user.phone, "count on screen", no_watch) as front,
+        waiting_process(user.phone, "count in background", no_watch) as back,
+    ):
+        # When nothing happens, Then only the one on the screen wakes, about once a second
+        assert 1 <= int(line(front)) <= 8
+        assert line(back) == "0"
