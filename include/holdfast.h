@@ -214,10 +214,20 @@ int32_t holdfast_sign_in_begin(holdfast *self, const char *request, char **reply
  * server; the next decision comes as an event. Without a network, or when it goes meanwhile, the
  * decision is `sign_in` with the reason `sign_in_offline`; without an answer for a minute,
  * `sign_in_unreachable`. A callback_url that was refused offline can be passed again.
- * Errors: sign_in.state_mismatch, sign_in.expired, sign_in.foreign_callback (INVALID,
- * /callback_url). A wrong callback leaves the pending sign-in valid. @since 0.1
+ * Errors: sign_in.state_mismatch, sign_in.expired, sign_in.cancelled, sign_in.foreign_callback
+ * (INVALID, /callback_url). A wrong callback leaves the pending sign-in valid. @since 0.1
  */
 int32_t holdfast_sign_in_complete(holdfast *self, const char *request, char **reply);
+
+/*
+ * Cancel the sign-in that is under way. {} -> {"cancelled":bool,"decision":<decision>}: what was
+ * shown before it. `cancelled` is false if none was under way, which is no error.
+ * Ends all sign-ins in a browser, also those that another handle on the folder began: a callback
+ * that comes later is refused with sign_in.cancelled. Drops the exchange that this handle has in
+ * flight: an answer that comes later signs nobody in, and the session that the server made is
+ * ended there. A new sign-in does not wait for that answer. @since 0.2
+ */
+int32_t holdfast_sign_in_cancel(holdfast *self, const char *request, char **reply);
 
 /*
  * Decide what to show at a cold start, from disk alone. {} -> decision. Call it first after

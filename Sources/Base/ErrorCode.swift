@@ -37,7 +37,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
   case signInForeignCallback = "sign_in.foreign_callback"
   case signInStateMismatch = "sign_in.state_mismatch"
   case signInExpired = "sign_in.expired"
-  case signInRefused = "sign_in.refused"
+  case signInCancelled = "sign_in.cancelled"
 
   case orgNone = "org.none"
   case orgNotAMember = "org.not_a_member"
@@ -83,7 +83,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
       .requestDuplicateKey, .requestUnknownField, .requestMissingField, .requestWrongType,
       .requestInvalidValue,
       .sessionInvalid, .signInUnknownMethod, .signInForeignCallback, .signInStateMismatch,
-      .signInExpired, .signInRefused, .queueUnknownKind, .queueInvalidID, .queueInvalidPayload,
+      .signInExpired, .signInCancelled, .queueUnknownKind, .queueInvalidID, .queueInvalidPayload,
       .queueUnknownColumn, .queueUnknownDependency, .queueItemTooLarge:
       return .invalid
     case .sessionNone, .sessionLocked, .orgNone, .orgRevoked, .orgDisabled, .orgUnknownRole,

@@ -246,8 +246,13 @@ public final class Engine {
     try signIn.complete(request, decider)
   }
 
+  public func signInCancel(_ request: JSON) throws(Failure) -> JSON {
+    try signIn.cancel(request, decider)
+  }
+
   public func sessionResume(_ request: JSON) throws(Failure) -> JSON {
-    try presence.resume(request)
+    loop.isOnScreen = true
+    return try presence.resume(request)
   }
 
   public func sessionUnlock(_ request: JSON) throws(Failure) -> JSON {

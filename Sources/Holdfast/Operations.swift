@@ -45,6 +45,16 @@ public func holdfast_sign_in_complete(
 }
 
 @c @implementation
+public func holdfast_sign_in_cancel(
+  _ self: OpaquePointer?, _ request: UnsafePointer<CChar>?,
+  _ reply: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> Int32 {
+  Boundary.call(self, request, reply) { (engine, request) throws(Failure) in
+    try engine.signInCancel(request)
+  }
+}
+
+@c @implementation
 public func holdfast_session_resume(
   _ self: OpaquePointer?, _ request: UnsafePointer<CChar>?,
   _ reply: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?

@@ -18,6 +18,11 @@ public struct SignInTable {
     ) { (row) throws(Failure) in (row.blob(0), row.int(1)) }
   }
 
+  /// Erase all verifiers; the states stay known as cancelled. Returns how many there were.
+  public func cancelAll() throws(Failure) -> Int {
+    try database.run("UPDATE sign_in SET sealed = x'' WHERE sealed != x''")
+  }
+
   /// True for exactly one caller, which may then use the verifier.
   public func remove(state: [UInt8]) throws(Failure) -> Bool {
     try database.run("DELETE FROM sign_in WHERE state = ?", .blob(state)) == 1

@@ -145,6 +145,7 @@ def test_ABI_5_every_operation_and_event_fits_the_schema(
     user.app.settle()
     assert user.app.screen["screen"] == "sign_in"
     user.app.sign_in_begin({"method": "bankid"})
+    user.app.sign_in_cancel()
     user.app.sign_in_begin({"method": "email"})
     user.app.sign_in_complete({"email": user.person.email, "password": "correct-horse-battery"})
     user.app.settle()

@@ -63,6 +63,14 @@ final class InFlight {
 
   func contains(_ purpose: Purpose) -> Bool { requests.contains { $0.purpose == purpose } }
 
+  /// Whether the exchange of this sign-in is in flight. That of a cancelled one holds up no other.
+  func contains(_ pending: PendingSignIn) -> Bool {
+    requests.contains {
+      if case .signIn(let sent) = $0.content { return sent === pending }
+      return false
+    }
+  }
+
   func find(_ id: Int64) -> InFlightRequest? { requests.first { $0.id == id } }
 
   func late(_ now: Instant) -> [InFlightRequest] {

@@ -93,7 +93,11 @@ final class Scheduler {
   /// The most urgent request that can be sent now, or nil. Changes nothing.
   func next(_ now: Instant) throws(Failure) -> Job? {
     guard reachability.isOnline, core.keyRing.keys != nil else { return nil }
-    if let pending = pendingSignIn.pending, try maySend(.signIn, now) { return .signIn(pending) }
+    if let pending = pendingSignIn.pending, !inFlight.contains(pending),
+      try pauses.leftMS(.signIn, now) <= 0
+    {
+      return .signIn(pending)
+    }
     // Each order has a pause of its own.
     if !inFlight.contains(.revoke),
       let job = try core.revocations.due(now: now.wallMS, longestMS: Backoff.maxDelayMS)

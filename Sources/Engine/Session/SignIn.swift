@@ -222,6 +222,10 @@ final class SignIn {
         throw Failure(
           .signInStateMismatch, "no sign-in with this state is under way", field: "/callback_url")
       }
+      guard !found.sealed.isEmpty else {
+        throw Failure(
+          .signInCancelled, "this sign-in was cancelled", field: "/callback_url")
+      }
       guard abs(now.wallMS - found.createdMS) <= SignIn.browserLimitMS else {
         throw Failure(.signInExpired, "the sign-in took too long", field: "/callback_url")
       }
@@ -251,6 +255,22 @@ final class SignIn {
   private func refusalOffline(_ decider: Decider) throws(Failure) -> JSON? {
     if reachability.isOnline { return nil }
     return try decider.show(Decision(.signIn, .signInOffline))
+  }
+
+  // MARK: Cancelling
+
+  /// End the sign-in that is under way. Its callback is refused later, and its tokens are revoked.
+  func cancel(_ request: JSON, _ decider: Decider) throws(Failure) -> JSON {
+    _ = try Fields(request, known: [])
+    let now = core.clock.now()
+    let inBrowser = try core.database.transaction { () throws(Failure) in
+      try core.signIns.removeOlder(than: now.wallMS - SignIn.browserLimitMS)
+      return try core.signIns.cancelAll()
+    }
+    let decision = try decider.decide(.navigate)
+    let isCancelled = inBrowser > 0 || state.pending != nil
+    state.end()
+    return ["cancelled": .bool(isCancelled), "decision": decision]
   }
 
   // MARK: The exchange

@@ -25,6 +25,7 @@ OPERATIONS = [
     "session_start",
     "sign_in_begin",
     "sign_in_complete",
+    "sign_in_cancel",
     "session_resume",
     "session_unlock",
     "session_lock",

@@ -46,6 +46,7 @@ from .types import (
     SessionUnlockRequest,
     SignInBeginReply,
     SignInBeginRequest,
+    SignInCancelReply,
     SignInCompleteRequest,
     SummaryGetReply,
     SyncNowReply,
@@ -74,6 +75,10 @@ class Operations:
     def sign_in_complete(self, request: SignInCompleteRequest) -> Decision:
         """Complete a sign-in."""
         return cast(Decision, self._call("sign_in_complete", request))
+
+    def sign_in_cancel(self, request: Empty | None = None) -> SignInCancelReply:
+        """Cancel the sign-in that is under way."""
+        return cast(SignInCancelReply, self._call("sign_in_cancel", request))
 
     def session_resume(self, request: Empty | None = None) -> Decision:
         """Decide what to show at a cold start, from disk alone."""

@@ -107,6 +107,7 @@ __all__ = [
     "SignInBeginReply",
     "SignInBeginRequest",
     "SignInCallback",
+    "SignInCancelReply",
     "SignInCompleteRequest",
     "SignInIdToken",
     "SignInPassword",
@@ -163,7 +164,7 @@ ErrorCode: TypeAlias = Literal[
     "sign_in.foreign_callback",
     "sign_in.state_mismatch",
     "sign_in.expired",
-    "sign_in.refused",
+    "sign_in.cancelled",
     "org.none",
     "org.not_a_member",
     "org.revoked",
@@ -715,6 +716,11 @@ class SessionLogoutRequest(TypedDict):
     scope: NotRequired[Literal["local", "global"]]
     discard: NotRequired[bool]
     confirm_unsent: NotRequired[Count]
+
+
+class SignInCancelReply(TypedDict):
+    cancelled: bool
+    decision: Decision
 
 
 class SessionLogoutReply(TypedDict):

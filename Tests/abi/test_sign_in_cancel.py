@@ -1,0 +1,170 @@
+"""A sign-in can be cancelled at any moment (ATK-15, B10)."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from conftest import MakeUser
+from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
+from support.phone import App, Phone
+from support.sign_in import begin, browse, finish, refused
+
+
+def cancel(app: App) -> tuple[bool, str]:
+    """Cancel; returns whether a sign-in was under way, and the screen."""
+    reply = app.sign_in_cancel()
+    return reply["cancelled"], reply["decision"]["screen"]
+
+
+def test_ATK_15_a_callback_after_a_cancel_is_refused(phone: Phone, person: Person) -> None:
+    # Given a sign-in in the browser
+    app = phone.start()
+    callback = browse(begin(app)["url"])
+    # When the user cancels it
+    assert cancel(app) == (True, "sign_in")
+    # Then its callback is refused, with its own code, also after a restart
+    assert refused(app, callback) == "sign_in.cancelled"
+
+    app = phone.start()
+    assert refused(app, callback) == "sign_in.cancelled"
+    assert app.poll()["requests"] == []
+    # and a new sign-in works
+    finish(app, browse(begin(app)["url"]))
+    assert app.screen["screen"] == "home"
+
+
+def test_ATK_15_a_cancelled_sign_in_leaves_no_verifier(phone: Phone) -> None:
+    """An unknown state and a cancelled one stay apart; a cancelled one is known for 15 minutes."""
+    app = phone.start()
+    state = begin(app)["state"]
+    callback = f"app.example://signed-in?code=1&state={state}"
+    cancel(app)
+    assert refused(app, callback.replace(state, state[::-1])) == "sign_in.state_mismatch"
+    phone.pass_time(901)
+    begin(app)
+    assert refused(app, callback) == "sign_in.state_mismatch"
+
+
+def test_ATK_15_cancelling_is_idempotent(phone: Phone) -> None:
+    app = phone.start()
+    # With no sign-in under way
+    assert cancel(app) == (False, "sign_in")
+    begin(app)
+    assert cancel(app) == (True, "sign_in")
+    assert cancel(app) == (False, "sign_in")
+    # A sign-in that is out of time is not under way
+    begin(app)
+    phone.pass_time(901)
+    assert cancel(app) == (False, "sign_in")
+    assert app.poll()["events"] == []
+
+
+def take(app: App) -> Any:  # noqa: ANN401
+    """The only request of a poll."""
+    [request] = app.poll()["requests"]
+    return request
+
+
+def test_ATK_15_an_answer_after_a_cancel_signs_nobody_in(
+    phone: Phone, person: Person, directory: DirectoryFixtures
+) -> None:
+    # Given a sign-in with a password whose request is in flight
+    app = phone.start()
+    assert app.sign_in_complete({"email": person.email, "password": PASSWORD})["screen"] == "wait"
+    request = take(app)
+    assert request["purpose"] == "sign_in"
+    # When the user cancels it
+    assert cancel(app) == (True, "sign_in")
+    # and the server's answer comes later
+    assert app.complete(cast(Any, {"id": request["id"], **phone.network(request)}))["accepted"]
+    # Then nobody is signed in, and the session that was made is ended at the server
+    revoke = take(app)
+    assert revoke["purpose"] == "revoke"
+    app.complete(cast(Any, {"id": revoke["id"], **phone.network(revoke)}))
+    app.settle()
+    assert directory.control.requests("/auth/v1/logout", "POST")
+    assert app.session_status()["state"] == "signed_out"
+    assert app.session_status()["owed"] == []
+    assert app.of_type("decision") == []
+    # Also not after a restart
+    assert phone.start().screen["screen"] == "sign_in"
+
+
+@pytest.mark.parametrize(
+    "answer", [{"error": "cancelled"}, {"status": 400, "headers": {}, "body": "{}"}]
+)
+def test_ATK_15_a_refusal_after_a_cancel_changes_nothing(
+    phone: Phone, person: Person, answer: dict[str, Any]
+) -> None:
+    app = phone.start()
+    app.sign_in_complete({"email": person.email, "password": PASSWORD})
+    request = take(app)
+    cancel(app)
+    app.complete(cast(Any, {"id": request["id"], **answer}))
+    assert app.settle() == []
+    assert app.screen["reason"] == "session_missing"
+
+
+def test_ATK_15_a_new_sign_in_does_not_wait_for_the_cancelled_one(
+    phone: Phone, person: Person
+) -> None:
+    # Given a cancelled sign-in whose request is never answered
+    app = phone.start()
+    app.sign_in_complete({"email": "somebody@example.org", "password": "wrong-wrong"})
+    first = take(app)
+    cancel(app)
+    # When the user signs in again, Then the request goes out at once
+    app.sign_in_complete({"email": person.email, "password": PASSWORD})
+    app.settle()
+    assert app.screen["screen"] == "home"
+    # and the late refusal of the first one changes nothing
+    app.complete(cast(Any, {"id": first["id"], **phone.network(first)}))
+    app.settle()
+    assert (app.screen["screen"], app.session_status()["state"]) == ("home", "active")
+
+
+def test_ATK_15_before_the_request_is_sent_a_cancel_leaves_none(
+    phone: Phone, person: Person
+) -> None:
+    app = phone.start()
+    app.sign_in_complete({"email": person.email, "password": PASSWORD})
+    assert cancel(app) == (True, "sign_in")
+    assert app.poll()["requests"] == []
+    assert app.poll()["wake_in_ms"] is None
+
+
+def test_ATK_15_a_cancel_over_an_open_session_shows_it_again(sign_in: MakeUser) -> None:
+    """Signing in again over a session, for instance as another user."""
+    user = sign_in()
+    app = user.app
+    item = app.register()
+    screen = app.sign_in_complete({"email": user.person.email, "password": PASSWORD})
+    assert screen["reason"] == "signing_in"
+    reply = app.sign_in_cancel()
+    assert reply["cancelled"]
+    assert (reply["decision"]["screen"], reply["decision"]["route"]) == ("home", user.home)
+    app.settle()
+    assert app.of_type("sync_completed")[-1]["ids"] == [item]
+    # With nothing under way it shows the same
+    assert cancel(app) == (False, "home")
+
+
+def test_ATK_15_a_cancel_of_one_handle_reaches_the_browser_flow_of_another(phone: Phone) -> None:
+    app = phone.start()
+    callback = f"app.example://signed-in?code=1&state={begin(app)['state']}"
+    other = App(phone, phone.config)
+    other.clock_set({"now_ms": phone.now_ms, "monotonic_ms": phone.monotonic_ms})
+    assert cancel(other) == (True, "sign_in")
+    other.close()
+    assert refused(app, callback) == "sign_in.cancelled"
+
+
+def test_ATK_15_without_a_network_a_sign_in_can_be_cancelled(phone: Phone) -> None:
+    """That it is answered at once: test_sign_in.py, B10."""
+    app = phone.start(online=False)
+    begin(app)
+    screen = app.sign_in_complete({"email": "a@example.org", "password": PASSWORD})
+    assert (screen["screen"], screen["reason"]) == ("sign_in", "sign_in_offline")
+    assert cancel(app) == (True, "sign_in")
