@@ -139,7 +139,8 @@ const char *holdfast_version(void);
  *   "policy":{"session_window_s":43200,"background_timeout_s":300,"offline_limit_s":1209600,
  *             "guard_timeout_ms":2500,"refresh_margin_s":90,
  *             "biometric":"required|preferred|off","pull_interval_s":900,
- *             "reconcile_interval_s":86400,"erase_on_switch":false},
+ *             "reconcile_interval_s":86400,"erase_on_switch":false,
+ *             "stored_items":10000,"stored_items_s":2592000},
  *   "locale":"nb|nn|en","keystore":{"kind":"file"},"clock":"system|manual"}
  * Required: data_dir, backend.url, backend.api_key. All other fields have defaults that fit the
  * example backend of this project. A screen "*" allows every route; a screen that ends in
@@ -300,6 +301,9 @@ int32_t holdfast_route_check(holdfast *self, const char *request, char **reply);
  * The payload may repeat id, org_id and user_id with the same values only. A queued item with the
  * same id and content is left unchanged and its state is returned. "state" has no effect: it lets the
  * host add the output of queue_export again.
+ * depends_on names items that are queued: this one is sent after them. An item that was stored may
+ * be named too, as long as the library remembers it (policy.stored_items). Any other id is refused
+ * with queue.unknown_dependency and its place in `field`: an item that is added later is no parent.
  * Errors: queue.unknown_kind, queue.invalid_id, queue.invalid_payload, queue.item_too_large,
  * queue.unknown_column, queue.unknown_dependency (INVALID), queue.id_taken (CONFLICT, /id),
  * session.locked, session.none, org.none (STATE), org.not_a_member (NOT_FOUND, /org_id),

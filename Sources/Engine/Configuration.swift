@@ -23,6 +23,9 @@ public struct Limits {
   public var pullIntervalMS: Int64 = 900_000
   /// How often all cached ids are compared with the server's.
   public var reconcileIntervalMS: Int64 = 86_400_000
+  /// How many stored items are remembered, and for how long.
+  public var storedItems: Int64 = 10_000
+  public var storedItemsMS: Int64 = 2_592_000_000
   /// Choosing another organisation erases the cache of the one before.
   public var eraseOnSwitch = false
 }
@@ -88,7 +91,7 @@ public final class Configuration {
     let known: [StaticCString] = [
       "session_window_s", "background_timeout_s", "offline_limit_s", "guard_timeout_ms",
       "refresh_margin_s", "biometric", "pull_interval_s", "reconcile_interval_s",
-      "erase_on_switch",
+      "erase_on_switch", "stored_items", "stored_items_s",
     ]
     guard let fields = try config.fields(ifPresent: "policy", known: known) else { return limits }
     let seconds: ClosedRange<Int64> = 0...315_360_000
@@ -115,6 +118,12 @@ public final class Configuration {
     }
     if let value = try fields.integer(ifPresent: "reconcile_interval_s", in: 10...31_536_000) {
       limits.reconcileIntervalMS = value * 1000
+    }
+    if let value = try fields.integer(ifPresent: "stored_items", in: 0...1_000_000) {
+      limits.storedItems = value
+    }
+    if let value = try fields.integer(ifPresent: "stored_items_s", in: seconds) {
+      limits.storedItemsMS = value * 1000
     }
     limits.eraseOnSwitch = try fields.bool(ifPresent: "erase_on_switch") ?? false
     return limits

@@ -39,12 +39,22 @@ final class Core {
   var meta: MetaTable { MetaTable(database) }
   var queue: QueueTable { QueueTable(database) }
   var dependencies: DependencyTable { DependencyTable(database) }
+  var storedItems: StoredItemTable { StoredItemTable(database) }
   var syncRuns: SyncRunTable { SyncRunTable(database) }
   var durableEvents: DurableEventTable { DurableEventTable(database) }
   var leases: LeaseTable { LeaseTable(database) }
   var backoffs: BackoffTable { BackoffTable(database) }
   var signIns: SignInTable { SignInTable(database) }
   var revocations: RevocationTable { RevocationTable(database) }
+
+  /// Remove items that are proved to be stored from the queue, and remember that they were.
+  func removeStored(_ items: [[UInt8]], _ now: Instant) throws(Failure) {
+    try queue.removeStored(items)
+    guard !items.isEmpty else { return }
+    let limits = configuration.limits
+    try storedItems.add(
+      items, now: now.wallMS, limit: limits.storedItems, since: now.wallMS - limits.storedItemsMS)
+  }
 
   // MARK: Time
 

@@ -120,6 +120,12 @@ public struct Migrations {
       UPDATE backoff SET service = 'upload' WHERE service = 'rest';
       UPDATE backoff SET service = 'refresh' WHERE service = 'auth';
       """,
+      // The last items that were stored.
+      """
+      CREATE TABLE stored_item(seq INTEGER PRIMARY KEY, item BLOB NOT NULL,
+        stored_ms INTEGER NOT NULL);
+      CREATE INDEX stored_item_tag ON stored_item(item, stored_ms);
+      """,
     ])
   }
 

@@ -26,6 +26,10 @@ public struct QueueTable {
     return database.lastInsertedRow
   }
 
+  public func contains(_ item: [UInt8]) throws(Failure) -> Bool {
+    try database.exists("SELECT 1 FROM queue WHERE item = ?", .blob(item))
+  }
+
   public func find(_ item: [UInt8]) throws(Failure) -> QueueRow? {
     try database.first("SELECT * FROM queue WHERE item = ?", .blob(item)) {
       (row) throws(Failure) in QueueRow(row)

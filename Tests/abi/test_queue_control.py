@@ -13,6 +13,7 @@ from holdfast import HoldfastError
 from conftest import MakeUser
 from support import secrecy
 from support.directory_fixtures import DirectoryFixtures
+from support.phone import App
 from support.queue import (
     BAD_MINUTES,
     EMPTY,
@@ -265,8 +266,10 @@ def test_QUE_8_two_items_cannot_wait_for_each_other(
     app = user.app
     app.go_offline()
     first, second, third = new_ids(3)
+    app.queue_add({**activity(third), "occurred_at_ms": 1})
     app.queue_add({**activity(first), "depends_on": [third], "occurred_at_ms": 1})
     app.queue_add({**activity(second), "depends_on": [first], "occurred_at_ms": 1})
+    app.queue_cancel({"id": third})
     app.queue_add({**activity(third), "depends_on": [second], "occurred_at_ms": 1})
     app.queue_edit({"id": first, "payload": {"type": "visit", "minutes": 7}})
     app.go_online()
@@ -290,6 +293,105 @@ def test_QUE_8_cancelling_a_parent_frees_all_its_children(
     app.go_online()
     drain(app)
     assert stored(directory, user.person) == sorted([other, *children])
+
+
+def child_of(*parents: str) -> Any:  # noqa: ANN401
+    """A request for an item that names these in `depends_on`."""
+    return {**activity(new_ids(1)[0]), "depends_on": [*parents], "occurred_at_ms": 1}
+
+
+def refusal_of_child(app: App, *parents: str) -> tuple[str, str | None]:
+    """The code and the field that refuse such an item."""
+    with pytest.raises(HoldfastError) as caught:
+        app.queue_add(child_of(*parents))
+    return caught.value.code, caught.value.field
+
+
+def test_depends_on_an_item_that_was_never_added_is_refused(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    """Attacks, low: an item that is added later imposed no order."""
+    user = sign_in()
+    app = user.app
+    app.go_offline()
+    parent = add(app)
+    [later] = new_ids(1)
+    # When an item names one that is not there, Then it is refused, and nothing is kept
+    unknown = "queue.unknown_dependency"
+    assert refusal_of_child(app, parent, later) == (unknown, "/depends_on/1")
+    assert app.queue_list()["counts"]["pending"] == 1
+    # With its parent in the queue it waits, in any order of calls after that
+    app.queue_add({**activity(later), "occurred_at_ms": 1})
+    child = app.queue_add(child_of(later))
+    assert child["state"] == "waiting"
+    # A cancelled item is no parent either
+    app.queue_cancel({"id": parent})
+    assert refusal_of_child(app, parent) == (unknown, "/depends_on/0")
+    app.go_online()
+    drain(app)
+    assert stored(directory, user.person) == sorted([later, child["id"]])
+
+
+def test_depends_on_a_stored_item_is_accepted(sign_in: MakeUser) -> None:
+    user = sign_in()
+    parent = add(user.app)
+    drain(user.app)
+    # Given a parent that was stored, also before a restart
+    app = user.restart(online=False)
+    # When an item names it, Then it waits for nothing
+    request = child_of(parent)
+    assert app.queue_add(request)["state"] == "pending"
+    # and its export does not name it, since another device does not know it
+    [exported] = app.queue_export()["items"]
+    assert "depends_on" not in exported
+    # A waiting one names its parent, and the export can be added again
+    waiting = app.queue_add(child_of(request["id"], parent))
+    exports = app.queue_export()["items"]
+    assert exports[1]["depends_on"] == [request["id"]]
+    assert app.queue_list()["items"][1]["id"] == waiting["id"]
+
+
+def test_depends_on_is_checked_for_each_user(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    user = sign_in()
+    parent = add(user.app)
+    drain(user.app)
+    user.app.session_logout()
+    other = directory.person(user.org)
+    user.app.sign_in(other)
+    assert refusal_of_child(user.app, parent)[0] == "queue.unknown_dependency"
+
+
+def test_the_memory_of_stored_items_is_bounded(sign_in: MakeUser) -> None:
+    user = sign_in(policy={"stored_items": 2})
+    app = user.app
+    items = []
+    for _ in range(3):
+        items.append(add(app))
+        drain(app)
+    app.go_offline()
+    # The oldest is forgotten, and the newer ones are known
+    assert refusal_of_child(app, items[0])[0] == "queue.unknown_dependency"
+    assert app.queue_add(child_of(*items[1:]))["state"] == "pending"
+
+
+def test_stored_items_are_remembered_for_a_time(sign_in: MakeUser) -> None:
+    user = sign_in(policy={"stored_items_s": 3600, "session_window_s": 864_000})
+    app = user.app
+    old = add(app)
+    drain(app)
+    app.go_offline()
+    user.phone.pass_time(3000)
+    app.queue_cancel({"id": app.queue_add(child_of(old))["id"]})
+    app.go_online()
+    user.phone.pass_time(1200)
+    app.settle()
+    new = add(app)
+    drain(app)
+    app.go_offline()
+    assert refusal_of_child(app, old)[0] == "queue.unknown_dependency"
+    app.queue_add(child_of(new))
 
 
 @pytest.mark.parametrize("upload", UPLOADS)

@@ -115,6 +115,7 @@ final class ItemIntake {
         try core.queue.setCancelled(existing, false, session.queueKey)
         return ["id": .uuid(item.id), "state": .string(existing.state.word)]
       }
+      try checkParents(of: item, session.owner, keys)
       let row = QueueRow()
       row.item = tag
       row.owner = session.owner
@@ -128,6 +129,21 @@ final class ItemIntake {
       }
       _ = try core.queue.insert(row)
       return ["id": .uuid(item.id), "state": .string(row.state.word)]
+    }
+  }
+
+  /// Refuse an id in `depends_on` that is not queued and not known as stored: an item that is added
+  /// later would be sent in any order.
+  private func checkParents(
+    of item: QueueItem, _ owner: [UInt8], _ keys: KeyRing.Keys
+  ) throws(Failure) {
+    for (index, parent) in item.dependsOn.enumerated() {
+      let tag = keys.itemTag(parent, owner)
+      if try core.queue.contains(tag) { continue }
+      guard try core.storedItems.storedMS(tag) != nil else {
+        throw Failure(
+          .queueUnknownDependency, "no such item; add it first", field: "/depends_on/\(index)")
+      }
     }
   }
 

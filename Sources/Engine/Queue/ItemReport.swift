@@ -113,7 +113,8 @@ final class ItemReport {
       occurredAtMS: nil)
   }
 
-  /// Every readable item, in the form that `queue_add` accepts.
+  /// Every readable item, in the form that `queue_add` accepts. Only parents that are queued are named,
+  /// because another device does not know which items were stored.
   func export(_ request: JSON) throws(Failure) -> JSON {
     let fields = try Fields(request, known: ["state"])
     let session = try decider.requireSession()
@@ -125,8 +126,13 @@ final class ItemReport {
         "id": .uuid(item.id), "kind": .string(item.kind), "payload": item.payload,
         "org_id": .uuid(item.org), "state": .string(row.state.word),
       ]
-      if !item.dependsOn.isEmpty {
-        entry.set("depends_on", .array(item.dependsOn.map { .string($0.text) }))
+      var parents: [JSON] = []
+      for id in item.dependsOn
+      where try core.queue.contains(try core.keys().itemTag(id, session.owner)) {
+        parents.append(.string(id.text))
+      }
+      if !parents.isEmpty {
+        entry.set("depends_on", .array(parents))
       }
       if let occurred = item.occurredAtMS { entry.set("occurred_at_ms", .int(occurred)) }
       items.append(entry)

@@ -284,7 +284,7 @@ final class UploadSettlement {
 
   private func eraseProved(_ proved: UploadBatch, _ now: Instant) throws(Failure) {
     try core.database.transaction { () throws(Failure) in
-      try core.queue.removeStored(proved.items.map { $0.tag })
+      try core.removeStored(proved.items.map { $0.tag }, now)
       if !proved.isEmpty {
         try syncRuns.countStored(proved.items.map { $0.id }, of: proved.owner, now)
         // Within the transaction: a failed commit leaves a needless pull, never a missing one.

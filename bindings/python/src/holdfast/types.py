@@ -280,6 +280,8 @@ class Policy(TypedDict):
     biometric: NotRequired[Literal["required", "preferred", "off"]]
     pull_interval_s: NotRequired[Count]
     reconcile_interval_s: NotRequired[Count]
+    stored_items: NotRequired[Count]
+    stored_items_s: NotRequired[Count]
     erase_on_switch: NotRequired[bool]
 
 

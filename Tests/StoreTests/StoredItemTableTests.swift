@@ -1,0 +1,73 @@
+import Base
+import Testing
+
+@testable import Store
+
+@Suite struct StoredItemTableTests {
+  let folder: TemporaryFolder
+  let database: Database
+  let table: StoredItemTable
+
+  init() throws {
+    folder = try TemporaryFolder()
+    database = try folder.open()
+    table = StoredItemTable(database)
+  }
+
+  private func count() throws -> Int64? {
+    try database.first("SELECT count(*) FROM stored_item") { (row) throws(Failure) in row.int(0) }
+  }
+
+  @Test func anItemIsKnownWithItsTime() throws {
+    try table.add([tag(1), tag(2)], now: 50, limit: 10, since: 0)
+    #expect(try table.storedMS(tag(2)) == 50)
+    #expect(try table.storedMS(tag(3)) == nil)
+  }
+
+  @Test func anItemThatIsStoredAgainHasTheLaterTime() throws {
+    try table.add([tag(1)], now: 50, limit: 10, since: 0)
+    try table.add([tag(1)], now: 70, limit: 10, since: 0)
+    #expect(try table.storedMS(tag(1)) == 70)
+  }
+
+  @Test func theOldestGoWhenThereAreTooMany() throws {
+    for number: UInt8 in 1...20 { try table.add([tag(number)], now: 50, limit: 5, since: 0) }
+    #expect(try count() == 5)
+    #expect(try table.storedMS(tag(15)) == nil)
+    #expect(try table.storedMS(tag(16)) == 50)
+    try table.add([tag(30), tag(31)], now: 50, limit: 0, since: 0)
+    #expect(try count() == 0)
+    try table.add([tag(32)], now: 50, limit: 1, since: 0)
+    #expect(try table.storedMS(tag(32)) == 50)
+  }
+
+  @Test func theOldestGoAfterTheirTime() throws {
+    for number: UInt8 in 1...5 {
+      try table.add([tag(number)], now: Int64(number) * 10, limit: 99, since: 0)
+    }
+    try table.add([tag(6)], now: 60, limit: 99, since: 30)
+    #expect(try table.storedMS(tag(2)) == nil)
+    #expect(try table.storedMS(tag(3)) == 30)
+    #expect(try count() == 4)
+  }
+
+  /// A salvage counts the queue's rows and index entries; these must not look like them.
+  @Test func aSalvageDoesNotTakeItsRowsForItems() throws {
+    try table.add([tag(1), tag(2)], now: 50, limit: 10, since: 0)
+    try database.flush()
+    let salvage = Salvage(path: database.path)
+    var items = 0
+    let lost = try database.transaction { () throws(Failure) in
+      let count = try SalvageCount(database)
+      try salvage.each(
+        { (record) throws(Failure) in
+          if QueueRow(record) != nil { items += 1 }
+          try count.add(record)
+        }, entry: { (columns) throws(Failure) in try count.add(entry: columns) })
+      let lost = try count.lost(strayPages: salvage.strayPages, pageSize: salvage.pageSize)
+      try count.end()
+      return lost
+    }
+    #expect((items, lost) == (0, 0))
+  }
+}
