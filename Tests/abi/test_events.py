@@ -12,6 +12,8 @@ from holdfast.transport import answered as answered_by
 
 from support.phone import App
 from support.queue import BAD_MINUTES, add
+from test_queue_processes import finish as end_worker
+from test_queue_processes import start as start_worker
 
 if TYPE_CHECKING:
     from holdfast.transport import Answer
@@ -145,6 +147,36 @@ def test_A7_handles_that_raise_events_at_once_share_no_number(sign_in: MakeUser)
     assert numbers
     assert len(numbers) == len(set(numbers))
     assert not set(numbers) & set(told)
+
+
+def test_ATK_7_processes_that_raise_events_at_once_drop_no_answer(sign_in: MakeUser) -> None:
+    # Given two processes that add and send items which the server refuses
+    user = sign_in()
+    app = user.app
+    workers = [start_worker(user.phone, 15, BAD_MINUTES) for _ in range(2)]
+    # When this one does the same meanwhile
+    told: dict[int, str] = {}
+    mine: list[str] = []
+    ended = False
+    while not ended:
+        ended = all(worker.poll() is not None for worker in workers)
+        if len(mine) < 30:
+            mine.append(add(app, minutes=BAD_MINUTES))
+        for _ in range(20 if ended else 1):
+            polled = app.poll()
+            for event in polled["events"]:
+                # Then no number is given twice
+                if event["type"] == "item_parked":
+                    assert told.setdefault(event["seq"], event["id"]) == event["id"]
+            for request in polled["requests"]:
+                app.complete(answered_by(request, user.phone.network(request)))
+    items = [item for worker in workers for item in end_worker(worker)]
+    assert [worker.returncode for worker in workers] == [0, 0]
+    assert len(items) == 30
+    # and no answer is dropped: each item is parked, and the others' events came here as well
+    assert {item["id"] for item in parked_items(app)} == {*items, *mine}
+    assert len(set(told.values())) == len(told)
+    assert set(told.values()) <= {*items, *mine}
 
 
 def test_A5_pages_of_durable_events_follow_each_other(sign_in: MakeUser) -> None:

@@ -201,7 +201,7 @@ def test_a_file_that_a_newer_library_has_migrated_stays_where_it_is(sign_in: Mak
     assert item_of(app, item)["state"] == "pending"
 
 
-@pytest.mark.parametrize("length", [0, 7, 31])
+@pytest.mark.parametrize("length", [0, 7, 31, 33])
 def test_B8_a_truncated_device_key_ends_in_a_sign_in(
     tmp_path: Path,
     library: Library,
@@ -209,6 +209,7 @@ def test_B8_a_truncated_device_key_ends_in_a_sign_in(
     directory: DirectoryFixtures,
     length: int,
 ) -> None:
+    """ATK-14, with a key that is too short or too long."""
     # Given queued items and a device key that is cut off
     phone = FilePhone(tmp_path / "phone", library, backend, policy={"biometric": "preferred"})
     person = directory.person(directory.organisation())
@@ -219,7 +220,7 @@ def test_B8_a_truncated_device_key_ends_in_a_sign_in(
         add(app)
     phone.close()
     key = phone.folder / "keys" / "device.key"
-    key.write_bytes(key.read_bytes()[:length])
+    key.write_bytes((key.read_bytes() * 2)[:length])
     # When the app starts, it waits for the key store at first
     app = phone.start()
     assert (app.screen["screen"], app.screen["reason"]) == ("wait", "keystore_failed")
@@ -238,4 +239,31 @@ def test_B8_a_truncated_device_key_ends_in_a_sign_in(
     add(app)
     app = phone.start()
     assert (app.screen["screen"], app.screen["reason"]) == ("home", "active")
+    phone.close()
+
+
+def test_ATK_14_a_foreign_device_key_ends_in_a_sign_in(
+    tmp_path: Path, library: Library, backend: LocalSupabase, directory: DirectoryFixtures
+) -> None:
+    # Given queued items, and the key of another installation in the place of this one's
+    phone = FilePhone(tmp_path / "phone", library, backend, policy={"biometric": "preferred"})
+    person = directory.person(directory.organisation())
+    app = phone.start()
+    app.sign_in(person)
+    app.go_offline()
+    for _ in range(3):
+        add(app)
+    phone.close()
+    (phone.folder / "keys" / "device.key").write_bytes(bytes(range(32)))
+    # When the app starts, then it does not wait: it offers the sign-in
+    app = phone.start()
+    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "key_lost")
+    # and what is lost is said, and the files are kept
+    app.go_online()
+    app.sign_in(person)
+    assert app.screen["screen"] == "home"
+    [event] = app.of_type("storage_recovered")
+    assert (event["lost"], event["salvaged"], event["session"]) == (3, 0, False)
+    assert (phone.folder / event["file"]).exists()
+    add(app)
     phone.close()

@@ -223,6 +223,57 @@ def test_b1_an_answer_that_is_no_http_is_refused(head: bytes) -> None:
     assert answer_of(head + b"Content-Length: 2\r\n\r\n{}") == {"error": "refused"}
 
 
+def test_atk_8_any_status_is_an_answer() -> None:
+    """ATK-8: every status of three digits, and some that are none."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    texts = [*(f"{number:03}" for number in range(1000)), "-1", "1000", "2", "abc", ""]
+    transport = HttpTransport()
+
+    def serve() -> None:
+        while True:
+            try:
+                link, _ = listener.accept()
+            except OSError:
+                return
+            with link, contextlib.suppress(OSError):
+                link.recv(65536)
+                head = f"HTTP/1.1 {sending[0]} Odd\r\nConnection: close\r\nContent-Length: 2"
+                link.sendall(head.encode() + b"\r\n\r\n{}")
+
+    sending = [""]
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        for status in texts:
+            sending[0] = status
+            answer = transport(request(f"http://127.0.0.1:{listener.getsockname()[1]}/"))
+            if "error" in answer:
+                assert answer["error"] in {"offline", "timeout", "refused"}, status
+                assert not "200" <= status <= "599", status
+            else:
+                assert answer["status"] == int(status), status
+                assert 100 <= answer["status"] <= 599
+    finally:
+        listener.close()
+
+
+@pytest.mark.parametrize("where", ["headers", "one header", "body", "chunks"])
+def test_atk_8_an_endless_answer_ends(where: str) -> None:
+    """ATK-8: a server that never ends its answer is refused before the time-out."""
+    head = b"HTTP/1.1 200 OK\r\n"
+    chunk = b"3E8\r\n" + b"x" * 1000 + b"\r\n"
+    begin, more = {
+        "headers": (head, b"X: y\r\n" * 1000),
+        "one header": (head + b"X: ", b"y" * 100_000),
+        "body": (head + b"Connection: close\r\n\r\n", b"x" * 10_000),
+        "chunks": (head + b"Transfer-Encoding: chunked\r\n\r\n", chunk),
+    }[where]
+    before = time.monotonic()
+    transport = HttpTransport(body_limit=1_000_000)
+    answer = answer_of(begin, *([more] * 5000), transport=transport, timeout_ms=20_000)
+    assert answer in ({"error": "refused"}, {"error": "offline"})
+    assert time.monotonic() - before < 10
+
+
 def test_b1_a_body_with_a_nul_is_no_text() -> None:
     """A NUL in a body ended the Runner for good."""
     answer = answer_of(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\na\0b")
