@@ -191,6 +191,89 @@ def test_broken_connection_is_offline(
     assert core.fetch(server.url)["error"] == "offline"
 
 
+def closing(link: socket.socket, *parts: bytes, pause_s: float = 0) -> None:
+    """Write these parts and close the connection."""
+    for part in parts:
+        link.sendall(part)
+        time.sleep(pause_s)
+    link.shutdown(socket.SHUT_RDWR)
+
+
+def test_ATK_8_the_driver_goes_on_after_any_status(
+    core: Core, driver: Driver, server: Server
+) -> None:
+    # Given a server that answers with every status of three digits, and with some that are none
+    for status in [*(f"{number:03}" for number in range(1000)), "-1", "1000", "2", "abc", ""]:
+        interim = status.startswith("1") and len(status) == 3
+        head = f"HTTP/1.1 {status} Odd\r\nConnection: close\r\nContent-Length: 2\r\n\r\n"
+        sent = head.encode() + b"{}"
+        server.handler = lambda link, request, sent=sent: closing(link, sent)
+        answer = core.fetch(server.url, timeout_ms=100 if interim else 5000)
+        # Then each request is completed: with the status, or as failed
+        if "error" in answer:
+            assert answer["error"] in {"offline", "timeout", "refused"}, status
+            assert not "200" <= status <= "599", status
+        else:
+            assert answer["status"] == int(status), status
+    # and the driver works
+    server.always(b"[]")
+    assert core.fetch(server.url)["status"] == 200
+
+
+@pytest.mark.parametrize("where", ["status", "headers", "body"])
+def test_ATK_8_a_dripping_answer_is_a_timeout(
+    core: Core, driver: Driver, server: Server, where: str
+) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n"
+    whole = {"status": head, "headers": head + b"X: " + b"x" * 500, "body": head + b"\r\n"}[where]
+    fixed = 0 if where == "status" else len(head) + 2
+    drops = [bytes([byte]) for byte in (whole + b"x" * 500)[fixed:]]
+    server.handler = lambda link, request: closing(link, whole[:fixed], *drops, pause_s=0.05)
+    began = time.monotonic()
+    assert core.fetch(server.url, timeout_ms=400)["error"] == "timeout"
+    assert time.monotonic() - began < 4
+
+
+@pytest.mark.parametrize("where", ["headers", "one header", "body", "chunks"])
+def test_ATK_8_an_endless_answer_is_refused(core: Core, server: Server, where: str) -> None:
+    # Given a server that never ends its answer
+    head = b"HTTP/1.1 200 OK\r\n"
+    begin, more = {
+        "headers": (head, b"X: y\r\n" * 1000),
+        "one header": (head + b"X: ", b"y" * 10_000),
+        "body": (head + b"Connection: close\r\n\r\n", b"x" * 10_000),
+        "chunks": (
+            head + b"Transfer-Encoding: chunked\r\n\r\n",
+            b"3E8\r\n" + b"x" * 1000 + b"\r\n",
+        ),
+    }[where]
+
+    def endless(link: socket.socket, request: bytes) -> None:
+        link.sendall(begin)
+        while True:
+            link.sendall(more)
+
+    driver = Driver(core.library, core.handle, body_limit=1_000_000)
+    server.handler = endless
+    # Then the request has failed long before its time-out
+    assert core.fetch(server.url, timeout_ms=9000)["error"] in {"refused", "offline"}
+    server.always(b"[]")
+    assert core.fetch(server.url)["status"] == 200
+    driver.stop()
+
+
+def test_ATK_8_a_nul_in_a_header_does_not_stop_the_driver(
+    core: Core, driver: Driver, server: Server
+) -> None:
+    for header in ("X: a\0b\r\n", "X\0y: a\r\n"):
+        server.always(b"[]", headers=header)
+        answer = core.fetch(server.url)
+        assert answer.get("error") in {None, "refused", "offline"}
+        assert "\0" not in json.dumps(answer.get("headers", {}), ensure_ascii=False)
+    server.always(b"[]")
+    assert core.fetch(server.url)["status"] == 200
+
+
 @pytest.mark.parametrize("url", ["file:///etc/hostname", "ftp://127.0.0.1/", "nonsense://x", ""])
 def test_other_protocols_are_refused(core: Core, driver: Driver, url: str) -> None:
     assert core.fetch(url)["error"] == "refused"
