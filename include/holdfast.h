@@ -354,8 +354,9 @@ int32_t holdfast_queue_export(holdfast *self, const char *request, char **reply)
  * Explain why the queue sends nothing. {"id":"uuid"?} ->
  * {"reasons":[{"code","text","count","until_ms"|null}...],"counts":{...}}. The reasons are those
  * of the whole queue. With an id, the call fails with queue.not_found if the user has no such item.
- * Codes: nothing_queued, sending, offline, signed_out, locked, token, back_off, organisation,
- * dependency, parked, other_user, schema_not_ready, ready. @since 0.1
+ * Codes: nothing_queued, sending, offline, signed_out, locked, token, back_off, server_pause,
+ * organisation, dependency, parked, other_user, schema_not_ready, ready. back_off: after failures;
+ * sync_now ends it. server_pause: the server asked for it. @since 0.1
  */
 int32_t holdfast_queue_explain(holdfast *self, const char *request, char **reply);
 
@@ -394,12 +395,15 @@ int32_t holdfast_summary_get(holdfast *self, const char *request, char **reply);
  * assumes that there is. @since 0.1 */
 int32_t holdfast_network_set(holdfast *self, const char *request, char **reply);
 
-/* Pull and send now. Ends back-offs, except those that the server asked for.
- * {} -> {"started":bool,"reason":code|null}; reason: offline or back_off, if not started. @since 0.1 */
+/* Pull and send now. Ends the back-offs of the data service and the waits of items, except those that
+ * the server asked for. A back-off of the auth service goes on.
+ * {} -> {"started":bool,"reason":code|null}; reason: offline or server_pause, if not started.
+ * @since 0.1 */
 int32_t holdfast_sync_now(holdfast *self, const char *request, char **reply);
 
 /* Return the state of sync.
  * {} -> {"running":bool,"counts":{...},"last_completed_ms":n|null,"not_before_ms":n|null,
+ *  "pause":"back_off"|"server_pause"|null,
  *  "contacts":{"as_of_ms":n|null,"reconciled_ms":n|null,"skipped":n,"problem":"loop"|null},
  *  "summary":{"as_of_ms":n|null}}. skipped: unusable rows of the last pull. problem: why the pull
  * was given up. @since 0.1 */

@@ -26,7 +26,7 @@ public struct Holder: Sendable {
   }
 
   /// FNV-1a, which is sufficient to tell boots apart.
-  private static func hash(_ text: String) -> UInt64 {
+  public static func hash(_ text: String) -> UInt64 {
     var result: UInt64 = 0xcbf2_9ce4_8422_2325
     for byte in text.utf8 { result = (result ^ UInt64(byte)) &* 0x100_0000_01b3 }
     return result

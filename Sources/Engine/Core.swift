@@ -20,7 +20,14 @@ final class Core {
   /// Names this handle in leases.
   let holder: Holder
   let revision = Revision()
-  private(set) var database: Database { didSet { revision.advance() } }
+  private(set) var database: Database {
+    didSet {
+      revision.advance()
+      steadyOffset = nil
+    }
+  }
+  /// The boot for which it is known how steady time differs from the monotonic clock, and by how much.
+  private var steadyOffset: (bootID: String, ms: Int64)?
 
   init(_ configuration: Configuration, _ clock: Clock, _ keyRing: KeyRing, _ database: Database) {
     self.configuration = configuration
@@ -57,6 +64,43 @@ final class Core {
   }
 
   // MARK: Time
+
+  /// The present steady time, which stored deadlines are compared with. Until this boot has stored
+  /// one, it is the device's time. Changes nothing in the file.
+  func steady(_ now: Instant) throws(Failure) -> SteadyTime {
+    if let steadyOffset, steadyOffset.bootID == now.bootID {
+      return SteadyTime(ms: now.monotonicMS &+ steadyOffset.ms)
+    }
+    guard !now.bootID.isEmpty, try meta.int(.steadyBoot) == Core.number(ofBoot: now.bootID),
+      let offset = try meta.int(.steadyOffset)
+    else { return SteadyTime(ms: now.wallMS) }
+    // What a transaction has just stored may be rolled back.
+    if database.version != nil { steadyOffset = (now.bootID, offset) }
+    return SteadyTime(ms: now.monotonicMS &+ offset)
+  }
+
+  /// The present steady time, from which a time to be stored is computed. The first one in a boot
+  /// settles how steady time goes on in that boot, for all processes. Where the boot has no id, steady
+  /// time is the device's.
+  func steadyToStore(_ now: Instant) throws(Failure) -> SteadyTime {
+    if steadyOffset?.bootID == now.bootID || now.bootID.isEmpty { return try steady(now) }
+    return try database.transaction { () throws(Failure) in
+      let time = try steady(now)
+      let boot = Core.number(ofBoot: now.bootID)
+      if try meta.int(.steadyBoot) != boot {
+        try meta.set(.steadyBoot, .int(boot))
+        try meta.set(.steadyOffset, .int(now.wallMS - now.monotonicMS))
+      }
+      return time
+    }
+  }
+
+  private static func number(ofBoot id: String) -> Int64 { Int64(bitPattern: Holder.hash(id)) }
+
+  /// A steady time as the device's clock will show it, for the host.
+  func wallMS(_ time: SteadyTime, _ now: Instant) throws(Failure) -> Int64 {
+    now.wallMS &+ (time - (try steady(now)))
+  }
 
   /// The server's time, computed with the offset from its `Date` headers.
   func serverMS(_ now: Instant) throws(Failure) -> Int64 {

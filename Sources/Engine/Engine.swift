@@ -171,7 +171,7 @@ public final class Engine {
     while true {
       do throws(Failure) {
         try recovery.findUnfinished()
-        return try uploader.reclaimLostLeases(core.clock.now())
+        return try uploader.reclaimVoidLeases(core.clock.now())
       } catch  where error.code == .storageDamaged {
         tries += 1
         guard tries <= Engine.recoveries, try recovery.recover() else { throw error }

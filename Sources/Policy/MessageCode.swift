@@ -56,6 +56,7 @@ public enum MessageCode: String, CaseIterable, Sendable {
   case locked
   case token
   case backOff = "back_off"
+  case serverPause = "server_pause"
   case organisation
   case dependency
   case parked

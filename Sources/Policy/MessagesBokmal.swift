@@ -72,6 +72,7 @@ extension Messages {
     case .locked: "Appen er låst. Lås opp, så blir resten sendt."
     case .token: "Innloggingen din blir fornyet. Deretter blir det sendt."
     case .backOff: "Det gikk ikke sist. Vi prøver igjen om litt."
+    case .serverPause: "Tjenesten ber oss vente. Vi prøver igjen senere."
     case .organisation: "Venter på at du får tilgang til organisasjonen."
     case .dependency: "Venter på noe annet som må sendes først."
     case .parked: "Noe trenger et blikk fra deg før det kan sendes."

@@ -73,6 +73,7 @@ extension Messages {
     case .locked: "The app is locked. Unlock it, and the rest will be sent."
     case .token: "Your sign-in is being renewed. Then it will be sent."
     case .backOff: "It did not go through last time. We will try again shortly."
+    case .serverPause: "The service asked us to wait. We will try again later."
     case .organisation: "Waiting for your access to the organisation."
     case .dependency: "Waiting for something else that must be sent first."
     case .parked: "Something needs a look from you before it can be sent."

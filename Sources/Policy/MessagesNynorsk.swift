@@ -69,6 +69,7 @@ extension Messages {
     case .locked: "Appen er låst. Lås opp, så blir resten send."
     case .token: "Innlogginga di blir fornya. Deretter blir det sendt."
     case .backOff: "Det gjekk ikkje sist. Vi prøver igjen om litt."
+    case .serverPause: "Tenesta bed oss vente. Vi prøver igjen seinare."
     case .organisation: "Ventar på at du får tilgang til organisasjonen."
     case .dependency: "Ventar på noko anna som må sendast først."
     case .parked: "Noko treng eit blikk frå deg før det kan sendast."

@@ -14,11 +14,12 @@ public struct ServiceBackoff: Equatable, Sendable {
   /// Many devices that sent everything at once would keep a recovering server down.
   public var isProbing: Bool { attempts > 0 }
 
-  /// Notes a failed request, and returns the pause that follows.
+  /// Notes a failed request, and returns the delay that follows. It does not shorten a pause that
+  /// lasts: several requests may have been in flight.
   public mutating func fail(at nowMS: Int64, random: UInt64, floorMS: Int64) -> Int64 {
     attempts += 1
     let delay = Backoff.delayMS(attempt: Int(attempts), random: random, floorMS: floorMS)
-    notBeforeMS = nowMS + delay
+    notBeforeMS = max(notBeforeMS, nowMS + delay)
     return delay
   }
 

@@ -5,7 +5,8 @@ public struct BackoffTable {
   public struct Entry: Sendable {
     public let purpose: String
     public let attempts: Int64
-    public let notBeforeMS: Int64
+    /// 0: there is no pause.
+    public let notBefore: SteadyTime
     /// The server itself asked for the pause.
     public let isAsked: Bool
   }
@@ -22,7 +23,7 @@ public struct BackoffTable {
     let entries = try database.all("SELECT service, attempts, not_before_ms, asked FROM backoff") {
       (row) throws(Failure) in
       Entry(
-        purpose: row.text(0), attempts: row.int(1), notBeforeMS: row.int(2),
+        purpose: row.text(0), attempts: row.int(1), notBefore: SteadyTime(ms: row.int(2)),
         isAsked: row.int(3) != 0)
     }
     cache?.backoffs = entries
@@ -31,18 +32,18 @@ public struct BackoffTable {
 
   public func read(_ purpose: String) throws(Failure) -> Entry {
     try all().first { $0.purpose == purpose }
-      ?? Entry(purpose: purpose, attempts: 0, notBeforeMS: 0, isAsked: false)
+      ?? Entry(purpose: purpose, attempts: 0, notBefore: 0, isAsked: false)
   }
 
   public func set(
-    _ purpose: String, attempts: Int64, notBeforeMS: Int64, isAsked: Bool = false
+    _ purpose: String, attempts: Int64, notBefore: SteadyTime, isAsked: Bool = false
   ) throws(Failure) {
     database.readCache = nil
     try database.run(
       """
       INSERT INTO backoff(service, attempts, not_before_ms, asked) VALUES (?1, ?2, ?3, ?4)
       ON CONFLICT(service) DO UPDATE SET attempts = ?2, not_before_ms = ?3, asked = ?4
-      """, .text(purpose), .int(attempts), .int(notBeforeMS), .int(isAsked ? 1 : 0))
+      """, .text(purpose), .int(attempts), .int(notBefore.ms), .int(isAsked ? 1 : 0))
   }
 
   public func clear(_ purpose: String) throws(Failure) {

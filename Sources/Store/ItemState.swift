@@ -1,3 +1,5 @@
+public import Base
+
 /// The state of an item. Stored items are erased, so they have no state.
 public enum ItemState: Equatable, Sendable {
   /// To be sent now.
@@ -42,6 +44,9 @@ public enum ItemState: Equatable, Sendable {
 
   public var word: String { code.word }
 
+  /// When an item that waits becomes pending by itself.
+  public var until: SteadyTime? { waitReason?.until }
+
   var waitReason: WaitReason? { if case .waiting(let reason) = self { reason } else { nil } }
 
   /// nil when the numbers are not those of a state.
@@ -62,12 +67,14 @@ public enum ItemState: Equatable, Sendable {
 public enum WaitReason: Equatable, Sendable {
   /// Another item must be stored first.
   case dependency
-  /// The server takes no item of this batch key for now.
-  case time(untilMS: Int64)
+  /// The server takes no item of this batch key for now: a back-off of our own.
+  case time(until: SteadyTime)
   /// The server did not accept this organisation's items from the user.
   case organisation
   /// The configuration does not list the item's kind.
   case kind
+  /// The same as `time`, but the server itself asked for the pause.
+  case server(until: SteadyTime)
 
   /// The number in the file; 0 stands for "does not wait".
   var code: Int64 {
@@ -76,17 +83,27 @@ public enum WaitReason: Equatable, Sendable {
     case .time: return 2
     case .organisation: return 3
     case .kind: return 4
+    case .server: return 5
     }
   }
 
-  var notBeforeMS: Int64 { if case .time(let untilMS) = self { untilMS } else { 0 } }
+  /// When the item becomes pending by itself; nil: something else ends its wait.
+  public var until: SteadyTime? {
+    switch self {
+    case .time(let until), .server(let until): return until
+    case .dependency, .organisation, .kind: return nil
+    }
+  }
+
+  var notBeforeMS: Int64 { until?.ms ?? 0 }
 
   init?(code: Int64, notBeforeMS: Int64) {
     switch code {
     case 1: self = .dependency
-    case 2: self = .time(untilMS: notBeforeMS)
+    case 2: self = .time(until: SteadyTime(ms: notBeforeMS))
     case 3: self = .organisation
     case 4: self = .kind
+    case 5: self = .server(until: SteadyTime(ms: notBeforeMS))
     default: return nil
     }
   }

@@ -2,8 +2,8 @@ public import Base
 
 /// Named, expiring, cross-process locks.
 ///
-/// The clock may have been set back since a lease was stored. A lease that ends more than an hour
-/// from now is longer than any that is taken, so it counts as expired.
+/// A lease that ends more than an hour from now is longer than any that is taken: it was stored in
+/// another boot, under another clock, and counts as expired.
 public struct LeaseTable {
   let database: Database
 
@@ -11,12 +11,12 @@ public struct LeaseTable {
 
   /// Take or renew a lease. The caller has checked in the same transaction that nobody else holds
   /// it.
-  public func take(_ name: String, holder: [UInt8], until expiresMS: Int64) throws(Failure) {
+  public func take(_ name: String, holder: [UInt8], until expires: SteadyTime) throws(Failure) {
     try database.run(
       """
       INSERT INTO lease(name, holder, expires_ms) VALUES (?1, ?2, ?3)
       ON CONFLICT(name) DO UPDATE SET holder = ?2, expires_ms = ?3
-      """, .text(name), .blob(holder), .int(expiresMS))
+      """, .text(name), .blob(holder), .int(expires.ms))
   }
 
   public func release(_ name: String, holder: [UInt8]) throws(Failure) {
@@ -25,24 +25,26 @@ public struct LeaseTable {
   }
 
   /// The other holder of an unexpired lease; nil: it is free or ours.
-  public func holder(_ name: String, notBy holder: [UInt8], now: Int64) throws(Failure) -> [UInt8]?
+  public func holder(_ name: String, notBy holder: [UInt8], now: SteadyTime) throws(Failure)
+    -> [UInt8]?
   {
     try database.first(
       """
       SELECT holder FROM lease
       WHERE name = ?1 AND holder <> ?2 AND expires_ms > ?3 AND expires_ms <= ?3 + 3600000
-      """, .text(name), .blob(holder), .int(now)
+      """, .text(name), .blob(holder), .int(now.ms)
     ) { (row) throws(Failure) in row.blob(0) }
   }
 
   /// When another holder's lease expires; nil: it is free or ours.
-  public func heldUntil(_ name: String, notBy holder: [UInt8], now: Int64) throws(Failure) -> Int64?
+  public func heldUntil(_ name: String, notBy holder: [UInt8], now: SteadyTime) throws(Failure)
+    -> SteadyTime?
   {
     try database.first(
       """
       SELECT expires_ms FROM lease
       WHERE name = ?1 AND holder <> ?2 AND expires_ms > ?3 AND expires_ms <= ?3 + 3600000
-      """, .text(name), .blob(holder), .int(now)
-    ) { (row) throws(Failure) in row.int(0) }
+      """, .text(name), .blob(holder), .int(now.ms)
+    ) { (row) throws(Failure) in SteadyTime(ms: row.int(0)) }
   }
 }

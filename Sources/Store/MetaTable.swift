@@ -10,6 +10,10 @@ public struct MetaTable {
     public static var keyCheck: Name { Name(text: "key_check") }
     /// Server time minus device time, in milliseconds.
     public static var clockOffset: Name { Name(text: "clock_offset_ms") }
+    /// The boot in which steady time was last stored, as a number (`Holder.hash`).
+    public static var steadyBoot: Name { Name(text: "steady_boot") }
+    /// In that boot, steady time minus the monotonic clock.
+    public static var steadyOffset: Name { Name(text: "steady_offset_ms") }
     /// The last event's number.
     public static var eventSequence: Name { Name(text: "event_seq") }
     /// The last retry group's number.

@@ -126,6 +126,11 @@ public struct Migrations {
         stored_ms INTEGER NOT NULL);
       CREATE INDEX stored_item_tag ON stored_item(item, stored_ms);
       """,
+      // When the user last proved to be present, by the monotonic clock.
+      """
+      ALTER TABLE session ADD COLUMN authenticated_monotonic_ms INTEGER;
+      ALTER TABLE session ADD COLUMN authenticated_boot TEXT;
+      """,
     ])
   }
 

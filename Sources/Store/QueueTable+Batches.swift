@@ -15,7 +15,7 @@ extension QueueTable {
   /// Lease the next batch; empty when nothing is pending. `freshItems` limits the items of retry
   /// group 0, which were not refused together with others.
   public func take(
-    of owner: [UInt8], holder: [UInt8], until leaseMS: Int64, maximumItems: Int,
+    of owner: [UInt8], holder: [UInt8], until leaseEnd: SteadyTime, maximumItems: Int,
     freshItems: Int = .max, maximumSize: Int64
   ) throws(Failure) -> [QueueRow] {
     try database.transaction { () throws(Failure) in
@@ -44,7 +44,7 @@ extension QueueTable {
         UPDATE queue SET state = 1, wait_reason = 0, lease = ?5, lease_ms = ?6
         WHERE owner = ?1 AND state = 0 AND retry_group = ?3 AND batch_key = ?2 AND seq <= ?4
         """, .blob(owner), .blob(head.batchKey), .int(head.retryGroup), .int(last.sequence),
-        .blob(holder), .int(leaseMS))
+        .blob(holder), .int(leaseEnd.ms))
       return rows
     }
   }
@@ -83,13 +83,13 @@ extension QueueTable {
   }
 
   /// The holders of leased items, each with the end of its latest lease.
-  public func leases() throws(Failure) -> [(holder: [UInt8], untilMS: Int64)] {
+  public func leases() throws(Failure) -> [(holder: [UInt8], until: SteadyTime)] {
     try database.all(
       """
       SELECT lease, max(lease_ms) FROM queue INDEXED BY queue_leased WHERE state = 1
       GROUP BY lease
       """
-    ) { (row) throws(Failure) in (row.blob(0), row.int(1)) }
+    ) { (row) throws(Failure) in (row.blob(0), SteadyTime(ms: row.int(1))) }
   }
 
   /// End a dead or late holder's leases. Its requests may have been sent, so each item is charged

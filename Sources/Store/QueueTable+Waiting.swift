@@ -1,38 +1,82 @@
 public import Base
 
+/// The longest times for which an item may be put off.
+public struct LongestWaits: Sendable {
+  /// By a back-off of our own.
+  let ownMS: Int64
+  /// By the server.
+  let askedMS: Int64
+
+  public init(ownMS: Int64, askedMS: Int64) { (self.ownMS, self.askedMS) = (ownMS, askedMS) }
+}
+
 /// What makes items wait, and what ends that.
 extension QueueTable {
   // MARK: Time
 
-  /// Pending items with the batch key of this one wait until then: the server takes none of them.
-  public func suspend(like sequence: Int64, of owner: [UInt8], until ms: Int64) throws(Failure) {
+  /// Pending items with the batch key of this one wait: the server takes none of them.
+  public func suspend(
+    like sequence: Int64, of owner: [UInt8], _ reason: WaitReason
+  ) throws(Failure) {
     try database.run(
       """
-      UPDATE queue SET state = 2, wait_reason = 2, not_before_ms = ?3
+      UPDATE queue SET state = 2, wait_reason = ?3, not_before_ms = ?4
       WHERE owner = ?1 AND state = 0
         AND batch_key = (SELECT batch_key FROM queue WHERE seq = ?2)
-      """, .blob(owner), .int(sequence), .int(ms))
+      """, .blob(owner), .int(sequence), .int(reason.code), .int(reason.notBeforeMS))
   }
 
-  /// When the first suspended item is due; nil: none is suspended.
-  public func nextMS(of owner: [UInt8]) throws(Failure) -> Int64? {
+  public func hasSuspended(of owner: [UInt8]) throws(Failure) -> Bool {
+    try database.exists(
+      "SELECT 1 FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason IN (2, 5) LIMIT 1",
+      .blob(owner))
+  }
+
+  /// How long until the first suspended item is due, 0 or less: now; nil: none is suspended. An item
+  /// that is to wait for longer than any does (`longest`) was stored in another boot, under another
+  /// clock: it is due.
+  public func leftMS(
+    of owner: [UInt8], now: SteadyTime, longest: LongestWaits
+  ) throws(Failure) -> Int64? {
+    // Each of the four is one step in the index.
     try database.first(
       """
-      SELECT min(not_before_ms) FROM queue
-      WHERE owner = ?1 AND state = 2 AND wait_reason = 2
-      """, .blob(owner)
+      SELECT min(CASE WHEN latest > longest THEN 0 ELSE earliest END) FROM (
+        SELECT ?3 AS longest,
+          (SELECT min(not_before_ms) FROM queue
+            WHERE owner = ?1 AND state = 2 AND wait_reason = 2) - ?2 AS earliest,
+          (SELECT max(not_before_ms) FROM queue
+            WHERE owner = ?1 AND state = 2 AND wait_reason = 2) - ?2 AS latest
+        UNION ALL SELECT ?4,
+          (SELECT min(not_before_ms) FROM queue
+            WHERE owner = ?1 AND state = 2 AND wait_reason = 5) - ?2,
+          (SELECT max(not_before_ms) FROM queue
+            WHERE owner = ?1 AND state = 2 AND wait_reason = 5) - ?2)
+      """, .blob(owner), .int(now.ms), .int(longest.ownMS), .int(longest.askedMS)
     ) { (row) throws(Failure) in row.int(ifPresent: 0) } ?? nil
   }
 
   /// Suspended items that are due become pending.
-  public func promote(of owner: [UInt8], now: Int64) throws(Failure) {
+  public func promote(
+    of owner: [UInt8], now: SteadyTime, longest: LongestWaits
+  ) throws(Failure) {
     // Without due items there is no write, so no wait for another process's write lock.
-    guard let due = try nextMS(of: owner), due <= now else { return }
+    guard let left = try leftMS(of: owner, now: now, longest: longest), left <= 0 else { return }
     try database.run(
       """
       UPDATE queue SET state = 0, wait_reason = 0
-      WHERE owner = ?1 AND state = 2 AND wait_reason = 2 AND not_before_ms <= ?2
-      """, .blob(owner), .int(now))
+      WHERE owner = ?1 AND state = 2 AND wait_reason IN (2, 5) AND (not_before_ms <= ?2
+        OR not_before_ms > ?2 + CASE wait_reason WHEN 2 THEN ?3 ELSE ?4 END)
+      """, .blob(owner), .int(now.ms), .int(longest.ownMS), .int(longest.askedMS))
+  }
+
+  /// Suspended items become pending, except those that a server put off.
+  public func endOwnWaits(of owner: [UInt8]) throws(Failure) {
+    try database.run(
+      """
+      UPDATE queue SET state = 0, wait_reason = 0
+      WHERE owner = ?1 AND state = 2 AND wait_reason = 2
+      """, .blob(owner))
   }
 
   // MARK: Kind
@@ -67,7 +111,7 @@ extension QueueTable {
     try database.run(
       """
       UPDATE queue SET state = 2, wait_reason = 3
-      WHERE owner = ?1 AND org = ?2 AND (state = 0 OR (state = 2 AND wait_reason = 2))
+      WHERE owner = ?1 AND org = ?2 AND (state = 0 OR (state = 2 AND wait_reason IN (2, 5)))
       """, .blob(owner), .blob(org))
   }
 

@@ -21,15 +21,15 @@ public struct RevocationTable {
   }
 
   /// The first job that is due. A back-off longer than `longestMS`, or a lease longer than an hour, was
-  /// stored under another clock and counts as over: a `global` logout that is sent late ends sessions
-  /// that began since.
-  public func due(now: Int64, longestMS: Int64) throws(Failure) -> Job? {
+  /// stored in another boot, under another clock, and counts as over: a `global` logout that is sent
+  /// late ends sessions that began since.
+  public func due(now: SteadyTime, longestMS: Int64) throws(Failure) -> Job? {
     try database.first(
       """
       SELECT id, sealed, attempts FROM revocation
       WHERE (not_before_ms <= ?1 OR not_before_ms > ?1 + ?2)
         AND (lease_ms <= ?1 OR lease_ms > ?1 + 3600000) ORDER BY id LIMIT 1
-      """, .int(now), .int(longestMS)
+      """, .int(now.ms), .int(longestMS)
     ) { (row) throws(Failure) in Job(id: row.int(0), sealed: row.blob(1), attempts: row.int(2)) }
   }
 
@@ -40,9 +40,9 @@ public struct RevocationTable {
   }
 
   /// When the next job is due; nil: there is none.
-  public func nextMS() throws(Failure) -> Int64? {
+  public func next() throws(Failure) -> SteadyTime? {
     try database.first("SELECT min(max(not_before_ms, lease_ms)) FROM revocation") {
-      (row) throws(Failure) in row.int(ifPresent: 0)
+      (row) throws(Failure) in row.int(ifPresent: 0).map { SteadyTime(ms: $0) }
     } ?? nil
   }
 
@@ -53,8 +53,8 @@ public struct RevocationTable {
   }
 
   /// Keep other processes from the job until then.
-  public func lease(_ id: Int64, until: Int64) throws(Failure) {
-    try database.run("UPDATE revocation SET lease_ms = ?2 WHERE id = ?1", .int(id), .int(until))
+  public func lease(_ id: Int64, until: SteadyTime) throws(Failure) {
+    try database.run("UPDATE revocation SET lease_ms = ?2 WHERE id = ?1", .int(id), .int(until.ms))
   }
 
   /// Store the job's changed contents and end its lease.
@@ -64,12 +64,12 @@ public struct RevocationTable {
   }
 
   /// Count a failed attempt, back off until then, and end the lease.
-  public func postpone(_ id: Int64, until: Int64) throws(Failure) {
+  public func postpone(_ id: Int64, until: SteadyTime) throws(Failure) {
     try database.run(
       """
       UPDATE revocation SET attempts = attempts + 1, not_before_ms = ?2, lease_ms = 0
       WHERE id = ?1
-      """, .int(id), .int(until))
+      """, .int(id), .int(until.ms))
   }
 
   public func remove(_ id: Int64) throws(Failure) {

@@ -16,8 +16,10 @@ public final class SessionRow {
   public var tokens: [UInt8]?
   public var choice: [UInt8]?
   public var memberships: [UInt8]?
-  /// Device time of the last sign-in or unlock.
-  public var authenticatedMS: Int64 = 0
+  /// Device time of the last sign-in or unlock, and the same moment by the monotonic clock.
+  public private(set) var authenticatedMS: Int64 = 0
+  public private(set) var authenticatedMonotonicMS: Int64?
+  public private(set) var authenticatedBoot: String?
   /// Device time at which the server last confirmed the session.
   public private(set) var validatedMS: Int64 = 0
   /// The server's clock minus the device's at that moment.
@@ -52,6 +54,8 @@ public final class SessionRow {
     choice = nil
     memberships = nil
     authenticatedMS = 0
+    authenticatedMonotonicMS = nil
+    authenticatedBoot = nil
     validatedMS = 0
     validatedOffsetMS = 0
     validatedMonotonicMS = nil
@@ -89,13 +93,31 @@ public final class SessionRow {
   /// corrected or not: either it still differs from the server's as it did then, or it is right
   /// now. The shorter of both times counts, because a session must not end by a wrong clock.
   public func validatedAgeMS(_ now: Instant) -> Int64 {
-    if validatedBoot == now.bootID, let validatedMonotonicMS,
-      now.monotonicMS >= validatedMonotonicMS
-    {
-      return now.monotonicMS - validatedMonotonicMS
-    }
+    if let age = SessionRow.ageMS(validatedMonotonicMS, validatedBoot, now) { return age }
     let byDevice = now.wallMS - validatedMS
     return min(byDevice, byDevice - validatedOffsetMS)
+  }
+
+  // MARK: Proof of the user
+
+  /// The user has proved to be present: by a sign-in, or by biometrics.
+  public func noteAuthentication(_ now: Instant) {
+    authenticatedMS = now.wallMS
+    authenticatedMonotonicMS = now.monotonicMS
+    authenticatedBoot = now.bootID
+  }
+
+  /// How long ago the user last proved to be present: within a boot by the monotonic clock, so that
+  /// moving the device's clock changes nothing; across boots by the device's clock.
+  public func authenticatedAgeMS(_ now: Instant) -> Int64 {
+    SessionRow.ageMS(authenticatedMonotonicMS, authenticatedBoot, now)
+      ?? now.wallMS - authenticatedMS
+  }
+
+  /// The time since a moment of this boot; nil for one of another boot.
+  private static func ageMS(_ monotonicMS: Int64?, _ boot: String?, _ now: Instant) -> Int64? {
+    guard boot == now.bootID, let monotonicMS, now.monotonicMS >= monotonicMS else { return nil }
+    return now.monotonicMS - monotonicMS
   }
 
   // MARK: Columns
@@ -107,10 +129,13 @@ public final class SessionRow {
     case backgroundWallMS, backgroundMonotonicMS, backgroundBoot, seenWallMS
     // Since version 3 of the schema.
     case validatedMonotonicMS, validatedBoot
+    // Since version 6.
+    case authenticatedMonotonicMS, authenticatedBoot
 
-    /// A record that was written before version 3 is shorter.
+    /// A record that was written before one of these versions is shorter.
     static func fits(_ count: Int) -> Bool {
-      count == allCases.count || count == Int(validatedMonotonicMS.rawValue)
+      [allCases.count, Int(authenticatedMonotonicMS.rawValue), Int(validatedMonotonicMS.rawValue)]
+        .contains(count)
     }
   }
 
@@ -132,6 +157,8 @@ public final class SessionRow {
     validatedOffsetMS = row.int(Column.validatedOffsetMS)
     validatedMonotonicMS = row.int(ifPresent: Column.validatedMonotonicMS)
     validatedBoot = row.text(ifPresent: Column.validatedBoot)
+    authenticatedMonotonicMS = row.int(ifPresent: Column.authenticatedMonotonicMS)
+    authenticatedBoot = row.text(ifPresent: Column.authenticatedBoot)
     intentMS = row.int(Column.intentMS)
     backgroundWallMS = row.int(ifPresent: Column.backgroundWallMS)
     backgroundMonotonicMS = row.int(ifPresent: Column.backgroundMonotonicMS)
@@ -159,9 +186,13 @@ public final class SessionRow {
     membershipsMS = record[Column.membershipsMS].int ?? 0
     locked = record[Column.locked].int != 0
     validatedOffsetMS = record[Column.validatedOffsetMS].int ?? 0
-    if record.columns.count == Column.allCases.count {
+    if record.columns.count > Int(Column.validatedMonotonicMS.rawValue) {
       validatedMonotonicMS = record[Column.validatedMonotonicMS].int
       validatedBoot = record[Column.validatedBoot].text
+    }
+    if record.columns.count > Int(Column.authenticatedMonotonicMS.rawValue) {
+      authenticatedMonotonicMS = record[Column.authenticatedMonotonicMS].int
+      authenticatedBoot = record[Column.authenticatedBoot].text
     }
     intentMS = record[Column.intentMS].int ?? 0
     backgroundWallMS = record[Column.backgroundWallMS].int

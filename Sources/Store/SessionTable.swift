@@ -34,7 +34,7 @@ public struct SessionTable {
         validated_ms = ?11, expires_ms = ?12, memberships_ms = ?13, locked = ?14,
         validated_offset_ms = ?15, intent_ms = ?16, background_wall_ms = ?17, background_monotonic_ms = ?18,
         background_boot = ?19, seen_wall_ms = ?20, validated_monotonic_ms = ?21,
-        validated_boot = ?22
+        validated_boot = ?22, authenticated_monotonic_ms = ?23, authenticated_boot = ?24
       WHERE id = 1 AND generation = ?1
       """,
       .int(expected), .int(row.generation), Value(row.owner), Value(row.ended),
@@ -43,7 +43,8 @@ public struct SessionTable {
       .int(row.expiresMS), .int(row.membershipsMS), .int(row.locked ? 1 : 0),
       .int(row.validatedOffsetMS), .int(row.intentMS), Value(row.backgroundWallMS),
       Value(row.backgroundMonotonicMS), Value(row.backgroundBoot), .int(row.seenWallMS),
-      Value(row.validatedMonotonicMS), Value(row.validatedBoot))
+      Value(row.validatedMonotonicMS), Value(row.validatedBoot),
+      Value(row.authenticatedMonotonicMS), Value(row.authenticatedBoot))
     return changed == 1
   }
 }

@@ -6,16 +6,16 @@ public struct SignInTable {
 
   public init(_ database: Database) { self.database = database }
 
-  public func add(state: [UInt8], sealed: [UInt8], now: Int64) throws(Failure) {
+  public func add(state: [UInt8], sealed: [UInt8], now: SteadyTime) throws(Failure) {
     try database.run(
       "INSERT INTO sign_in(state, sealed, created_ms) VALUES (?, ?, ?)", .blob(state),
-      .blob(sealed), .int(now))
+      .blob(sealed), .int(now.ms))
   }
 
-  public func find(state: [UInt8]) throws(Failure) -> (sealed: [UInt8], createdMS: Int64)? {
+  public func find(state: [UInt8]) throws(Failure) -> (sealed: [UInt8], created: SteadyTime)? {
     try database.first(
       "SELECT sealed, created_ms FROM sign_in WHERE state = ?", .blob(state)
-    ) { (row) throws(Failure) in (row.blob(0), row.int(1)) }
+    ) { (row) throws(Failure) in (row.blob(0), SteadyTime(ms: row.int(1))) }
   }
 
   /// Erase all verifiers; the states stay known as cancelled. Returns how many there were.
@@ -30,7 +30,7 @@ public struct SignInTable {
 
   public func removeAll() throws(Failure) { try database.run("DELETE FROM sign_in") }
 
-  public func removeOlder(than created: Int64) throws(Failure) {
-    try database.run("DELETE FROM sign_in WHERE created_ms < ?", .int(created))
+  public func removeOlder(than created: SteadyTime) throws(Failure) {
+    try database.run("DELETE FROM sign_in WHERE created_ms < ?", .int(created.ms))
   }
 }

@@ -44,7 +44,7 @@ import Vault
   /// The row of a session that was confirmed just now.
   private func row() -> SessionRow {
     let row = SessionRow()
-    row.authenticatedMS = now.wallMS
+    row.noteAuthentication(now)
     row.noteValidation(now, serverMS: now.wallMS)
     row.wrapBiometric = [1]
     return row
@@ -104,7 +104,9 @@ import Vault
     let at = now.wallMS + behindMS
     switch reading {
     case "seen": row.seenWallMS = at
-    case "authenticated": row.authenticatedMS = at
+    case "authenticated":
+      row.noteAuthentication(
+        Instant(wallMS: at, monotonicMS: now.monotonicMS, bootID: now.bootID))
     case "validated":
       row.noteValidation(
         Instant(wallMS: at, monotonicMS: now.monotonicMS, bootID: now.bootID), serverMS: at)
@@ -123,12 +125,34 @@ import Vault
     _ window: Situation.Window
   ) throws {
     let row = row()
-    row.authenticatedMS = now.wallMS - authenticatedAgo
+    row.noteAuthentication(
+      Instant(
+        wallMS: now.wallMS - authenticatedAgo, monotonicMS: now.monotonicMS - authenticatedAgo,
+        bootID: now.bootID))
     row.noteValidation(
       Instant(
         wallMS: now.wallMS - validatedAgo, monotonicMS: now.monotonicMS - validatedAgo,
         bootID: now.bootID), serverMS: now.wallMS - validatedAgo)
     #expect(try situation(occasion, row: row).window == window)
+  }
+
+  /// The time since the user's proof by the device's clock and by the monotonic clock, whether the
+  /// device was started since, and the window of 12 hours.
+  @Test(arguments: [
+    (Int64(0), Int64(13), false, Situation.Window.outside), (13, 0, false, .inside),
+    (-9000, 13, false, .outside), (0, 1, true, .inside), (13, 1, true, .outside),
+  ])
+  func movingTheClockNeitherExtendsNorEndsTheWindowWithinABoot(
+    _ wallHours: Int64, _ monotonicHours: Int64, _ isAnotherBoot: Bool,
+    _ window: Situation.Window
+  ) throws {
+    let row = row()
+    row.noteAuthentication(
+      Instant(
+        wallMS: now.wallMS - wallHours * 3_600_000,
+        monotonicMS: now.monotonicMS - monotonicHours * 3_600_000,
+        bootID: isAnotherBoot ? "earlier" : now.bootID))
+    #expect(try situation(.foreground, row: row).window == window)
   }
 
   /// The server's time at the validation minus the device's, the time since by the device's clock and

@@ -33,7 +33,7 @@ import Testing
   private func lease(_ rig: Rig, boot: String = "boot") throws {
     _ = try rig.core.queue.take(
       of: try rig.session.owner, holder: Holder(bootID: boot, nonce: 5).bytes,
-      until: rig.now.wallMS + 60_000, maximumItems: 10, maximumSize: 1_000_000)
+      until: try rig.core.steadyToStore(rig.now) + 60_000, maximumItems: 10, maximumSize: 1_000_000)
   }
 
   private func readBack(_ rig: Rig, _ number: Int) throws {
@@ -66,7 +66,8 @@ import Testing
     case "due item":
       try rig.add(id(1))
       try rig.core.queue.transition(
-        try #require(try rig.row(id(1))).sequence, .waiting(.time(untilMS: rig.now.wallMS)))
+        try #require(try rig.row(id(1))).sequence,
+        .waiting(.time(until: try rig.core.steady(rig.now))))
     case "held items":
       try rig.add(id(1))
       try rig.core.queue.transition(
@@ -204,7 +205,8 @@ import Testing
       case "revoke":
         try rig.core.revocations.remove(
           try #require(
-            try rig.core.revocations.due(now: rig.now.wallMS, longestMS: Backoff.maxDelayMS)
+            try rig.core.revocations.due(
+              now: rig.core.steady(rig.now), longestMS: Backoff.maxDelayMS)
           ).id)
       case "refresh": rig.tokens.forgetRefusal()
       case "validate": rig.tokens.confirm()
@@ -284,7 +286,8 @@ import Testing
     case "another process refreshes":
       rig.tokens.refuse()
       try rig.core.leases.take(
-        "refresh", holder: Holder(bootID: "boot", nonce: 5).bytes, until: rig.now.wallMS + 10_000)
+        "refresh", holder: Holder(bootID: "boot", nonce: 5).bytes,
+        until: try rig.core.steadyToStore(rig.now) + 10_000)
     case "upload in flight":
       try rig.add(id(8))
       rig.pulls.forgetAll()
@@ -382,7 +385,8 @@ import Testing
     case "suspended item":
       try rig.add(id(1))
       try rig.core.queue.transition(
-        try #require(try rig.row(id(1))).sequence, .waiting(.time(untilMS: rig.now.wallMS + 5000)))
+        try #require(try rig.row(id(1))).sequence,
+        .waiting(.time(until: try rig.core.steadyToStore(rig.now) + 5000)))
     case "another's lease":
       try rig.add(id(1))
       try lease(rig)
@@ -396,7 +400,8 @@ import Testing
     case "refresh by another process":
       rig.tokens.refuse()
       try rig.core.leases.take(
-        "refresh", holder: Holder(bootID: "boot", nonce: 5).bytes, until: rig.now.wallMS + 10_000)
+        "refresh", holder: Holder(bootID: "boot", nonce: 5).bytes,
+        until: try rig.core.steadyToStore(rig.now) + 10_000)
     default: break
     }
     // Then; without a cause only the refresh is left

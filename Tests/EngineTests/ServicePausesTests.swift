@@ -32,36 +32,45 @@ import Testing
     #expect(try rig.pauses.leftMS(.upload, rig.now) >= 60_000)
   }
 
-  @Test func theProcessInWhichItBeganMeasuresByTheMonotonicClock() throws {
-    // Given
-    let rig = try Rig()
-    try rig.pauses.backOff(.upload, try response(503, retryAfter: "60"), rig.now)
-    let before = try rig.pauses.leftMS(.upload, rig.now)
-    // When the device's clock is set back by an hour while 10 s pass
-    rig.advance(10_000, wallMS: -3_600_000)
-    // Then
-    #expect(try rig.pauses.leftMS(.upload, rig.now) == before - 10_000)
-  }
-
-  @Test func anotherProcessMeasuresByTheDevicesClock() throws {
+  /// The device's clock is moved while 10 s pass.
+  @Test(arguments: [Int64(-3_600_000), 0, 31_536_000_000])
+  func movingTheDevicesClockChangesNoPauseInAnyProcess(_ wallMS: Int64) throws {
     // Given
     let rig = try Rig()
     let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
+    other.clock.set(rig.now)
     try rig.pauses.backOff(.upload, try response(503, retryAfter: "60"), rig.now)
-    // When, then
-    #expect(
-      try other.pauses.leftMS(.upload, other.now) == rig.pauses.notBeforeMS(.upload)
-        - other.now.wallMS)
-    // And a longer pause by the other process replaces the one that began here
-    try other.pauses.backOff(.upload, try response(503, busy, retryAfter: "600"), other.now)
-    #expect(try rig.pauses.leftMS(.upload, rig.now) >= 600_000)
+    let before = try rig.pauses.leftMS(.upload, rig.now)
+    // When
+    for one in [rig, other] { one.advance(10_000, wallMS: wallMS) }
+    // Then
+    for one in [rig, other] {
+      #expect(try one.pauses.leftMS(.upload, one.now) == before - 10_000)
+      #expect(
+        try one.pauses.shown(.upload, one.now)?.untilMS == one.now.wallMS + before - 10_000)
+    }
   }
 
-  @Test func aPauseStoredUnderAnotherClockIsIgnored() throws {
+  @Test func aPauseOfAnotherProcessReplacesAShorterOne() throws {
     let rig = try Rig()
-    for (beyond, left) in [(Int64(0), Backoff.maxDelayMS), (1, 0)] {
+    let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
+    other.clock.set(rig.now)
+    try rig.pauses.backOff(.upload, try response(503, retryAfter: "60"), rig.now)
+    try other.pauses.backOff(.upload, try response(503, busy, retryAfter: "600"), other.now)
+    #expect(try rig.pauses.leftMS(.upload, rig.now) >= 600_000)
+    try rig.pauses.backOff(.upload, try response(503), rig.now)
+    #expect(try rig.pauses.leftMS(.upload, rig.now) >= 600_000)
+    #expect(try rig.pauses.shown(.upload, rig.now)?.code == .serverPause)
+  }
+
+  @Test(arguments: [true, false])
+  func aPauseLongerThanAnyOfItsKindIsOver(_ isAsked: Bool) throws {
+    let rig = try Rig()
+    let longest = Backoff.longestMS(isAsked: isAsked)
+    for (beyond, left) in [(Int64(0), longest), (1, 0)] {
       try rig.core.backoffs.set(
-        "upload", attempts: 1, notBeforeMS: rig.now.wallMS + Backoff.maxDelayMS + beyond)
+        "upload", attempts: 1, notBefore: try rig.core.steady(rig.now) + longest + beyond,
+        isAsked: isAsked)
       #expect(try rig.pauses.leftMS(.upload, rig.now) == left)
     }
   }

@@ -303,6 +303,7 @@ final class Rig {
     case .sending: words = ["sending"]
     case .waiting(.dependency): words = ["waits for parent"]
     case .waiting(.time): words = ["waits for time"]
+    case .waiting(.server): words = ["waits for the server's time"]
     case .waiting(.organisation): words = ["waits for organisation"]
     case .waiting(.kind): words = ["waits for kind"]
     case .parked:

@@ -14,13 +14,15 @@ import Testing
     // Given
     let rig = try Rig.atHome()
     let owner = try rig.session.owner
-    try rig.core.syncRuns.count(of: owner, sent: 2, parked: 0, now: rig.now.wallMS)
+    try rig.core.syncRuns.count(
+      of: owner, sent: 2, parked: 0, now: try rig.core.steadyToStore(rig.now))
     if left != "nothing" {
       try rig.add(id(1))
       let sequence = try #require(try rig.row(id(1))).sequence
       switch left {
       case "sending": _ = try rig.upload()
-      case "time": try rig.core.queue.transition(sequence, .waiting(.time(untilMS: Int64.max / 2)))
+      case "time":
+        try rig.core.queue.transition(sequence, .waiting(.time(until: 9_000_000_000_000)))
       case "organisation": try rig.core.queue.transition(sequence, .waiting(.organisation))
       case "dependency": try rig.core.queue.transition(sequence, .waiting(.dependency))
       case "kind": try rig.core.queue.transition(sequence, .waiting(.kind))
@@ -41,7 +43,8 @@ import Testing
     // Given a run that sent two and parked one; one more item waits
     let rig = try Rig.atHome()
     let owner = try rig.session.owner
-    try rig.core.syncRuns.count(of: owner, sent: 2, parked: 1, now: rig.now.wallMS)
+    try rig.core.syncRuns.count(
+      of: owner, sent: 2, parked: 1, now: try rig.core.steadyToStore(rig.now))
     try rig.add(id(1))
     try rig.core.queue.transition(
       try #require(try rig.row(id(1))).sequence, .waiting(.organisation))
@@ -61,7 +64,7 @@ import Testing
     let rig = try Rig.atHome()
     let owner = try rig.session.owner
     try rig.syncRuns.endIfDone(owner, rig.now)
-    try rig.core.syncRuns.start(of: owner, now: rig.now.wallMS)
+    try rig.core.syncRuns.start(of: owner, now: try rig.core.steadyToStore(rig.now))
     try rig.syncRuns.endIfDone(owner, rig.now)
     #expect(try rig.takeEvents().isEmpty)
   }
@@ -77,7 +80,8 @@ import Testing
   @Test func aClockThatWasSetBackGivesNoNegativeDuration() throws {
     let rig = try Rig.atHome()
     let owner = try rig.session.owner
-    try rig.core.syncRuns.count(of: owner, sent: 1, parked: 0, now: rig.now.wallMS + 1000)
+    try rig.core.syncRuns.count(
+      of: owner, sent: 1, parked: 0, now: try rig.core.steadyToStore(rig.now) + 1000)
     try rig.syncRuns.endIfDone(owner, rig.now)
     #expect(try rig.takeEvents().first?.int("duration_ms") == 0)
   }

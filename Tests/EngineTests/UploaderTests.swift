@@ -10,7 +10,8 @@ import Testing
   private func lease(_ rig: Rig, boot: String = "boot", leftMS: Int64 = 60_000) throws -> [UInt8] {
     let holder = Holder(bootID: boot, nonce: 5).bytes
     _ = try rig.core.queue.take(
-      of: try rig.session.owner, holder: holder, until: rig.now.wallMS + leftMS,
+      of: try rig.session.owner, holder: holder,
+      until: try rig.core.steadyToStore(rig.now) + leftMS,
       maximumItems: 10, maximumSize: 1_000_000)
     return holder
   }

@@ -7,9 +7,10 @@ import Testing
     var service = ServiceBackoff()
     #expect(!service.isProbing)
     for attempt in 1...20 {
-      let delay = service.fail(at: 1_000, random: .max, floorMS: 0)
+      let now = service.notBeforeMS
+      let delay = service.fail(at: now, random: .max, floorMS: 0)
       #expect(delay == Backoff.maxDelayMS(attempt: attempt))
-      #expect(service == ServiceBackoff(attempts: Int64(attempt), notBeforeMS: 1_000 + delay))
+      #expect(service == ServiceBackoff(attempts: Int64(attempt), notBeforeMS: now + delay))
       #expect(service.isProbing)
     }
     service.succeed(pauseLeftMS: 0)
@@ -23,6 +24,26 @@ import Testing
     let paused = service
     service.succeed(pauseLeftMS: 1)
     #expect(service == paused)
+  }
+
+  @Test("A later failure does not shorten a pause that lasts")
+  func laterFailure() {
+    var service = ServiceBackoff()
+    _ = service.fail(at: 0, random: 0, floorMS: 60_000)
+    _ = service.fail(at: 1_000, random: 0, floorMS: 0)
+    #expect(service == ServiceBackoff(attempts: 2, notBeforeMS: 60_000))
+    _ = service.fail(at: 59_000, random: 0, floorMS: 0)
+    #expect(service == ServiceBackoff(attempts: 3, notBeforeMS: 61_000))
+  }
+
+  @Test("No delay is longer than the longest of its kind")
+  func longest() {
+    for floor in [0, Backoff.maxStepMS, RetryAfter.maxMS] {
+      for attempt in [1, 8, 99] {
+        let delay = Backoff.delayMS(attempt: attempt, random: .max, floorMS: floor)
+        #expect(delay <= Backoff.longestMS(isAsked: floor > Backoff.maxStepMS))
+      }
+    }
   }
 
   @Test("The server's delay is respected")

@@ -6,18 +6,18 @@ import Testing
 @Suite struct BackoffTableTests {
   private func pair(_ table: BackoffTable, _ purpose: String) throws -> (Int64, Int64) {
     let entry = try table.read(purpose)
-    return (entry.attempts, entry.notBeforeMS)
+    return (entry.attempts, entry.notBefore.ms)
   }
 
   @Test func aPurposeKeepsItsOwnBackoffUntilItIsCleared() throws {
     let folder = try TemporaryFolder()
     let table = BackoffTable(try folder.open())
     #expect(try pair(table, "upload") == (0, 0))
-    try table.set("upload", attempts: 3, notBeforeMS: 700)
-    try table.set("refresh", attempts: 1, notBeforeMS: 100)
+    try table.set("upload", attempts: 3, notBefore: 700)
+    try table.set("refresh", attempts: 1, notBefore: 100)
     #expect(try pair(table, "upload") == (3, 700))
     // A later entry replaces the earlier one, also by smaller numbers.
-    try table.set("upload", attempts: 2, notBeforeMS: 50)
+    try table.set("upload", attempts: 2, notBefore: 50)
     #expect(try pair(table, "upload") == (2, 50))
     try table.clear("upload")
     #expect(try pair(table, "upload") == (0, 0))
@@ -27,20 +27,20 @@ import Testing
   @Test func aPauseThatTheServerAskedForIsToldApart() throws {
     let folder = try TemporaryFolder()
     let table = BackoffTable(try folder.open())
-    try table.set("upload", attempts: 1, notBeforeMS: 10, isAsked: true)
-    try table.set("pull", attempts: 1, notBeforeMS: 20)
+    try table.set("upload", attempts: 1, notBefore: 10, isAsked: true)
+    try table.set("pull", attempts: 1, notBefore: 20)
     #expect(try table.read("upload").isAsked)
     #expect(try !table.read("pull").isAsked)
-    try table.set("upload", attempts: 2, notBeforeMS: 10)
+    try table.set("upload", attempts: 2, notBefore: 10)
     #expect(try !table.read("upload").isAsked)
   }
 
   @Test func anotherConnectionSeesAChange() throws {
     let folder = try TemporaryFolder()
     let (one, other) = (BackoffTable(try folder.open()), BackoffTable(try folder.open()))
-    try one.set("upload", attempts: 1, notBeforeMS: 10)
+    try one.set("upload", attempts: 1, notBefore: 10)
     #expect(try pair(other, "upload") == (1, 10))
-    try one.set("upload", attempts: 2, notBeforeMS: 30)
+    try one.set("upload", attempts: 2, notBefore: 30)
     #expect(try pair(other, "upload") == (2, 30))
     try other.clear("upload")
     #expect(try pair(one, "upload") == (0, 0))

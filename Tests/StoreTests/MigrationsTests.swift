@@ -48,15 +48,14 @@ import Testing
     #expect(parked.state == .parked)
     #expect(parked.retryGroup == 6)
     #expect(parked.rejection == [4])
-    #expect(try queue.find(tag(3))?.state == .waiting(.time(untilMS: 900)))
-    #expect(try queue.nextMS(of: tag(9)) == 900)
-    #expect(try queue.leases().map { $0.untilMS } == [500])
+    #expect(try queue.find(tag(3))?.state == .waiting(.time(until: 900)))
+    #expect(try queue.leases().map { $0.until } == [500])
     #expect(try DependencyTable(database).waitsForParked(tag(1)))
     let stored = StoredItemTable(database)
     try stored.add([tag(5)], now: 60, limit: 9, since: 0)
     #expect(try stored.storedMS(tag(5)) == 60)
     let run = try #require(try SyncRunTable(database).find(of: tag(9)))
-    #expect((run.startedMS, run.sent, run.parked) == (10, 20, 30))
+    #expect((run.started, run.sent, run.parked) == (10, 20, 30))
     #expect(run.ids == nil)
     #expect(
       try DurableEventTable(database).hasAny(
@@ -84,7 +83,7 @@ import Testing
     let entries = try BackoffTable(try folder.open()).all().sorted { $0.purpose < $1.purpose }
     #expect(entries.map { $0.purpose } == ["pull", "refresh", "upload"])
     #expect(entries.map { $0.attempts } == [2, 1, 3])
-    #expect(entries.map { $0.notBeforeMS } == [50, 100, 700])
+    #expect(entries.map { $0.notBefore } == [50, 100, 700])
     #expect(entries.allSatisfy { !$0.isAsked })
   }
 
@@ -137,6 +136,8 @@ import Testing
       #expect((row.validatedMS, row.seenWallMS, row.backgroundBoot) == (700, 900, "boot"))
       #expect(row.validatedMonotonicMS == nil)
       #expect(row.validatedBoot == nil)
+      #expect(row.authenticatedMonotonicMS == nil)
+      #expect(row.authenticatedBoot == nil)
     }
   }
 
@@ -151,7 +152,7 @@ import Testing
     #expect(found.map { $0.item } == [tag(1), tag(2), tag(3), tag(4)])
     #expect(
       found.map { $0.state }
-        == [.waiting(.dependency), .parked, .waiting(.time(untilMS: 900)), .pending])
+        == [.waiting(.dependency), .parked, .waiting(.time(until: 900)), .pending])
     #expect(found.map { $0.rejection } == [nil, [4], nil, nil])
     #expect(found.map { $0.createdMS } == [50, 60, 70, 80])
   }

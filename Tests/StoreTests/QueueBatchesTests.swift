@@ -14,7 +14,7 @@ import Testing
 
   private func take(
     _ items: Int = 99, fresh: Int = .max, size: Int64 = 10_000, holder: [UInt8] = [1],
-    until: Int64 = 50
+    until: SteadyTime = 50
   ) throws -> [Int64] {
     try table.take(
       of: tag(1), holder: holder, until: until, maximumItems: items, freshItems: fresh,
@@ -93,7 +93,7 @@ import Testing
     _ = try take(1, holder: [2], until: 40)
     let leases = try table.leases()
     #expect(leases.map { $0.holder } == [[1], [2]])
-    #expect(leases.map { $0.untilMS } == [30, 40])
+    #expect(leases.map { $0.until } == [30, 40])
   }
 
   @Test func aDeadHoldersItemsBecomePendingWithAnAttempt() throws {

@@ -68,13 +68,13 @@ import Testing
     try table.fill(6)
     #expect(try table.waitCounts(of: tag(1)).isEmpty)
     try table.transition(1, .waiting(.dependency))
-    try table.transition(2, .waiting(.time(untilMS: 70)))
-    try table.transition(3, .waiting(.time(untilMS: 60)))
+    try table.transition(2, .waiting(.time(until: 70)))
+    try table.transition(3, .waiting(.time(until: 60)))
     try table.transition(4, .waiting(.organisation))
     try table.transition(5, .waiting(.kind))
     let counts = try table.waitCounts(of: tag(1))
     #expect(
-      counts.map { $0.reason } == [.dependency, .time(untilMS: 60), .organisation, .kind])
+      counts.map { $0.reason } == [.dependency, .time(until: 60), .organisation, .kind])
     #expect(counts.map { $0.count } == [1, 2, 1, 1])
   }
 
@@ -100,7 +100,7 @@ import Testing
       (.waiting(.dependency, charge: .attempt), false),
       (.waiting(.organisation, charge: .attempt), true),
       (.waiting(.organisation, charge: .denial), false),
-      (.waiting(.time(untilMS: 1), charge: .attempt), true),
+      (.waiting(.time(until: 1), charge: .attempt), true),
       (.parked(rejection: nil, charge: .attempt), false),
     ] as [(Transition, Bool)])
   func anItemIsInDoubtAfterAnAttemptWithoutAResult(_ change: Transition, _ doubt: Bool) throws {

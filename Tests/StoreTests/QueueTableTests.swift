@@ -17,11 +17,11 @@ import Testing
     let table = QueueTable(try folder.open())
     let row = queueRow(1)
     (row.attempts, row.denials, row.rejection) = (3, 2, [9])
-    row.state = .waiting(.time(untilMS: 77))
+    row.state = .waiting(.time(until: 77))
     _ = try table.insert(row)
     let found = try #require(try table.find(row.item))
     #expect((found.attempts, found.denials, found.rejection) == (3, 2, [9]))
-    #expect(found.state == .waiting(.time(untilMS: 77)))
+    #expect(found.state == .waiting(.time(until: 77)))
   }
 
   @Test func everyColumnOfAnInsertedItemComesBack() throws {
@@ -30,7 +30,7 @@ import Testing
     row.owner = tag(2)
     row.org = tag(3)
     row.batchKey = tag(4)
-    row.state = .waiting(.time(untilMS: 5))
+    row.state = .waiting(.time(until: 5))
     row.createdMS = 6
     row.size = 7
     row.body = [8]
@@ -63,7 +63,7 @@ import Testing
 
   @Test(arguments: [
     Transition.pending(), .pending(charge: .attempt), .pending(charge: .denial, retryGroup: 4),
-    .waiting(.dependency), .waiting(.time(untilMS: 12)), .waiting(.kind, charge: .attempt),
+    .waiting(.dependency), .waiting(.time(until: 12)), .waiting(.kind, charge: .attempt),
     .waiting(.organisation, charge: .denial), .parked(rejection: [1], charge: .attempt),
     .parked(rejection: nil),
   ])
@@ -119,7 +119,7 @@ import Testing
   @Test(
     arguments: [
       (WaitReason.organisation, ItemState.waiting(.organisation)), (.dependency, .pending),
-      (.time(untilMS: 5), .pending), (.kind, .pending),
+      (.time(until: 5), .pending), (.kind, .pending),
     ] as [(WaitReason, ItemState)])
   func onlyAnItemThatWaitsForItsOrganisationGoesOnWaiting(
     _ reason: WaitReason, _ expected: ItemState
@@ -144,7 +144,7 @@ import Testing
 
   @Test(
     arguments: [
-      (WaitReason.organisation, 1), (.time(untilMS: 5), 1), (.kind, 1), (.dependency, 0),
+      (WaitReason.organisation, 1), (.time(until: 5), 1), (.kind, 1), (.dependency, 0),
     ] as [(WaitReason, Int)])
   func oneItemIsRetriedUnlessItWaitsForAParent(_ reason: WaitReason, _ retried: Int) throws {
     try table.fill(1)

@@ -20,9 +20,9 @@ import Testing
       if number == 2 { row.batchKey = tag(9) }
       _ = try table.insert(row)
     }
-    try table.suspend(like: 1, of: tag(1), until: 40)
-    #expect(try table.state(0) == .waiting(.time(untilMS: 40)))
-    #expect(try table.state(1) == .waiting(.time(untilMS: 40)))
+    try table.suspend(like: 1, of: tag(1), .time(until: 40))
+    #expect(try table.state(0) == .waiting(.time(until: 40)))
+    #expect(try table.state(1) == .waiting(.time(until: 40)))
     #expect(try table.state(2) == .pending)
     #expect(try table.state(3) == .pending)
   }
@@ -31,21 +31,27 @@ import Testing
     try table.fill(4)
     try table.transition(2, .parked(rejection: nil))
     try table.transition(3, .waiting(.organisation))
-    try table.transition(4, .waiting(.time(untilMS: 90)))
-    try table.suspend(like: 1, of: tag(1), until: 40)
+    try table.transition(4, .waiting(.time(until: 90)))
+    try table.suspend(like: 1, of: tag(1), .time(until: 40))
     #expect(try table.state(1) == .parked)
     #expect(try table.state(2) == .waiting(.organisation))
-    #expect(try table.state(3) == .waiting(.time(untilMS: 90)))
+    #expect(try table.state(3) == .waiting(.time(until: 90)))
   }
 
-  @Test(arguments: [(Int64(39), 0), (40, 1), (50, 2), (51, 2)] as [(Int64, Int64)])
-  func anItemIsPromotedWhenItsTimeHasCome(now: Int64, promoted: Int64) throws {
+  private let longest = LongestWaits(ownMS: 100, askedMS: 1000)
+
+  private func leftMS(_ now: SteadyTime, of owner: UInt8 = 1) throws -> Int64? {
+    try table.leftMS(of: tag(owner), now: now, longest: longest)
+  }
+
+  @Test(arguments: [(SteadyTime(ms: 39), 0), (40, 1), (50, 2), (51, 2)] as [(SteadyTime, Int64)])
+  func anItemIsPromotedWhenItsTimeHasCome(now: SteadyTime, promoted: Int64) throws {
     try table.fill(3)
-    try table.transition(1, .waiting(.time(untilMS: 50)))
-    try table.transition(2, .waiting(.time(untilMS: 40)))
+    try table.transition(1, .waiting(.time(until: 50)))
+    try table.transition(2, .waiting(.server(until: 40)))
     try table.transition(3, .waiting(.kind))
-    #expect(try table.nextMS(of: tag(1)) == 40)
-    try table.promote(of: tag(1), now: now)
+    #expect(try leftMS(now) == 40 - now.ms)
+    try table.promote(of: tag(1), now: now, longest: longest)
     #expect(try table.counts(of: tag(1)).pending == promoted)
     #expect(try table.state(2) == .waiting(.kind))
   }
@@ -53,21 +59,53 @@ import Testing
   @Test func onlySuspendedItemsOfTheOwnerAreDue() throws {
     try table.fill(2)
     try table.transition(1, .waiting(.organisation))
-    #expect(try table.nextMS(of: tag(1)) == nil)
-    try table.transition(2, .waiting(.time(untilMS: 3)))
-    #expect(try table.nextMS(of: tag(2)) == nil)
-    try table.promote(of: tag(2), now: 9)
-    #expect(try table.state(1) == .waiting(.time(untilMS: 3)))
+    #expect(try leftMS(0) == nil)
+    #expect(try !table.hasSuspended(of: tag(1)))
+    try table.transition(2, .waiting(.time(until: 3)))
+    #expect(try table.hasSuspended(of: tag(1)))
+    #expect(try leftMS(0, of: 2) == nil)
+    try table.promote(of: tag(2), now: 9, longest: longest)
+    #expect(try table.state(1) == .waiting(.time(until: 3)))
   }
 
   @Test func withoutDueItemsPromotingDoesNotWaitForTheWriteLock() throws {
     try table.fill(1)
-    try table.transition(1, .waiting(.time(untilMS: 50)))
+    try table.transition(1, .waiting(.time(until: 50)))
     let other = try folder.open()
     try other.transaction { () throws(Failure) in
-      try table.promote(of: tag(1), now: 49)
+      try table.promote(of: tag(1), now: 49, longest: longest)
       #expect(try table.heldKinds(of: tag(1)).isEmpty)
     }
+  }
+
+  /// Each reason has its own longest wait: 100 for `time`, 1000 for `server`.
+  @Test(arguments: [
+    (WaitReason.time(until: 1100), Int64(100), false), (.time(until: 1101), 0, true),
+    (.time(until: 999_999), 0, true), (.server(until: 1101), 101, false),
+    (.server(until: 2000), 1000, false), (.server(until: 2001), 0, true),
+    (.time(until: SteadyTime(ms: .max)), 0, true),
+  ])
+  func anItemThatWaitsLongerThanAnyDoesIsDue(
+    _ reason: WaitReason, _ left: Int64, _ isDue: Bool
+  ) throws {
+    try table.fill(1)
+    try table.transition(1, .waiting(reason))
+    #expect(try leftMS(1000) == left)
+    try table.promote(of: tag(1), now: 1000, longest: longest)
+    #expect(try table.state(0) == (isDue ? .pending : .waiting(reason)))
+  }
+
+  @Test func theUsersWishEndsOurOwnWaitsOnly() throws {
+    try table.fill(4)
+    let reasons: [WaitReason] = [.time(until: 50), .server(until: 50), .organisation, .kind]
+    for (index, reason) in reasons.enumerated() {
+      try table.transition(Int64(index + 1), .waiting(reason))
+    }
+    try table.endOwnWaits(of: tag(2))
+    #expect(try table.state(0) == .waiting(.time(until: 50)))
+    try table.endOwnWaits(of: tag(1))
+    #expect(try table.state(0) == .pending)
+    for index in 1...3 { #expect(try table.state(index) == .waiting(reasons[index])) }
   }
 
   // MARK: Kind
@@ -98,7 +136,7 @@ import Testing
     let other = queueRow(6)
     other.org = tag(6)
     _ = try table.insert(other)
-    try table.transition(2, .waiting(.time(untilMS: 9)))
+    try table.transition(2, .waiting(.time(until: 9)))
     try table.transition(3, .waiting(.dependency))
     try table.transition(4, .waiting(.kind))
     try table.transition(5, .parked(rejection: nil))
@@ -159,7 +197,7 @@ import Testing
   }
 
   @Test(arguments: [
-    Transition.waiting(.organisation), .parked(rejection: nil), .waiting(.time(untilMS: 3)),
+    Transition.waiting(.organisation), .parked(rejection: nil), .waiting(.time(until: 3)),
   ])
   func aChildThatWaitsForSomethingElseIsNotReleased(_ change: Transition) throws {
     try table.fill(2)

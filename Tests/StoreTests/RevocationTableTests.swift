@@ -14,12 +14,12 @@ import Testing
 
   @Test func theOldestJobIsDueAtOnce() throws {
     #expect(try table.due(now: 5, longestMS: 1000) == nil)
-    #expect(try table.nextMS() == nil)
+    #expect(try table.next() == nil)
     let first = try table.add(sealed: [1])
     let second = try table.add(sealed: [2])
     let job = try #require(try table.due(now: 0, longestMS: 1000))
     #expect((job.id, job.sealed, job.attempts) == (first, [1], 0))
-    #expect(try table.nextMS() == 0)
+    #expect(try table.next() == 0)
     #expect(try table.count() == 2)
     try table.remove(first)
     #expect(try table.due(now: 0, longestMS: 1000)?.id == second)
@@ -31,7 +31,7 @@ import Testing
     try table.lease(id, until: 500)
     try table.postpone(id, until: 100)
     #expect(try table.due(now: 99, longestMS: 1000) == nil)
-    #expect(try table.nextMS() == 100)
+    #expect(try table.next() == 100)
     #expect(try table.due(now: 100, longestMS: 1000)?.attempts == 1)
     try table.postpone(id, until: 200)
     #expect(try table.find(id)?.attempts == 2)
@@ -54,7 +54,7 @@ import Testing
     #expect(try table.due(now: 99, longestMS: 1000)?.id == other)
     try table.lease(other, until: 150)
     #expect(try table.due(now: 99, longestMS: 1000) == nil)
-    #expect(try table.nextMS() == 100)
+    #expect(try table.next() == 100)
     #expect(try table.due(now: 100, longestMS: 1000)?.id == id)
   }
 
@@ -62,10 +62,10 @@ import Testing
     let id = try table.add(sealed: [1])
     try table.postpone(id, until: 300)
     try table.lease(id, until: 100)
-    #expect(try table.nextMS() == 300)
+    #expect(try table.next() == 300)
     #expect(try table.due(now: 100, longestMS: 1000) == nil)
     try table.lease(id, until: 400)
-    #expect(try table.nextMS() == 400)
+    #expect(try table.next() == 400)
     #expect(try table.due(now: 300, longestMS: 1000) == nil)
   }
 

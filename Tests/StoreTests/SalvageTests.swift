@@ -140,10 +140,11 @@ import Testing
   @Test(
     arguments: [
       (0, 0, .pending), (1, 0, .pending), (2, 0, .pending), (2, 1, .waiting(.dependency)),
-      (2, 2, .waiting(.time(untilMS: 8))), (2, 3, .waiting(.organisation)), (2, 4, .waiting(.kind)),
+      (2, 2, .waiting(.time(until: 8))), (2, 3, .waiting(.organisation)), (2, 4, .waiting(.kind)),
       (3, 0, .parked),
       // A state that makes no sense does not cost the item.
-      (4, 0, .pending), (-1, 0, .pending), (2, 5, .pending), (2, -1, .pending),
+      (4, 0, .pending), (-1, 0, .pending), (2, 5, .waiting(.server(until: 8))), (2, 6, .pending),
+      (2, -1, .pending),
     ] as [(Int64, Int64, ItemState)])
   func aSalvagedItemIsNotBeingSent(state: Int64, reason: Int64, expected: ItemState) {
     let row = QueueRow(

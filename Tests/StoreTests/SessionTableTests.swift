@@ -22,7 +22,7 @@ import Testing
     row.tokens = [4]
     row.choice = [5]
     row.memberships = [6]
-    row.authenticatedMS = 7
+    row.noteAuthentication(Instant(wallMS: 7, monotonicMS: 17, bootID: "third boot"))
     row.noteValidation(
       Instant(wallMS: 8, monotonicMS: 16, bootID: "other boot"), serverMS: 19)
     row.expiresMS = 9
@@ -46,7 +46,7 @@ import Testing
   }
 
   @Test func everyColumnComesBack() throws {
-    #expect(dump(full()).count == 21)
+    #expect(dump(full()).count == 23)
     #expect(try table.write(full(), expecting: 0))
     #expect(dump(try table.read()) == dump(full()))
   }

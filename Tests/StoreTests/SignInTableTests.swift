@@ -16,7 +16,7 @@ import Testing
     try table.add(state: [1], sealed: [5], now: 10)
     let found = try #require(try table.find(state: [1]))
     #expect(found.sealed == [5])
-    #expect(found.createdMS == 10)
+    #expect(found.created == 10)
     #expect(try table.find(state: [2]) == nil)
     #expect(try !table.remove(state: [2]))
     #expect(try table.remove(state: [1]))
@@ -31,9 +31,9 @@ import Testing
   }
 
   @Test(
-    arguments: [(Int64(10), [true, true]), (11, [false, true]), (21, [false, false])]
-      as [(Int64, [Bool])])
-  func olderSignInsAreRemoved(than created: Int64, remaining: [Bool]) throws {
+    arguments: [(10, [true, true]), (11, [false, true]), (21, [false, false])]
+      as [(SteadyTime, [Bool])])
+  func olderSignInsAreRemoved(than created: SteadyTime, remaining: [Bool]) throws {
     try table.add(state: [1], sealed: [], now: 10)
     try table.add(state: [2], sealed: [], now: 20)
     try table.removeOlder(than: created)

@@ -13,7 +13,7 @@ import Testing
   }
 
   private func run(_ owner: UInt8 = 1) throws -> [Int64]? {
-    try table.find(of: tag(owner)).map { [$0.startedMS, $0.sent, $0.parked] }
+    try table.find(of: tag(owner)).map { [$0.started.ms, $0.sent, $0.parked] }
   }
 
   @Test func startingTwiceKeepsTheFirstStartAndTheTotals() throws {
@@ -59,6 +59,6 @@ import Testing
     try table.count(of: tag(1), sent: 1, parked: 2, now: 3)
     table.database.close()
     let run = try SyncRunTable(try folder.open()).find(of: tag(1))
-    #expect((run?.startedMS, run?.sent, run?.parked) == (3, 1, 2))
+    #expect((run?.started, run?.sent, run?.parked) == (3, 1, 2))
   }
 }

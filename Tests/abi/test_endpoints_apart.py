@@ -237,7 +237,7 @@ def test_low_a_pause_that_the_service_asked_for_stays(
     # When the network changes and the user asks
     app.go_offline()
     app.go_online()
-    assert app.sync_now() == {"started": False, "reason": "back_off"}
+    assert app.sync_now() == {"started": False, "reason": "server_pause"}
     app.settle()
     user.phone.pass_time(7190)
     app.settle()

@@ -53,8 +53,7 @@ final class Assessment {
   private static func window(_ facts: Facts, _ limits: Limits) -> Situation.Window {
     if facts.row.validatedAgeMS(facts.now) > limits.offlineLimitMS { return .pastLimit }
     if facts.occasion == .navigate { return .inside }
-    return facts.now.wallMS - facts.row.authenticatedMS > limits.sessionWindowMS
-      ? .outside : .inside
+    return facts.row.authenticatedAgeMS(facts.now) > limits.sessionWindowMS ? .outside : .inside
   }
 
   /// Time in the background: by the monotonic clock within a boot, else by the device's clock.

@@ -180,7 +180,7 @@ final class Recovery {
     {
       try core.queue.transition(sequence, .waiting(.dependency))
     }
-    try core.syncRuns.start(of: row.owner, now: core.clock.now().wallMS)
+    try core.syncRuns.start(of: row.owner, now: try core.steadyToStore(core.clock.now()))
     return true
   }
 

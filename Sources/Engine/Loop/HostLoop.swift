@@ -90,7 +90,7 @@ final class HostLoop {
       fields, nowMS: try core.serverMS(now), most: inFlight.find(id)?.purpose.mostValues ?? 0)
     try expire(now)
     guard let request = inFlight.find(id) else { return ["accepted": false] }
-    if response.status != 0 { try core.learnServerTime(response.dateMS, now) }
+    if response.isOwn(request.purpose) { try core.learnServerTime(response.dateMS, now) }
     try dispatch.finish(request, response, now)
     try decider.emitIfChanged()
     return ["accepted": true]

@@ -100,7 +100,7 @@ final class Scheduler {
     }
     // Each order has a pause of its own.
     if !inFlight.contains(.revoke),
-      let job = try core.revocations.due(now: now.wallMS, longestMS: Backoff.maxDelayMS)
+      let job = try core.revocations.due(now: core.steady(now), longestMS: Backoff.maxDelayMS)
     {
       return .revoke(job, try freshSession(now))
     }
@@ -183,7 +183,7 @@ final class Scheduler {
         try uploader.releaseKnownKinds(session)
       case .promote:
         guard let session = sessions.session else { return }
-        try core.queue.promote(of: session.owner, now: now.wallMS)
+        try core.queue.promote(of: session.owner, now: core.steady(now), longest: .backoffs)
       }
     }
   }
@@ -201,7 +201,7 @@ final class Scheduler {
     }
     if try uploader.hasLostLeases(now) { return .reclaimLeases }
     if try uploader.hasHeldKinds(session) { return .releaseKnownKinds }
-    if let due = try core.queue.nextMS(of: session.owner), due <= now.wallMS { return .promote }
+    if let left = try suspendedLeftMS(session, now), left <= 0 { return .promote }
     return nil
   }
 
@@ -214,6 +214,13 @@ final class Scheduler {
       return nil
     }
     return core.configuration.limits.pullIntervalMS - check.ageMS(now)
+  }
+
+  /// How long until the first suspended item is due; nil when none is suspended.
+  private func suspendedLeftMS(
+    _ session: OpenSession, _ now: Instant
+  ) throws(Failure) -> Int64? {
+    try core.queue.leftMS(of: session.owner, now: core.steady(now), longest: .backoffs)
   }
 
   // MARK: When to poll
@@ -249,14 +256,13 @@ final class Scheduler {
     }
     guard reachability.isOnline, core.keyRing.keys != nil else { return next }
     for purpose in Purpose.allCases { consider(try pauses.leftMS(purpose, now)) }
-    consider(try core.revocations.nextMS().map { $0 - now.wallMS })
+    let time = try core.steady(now)
+    consider(try core.revocations.next().map { $0 - time })
     guard let session = sessions.session else { return next }
-    if let until = try refresh.heldUntilMS(now) {
-      consider(min(until - now.wallMS, Scheduler.refreshIntervalMS))
-    }
+    consider(try refresh.heldForMS(now).map { min($0, Scheduler.refreshIntervalMS) })
     consider(
       try tokens.lifeLeftMS(try sessions.row(), now) - tokens.refreshMarginMS(session))
-    consider(try core.queue.nextMS(of: session.owner).map { $0 - now.wallMS })
+    consider(try suspendedLeftMS(session, now))
     consider(try uploader.nextLeaseCheckMS(now))
     consider(nextPullMS(session, now))
     consider(try nextHeldCheckMS(session, now))

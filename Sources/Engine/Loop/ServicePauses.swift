@@ -14,69 +14,64 @@ import Vault
 /// `Retry-After` too. What no server asked for ends when the network changes or the user asks; the
 /// count of failures stays, so that the next pause is not shorter.
 ///
-/// A pause is stored as a time of the device's clock. The process in which it began measures it by
-/// the monotonic clock instead, so that moving the device's clock back does not silence a purpose
-/// for hours.
+/// A pause that lasts is never shortened by a later failure: several requests may have been in flight.
 final class ServicePauses {
-  /// A pause that began in this process.
-  private struct Pause {
-    let purpose: Purpose
-    /// The stored end; another process may have replaced it since.
-    let notBeforeMS: Int64
-    /// The end by the monotonic clock.
-    let endsMS: Int64
-  }
-
   private let core: Core
-  private var pauses: [Pause] = [] { didSet { core.revision.advance() } }
 
   init(_ core: Core) { self.core = core }
 
-  private func state(of purpose: Purpose) throws(Failure) -> ServiceBackoff {
-    let stored = try core.backoffs.read(purpose.rawValue)
-    return ServiceBackoff(attempts: stored.attempts, notBeforeMS: stored.notBeforeMS)
+  private func state(
+    of stored: BackoffTable.Entry, _ now: SteadyTime
+  ) -> ServiceBackoff {
+    let left = ServicePauses.leftMS(stored, now)
+    return ServiceBackoff(
+      attempts: stored.attempts, notBeforeMS: left > 0 ? stored.notBefore.ms : 0)
   }
 
   /// Whether the last request of this purpose failed: the next one finds out if the service is back.
   func isProbing(_ purpose: Purpose) throws(Failure) -> Bool {
-    try state(of: purpose).isProbing
+    ServiceBackoff(attempts: try core.backoffs.read(purpose.rawValue).attempts).isProbing
   }
 
   /// A request failed: pause with full jitter, at least as long as the server asks.
   func backOff(
     _ purpose: Purpose, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
-    var state = try state(of: purpose)
-    let delay = state.fail(
-      at: now.wallMS, random: Random.word(), floorMS: response.floorMS(for: purpose))
+    let time = try core.steadyToStore(now)
+    let stored = try core.backoffs.read(purpose.rawValue)
+    var state = state(of: stored, time)
+    let goesOn = stored.isAsked && state.notBeforeMS > 0
+    _ = state.fail(at: time.ms, random: Random.word(), floorMS: response.floorMS(for: purpose))
     try core.backoffs.set(
-      purpose.rawValue, attempts: state.attempts, notBeforeMS: state.notBeforeMS,
-      isAsked: response.asksForPause(purpose))
-    pauses.removeAll { $0.purpose == purpose }
-    pauses.append(
-      Pause(purpose: purpose, notBeforeMS: state.notBeforeMS, endsMS: now.monotonicMS + delay))
+      purpose.rawValue, attempts: state.attempts, notBefore: SteadyTime(ms: state.notBeforeMS),
+      isAsked: goesOn || response.asksForPause(purpose))
   }
 
   /// The service answered.
   func succeed(_ purpose: Purpose) throws(Failure) {
-    var state = try state(of: purpose)
-    guard state.isProbing else { return }
-    state.succeed(pauseLeftMS: try leftMS(purpose, core.clock.now()))
+    let stored = try core.backoffs.read(purpose.rawValue)
+    guard stored.attempts > 0 else { return }
+    let time = try core.steady(core.clock.now())
+    var state = state(of: stored, time)
+    state.succeed(pauseLeftMS: ServicePauses.leftMS(stored, time))
     if !state.isProbing { try core.backoffs.clear(purpose.rawValue) }
   }
 
   /// A refresh succeeded after failures, so a whole service may have come back, for many devices at
   /// once. Reads are not urgent: they come later, spread over the time that the refreshes were.
   func spreadReads(_ now: Instant) throws(Failure) {
-    let refresh = try state(of: .refresh)
+    let stored = try core.backoffs.read(Purpose.refresh.rawValue)
+    let refresh = ServiceBackoff(attempts: stored.attempts)
     guard refresh.isProbing else { return }
-    let isAsked = try core.backoffs.read(Purpose.refresh.rawValue).isAsked
+    let time = try core.steadyToStore(now)
     for purpose in [Purpose.pull, .summary] {
       let known = try core.backoffs.read(purpose.rawValue)
-      let until = now.wallMS + refresh.readDelayMS(random: Random.word(), isAsked: isAsked)
-      guard until > known.notBeforeMS else { continue }
+      let delay = refresh.readDelayMS(random: Random.word(), isAsked: stored.isAsked)
+      let left = ServicePauses.leftMS(known, time)
+      guard delay > left else { continue }
       try core.backoffs.set(
-        purpose.rawValue, attempts: known.attempts, notBeforeMS: until, isAsked: known.isAsked)
+        purpose.rawValue, attempts: known.attempts, notBefore: time + delay,
+        isAsked: known.isAsked && left > 0)
     }
   }
 
@@ -89,27 +84,48 @@ final class ServicePauses {
 
   /// End the pauses that no server asked for. The failures still count.
   func endUnasked(_ isIncluded: (Purpose) -> Bool) throws(Failure) {
-    for entry in try core.backoffs.all() where !entry.isAsked && entry.notBeforeMS > 0 {
+    for entry in try core.backoffs.all() where !entry.isAsked && entry.notBefore.ms != 0 {
       guard let purpose = Purpose(rawValue: entry.purpose), isIncluded(purpose) else { continue }
-      try core.backoffs.set(entry.purpose, attempts: entry.attempts, notBeforeMS: 0)
+      try core.backoffs.set(entry.purpose, attempts: entry.attempts, notBefore: 0)
     }
   }
 
   /// How long the pause still lasts; 0 or less when there is none.
   func leftMS(_ purpose: Purpose, _ now: Instant) throws(Failure) -> Int64 {
-    let notBefore = try notBeforeMS(purpose)
-    if notBefore == 0 { return 0 }
-    if let pause = pauses.first(where: { $0.purpose == purpose && $0.notBeforeMS == notBefore }) {
-      return pause.endsMS - now.monotonicMS
-    }
-    let left = notBefore - now.wallMS
-    // Longer than any delay we set: stored under another clock; ignore it.
-    return left > Backoff.maxDelayMS ? 0 : left
+    let stored = try core.backoffs.read(purpose.rawValue)
+    return stored.notBefore == 0 ? 0 : ServicePauses.leftMS(stored, try core.steady(now))
   }
 
-  /// The stored end of the pause, by the device's clock; 0 when there is none.
-  func notBeforeMS(_ purpose: Purpose) throws(Failure) -> Int64 {
-    try core.backoffs.read(purpose.rawValue).notBeforeMS
+  /// A pause that is longer than any of its kind was stored in another boot, under another clock: it
+  /// is over.
+  private static func leftMS(_ stored: BackoffTable.Entry, _ now: SteadyTime) -> Int64 {
+    if stored.notBefore == 0 { return 0 }
+    let left = stored.notBefore - now
+    return left > Backoff.longestMS(isAsked: stored.isAsked) ? 0 : left
+  }
+
+  /// A pause as the host sees it.
+  struct Shown {
+    /// `back_off` or `server_pause`.
+    let code: MessageCode
+    /// Its end by the device's clock.
+    let untilMS: Int64
+  }
+
+  /// The pause that lasts; nil when there is none.
+  func shown(_ purpose: Purpose, _ now: Instant) throws(Failure) -> Shown? {
+    let left = try leftMS(purpose, now)
+    guard left > 0 else { return nil }
+    let isAsked = try core.backoffs.read(purpose.rawValue).isAsked
+    return Shown(code: isAsked ? .serverPause : .backOff, untilMS: now.wallMS + left)
+  }
+}
+
+extension LongestWaits {
+  /// Items are put off by the same back-off as requests.
+  static var backoffs: LongestWaits {
+    LongestWaits(
+      ownMS: Backoff.longestMS(isAsked: false), askedMS: Backoff.longestMS(isAsked: true))
   }
 }
 
@@ -118,6 +134,27 @@ extension HTTPResponse {
   func asksForPause(_ purpose: Purpose) -> Bool {
     guard retryAfterMS != nil else { return false }
     return purpose.isAuth ? AuthClassification.isOwn(facts) : RestClassification.isOwn(facts)
+  }
+
+  /// Why items wait that the response puts off until then.
+  func wait(until: SteadyTime) -> WaitReason {
+    asksForPause(.upload) ? .server(until: until) : .time(until: until)
+  }
+
+  /// Whether the response comes from the service, and not from a gateway or a captive portal: an error
+  /// has one of the service's codes, and a success the form that the request asks for. Only such a
+  /// response tells the server's time.
+  func isOwn(_ purpose: Purpose) -> Bool {
+    guard (200..<300).contains(status) else {
+      return purpose.isAuth ? AuthClassification.isOwn(facts) : RestClassification.isOwn(facts)
+    }
+    switch purpose {
+    case .refresh, .signIn, .revoke: return body?["access_token"] != nil
+    case .validate: return body?.uuid("id") != nil
+    case .membershipCheck, .upload, .pull, .live: return body?.kind == .array
+    // Figures may have any names.
+    case .summary: return false
+    }
   }
 
   /// The shortest pause that the response may impose.

@@ -29,18 +29,18 @@ final class SyncControl {
     self.decider = decider
   }
 
-  /// Check the memberships, pull and send with the next polls. A pause that the server asked for
-  /// stays.
+  /// Check the memberships, pull and send with the next polls. What a server put off stays put off.
   func start(_ request: JSON) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])
-    _ = try decider.requireSession()
+    let session = try decider.requireSession()
     let now = core.clock.now()
     try pauses.endUnasked { !$0.isAuth }
+    try core.queue.endOwnWaits(of: session.owner)
     pulls.requirePull()
     check.askSilently(check.isConfirmed ? .keepingAnswer : .discardingAnswer, now)
     if !reachability.isOnline { return ["started": false, "reason": "offline"] }
-    if try pauses.leftMS(.upload, now) > 0 {
-      return ["started": false, "reason": "back_off"]
+    if let pause = try pauses.shown(.upload, now) {
+      return ["started": false, "reason": .string(pause.code.rawValue)]
     }
     return ["started": true, "reason": .null]
   }
@@ -49,7 +49,7 @@ final class SyncControl {
     _ = try Fields(request, known: [])
     let (session, keys) = (try decider.requireSession(), try core.keys())
     let now = core.clock.now()
-    let uploadMS = try pauses.notBeforeMS(.upload)
+    let pause = try pauses.shown(.upload, now)
     var contacts: DatasetTable.Entry?
     var summary: DatasetTable.Entry?
     if let choice = session.choice {
@@ -62,7 +62,7 @@ final class SyncControl {
       "running": .bool(inFlight.contains(.upload) || inFlight.contains(.pull)),
       "counts": try core.queue.counts(of: session.owner).json,
       "last_completed_ms": JSON(try core.meta.int(.lastSyncRun)),
-      "not_before_ms": JSON(uploadMS > now.wallMS ? uploadMS : nil),
+      "not_before_ms": JSON(pause?.untilMS), "pause": JSON(pause?.code.rawValue),
       "contacts": [
         "as_of_ms": JSON(contacts?.asOfMS), "reconciled_ms": JSON(contacts?.reconciledMS),
         "skipped": .int(contacts?.skipped ?? 0), "problem": JSON(contacts?.problem),

@@ -60,8 +60,10 @@ final class ItemReport {
   private func describe(_ row: QueueRow, _ session: OpenSession) throws(Failure) -> JSON {
     let item = try row.read(session.queueKey) ?? ItemReport.unreadable(row)
     let rejection = try Rejection.read(row, session.queueKey)
-    var notBeforeMS: Int64?
-    if case .waiting(.time(let untilMS)) = row.state { notBeforeMS = untilMS }
+    let now = core.clock.now()
+    let notBeforeMS = try row.state.until.map { (time) throws(Failure) in
+      try core.wallMS(time, now)
+    }
     return [
       "id": .uuid(item.id), "seq": .int(row.sequence), "kind": .string(item.kind),
       "state": .string(row.state.word), "payload": item.payload,
@@ -100,6 +102,7 @@ final class ItemReport {
   private func code(of reason: WaitReason, _ row: QueueRow) throws(Failure) -> MessageCode {
     switch reason {
     case .time: return .waitingTime
+    case .server: return .serverPause
     case .organisation: return .waitingOrganisation
     case .kind: return .schemaNotReady
     case .dependency:
@@ -161,10 +164,12 @@ final class ItemReport {
       let (code, untilMS) = try whyPending(assessment)
       add(code, counts.pending, untilMS, to: reasons)
     }
+    let now = core.clock.now()
     for (reason, count) in try core.queue.waitCounts(of: owner) {
       switch reason {
       case .dependency: add(.dependency, count, to: reasons)
-      case .time(let untilMS): add(.backOff, count, untilMS, to: reasons)
+      case .time(let until): add(.backOff, count, try core.wallMS(until, now), to: reasons)
+      case .server(let until): add(.serverPause, count, try core.wallMS(until, now), to: reasons)
       case .organisation: add(.organisation, count, to: reasons)
       case .kind: add(.schemaNotReady, count, to: reasons)
       }
@@ -180,14 +185,12 @@ final class ItemReport {
     _ assessment: Assessment
   ) throws(Failure) -> (code: MessageCode, untilMS: Int64?) {
     let now = core.clock.now()
-    let uploadMS = try pauses.notBeforeMS(.upload)
-    let refreshMS = try pauses.notBeforeMS(.refresh)
     if !decider.canUse(assessment.situation) { return (.locked, nil) }
     if !reachability.isOnline { return (.offline, nil) }
     if try tokens.isExpired(assessment.row, now) || tokens.isRefused {
-      return (.token, refreshMS > now.wallMS ? refreshMS : nil)
+      return (.token, try pauses.shown(.refresh, now)?.untilMS)
     }
-    if uploadMS > now.wallMS { return (.backOff, uploadMS) }
+    if let pause = try pauses.shown(.upload, now) { return (pause.code, pause.untilMS) }
     return (.ready, nil)
   }
 

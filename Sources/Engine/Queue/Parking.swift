@@ -37,7 +37,7 @@ final class Parking {
         try core.queue.transition(
           row.sequence,
           .parked(rejection: try rejection.sealed(for: row, key), charge: .attempt))
-        try core.syncRuns.count(of: row.owner, sent: 0, parked: 1, now: now.wallMS)
+        try core.syncRuns.count(of: row.owner, sent: 0, parked: 1, now: try core.steadyToStore(now))
         try events.emitDurable(
           [
             "type": "item_parked", "id": .uuid(item?.id ?? row.substituteID),

@@ -21,7 +21,7 @@ final class SyncRunReporter {
   func countStored(_ ids: [UUID], of owner: [UInt8], _ now: Instant) throws(Failure) {
     let before = try core.syncRuns.find(of: owner)
     try core.syncRuns.count(
-      of: owner, sent: Int64(ids.count), parked: 0, now: now.wallMS)
+      of: owner, sent: Int64(ids.count), parked: 0, now: try core.steadyToStore(now))
     if let before, before.sent >= Int64(SyncRunReporter.maxIDs) { return }
     let key = try core.keys().queues.derived(for: owner)
     var known = try storedIDs(before, of: owner, key)
@@ -60,7 +60,7 @@ final class SyncRunReporter {
   func endIfDone(_ owner: [UInt8], _ now: Instant) throws(Failure) {
     guard let run = try core.syncRuns.find(of: owner),
       try !core.queue.hasPending(of: owner), try !core.queue.hasSending(of: owner),
-      try core.queue.nextMS(of: owner) == nil
+      try !core.queue.hasSuspended(of: owner)
     else { return }
     try core.syncRuns.end(of: owner)
     if run.sent + run.parked == 0 { return }
@@ -68,7 +68,7 @@ final class SyncRunReporter {
     try core.meta.set(.lastSyncRun, .int(now.wallMS))
     let event = try event("sync_completed", run, of: owner)
     event.set("waiting", .int(waiting))
-    event.set("duration_ms", .int(max(0, now.wallMS - run.startedMS)))
+    event.set("duration_ms", .int(max(0, try core.steady(now) - run.started)))
     event.set("message", core.message(message(run, waiting)))
     try events.emitDurable(event, owner: owner)
   }

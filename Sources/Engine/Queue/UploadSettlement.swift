@@ -350,9 +350,9 @@ final class UploadSettlement {
       attempt: Int(clamping: batch.attempts + 1), random: Random.word(),
       floorMS: response.floorMS(for: .upload))
     try core.database.transaction { () throws(Failure) in
+      let until = try core.steadyToStore(now) + delay
       try isolation.retry(batch)
-      try core.queue.suspend(
-        like: first.sequence, of: batch.owner, until: now.wallMS + delay)
+      try core.queue.suspend(like: first.sequence, of: batch.owner, response.wait(until: until))
     }
   }
 

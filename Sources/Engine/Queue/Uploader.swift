@@ -116,13 +116,14 @@ final class Uploader {
   /// Lease the next items that may share a request.
   private func take(_ session: OpenSession, _ now: Instant) throws(Failure) -> [QueueRow] {
     try core.database.transaction { () throws(Failure) in
+      let begun = try core.steadyToStore(now)
       let rows = try core.queue.take(
-        of: session.owner, holder: core.holder.bytes, until: now.wallMS + Uploader.leaseMS,
+        of: session.owner, holder: core.holder.bytes, until: begun + Uploader.leaseMS,
         maximumItems: BatchPolicy.items(probing: try pauses.isProbing(.upload)),
         freshItems: state.freshItems, maximumSize: Int64(BatchPolicy.maxBytes))
       guard !rows.isEmpty else { return rows }
       _ = try core.meta.next(.uploads)
-      try core.syncRuns.start(of: session.owner, now: now.wallMS)
+      try core.syncRuns.start(of: session.owner, now: begun)
       return rows
     }
   }
@@ -198,27 +199,40 @@ final class Uploader {
   /// Whether a dead or late process holds items, or this handle holds items whose request could not
   /// be made. Call it only while no upload is in flight.
   func hasLostLeases(_ now: Instant) throws(Failure) -> Bool {
-    for lease in try core.queue.leases() where isLost(lease, now) { return true }
+    let time = try core.steady(now)
+    for lease in try core.queue.leases()
+    where lease.until <= time || isVoid(lease.holder, now) {
+      return true
+    }
     return false
   }
 
   func reclaimLostLeases(_ now: Instant) throws(Failure) {
-    for lease in try core.queue.leases() where isLost(lease, now) {
+    let time = try core.steady(now)
+    for lease in try core.queue.leases()
+    where lease.until <= time || isVoid(lease.holder, now) {
       try core.queue.reclaim(from: lease.holder)
     }
   }
 
-  private func isLost(_ lease: (holder: [UInt8], untilMS: Int64), _ now: Instant) -> Bool {
-    lease.holder == core.holder.bytes || lease.untilMS <= now.wallMS
-      || !Holder.isAlive(lease.holder, bootID: now.bootID)
+  /// Reclaim what dead processes held. A living one keeps its items until its lease ends.
+  func reclaimVoidLeases(_ now: Instant) throws(Failure) {
+    for lease in try core.queue.leases() where isVoid(lease.holder, now) {
+      try core.queue.reclaim(from: lease.holder)
+    }
+  }
+
+  private func isVoid(_ holder: [UInt8], _ now: Instant) -> Bool {
+    holder == core.holder.bytes || !Holder.isAlive(holder, bootID: now.bootID)
   }
 
   /// How long until the next check of other processes' leases; nil: there are none. A holder may
   /// finish or die long before its lease ends.
   func nextLeaseCheckMS(_ now: Instant) throws(Failure) -> Int64? {
     var next: Int64?
+    let time = try core.steady(now)
     for lease in try core.queue.leases() where lease.holder != core.holder.bytes {
-      let left = lease.untilMS - now.wallMS
+      let left = lease.until - time
       if left > 0 { next = min(next ?? Uploader.leaseCheckMS, left) }
     }
     return next

@@ -71,7 +71,7 @@ final class Lock {
     let isStored = try sessions.update(ifGeneration: row.generation) { (row) throws(Failure) in
       row.wrapDevice = wrapped
       row.locked = false
-      row.authenticatedMS = now.wallMS
+      row.noteAuthentication(now)
       row.forgetBackground()
     }
     return isStored ? .success : .withheld

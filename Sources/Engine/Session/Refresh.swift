@@ -59,14 +59,16 @@ final class Refresh {
   func isFree(_ now: Instant) throws(Failure) -> Bool {
     guard
       let other = try core.leases.holder(
-        Refresh.leaseName, notBy: core.holder.bytes, now: now.wallMS)
+        Refresh.leaseName, notBy: core.holder.bytes, now: try core.steady(now))
     else { return true }
     return !Holder.isAlive(other, bootID: now.bootID)
   }
 
-  /// When another process's lease ends, by the device's clock; nil when the lease is free or ours.
-  func heldUntilMS(_ now: Instant) throws(Failure) -> Int64? {
-    try core.leases.heldUntil(Refresh.leaseName, notBy: core.holder.bytes, now: now.wallMS)
+  /// How long another process's lease lasts; nil when the lease is free or ours.
+  func heldForMS(_ now: Instant) throws(Failure) -> Int64? {
+    let now = try core.steady(now)
+    return try core.leases.heldUntil(Refresh.leaseName, notBy: core.holder.bytes, now: now)
+      .map { $0 - now }
   }
 
   func releaseLease() throws(Failure) {
@@ -90,7 +92,8 @@ final class Refresh {
       let row = try sessions.row()
       guard row.generation == session.generation else { return false }
       try core.leases.take(
-        Refresh.leaseName, holder: core.holder.bytes, until: now.wallMS + Refresh.leaseMS)
+        Refresh.leaseName, holder: core.holder.bytes,
+        until: try core.steadyToStore(now) + Refresh.leaseMS)
       row.intentMS = now.wallMS
       return try core.sessionTable.write(row, expecting: row.generation)
     }

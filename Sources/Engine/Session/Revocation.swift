@@ -79,7 +79,8 @@ final class Revocation {
     let step: Step
     if let user, owner == keys.userTag(user) {
       guard let session else {
-        return try core.revocations.lease(job.id, until: now.wallMS + Revocation.heldMS)
+        return try core.revocations.lease(
+          job.id, until: try core.steadyToStore(now) + Revocation.heldMS)
       }
       step = .logoutOfOthers
       request = try AuthRequests.logout(backend, bearer: session.accessToken, .others)
@@ -90,7 +91,7 @@ final class Revocation {
       step = .logout
       request = try AuthRequests.logout(backend, bearer: access, user == nil ? .local : .global)
     }
-    try core.revocations.lease(job.id, until: now.wallMS + Revocation.leaseMS)
+    try core.revocations.lease(job.id, until: try core.steadyToStore(now) + Revocation.leaseMS)
     try inFlight.send(request, .revoke(job: job.id, step), generation: 0, now)
   }
 
@@ -161,6 +162,6 @@ final class Revocation {
     let delay = Backoff.delayMS(
       attempt: Int(job.attempts) + 1, random: Random.word(), floorMS: response.floorMS(for: .revoke)
     )
-    try core.revocations.postpone(job.id, until: now.wallMS + delay)
+    try core.revocations.postpone(job.id, until: try core.steadyToStore(now) + delay)
   }
 }

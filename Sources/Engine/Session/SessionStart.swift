@@ -101,7 +101,7 @@ final class SessionStart {
         row.memberships = nil
         row.membershipsMS = 0
       }
-      row.authenticatedMS = now.wallMS
+      row.noteAuthentication(now)
       row.noteValidation(now, serverMS: serverMS)
       row.expiresMS = expiresMS
       row.locked = false

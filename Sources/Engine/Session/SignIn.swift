@@ -129,8 +129,9 @@ final class SignIn {
     let sealed = try keys.signIns.seal(
       ["verifier": verifier, "provider": .string(method.provider)], SignIn.context(tag))
     try core.database.transaction { () throws(Failure) in
-      try core.signIns.removeOlder(than: now.wallMS - SignIn.browserLimitMS)
-      try core.signIns.add(state: tag, sealed: sealed, now: now.wallMS)
+      let begun = try core.steadyToStore(now)
+      try core.signIns.removeOlder(than: begun - SignIn.browserLimitMS)
+      try core.signIns.add(state: tag, sealed: sealed, now: begun)
     }
     return [
       "url": .string(
@@ -226,7 +227,7 @@ final class SignIn {
         throw Failure(
           .signInCancelled, "this sign-in was cancelled", field: "/callback_url")
       }
-      guard abs(now.wallMS - found.createdMS) <= SignIn.browserLimitMS else {
+      guard abs(try core.steady(now) - found.created) <= SignIn.browserLimitMS else {
         throw Failure(.signInExpired, "the sign-in took too long", field: "/callback_url")
       }
       guard let json = try keys.signIns.openJSON(found.sealed, SignIn.context(tag)),
@@ -264,7 +265,7 @@ final class SignIn {
     _ = try Fields(request, known: [])
     let now = core.clock.now()
     let inBrowser = try core.database.transaction { () throws(Failure) in
-      try core.signIns.removeOlder(than: now.wallMS - SignIn.browserLimitMS)
+      try core.signIns.removeOlder(than: try core.steady(now) - SignIn.browserLimitMS)
       return try core.signIns.cancelAll()
     }
     let decision = try decider.decide(.navigate)

@@ -68,6 +68,7 @@ __all__ = [
     "OrgSelectRequest",
     "OrgSummary",
     "Outcome",
+    "PauseCode",
     "Payload",
     "Policy",
     "PollReply",
@@ -462,6 +463,7 @@ ExplainCode: TypeAlias = Literal[
     "locked",
     "token",
     "back_off",
+    "server_pause",
     "organisation",
     "dependency",
     "parked",
@@ -891,11 +893,16 @@ class ContactsStatus(TypedDict):
     problem: PullProblem | None
 
 
+PauseCode: TypeAlias = Literal["back_off", "server_pause"]
+"""Why uploads pause: after failures (`sync_now` ends that), or because the server asked for it."""
+
+
 class SyncStatusReply(TypedDict):
     running: bool
     counts: Counts
     last_completed_ms: Instant | None
     not_before_ms: Instant | None
+    pause: PauseCode | None
     contacts: ContactsStatus
     summary: AsOf
 
