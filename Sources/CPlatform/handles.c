@@ -43,6 +43,7 @@ typedef struct {
   dev_t device;
   ino_t folder;
   uint64_t heard; /* notices of other handles */
+  int forks;      /* of the process, when the handle was made */
   pid_t process;
   pthread_mutex_t exclusive; /* one lock per handle */
   pthread_t owner;           /* the thread that holds it, to recognise a call from a callback */
@@ -52,13 +53,15 @@ typedef struct {
 static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
 static slot *slots[SLOT_COUNT]; /* allocated on first use, never released */
 
+/* How many forks made this process: a child must not touch its parent's handles. */
+static int forks;
+
 /* The watch of this process. `ended` is always readable: it stands in for the eventfd of a closed
  * handle, whose host may have duplicated the descriptor. */
 static struct {
   int inotify;
   int ended;
-  pid_t process;
-} watch = {-1, -1, 0};
+} watch = {-1, -1};
 
 /* The lowest bit is set, so that no handle equals an aligned pointer. */
 static uintptr_t value_of(size_t index, uintptr_t generation) {
@@ -78,24 +81,22 @@ static slot *find(uintptr_t handle) {
 
 /* ---- the watch: the table must be locked in all of this ---- */
 
-/* Makes the watch of this process. A child has inherited its parent's, and must not read it. */
-static bool make_watch(void) {
-  if (watch.inotify >= 0 && watch.process == getpid())
-    return true;
-  if (watch.inotify >= 0) {
-    close(watch.inotify);
-    close(watch.ended);
-  }
-  watch.process = getpid();
-  watch.inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-  watch.ended = eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC);
-  if (watch.inotify >= 0 && watch.ended >= 0)
-    return true;
+static void close_watch(void) {
   if (watch.inotify >= 0)
     close(watch.inotify);
   if (watch.ended >= 0)
     close(watch.ended);
-  watch.inotify = -1;
+  watch.inotify = watch.ended = -1;
+}
+
+static bool make_watch(void) {
+  if (watch.inotify >= 0)
+    return true;
+  watch.inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  watch.ended = eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (watch.inotify >= 0 && watch.ended >= 0)
+    return true;
+  close_watch();
   return false;
 }
 
@@ -108,10 +109,9 @@ static bool add_to(int joined, int descriptor) {
  * file the watch calls `notice` (-1: the watch has lost some, so all of them). */
 static void tell(const slot *self, bool same_folder, int notice) {
   uint64_t one = 1;
-  pid_t process = getpid();
   for (size_t index = 0; index < SLOT_COUNT && slots[index] != NULL; index++) {
     slot *it = slots[index];
-    if (it->object == NULL || it->closing || it == self || it->process != process)
+    if (it->object == NULL || it->closing || it == self || it->forks != forks)
       continue;
     if (same_folder ? it->device != self->device || it->folder != self->folder
                     : it->joined < 0 || (notice >= 0 && it->notice != notice))
@@ -123,7 +123,7 @@ static void tell(const slot *self, bool same_folder, int notice) {
 }
 
 static void read_watch(const slot *self) {
-  if (watch.inotify < 0 || watch.process != getpid())
+  if (watch.inotify < 0)
     return;
   _Alignas(struct inotify_event) char bytes[1024];
   ssize_t count;
@@ -145,7 +145,7 @@ static void stop_listening(slot *it) {
   for (size_t index = 0; index < SLOT_COUNT && slots[index] != NULL; index++) {
     const slot *other = slots[index];
     if (other->object != NULL && other->joined >= 0 && other->notice == it->notice &&
-        other->process == it->process)
+        other->forks == it->forks)
       return;
   }
   inotify_rm_watch(watch.inotify, it->notice);
@@ -175,8 +175,17 @@ static void after_fork(void) {
   pthread_mutex_unlock(&table);
 }
 
+/* The child has inherited the parent's watch, and must not read it. */
+static void after_fork_in_child(void) {
+  forks += 1;
+  close_watch();
+  after_fork();
+}
+
 static pthread_once_t fork_hooks = PTHREAD_ONCE_INIT;
-static void install_fork_hooks(void) { pthread_atfork(before_fork, after_fork, after_fork); }
+static void install_fork_hooks(void) {
+  pthread_atfork(before_fork, after_fork, after_fork_in_child);
+}
 
 uintptr_t platform_handle_new(void *object, const char *folder) {
   pthread_once(&fork_hooks, install_fork_hooks);
@@ -206,6 +215,7 @@ uintptr_t platform_handle_new(void *object, const char *folder) {
     it->deaf = false;
     it->device = status.st_dev;
     it->folder = status.st_ino;
+    it->forks = forks;
     it->process = getpid();
     it->owned = false;
     handle = value_of(index, it->generation);
