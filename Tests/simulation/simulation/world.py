@@ -32,7 +32,7 @@ Json = dict[str, Any]
 VERSION = 2
 #: When every world begins: 2027-01-15T08:00:00Z.
 BEGIN_MS = 1_800_000_000_000
-URL = "http://backend.example"
+URL = "https://backend.example"
 PASSWORD = "correct-horse-battery"
 PEOPLE = 3
 ORGANIZATIONS = 3
