@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import concurrent.futures
 import os
+import re
 import subprocess
 import sys
 import time
@@ -36,7 +37,11 @@ def main() -> int:
         ]  # fmt: skip
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         print(f"from {first}: {done.stdout.strip()}\n{done.stderr}".rstrip(), flush=True)
-        return done.stderr.count("\nseed ") if done.returncode in {0, 1} else count
+        # A process that ended early has no closing line, and none of its seeds counts as tried.
+        closing = re.search(r"^(\d+) seeds, (\d+) failed", done.stdout, re.MULTILINE)
+        if closing is None or int(closing[1]) != count:
+            return count
+        return int(closing[2])
 
     started = time.monotonic()
     firsts = range(arguments.first, arguments.first + arguments.seeds, PART)
