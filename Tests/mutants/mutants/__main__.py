@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import queue
+import signal
 import sys
 import threading
 import time
@@ -45,8 +46,10 @@ def matches(number: int, fault: Fault, wanted: list[str]) -> bool:
     return any(want.removeprefix("Sources/") in names for want in wanted)
 
 
-def chosen(faults: dict[int, Fault], results: Results, given: argparse.Namespace) -> list[int]:
-    """The mutants to run, in an order that shows every module early."""
+def chosen(
+    faults: dict[int, Fault], results: Results, coverage: Coverage, given: argparse.Namespace
+) -> list[int]:
+    """The mutants to run: those that no test reaches, then those of all modules mixed."""
     numbers = []
     for number, fault in faults.items():
         verdict = results.get(fault)
@@ -58,7 +61,10 @@ def chosen(faults: dict[int, Fault], results: Results, given: argparse.Namespace
             wanted = verdict is None
         if wanted:
             numbers.append(number)
-    order = sorted(numbers, key=lambda n: hashlib.sha256(faults[n].key.encode()).digest())
+    reached = coverage.reached()
+    order = sorted(
+        numbers, key=lambda n: (n in reached, hashlib.sha256(faults[n].key.encode()).digest())
+    )
     return order[: given.limit]
 
 
@@ -90,8 +96,14 @@ class Run:
         ]
         for thread in threads:
             thread.start()
-        for thread in threads:
-            thread.join()
+        try:
+            for thread in threads:
+                thread.join()
+        except BaseException as error:
+            # An interruption: each worker ends its mutant, and what it has started.
+            self.errors.insert(0, error)
+            for thread in threads:
+                thread.join()
         if self.errors:
             raise self.errors[0]
 
@@ -134,6 +146,7 @@ def main() -> int:
         for number, fault in numbered.items():
             print(f"{number:5} {fault.file}:{fault.line} {fault.kind}: {fault.change}")
         return 0
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     tree = Tree()
     began = time.monotonic()
     faults = tree.make(numbered)
@@ -149,7 +162,7 @@ def main() -> int:
     for test in coverage.failing:
         print(f"fails without a mutant, not used: {test}")
     run = Run(tree, faults, results)
-    run.run(chosen(faults, results, given), coverage, given)
+    run.run(chosen(faults, results, coverage, given), coverage, given)
     return conclude(run)
 
 

@@ -46,6 +46,13 @@ class Coverage:
         self._known["host"] = {s: v for s, v in self._known["host"].items() if s in current}
         self._save()
 
+    def reached(self) -> set[int]:
+        """The mutants that any test reaches."""
+        suites = [self._known["units"], *self._known["host"].values()]
+        return {
+            number for suite in suites for test in suite["tests"].values() for number in test[1]
+        }
+
     def units(self, number: int) -> Reach:
         """The unit tests that reach the mutant."""
         return reaching(number, self._known["units"]["tests"])
