@@ -16,10 +16,12 @@ LINK := -Wl,--version-script=.build/holdfast.map,--gc-sections,-z,nodelete,-z,de
 # A program that is linked against the build tree looks for the name with the ABI's number.
 SONAME_LINK = @ln -sf $(@F) $@.$(ABI)
 
-# $(call stripped,FILE): moves the debug information to FILE.debug, which debuggers find by the build id.
+# $(call stripped,build/FOLDER/FILE): moves the debug information to build/debug/FOLDER/FILE.debug. Not beside
+# the library, where valgrind finds it and cannot read it.
 define stripped
-@objcopy --only-keep-debug $(1) $(1).debug
-@objcopy --strip-all --add-gnu-debuglink=$(1).debug $(1)
+@mkdir -p $(dir $(1:build/%=build/debug/%))
+@objcopy --only-keep-debug $(1) $(1:build/%=build/debug/%).debug
+@objcopy --strip-all --add-gnu-debuglink=$(1:build/%=build/debug/%).debug $(1)
 endef
 
 # $(call archive,OPTIONS): builds the static library. SwiftPM keeps the objects of deleted files in an old

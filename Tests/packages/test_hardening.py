@@ -27,9 +27,9 @@ def build_id(file: Path) -> str:
     return str(found)
 
 
-def test_debug_information_is_beside_it(library: Path) -> None:
-    """Lock finding 18: the debug file of a library is found by its build id."""
-    debug = library.with_name(library.name + ".debug")
+def test_debug_information_is_kept_apart(library: Path) -> None:
+    """Lock finding 18: the debug file of a library has its build id."""
+    debug = ROOT / "build" / "debug" / library.parent.name / f"{library.name}.debug"
     assert build_id(library) == build_id(debug)
     assert ".debug_info" not in run("readelf", "-SW", library)
     assert ".debug_info" in run("readelf", "-SW", debug)
