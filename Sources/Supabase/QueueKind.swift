@@ -52,8 +52,12 @@ public final class QueueKind {
         hasUser: true),
       QueueKind(
         name: "contact", table: "contacts",
-        columns: ["name", "municipality", "relation", "phone", "address", "national_id"],
+        columns: ["name", "municipality", "relation"],
         upload: .table, function: "", references: [], hasUser: false),
+      QueueKind(
+        name: "contact_details", table: "contact_details",
+        columns: ["contact_id", "phone", "address", "national_id"],
+        upload: .table, function: "", references: ["contact_id"], hasUser: false),
     ]
   }
 

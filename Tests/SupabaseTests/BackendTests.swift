@@ -9,7 +9,7 @@ import Testing
     let backend = try backend()
     #expect(backend.url == "https://x.supabase.co")
     #expect(backend.apiKey == "sb_publishable_k")
-    #expect(backend.kinds.map { $0.name } == ["activity", "contact"])
+    #expect(backend.kinds.map { $0.name } == ["activity", "contact", "contact_details"])
     #expect(backend.membershipsTable == "memberships")
     #expect(backend.contactsTable == "contacts")
     #expect(backend.contactColumns == ["id", "org_id", "name", "municipality", "relation"])

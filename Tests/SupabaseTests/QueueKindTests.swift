@@ -27,9 +27,13 @@ import Testing
     #expect(activity.hasUser)
     let contact = try #require(backend.kind("contact"))
     #expect(contact.table == "contacts")
-    #expect(
-      contact.columns == ["name", "municipality", "relation", "phone", "address", "national_id"])
+    #expect(contact.columns == ["name", "municipality", "relation"])
     #expect(!contact.hasUser && contact.references.isEmpty && contact.function.isEmpty)
+    let details = try #require(backend.kind("contact_details"))
+    #expect(details.table == "contact_details")
+    #expect(details.columns == ["contact_id", "phone", "address", "national_id"])
+    #expect(details.references == ["contact_id"])
+    #expect(!details.hasUser && details.upload == .table && details.function.isEmpty)
     #expect(backend.kind("other") == nil)
   }
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
+import urllib.parse
 from math import ceil, log2
 from typing import Any
 
 import pytest
+from holdfast import HoldfastError
 
 from conftest import MakeUser
 from support.directory_fixtures import DirectoryFixtures
@@ -164,6 +166,38 @@ def test_a_batch_holds_500_items_of_one_organisation_kind_and_column_set(
         assert [row["id"] for row in rows] == sorted(row["id"] for row in rows)
     assert sorted(counts) == ([1, 1, 6, 499] if upload == "table" else [1, 6, 499])
     assert app.queue_list()["counts"] == EMPTY
+
+
+def test_a_contact_its_details_and_a_visit_arrive_in_order(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    """Finding 8 of the lock's review: withheld columns are written into a table of their own."""
+    # Given a new contact, its details and a visit, queued offline with the default kinds
+    user = sign_in()
+    app = user.app
+    app.go_offline()
+    contact = app.queue_add({"kind": "contact", "payload": {"name": "Ola Prøve"}})["id"]
+    secret = {"phone": "+47 000 47 114", "address": "Prøveveien 47", "national_id": "00000047114"}
+    added = app.queue_add({"kind": "contact_details", "payload": {"contact_id": contact, **secret}})
+    assert added["state"] == "waiting"
+    visit = add(app, contact_id=contact)
+    with pytest.raises(HoldfastError):
+        app.queue_add({"kind": "contact", "payload": {"name": "Ola Prøve", "phone": "1"}})
+    user.phone.network.forget()
+    # When the network returns
+    app.go_online()
+    drain(app)
+    # Then all are stored, the contact first
+    sent = [r["url"] for r in user.phone.network.sent if r["purpose"] == "upload"]
+    tables = [urllib.parse.urlsplit(url).path.rpartition("/")[2] for url in sent]
+    assert tables[0] == "contacts"
+    assert sorted(tables) == ["activities", "contact_details", "contacts"]
+    assert app.queue_list()["counts"] == EMPTY
+    query = "select * from contact_details where contact_id = %s"
+    [row] = directory.control.sql(query, contact)
+    assert {name: row[name] for name in secret} == secret
+    assert (str(row["id"]), str(row["created_by"])) == (added["id"], user.person.id)
+    assert stored(directory, user.person) == [visit]
 
 
 def test_batches_hold_one_megabyte_at_most(sign_in: MakeUser, directory: DirectoryFixtures) -> None:

@@ -1,4 +1,4 @@
-"""schema.sql: policies, the two functions, the triggers, and the index of the delta read."""
+"""schema.sql: policies, privileges, functions, triggers, and the indexes of two reads."""
 
 from __future__ import annotations
 
@@ -110,7 +110,8 @@ def test_losing_access(backend: LocalSupabase, org: str, mentor: Person, change:
 
 
 @pytest.mark.parametrize(
-    "table", ["organizations", "profiles", "memberships", "contacts", "activities"]
+    "table",
+    ["organizations", "profiles", "memberships", "contacts", "contact_details", "activities"],
 )
 def test_the_public_sees_nothing(backend: LocalSupabase, table: str) -> None:
     for headers in ({}, {"Authorization": f"Bearer {backend.anon_key}"}):
@@ -158,6 +159,257 @@ def test_references_never_cross_organisations(
     assert mentor.insert(activity(org, contact_id=contact)).status_code == 201
 
 
+# Privileges by column -----------------------------------------------------------------------------
+
+
+def details(org: str, contact: str, **fields: Any) -> dict[str, Any]:
+    return {"id": str(uuid.uuid4()), "org_id": org, "contact_id": contact, **fields}
+
+
+def stored(person: Person, table: str, org: str) -> dict[str, Any]:
+    """Insert a row of this table as the person; returns what was sent."""
+    row: dict[str, Any] = {"id": str(uuid.uuid4()), "org_id": org, "name": "Å"}
+    if table == "activities":
+        row = activity(org)
+    if table == "contact_details":
+        row = details(org, stored(person, "contacts", org)["id"], phone="+47 000 00 000")
+    answer = person.rest.post(f"/{table}", json=row)
+    assert answer.status_code == 201, answer.text
+    return row
+
+
+def everything(backend: LocalSupabase, table: str, row: dict[str, Any]) -> list[dict[str, Any]]:
+    """The row as the service role reads it."""
+    headers = {"apikey": backend.anon_key, "Authorization": f"Bearer {backend.service_key}"}
+    query = {"id": f"eq.{row['id']}"}
+    return list(httpx.get(f"{backend.rest_url}/{table}", params=query, headers=headers).json())
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("how", ["update", "upsert"])
+@pytest.mark.parametrize("table", ["contacts", "contact_details", "activities"])
+def test_no_row_moves_to_another_organisation(
+    backend: LocalSupabase, org: str, role: str, table: str, how: str
+) -> None:
+    """Given a member of two organisations, whom the policies of both let write."""
+    person, other = member(backend, org, role), backend.control.add_org("Et annet lag")
+    backend.control.set_membership(person.email, other, role=role)
+    row = stored(person, table, org)
+    if how == "update":
+        key = {"id": f"eq.{row['id']}"}
+        answer = person.rest.patch(f"/{table}", params=key, json={"org_id": other})
+    else:
+        prefer = {"Prefer": "resolution=merge-duplicates"}
+        answer = person.rest.post(f"/{table}", json={**row, "org_id": other}, headers=prefer)
+    assert codes(answer) == (403, "42501")
+    assert [r["org_id"] for r in everything(backend, table, row)] == [org]
+
+
+@pytest.mark.parametrize("how", ["insert", "update"])
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [
+        ("contacts", "created_by"),
+        ("contacts", "updated_at"),
+        ("contact_details", "created_by"),
+        ("contact_details", "created_at"),
+        ("contact_details", "updated_at"),
+        ("activities", "created_at"),
+        ("activities", "updated_at"),
+        ("profiles", "updated_at"),
+    ],
+)
+def test_a_user_sets_neither_creator_nor_times(
+    backend: LocalSupabase, org: str, mentor: Person, table: str, column: str, how: str
+) -> None:
+    admin = member(backend, org, "org_admin")
+    forged = admin.id if column == "created_by" else "2001-01-01T00:00:00Z"
+    if table == "profiles":
+        row: dict[str, Any] = {"id": mentor.id, "full_name": "Prøve"}
+        if how == "update":
+            assert mentor.rest.post("/profiles", json=row).status_code == 201
+    elif how == "insert" and table == "contact_details":
+        row = details(org, stored(mentor, "contacts", org)["id"])
+    elif how == "insert":
+        row = activity(org) if table == "activities" else {"org_id": org, "name": "Å"}
+    else:
+        row = stored(mentor, table, org)
+    if how == "insert":
+        answer = mentor.rest.post(f"/{table}", json={**row, column: forged})
+    else:
+        key = {"id": f"eq.{row['id']}"}
+        answer = mentor.rest.patch(f"/{table}", params=key, json={column: forged})
+    assert codes(answer) == (403, "42501")
+
+
+@pytest.mark.parametrize("table", ["contacts", "contact_details", "activities"])
+def test_a_user_changes_neither_id_nor_owner(
+    backend: LocalSupabase, org: str, mentor: Person, table: str
+) -> None:
+    row = stored(mentor, table, org)
+    key = {"id": f"eq.{row['id']}"}
+    changes: list[dict[str, Any]] = [{"id": str(uuid.uuid4())}]
+    if table == "activities":
+        changes.append({"user_id": mentor.id})
+    if table == "contact_details":
+        changes.append({"contact_id": stored(mentor, "contacts", org)["id"]})
+    for change in changes:
+        assert codes(mentor.rest.patch(f"/{table}", params=key, json=change)) == (403, "42501")
+    assert len(everything(backend, table, row)) == 1
+
+
+# Withheld columns ---------------------------------------------------------------------------------
+
+WITHHELD: dict[str, Any] = {
+    "phone": "+47 000 00000",
+    "address": "Prøveveien 1",
+    "national_id": "00000000000",
+}
+
+
+def withheld(person: Person, **query: str) -> list[dict[str, Any]]:
+    """The withheld columns of the visible contacts, read as the library does."""
+    asked = {"select": "phone,address,national_id", **query}
+    answer = person.rest.get("/contacts", params=asked)
+    assert answer.status_code == 200, answer.text
+    return list(answer.json())
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_who_reads_the_withheld_columns(backend: LocalSupabase, org: str, role: str) -> None:
+    """A peer mentor has to reach the contact; only coordinators and administrators see the national id."""
+    person = member(backend, org, role)
+    backend.control.seed_contacts(org, 1)
+    sees = role != "peer_mentor"
+    shown = WITHHELD if sees else {**WITHHELD, "national_id": None}
+    assert withheld(person) == [shown]
+    # Neither a filter nor an order tells more, and `*` does not have them.
+    assert len(withheld(person, national_id=f"eq.{WITHHELD['national_id']}")) == sees
+    assert len(withheld(person, national_id="is.null")) == (not sees)
+    assert withheld(person, phone="like.+47*", order="national_id.desc,phone") == [shown]
+    assert not set(WITHHELD) & set(person.rest.get("/contacts").json()[0])
+    rows = person.rest.get("/contact_details", params={"select": "phone,address"})
+    assert rows.json() == ([{k: WITHHELD[k] for k in ("phone", "address")}] if sees else [])
+    for select in ("national_id", "*"):
+        read = person.rest.get("/contact_details", params={"select": select})
+        assert codes(read) == (403, "42501")
+    hidden = {"select": "id", "national_id": f"eq.{WITHHELD['national_id']}"}
+    assert codes(person.rest.get("/contact_details", params=hidden)) == (403, "42501")
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_other_organisations_and_former_members_read_no_details(
+    backend: LocalSupabase, org: str, role: str
+) -> None:
+    backend.control.seed_contacts(org, 1)
+    stranger = member(backend, backend.control.add_org("Et annet lag"), role)
+    former = member(backend, org, role)
+    backend.control.set_membership(former.email, org, status="ended")
+    for person in (stranger, former):
+        assert withheld(person) == []
+        assert person.rest.get("/contact_details", params={"select": "id"}).json() == []
+
+
+def test_a_peer_mentor_never_reads_a_national_id_back(
+    backend: LocalSupabase, org: str, mentor: Person
+) -> None:
+    """Not even of the row that they created, which a coordinator may have changed since."""
+    coordinator = member(backend, org, "coordinator")
+    contact = stored(mentor, "contacts", org)["id"]
+    row = details(org, contact, phone="1", national_id="2")
+    prefer = {"Prefer": "resolution=ignore-duplicates,return=representation"}
+    query = {"select": "id", "columns": ",".join(row)}
+    sent = mentor.rest.post("/contact_details", params=query, json=[row], headers=prefer)
+    assert sent.json() == [{"id": row["id"]}]
+    again = mentor.rest.post("/contact_details", params=query, json=[row], headers=prefer)
+    assert (again.status_code, again.json()) == (201, [])
+    key = {"id": f"eq.{row['id']}", "select": "phone"}
+    change = {"phone": "3", "national_id": "4"}
+    show = {"Prefer": "return=representation"}
+    changed = coordinator.rest.patch("/contact_details", params=key, json=change, headers=show)
+    assert changed.json() == [{"phone": "3"}]
+    assert mentor.rest.get("/contact_details", params=key).json() == [{"phone": "3"}]
+    assert withheld(mentor) == [{"phone": "3", "address": None, "national_id": None}]
+    assert withheld(coordinator) == [{"phone": "3", "address": None, "national_id": "4"}]
+    read = mentor.rest.patch(
+        "/contact_details",
+        params={**key, "select": "national_id"},
+        json={"phone": "5"},
+        headers=show,
+    )
+    assert codes(read) == (403, "42501")
+    assert everything(backend, "contact_details", row)[0]["national_id"] == "4"
+
+
+def test_a_colleagues_details_are_not_changed_by_a_peer_mentor(
+    backend: LocalSupabase, org: str, mentor: Person
+) -> None:
+    row = stored(member(backend, org, "coordinator"), "contact_details", org)
+    key = {"contact_id": f"eq.{row['contact_id']}"}
+    mentor.rest.patch("/contact_details", params=key, json={"phone": "taken over"})
+    assert everything(backend, "contact_details", row)[0]["phone"] == row["phone"]
+    second = details(org, row["contact_id"], phone="taken over")
+    assert codes(mentor.rest.post("/contact_details", json=second)) == (409, "23505")
+
+
+def test_details_never_cross_organisations(
+    backend: LocalSupabase, org: str, mentor: Person
+) -> None:
+    contact, other = stored(mentor, "contacts", org)["id"], backend.control.add_org("Et annet lag")
+    backend.control.set_membership(mentor.email, other, role="peer_mentor")
+    answer = mentor.rest.post("/contact_details", json=details(other, contact))
+    assert codes(answer) == (409, "23503")
+    elsewhere = mentor.rest.post("/contact_details", json=details(demo.ORG_4, contact))
+    assert codes(elsewhere) == (403, "42501")
+
+
+def test_a_withheld_column_cannot_be_written_into_contacts(org: str, mentor: Person) -> None:
+    row = {"org_id": org, "name": "Å", "phone": "1"}
+    assert codes(mentor.rest.post("/contacts", json=row)) == (400, "PGRST204")
+
+
+@pytest.mark.parametrize("column", list(WITHHELD))
+@pytest.mark.parametrize("name", ["contacts", "", "contact"])
+def test_the_computed_fields_are_no_functions_of_the_api(
+    backend: LocalSupabase, org: str, mentor: Person, column: str, name: str
+) -> None:
+    """Given a forged contact, when it is sent to /rpc, then no such function is found."""
+    backend.control.seed_contacts(org, 1)
+    forged = mentor.rest.get("/contacts").json()[0]
+    answer = mentor.rest.post(f"/rpc/{column}", json={name: forged})
+    assert codes(answer) == (404, "PGRST202")
+
+
+@pytest.mark.postgres_only(reason="a call of the function in SQL")
+@pytest.mark.parametrize("claims_org", ["own", "contact's"])
+@pytest.mark.parametrize("role", ROLES)
+def test_a_forged_contact_opens_no_details(
+    backend: LocalSupabase, org: str, role: str, claims_org: str
+) -> None:
+    """Given the id of a contact elsewhere in a composed row, then each function checks the stored row."""
+    backend.control.seed_contacts(org, 1)
+    [contact] = backend.control.sql("select id from contacts where org_id = %s", org)
+    own = backend.control.add_org("Et annet lag")
+    stranger, claimed = member(backend, own, role), own if claims_org == "own" else org
+    mentor, coordinator = member(backend, org, "peer_mentor"), member(backend, org, "coordinator")
+    call = ", ".join(f"public.{c}(r)" for c in WITHHELD)
+    query = (
+        f"select {call} from jsonb_populate_record(null::contacts, "
+        f"jsonb_build_object('id', %s::text, 'org_id', %s::text)) r"
+    )
+    found = []
+    with psycopg.connect(backend.dsn) as connection:
+        connection.execute("set local role authenticated")
+        for person in (stranger, mentor, coordinator):
+            claims = json.dumps({"sub": person.id, "role": "authenticated"})
+            connection.execute("select set_config('request.jwt.claims', %s, true)", (claims,))
+            values = (str(contact["id"]), claimed)
+            found.append(connection.execute(query.encode(), values).fetchone())
+        connection.rollback()
+    phone, address, national_id = WITHHELD.values()
+    assert found == [(None, None, None), (phone, address, None), (phone, address, national_id)]
+
+
 # Constraints and triggers -------------------------------------------------------------------------
 
 
@@ -184,24 +436,28 @@ def test_refused_rows(org: str, mentor: Person, fields: dict[str, Any], code: st
     assert mentor.activities() == [], "one bad row rolls back the whole statement"
 
 
-@pytest.mark.parametrize("table", ["contacts", "activities"])
-def test_updated_at_moves_and_ignores_the_client(
-    backend: LocalSupabase, org: str, mentor: Person, table: str
-) -> None:
-    row = (
-        activity(org)
-        if table == "activities"
-        else {"id": str(uuid.uuid4()), "org_id": org, "name": "Å"}
-    )
-    old = "2001-01-01T00:00:00Z"
+@pytest.mark.parametrize("table", ["contacts", "contact_details", "activities"])
+def test_updated_at_moves(backend: LocalSupabase, org: str, mentor: Person, table: str) -> None:
+    row = stored(mentor, table, org)
     show = {"Prefer": "return=representation"}
-    stored = mentor.rest.post(f"/{table}", json={**row, "updated_at": old}, headers=show).json()[0]
-    assert stored["updated_at"] > "2020"
-    key = {"id": f"eq.{row['id']}"}
-    changed = mentor.rest.patch(
-        f"/{table}", params=key, json={"updated_at": old}, headers=show
-    ).json()[0]
-    assert changed["updated_at"] > stored["updated_at"]
+    key = {"id": f"eq.{row['id']}", "select": "updated_at"}
+    changes = {"contacts": "relation", "contact_details": "phone", "activities": "note"}
+    [before] = mentor.rest.get(f"/{table}", params=key).json()
+    assert before["updated_at"] > "2020"
+    change = {changes[table]: "x"}
+    [after] = mentor.rest.patch(f"/{table}", params=key, json=change, headers=show).json()
+    assert after["updated_at"] > before["updated_at"]
+
+
+@pytest.mark.postgres_only(reason="SQL of an administrator")
+def test_updated_at_ignores_what_is_sent(backend: LocalSupabase, org: str) -> None:
+    """The trigger holds also for those whom the privileges let set the column."""
+    old = "2001-01-01T00:00:00Z"
+    insert = "insert into contacts (org_id, name, updated_at) values (%s, 'x', %s) returning *"
+    [made] = backend.control.sql(insert, org, old)
+    update = "update contacts set updated_at = %s where id = %s returning *"
+    [changed] = backend.control.sql(update, old, made["id"])
+    assert "2020" < str(made["updated_at"]) < str(changed["updated_at"])
 
 
 @pytest.mark.postgres_only(reason="transactions of its own")
@@ -256,6 +512,38 @@ def test_the_delta_read_uses_its_index(
     text = json.dumps(plan[0])
     assert f'"{table}_delta"' in text, text
     assert '"Sort"' not in text, text
+
+
+@pytest.mark.postgres_only(reason="a query plan")
+@pytest.mark.parametrize("role", ["coordinator", "org_admin"])
+@pytest.mark.parametrize("order", ["occurred_at desc", "occurred_at desc, id"])
+def test_the_latest_activities_of_an_organisation_use_their_index(
+    backend: LocalSupabase, org: str, mentor: Person, role: str, order: str
+) -> None:
+    """Given many rows, when an administrator reads the latest fifty, then nothing is sorted, and no more is read."""
+    person = member(backend, org, role)
+    with psycopg.connect(backend.dsn) as connection:
+        connection.execute(
+            "insert into activities (org_id, user_id, type, occurred_at, minutes) select %s, %s, "
+            "'x', timestamptz '2026-01-01' + i * interval '1 second', 1 "
+            "from generate_series(1, 20000) i",
+            (org, mentor.id),
+        )
+        connection.execute("analyze activities")
+        connection.execute("set local role authenticated")
+        claims = json.dumps({"sub": person.id, "role": "authenticated"})
+        connection.execute("select set_config('request.jwt.claims', %s, true)", (claims,))
+        plan = connection.execute(
+            f"explain (analyze, format json) select * from activities where org_id = %s "
+            f"order by {order} limit 50".encode(),
+            (org,),
+        ).fetchone()
+        connection.rollback()
+    assert plan is not None
+    text = json.dumps(plan[0])
+    assert '"activities_latest"' in text, text
+    assert '"Sort"' not in text, text
+    assert '"Actual Rows": 20000' not in text, text
 
 
 # submit_activities --------------------------------------------------------------------------------
@@ -342,6 +630,14 @@ def test_a_colleagues_visible_row_is_a_conflict(
 @pytest.mark.parametrize("items", [{}, "x", 5, None])
 def test_items_must_be_an_array(mentor: Person, items: Any) -> None:
     assert codes(mentor.submit(items)) == (400, "22023")
+
+
+def test_a_call_has_500_items_at_most(org: str, mentor: Person) -> None:
+    """As many as the library sends; a call with more stores nothing."""
+    items = [activity(org) for _ in range(501)]
+    assert codes(mentor.submit(items)) == (400, "22023")
+    assert mentor.activities() == []
+    assert {word for word, _, _ in outcome(mentor.submit(items[1:]))} == {"stored"}
 
 
 def test_a_user_cannot_submit_for_another_user(

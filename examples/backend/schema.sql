@@ -29,20 +29,35 @@ create table public.memberships (
   primary key (user_id, org_id)
 );
 
--- The columns phone, address and national_id are withheld: the library never caches them.
 create table public.contacts (
   id uuid primary key default gen_random_uuid(),
   org_id uuid not null references public.organizations on delete cascade,
   name text not null check (char_length(name) between 1 and 200),
   municipality text,
   relation text,
-  phone text,
-  address text,
-  national_id text,
   created_by uuid default auth.uid(),
   updated_at timestamptz not null default now(),
   deleted_at timestamptz,
   unique (id, org_id)
+);
+
+-- The withheld columns: the library never caches them. They have a table of their own, because a
+-- policy decides about rows and not about columns. They are written here, and read as computed fields
+-- of contacts (see below).
+create table public.contact_details (
+  id uuid primary key default gen_random_uuid(),
+  contact_id uuid not null,
+  org_id uuid not null,
+  phone text,
+  address text,
+  national_id text,
+  created_by uuid default auth.uid(),
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  unique (contact_id, org_id),
+  constraint contact_details_contact_id_fkey
+    foreign key (contact_id, org_id) references public.contacts (id, org_id)
+    on update cascade on delete cascade
 );
 
 -- The two foreign keys include org_id, so that they cannot cross organisations.
@@ -69,6 +84,8 @@ create table public.activities (
 -- A pull reads one organisation, ordered by (updated_at, id).
 create index contacts_delta on public.contacts (org_id, updated_at, id);
 create index activities_delta on public.activities (org_id, updated_at, id);
+-- The latest activities of one organisation, as an administrator reads them.
+create index activities_latest on public.activities (org_id, occurred_at desc, id);
 create index activities_own on public.activities (user_id, org_id, occurred_at);
 create index activities_contact on public.activities (contact_id) where contact_id is not null;
 create index activities_follows on public.activities (follows) where follows is not null;
@@ -95,6 +112,8 @@ create trigger touch before insert or update on public.profiles
 create trigger touch before insert or update on public.memberships
   for each row execute function private.touch_updated_at();
 create trigger touch before insert or update on public.contacts
+  for each row execute function private.touch_updated_at();
+create trigger touch before insert or update on public.contact_details
   for each row execute function private.touch_updated_at();
 create trigger touch before insert or update on public.activities
   for each row execute function private.touch_updated_at();
@@ -132,6 +151,7 @@ alter table public.organizations enable row level security;
 alter table public.profiles enable row level security;
 alter table public.memberships enable row level security;
 alter table public.contacts enable row level security;
+alter table public.contact_details enable row level security;
 alter table public.activities enable row level security;
 
 -- Disabled organisations and ended memberships stay visible, so that the app can show which one ended.
@@ -156,7 +176,25 @@ create policy "change contacts" on public.contacts for update to authenticated
   using (org_id = any (array(select private.active_organizations())))
   with check (org_id = any (array(select private.active_organizations())));
 
--- resolution=ignore-duplicates requires that the inserted row passes the SELECT policy, too.
+-- resolution=ignore-duplicates requires that the inserted row passes the SELECT policy, too. So who
+-- creates a row of contact_details or activities also sees it.
+create policy "oversee contact details" on public.contact_details for select to authenticated
+  using (org_id = any (array(select private.overseen_organizations())));
+create policy "read own contact details" on public.contact_details for select to authenticated
+  using (created_by = (select auth.uid())
+    and org_id = any (array(select private.active_organizations())));
+create policy "add contact details" on public.contact_details for insert to authenticated
+  with check (org_id = any (array(select private.active_organizations())));
+create policy "oversee changes of contact details" on public.contact_details
+  for update to authenticated
+  using (org_id = any (array(select private.overseen_organizations())))
+  with check (org_id = any (array(select private.overseen_organizations())));
+create policy "change own contact details" on public.contact_details for update to authenticated
+  using (created_by = (select auth.uid())
+    and org_id = any (array(select private.active_organizations())))
+  with check (created_by = (select auth.uid())
+    and org_id = any (array(select private.active_organizations())));
+
 create policy "read own activities" on public.activities for select to authenticated
   using (user_id = (select auth.uid())
     and org_id = any (array(select private.active_organizations())));
@@ -171,13 +209,58 @@ create policy "change own activities" on public.activities for update to authent
   with check (user_id = (select auth.uid())
     and org_id = any (array(select private.active_organizations())));
 
--- Supabase grants new tables to anon by default. These tables are not public.
+-- Privileges ------------------------------------------------------------------------------------
+
+-- Supabase grants new tables to anon and authenticated by default. These tables are not public. Writing
+-- is granted by column. No user changes id, org_id or an owner: a member of two organisations could
+-- otherwise move rows between them, which the policies allow. No user sets created_by, created_at or
+-- updated_at. So an upsert with resolution=merge-duplicates, which sets every column, is refused.
 revoke all on public.organizations, public.profiles, public.memberships, public.contacts,
-  public.activities from anon, authenticated;
-grant select on public.organizations, public.memberships to authenticated;
-grant select, insert, update on public.profiles, public.contacts, public.activities to authenticated;
+  public.contact_details, public.activities from anon, authenticated;
+
+grant select on public.organizations, public.memberships, public.profiles, public.contacts,
+  public.activities to authenticated;
+grant insert (id, full_name), update (full_name) on public.profiles to authenticated;
+grant insert (id, org_id, name, municipality, relation),
+  update (name, municipality, relation, deleted_at) on public.contacts to authenticated;
+grant insert (id, org_id, user_id, type, occurred_at, minutes, contact_id, follows, note),
+  update (type, occurred_at, minutes, contact_id, follows, note, deleted_at)
+  on public.activities to authenticated;
+-- national_id is not granted for reading, because whoever creates a row sees it, also after a
+-- coordinator has changed it. The computed field shows it.
+grant select (id, contact_id, org_id, phone, address, created_by, created_at, updated_at),
+  insert (id, contact_id, org_id, phone, address, national_id),
+  update (phone, address, national_id) on public.contact_details to authenticated;
+
 grant all on public.organizations, public.profiles, public.memberships, public.contacts,
-  public.activities to service_role;
+  public.contact_details, public.activities to service_role;
+
+-- Computed fields -------------------------------------------------------------------------------
+
+-- PostgREST shows a function of a table's row as a column: contacts?select=phone. The functions are
+-- security definer, because a peer mentor may not read contact_details but has to reach the contact. A
+-- caller may pass a row that does not exist, so they use only its id, and check the caller's
+-- membership of the organisation of the stored details. Without a name for the parameter PostgREST
+-- does not offer them under /rpc. The service_role, which is no member, reads contact_details.
+
+create function public.phone(public.contacts) returns text
+language sql stable security definer set search_path = '' as $$
+  select d.phone from public.contact_details d
+  where d.contact_id = $1.id and d.org_id = any (array(select private.active_organizations()))
+$$;
+
+create function public.address(public.contacts) returns text
+language sql stable security definer set search_path = '' as $$
+  select d.address from public.contact_details d
+  where d.contact_id = $1.id and d.org_id = any (array(select private.active_organizations()))
+$$;
+
+-- Null for peer mentors.
+create function public.national_id(public.contacts) returns text
+language sql stable security definer set search_path = '' as $$
+  select d.national_id from public.contact_details d
+  where d.contact_id = $1.id and d.org_id = any (array(select private.overseen_organizations()))
+$$;
 
 -- Functions ------------------------------------------------------------------------------------
 
@@ -212,7 +295,8 @@ $$;
 --   duplicate  the row exists and belongs to the caller
 --   conflict   the row exists but belongs to another user or is not visible to the caller
 --   rejected   with SQLSTATE, message and, if known, column
--- A transient failure (class 40, 53, 55 or 57) fails the whole call; the caller repeats it.
+-- A transient failure (class 40, 53, 55 or 57) fails the whole call; the caller repeats it. A call has
+-- at most 500 items, as many as the library sends: each holds a sub-transaction and its locks.
 create function public.submit_activities(items jsonb)
 returns table (id uuid, status text, "sqlstate" text, message text, "column" text)
 language plpgsql volatile security invoker set search_path = '' as $$
@@ -230,6 +314,9 @@ declare
 begin
   if items is null or jsonb_typeof(items) <> 'array' then
     raise exception 'items must be a JSON array' using errcode = '22023';
+  end if;
+  if jsonb_array_length(items) > 500 then
+    raise exception 'items has more than 500 items' using errcode = '22023';
   end if;
   for item in select e.value from jsonb_array_elements(items) with ordinality as e(value, place)
     order by e.place
@@ -298,6 +385,7 @@ begin
   end loop;
 end $$;
 
-revoke all on function public.activity_summary, public.submit_activities from public, anon;
-grant execute on function public.activity_summary, public.submit_activities
-  to authenticated, service_role;
+revoke all on function public.activity_summary, public.submit_activities,
+  public.phone, public.address, public.national_id from public, anon;
+grant execute on function public.activity_summary, public.submit_activities,
+  public.phone, public.address, public.national_id to authenticated, service_role;

@@ -58,9 +58,11 @@ def fill(control: Control, org: str, count: int, seed: int = 1) -> list[tuple[st
     made = people(count, seed)
     columns = [list(column) for column in zip(*made, strict=True)]
     control.sql(
-        "insert into contacts (org_id, name, municipality, relation, phone) "
-        "select %s, name, place, relation, '+47 000' from "
-        "unnest(%s::text[], %s::text[], %s::text[]) as row(name, place, relation)",
+        "with made as (insert into contacts (org_id, name, municipality, relation) "
+        "select %s, name, place, relation from "
+        "unnest(%s::text[], %s::text[], %s::text[]) as row(name, place, relation) "
+        "returning id, org_id) insert into contact_details (contact_id, org_id, phone) "
+        "select id, org_id, '+47 000' from made",
         org, *columns,
     )  # fmt: skip
     return made

@@ -16,6 +16,7 @@ from local_supabase import Control
 from . import secrecy
 
 PASSWORD = "correct-horse-battery"
+WITHHELD = ("phone", "address", "national_id")
 
 
 @dataclass(frozen=True)
@@ -88,11 +89,18 @@ class DirectoryFixtures:
         return made
 
     def contact(self, org: Organisation, name: str, **columns: str) -> str:
-        """Insert a contact with this name; returns its id."""
+        """Insert a contact with this name, and its withheld columns; returns its id."""
         values = {"org_id": org.id, "name": name, **columns}
         secrecy.current.add_all("contact", values)
+        details = {name: values.pop(name) for name in WITHHELD if name in values}
+        made = self._insert("contacts", values)
+        if details:
+            self._insert("contact_details", {"contact_id": made, "org_id": org.id, **details})
+        return made
+
+    def _insert(self, table: str, values: dict[str, str]) -> str:
         marks = ", ".join(["%s"] * len(values))
-        query = f"insert into contacts ({', '.join(values)}) values ({marks}) returning id"
+        query = f"insert into {table} ({', '.join(values)}) values ({marks}) returning id"
         return str(self.control.sql(query, *values.values())[0]["id"])
 
     @contextlib.contextmanager

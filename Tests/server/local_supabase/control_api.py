@@ -137,15 +137,23 @@ async def seed_demo(connection: Connection) -> None:
 
 
 async def seed_contacts(connection: Connection, org: str, count: int, first: int) -> None:
-    """Store `count` made-up contacts, numbered from `first`."""
-    rows = [demo.contact(org, n) for n in range(first, first + count)]
+    """Store `count` made-up contacts with their details, numbered from `first`."""
+    numbers = range(first, first + count)
     await connection.execute(
-        """insert into contacts (id, org_id, name, municipality, relation, phone, address, national_id)
-           select id, org_id, name, municipality, relation, phone, address, national_id
+        """insert into contacts (id, org_id, name, municipality, relation)
+           select id, org_id, name, municipality, relation
            from jsonb_to_recordset(%s::jsonb) as r(id uuid, org_id uuid, name text, municipality text,
-             relation text, phone text, address text, national_id text)
+             relation text)
            on conflict (id) do nothing""",
-        (json.dumps(rows),),
+        (json.dumps([demo.contact(org, n) for n in numbers]),),
+    )
+    await connection.execute(
+        """insert into contact_details (id, contact_id, org_id, phone, address, national_id)
+           select id, contact_id, org_id, phone, address, national_id
+           from jsonb_to_recordset(%s::jsonb) as r(id uuid, contact_id uuid, org_id uuid, phone text,
+             address text, national_id text)
+           on conflict (id) do nothing""",
+        (json.dumps([demo.contact_details(org, n) for n in numbers]),),
     )
 
 

@@ -61,7 +61,7 @@ CONTACTS_PER_ORGANIZATION = 30
 
 
 def contact(org: str, number: int) -> dict[str, Any]:
-    """Make a contact from a number. The national ids are invalid on purpose."""
+    """Make a contact from a number."""
     first, last = _FIRST[number % len(_FIRST)], _LAST[number % len(_LAST)]
     suffix = f" {number}" if number >= len(_FIRST) * len(_LAST) else ""
     return {
@@ -70,6 +70,15 @@ def contact(org: str, number: int) -> dict[str, Any]:
         "name": f"{first} {last}{suffix}",
         "municipality": _PLACES[number % len(_PLACES)],
         "relation": _RELATIONS[number % len(_RELATIONS)],
+    }
+
+
+def contact_details(org: str, number: int) -> dict[str, Any]:
+    """Make the withheld columns of that contact. The national ids are invalid on purpose."""
+    return {
+        "id": f"{org[:8]}-{org[-4:]}-4000-9000-{number:012d}",
+        "contact_id": contact(org, number)["id"],
+        "org_id": org,
         "phone": f"+47 000 {number:05d}",
         "address": f"Prøveveien {number + 1}",
         "national_id": f"000000{number:05d}",

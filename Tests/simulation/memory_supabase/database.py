@@ -137,6 +137,7 @@ class Database:
         key = self.key_of(table, row)
         existing = self.rows[table.name].get(key)
         if existing is None:
+            self._check_unique(table, row)
             self._put(table, key, row)
             return row, True
         if resolution is None:
@@ -190,6 +191,14 @@ class Database:
                     f'new row for relation "{table.name}" violates check constraint "{constraint}"'
                 )
                 raise SqlError("23514", message, column.name)
+
+    def _check_unique(self, table: Table, row: Row) -> None:
+        for columns in table.unique:
+            values = [row[c] for c in columns]
+            if any([r[c] for c in columns] == values for r in self.rows[table.name].values()):
+                name = "_".join((table.name, *columns, "key"))
+                message = f'duplicate key value violates unique constraint "{name}"'
+                raise SqlError("23505", message)
 
     def check_references(self, table: Table, row: Row) -> None:
         """Check foreign keys after the whole statement: its rows may refer to each other."""

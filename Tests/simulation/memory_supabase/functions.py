@@ -19,6 +19,8 @@ JSON = {"Content-Type": "application/json; charset=utf-8"}
 KNOWN = (
     "id", "org_id", "user_id", "type", "occurred_at", "minutes", "contact_id", "follows", "note",
 )  # fmt: skip
+#: The most items of one call.
+ITEMS = 500
 #: The time zone of the organisations' calendar year.
 NORWAY = zoneinfo.ZoneInfo("Europe/Oslo")
 
@@ -44,6 +46,8 @@ def submit_activities(database: Database, items: object, caller: str) -> list[di
     """Insert every item in a sub-transaction of its own; return a result for each."""
     if not isinstance(items, list):
         raise SqlError("22023", "items must be a JSON array")
+    if len(items) > ITEMS:
+        raise SqlError("22023", f"items has more than {ITEMS} items")
     return [_submit(database, item, caller) for item in items]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, cast
 
 from local_supabase.query_reader import list_items
@@ -18,26 +19,33 @@ def rows(
 ) -> list[Row]:
     """Return the given rows that the query selects, in its order and range."""
     level = asked.top
-    found = [row for row in given if all(holds(table, row, f) for f in level.filters)]
+    found = [
+        row for row in given if all(holds(database, table, row, f, caller) for f in level.filters)
+    ]
     for item in asked.select:
         if isinstance(item, Embed) and item.inner:
             found = [row for row in found if _related(database, table, row, item, asked, caller)]
-    found = ordered(table, found, level)
+    found = ordered(database, table, found, level, caller)
     end = None if level.limit is None else level.offset + level.limit
     return found[level.offset : end]
 
 
-def ordered(table: Table, found: list[Row], level: Level) -> list[Row]:
+def ordered(
+    database: Database, table: Table, found: list[Row], level: Level, caller: str
+) -> list[Row]:
     """Sort by the last key first: the sort is stable."""
     for order in reversed(level.order):
-        found = _sorted(found, _known(table, order.column.name), order)
+        name = _known(table, order.column.name)
+        keyed = [(_value(database, table, row, name, caller), row) for row in found]
+        found = _sorted(keyed, order)
     return found
 
 
-def _sorted(found: list[Row], name: str, order: Order) -> list[Row]:
-    values = [row for row in found if row[name] is not None]
-    nulls = [row for row in found if row[name] is None]
-    values.sort(key=lambda row: cast(Any, row[name]), reverse=order.descending)
+def _sorted(keyed: list[tuple[Value, Row]], order: Order) -> list[Row]:
+    known = [pair for pair in keyed if pair[0] is not None]
+    known.sort(key=lambda pair: cast(Any, pair[0]), reverse=order.descending)
+    values = [row for _, row in known]
+    nulls = [row for value, row in keyed if value is None]
     first = order.nulls == "first" or (order.nulls == "" and order.descending)
     return nulls + values if first else values + nulls
 
@@ -58,7 +66,8 @@ def shown(
         elif item.column.name == "*":
             result.update({name: show(value) for name, value in row.items()})
         else:
-            value = show(row[_known(table, item.column.name)])
+            name = _known(table, item.column.name)
+            value = show(_value(database, table, row, name, caller))
             result[item.alias or item.column.name] = str(value) if item.cast == "text" else value
     return result
 
@@ -67,33 +76,60 @@ def shown(
 
 
 def _known(table: Table, name: str) -> str:
-    if table.column(name) is None:
+    if table.column(name) is None and name not in table.computed:
         raise SqlError("42703", f"column {table.name}.{name} does not exist")
     return name
 
 
-def holds(table: Table, row: Row, part: Condition | Group) -> bool:
+def _value(database: Database, table: Table, row: Row, name: str, caller: str) -> Value:
+    """Return the value of a column or of a computed field."""
+    computed = table.computed.get(name)
+    return row[name] if computed is None else computed(database, caller, row)
+
+
+def named(
+    table: Table, select: tuple[Field | Embed, ...], level: Level, asked: Query
+) -> Iterator[tuple[Table, str]]:
+    """Yield every column that a query reads, with its table. `*` stands for all of a table."""
+    for item in select:
+        if isinstance(item, Field):
+            yield table, item.column.name
+        elif item.target in TABLES:
+            inner = asked.level((item.label,))
+            yield from named(TABLES[item.target], item.children, inner, asked)
+    for order in level.order:
+        yield table, order.column.name
+    parts = list(level.filters)
+    while parts:
+        part = parts.pop()
+        if isinstance(part, Group):
+            parts += part.members
+        else:
+            yield table, part.column.name
+
+
+def holds(database: Database, table: Table, row: Row, part: Condition | Group, caller: str) -> bool:
     """Whether the row meets the condition."""
     if isinstance(part, Group):
-        members = [holds(table, row, member) for member in part.members]
+        members = [holds(database, table, row, member, caller) for member in part.members]
         return (all(members) if part.word == "and" else any(members)) is not part.negated
     name = _known(table, part.column.name)
-    found = _compares(table, row[name], name, part)
+    column = table.column(name)
+    kind = "text" if column is None else column.kind
+    found = _compares(kind, _value(database, table, row, name, caller), part)
     # A comparison with NULL is unknown, and so is its negation.
     return found is not None and found is not part.negated
 
 
-def _compares(table: Table, value: Value, name: str, condition: Condition) -> bool | None:
-    column = table.column(name)
-    assert column is not None
+def _compares(kind: str, value: Value, condition: Condition) -> bool | None:
     if condition.operator == "is":
         return _is(value, condition.value)
     if condition.operator == "in":
-        wanted = [convert(column.kind, text) for text in list_items(condition.value)]
+        wanted = [convert(kind, text) for text in list_items(condition.value)]
         return None if value is None else value in wanted
     if condition.operator in {"like", "ilike"}:
         return None if value is None else _like(str(value), condition)
-    wanted_value = convert(column.kind, condition.value)
+    wanted_value = convert(kind, condition.value)
     if value is None or wanted_value is None:
         return None
     left: Any = value
@@ -148,7 +184,7 @@ def _related(
         else:
             raise SqlError("PGRST200", f"no relationship between {table.name} and {target.name}")
     level = asked.level((embed.label,))
-    return [r for r in found if all(holds(target, r, f) for f in level.filters)]
+    return [r for r in found if all(holds(database, target, r, f, caller) for f in level.filters)]
 
 
 def _embedded(
@@ -158,7 +194,7 @@ def _embedded(
     related = _related(database, table, row, embed, asked, caller)
     assert target is not None
     level = asked.level((embed.label,))
-    found = ordered(target, related, level)
+    found = ordered(database, target, related, level, caller)
     end = None if level.limit is None else level.offset + level.limit
     values = [
         shown(database, target, one, embed.children, asked, caller)

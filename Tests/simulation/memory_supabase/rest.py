@@ -71,8 +71,8 @@ class Rest:
             raise RestError(405, "PGRST117", f"Unsupported HTTP method: {request.method}")
         if verb in {"insert", "update"}:
             payload.read(request.body, request.header("content-type"), asked.columns)
-        if not authenticated or (caller != SERVICE and verb not in table.privileges):
-            raise SqlError("42501", f"permission denied for table {name}")
+        if not authenticated or (caller != SERVICE and not _granted(table, verb)):
+            raise _no_privilege(table)
         if verb == "select":
             return self._read(request, table, asked, preferences, caller)
         if verb == "delete":
@@ -97,11 +97,15 @@ class Rest:
             top.limit = min(
                 self.config.max_rows, self.config.max_rows if top.limit is None else top.limit
             )
+        _check_readable(table, asked, caller)
         visible = self.database.visible(table, caller)
         found = reading.rows(self.database, table, asked, caller, visible)
         total = None
         if preferences.count:
-            total = sum(all(reading.holds(table, r, f) for f in top.filters) for r in visible)
+            total = sum(
+                all(reading.holds(self.database, table, r, f, caller) for f in top.filters)
+                for r in visible
+            )
         last = top.offset + len(found) - 1
         range_text = f"{top.offset}-{last}" if found else "*"
         headers = {**JSON, "Content-Range": f"{range_text}/{'*' if total is None else total}"}
@@ -123,12 +127,11 @@ class Rest:
         if limit is not None and len(objects) > limit:
             return Reply(413, b"Payload Too Large", {"Content-Type": "text/plain"})
         names = asked.columns or (list(objects[0]) if objects else [])
-        for name in names:
-            if table.column(name) is None:
-                message = (
-                    f"Could not find the '{name}' column of '{table.name}' in the schema cache"
-                )
-                raise RestError(400, "PGRST204", message)
+        merging = preferences.resolution == "merge-duplicates"
+        granted = table.insertable & table.updatable if merging else table.insertable
+        _check_writable(table, names, granted, caller)
+        if preferences.returning == "representation":
+            _check_readable(table, asked, caller)
         defaults = preferences.missing == "default"
         converted = [self.database.converted(table, names, one, defaults) for one in objects]
         returned: list[Row] = []
@@ -163,6 +166,9 @@ class Rest:
         self, request: Request, table: Table, asked: Query, preferences: Preferences, caller: str
     ) -> Reply:
         sent = payload.parse_json(request.body)
+        _check_writable(table, list(sent), table.updatable, caller)
+        if preferences.returning == "representation":
+            _check_readable(table, asked, caller)
         values = self.database.converted(table, list(sent), sent, True)
         visible = self.database.visible(table, caller)
         changed = [
@@ -174,6 +180,33 @@ class Rest:
         if preferences.returning != "representation":
             return Reply(204)
         return Reply(200, self._shown(table, changed, asked, caller), dict(JSON))
+
+
+def _granted(table: Table, verb: str) -> bool:
+    columns = {"select": True, "insert": bool(table.insertable), "update": bool(table.updatable)}
+    return columns.get(verb, False)
+
+
+def _no_privilege(table: Table) -> SqlError:
+    return SqlError("42501", f"permission denied for table {table.name}")
+
+
+def _check_writable(table: Table, names: list[str], granted: frozenset[str], caller: str) -> None:
+    """Refuse columns that the table does not have, then those that the caller may not write."""
+    for name in names:
+        if table.column(name) is None:
+            message = f"Could not find the '{name}' column of '{table.name}' in the schema cache"
+            raise RestError(400, "PGRST204", message)
+    if caller != SERVICE and not granted.issuperset(names):
+        raise _no_privilege(table)
+
+
+def _check_readable(table: Table, asked: Query, caller: str) -> None:
+    if caller == SERVICE:
+        return
+    for place, name in reading.named(table, asked.select, asked.top, asked):
+        if name in place.unreadable or (name == "*" and place.unreadable):
+            raise _no_privilege(place)
 
 
 def refusal(error: SqlError, authenticated: bool) -> RestError:

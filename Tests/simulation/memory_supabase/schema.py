@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 Row = dict[str, Value]
 #: (database, id of the caller, row) -> allowed
 Policy = Callable[["Database", str, Row], bool]
+#: (database, id of the caller, row) -> value
+Computed = Callable[["Database", str, Row], Value]
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ def nobody(_database: Database, _caller: str, _row: Row) -> bool:
 
 @dataclass(frozen=True)
 class Table:
-    """A table with its policies. An operation without a privilege is refused."""
+    """A table with its policies. Writing is granted by column, reading of all but `unreadable`."""
 
     name: str
     columns: tuple[Column, ...]
@@ -54,7 +56,13 @@ class Table:
     select: Policy = nobody
     insert: Policy = nobody
     update: Policy = nobody
-    privileges: frozenset[str] = field(default_factory=lambda: frozenset({"select"}))
+    insertable: frozenset[str] = frozenset()
+    updatable: frozenset[str] = frozenset()
+    unreadable: frozenset[str] = frozenset()
+    #: Combinations of columns that no two rows share, beside the key.
+    unique: tuple[tuple[str, ...], ...] = ()
+    #: The computed fields: functions that read as columns of type text.
+    computed: dict[str, Computed] = field(default_factory=dict)
 
     def column(self, name: str) -> Column | None:
         """Return the column with this name."""
@@ -93,8 +101,26 @@ def _own_organization(database: Database, caller: str, row: Row) -> bool:
     return (caller, str(row["id"])) in database.rows["memberships"]
 
 
-_ALL = frozenset({"select", "insert", "update"})
+def _visible_details(database: Database, caller: str, row: Row) -> bool:
+    own = row["created_by"] == caller and _in_active(database, caller, row)
+    return own or str(row["org_id"]) in database.overseen(caller)
+
+
+def _detail(column: str, *, overseen: bool = False) -> Computed:
+    """Return the computed field of a contact that reads this column of its details."""
+
+    def read(database: Database, caller: str, contact: Row) -> Value:
+        orgs = database.overseen(caller) if overseen else database.active_organizations(caller)
+        for row in database.rows["contact_details"].values():
+            if row["contact_id"] == contact["id"] and row["org_id"] in orgs:
+                return row[column]
+        return None
+
+    return read
+
+
 _UPDATED = Column("updated_at", "timestamp", required=True, default="now")
+_ACTIVITY = frozenset({"type", "occurred_at", "minutes", "contact_id", "follows", "note"})
 _ORGANIZATION = Reference(("org_id",), "organizations", ("id",))
 
 TABLES = {
@@ -122,7 +148,8 @@ TABLES = {
             select=_own("id"),
             insert=_own("id"),
             update=_own("id"),
-            privileges=_ALL,
+            insertable=frozenset({"id", "full_name"}),
+            updatable=frozenset({"full_name"}),
         ),
         Table(
             "memberships",
@@ -147,9 +174,6 @@ TABLES = {
                 Column("name", "text", required=True, check=_length(1, 200)),
                 Column("municipality", "text"),
                 Column("relation", "text"),
-                Column("phone", "text"),
-                Column("address", "text"),
-                Column("national_id", "text"),
                 Column("created_by", "uuid", default="caller"),
                 _UPDATED,
                 Column("deleted_at", "timestamp"),
@@ -158,7 +182,35 @@ TABLES = {
             select=_in_active,
             insert=_in_active,
             update=_in_active,
-            privileges=_ALL,
+            insertable=frozenset({"id", "org_id", "name", "municipality", "relation"}),
+            updatable=frozenset({"name", "municipality", "relation", "deleted_at"}),
+            computed={
+                "phone": _detail("phone"),
+                "address": _detail("address"),
+                "national_id": _detail("national_id", overseen=True),
+            },
+        ),
+        Table(
+            "contact_details",
+            (
+                Column("id", "uuid", required=True, default="uuid"),
+                Column("contact_id", "uuid", required=True),
+                Column("org_id", "uuid", required=True),
+                Column("phone", "text"),
+                Column("address", "text"),
+                Column("national_id", "text"),
+                Column("created_by", "uuid", default="caller"),
+                Column("created_at", "timestamp", required=True, default="now"),
+                _UPDATED,
+            ),
+            references=(Reference(("contact_id", "org_id"), "contacts", ("id", "org_id")),),
+            unique=(("contact_id", "org_id"),),
+            select=_visible_details,
+            insert=_in_active,
+            update=_visible_details,
+            insertable=frozenset({"id", "contact_id", "org_id", "phone", "address", "national_id"}),
+            updatable=frozenset({"phone", "address", "national_id"}),
+            unreadable=frozenset({"national_id"}),
         ),
         Table(
             "activities",
@@ -185,7 +237,8 @@ TABLES = {
             select=_visible_activity,
             insert=_own_activity,
             update=_own_activity,
-            privileges=_ALL,
+            insertable=_ACTIVITY | {"id", "org_id", "user_id"},
+            updatable=_ACTIVITY | {"deleted_at"},
         ),
     )
 }

@@ -30,7 +30,7 @@ QUEUE = {
     },
     "contact": {
         "table": "contacts",
-        "columns": ["name", "municipality", "relation", "phone", "address", "national_id"],
+        "columns": ["name", "municipality", "relation"],
         "upload": "table",
     },
 }
