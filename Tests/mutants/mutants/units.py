@@ -16,7 +16,7 @@ from pathlib import Path
 from .switch import VARIABLE, Switch
 
 #: No test needs more; an endless loop of a mutant may.
-MEMORY = 8 << 30
+MEMORY = 3 << 30
 FAILURE = re.compile(r"^✘ Test (.+?) recorded an issue")
 #: A process at its start, and what a mutant may add to the known time.
 SPARE_S = 10.0
