@@ -160,19 +160,12 @@ extension JSON {
     var depth = 0
     var deepest = 0
     var values = 1
-    var inString = false
-    var escaped = false
-    for byte in bytes {
-      if inString {
-        if escaped {
-          escaped = false
-        } else if byte == UInt8(ascii: "\\") {
-          escaped = true
-        } else if byte == UInt8(ascii: "\"") {
-          inString = false
-        }
-      } else if byte == UInt8(ascii: "\"") {
-        inString = true
+    var place = 0
+    while place < bytes.count {
+      let byte = bytes[place]
+      place += 1
+      if byte == UInt8(ascii: "\"") {
+        skipString(bytes, &place)
       } else if byte == UInt8(ascii: ",") {
         values += 1
       } else if byte == UInt8(ascii: "{") || byte == UInt8(ascii: "[") {
@@ -184,6 +177,16 @@ extension JSON {
       }
     }
     return (depth: deepest, values: values)
+  }
+
+  /// Moves `place` from the start of a string's text behind its closing quote.
+  private static func skipString(_ bytes: UnsafeRawBufferPointer, _ place: inout Int) {
+    while place < bytes.count {
+      let byte = bytes[place]
+      place += 1
+      if byte == UInt8(ascii: "\"") { return }
+      if byte == UInt8(ascii: "\\") { place += 1 }
+    }
   }
 }
 
