@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: The name of a database that was set aside.
 KEYLESS = re.compile(r"holdfast\.db\.keyless-\d+")
-QUEUE = {
+QUEUE: dict[str, Any] = {
     "activity": {
         "table": "activities",
         "columns": ["type", "minutes", "occurred_at", "contact_id", "follows", "note"],
@@ -33,6 +33,23 @@ QUEUE = {
         "columns": ["name", "municipality", "relation"],
         "upload": "table",
     },
+}
+
+
+def _without(kind: str, *columns: str) -> Any:  # noqa: ANN401 - a part of the configuration
+    return {**QUEUE[kind], "columns": [c for c in QUEUE[kind]["columns"] if c not in columns]}
+
+
+#: The queue's configuration in several versions of the app.
+QUEUES: dict[str, dict[str, Any]] = {
+    "whole": QUEUE,
+    "no note": {**QUEUE, "activity": _without("activity", "note")},
+    "fewer columns": {
+        "activity": _without("activity", "follows", "contact_id"),
+        "contact": _without("contact", "relation", "municipality"),
+    },
+    "no contacts": {"activity": QUEUE["activity"]},
+    "no activities": {"contact": QUEUE["contact"]},
 }
 
 
@@ -96,13 +113,15 @@ class Device:
         self.key_was_denied = False
         self.set_aside: set[str] = set()
         self.biometric = chance.choice(("required", "required", "required", "preferred", "off"))
-        upload = chance.choice(("table", "table", "rpc"))
+        self._upload = chance.choice(("table", "table", "rpc"))
+        #: Which of `QUEUES` the next process is configured with.
+        self.queue = "whole"
         self.config: dict[str, Any] = {
             "data_dir": str(self.folder),
             "backend": {
                 "url": world.url,
                 "api_key": world.server.anon_key,
-                "queue": {**QUEUE, "activity": {**QUEUE["activity"], "upload": upload}},
+                "queue": {},
             },
             "auth_methods": [
                 *METHODS,
@@ -114,6 +133,15 @@ class Device:
             "locale": chance.choice(("nb", "nn", "en")),
             "clock": "manual",
         }
+        self.set_queue("whole")
+
+    def set_queue(self, name: str) -> None:
+        """Configure processes that start from now on with one of `QUEUES`."""
+        self.queue = name
+        queue = dict(QUEUES[name])
+        if "activity" in queue:
+            queue["activity"] = {**queue["activity"], "upload": self._upload}
+        self.config["backend"]["queue"] = queue
 
     def _new_boot(self) -> str:
         return str(uuid.UUID(int=self._chance.getrandbits(128), version=4))

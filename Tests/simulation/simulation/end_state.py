@@ -9,10 +9,12 @@ from typing import Any
 from memory_supabase.schema import TABLES
 from support.scan import Scanner, files_below
 
-from .actions import BAD_MINUTES, HOUR, MINUTE
+from .actions import BAD_MINUTES, DAY, HOUR, MINUTE, steps
+from .actions.behaviours import READS
 from .device import Device
 from .invariants import Violation
 from .ledger import HELD, Entry
+from .network import OUTAGES
 from .process import Process
 from .world import PASSWORD, World
 
@@ -23,6 +25,8 @@ PATIENCE_MS = 4 * HOUR
 #: A stored pause lasts at most a day, also when the clock was set back since.
 LONG_PATIENCE_MS = 26 * HOUR
 ROUND_MS = 10 * MINUTE
+#: Items wait for a check of the memberships at most this long after one that failed.
+OUTAGE_PATIENCE_MS = HOUR
 #: In one seed of this many, all users sign in on all devices.
 ALL_ARRIVE = 8
 
@@ -66,7 +70,9 @@ def _heal(world: World) -> None:
         control.set_org(org, "active")
     for (user, org), role in world.memberships.items():
         control.set_membership(user, org, role=role, status="active")
+    world.outages.clear()
     for device in world.devices:
+        device.set_queue("whole")
         device.online = True
         device.set_ahead(0)
         device.keychain.forget_script()
@@ -101,8 +107,29 @@ def _drain(world: World, process: Process, user: str, chance: random.Random) -> 
         waited += ROUND_MS
         if process.shown is not None and process.shown["screen"] in {"unlock", "sign_in"}:
             raise Violation("everything drains", f"{process} shows {process.shown['reason']}")
+    if world.version >= 2:
+        _drain_while_reads_fail(world, process, user)
     _judge(world, process, user)
     _last_chance(world, process, user, chance)
+
+
+def _drain_while_reads_fail(world: World, process: Process, user: str) -> None:
+    """Reads fail, and what the user registers is sent all the same, under the cached membership."""
+    chance = random.Random(f"outage {world.seed} {process} {user}")
+    if process.shown is None or process.shown["screen"] != "home":
+        return
+    answer = chance.choice(OUTAGES)
+    failing = chance.sample(READS, chance.choice((1, 2, 4)))
+    world.outages = dict.fromkeys(failing, (world.now_ms + DAY, answer))
+    for _ in range(chance.choice((1, 3))):
+        steps.add(world, process, chance)
+    waited = 0
+    while _unsettled(world, process):
+        if waited > OUTAGE_PATIENCE_MS:
+            raise Violation("a failing read holds up nothing else", _why(process))
+        world.run(MINUTE, chance)
+        waited += MINUTE
+    world.outages.clear()
 
 
 def _arrive(world: World, process: Process, user: str, chance: random.Random) -> None:

@@ -56,6 +56,19 @@ GATEWAY = (
     {"status": 401, "headers": JSON, "body": '{"message":"Invalid authentication credentials"}'},
     {"status": 500, "headers": JSON, "body": '{"message":"An unexpected error occurred"}'},
 )  # fmt: skip
+#: Portals and firewalls that answer in JSON of their own.
+PORTALS = (
+    _terse(403, "access_denied"), _terse(400, "blocked_by_policy"), _terse(401, "unauthorized"),
+    {"status": 403, "headers": JSON, "body": '{"error":"forbidden","error_description":"proxy"}'},
+    {"status": 400, "headers": JSON, "body": '{"error":"invalid_request"}'},
+    {"status": 200, "headers": JSON, "body": '{"status":"login_required"}'},
+    {"status": 200, "headers": JSON, "body": "[[]]"},
+)  # fmt: skip
+#: Answers of an endpoint that fails for long: its policy, its view or its plan is broken.
+OUTAGES = (
+    _rest(500, "42P17", "infinite recursion detected in policy"), _rest(500, "57014"),
+    _rest(404, "42P01"), _page(500), _page(404),
+)  # fmt: skip
 #: Answers of the data service that say nothing about the items.
 DATA = (
     _rest(400, ""), _rest(500, "40P01", "deadlock detected"), _rest(500, "57014", "canceling"),
@@ -114,7 +127,7 @@ class Fate:
     again: int | None = None
 
 
-def fate(chance: random.Random, purpose: str, roughness: float, now_s: float) -> Fate:
+def fate(chance: random.Random, purpose: str, roughness: float, now_s: float, version: int) -> Fate:
     """Draw an outcome. `roughness` from 0 to 1 is the probability of a fault."""
     there, back = chance.randrange(1, 400), chance.randrange(1, 400)
     again = chance.randrange(1, 5000) if chance.random() < roughness / 4 else None
@@ -133,13 +146,15 @@ def fate(chance: random.Random, purpose: str, roughness: float, now_s: float) ->
     if kind == 4:
         return Fate(there, back, distortion=chance.choice(DISTORTIONS))
     acted = there if chance.random() < 0.3 else None
-    answer = _trouble(chance, purpose, now_s)
+    answer = _trouble(chance, purpose, now_s, version)
     if answer["status"] in REFUSED:
         acted = None
     return Fate(acted, back, answer, again=again)
 
 
-def _trouble(chance: random.Random, purpose: str, now_s: float) -> Answer:
+def _trouble(chance: random.Random, purpose: str, now_s: float, version: int) -> Answer:
+    if version >= 2 and purpose != "upload" and chance.random() < 0.1:
+        return dict(chance.choice(PORTALS))
     own = AUTH if purpose in {"refresh", "validate", "sign_in", "revoke"} else DATA
     answer = dict(chance.choice(GATEWAY if chance.random() < 0.5 else own))
     if purpose in {"refresh", "validate"} and chance.random() < 0.05:

@@ -33,6 +33,20 @@ class Process(Holdfast):
         #: When to poll again, by the monotonic clock; None: only when the descriptor signals.
         self.due: int | None = None
         self.ack: int | None = None
+        #: How many of a poll's events the host acknowledges; None: all.
+        self.acknowledges: int | None = None
+        #: The queue's configuration (`device.QUEUES`).
+        self.queue = device.queue
+        #: The highest number that a poll acknowledged.
+        self.acknowledged: int | None = None
+        #: Numbers of events that a poll returned, the highest of them, and whose events they are.
+        self.seen_events: set[int] = set()
+        self.last_event = 0
+        self.events_of: bytes | None = None
+        #: Live reads without an answer: request -> when it was made, by the monotonic clock.
+        self.live: dict[int, int] = {}
+        #: Polls since the oldest of them should have been answered.
+        self.polls_too_late = 0
         self.is_open = False
         #: Consecutive polls that returned nothing although `wake_in_ms` was 0.
         self.polls_in_a_row = 0
@@ -124,7 +138,8 @@ class Process(Holdfast):
             return
         wake = polled["wake_in_ms"]
         self.due = None if wake is None else now + wake
-        for event in polled["events"]:
+        self.acknowledged = self.ack
+        for event in polled["events"][: self.acknowledges]:
             self.ack = max(self.ack or 0, event["seq"])
         for request in polled["requests"]:
             self.in_flight.append(InFlightRequest(request["id"], request, self.world.now_ms))

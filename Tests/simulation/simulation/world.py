@@ -28,7 +28,8 @@ Json = dict[str, Any]
 
 #: The newest version of the world. A change to what is drawn is a new version, so that a seed that
 #: failed in an older one still means the same actions (test_seeds.py names the version of each).
-#: 2: at the end only those users sign in on a device who have items there.
+#: 2: `actions/behaviours.py`; portals answer in JSON; at the end only those users sign in on a
+#: device who have items there, and they register more while the reads fail.
 VERSION = 2
 #: When every world begins: 2027-01-15T08:00:00Z.
 BEGIN_MS = 1_800_000_000_000
@@ -76,6 +77,8 @@ class World:
         #: The probability of a network fault, from 0 to 1.
         self.roughness = 0.1
         self.longest_sleep_ms = 0
+        #: Purpose -> until when its requests get this answer instead of the server's.
+        self.outages: dict[str, tuple[int, Answer]] = {}
         self.terminal_answers = 0
         #: The run is at its end: no more faults.
         self.healed = False
@@ -165,7 +168,7 @@ class World:
             sent.fate = network.Fate(None, 20, {"error": "offline"})
         else:
             sent.fate = network.fate(
-                chance, sent.request["purpose"], self.roughness, self.now_ms / 1000
+                chance, sent.request["purpose"], self.roughness, self.now_ms / 1000, self.version
             )
         start = max(sent.since_ms, self.now_ms)
         there, back = sent.fate.there, sent.fate.back
@@ -180,6 +183,10 @@ class World:
     def _reach(self, sent: InFlightRequest) -> None:
         sent.reached = True
         assert sent.fate is not None
+        until, instead = self.outages.get(sent.request["purpose"], (0, {}))
+        if self.now_ms < until:
+            sent.answer = sent.answer or instead
+            return
         answer = network.distorted(self.serve(sent.request), sent.fate.distortion)
         if sent.answer is None:
             sent.answer = sent.fate.instead or answer

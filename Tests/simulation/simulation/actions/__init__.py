@@ -5,7 +5,8 @@ state of the world, so a list of actions can still be performed after some were 
 Importing a module registers its actions; the order of the imports is part of what a seed means.
 """
 
-from . import user, world_events
+from . import user, world_events  # isort: skip
+from . import behaviours  # isort: skip
 from .registry import DAY, HOUR, MINUTE, SECOND, Action, draw, perform
 from .steps import BAD_MINUTES
 
@@ -16,6 +17,7 @@ __all__ = [
     "MINUTE",
     "SECOND",
     "Action",
+    "behaviours",
     "draw",
     "perform",
     "user",

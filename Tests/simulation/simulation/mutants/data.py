@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -20,6 +21,7 @@ from .injection import (
     Mutant,
     change_file,
     change_reply,
+    change_request,
     change_row,
     fail_call,
     is_healthy,
@@ -149,6 +151,18 @@ def _moved() -> Mutant:
 @violates("a row is as the user wrote it")
 def _changed() -> Mutant:
     return change_row(lambda _, row: row.update(minutes=row["minutes"] + 1))
+
+
+@violates("a row is as the user wrote it")
+def _without_a_column() -> Mutant:
+    def strip(_: Process, request: Json) -> None:
+        body = json.loads(request["body"] or "[]")
+        for row in body["items"] if isinstance(body, dict) else body:
+            if "note" in row:
+                row["note"] = None
+        request["body"] = request["body"] and json.dumps(body)
+
+    return change_request(strip, "upload")
 
 
 @violates("no item is stored twice")

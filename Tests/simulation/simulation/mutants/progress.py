@@ -70,6 +70,55 @@ def _both_at_once() -> Mutant:
     return change_reply("poll", poll)
 
 
+@violates("events come in order")
+def _out_of_turn() -> Mutant:
+    return change_reply("poll", lambda _, reply: reply["events"].reverse())
+
+
+@violates("no two events share a number")
+def _same_number() -> Mutant:
+    def renumber(process: Process, reply: Json) -> None:
+        for event in reply["events"][-1:]:
+            event["seq"] = max(event["seq"] - 1, process.last_event + 1)
+
+    return change_reply("poll", renumber)
+
+
+@violates("an acknowledged event does not return")
+def _comes_again() -> Mutant:
+    last: dict[Process, Json] = {}
+
+    def repeat(process: Process, reply: Json) -> None:
+        if process in last and not reply["events"] and process.ack == last[process]["seq"]:
+            reply["events"] = [last[process]]
+        elif reply["events"]:
+            last[process] = reply["events"][-1]
+
+    return change_reply("poll", repeat)
+
+
+@violates("every live read is answered")
+def _never_answered() -> Mutant:
+    def swallow(_: Process, reply: Json) -> None:
+        reply["events"] = [event for event in reply["events"] if event["type"] != "contact"]
+
+    return change_reply("poll", swallow)
+
+
+@violates("a failing read holds up nothing else")
+@contextmanager
+def _held_up() -> Iterator[None]:
+    original = World.serve
+
+    def serve(self: World, request: Json, online: bool = True) -> Json:
+        if request.get("purpose") == "upload" and self.healed and self.outages:
+            return {"status": 503, "headers": {}, "body": ""}
+        return original(self, request, online)
+
+    with mock.patch.object(World, "serve", serve):
+        yield
+
+
 # The end ------------------------------------------------------------------------------------------
 
 
