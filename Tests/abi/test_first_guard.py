@@ -7,6 +7,7 @@ from holdfast.types import Decision, TransportError
 from conftest import MakePhone, MakeUser
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import App
+from test_notices import another
 
 
 def signed_in(
@@ -151,3 +152,23 @@ def test_ORG_7_a_wait_ends_in_time_when_another_process_signs_in_another_user(
     other.close()
     # Then the wait ends at its announced deadline
     assert pass_the_deadline(app, wait) == ["server_unreachable"]
+
+
+def test_ORG_7_a_wait_ends_in_time_when_another_process_signs_the_user_in_again(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
+    # Given an app whose membership the server has confirmed (seed 909 of the simulation)
+    phone = phones()
+    person = directory.person(directory.organisation())
+    app = phone.start()
+    app.session_start({"session": directory.session(person)})
+    app.settle()
+    assert app.screen["screen"] == "home"
+    # When another process signs the user out and in again, and the server does not answer
+    with another(phone) as other:
+        phone.network.up = False
+        other.session_logout()
+        other.session_start({"session": directory.session(person)})
+        (told,) = [event for event in app.poll()["events"] if event["type"] == "decision"]
+        # Then the wait ends at its announced deadline
+        assert pass_the_deadline(app, told["decision"]) == ["server_unreachable"]

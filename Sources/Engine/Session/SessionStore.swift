@@ -127,6 +127,8 @@ final class SessionStore {
       corruptGeneration = row.generation
       return .corrupt
     }
+    // Another process signed the same user in again: the server has not answered for this session.
+    if session.memberships == nil, membershipCheck.isConfirmed { membershipCheck.reset() }
     self.session = session
     return .open
   }
