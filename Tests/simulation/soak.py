@@ -30,7 +30,7 @@ def main() -> int:
     environment = machine.environment(machine.build(folder))
 
     def part(first: int) -> int:
-        count = min(PART, arguments.first + arguments.seeds - first)
+        count: int = min(PART, arguments.first + arguments.seeds - first)
         command = [
             sys.executable, "-m", "simulation", "--first", str(first), "--seeds", str(count),
             "--flavour", arguments.flavour, "--go-on",

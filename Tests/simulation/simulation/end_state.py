@@ -58,6 +58,8 @@ def _arriving(world: World, device: Device) -> list[str]:
 
 def _heal(world: World) -> None:
     control = world.server.control
+    if world.version >= 2:
+        world.deliver_late_requests()
     world.healed = True
     world.roughness = 0
     control.set(

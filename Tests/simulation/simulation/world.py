@@ -28,8 +28,9 @@ Json = dict[str, Any]
 
 #: The newest version of the world. A change to what is drawn is a new version, so that a seed that
 #: failed in an older one still means the same actions (test_seeds.py names the version of each).
-#: 2: `actions/behaviours.py`; portals answer in JSON; at the end only those users sign in on a
-#: device who have items there, and they register more while the reads fail.
+#: 2: `actions/behaviours.py`; portals answer in JSON; at the end the requests on their way arrive,
+#: only those users sign in on a device who have items there, and they register more while the reads
+#: fail.
 VERSION = 2
 #: When every world begins: 2027-01-15T08:00:00Z.
 BEGIN_MS = 1_800_000_000_000
@@ -259,6 +260,19 @@ class World:
                 elif process.is_open and sent.returns_ms is not None:
                     times.append(sent.returns_ms)
         return min(times, default=None)
+
+    def deliver_late_requests(self) -> None:
+        """Let what is on its way reach the server: seed 467's logout would end a new session."""
+        processes = [p for d in self.devices for p in (*d.alive, *d.killed)]
+        late = [
+            (sent.reaches_ms, sent)
+            for process in processes
+            for sent in process.in_flight
+            if sent.reaches_ms is not None and not sent.reached
+        ]
+        for reaches_ms, sent in sorted(late, key=lambda one: one[0]):
+            self.now_ms = max(self.now_ms, reaches_ms)
+            self._reach(sent)
 
     # The end --------------------------------------------------------------------------------------
 

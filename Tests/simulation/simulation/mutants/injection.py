@@ -67,6 +67,17 @@ def change_decision(change: Callable[[Process, Json], object]) -> Mutant:
     return change_reply("poll", change_decisions)
 
 
+def add_event(event: Json, when: Callable[[Process], bool] = lambda _: True) -> Mutant:
+    """Add an event to every poll, with a number of its own."""
+
+    def add(process: Process, reply: Json) -> None:
+        if when(process):
+            last = max((one["seq"] for one in reply["events"]), default=process.last_event)
+            reply["events"].append({**event, "seq": last + 1_000_000})
+
+    return change_reply("poll", add)
+
+
 def change_request(change: Callable[[Process, Json], object], purpose: str = "") -> Mutant:
     """Change every request of this purpose."""
 

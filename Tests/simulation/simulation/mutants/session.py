@@ -20,6 +20,7 @@ from .injection import (
     NOBODY,
     Json,
     Mutant,
+    add_event,
     change_at_terminal_answer,
     change_decision,
     change_file,
@@ -79,11 +80,8 @@ def _data_while_locked() -> Iterator[None]:
 
 @violates("no data is shown while locked")
 def _contact_while_locked() -> Mutant:
-    def poll(process: Process, reply: Json) -> None:
-        if not process.device.stored.usable:
-            reply["events"].append({"type": "contact", "seq": 0, "contact": {"name": "Ola"}})
-
-    return change_reply("poll", poll)
+    contact = {"type": "contact", "request": 0, "contact": {"name": "Ola"}}
+    return add_event(contact, lambda process: not process.device.stored.usable)
 
 
 @violates("only the biometric key unlocks")
@@ -99,7 +97,8 @@ def _unlocked_without_the_key() -> Mutant:
 @violates("the background time-out locks")
 def _away_for_longer() -> Mutant:
     def longer(checker: InvariantChecker, process: Process, name: str, *_: object) -> None:
-        if name == "session_foreground" and process.device.away is not None:
+        returns = name in {"session_foreground", "session_resume"}
+        if returns and process.device.away is not None:
             since, boot = process.device.away
             process.device.away = (since - 400_000, boot)
 
@@ -132,10 +131,7 @@ def _cleared() -> Mutant:
 
 @violates("no sign-out without a terminal answer")
 def _told_of_an_end() -> Mutant:
-    def poll(_: Process, reply: Json) -> None:
-        reply["events"].append({"type": "session_ended", "seq": 0})
-
-    return change_reply("poll", poll)
+    return add_event({"type": "session_ended"})
 
 
 @violates("no sign-out without a terminal answer")
