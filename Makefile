@@ -9,7 +9,7 @@
 #   make install  headers, libraries, pkg-config and CMake files below PREFIX (/usr/local); honours DESTDIR, LIBDIR
 #   make demo     the tour of examples/c against a local backend
 #   make test     every test. Parts of it: test-swift, test-model, test-fleet, test-python, test-simulation,
-#                 sanitize-smoke, test-faults
+#                 sanitize-smoke, test-faults, mutants-sample
 #   make lint     style and types; make format corrects what a tool can correct
 #   make docs     writes the pages and figures that are made from the code and from measurements
 #   make clean    removes what was built; .venv stays

@@ -3,7 +3,7 @@
 .PHONY: test test-swift test-model test-fleet test-python test-simulation test-faults test-faults-full soak replay
 
 # sanitize-smoke is in mk/sanitizers.mk.
-TEST_PARTS := test-swift test-model test-fleet test-python test-simulation sanitize-smoke test-faults
+TEST_PARTS := test-swift test-model test-fleet test-python test-simulation sanitize-smoke test-faults mutants-sample
 PYTEST := $(PYTHON) -m pytest -q
 FLAVOUR ?= embedded
 

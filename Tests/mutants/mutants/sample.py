@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import re
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from .coverage import Coverage
+from .coverage import Coverage, Reach
 from .faults import Fault, all_faults, drawn
 from .host import Host, suites
 from .judge import KILLED
@@ -134,7 +135,8 @@ def run() -> int:
     with ThreadPoolExecutor(2) as pool:
         found = pool.map(lambda part: part[0](tree, part[1]), parts)
         problems = [problem for part in found for problem in part]
-    print("\n".join(problems))
+    for problem in problems:
+        print(problem)
     failed = len(problems) + SIZE - len(entries)
     print(f"{SIZE - failed} passed, {failed} failed")
     return 1 if failed else 0
@@ -146,36 +148,42 @@ def run() -> int:
 def draw() -> None:
     """Write the sample: killed mutants of the last whole run, each with a fast test."""
     tree = Tree()
-    faults = dict(enumerate(drawn(all_faults()), start=1))
-    kept = {n: fault for n, fault in faults.items() if n in tree.make(faults)}
+    kept = tree.compiled(dict(enumerate(drawn(all_faults()), start=1)))
     coverage, results = Coverage(tree, kept), Results(WORK / "results.jsonl")
-    switch = Switch(tree.folder / "switch-draw")
-    units = Units(tree.tests, switch)
+    shown = shown_names()
     lines: list[str] = []
-    order = sorted(kept, key=lambda n: hashlib.sha256(f"sample {kept[n].key}".encode()).digest())
-    for number in order:
+    for number in sorted(kept, key=lambda n: sampling(kept[n])):
         verdict = results.get(kept[number])
         if verdict is None or verdict.status != KILLED or len(lines) == LISTED:
             continue
-        switch.turn_on(number)
-        test = fast_test(units, verdict.by, coverage.units(number))
+        by = shown.get(verdict.by, verdict.by)
+        test = fast_test(by, {**coverage.units(number), **coverage.host(number)})
         if test:
             lines.append(f"{kept[number].key} | {kept[number].change} | {test}")
     head = SAMPLE.read_text("utf-8").splitlines()[0]
     SAMPLE.write_text("\n".join([head, *lines, ""]), "utf-8")
 
 
-def fast_test(units: Units, by: str, reached: dict[str, tuple[float, list[int]]]) -> str:
-    """The name of a test that notices the mutant that is on; empty: none does it in a second."""
-    if by.endswith((" (time)", " (crash)")):
-        return ""
-    if by.startswith("Tests/"):
-        return by
-    for name in sorted(reached, key=lambda test: reached[test][0])[:40]:
-        outcome = units.run([name], 2)
-        if outcome.failed and not outcome.failed.endswith("(time)"):
-            return name
-    return ""
+def sampling(fault: Fault) -> bytes:
+    """Where the fault stands in the draw."""
+    return hashlib.sha256(f"sample {fault.key}".encode()).digest()
+
+
+def shown_names() -> dict[str, str]:
+    """The functions of the unit tests that have a text of their own, by that text."""
+    pattern = re.compile(r'@Test\(\s*("(?:[^"\\]|\\.)*").*?\bfunc (\w+)', re.DOTALL)
+    found: dict[str, str] = {}
+    for path in sorted((ROOT / "Tests").glob("*Tests/*.swift")):
+        found |= dict(pattern.findall(path.read_text("utf-8")))
+    return found
+
+
+def fast_test(by: str, reached: Reach) -> str:
+    """The full name of the test, of which a run tells the last part, with or without the arguments;
+    empty: it takes long, or the name is not clear."""
+    name = by.split("(")[0] if not by.startswith("Tests/") else by
+    found = [test for test in reached if test == by or test.split("/")[-1].split("(")[0] == name]
+    return found[0] if len(found) == 1 and reached[found[0]][0] < 1 else ""
 
 
 def main() -> int:

@@ -38,10 +38,8 @@ class Tree:
 
     def make(self, faults: Mapping[int, Fault], *, with_tests: bool = True) -> dict[int, Fault]:
         """Build with these faults; returns those that compile."""
-        kept = dict(faults)
         self._link()
-        for known in self._known_failures():
-            kept = {number: fault for number, fault in kept.items() if _identity(fault) != known}
+        kept = self.compiled(faults)
         while True:
             files = self._write(kept)
             output = self._build(with_tests)
@@ -53,6 +51,11 @@ class Tree:
                 del kept[number]
         self._link_library()
         return kept
+
+    def compiled(self, faults: Mapping[int, Fault]) -> dict[int, Fault]:
+        """Those of the faults that no build has refused."""
+        refused = set(self._known_failures())
+        return {n: fault for n, fault in faults.items() if _identity(fault) not in refused}
 
     # ---- the copy ----
 
