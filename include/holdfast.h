@@ -342,8 +342,9 @@ int32_t holdfast_queue_edit(holdfast *self, const char *request, char **reply);
 int32_t holdfast_queue_cancel(holdfast *self, const char *request, char **reply);
 
 /* Send parked items again: all, or the one with `id`, which may also wait for something other than
- * a queued item. {"id":"uuid"?} -> {"retried":n}. Errors: queue.in_flight, queue.not_found.
- * @since 0.1 */
+ * a queued item. An item that was parked as "blocked" is tried once; one that waits as
+ * "waiting_blocked" is sent at once, and its pause goes on if it is refused again.
+ * {"id":"uuid"?} -> {"retried":n}. Errors: queue.in_flight, queue.not_found. @since 0.1 */
 int32_t holdfast_queue_retry(holdfast *self, const char *request, char **reply);
 
 /* Export the user's items in a form that queue_add accepts. {"state":"..."?} -> {"items":[...]}.
@@ -355,8 +356,8 @@ int32_t holdfast_queue_export(holdfast *self, const char *request, char **reply)
  * {"reasons":[{"code","text","count","until_ms"|null}...],"counts":{...}}. The reasons are those
  * of the whole queue. With an id, the call fails with queue.not_found if the user has no such item.
  * Codes: nothing_queued, sending, offline, signed_out, locked, token, back_off, server_pause,
- * organisation, dependency, parked, other_user, schema_not_ready, ready. back_off: after failures;
- * sync_now ends it. server_pause: the server asked for it. @since 0.1
+ * organisation, dependency, parked, other_user, schema_not_ready, waiting_blocked, ready. back_off:
+ * after failures; sync_now ends it. server_pause: the server asked for it. @since 0.1
  */
 int32_t holdfast_queue_explain(holdfast *self, const char *request, char **reply);
 
@@ -396,7 +397,8 @@ int32_t holdfast_summary_get(holdfast *self, const char *request, char **reply);
 int32_t holdfast_network_set(holdfast *self, const char *request, char **reply);
 
 /* Pull and send now. Ends the back-offs of the data service and the waits of items, except those that
- * the server asked for. A back-off of the auth service goes on.
+ * the server asked for and those of items that wait as "waiting_blocked". A back-off of the auth
+ * service goes on.
  * {} -> {"started":bool,"reason":code|null}; reason: offline or server_pause, if not started.
  * @since 0.1 */
 int32_t holdfast_sync_now(holdfast *self, const char *request, char **reply);

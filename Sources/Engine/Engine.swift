@@ -89,10 +89,12 @@ public final class Engine {
     let summary = Summary(core, cache)
     let isolation = BatchIsolation(core, uploads)
     let parking = Parking(core, events, syncRuns)
+    let blocked = BlockedItems(
+      core, uploads, isolation: isolation, pauses: pauses, syncRuns: syncRuns)
     let settlement = UploadSettlement(
       core, sessions, state: uploads, isolation: isolation, links: links, syncRuns: syncRuns,
       refresh: refresh, check: check, pauses: pauses, reachability: reachability, parking: parking,
-      pulls: pulls, summary: summary)
+      blocked: blocked, pulls: pulls, summary: summary)
     let uploader = Uploader(
       core, state: uploads, isolation: isolation, settlement: settlement, parking: parking,
       syncRuns: syncRuns,

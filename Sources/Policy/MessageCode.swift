@@ -74,12 +74,14 @@ public enum MessageCode: String, CaseIterable, Sendable {
   case missingParent = "missing_parent"
   case missingColumn = "missing_column"
   case serverRule = "server_rule"
+  case blocked
   case schemaNotReady = "schema_not_ready"
   case unreadable
   case dependencyParked = "dependency_parked"
   case dependencyWaiting = "dependency_waiting"
   case waitingTime = "waiting_time"
   case waitingOrganisation = "waiting_organisation"
+  case waitingBlocked = "waiting_blocked"
 
   // Events and messages.
   case syncCompleted = "sync_completed"

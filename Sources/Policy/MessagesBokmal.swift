@@ -91,12 +91,15 @@ extension Messages {
     case .missingColumn:
       "Organisasjonen din tar ikke lenger imot en av opplysningene. Se over dette."
     case .serverRule: "Organisasjonens regler tillater ikke dette."
+    case .blocked:
+      "Nettverket slipper ikke dette gjennom. Prøv et annet nettverk, eller endre teksten."
     case .schemaNotReady: "Organisasjonen din kan ikke ta imot dette ennå. Vi prøver igjen senere."
     case .unreadable: "Dette kan ikke lenger leses på denne enheten. Registrer det på nytt."
     case .dependencyParked: "Venter på en annen registrering som trenger et blikk fra deg."
     case .dependencyWaiting: "Venter på en annen registrering som blir sendt først."
     case .waitingTime: "Venter litt før neste forsøk."
     case .waitingOrganisation: "Venter til du har tilgang til organisasjonen igjen."
+    case .waitingBlocked: "Nettverket slapp ikke dette gjennom. Vi prøver igjen senere."
     // Events and messages.
     case .syncCompleted: "Ferdig: det som ventet, er sendt."
     case .syncCompletedParked:

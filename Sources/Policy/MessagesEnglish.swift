@@ -93,12 +93,15 @@ extension Messages {
     case .missingColumn:
       "Your organisation no longer takes one of these details. Please look it over."
     case .serverRule: "The organisation's rules do not allow this."
+    case .blocked:
+      "The network does not let this through. Try another network, or change the text."
     case .schemaNotReady: "Your organisation cannot receive this yet. We will try again later."
     case .unreadable: "This can no longer be read on this device. Please register it again."
     case .dependencyParked: "Waiting for another entry that needs a look from you."
     case .dependencyWaiting: "Waiting for another entry that is sent first."
     case .waitingTime: "Waiting a little before the next attempt."
     case .waitingOrganisation: "Waiting until you have access to the organisation again."
+    case .waitingBlocked: "The network did not let this through. We will try again later."
     // Events and messages.
     case .syncCompleted: "Done: what was waiting has been sent."
     case .syncCompletedParked:

@@ -88,6 +88,8 @@ extension Messages {
     case .missingColumn:
       "Organisasjonen din tek ikkje lenger imot ei av opplysningane. Sjå over dette."
     case .serverRule: "Reglane til organisasjonen opnar ikkje for dette."
+    case .blocked:
+      "Nettverket slepper ikkje dette gjennom. Prøv eit anna nettverk, eller endre teksten."
     case .schemaNotReady:
       "Organisasjonen din kan ikkje ta imot dette enno. Vi prøver igjen seinare."
     case .unreadable: "Dette kan ikkje lenger lesast på denne eininga. Registrer det på nytt."
@@ -95,6 +97,7 @@ extension Messages {
     case .dependencyWaiting: "Ventar på ei anna registrering som blir send først."
     case .waitingTime: "Ventar litt før neste forsøk."
     case .waitingOrganisation: "Ventar til du har tilgang til organisasjonen igjen."
+    case .waitingBlocked: "Nettverket sleppte ikkje dette gjennom. Vi prøver igjen seinare."
     // Events and messages.
     case .syncCompleted: "Ferdig: det som venta, er sendt."
     case .syncCompletedParked:

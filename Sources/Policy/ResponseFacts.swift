@@ -40,8 +40,10 @@ public final class ResponseFacts: Sendable {
     }
   }
 
-  /// The code of a JSON body. An empty code counts as none: the data service sends it with 400 when
-  /// its database has just stopped.
+  /// The data service sends an empty code with 400 when its database has just stopped.
+  var hasEmptyCode: Bool { isServerJSON && code == "" }
+
+  /// The code of a JSON body. An empty code counts as none.
   var knownCode: String? {
     guard isServerJSON, let code, !code.isEmpty else { return nil }
     return code

@@ -40,19 +40,20 @@ public enum RestOutcome: Equatable, Sendable {
   /// Send again after a back-off.
   case transient
   /// A request refused for an unknown reason, which is never taken for an item's fault (QUE-20):
-  /// pause without parking items. A single row that a function refused with an unknown code is
-  /// parked.
+  /// pause without parking items.
   case unknownRejection
+  /// Something else than the service refused the request: a firewall, for what is in it, or a captive
+  /// portal, which refuses everything. Ask the service something else to tell which.
+  case blocked
 }
 
 /// Classifies the responses of the data service.
 ///
 /// The rules are applied in this order:
 /// 1. A success needs a JSON body or status 204; otherwise a captive portal may have sent it.
-/// 2. Without an error code (a gateway's response), the status decides.
+/// 2. Without an error code in a form of the service's (a gateway's response), the status decides.
 /// 3. A code of PostgREST (`PGRST…`) decides; a code `PT…`, which SQL raises to set the status,
-///   leaves
-///    the decision to that status.
+///    leaves the decision to that status.
 /// 4. Any other code is PostgreSQL's SQLSTATE: first the exact code decides, then its class.
 /// 5. An unknown code is classified by the status. A request with one never parks an item.
 ///
@@ -64,7 +65,7 @@ public enum RestClassification {
       // A portal's page comes with 200. 204 has no body that could be checked.
       return facts.isServerJSON || facts.status == 204 ? .answered : .transient
     }
-    guard let code = facts.knownCode else { return byStatus(facts.status) }
+    guard let code = facts.knownCode, isOwn(facts) else { return byStatus(facts) }
     if ASCII.starts(code, "PGRST") { return service(code) ?? unknown(facts.status) }
     if ASCII.starts(code, "PT") { return raised(facts.status) }
     return SQLState.outcome(code, facts) ?? unknown(facts.status)
@@ -81,13 +82,16 @@ public enum RestClassification {
       }
   }
 
-  /// A response without a code: from a gateway, or 400 with an empty code from a service whose
-  /// database has just stopped.
-  private static func byStatus(_ status: Int) -> RestOutcome {
-    switch status {
+  /// A response without a code of the service's: from a gateway, a firewall or a captive portal, or
+  /// 400 with an empty code from a service whose database has just stopped.
+  private static func byStatus(_ facts: ResponseFacts) -> RestOutcome {
+    switch facts.status {
     case 401: .needsToken
     case 413: .tooLarge
     case 416: .endOfData
+    // The proxy wants a password, a time-out, too early, too many requests.
+    case 407, 408, 425, 429: .transient
+    case 400..<500: facts.hasEmptyCode ? .transient : .blocked
     default: .transient
     }
   }

@@ -75,6 +75,8 @@ public enum WaitReason: Equatable, Sendable {
   case kind
   /// The same as `time`, but the server itself asked for the pause.
   case server(until: SteadyTime)
+  /// Something on the way to the service refused this item.
+  case blocked(until: SteadyTime)
 
   /// The number in the file; 0 stands for "does not wait".
   var code: Int64 {
@@ -84,13 +86,14 @@ public enum WaitReason: Equatable, Sendable {
     case .organisation: return 3
     case .kind: return 4
     case .server: return 5
+    case .blocked: return 6
     }
   }
 
   /// When the item becomes pending by itself; nil: something else ends its wait.
   public var until: SteadyTime? {
     switch self {
-    case .time(let until), .server(let until): return until
+    case .time(let until), .server(let until), .blocked(let until): return until
     case .dependency, .organisation, .kind: return nil
     }
   }
@@ -104,6 +107,7 @@ public enum WaitReason: Equatable, Sendable {
     case 3: self = .organisation
     case 4: self = .kind
     case 5: self = .server(until: SteadyTime(ms: notBeforeMS))
+    case 6: self = .blocked(until: SteadyTime(ms: notBeforeMS))
     default: return nil
     }
   }

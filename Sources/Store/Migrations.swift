@@ -131,6 +131,10 @@ public struct Migrations {
       ALTER TABLE session ADD COLUMN authenticated_monotonic_ms INTEGER;
       ALTER TABLE session ADD COLUMN authenticated_boot TEXT;
       """,
+      // How much speaks for it that something on the way to the service refuses an item.
+      """
+      ALTER TABLE queue ADD COLUMN blocks INTEGER NOT NULL DEFAULT 0;
+      """,
     ])
   }
 

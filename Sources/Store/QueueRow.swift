@@ -1,3 +1,5 @@
+public import Base
+
 /// A queued item as it is stored.
 public final class QueueRow {
   public var sequence: Int64 = 0
@@ -13,6 +15,10 @@ public final class QueueRow {
   public var retryGroup: Int64 = 0
   public var attempts: Int64 = 0
   public var denials: Int64 = 0
+  /// How much speaks for it that something on the way to the service refuses this item.
+  public var blocks: Int64 = 0
+  /// When a wait ends or ended.
+  public var notBefore: SteadyTime = 0
   public var createdMS: Int64 = 0
   public var size: Int64 = 0
   public var body: [UInt8] = []
@@ -22,9 +28,11 @@ public final class QueueRow {
   public init() {}
 
   /// The table's columns, in their order: `SELECT *` and salvaged records have the same positions.
-  private enum Column: Int32, CaseIterable {
+  private enum Column: Int32 {
     case sequence, item, owner, org, batchKey, state, waitReason, retryGroup, attempts, denials
     case notBeforeMS, createdMS, size, lease, leaseMS, body, rejection
+    /// Added by a later version: older rows of the file do not have it.
+    case blocks
   }
 
   /// A row of `SELECT * FROM queue`.
@@ -41,6 +49,8 @@ public final class QueueRow {
     retryGroup = row.int(Column.retryGroup)
     attempts = row.int(Column.attempts)
     denials = row.int(Column.denials)
+    blocks = row.int(Column.blocks)
+    notBefore = SteadyTime(ms: row.int(Column.notBeforeMS))
     createdMS = row.int(Column.createdMS)
     size = row.int(Column.size)
     body = row.blob(Column.body)
@@ -50,11 +60,14 @@ public final class QueueRow {
   /// The body's size in a row of `SELECT * FROM queue`.
   static func size(_ row: Row) -> Int64 { row.int(Column.size) }
 
+  /// The blocks in a row of `SELECT * FROM queue`.
+  static func blocks(_ row: Row) -> Int64 { row.int(Column.blocks) }
+
   /// A salvaged record, if it has a queue row's form: the tags have their length, and there is a body.
   /// Its seal proves the rest; a state or a number that makes no sense does not cost the item. An item
   /// that was being sent is pending: its request has ended with the file, and counts as an attempt.
   public init?(_ record: Salvage.Record) {
-    guard record.columns.count >= Column.allCases.count,
+    guard record.columns.count > Int(Column.rejection.rawValue),
       let item = record.tag(Column.item), let owner = record.tag(Column.owner),
       let org = record.tag(Column.org), let batchKey = record.tag(Column.batchKey),
       let body = record[Column.body].blob
@@ -74,5 +87,7 @@ public final class QueueRow {
     size = record[Column.size].int ?? Int64(body.count)
     self.body = body
     rejection = record[Column.rejection].blob
+    let hasBlocks = record.columns.count > Int(Column.blocks.rawValue)
+    blocks = hasBlocks ? max(0, record[Column.blocks].int ?? 0) : 0
   }
 }

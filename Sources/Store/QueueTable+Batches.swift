@@ -4,7 +4,8 @@ public import Base
 ///
 /// 1. The head is the oldest pending item of the lowest retry group.
 /// 2. The batch is the head and the items after it with the same group and key, oldest first, until
-///    the limit of items or of bytes. The head itself may be larger than the limit of bytes.
+///    the limit of items or of bytes. The head itself may be larger than the limit of bytes. An item
+///    that was refused on the way is a batch of its own.
 /// 3. All of them get the state `sending` and a lease. The holder ends it by `transition`; when the
 ///    holder is dead or late, `reclaim` does.
 ///
@@ -33,18 +34,23 @@ extension QueueTable {
           .int(head.retryGroup == 0 ? min(maximumItems, freshItems) : maximumItems),
         ]
       ) { (row) throws(Failure) in
+        if let head = rows.first {
+          if head.blocks > 0 { return false }
+          if QueueRow.blocks(row) > 0 { return true }
+        }
         size += QueueRow.size(row)
         if !rows.isEmpty, size > maximumSize { return false }
         rows.append(QueueRow(row))
         return true
       }
-      guard let last = rows.last else { return rows }
+      guard let first = rows.first, let last = rows.last else { return rows }
       try database.run(
         """
         UPDATE queue SET state = 1, wait_reason = 0, lease = ?5, lease_ms = ?6
         WHERE owner = ?1 AND state = 0 AND retry_group = ?3 AND batch_key = ?2 AND seq <= ?4
+          AND (blocks = 0 OR seq = ?7)
         """, .blob(owner), .blob(head.batchKey), .int(head.retryGroup), .int(last.sequence),
-        .blob(holder), .int(leaseEnd.ms))
+        .blob(holder), .int(leaseEnd.ms), .int(first.sequence))
       return rows
     }
   }

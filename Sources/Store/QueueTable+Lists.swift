@@ -56,7 +56,7 @@ extension QueueTable {
     return result
   }
 
-  /// How many items wait for each reason; of `.time`, the earliest.
+  /// How many items wait for each reason; of those that wait for a time, the earliest.
   public func waitCounts(
     of owner: [UInt8]
   ) throws(Failure) -> [(reason: WaitReason, count: Int64)] {
@@ -97,12 +97,13 @@ extension QueueTable {
   }
 
   /// Whether the server may have stored an item of the organisation without a proof of it here. (An
-  /// item that waits for its parent was refused for it, so it is not stored.)
+  /// item that waits for its parent was refused for it, and of one that was refused on the way the
+  /// server was asked, so they are not stored.)
   public func isInDoubt(org: [UInt8], of owner: [UInt8]) throws(Failure) -> Bool {
     try database.exists(
       """
       SELECT 1 FROM queue WHERE owner = ?1 AND org = ?2 AND attempts > 0
-        AND (state IN (0, 1) OR state = 2 AND wait_reason <> 1) LIMIT 1
+        AND (state IN (0, 1) OR state = 2 AND wait_reason NOT IN (1, 6)) LIMIT 1
       """, .blob(owner), .blob(org))
   }
 }

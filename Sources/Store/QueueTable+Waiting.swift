@@ -6,8 +6,12 @@ public struct LongestWaits: Sendable {
   let ownMS: Int64
   /// By the server.
   let askedMS: Int64
+  /// After a refusal on the way.
+  let blockedMS: Int64
 
-  public init(ownMS: Int64, askedMS: Int64) { (self.ownMS, self.askedMS) = (ownMS, askedMS) }
+  public init(ownMS: Int64, askedMS: Int64, blockedMS: Int64 = .max) {
+    (self.ownMS, self.askedMS, self.blockedMS) = (ownMS, askedMS, blockedMS)
+  }
 }
 
 /// What makes items wait, and what ends that.
@@ -26,19 +30,20 @@ extension QueueTable {
       """, .blob(owner), .int(sequence), .int(reason.code), .int(reason.notBeforeMS))
   }
 
+  /// Whether items are suspended. Those that were refused on the way are not: each waits for itself.
   public func hasSuspended(of owner: [UInt8]) throws(Failure) -> Bool {
     try database.exists(
       "SELECT 1 FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason IN (2, 5) LIMIT 1",
       .blob(owner))
   }
 
-  /// How long until the first suspended item is due, 0 or less: now; nil: none is suspended. An item
+  /// How long until the first item is due that waits for a time, 0 or less: now; nil: none does. An item
   /// that is to wait for longer than any does (`longest`) was stored in another boot, under another
   /// clock: it is due.
   public func leftMS(
     of owner: [UInt8], now: SteadyTime, longest: LongestWaits
   ) throws(Failure) -> Int64? {
-    // Each of the four is one step in the index.
+    // Each of the six is one step in the index.
     try database.first(
       """
       SELECT min(CASE WHEN latest > longest THEN 0 ELSE earliest END) FROM (
@@ -51,12 +56,18 @@ extension QueueTable {
           (SELECT min(not_before_ms) FROM queue
             WHERE owner = ?1 AND state = 2 AND wait_reason = 5) - ?2,
           (SELECT max(not_before_ms) FROM queue
-            WHERE owner = ?1 AND state = 2 AND wait_reason = 5) - ?2)
-      """, .blob(owner), .int(now.ms), .int(longest.ownMS), .int(longest.askedMS)
+            WHERE owner = ?1 AND state = 2 AND wait_reason = 5) - ?2
+        UNION ALL SELECT ?5,
+          (SELECT min(not_before_ms) FROM queue
+            WHERE owner = ?1 AND state = 2 AND wait_reason = 6) - ?2,
+          (SELECT max(not_before_ms) FROM queue
+            WHERE owner = ?1 AND state = 2 AND wait_reason = 6) - ?2)
+      """, .blob(owner), .int(now.ms), .int(longest.ownMS), .int(longest.askedMS),
+      .int(longest.blockedMS)
     ) { (row) throws(Failure) in row.int(ifPresent: 0) } ?? nil
   }
 
-  /// Suspended items that are due become pending.
+  /// Items that have waited until their time become pending.
   public func promote(
     of owner: [UInt8], now: SteadyTime, longest: LongestWaits
   ) throws(Failure) {
@@ -65,9 +76,11 @@ extension QueueTable {
     try database.run(
       """
       UPDATE queue SET state = 0, wait_reason = 0
-      WHERE owner = ?1 AND state = 2 AND wait_reason IN (2, 5) AND (not_before_ms <= ?2
-        OR not_before_ms > ?2 + CASE wait_reason WHEN 2 THEN ?3 ELSE ?4 END)
-      """, .blob(owner), .int(now.ms), .int(longest.ownMS), .int(longest.askedMS))
+      WHERE owner = ?1 AND state = 2 AND wait_reason IN (2, 5, 6)
+        AND (not_before_ms <= ?2 OR not_before_ms - ?2 >
+          CASE wait_reason WHEN 2 THEN ?3 WHEN 5 THEN ?4 ELSE ?5 END)
+      """, .blob(owner), .int(now.ms), .int(longest.ownMS), .int(longest.askedMS),
+      .int(longest.blockedMS))
   }
 
   /// Suspended items become pending, except those that a server put off.
@@ -106,12 +119,13 @@ extension QueueTable {
 
   // MARK: Organisation
 
-  /// The user is not (or no longer) in the organisation: its pending and suspended items wait.
+  /// The user is not (or no longer) in the organisation: its items that are pending or wait for a
+  /// time wait for the organisation.
   public func withhold(org: [UInt8], of owner: [UInt8]) throws(Failure) {
     try database.run(
       """
       UPDATE queue SET state = 2, wait_reason = 3
-      WHERE owner = ?1 AND org = ?2 AND (state = 0 OR (state = 2 AND wait_reason IN (2, 5)))
+      WHERE owner = ?1 AND org = ?2 AND (state = 0 OR (state = 2 AND wait_reason IN (2, 5, 6)))
       """, .blob(owner), .blob(org))
   }
 

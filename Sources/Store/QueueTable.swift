@@ -17,12 +17,13 @@ public struct QueueTable {
     try database.run(
       """
       INSERT INTO queue(item, owner, org, batch_key, state, wait_reason, not_before_ms, attempts,
-        denials, created_ms, size, body, rejection)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        denials, created_ms, size, body, rejection, blocks)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """, .blob(row.item), .blob(row.owner), .blob(row.org), .blob(row.batchKey),
       .int(row.state.code.rawValue), .int(row.state.waitReason?.code ?? 0),
       .int(row.state.waitReason?.notBeforeMS ?? 0), .int(row.attempts), .int(row.denials),
-      .int(row.createdMS), .int(row.size), .blob(row.body), Value(row.rejection))
+      .int(row.createdMS), .int(row.size), .blob(row.body), Value(row.rejection),
+      .int(row.blocks))
     return database.lastInsertedRow
   }
 
@@ -69,8 +70,8 @@ public struct QueueTable {
     try SyncRunTable(database).end(of: owner)
   }
 
-  /// Store a new body. The rejection, the denials and the dependencies belonged to the old body and
-  /// are cleared. The attempts stay: after one, the server may have the old body. An item that
+  /// Store a new body. The rejection, the denials, the blocks and the dependencies belonged to the old
+  /// body and are cleared. The attempts stay: after one, the server may have the old body. An item that
   /// waits for its organisation goes on waiting.
   public func replace(
     _ item: [UInt8], batchKey: [UInt8], body: [UInt8], size: Int64
@@ -78,7 +79,7 @@ public struct QueueTable {
     try database.run(
       """
       UPDATE queue SET batch_key = ?2, body = ?3, size = ?4, rejection = NULL, retry_group = 0,
-        denials = 0, not_before_ms = 0,
+        denials = 0, blocks = 0, not_before_ms = 0,
         state = CASE WHEN state = 2 AND wait_reason = 3 THEN state ELSE 0 END,
         wait_reason = CASE WHEN state = 2 AND wait_reason = 3 THEN wait_reason ELSE 0 END
       WHERE item = ?1
@@ -106,11 +107,18 @@ public struct QueueTable {
       "UPDATE queue SET retry_group = ?2 WHERE seq = ?1", .int(sequence), .int(retryGroup))
   }
 
-  /// Try again at the user's request: one item, or (nil) all that are parked. How many.
+  public func setBlocks(_ sequence: Int64, _ blocks: Int64) throws(Failure) {
+    try database.run(
+      "UPDATE queue SET blocks = ?2 WHERE seq = ?1", .int(sequence), .int(blocks))
+  }
+
+  /// Try again at the user's request: one item, or (nil) all that are parked. How many. An item that
+  /// was refused on the way keeps the end of its pause: until then a refusal is not counted again.
   public func retry(_ item: [UInt8]?, of owner: [UInt8]) throws(Failure) -> Int {
     try database.run(
       """
-      UPDATE queue SET retry_group = 0, denials = 0, not_before_ms = 0, rejection = NULL,
+      UPDATE queue SET retry_group = 0, denials = 0, rejection = NULL,
+        not_before_ms = CASE WHEN state = 2 AND wait_reason = 6 THEN not_before_ms ELSE 0 END,
         state = CASE WHEN item IN (SELECT item FROM dependency) THEN 2 ELSE 0 END,
         wait_reason = CASE WHEN item IN (SELECT item FROM dependency) THEN 1 ELSE 0 END
       WHERE owner = ?1 AND ((?2 IS NULL AND state = 3) OR

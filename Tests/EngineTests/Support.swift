@@ -169,10 +169,12 @@ final class Rig {
     summary = Summary(core, cache)
     isolation = BatchIsolation(core, uploads)
     parking = Parking(core, events, syncRuns)
+    let blocked = BlockedItems(
+      core, uploads, isolation: isolation, pauses: pauses, syncRuns: syncRuns)
     settlement = UploadSettlement(
       core, sessions, state: uploads, isolation: isolation, links: links, syncRuns: syncRuns,
       refresh: refresh, check: check, pauses: pauses, reachability: reachability, parking: parking,
-      pulls: pulls, summary: summary)
+      blocked: blocked, pulls: pulls, summary: summary)
     uploader = Uploader(
       core, state: uploads, isolation: isolation, settlement: settlement, parking: parking,
       syncRuns: syncRuns,
@@ -306,6 +308,7 @@ final class Rig {
     case .waiting(.server): words = ["waits for the server's time"]
     case .waiting(.organisation): words = ["waits for organisation"]
     case .waiting(.kind): words = ["waits for kind"]
+    case .waiting(.blocked): words = ["waits, blocked"]
     case .parked:
       let key = try core.keys().queues.derived(for: row.owner)
       words = ["parked", try Rejection.read(row, key)?.string("code") ?? "without a reason"]

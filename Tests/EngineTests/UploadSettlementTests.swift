@@ -104,6 +104,11 @@ import Testing
     Case(
       items: 4, status: 400, body: code("ZZ999"),
       states: [suspended, suspended, suspended, suspended]),
+    // Refused on the way: the service is asked for the items.
+    Case(items: 1, status: 403, body: "<html>", states: ["sending"], readBack: 1),
+    Case(
+      items: 4, status: 403, body: code("access_denied"),
+      states: ["sending", "sending", "sending", "sending"], readBack: 4),
     // It passes.
     Case(items: 1, status: 0, body: nil, states: [retried], pauses: [.upload], isFailing: true),
     Case(items: 1, status: 503, body: nil, states: [retried], pauses: [.upload], isFailing: true),
@@ -326,6 +331,120 @@ import Testing
       try response(200, "[\(result(1, "rejected", "22P02")),\(result(2, "rejected", "23503"))]"),
       rig.now)
     #expect(try rig.state(id(2)) == "waits for parent")
+  }
+
+  /// The results of two rows, the state of the second one, and whether uploads pause.
+  @Test(arguments: [
+    // Others are decided: the row waits for itself.
+    ("stored", nil, "40001", "waits for time, attempts 1", false),
+    ("stored", nil, "ZZ999", "waits for time, attempts 1", false),
+    ("rejected", "22P02", "XX000", "waits for time, attempts 1", false),
+    // None is decided: as for a table.
+    ("rejected", "40001", "40001", "pending, attempts 1", true),
+    ("rejected", "53300", "ZZ999", "pending, attempts 1", true),
+    ("rejected", "ZZ999", "ZZ999", "waits for time, attempts 1", false),
+    ("rejected", "my_code", "42883", "waits for time, attempts 1", false),
+  ])
+  func aRowWithACodeThatBlamesNoItemIsNotParked(
+    _ status: String, _ first: String?, _ second: String, _ state: String, _ pauses: Bool
+  ) throws {
+    let rig = try Rig.atHome(backend: Self.rpc)
+    for number in 1...2 { try rig.add(id(number)) }
+    let body = "[\(result(1, status, first)),\(result(2, "rejected", second))]"
+    try rig.settlement.finish(try rig.upload(), isCurrent: true, try response(200, body), rig.now)
+    #expect(try rig.state(id(2)) == state)
+    #expect(try (rig.pauses.leftMS(.upload, rig.now) > 0) == pauses)
+  }
+
+  /// An answer after a failure, and whether the next upload is still a probe.
+  @Test(arguments: [
+    (200, "<html>", true), (200, #"{"ok":true}"#, true), (200, "[]", true),
+    (200, #"[{"id":"\#(id(9).text)","status":"stored"}]"#, true),
+    (200, #"[{"id":"\#(id(1).text)","status":"rejected","sqlstate":"40001"}]"#, true),
+    (200, #"[{"id":"\#(id(1).text)","status":"stored"}]"#, false),
+    (200, #"[{"id":"\#(id(1).text)","status":"rejected","sqlstate":"22P02"}]"#, false),
+  ])
+  func anAnswerThatCannotBeUsedIsNoSuccess(
+    _ status: Int, _ body: String, _ isProbing: Bool
+  ) throws {
+    // Given an upload that failed, whose pause has ended
+    let rig = try Rig.atHome(backend: Self.rpc)
+    try rig.add(id(1))
+    try rig.settlement.finish(try rig.upload(), isCurrent: true, try response(503), rig.now)
+    try rig.pauses.endUnasked { _ in true }
+    #expect(try rig.pauses.isProbing(.upload))
+    // When
+    try rig.settlement.finish(
+      try rig.upload(), isCurrent: true, try response(status, body), rig.now)
+    // Then
+    #expect(try rig.pauses.isProbing(.upload) == isProbing)
+  }
+
+  // MARK: Refused on the way
+
+  /// The response to the read-back of an upload that a firewall or a portal refused, the states of the
+  /// items, and whether uploads pause.
+  @Test(arguments: [
+    (1, 200, "[]", ["waits, blocked, attempts 1, group 1"], false),
+    (1, 200, rows(id(1)), ["erased"], false),
+    (1, 403, code("42501"), ["waits, blocked, attempts 1, group 1"], false),
+    (1, 403, "<html>", ["pending, attempts 1"], true),
+    (1, 503, code("PGRST001"), ["pending, attempts 1"], true),
+    (2, 200, "[]", ["pending, group 1", "pending, group 2"], false),
+    (2, 200, rows(id(2)), ["sending", "erased"], false),
+    (2, 403, "<html>", ["pending, attempts 1", "pending, attempts 1"], true),
+  ])
+  func theServicesAnswerTellsWhetherTheItemsAreRefused(
+    _ items: Int, _ status: Int, _ body: String, _ states: [String], _ pauses: Bool
+  ) throws {
+    // Given
+    let rig = try Rig.atHome()
+    for number in 1...items { try rig.add(id(number)) }
+    try rig.settlement.finish(
+      try rig.upload(), isCurrent: true, try response(403, "<html>"), rig.now)
+    var batch = try #require(rig.uploads.readBacks.first)
+    try rig.uploader.sendReadBack(batch, try rig.session, rig.now)
+    // When
+    try rig.settlement.finishReadBack(
+      batch, isCurrent: true, try response(status, body), rig.now)
+    // The user may not read every column: asked again for the ids only.
+    if let again = rig.uploads.readBacks.first, again.items.count == batch.items.count {
+      batch = again
+      try rig.uploader.sendReadBack(batch, try rig.session, rig.now)
+      try rig.settlement.finishReadBack(
+        batch, isCurrent: true, try response(status, body), rig.now)
+    }
+    // Then
+    #expect(try (1...items).map { try rig.state(id($0)) } == states)
+    #expect(try (rig.pauses.leftMS(.upload, rig.now) > 0) == pauses)
+  }
+
+  @Test func aPortalEndsAllReadBacksOfTheUpload() throws {
+    let rig = try Rig.atHome()
+    for number in 1...101 { try rig.add(id(number)) }
+    try rig.settlement.finish(
+      try rig.upload(), isCurrent: true, try response(403, "<html>"), rig.now)
+    #expect(rig.uploads.readBacks.count == 2)
+    let batch = try #require(rig.uploads.readBacks.first)
+    try rig.uploader.sendReadBack(batch, try rig.session, rig.now)
+    try rig.settlement.finishReadBack(
+      batch, isCurrent: true, try response(403, "<html>"), rig.now)
+    #expect(rig.uploads.readBacks.isEmpty)
+    #expect(try rig.state(id(101)) == "pending, attempts 1")
+  }
+
+  @Test func newItemsThatAreRefusedInARowMakeUploadsBackOff() throws {
+    let rig = try Rig.atHome()
+    for number in 1...4 {
+      try rig.add(id(number))
+      try rig.settlement.finish(
+        try rig.upload(), isCurrent: true, try response(403, "<html>"), rig.now)
+      let batch = try #require(rig.uploads.readBacks.first)
+      try rig.uploader.sendReadBack(batch, try rig.session, rig.now)
+      try rig.settlement.finishReadBack(
+        batch, isCurrent: true, try response(200, "[]"), rig.now)
+      #expect(try (rig.pauses.leftMS(.upload, rig.now) > 0) == (number == 4))
+    }
   }
 
   // MARK: Read-backs

@@ -80,6 +80,7 @@ import Testing
       (500, "40001"), (500, "40P01"), (503, "53300"), (503, "53100"), (503, "57P01"),
       (503, "08006"), (503, "PGRST000"), (503, "PGRST001"), (503, "PGRST002"), (504, "PGRST003"),
       (429, "PT429"), (503, "PT503"), (429, "over_request_rate_limit"), (503, "something"),
+      (500, "something"), (407, "proxy"),
     ])
   func transient(status: Int, code: String) {
     #expect(outcome(status, code) == .transient)
@@ -89,17 +90,24 @@ import Testing
     "Unknown refusals",
     arguments: [
       (500, "53400"), (500, "54000"), (500, "55P03"), (500, "57000"), (500, "58030"),
-      (500, "XX000"), (418, "X1"), (400, "99999"), (400, "whatever"), (404, "PGRST999"),
+      (500, "XX000"), (400, "99999"), (404, "PGRST999"),
     ])
   func unknown(status: Int, code: String) {
     #expect(outcome(status, code) == .unknownRejection)
   }
 
-  @Test("QUE-20: a 400 with an empty code, or none, is not an item's fault")
+  @Test("ATK-9: a refusal without a code of the service's is a firewall's or a portal's")
+  func blocked() {
+    for (status, code) in [(418, "X1"), (400, "whatever"), (403, "access_denied"), (400, nil)] {
+      #expect(outcome(status, code) == .blocked, "\(status) \(code ?? "nil")")
+    }
+    #expect(RestClassification.rest(ResponseFacts(status: 400, code: "23514")) == .blocked)
+  }
+
+  @Test("QUE-20: a 400 with an empty code is a service's whose database has just stopped")
   func emptyCode() {
     #expect(outcome(400, "") == .transient)
-    #expect(outcome(400, nil) == .transient)
-    #expect(RestClassification.rest(ResponseFacts(status: 400, code: "23514")) == .transient)
+    #expect(RestClassification.rest(ResponseFacts(status: 400, code: "")) == .blocked)
   }
 
   @Test("Only a code in a form of the service's makes a response its own")
@@ -127,9 +135,10 @@ import Testing
   @Test("Without a JSON body, the status decides")
   func byStatus() {
     let expected: [(Int, RestOutcome)] = [
-      (0, .transient), (302, .transient), (401, .needsToken), (403, .transient),
-      (404, .transient), (408, .transient), (413, .tooLarge), (416, .endOfData),
-      (429, .transient), (500, .transient), (502, .transient), (503, .transient),
+      (0, .transient), (302, .transient), (400, .blocked), (401, .needsToken), (403, .blocked),
+      (404, .blocked), (407, .transient), (408, .transient), (413, .tooLarge), (416, .endOfData),
+      (425, .transient), (429, .transient), (451, .blocked), (499, .blocked), (500, .transient),
+      (502, .transient), (503, .transient),
       (504, .transient), (522, .transient),
     ]
     for (status, outcome) in expected {

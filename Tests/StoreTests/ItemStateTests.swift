@@ -5,14 +5,16 @@ import Testing
 @Suite struct ItemStateTests {
   private static let all: [ItemState] = [
     .pending, .sending, .waiting(.dependency), .waiting(.time(until: 8)),
-    .waiting(.organisation), .waiting(.kind), .waiting(.server(until: 8)), .parked,
+    .waiting(.organisation), .waiting(.kind), .waiting(.server(until: 8)),
+    .waiting(.blocked(until: 8)), .parked,
   ]
 
   /// The numbers are in users' files: they must not change.
   @Test func theStoredNumbersStay() {
-    #expect(ItemStateTests.all.map { $0.code.rawValue } == [0, 1, 2, 2, 2, 2, 2, 3])
-    #expect(ItemStateTests.all.map { $0.waitReason?.code ?? 0 } == [0, 0, 1, 2, 3, 4, 5, 0])
-    #expect(ItemStateTests.all.map { $0.waitReason?.notBeforeMS ?? 0 } == [0, 0, 0, 8, 0, 0, 8, 0])
+    #expect(ItemStateTests.all.map { $0.code.rawValue } == [0, 1, 2, 2, 2, 2, 2, 2, 3])
+    #expect(ItemStateTests.all.map { $0.waitReason?.code ?? 0 } == [0, 0, 1, 2, 3, 4, 5, 6, 0])
+    #expect(
+      ItemStateTests.all.map { $0.waitReason?.notBeforeMS ?? 0 } == [0, 0, 0, 8, 0, 0, 8, 8, 0])
   }
 
   @Test(arguments: all) func aStateIsReadFromItsNumbers(_ state: ItemState) {
@@ -22,7 +24,7 @@ import Testing
     #expect(ItemState.Code(word: state.word) == state.code)
   }
 
-  @Test(arguments: [(Int64(-1), Int64(0)), (4, 0), (2, 0), (2, 6), (2, -1)] as [(Int64, Int64)])
+  @Test(arguments: [(Int64(-1), Int64(0)), (4, 0), (2, 0), (2, 7), (2, -1)] as [(Int64, Int64)])
   func otherNumbersAreNoState(code: Int64, reason: Int64) {
     #expect(ItemState(code: code, waitReason: reason, notBeforeMS: 0) == nil)
   }

@@ -50,6 +50,7 @@ import Testing
     #expect(parked.rejection == [4])
     #expect(try queue.find(tag(3))?.state == .waiting(.time(until: 900)))
     #expect(try queue.leases().map { $0.until } == [500])
+    #expect((child.blocks, parked.blocks) == (0, 0))
     #expect(try DependencyTable(database).waitsForParked(tag(1)))
     let stored = StoredItemTable(database)
     try stored.add([tag(5)], now: 60, limit: 9, since: 0)
@@ -155,5 +156,24 @@ import Testing
         == [.waiting(.dependency), .parked, .waiting(.time(until: 900)), .pending])
     #expect(found.map { $0.rejection } == [nil, [4], nil, nil])
     #expect(found.map { $0.createdMS } == [50, 60, 70, 80])
+    #expect(found.map { $0.blocks } == [0, 0, 0, 0])
+  }
+
+  /// A new column does not rewrite old rows: those have fewer values than the table has columns.
+  @Test func rowsOfSeveralVersionsInOneFileAreSalvaged() throws {
+    let folder = try TemporaryFolder()
+    try firstVersion(folder).close()
+    let database = try folder.open()
+    let row = queueRow(1)
+    row.blocks = 6
+    row.state = .waiting(.blocked(until: 77))
+    _ = try QueueTable(database).insert(row)
+    try database.flush()
+    var found: [QueueRow] = []
+    try Salvage(path: database.path).each { (record) throws(Failure) in
+      if let row = QueueRow(record) { found.append(row) }
+    }
+    #expect(found.map { $0.blocks } == [0, 0, 0, 0, 6])
+    #expect(found.last?.state == .waiting(.blocked(until: 77)))
   }
 }

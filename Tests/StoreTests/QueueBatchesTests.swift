@@ -53,6 +53,18 @@ import Testing
     #expect(try take(size: size).count == count)
   }
 
+  @Test func anItemThatWasRefusedOnTheWayIsABatchOfItsOwn() throws {
+    for number in 0..<6 {
+      let row = queueRow(number)
+      row.blocks = [0, 3, 0, 1, 0, 0][number]
+      _ = try table.insert(row)
+    }
+    #expect(try take() == [1, 3, 5, 6])
+    #expect(try take() == [2])
+    #expect(try take() == [4])
+    #expect(try take().isEmpty)
+  }
+
   @Test func theLimitOfItemsIsInclusive() throws {
     try table.fill(3)
     #expect(try take(2) == [1, 2])

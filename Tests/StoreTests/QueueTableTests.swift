@@ -31,6 +31,8 @@ import Testing
     row.org = tag(3)
     row.batchKey = tag(4)
     row.state = .waiting(.time(until: 5))
+    row.notBefore = 5
+    row.blocks = 4
     row.createdMS = 6
     row.size = 7
     row.body = [8]

@@ -143,7 +143,8 @@ import Testing
       (2, 2, .waiting(.time(until: 8))), (2, 3, .waiting(.organisation)), (2, 4, .waiting(.kind)),
       (3, 0, .parked),
       // A state that makes no sense does not cost the item.
-      (4, 0, .pending), (-1, 0, .pending), (2, 5, .waiting(.server(until: 8))), (2, 6, .pending),
+      (4, 0, .pending), (-1, 0, .pending), (2, 5, .waiting(.server(until: 8))),
+      (2, 6, .waiting(.blocked(until: 8))), (2, 7, .pending),
       (2, -1, .pending),
     ] as [(Int64, Int64, ItemState)])
   func aSalvagedItemIsNotBeingSent(state: Int64, reason: Int64, expected: ItemState) {

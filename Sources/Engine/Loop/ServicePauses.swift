@@ -122,10 +122,11 @@ final class ServicePauses {
 }
 
 extension LongestWaits {
-  /// Items are put off by the same back-off as requests.
+  /// Items are put off by the same back-off as requests; those that were refused on the way by another.
   static var backoffs: LongestWaits {
     LongestWaits(
-      ownMS: Backoff.longestMS(isAsked: false), askedMS: Backoff.longestMS(isAsked: true))
+      ownMS: Backoff.longestMS(isAsked: false), askedMS: Backoff.longestMS(isAsked: true),
+      blockedMS: BlockedItemPolicy.maxPauseMS)
   }
 }
 

@@ -58,7 +58,7 @@ final class BatchIsolation {
 
   /// Move it to the last group; start a new group only if it is already there. Otherwise an outage
   /// would give every item its own group.
-  private func moveToEnd(_ item: UploadBatch.Item) throws(Failure) {
+  func moveToEnd(_ item: UploadBatch.Item) throws(Failure) {
     var group = try core.meta.int(.retryGroup) ?? 0
     if try core.queue.find(item.tag)?.retryGroup ?? 0 >= group {
       group = try core.meta.next(.retryGroup)

@@ -105,6 +105,7 @@ final class ItemReport {
     case .server: return .serverPause
     case .organisation: return .waitingOrganisation
     case .kind: return .schemaNotReady
+    case .blocked: return .waitingBlocked
     case .dependency:
       return try core.dependencies.waitsForParked(row.item) ? .dependencyParked : .dependencyWaiting
     }
@@ -172,6 +173,8 @@ final class ItemReport {
       case .server(let until): add(.serverPause, count, try core.wallMS(until, now), to: reasons)
       case .organisation: add(.organisation, count, to: reasons)
       case .kind: add(.schemaNotReady, count, to: reasons)
+      case .blocked(let until):
+        add(.waitingBlocked, count, try core.wallMS(until, now), to: reasons)
       }
     }
     if counts.parked > 0 { add(.parked, counts.parked, to: reasons) }

@@ -21,6 +21,11 @@ final class Rejection {
 
   convenience init(_ code: MessageCode) { self.init(code: code.rawValue) }
 
+  /// A request that something on the way to the service refused.
+  static func blocked(_ response: HTTPResponse) -> Rejection {
+    Rejection(code: MessageCode.blocked.rawValue, message: "status \(response.status)")
+  }
+
   /// A refused request.
   convenience init(code: String, _ response: HTTPResponse) {
     let error = ServerError.read(response.body)
@@ -85,10 +90,15 @@ extension RestOutcome {
     }
   }
 
-  /// The data service has judged the rows, so it works.
+  /// The data service itself refused the request, and not because of a passing fault.
+  func isOwnRefusal(_ response: HTTPResponse) -> Bool {
+    self != .transient && RestClassification.isOwn(response.facts)
+  }
+
+  /// The data service has refused the rows for what they are, so it works.
   var isVerdictOnRows: Bool {
     switch self {
-    case .answered, .itemFault, .duplicateKey, .missingParent, .denied: true
+    case .itemFault, .duplicateKey, .missingParent, .denied: true
     default: false
     }
   }

@@ -55,8 +55,9 @@ final class SyncRunReporter {
     ]
   }
 
-  /// End the run if no item of the owner's is pending, sending or waiting for a time. A run that
-  /// neither sent nor parked anything ends in silence.
+  /// End the run if no item of the owner's is pending, sending or suspended. An item that was refused
+  /// on the way waits for itself and keeps no run open. A run that neither sent nor parked anything
+  /// ends in silence.
   func endIfDone(_ owner: [UInt8], _ now: Instant) throws(Failure) {
     guard let run = try core.syncRuns.find(of: owner),
       try !core.queue.hasPending(of: owner), try !core.queue.hasSending(of: owner),

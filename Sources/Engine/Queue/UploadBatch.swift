@@ -13,6 +13,8 @@ final class UploadBatch {
     let id: UUID
     let attempts: Int64
     let denials: Int64
+    let blocks: Int64
+    let notBefore: SteadyTime
     /// The server may have an older payload.
     let isRevised: Bool
     /// It goes if the server does not have it.
@@ -28,9 +30,26 @@ final class UploadBatch {
       id = item.id
       attempts = row.attempts
       denials = row.denials
+      blocks = row.blocks
+      notBefore = row.notBefore
       isRevised = item.isRevised
       isCancelled = item.isCancelled
       self.registered = registered
+    }
+  }
+
+  /// Something on the way to the service refused the upload.
+  final class Block {
+    /// By the monotonic clock.
+    let sinceMS: Int64
+    /// The upload had one item.
+    let isOfOne: Bool
+    /// The parts of one upload are read back one by one, and it counts once.
+    var isCounted = false
+
+    init(_ batch: UploadBatch, _ now: Instant) {
+      sinceMS = now.monotonicMS
+      isOfOne = batch.items.count == 1
     }
   }
 
@@ -42,12 +61,14 @@ final class UploadBatch {
   let items: [Item]
   /// The refusal to record if the read-back finds nothing.
   let doubt: Rejection?
+  /// Why the read-back is made, if something on the way refused the upload.
+  let block: Block?
   /// A read-back asks for the rows' values, too, to compare them with the items.
   let comparesRows: Bool
 
   init(
     owner: [UInt8], org: UUID, kind: QueueKind, columns: [String], items: [Item],
-    doubt: Rejection? = nil, comparesRows: Bool = false
+    doubt: Rejection? = nil, block: Block? = nil, comparesRows: Bool = false
   ) {
     self.owner = owner
     self.org = org
@@ -55,6 +76,7 @@ final class UploadBatch {
     self.columns = columns
     self.items = items
     self.doubt = doubt
+    self.block = block
     self.comparesRows = comparesRows
   }
 
@@ -64,23 +86,25 @@ final class UploadBatch {
   var attempts: Int64 { items.reduce(0) { max($0, $1.attempts) } }
 
   func with(_ items: [Item]) -> UploadBatch {
-    copy(items, doubt: doubt, comparesRows: comparesRows)
+    copy(items, doubt: doubt, block: block, comparesRows: comparesRows)
   }
 
   func filter(_ isIncluded: (Item) -> Bool) -> UploadBatch { with(items.filter(isIncluded)) }
 
-  func doubted(_ doubt: Rejection) -> UploadBatch {
-    copy(items, doubt: doubt, comparesRows: comparesRows)
+  func doubted(_ doubt: Rejection, block: Block? = nil) -> UploadBatch {
+    copy(items, doubt: doubt, block: block, comparesRows: comparesRows)
   }
 
   func comparing(_ comparesRows: Bool) -> UploadBatch {
-    copy(items, doubt: doubt, comparesRows: comparesRows)
+    copy(items, doubt: doubt, block: block, comparesRows: comparesRows)
   }
 
-  private func copy(_ items: [Item], doubt: Rejection?, comparesRows: Bool) -> UploadBatch {
+  private func copy(
+    _ items: [Item], doubt: Rejection?, block: Block?, comparesRows: Bool
+  ) -> UploadBatch {
     UploadBatch(
       owner: owner, org: org, kind: kind, columns: columns, items: items, doubt: doubt,
-      comparesRows: comparesRows)
+      block: block, comparesRows: comparesRows)
   }
 
   /// Whether the server lacks a column of the items that the configuration does not list any more. A

@@ -19,6 +19,7 @@ import Vault
 /// | the statement took too long | split; a single one's batch key waits |
 /// | the table takes nothing | that batch key waits; others go on |
 /// | it has no such column, nor has the configuration | they are parked |
+/// | refused on the way, by a firewall or a captive portal | asked about, then see `BlockedItems` |
 /// | anything passing | sent again, charged; the service backs off |
 ///
 /// Charged means attempts + 1; a parked item is charged, too. `BatchIsolation.retry` splits a charged
@@ -31,25 +32,26 @@ final class UploadSettlement {
   /// A read-back names its ids in the URL.
   private static var readBackItems: Int { 100 }
 
-  private let core: Core
+  let core: Core
   private let sessions: SessionStore
-  private let state: UploadState
-  private let isolation: BatchIsolation
+  let state: UploadState
+  let isolation: BatchIsolation
   private let links: ItemLinks
   private let syncRuns: SyncRunReporter
   private let refresh: Refresh
   private let check: MembershipCheck
-  private let pauses: ServicePauses
+  let pauses: ServicePauses
   private let reachability: Reachability
-  private let parking: Parking
+  let parking: Parking
+  private let blocked: BlockedItems
   private let pulls: PullState
   private let summary: Summary
 
   init(
     _ core: Core, _ sessions: SessionStore, state: UploadState, isolation: BatchIsolation,
     links: ItemLinks, syncRuns: SyncRunReporter, refresh: Refresh, check: MembershipCheck,
-    pauses: ServicePauses, reachability: Reachability, parking: Parking, pulls: PullState,
-    summary: Summary
+    pauses: ServicePauses, reachability: Reachability, parking: Parking, blocked: BlockedItems,
+    pulls: PullState, summary: Summary
   ) {
     self.core = core
     self.sessions = sessions
@@ -62,6 +64,7 @@ final class UploadSettlement {
     self.pauses = pauses
     self.reachability = reachability
     self.parking = parking
+    self.blocked = blocked
     self.pulls = pulls
     self.summary = summary
   }
@@ -81,7 +84,7 @@ final class UploadSettlement {
     let batch = try stillLeased(sent)
     guard !batch.isEmpty else { return }
     let outcome = RestClassification.rest(response.facts)
-    if outcome.isVerdictOnRows { try pauses.succeed(.upload) }
+    if outcome.isVerdictOnRows { try noteJudged() }
     switch outcome {
     case .answered: try finishAnswered(batch, isCurrent, response, now)
     case .itemFault(let fault):
@@ -107,12 +110,18 @@ final class UploadSettlement {
       try blame(batch, Rejection(code: ItemFault.tooLong.rawValue, response), now)
     case .statementTimeout:
       if batch.items.count > 1 { return try isolation.split(batch) }
+      try pauses.succeed(.upload)
       try suspend(batch, response, now)
     case .schemaNotReady where batch.lacksColumn(response):
-      try pauses.succeed(.upload)
+      try noteJudged()
       try parking.park(batch, Rejection(code: MessageCode.missingColumn.rawValue, response), now)
-    case .schemaNotReady, .serverBug, .unknownRejection: try suspend(batch, response, now)
-    case .endOfData, .transient: try pause(batch, response, now)
+    case .schemaNotReady, .serverBug, .unknownRejection:
+      try pauses.succeed(.upload)
+      try suspend(batch, response, now)
+    case .endOfData, .transient: try pause([batch], response, now)
+    case .blocked:
+      try enqueueReadBack(
+        batch.doubted(.blocked(response), block: UploadBatch.Block(batch, now)), isCurrent)
     }
   }
 
@@ -121,60 +130,23 @@ final class UploadSettlement {
   ) throws(Failure) {
     if batch.kind.upload == .rpc {
       guard let rows = UploadReply.rows(response.body) else {
-        return try pause(batch, response, now)
+        return try pause([batch], response, now)
       }
       return try finishRows(batch, rows, isCurrent, response, now)
     }
     guard let ids = UploadReply.storedIDs(response.body) else {
-      return try pause(batch, response, now)
+      return try pause([batch], response, now)
     }
+    try noteJudged()
     let missing = try erase(batch, stored: SortedUUIDSet(ids), now)
     state.growBatches()
     try enqueueReadBack(missing, isCurrent)
   }
 
-  /// A function's response has a result per row, so an item at fault needs no bisecting.
-  private func finishRows(
-    _ batch: UploadBatch, _ rows: [RowResult], _ isCurrent: Bool, _ response: HTTPResponse,
-    _ now: Instant
-  ) throws(Failure) {
-    func ids(_ isIncluded: (RowResult) -> Bool) -> SortedUUIDSet {
-      SortedUUIDSet(rows.filter(isIncluded).map { $0.id })
-    }
-    let stored = ids { $0.status == .stored || $0.status == .duplicate }
-    let answered = ids { _ in true }
-    let unsettled = try erase(batch, stored: ids { $0.status == .stored }, now)
-    // The row of an item that was not sent before may be another one's.
-    func isDoubtful(_ item: UploadBatch.Item) -> Bool {
-      item.isFirstAttempt && stored.contains(item.id)
-    }
-    try enqueueReadBack(unsettled.filter(isDoubtful), isCurrent)
-    let rest = try eraseExisting(unsettled.filter { !isDoubtful($0) }, stored: stored, now)
-    for row in rows where !stored.contains(row.id) {
-      let one = rest.filter { $0.id == row.id }
-      guard !one.isEmpty else { continue }
-      try applyResult(row, one, isCurrent, now)
-    }
-    // Rows without a result prove nothing. Their batch key waits.
-    let silent = rest.filter { !answered.contains($0.id) }
-    if !silent.isEmpty { try suspend(silent, response, now) }
-  }
-
-  /// Settle a row that a function refused. The first denied row makes the membership unconfirmed,
-  /// so later denied rows are held.
-  private func applyResult(
-    _ row: RowResult, _ item: UploadBatch, _ isCurrent: Bool, _ now: Instant
-  ) throws(Failure) {
-    let rejection = Rejection(row)
-    let outcome: RestOutcome =
-      row.status == .rejected && row.sqlstate != nil
-      ? RestOutcome(sqlstate: row.sqlstate) : .itemFault(.rejected)
-    switch outcome {
-    case .missingParent: try awaitParent(item, rejection, now)
-    case .denied where !isCurrent: try isolation.release(item)
-    case .denied: try deny(item, rejection, now)
-    default: try parking.park(item, rejection, now)
-    }
+  /// The service has judged the upload, so it works. An answer that cannot be used says no such thing.
+  func noteJudged() throws(Failure) {
+    state.noteJudged()
+    try pauses.succeed(.upload)
   }
 
   // MARK: The response to a read-back
@@ -183,7 +155,7 @@ final class UploadSettlement {
   /// that were not sent before are compared with the items. Whatever becomes of the question, the items
   /// were in an upload that the server may have stored: without its answer they are charged with an
   /// attempt, so that a later edit knows.
-  private func enqueueReadBack(_ batch: UploadBatch, _ isCurrent: Bool) throws(Failure) {
+  func enqueueReadBack(_ batch: UploadBatch, _ isCurrent: Bool) throws(Failure) {
     guard isCurrent else { return try isolation.release(batch, .attempt) }
     ask(about: batch.filter { !$0.isFirstAttempt })
     ask(about: batch.filter { $0.isFirstAttempt }.comparing(true))
@@ -215,9 +187,15 @@ final class UploadSettlement {
       guard isCurrent else { return try isolation.release(batch, .attempt) }
       return ask(about: batch.comparing(false))
     }
+    if let block = batch.block, isCurrent, outcome.isOwnRefusal(response) {
+      // The user may not read the table, but the service is there.
+      return try finishBlocked(batch, block, response, now)
+    }
     guard outcome == .answered, let ids = UploadReply.storedIDs(response.body) else {
-      // It is unknown which items are stored: send them again, which stores nothing twice.
-      return try pause(batch, response, now)
+      // It is unknown which items are stored: send them again, which stores nothing twice. Other parts
+      // of an upload that was refused on the way are in the same case.
+      let others = batch.block == nil ? [] : state.takeBlockedReadBacks()
+      return try pause([batch] + others, response, now)
     }
     let same = batch.comparesRows ? try parkOthers(batch, response.body, now) : batch
     let absent = try eraseExisting(same, stored: SortedUUIDSet(ids), now)
@@ -226,11 +204,23 @@ final class UploadSettlement {
     // The server may cap its pages (PostgREST's `db-max-rows`) and does not say so: items are absent
     // only when it returned none. Each read-back that returns some leaves fewer to ask for.
     if absent.items.count < batch.items.count { return state.add(readBack: absent) }
+    if let block = batch.block { return try finishBlocked(absent, block, response, now) }
+    try finishAbsent(absent, now)
+  }
+
+  /// The service answered and has not named these items, which were refused on the way.
+  private func finishBlocked(
+    _ batch: UploadBatch, _ block: UploadBatch.Block, _ response: HTTPResponse, _ now: Instant
+  ) throws(Failure) {
+    if try !blocked.settle(batch, block, response, now) { try finishAbsent(batch, now) }
+  }
+
+  private func finishAbsent(_ absent: UploadBatch, _ now: Instant) throws(Failure) {
     // The id was not stored and cannot be read. With a confirmed membership, another user owns it:
     // park. Otherwise hold.
-    if check.isConfirmed, isMember(of: batch.org) {
+    if check.isConfirmed, isMember(of: absent.org) {
       try removeCancelled(absent.filter { $0.isCancelled }, now)
-      try parking.park(absent.filter { !$0.isCancelled }, batch.doubt ?? Rejection(.conflict), now)
+      try parking.park(absent.filter { !$0.isCancelled }, absent.doubt ?? Rejection(.conflict), now)
     } else {
       try hold(absent, charge: .attemptAndDenial, now)
     }
@@ -259,7 +249,7 @@ final class UploadSettlement {
   // MARK: Stored
 
   /// Erase the items that the request has stored; returns the others.
-  private func erase(
+  func erase(
     _ batch: UploadBatch, stored: SortedUUIDSet, _ now: Instant
   ) throws(Failure) -> UploadBatch {
     try eraseProved(batch.filter { stored.contains($0.id) }, now)
@@ -269,7 +259,7 @@ final class UploadSettlement {
   /// Erase the items that the server had before this request; returns the others. The row of an item
   /// that was edited may be the old one, and one that was cancelled is stored: the user decides, so it
   /// is parked.
-  private func eraseExisting(
+  func eraseExisting(
     _ batch: UploadBatch, stored: SortedUUIDSet, _ now: Instant
   ) throws(Failure) -> UploadBatch {
     let found = batch.filter { stored.contains($0.id) }
@@ -329,11 +319,11 @@ final class UploadSettlement {
   }
 
   /// Not the items' fault: the service backs off, in the transaction that counts the attempt.
-  private func pause(
-    _ batch: UploadBatch, _ response: HTTPResponse, _ now: Instant
+  func pause(
+    _ batches: [UploadBatch], _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
     try core.database.transaction { () throws(Failure) in
-      try isolation.retry(batch)
+      for batch in batches { try isolation.retry(try stillLeased(batch)) }
       try pauses.backOff(.upload, response, now)
     }
     reachability.noteFailure()
@@ -341,10 +331,9 @@ final class UploadSettlement {
 
   /// The service works but stores no item of this batch key, for instance because the table is
   /// missing. The batch key waits; nothing is parked, and others continue.
-  private func suspend(
+  func suspend(
     _ batch: UploadBatch, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
-    try pauses.succeed(.upload)
     guard let first = batch.items.first else { return }
     let delay = Backoff.delayMS(
       attempt: Int(clamping: batch.attempts + 1), random: Random.word(),
@@ -357,7 +346,7 @@ final class UploadSettlement {
   }
 
   /// Let a single item wait for its parent if that is queued; else park it.
-  private func awaitParent(
+  func awaitParent(
     _ batch: UploadBatch, _ rejection: Rejection, _ now: Instant
   ) throws(Failure) {
     guard let sent = batch.items.first else { return }
@@ -376,7 +365,7 @@ final class UploadSettlement {
 
   /// A policy of the server refused the items. At first they wait, and the membership check runs.
   /// If the membership is then confirmed and an item is denied again, an item is at fault.
-  private func deny(
+  func deny(
     _ batch: UploadBatch, _ rejection: Rejection, _ now: Instant
   ) throws(Failure) {
     if batch.items.contains(where: { $0.denials > 0 }), check.isConfirmed, isMember(of: batch.org) {

@@ -13,6 +13,12 @@ final class UploadState {
   private(set) var freshItems = BatchPolicy.maxItems
   /// The batch keys of items whose kind this handle's configuration does not list.
   private var unknownKinds: [[UInt8]] = []
+  /// How many uploads the service has judged.
+  private var judged = 0
+  /// The items that were refused on the way, each with what `judged` was at the first refusal.
+  private var blocked: [(sequence: Int64, judged: Int)] = []
+  /// How many uploads of new items in a row were refused on the way.
+  private(set) var blockedInARow = 0
 
   init(_ revision: Revision) { self.revision = revision }
 
@@ -21,6 +27,34 @@ final class UploadState {
   func removeFirstReadBack() { readBacks.removeFirst() }
 
   func removeReadBacks() { readBacks = [] }
+
+  /// Remove and return the read-backs of uploads that were refused on the way.
+  func takeBlockedReadBacks() -> [UploadBatch] {
+    let taken = readBacks.filter { $0.block != nil }
+    if !taken.isEmpty { readBacks.removeAll { $0.block != nil } }
+    return taken
+  }
+
+  /// The service has judged an upload: it stored items, or refused them for what they are.
+  func noteJudged() {
+    judged += 1
+    blockedInARow = 0
+  }
+
+  /// An upload was refused on the way.
+  func noteBlocked() { blockedInARow += 1 }
+
+  /// Whether the service has judged other uploads since this process first saw the item refused on the
+  /// way; the first time, whether it has judged any.
+  func othersWereJudged(since sequence: Int64) -> Bool {
+    if let first = blocked.first(where: { $0.sequence == sequence }) {
+      return judged > first.judged
+    }
+    blocked.append((sequence, judged))
+    return judged > 0
+  }
+
+  func forgetBlocked(_ sequence: Int64) { blocked.removeAll { $0.sequence == sequence } }
 
   func isOfUnknownKind(_ batchKey: [UInt8]) -> Bool { unknownKinds.contains(batchKey) }
 

@@ -469,6 +469,7 @@ ExplainCode: TypeAlias = Literal[
     "parked",
     "other_user",
     "schema_not_ready",
+    "waiting_blocked",
     "ready",
 ]
 

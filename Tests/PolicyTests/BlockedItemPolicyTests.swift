@@ -1,0 +1,47 @@
+import Policy
+import Testing
+
+@Suite("Items that are refused on the way")
+struct BlockedItemPolicyTests {
+  /// The refusals until the item is parked, and the shortest and longest time that they take.
+  private func course(othersWereJudged: Bool) -> (tries: Int, least: Int64, most: Int64) {
+    var (count, tries) = (Int64(0), 0)
+    var (least, most) = (Int64(0), Int64(0))
+    while true {
+      count += BlockedItemPolicy.weight(othersWereJudged: othersWereJudged)
+      tries += 1
+      if count >= BlockedItemPolicy.limit { return (tries, least / 60_000, most / 60_000) }
+      least += BlockedItemPolicy.pauseMS(count: count, random: 0)
+      most += BlockedItemPolicy.pauseMS(count: count, random: .max)
+    }
+  }
+
+  @Test("ATK-9: parked after seven refusals in three to five hours")
+  func othersAreSent() {
+    let course = course(othersWereJudged: true)
+    #expect(course.tries == 7)
+    #expect(course.least >= 3 * 60)
+    #expect(course.most <= 5 * 60)
+  }
+
+  @Test("ATK-9: while nothing else is sent, after half a day")
+  func nothingElseIsSent() {
+    let course = course(othersWereJudged: false)
+    #expect(course.tries == 21)
+    #expect(course.least >= 9 * 60)
+    #expect(course.most <= 18 * 60)
+  }
+
+  @Test("Pauses grow, and differ")
+  func pauses() {
+    var last: Int64 = 0
+    for count in 1..<BlockedItemPolicy.limit {
+      let pause = BlockedItemPolicy.pauseMS(count: count, random: 0)
+      let longest = BlockedItemPolicy.pauseMS(count: count, random: .max)
+      #expect(pause >= last)
+      #expect(longest == pause + pause / 2)
+      #expect(longest <= BlockedItemPolicy.maxPauseMS)
+      last = pause
+    }
+  }
+}
