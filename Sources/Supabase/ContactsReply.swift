@@ -12,6 +12,8 @@ public struct ContactRow {
 /// A response to `RestRequests.contactsPage` or `contacts`.
 public struct ContactsPage {
   public var rows: [ContactRow] = []
+  /// The ids of the rows that have a place, usable or not.
+  public var ids: [UUID] = []
   /// The number of rows, usable or not.
   public var count = 0
   /// The number of unusable rows: without an id, a time or a name, of another organisation, or too
@@ -33,6 +35,7 @@ public struct ContactsPage {
         continue
       }
       last = place
+      ids.append(place.id)
       guard let contact = ContactsPage.contact(row, place, org, columns) else {
         skipped += 1
         continue

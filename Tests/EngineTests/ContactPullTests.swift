@@ -5,25 +5,29 @@ import Testing
 @testable import Engine
 
 @Suite struct ContactPullTests {
-  /// The rows of each page, and whether it was the last one: an empty page, or a smaller one than the
-  /// page before.
-  @Test(arguments: [
-    ([0], [true]), ([500, 500, 499], [false, false, true]), ([500, 0], [false, true]),
-    ([3, 3, 3, 0], [false, false, false, true]), ([3, 5, 4], [false, false, true]),
-  ])
-  func thePagesTellWhichIsTheLast(_ counts: [Int], _ isLast: [Bool]) {
-    var pull = ContactPull(org: orgA, after: nil)
-    var found: [Bool] = []
-    for count in counts { found.append(pull.isLast(count)) }
-    #expect(found == isLast)
+  @Test func onlyAnEmptyPageIsTheLast() {
+    #expect([0, 1, 499, 500].map { ContactPull.isLast($0) } == [true, false, false, false])
   }
 
-  @Test func aReconcileCountsItsPagesAnew() {
+  /// The numbers of the ids to fetch, those that a response brings, and those that are asked for next.
+  @Test(arguments: [
+    (150, 1...100, Array(101...150)), (3, 1...3, []),
+    // The server caps its pages.
+    (150, 1...40, Array(41...150)), (3, 1...1, [2, 3]),
+    // None is there any more.
+    (150, 900...901, Array(101...150)), (3, 900...901, []),
+  ])
+  func whatAResponseLacksIsAskedForAgain(
+    _ count: Int, _ received: ClosedRange<Int>, _ rest: [Int]
+  ) {
+    #expect(
+      ContactPull.rest(of: (1...count).map { id($0) }, after: received.map { id($0) })
+        == rest.map { id($0) })
+  }
+
+  @Test func aReconcileBeginsAfterAnId() {
     var pull = ContactPull(org: orgA, after: nil)
-    _ = pull.isLast(500)
     pull.reconcile(round: 3, after: id(1))
-    let isLast = pull.isLast(2)
-    #expect(!isLast)
     #expect(pull.round == 3)
     guard case .versions(id(1)) = pull.stage else {
       Issue.record("it reads versions after the last id")

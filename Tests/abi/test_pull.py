@@ -225,6 +225,76 @@ def test_smaller_pages_than_requested_are_read_to_the_end(
     assert contact_data.cached(user.app) == contact_data.truth(directory.control, user.org.id)
 
 
+@pytest.mark.parametrize("most", [300, 1])
+def test_low_a_page_limit_that_is_lowered_during_a_reconcile_erases_nothing(
+    sign_in: MakeUser, directory: DirectoryFixtures, most: int
+) -> None:
+    # Given 530 or 1,430 cached contacts, and a reconcile a day later
+    user = sign_in()
+    count = 1_430 if most > 1 else 530
+    contact_data.fill(directory.control, user.org.id, count)
+    pull(user)
+    assert user.app.contact_search({"query": ""})["total"] == count
+    # When the server lowers its page limit between the first page and the second
+    lower_after_first_versions(user, directory, most)
+    told = pull(user, after_s=DAY_S)
+    # Then no contact is erased, during or after it
+    assert sum(event["removed"] for event in told) == 0
+    assert user.app.contact_search({"query": ""})["total"] == count
+
+
+def lower_after_first_versions(user: SignedIn, directory: DirectoryFixtures, most: int) -> None:
+    """After the next page of a reconcile, the server lowers its page limit."""
+
+    def lower(request: HttpRequest, answer: Answer) -> Answer:
+        if request["purpose"] == "pull" and "select=id%2Cupdated_at" in request["url"].replace(
+            ",", "%2C"
+        ):
+            directory.control.set(max_rows=most)
+            user.phone.network.alter.remove(lower)
+        return answer
+
+    user.phone.network.alter.append(lower)
+
+
+def test_low_a_page_limit_that_is_lowered_hides_no_row_of_a_first_pull(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    user = sign_in()
+    contact_data.fill(directory.control, user.org.id, 1_200)
+
+    def lower(request: HttpRequest, answer: Answer) -> Answer:
+        if request["purpose"] == "pull":
+            directory.control.set(max_rows=200)
+        return answer
+
+    user.phone.network.alter.append(lower)
+    [told] = pull(user)
+    assert (told["rows"], told["problem"]) == (1_200, None)
+    assert user.app.contact_search({"query": ""})["total"] == 1_200
+
+
+def test_low_a_page_limit_that_is_lowered_loses_no_row_that_a_reconcile_fetches(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given 150 cached contacts that were all changed behind the cursor
+    user = sign_in()
+    contact_data.fill(directory.control, user.org.id, 150)
+    pull(user)
+    with directory.times_as_given():
+        directory.control.sql(
+            "update contacts set name = name || ' Ny', updated_at = updated_at - interval '1 hour' "
+            "where org_id = %s",
+            user.org.id,
+        )
+    # When the server lowers its page limit before the reconcile fetches them by their ids
+    lower_after_first_versions(user, directory, 40)
+    [told] = pull(user, after_s=DAY_S)
+    # Then all are fetched, and none is erased
+    assert (told["rows"], told["removed"]) == (150, 0)
+    assert contact_data.cached(user.app) == contact_data.truth(directory.control, user.org.id)
+
+
 def test_rows_with_equal_times_are_paged_by_id(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:

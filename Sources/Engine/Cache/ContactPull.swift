@@ -27,8 +27,6 @@ struct ContactPull {
   var stage: Stage
   /// The number of its reconcile. If another process has begun one since, this pull ends.
   private(set) var round: Int64 = 0
-  /// The number of rows of the previous page.
-  private var lastCount: Int?
   var rows: Int64 = 0
   var removed: Int64 = 0
   /// Rows that could not be used.
@@ -60,22 +58,23 @@ struct ContactPull {
     }
   }
 
-  /// Whether a page with this number of rows is the last one; stores the number.
-  ///
-  /// Compares with the previous page, not with the requested limit, because servers cap pages
-  /// (PostgREST's `db-max-rows`) without saying so.
-  mutating func isLast(_ count: Int) -> Bool {
-    defer { lastCount = count }
-    guard count > 0 else { return true }
-    guard let lastCount else { return false }
-    return count < lastCount
+  /// Whether a page with this number of rows is the last one: only an empty one is. A short page may
+  /// be short because the server caps its pages (PostgREST's `db-max-rows`), which it does not say,
+  /// and the cap may change between two pages.
+  static func isLast(_ count: Int) -> Bool { count == 0 }
+
+  /// The ids that are still to be asked for after a response to the first ones. If it brought some of
+  /// those, the others may be missing because the server caps its pages: they are asked for again.
+  static func rest(of ids: [UUID], after received: [UUID]) -> [UUID] {
+    let asked = ids.prefix(idsPerRequest)
+    let left = asked.filter { !received.contains($0) }
+    return (left.count < asked.count ? left : []) + ids.dropFirst(idsPerRequest)
   }
 
   /// Begin a reconcile, or continue one that was interrupted.
   mutating func reconcile(round: Int64, after last: UUID?) {
     self.round = round
     stage = .versions(after: last)
-    lastCount = nil
   }
 }
 

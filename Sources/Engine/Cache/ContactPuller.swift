@@ -183,7 +183,7 @@ final class ContactPuller {
       case .changes(let before):
         try advance(after: before, page, of: org, session, now, entry, &step)
       case .missing(let ids, let then):
-        let rest = Array(ids.dropFirst(ContactPull.idsPerRequest))
+        let rest = ContactPull.rest(of: ids, after: page.ids)
         step.pull.stage = rest.isEmpty ? .versions(after: then) : .missing(rest, then: then)
         if rest.isEmpty { try note(then, in: entry, of: org, session) }
       case .versions: break
@@ -246,7 +246,7 @@ final class ContactPuller {
       step.pull.stage = .changes(after: last)
     }
     // Rows without id and time do not advance the position.
-    guard step.pull.isLast(page.last == nil ? 0 : page.count) else { return }
+    guard ContactPull.isLast(page.last == nil ? 0 : page.count) else { return }
     if step.pull.isWhole, entry.reconciledMS == nil { entry.reconciledMS = now.wallMS }
     entry.asOfMS = now.wallMS
     guard isReconcileDue(entry, now) else {
@@ -301,7 +301,7 @@ final class ContactPuller {
           row: tag, version: row.version, round: entry.round)
         if !isKnown { missing.append(row.id) }
       }
-      if step.pull.isLast(page.rows.isEmpty ? 0 : page.count), missing.isEmpty {
+      if ContactPull.isLast(page.rows.isEmpty ? 0 : page.count) {
         let removed = try tables.contacts.removeUnmet(of: org, round: entry.round)
         step.pull.removed += Int64(removed)
         if removed > 0 { cache.dropIndex() }
