@@ -26,6 +26,8 @@ public struct MetaTable {
     public static var salvage: Name { Name(text: "salvage") }
     /// Set when the cache was first made: a cache file that is missing now was lost.
     public static var hasCache: Name { Name(text: "has_cache") }
+    /// The organisations whose caches must be erased and could not be: their tags in the cache.
+    public static var owedErasures: Name { Name(text: "owed_erasures") }
     /// The number of uploads that any process has begun. If it changes while a summary is fetched,
     /// the figures may or may not count the uploaded items.
     public static var uploads: Name { Name(text: "uploads") }

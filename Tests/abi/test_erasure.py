@@ -5,7 +5,12 @@ A lock keeps the data, sealed: see test_lock_is_cryptographic.py.
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
+from holdfast.transport import Answer
+from holdfast.types import HttpRequest
 
 from conftest import MakePhone, MakeUser, SignedIn
 from support import contact_data
@@ -53,6 +58,58 @@ def test_CAC_3_an_ended_membership_leaves_no_cached_bytes(
     user.app.org_select({"org_id": second.id})
     user.app.settle()
     assert user.app.contact_search({"query": ""})["total"] == 3
+
+
+#: Holds the write lock of a file until its input ends, as a process does that is suspended.
+HOLDER = """
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.execute("BEGIN IMMEDIATE")
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_CAC_3_an_erasure_that_fails_is_owed_and_made_later(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
+    # Given cached contacts of an organisation that the user has left for another one
+    user, second = member_of_two(phones, directory)
+    blobs = taken(user)
+    user.app.org_select({"org_id": second.id})
+    user.app.settle()
+    # When the first membership vanishes from the list while the cache cannot be written
+    directory.control.sql(
+        "delete from memberships where user_id = %s and org_id = %s", user.person.id, user.org.id
+    )
+    command = [sys.executable, "-c", HOLDER, str(user.phone.folder / "cache.db")]
+    holders: list[subprocess.Popen[str]] = []
+
+    def hold(request: HttpRequest, answer: Answer) -> Answer:
+        if request["purpose"] == "guard":
+            pipe = subprocess.PIPE
+            holders.append(subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True))
+            assert holders[0].stdout is not None
+            assert holders[0].stdout.readline() == "locked\n"
+        elif holders:
+            holders[0].communicate()
+        return answer
+
+    user.phone.network.alter.append(hold)
+    user.app.session_background()
+    user.app.session_foreground()
+    user.app.settle()
+    [holder] = holders
+    holder.communicate()
+    user.phone.network.alter.clear()
+    assert [membership["org_id"] for membership in user.app.org_list()["orgs"]] == [second.id]
+    assert contact_data.left_on_disk(user.phone.folder, blobs) > 0
+    # Then the next answer of the server, which does not name it either, has it erased
+    user.restart()
+    if user.app.screen["screen"] == "unlock":
+        user.app.touch()
+    user.app.settle()
+    assert contact_data.left_on_disk(user.phone.folder, blobs) == 0
 
 
 def test_CAC_3_a_disabled_organisation_leaves_no_cached_bytes(

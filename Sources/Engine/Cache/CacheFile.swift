@@ -125,6 +125,26 @@ final class CacheFile {
     }
   }
 
+  /// Erase what is cached of organisations, and what an earlier call could not erase. What cannot be
+  /// erased now is owed: it is no longer shown, and the next call tries again. Called in the
+  /// transaction that stores the reason.
+  func eraseOrOwe(_ orgs: [[UInt8]]) throws(Failure) {
+    let owed = try core.meta.blob(.owedErasures) ?? []
+    var left: [UInt8] = []
+    for org in orgs + tags(owed) where !tags(left).contains(org) {
+      do throws(Failure) { try erase(org) } catch {
+        Log.line(
+          .warning, "an organisation's cache could not be erased: \(error.code.rawValue)")
+        left += org
+      }
+    }
+    if left != owed { try core.meta.set(.owedErasures, .blob(left)) }
+  }
+
+  private func tags(_ bytes: [UInt8]) -> [[UInt8]] {
+    stride(from: 0, to: bytes.count - 15, by: 16).map { Array(bytes[$0..<$0 + 16]) }
+  }
+
   /// Erase what is cached of an organisation. The caller commits the reason afterwards, so no crash
   /// leaves a stored end with its data still cached.
   func erase(_ org: [UInt8]) throws(Failure) {

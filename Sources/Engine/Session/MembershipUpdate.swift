@@ -10,7 +10,7 @@ import Vault
 /// of ended ones and erases their caches, forgets the denials of withheld items, and emits the end
 /// of the chosen membership. `cache.db` is another file: its erasure commits first, then the rest
 /// together, so no crash leaves a stored end with its data still cached. An erasure that fails is
-/// only logged, and tried again with each response while the organisation is listed or chosen.
+/// owed, and tried again with each response.
 final class MembershipUpdate {
   private let core: Core
   private let sessions: SessionStore
@@ -111,15 +111,9 @@ final class MembershipUpdate {
     for old in before where !list.contains(where: { $0.orgID == old.orgID }) {
       ended.append(old.orgID)
     }
-    for org in ended {
-      try core.queue.withhold(org: keys.orgTag(org), of: session.owner)
-      do throws(Failure) { try cache.erase(CacheNames.org(org, session, keys)) } catch {
-        // Store the end even if the cache cannot be written. The cache is no longer shown, and a
-        // later response tries again.
-        Log.line(
-          .warning, "an organisation's cache could not be erased: \(error.code.rawValue)")
-      }
-    }
+    for org in ended { try core.queue.withhold(org: keys.orgTag(org), of: session.owner) }
+    // The end is stored even if the cache cannot be written.
+    try cache.eraseOrOwe(ended.map { CacheNames.org($0, session, keys) })
     try core.queue.forgetDenials(of: session.owner)
   }
 
