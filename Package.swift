@@ -58,7 +58,7 @@ let package = Package(
       swiftSettings: [.swiftLanguageMode(.v6)]),
     tests(of: "Base"),
     tests(of: "Vault", on: ["Base"]),
-    tests(of: "Store", on: ["Vault", "Base"]),
+    tests(of: "Store", on: ["Vault", "Base", "CSQLite"]),
     tests(of: "Policy", on: ["Base"]),
     tests(of: "Supabase", on: ["Policy", "Vault", "Base"]),
     tests(of: "Engine", on: ["Base", "Policy", "Store", "Supabase", "Vault"]),

@@ -99,14 +99,37 @@ typedef struct holdfast holdfast;
 #define HOLDFAST_PROTECT_BIOMETRIC 1 /* needs the user's presence; lost on re-enrolment */
 
 /*
- * The platform's keychain, as functions. The names of keys are "device" and "biometric"; a key has
- * 32 bytes. The library calls these functions only inside a call of the host, on the same thread.
- * They must not call the library (such a call returns HOLDFAST_BUSY). `size` is
- * sizeof(holdfast_keystore). The struct is copied; `context` must live until holdfast_close().
+ * The platform's keychain, as functions. A key has 32 bytes. The names of keys:
  *
- * load   writes the key to `key` (`capacity` bytes of room) and its length to `*length`.
- * save   stores or replaces; `protection` is HOLDFAST_PROTECT_*. Durable when it returns OK.
- * erase  removes the key; NOT_FOUND counts as success.
+ * device     one per installation, HOLDFAST_PROTECT_DEVICE.
+ * session    new with every sign-in and unlock, erased by every lock and logout,
+ *            HOLDFAST_PROTECT_DEVICE. @since 0.2
+ * biometric  new with every sign-in, HOLDFAST_PROTECT_BIOMETRIC.
+ *
+ * load   writes the key to `key` (`capacity` bytes of room) and its length to `*length`. OK with
+ *        another length than 32 counts as HOLDFAST_KEY_FAILED.
+ * save   stores or replaces; `protection` is HOLDFAST_PROTECT_*. Durable when it returns OK. The
+ *        library loads "device" and "session" afterwards, and acknowledges nothing on a key that it
+ *        does not get back. It cannot do so for "biometric", which takes the user.
+ * erase  removes the key; NOT_FOUND counts as success. The library calls load() afterwards: any
+ *        other answer than NOT_FOUND or INVALIDATED means that the key is not erased. load() of an
+ *        erased "biometric" must not prompt.
+ * destroy  NULL, or called once with `context` when the library will not use it again: after
+ *        holdfast_close() and the last running call, on the thread of that call, or before a
+ *        failed holdfast_open() returns. Not called for a struct that holdfast_open() refuses (an
+ *        error with a field below /keystore other than /keystore/kind).
+ *
+ * Threads    The library calls the functions only inside a call of the host, on the same thread. The
+ *            handle's lock is held: one handle calls one function at a time, but the handles that
+ *            share a `context` call from several threads at once. The functions must not call the
+ *            library (such a call returns HOLDFAST_BUSY).
+ * Exceptions Nothing may be thrown, raised or longjmp()ed across a function: the library's frames
+ *            are not unwound, and its lock stays held. Catch everything and return
+ *            HOLDFAST_KEY_FAILED.
+ * Memory     The struct is copied. `context` and the functions must live until destroy() is called:
+ *            in a language with garbage collection, hold references to them until then, for example
+ *            in a static table, and remove them in destroy() or after it returned.
+ * Size       `size` is sizeof(holdfast_keystore). A struct of version 0.1, without `destroy`, works.
  */
 typedef struct holdfast_keystore {
   size_t size;
@@ -115,6 +138,7 @@ typedef struct holdfast_keystore {
   int32_t (*save)(void *context, const char *name, const uint8_t *key, size_t length,
                   int32_t protection);
   int32_t (*erase)(void *context, const char *name);
+  void (*destroy)(void *context); /* @since 0.2 */
 } holdfast_keystore;
 
 /* ---- Life cycle ------------------------------------------------------------------------------- */
@@ -140,6 +164,7 @@ const char *holdfast_version(void);
  *             "guard_timeout_ms":2500,"refresh_margin_s":90,
  *             "biometric":"required|preferred|off","pull_interval_s":900,
  *             "reconcile_interval_s":86400,"erase_on_switch":false,
+ *             "lock_on_background":"after_timeout|at_once",
  *             "stored_items":10000,"stored_items_s":2592000},
  *   "locale":"nb|nn|en","keystore":{"kind":"file"},"clock":"system|manual"}
  * Required: data_dir, backend.url, backend.api_key. All other fields have defaults that fit the
@@ -149,10 +174,16 @@ const char *holdfast_version(void);
  *           refused (request.invalid_value). A folder that others may read is accepted: every file
  *           in it has mode 0600 and sealed content. A full disk gives storage.full, a read-only one
  *           storage.read_only.
- * keystore  NULL selects the built-in "file" key store, for development, servers and kiosks: key
- *           files with mode 0600 beside the data. It does not protect against a reader of the
- *           folder and releases the "biometric" key without a prompt.
- * reply     {"version":"...","recovered":bool}; recovered: damaged files were set aside.
+ * keystore  The built-in "file" key store is for development, servers and kiosks: key files with
+ *           mode 0600 beside the data. It does not protect against a reader of the folder and
+ *           releases the "biometric" key without a prompt. So it must be asked for by name, with
+ *           keystore NULL and "keystore":{"kind":"file"}, and "biometric":"required", the default,
+ *           is refused with it (request.invalid_value, /policy/biometric).
+ * lock_on_background  after_timeout: the session stays open for background_timeout_s, also for
+ *           another process. at_once: the "session" key is erased when the app leaves the screen, so
+ *           the session is open only in this process, and locked if it ends there.
+ * reply     {"version":"...","recovered":bool,"keystore":"file|host"}; recovered: damaged files were
+ *           set aside; keystore: the key store in use.
  * Errors: request.* (INVALID), storage.* (STORAGE, FULL, BUSY), handle.too_many (NOMEM). @since 0.1
  */
 int32_t holdfast_open(const char *config, const holdfast_keystore *keystore, holdfast **self,
@@ -203,7 +234,7 @@ int32_t holdfast_session_start(holdfast *self, const char *request, char **reply
  * pkce      {"url":"https://...","state":"..."}. Open the url in a browser. The library seals state
  *           and verifier on disk; they outlive the process and stay valid for 15 minutes.
  * id_token  {"needs":["id_token","nonce"],"nonce":"..."}. Pass sha256(nonce) in hex to the identity
- *           provider.
+ *           provider. The nonce is stored as state is, and completes one sign-in.
  * password  {"needs":["email","password"]}.
  * Errors: sign_in.unknown_method (INVALID, /method). @since 0.1
  */
@@ -216,7 +247,7 @@ int32_t holdfast_sign_in_begin(holdfast *self, const char *request, char **reply
  * decision is `sign_in` with the reason `sign_in_offline`; without an answer for a minute,
  * `sign_in_unreachable`. A callback_url that was refused offline can be passed again.
  * Errors: sign_in.state_mismatch, sign_in.expired, sign_in.cancelled, sign_in.foreign_callback
- * (INVALID, /callback_url). A wrong callback leaves the pending sign-in valid. @since 0.1
+ * (INVALID, /callback_url or /nonce). A wrong callback leaves the pending sign-in valid. @since 0.1
  */
 int32_t holdfast_sign_in_complete(holdfast *self, const char *request, char **reply);
 
@@ -232,7 +263,11 @@ int32_t holdfast_sign_in_cancel(holdfast *self, const char *request, char **repl
 
 /*
  * Decide what to show at a cold start, from disk alone. {} -> decision. Call it first after
- * holdfast_open(). Does not wait for the network; requests to the server follow. @since 0.1
+ * holdfast_open(). Does not wait for the network; requests to the server follow.
+ * A new handle has seen nobody: until this call, holdfast_session_foreground(),
+ * holdfast_session_unlock() or a sign-in lets the user in, calls that show or change data fail with
+ * session.locked (session.none), and other decisions are those of this call. Queued items are sent
+ * meanwhile, as far as the lock's rules allow. @since 0.1
  */
 int32_t holdfast_session_resume(holdfast *self, const char *request, char **reply);
 
@@ -244,7 +279,13 @@ int32_t holdfast_session_resume(holdfast *self, const char *request, char **repl
  */
 int32_t holdfast_session_unlock(holdfast *self, const char *request, char **reply);
 
-/* Lock now. Only the biometric key can open the session afterwards. {} -> decision. @since 0.1 */
+/*
+ * Lock now. {} -> decision. Only the biometric key can open the session afterwards; without one, a
+ * sign-in. Old copies of the files do not open either. If the key store does not erase the "session"
+ * key, the session is locked all the same, the decision has the banner `erasure_owed`, and every
+ * later call asks the key store again. After an error of the storage the session is locked, too.
+ * @since 0.1
+ */
 int32_t holdfast_session_lock(holdfast *self, const char *request, char **reply);
 
 /* Report that the app left the screen; its time away starts. {} -> decision. @since 0.1 */
@@ -258,15 +299,17 @@ int32_t holdfast_session_foreground(holdfast *self, const char *request, char **
  * Return the state of the session.
  * {} -> {"state":"signed_out|locked|active","stale":bool,"user_id":"..."|null,
  *        "expires_ms":n|null,"validated_ms":n|null,"validated_age_ms":n|null,
- *        "owed":["refresh"|"validation"|"guard"|"revoke"...],"clock_offset_ms":n,"generation":n}
- * expires_ms and validated_ms are in server time. user_id is null unless active. `owed` lists what
- * the library will still ask the server. @since 0.1
+ *        "owed":["refresh"|"validation"|"guard"|"revoke"|"erase"...],"clock_offset_ms":n,
+ *        "generation":n}
+ * expires_ms and validated_ms are in server time. user_id is null unless active; a handle on which
+ * nobody came in is not active. `owed` lists what the library will still ask the server, and `erase`
+ * if the key store still has to erase a key. @since 0.1
  */
 int32_t holdfast_session_status(holdfast *self, const char *request, char **reply);
 
 /*
  * Log out. {"scope":"local|global"="local","discard":bool=false,"confirm_unsent":n?} ->
- * {"unsent":n,"decision":<decision>}. Erases tokens, key wraps, the chosen organisation and the
+ * {"unsent":n,"decision":<decision>}. Erases the session's keys, tokens, key wraps, the chosen organisation and the
  * cache, online or offline. The library revokes the server's session now or when next online, unless
  * the session is locked: its tokens are unreadable then. Unsent items stay for their owner's next
  * sign-in, unless `discard` is true and `confirm_unsent` equals their number.

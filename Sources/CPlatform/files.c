@@ -151,6 +151,33 @@ int platform_remove(const char *path) {
   return sync_folder_of(path);
 }
 
+int platform_erase(const char *path) {
+  int file = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (file < 0)
+    return errno == ELOOP ? platform_remove(path) : errno;
+  static const char zeros[256];
+  struct stat status;
+  int result = fstat(file, &status) == 0 ? 0 : errno;
+  for (off_t left = result == 0 ? status.st_size : 0; left > 0 && result == 0;) {
+    ssize_t put = write(file, zeros, left < (off_t)sizeof zeros ? (size_t)left : sizeof zeros);
+    if (put < 0 && errno != EINTR)
+      result = errno;
+    left -= put > 0 ? put : 0;
+  }
+  if (result == 0 && fsync(file) != 0)
+    result = errno;
+  close(file);
+  int removed = platform_remove(path);
+  return removed != 0 ? removed : result;
+}
+
+int platform_real_path(const char *path, char *real, size_t capacity) {
+  char found[PATH_MAX];
+  if (realpath(path, found) == NULL)
+    return errno;
+  return snprintf(real, capacity, "%s", found) < (int)capacity ? 0 : ENAMETOOLONG;
+}
+
 int platform_rename(const char *from, const char *to) {
   if (rename(from, to) != 0)
     return errno;

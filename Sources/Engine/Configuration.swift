@@ -1,5 +1,7 @@
 public import Base
+import CPlatform
 public import Policy
+import Store
 public import Supabase
 
 /// What a role may open.
@@ -28,11 +30,13 @@ public struct Limits {
   public var storedItemsMS: Int64 = 2_592_000_000
   /// Choosing another organisation erases the cache of the one before.
   public var eraseOnSwitch = false
+  /// The session key is erased while the app is off the screen.
+  public var locksInBackground = false
 }
 
 /// The configuration of `holdfast_open`. Unknown fields and wrong types are refused.
 public final class Configuration {
-  public let dataFolder: String
+  public private(set) var dataFolder: String
   public let backend: Backend
   public let methods: [AuthMethod]
   public let redirectURL: String
@@ -40,10 +44,12 @@ public final class Configuration {
   public let limits: Limits
   public let language: Language
   public let clock: Clock.Kind
+  /// The configuration asks for the built-in key store.
+  public let usesKeyFiles: Bool
 
   private init(
     dataFolder: String, backend: Backend, methods: [AuthMethod], redirectURL: String,
-    routes: [RoleRoutes], limits: Limits, language: Language, clock: Clock.Kind
+    routes: [RoleRoutes], limits: Limits, language: Language, clock: Clock.Kind, usesKeyFiles: Bool
   ) {
     self.dataFolder = dataFolder
     self.backend = backend
@@ -53,9 +59,15 @@ public final class Configuration {
     self.limits = limits
     self.language = language
     self.clock = clock
+    self.usesKeyFiles = usesKeyFiles
   }
 
   public enum KeyStoreKind: String, CaseIterable, Sendable { case file }
+
+  private enum LockOnBackground: String, CaseIterable {
+    case afterTimeout = "after_timeout"
+    case atOnce = "at_once"
+  }
 
   public static func read(_ config: JSON) throws(Failure) -> Configuration {
     let fields = try Fields(
@@ -64,9 +76,8 @@ public final class Configuration {
         "data_dir", "backend", "auth_methods", "redirect_url", "routes", "policy", "locale",
         "keystore", "clock",
       ])
-    if let keyStore = try fields.fields(ifPresent: "keystore", known: ["kind"]) {
-      _ = try keyStore.choice("kind", KeyStoreKind.self)
-    }
+    let keyStore = try fields.fields(ifPresent: "keystore", known: ["kind"])
+    _ = try keyStore?.choice("kind", KeyStoreKind.self)
     let folder = try fields.string("data_dir")
     if folder.utf8.contains(0) { throw fields.invalid("data_dir", "a path is expected") }
     _ = try fields.required("backend")
@@ -83,7 +94,42 @@ public final class Configuration {
       routes: try readRoutes(fields),
       limits: try readLimits(fields),
       language: try fields.choice(ifPresent: "locale", Language.self) ?? .nb,
-      clock: try fields.choice(ifPresent: "clock", Clock.Kind.self) ?? .system)
+      clock: try fields.choice(ifPresent: "clock", Clock.Kind.self) ?? .system,
+      usesKeyFiles: keyStore != nil)
+  }
+
+  /// The built-in key store must be asked for, because its keys lie beside the data; and it cannot
+  /// ask for the user's presence.
+  func check(hasKeyStore: Bool) throws(Failure) {
+    if usesKeyFiles, hasKeyStore {
+      throw Failure(
+        .requestInvalidValue, "a key store was passed: leave out \"keystore\"",
+        field: "/keystore/kind")
+    }
+    if !usesKeyFiles, !hasKeyStore {
+      throw Failure(
+        .requestMissingField,
+        "pass a key store, or ask for key files with {\"keystore\":{\"kind\":\"file\"}}",
+        field: "/keystore")
+    }
+    if usesKeyFiles, limits.biometric == .required {
+      throw Failure(
+        .requestInvalidValue, "key files ask for no presence: use \"preferred\" or \"off\"",
+        field: "/policy/biometric")
+    }
+  }
+
+  /// From now on the folder has its path without links: SQLite is to follow none.
+  func resolveDataFolder() throws(Failure) {
+    var room = [UInt8](repeating: 0, count: 4097)
+    let problem = room.withUnsafeMutableBytes { bytes in
+      platform_real_path(
+        dataFolder, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
+    }
+    guard problem == 0, let end = room.firstIndex(of: 0) else {
+      throw Database.failure(ofSystem: Int(problem), "the data folder could not be found")
+    }
+    dataFolder = String(decoding: room[..<end], as: UTF8.self)
   }
 
   private static func readLimits(_ config: Fields) throws(Failure) -> Limits {
@@ -91,7 +137,7 @@ public final class Configuration {
     let known: [StaticCString] = [
       "session_window_s", "background_timeout_s", "offline_limit_s", "guard_timeout_ms",
       "refresh_margin_s", "biometric", "pull_interval_s", "reconcile_interval_s",
-      "erase_on_switch", "stored_items", "stored_items_s",
+      "erase_on_switch", "lock_on_background", "stored_items", "stored_items_s",
     ]
     guard let fields = try config.fields(ifPresent: "policy", known: known) else { return limits }
     let seconds: ClosedRange<Int64> = 0...315_360_000
@@ -125,6 +171,8 @@ public final class Configuration {
     if let value = try fields.integer(ifPresent: "stored_items_s", in: seconds) {
       limits.storedItemsMS = value * 1000
     }
+    limits.locksInBackground =
+      try fields.choice(ifPresent: "lock_on_background", LockOnBackground.self) == .atOnce
     limits.eraseOnSwitch = try fields.bool(ifPresent: "erase_on_switch") ?? false
     return limits
   }

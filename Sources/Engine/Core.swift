@@ -140,10 +140,14 @@ final class Core {
   /// Return the keys, or throw the failure that a data call answers with. Loads the device key at
   /// first use.
   func keys() throws(Failure) -> KeyRing.Keys {
-    switch try keyRing.state(for: database) {
-    case .ready:
-      guard let keys = keyRing.keys else { throw .defect("the key ring is empty") }
-      return keys
+    try Core.require(try keyRing.state(for: database))
+    guard let keys = keyRing.keys else { throw .defect("the key ring is empty") }
+    return keys
+  }
+
+  static func require(_ state: Situation.Keys) throws(Failure) {
+    switch state {
+    case .ready: return
     case .locked: throw Failure(.keyStoreLocked, "the device was not unlocked yet")
     case .failed: throw Failure(.keyStoreFailed, "the key store did not answer")
     case .lost: throw Failure(.keyStoreKeyLost, "the device key is gone; sign in again")

@@ -34,12 +34,14 @@ public final class Engine {
   private let loop: HostLoop
   private let notice: ChangeNotice
 
-  /// Opens the files. `keyStore` nil: the built-in file store.
+  /// Opens the files. `keyStore` nil: the built-in file store, if the configuration asks for it.
   public init(_ configuration: Configuration, keyStore: (any KeyStore)?) throws(Failure) {
     try Vault.start()
+    try configuration.check(hasKeyStore: keyStore != nil)
     let clock = Clock(configuration.clock)
+    try DataFolder.make(configuration.dataFolder)
+    try configuration.resolveDataFolder()
     let folder = configuration.dataFolder
-    try DataFolder.make(folder)
     let keyRing = KeyRing(
       keyStore ?? FileKeyStore(folder: folder + "/keys"),
       deadlineMS: configuration.limits.guardTimeoutMS, clock)
@@ -70,10 +72,10 @@ public final class Engine {
     let lock = Lock(core, sessions)
     let revocations = Revocation(core, inFlight)
     let refresh = Refresh(
-      core, sessions, tokens: tokens, lock: lock, membershipCheck: check, pauses: pauses,
+      core, sessions, tokens: tokens, membershipCheck: check, pauses: pauses,
       reachability: reachability, events: events, inFlight: inFlight)
     let sessionStart = SessionStart(
-      core, sessions, lock: lock, revocations: revocations, tokens: tokens,
+      core, sessions, hostView: hostView, revocations: revocations, tokens: tokens,
       pendingSignIn: pendingSignIn, membershipCheck: check, pauses: pauses,
       reachability: reachability, pulls: pulls, cache: cache)
     let signIn = SignIn(
@@ -81,8 +83,9 @@ public final class Engine {
       pauses: pauses, reachability: reachability, hostView: hostView, inFlight: inFlight)
     let syncRuns = SyncRunReporter(core, events)
     let memberships = MembershipUpdate(
-      core, sessions, check: check, refresh: refresh, pauses: pauses, reachability: reachability,
-      events: events, cache: cache, pulls: pulls, syncRun: syncRuns, inFlight: inFlight)
+      core, sessions, check: check, tokens: tokens, refresh: refresh, pauses: pauses,
+      reachability: reachability, events: events, cache: cache, pulls: pulls, syncRun: syncRuns,
+      inFlight: inFlight)
 
     // The queue and the cache.
     let links = ItemLinks(core)
@@ -126,9 +129,9 @@ public final class Engine {
     // The operations.
     presence = Presence(
       core, sessions, lock: lock, refresh: refresh, tokens: tokens, check: check, pulls: pulls,
-      live: live, pauses: pauses, reachability: reachability, decider: decider)
+      live: live, pauses: pauses, reachability: reachability, hostView: hostView, decider: decider)
     logout = Logout(
-      core, sessions, lock: lock, revocations: revocations, uploader: uploader, pauses: pauses,
+      core, sessions, revocations: revocations, uploader: uploader, pauses: pauses,
       decider: decider)
     intake = ItemIntake(
       core, links: links, syncRuns: syncRuns, wakeTimer: wakeTimer, decider: decider)
@@ -151,8 +154,8 @@ public final class Engine {
       reads: reads, contactPuller: contactPuller, summaryPuller: summaryPuller,
       liveReader: liveReader, decider: decider)
     loop = HostLoop(
-      core, scheduler: scheduler, dispatch: dispatch, wakeTimer: wakeTimer, inFlight: inFlight,
-      events: events, signIn: signIn, liveReader: liveReader, lock: lock, decider: decider)
+      core, sessions, scheduler: scheduler, dispatch: dispatch, wakeTimer: wakeTimer,
+      inFlight: inFlight, events: events, signIn: signIn, liveReader: liveReader, decider: decider)
     self.core = core
     self.sessions = sessions
     self.refresh = refresh
@@ -196,10 +199,15 @@ public final class Engine {
   /// Whether a damaged main file was set aside when the current one was opened.
   public var recovered: Bool { recovery.hasRecovered }
 
+  /// The key store in use, by its name in the API.
+  public var keyStoreName: StaticCString { core.configuration.usesKeyFiles ? "file" : "host" }
+
   /// Prepare for a call.
   public func begin() throws(Failure) {
     loop.begin()
     try recovery.followFiles()
+    // A call does not fail because an erasure is owed.
+    do throws(Failure) { try sessions.keys.eraseOwed() } catch {}
   }
 
   /// Replace a damaged file; returns false when the failure had another cause.

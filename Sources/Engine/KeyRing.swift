@@ -24,7 +24,7 @@ final class KeyRing {
     }
   }
 
-  let store: any KeyStore
+  let store: CheckedKeyStore
   private(set) var keys: Keys?
 
   /// When the store first answered with a damaged device key, by the monotonic clock. It counts as no
@@ -34,7 +34,7 @@ final class KeyRing {
   private let clock: Clock
 
   init(_ store: any KeyStore, deadlineMS: Int64, _ clock: Clock) {
-    self.store = store
+    self.store = CheckedKeyStore(store)
     self.deadlineMS = deadlineMS
     self.clock = clock
   }

@@ -23,8 +23,10 @@ public func holdfast_open(
     guard let self else {
       throw Failure(.requestMissingField, "self must not be NULL", field: "/self")
     }
+    // First, so that every later failure releases the context.
+    let store = try keyStore(keystore)
     let configuration = try Configuration.read(try Boundary.read(config))
-    let engine = try Engine(configuration, keyStore: try keyStore(keystore))
+    let engine = try Engine(configuration, keyStore: store)
     let object = Unmanaged.passRetained(engine).toOpaque()
     let handle = platform_handle_new(object, configuration.dataFolder)
     guard handle != 0 else {
@@ -34,8 +36,10 @@ public func holdfast_open(
     let status: Int32
     do throws(Failure) {
       status = try Boundary.respond(
-        ["version": .string(Version.text.description), "recovered": .bool(engine.recovered)], .ok,
-        reply)
+        [
+          "version": .string(Version.text.description), "recovered": .bool(engine.recovered),
+          "keystore": JSON(engine.keyStoreName),
+        ], .ok, reply)
     } catch {
       Boundary.release(platform_handle_close(handle))
       throw error
@@ -53,18 +57,24 @@ private func keyStore(
   _ given: UnsafePointer<holdfast_keystore>?
 ) throws(Failure) -> (any KeyStore)? {
   guard let given else { return nil }
-  // Only `size` may be read before the size of the struct is known.
-  let size = UnsafeRawPointer(given).load(as: Int.self)
-  guard size >= MemoryLayout<holdfast_keystore>.size else {
+  // Only `size` may be read before the size of the struct is known. A host that was compiled with an
+  // older header has a shorter struct, which ends before `destroy`.
+  let bytes = UnsafeRawPointer(given)
+  let size = bytes.load(as: Int.self)
+  guard size >= MemoryLayout<holdfast_keystore>.size - MemoryLayout<UInt>.size else {
     throw Failure(
       .requestInvalidValue, "size is not sizeof(holdfast_keystore)", field: "/keystore/size")
   }
-  let it = given.pointee
+  var it = holdfast_keystore()
+  withUnsafeMutableBytes(of: &it) { copy in
+    copy.copyMemory(from: UnsafeRawBufferPointer(start: bytes, count: min(size, copy.count)))
+  }
   guard let load = it.load, let save = it.save, let erase = it.erase else {
     throw Failure(
       .requestMissingField, "load, save and erase are required", field: "/keystore")
   }
-  return HostKeyStore(context: it.context, load: load, save: save, erase: erase)
+  return HostKeyStore(
+    context: it.context, load: load, save: save, erase: erase, destroy: it.destroy)
 }
 
 @c @implementation

@@ -6,6 +6,7 @@ public enum Tone: String, CaseIterable, Sendable {
 /// A notice that a screen shows beside its content. The raw values are the stable codes of the C
 /// API.
 public enum Banner: String, CaseIterable, Sendable {
+  case erasureOwed = "erasure_owed"
   case offline
   case staleData = "stale_data"
   case nothingCachedYet = "nothing_cached_yet"
@@ -13,8 +14,8 @@ public enum Banner: String, CaseIterable, Sendable {
   case queuedNotSent = "queued_not_sent"
 
   /// Being offline is normal (OFF-3), as is an item that waits for a network: these inform. Data
-  /// that may mislead is a warning.
-  public var tone: Tone { self == .staleData ? .warning : .info }
+  /// that may mislead is a warning, and so is a key that a lock or logout could not erase.
+  public var tone: Tone { self == .staleData || self == .erasureOwed ? .warning : .info }
 
   /// Whether the banner says how old the data is.
   public var tellsAge: Bool { self == .staleData || self == .offline }
@@ -22,6 +23,8 @@ public enum Banner: String, CaseIterable, Sendable {
 
 /// Decides which banners a decision or a reply carries.
 public struct Banners: Equatable, Sendable {
+  /// The key store has not erased a key that a lock or logout asked it to.
+  public var owesErasure = false
   public var isOffline = false
   /// The data is out of date, although a newer state was asked for.
   public var isStale = false
@@ -63,6 +66,7 @@ public struct Banners: Equatable, Sendable {
   /// The banners, with the most general first.
   public var banners: [Banner] {
     var result: [Banner] = []
+    if owesErasure { result.append(.erasureOwed) }
     if isOffline { result.append(.offline) }
     if isStale { result.append(.staleData) }
     if isEmpty { result.append(.nothingCachedYet) }

@@ -57,7 +57,7 @@ public enum Reason: String, CaseIterable, Sendable {
 public struct Decision: Equatable, Sendable {
   public var screen: Screen
   public var reason: Reason
-  /// Erase the device wrap now. Afterwards only the biometric key opens the session.
+  /// Erase the session key now. Afterwards only the biometric key opens the session.
   public var lock: Bool
   /// Clear the damaged session record. The queue stays.
   public var forget: Bool

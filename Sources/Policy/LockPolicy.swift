@@ -29,8 +29,8 @@ enum LockPolicy {
 
   /// The screen of a session that is locked because of `cause`.
   ///
-  /// The device wrap is erased only where the biometric key can open the session again. Without
-  /// such a key, erasing the wrap would destroy the session; then the lock only leads to the
+  /// The session key is erased only where the biometric key can open the session again. Without
+  /// such a key, erasing it would destroy the session; then the lock only leads to the
   /// sign-in screen.
   static func locked(_ s: Situation, because cause: Reason) -> Decision {
     let lock = s.record == .open && s.presence == .available

@@ -44,6 +44,7 @@ public enum MessageCode: String, CaseIterable, Sendable {
   case serverUnreachable = "server_unreachable"
 
   // Banners.
+  case erasureOwed = "erasure_owed"
   case staleData = "stale_data"
   case offline
   case nothingCachedYet = "nothing_cached_yet"

@@ -19,10 +19,7 @@ extension Messages {
       "Innloggingen din er avsluttet. Logg inn på nytt; det du har registrert, er tatt vare på."
     case .signedOut: "Du er logget ut. Logg inn for å fortsette."
     case .keyLost:
-      """
-      Den lagrede innloggingen kan ikke lenger låses opp på denne enheten. Logg inn på nytt; \
-      det du har registrert, er tatt vare på.
-      """
+      "Den lagrede innloggingen kan ikke lenger låses opp på denne enheten. Logg inn på nytt."
     case .keystoreLocked: "Lås opp enheten, så fortsetter vi."
     case .keystoreFailed:
       "Vi får ikke åpnet det som er lagret på enheten akkurat nå. Prøv igjen om litt."
@@ -60,6 +57,7 @@ extension Messages {
     case .routeForbidden: "Den siden hører ikke til rollen din. Her er startsiden din."
     case .serverUnreachable: "Vi får ikke kontakt akkurat nå. Vi fortsetter å prøve."
     // Banners.
+    case .erasureOwed: "En nøkkel på enheten er ikke slettet ennå. Appen prøver igjen."
     case .staleData: "Opplysningene kan være utdaterte."
     case .offline: "Du er uten nett. Det du registrerer, blir tatt vare på og sendt senere."
     case .nothingCachedYet: "Her er det ingenting ennå. Det blir hentet når du har nett."

@@ -20,10 +20,7 @@ extension Messages {
       "Your session has ended. Please sign in again; what you have registered is kept."
     case .signedOut: "You are signed out. Sign in to continue."
     case .keyLost:
-      """
-      Your saved sign-in can no longer be unlocked on this device. Please sign in again; what \
-      you have registered is kept.
-      """
+      "Your saved sign-in can no longer be unlocked on this device. Please sign in again."
     case .keystoreLocked: "Unlock your device, and we will carry on."
     case .keystoreFailed:
       "We cannot open what is saved on this device right now. Please try again shortly."
@@ -61,6 +58,7 @@ extension Messages {
     case .routeForbidden: "That page is not part of your role. Here is your home page."
     case .serverUnreachable: "We cannot get through right now. We will keep trying."
     // Banners.
+    case .erasureOwed: "A key on this device is not erased yet. The app keeps trying."
     case .staleData: "This information may be out of date."
     case .offline: "You are offline. What you register is kept and sent later."
     case .nothingCachedYet: "There is nothing here yet. It will be fetched when you are connected."

@@ -16,10 +16,7 @@ extension Messages {
       "Innlogginga di er avslutta. Logg inn på nytt; det du har registrert, er teke vare på."
     case .signedOut: "Du er logga ut. Logg inn for å halde fram."
     case .keyLost:
-      """
-      Den lagra innlogginga kan ikkje lenger låsast opp på denne eininga. Logg inn på nytt; \
-      det du har registrert, er teke vare på.
-      """
+      "Den lagra innlogginga kan ikkje lenger låsast opp på denne eininga. Logg inn på nytt."
     case .keystoreLocked: "Lås opp eininga, så held vi fram."
     case .keystoreFailed:
       "Vi får ikkje opna det som er lagra på eininga akkurat no. Prøv igjen om litt."
@@ -57,6 +54,7 @@ extension Messages {
     case .routeForbidden: "Den sida høyrer ikkje til rolla di. Her er startsida di."
     case .serverUnreachable: "Vi får ikkje kontakt akkurat no. Vi held fram med å prøve."
     // Banners.
+    case .erasureOwed: "Ein nøkkel på eininga er ikkje sletta enno. Appen prøver igjen."
     case .staleData: "Opplysningane kan vere utdaterte."
     case .offline: "Du er utan nett. Det du registrerer, blir teke vare på og sendt seinare."
     case .nothingCachedYet: "Her er det ingenting enno. Det blir henta når du har nett."

@@ -33,9 +33,9 @@ public struct Situation: Equatable, Sendable {
     case corrupt
     /// The server has proved the end of the session (`EndReason`).
     case ended
-    /// The device wrap is erased; only the biometric key opens the session.
+    /// There is no session key; only the biometric key opens the session.
     case sealed
-    /// Readable with the device key.
+    /// Readable with the session key.
     case open
   }
 

@@ -38,7 +38,8 @@ public final class Database {
   /// How long a call waits for another process's write lock.
   static var busyTimeoutMS: Int32 { 5000 }
 
-  /// Open or create (mode 0600). Throws `storage.*`; never deletes or recreates a file.
+  /// Open or create (mode 0600). The path contains no links. The file is not trusted: somebody else may
+  /// have written it (`csqlite_distrust`; `Migrations` compares the schema). Throws `storage.*`; never deletes or recreates a file.
   public init(path: String, _ durability: Durability) throws(Failure) {
     // A new file's directory entry must be durable before rows are stored in the file.
     if platform_size(path) <= 0 {
@@ -48,8 +49,9 @@ public final class Database {
       }
     }
     var opened: OpaquePointer?
-    let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX
-    let result = sqlite3_open_v2(path, &opened, flags, nil)
+    let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW
+    var result = sqlite3_open_v2(path, &opened, flags, nil)
+    if result == SQLITE_OK { result = csqlite_distrust(opened) }
     guard let opened else { throw Failure(.memoryExhausted, "no memory for a database") }
     guard result == SQLITE_OK else {
       sqlite3_close_v2(opened)
@@ -103,7 +105,7 @@ public final class Database {
     try execute(
       """
       PRAGMA secure_delete=ON; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-1024;
-      PRAGMA trusted_schema=OFF
+      PRAGMA cell_size_check=ON
       """
     )
   }
@@ -349,7 +351,7 @@ public final class Database {
   // MARK: Failures
 
   /// The file opens and is not what this library writes.
-  func damage(_ message: String) -> Failure {
+  public func damage(_ message: String) -> Failure {
     isDamaged = true
     return Failure(.storageDamaged, message)
   }

@@ -20,7 +20,7 @@ public struct MetaTable {
     public static var retryGroup: Name { Name(text: "retry_group") }
     /// When the last sync run was completed.
     public static var lastSyncRun: Name { Name(text: "last_sync_run_ms") }
-    /// 1 until the key store confirms that the biometric key is erased.
+    /// The keys that the key store still has to erase, as bits: 1 `biometric`, 2 `session`.
     public static var needsErase: Name { Name(text: "needs_erase") }
     /// The name of a damaged file whose rows are not yet carried over.
     public static var salvage: Name { Name(text: "salvage") }

@@ -1,14 +1,47 @@
 public import Base
+import Vault
 
 /// A forward-only list of schema changes; `PRAGMA user_version` counts those that a file has, and
 /// `PRAGMA application_id` says it again: a flipped bit in one of them is no other version.
 public struct Migrations {
   let steps: [StaticString]
+  /// SHA-256 of the schema that the steps make, base64url; nil: not checked.
+  private(set) var schema: String?
+
+  init(steps: [StaticString]) { self.steps = steps }
+
+  private func making(_ schema: String) -> Migrations {
+    var result = self
+    result.schema = schema
+    return result
+  }
 
   /// Apply the missing steps, all or none. A file of a newer library is refused
-  /// (`storage.newer_version`).
+  /// (`storage.newer_version`). A file whose schema is not exactly what the steps make, for example
+  /// with a trigger more, is damaged.
   public func apply(to database: Database) throws(Failure) {
-    if try version(of: database) == Int64(steps.count) { return }
+    let before = try version(of: database)
+    if before != Int64(steps.count) {
+      try applyMissing(to: database)
+      // What a step has removed goes from the log, too.
+      if before > 0 { try database.flush() }
+    }
+    if let schema, try Migrations.schema(of: database) != schema {
+      throw database.damage("the file's schema is not this library's")
+    }
+  }
+
+  static func schema(of database: Database) throws(Failure) -> String {
+    let text = try database.first(
+      """
+      SELECT group_concat(type || ' ' || name || ' ' || tbl_name || ' ' || ifnull(sql, ''), ';')
+      FROM sqlite_master
+      """
+    ) { (row) throws(Failure) in row.blob(0) }
+    return Digest.base64URL((text ?? []).withUnsafeBytes { Digest.sha256($0) })
+  }
+
+  private func applyMissing(to database: Database) throws(Failure) {
     try database.transaction { () throws(Failure) in
       let have = try version(of: database)
       if have != Int64(steps.count), try secondVersion(of: database) == Int64(steps.count) {
@@ -135,7 +168,14 @@ public struct Migrations {
       """
       ALTER TABLE queue ADD COLUMN blocks INTEGER NOT NULL DEFAULT 0;
       """,
-    ])
+      // `session` wraps the vault key instead of `device`, and the cache has a key of its own. Where the
+      // biometric key opens the session, the old wrap goes now; elsewhere `Lock` replaces it.
+      """
+      ALTER TABLE session RENAME COLUMN wrap_device TO wrap_session;
+      ALTER TABLE session ADD COLUMN cache_key BLOB;
+      UPDATE session SET wrap_session = NULL WHERE wrap_biometric IS NOT NULL;
+      """,
+    ]).making("97vHPWBhgcQCqoPn3dKLPQTJtXB4UmVj3FZYfFJpCY8")
   }
 
   /// `cache.db`: copies of the server's data.
@@ -161,6 +201,12 @@ public struct Migrations {
         reconciled_ms INTEGER, round INTEGER NOT NULL, reconciled BLOB, skipped INTEGER NOT NULL,
         problem TEXT, sealed BLOB, PRIMARY KEY(org, name)) WITHOUT ROWID;
       """,
-    ])
+      // Rows of version 2 are sealed with the vault key and do not name their organisation: they are
+      // fetched again.
+      """
+      DELETE FROM contact;
+      DELETE FROM dataset;
+      """,
+    ]).making("OWMoNhp8lxsXiCwyZf76uKmVBq6XmHB_b947Mbfaivg")
   }
 }

@@ -9,13 +9,15 @@ public final class SessionRow {
   public var owner: [UInt8]?
   /// Why the last session ended, until the next sign-in.
   public var ended: String?
-  /// The vault key, wrapped by the device key; present only while unlocked.
-  public var wrapDevice: [UInt8]?
+  /// The vault key, wrapped by the session key; present only while unlocked.
+  public var wrapSession: [UInt8]?
   /// The vault key, wrapped by the biometric key.
   public var wrapBiometric: [UInt8]?
   public var tokens: [UInt8]?
   public var choice: [UInt8]?
   public var memberships: [UInt8]?
+  /// The key of the cache, sealed like the values above; nil in a row of version 0.1.
+  public var cacheKey: [UInt8]?
   /// Device time of the last sign-in or unlock, and the same moment by the monotonic clock.
   public private(set) var authenticatedMS: Int64 = 0
   public private(set) var authenticatedMonotonicMS: Int64?
@@ -48,11 +50,12 @@ public final class SessionRow {
   public func clear(ended: String?) {
     self.ended = ended
     owner = nil
-    wrapDevice = nil
+    wrapSession = nil
     wrapBiometric = nil
     tokens = nil
     choice = nil
     memberships = nil
+    cacheKey = nil
     authenticatedMS = 0
     authenticatedMonotonicMS = nil
     authenticatedBoot = nil
@@ -98,6 +101,11 @@ public final class SessionRow {
     return min(byDevice, byDevice - validatedOffsetMS)
   }
 
+  /// How long ago the server last listed the memberships, which also confirmed the session.
+  public func membershipsAgeMS(_ now: Instant) -> Int64 {
+    validatedAgeMS(now) + max(0, validatedMS - membershipsMS)
+  }
+
   // MARK: Proof of the user
 
   /// The user has proved to be present: by a sign-in, or by biometrics.
@@ -124,18 +132,22 @@ public final class SessionRow {
 
   /// The table's columns, in their order: `SELECT *` and salvaged records have the same positions.
   private enum Column: Int32, CaseIterable {
-    case id, generation, owner, ended, wrapDevice, wrapBiometric, tokens, choice, memberships
+    case id, generation, owner, ended, wrapSession, wrapBiometric, tokens, choice, memberships
     case authenticatedMS, validatedMS, expiresMS, membershipsMS, locked, validatedOffsetMS, intentMS
     case backgroundWallMS, backgroundMonotonicMS, backgroundBoot, seenWallMS
     // Since version 3 of the schema.
     case validatedMonotonicMS, validatedBoot
     // Since version 6.
     case authenticatedMonotonicMS, authenticatedBoot
+    // Since version 7.
+    case cacheKey
 
     /// A record that was written before one of these versions is shorter.
     static func fits(_ count: Int) -> Bool {
-      [allCases.count, Int(authenticatedMonotonicMS.rawValue), Int(validatedMonotonicMS.rawValue)]
-        .contains(count)
+      count == allCases.count
+        || [cacheKey, authenticatedMonotonicMS, validatedMonotonicMS].contains {
+          Int($0.rawValue) == count
+        }
     }
   }
 
@@ -144,7 +156,7 @@ public final class SessionRow {
     generation = row.int(Column.generation)
     owner = row.blob(ifPresent: Column.owner)
     ended = row.text(ifPresent: Column.ended)
-    wrapDevice = row.blob(ifPresent: Column.wrapDevice)
+    wrapSession = row.blob(ifPresent: Column.wrapSession)
     wrapBiometric = row.blob(ifPresent: Column.wrapBiometric)
     tokens = row.blob(ifPresent: Column.tokens)
     choice = row.blob(ifPresent: Column.choice)
@@ -159,6 +171,7 @@ public final class SessionRow {
     validatedBoot = row.text(ifPresent: Column.validatedBoot)
     authenticatedMonotonicMS = row.int(ifPresent: Column.authenticatedMonotonicMS)
     authenticatedBoot = row.text(ifPresent: Column.authenticatedBoot)
+    cacheKey = row.blob(ifPresent: Column.cacheKey)
     intentMS = row.int(Column.intentMS)
     backgroundWallMS = row.int(ifPresent: Column.backgroundWallMS)
     backgroundMonotonicMS = row.int(ifPresent: Column.backgroundMonotonicMS)
@@ -176,7 +189,7 @@ public final class SessionRow {
     self.owner = owner
     self.tokens = tokens
     ended = record[Column.ended].text
-    wrapDevice = record[Column.wrapDevice].blob
+    wrapSession = record[Column.wrapSession].blob
     wrapBiometric = record[Column.wrapBiometric].blob
     choice = record[Column.choice].blob
     memberships = record[Column.memberships].blob
@@ -193,6 +206,12 @@ public final class SessionRow {
     if record.columns.count > Int(Column.authenticatedMonotonicMS.rawValue) {
       authenticatedMonotonicMS = record[Column.authenticatedMonotonicMS].int
       authenticatedBoot = record[Column.authenticatedBoot].text
+    }
+    if record.columns.count > Int(Column.cacheKey.rawValue) {
+      cacheKey = record[Column.cacheKey].blob
+    } else if wrapBiometric != nil {
+      // As the migration does: `device` wraps the vault key here.
+      wrapSession = nil
     }
     intentMS = record[Column.intentMS].int ?? 0
     backgroundWallMS = record[Column.backgroundWallMS].int

@@ -16,6 +16,12 @@ public struct SessionTable {
     return row
   }
 
+  /// Whether the file says that the session is locked, read from the file itself.
+  public func isLocked() throws(Failure) -> Bool {
+    let row = try readAnew()
+    return row.wrapSession == nil || row.locked
+  }
+
   private func readAnew() throws(Failure) -> SessionRow {
     let found = try database.first("SELECT * FROM session WHERE id = 1") {
       (row) throws(Failure) in SessionRow(row)
@@ -29,22 +35,23 @@ public struct SessionTable {
     database.readCache = nil
     let changed = try database.run(
       """
-      UPDATE session SET generation = ?2, owner = ?3, ended = ?4, wrap_device = ?5,
+      UPDATE session SET generation = ?2, owner = ?3, ended = ?4, wrap_session = ?5,
         wrap_biometric = ?6, tokens = ?7, choice = ?8, memberships = ?9, authenticated_ms = ?10,
         validated_ms = ?11, expires_ms = ?12, memberships_ms = ?13, locked = ?14,
         validated_offset_ms = ?15, intent_ms = ?16, background_wall_ms = ?17, background_monotonic_ms = ?18,
         background_boot = ?19, seen_wall_ms = ?20, validated_monotonic_ms = ?21,
-        validated_boot = ?22, authenticated_monotonic_ms = ?23, authenticated_boot = ?24
+        validated_boot = ?22, authenticated_monotonic_ms = ?23, authenticated_boot = ?24,
+        cache_key = ?25
       WHERE id = 1 AND generation = ?1
       """,
       .int(expected), .int(row.generation), Value(row.owner), Value(row.ended),
-      Value(row.wrapDevice), Value(row.wrapBiometric), Value(row.tokens), Value(row.choice),
+      Value(row.wrapSession), Value(row.wrapBiometric), Value(row.tokens), Value(row.choice),
       Value(row.memberships), .int(row.authenticatedMS), .int(row.validatedMS),
       .int(row.expiresMS), .int(row.membershipsMS), .int(row.locked ? 1 : 0),
       .int(row.validatedOffsetMS), .int(row.intentMS), Value(row.backgroundWallMS),
       Value(row.backgroundMonotonicMS), Value(row.backgroundBoot), .int(row.seenWallMS),
       Value(row.validatedMonotonicMS), Value(row.validatedBoot),
-      Value(row.authenticatedMonotonicMS), Value(row.authenticatedBoot))
+      Value(row.authenticatedMonotonicMS), Value(row.authenticatedBoot), Value(row.cacheKey))
     return changed == 1
   }
 }

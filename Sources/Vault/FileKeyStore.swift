@@ -29,13 +29,16 @@ public final class FileKeyStore: KeyStore {
   }
 
   public func save(_ key: Key, _ name: KeyName) throws(KeyRefusal) {
+    // Renaming a new file over the old one would leave the old bytes on the disk. Without `session` the
+    // session is locked, so a crash in between costs an unlock.
+    if name == .session { try erase(name) }
     guard platform_folder(folder) == 0,
       platform_write(path(name), key.secret.start, Key.size) == 0
     else { throw .failed }
   }
 
   public func erase(_ name: KeyName) throws(KeyRefusal) {
-    let problem = platform_remove(path(name))
+    let problem = platform_erase(path(name))
     guard problem == 0 || Int(problem) == PLATFORM_NO_ENTRY else { throw .failed }
   }
 }

@@ -2,18 +2,24 @@ public import Base
 import CSodium
 
 /// The place that a sealed value belongs to. It is authenticated with the value, so that values
-/// cannot be swapped between rows, columns, owners or databases.
+/// cannot be swapped between rows, columns, owners, organisations or databases.
 public struct SealContext {
   let table: StaticCString
   let row: [UInt8]
   let owner: [UInt8]
   let column: StaticCString
+  /// Empty for values that belong to no organisation, or name it themselves.
+  let org: [UInt8]
 
-  public init(table: StaticCString, row: [UInt8] = [], owner: [UInt8] = [], column: StaticCString) {
+  public init(
+    table: StaticCString, row: [UInt8] = [], owner: [UInt8] = [], column: StaticCString,
+    org: [UInt8] = []
+  ) {
     self.table = table
     self.row = row
     self.owner = owner
     self.column = column
+    self.org = org
   }
 
   fileprivate var associatedData: [UInt8] {
@@ -23,6 +29,7 @@ public struct SealContext {
     message.append(row)
     message.append(owner)
     message.append(column)
+    if !org.isEmpty { message.append(org) }
     return message.bytes
   }
 }
@@ -125,6 +132,11 @@ public final class Key {
     return crypto_generichash(
       room.assumingMemoryBound(to: UInt8.self), output.count, message,
       UInt64(message.count), key.baseAddress?.assumingMemoryBound(to: UInt8.self), key.count) == 0
+  }
+
+  /// Compares in constant time.
+  func isEqual(to other: Key) -> Bool {
+    sodium_memcmp(secret.start, other.secret.start, Key.size) == 0
   }
 
   // MARK: Sealing

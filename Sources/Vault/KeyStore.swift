@@ -1,9 +1,11 @@
 import Base
 
-/// The names of the two keys in a key store.
+/// The names of the keys in a key store.
 public enum KeyName: String, Sendable {
   /// Readable once the device has been unlocked after its start.
   case device
+  /// As readable as `device`. It exists only while the session is unlocked.
+  case session
   /// Released only after the user has proved presence, for example by a fingerprint.
   case biometric
 }
@@ -31,6 +33,42 @@ public protocol KeyStore: AnyObject {
   func erase(_ name: KeyName) throws(KeyRefusal)
 }
 
+/// A key store that is not taken at its word: what it saved is read back, and what it erased is looked
+/// for.
+public struct CheckedKeyStore {
+  private let store: any KeyStore
+
+  public init(_ store: any KeyStore) { self.store = store }
+
+  public func load(_ name: KeyName) throws(KeyRefusal) -> Key { try store.load(name) }
+
+  /// Fails also when the store answers OK and has another key, or none. A key behind presence is not
+  /// read back, because that takes the user: its first unlock shows it.
+  public func save(_ key: Key, _ name: KeyName) throws(KeyRefusal) {
+    try store.save(key, name)
+    if name == .biometric { return }
+    guard try has(key, name) else { throw .failed }
+  }
+
+  /// Whether the store has this key and no other under the name.
+  public func has(_ key: Key, _ name: KeyName) throws(KeyRefusal) -> Bool {
+    do throws(KeyRefusal) { return try store.load(name).isEqual(to: key) } catch {
+      if error == .locked { throw error }
+      return false
+    }
+  }
+
+  /// Fails also when the store answers OK and still has the key, or cannot say.
+  public func erase(_ name: KeyName) throws(KeyRefusal) {
+    try store.erase(name)
+    do throws(KeyRefusal) { _ = try store.load(name) } catch {
+      guard error == .notFound || error == .invalidated else { throw error }
+      return
+    }
+    throw .failed
+  }
+}
+
 /// The key store of the host, as C functions with a `context`.
 public final class HostKeyStore: KeyStore {
   public typealias Load =
@@ -44,21 +82,27 @@ public final class HostKeyStore: KeyStore {
     ) -> Int32
   public typealias Erase =
     @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<CChar>?) -> Int32
+  public typealias Destroy = @convention(c) (UnsafeMutableRawPointer?) -> Void
 
   private let context: UnsafeMutableRawPointer?
   private let loadKey: Load
   private let saveKey: Save
   private let eraseKey: Erase
+  private let destroy: Destroy?
 
+  /// `destroy` is called once, with the last use of `context`.
   public init(
     context: UnsafeMutableRawPointer?, load: @escaping Load, save: @escaping Save,
-    erase: @escaping Erase
+    erase: @escaping Erase, destroy: Destroy? = nil
   ) {
     self.context = context
     loadKey = load
     saveKey = save
     eraseKey = erase
+    self.destroy = destroy
   }
+
+  deinit { destroy?(context) }
 
   public func load(_ name: KeyName) throws(KeyRefusal) -> Key {
     // The buffer is larger than a key, to notice a store that returns too many bytes.

@@ -46,6 +46,7 @@ import Vault
     let row = SessionRow()
     row.noteAuthentication(now)
     row.noteValidation(now, serverMS: now.wallMS)
+    row.membershipsMS = now.wallMS
     row.wrapBiometric = [1]
     return row
   }
@@ -221,7 +222,8 @@ import Vault
     }
     return OpenSession(
       row: SessionRow(), owner: [1], tokens: Tokens(reply), vault: try Key.random(),
-      queueKey: try Key.random(), choice: choice, memberships: memberships)
+      cacheKey: try Key.random(), queueKey: try Key.random(), choice: choice,
+      memberships: memberships)
   }
 
   /// What the server listed, whether organisation A is chosen, and what that means.
@@ -231,6 +233,17 @@ import Vault
   ) throws {
     let session = try session(list, choice: isChosen ? orgA : nil)
     #expect(try situation(session: session).membership == membership)
+  }
+
+  /// The session may be confirmed all the while (LCK-8).
+  @Test(arguments: [(0, true), (100_000, true), (100_001, false)] as [(Int64, Bool)])
+  func aListCountsForTheOfflineLimit(_ ageMS: Int64, _ counts: Bool) throws {
+    let row = row()
+    row.membershipsMS = now.wallMS - ageMS
+    let session = try session([member(orgA)], choice: orgA)
+    let found = try situation(row: row, session: session, policy: #""offline_limit_s":100"#)
+    #expect(found.membership == (counts ? .active : .unasked))
+    #expect(found.window != .pastLimit)
   }
 
   @Test func withoutASessionNothingWasAsked() throws {

@@ -37,8 +37,10 @@ import Testing
   private func cached(_ rig: Rig) throws -> [String] {
     let session = try rig.session
     var names: [String] = []
-    try rig.cache.open().contacts.each(of: try tag(rig)) { (row, sealed) throws(Failure) in
-      let json = try session.vault.openJSON(sealed, CacheNames.contactContext(row, session))
+    let org = try tag(rig)
+    try rig.cache.open().contacts.each(of: org) { (row, sealed) throws(Failure) in
+      let json = try session.cacheKey.openJSON(
+        sealed, CacheNames.contactContext(row, of: org, session))
       names.append(json?.string("name") ?? "?")
     }
     return names.sorted()

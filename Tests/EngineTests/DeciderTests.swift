@@ -154,11 +154,12 @@ import Testing
     #expect(try rig.state(id(1)) == "pending")
   }
 
-  @Test func aLockThatIsDueErasesTheDeviceWrap() throws {
+  @Test func aLockThatIsDueErasesTheSessionKey() throws {
     let rig = try Rig.atHome()
     try rig.sessions.patch { $0.backgroundWallMS = 0 }
     #expect(try rig.decider.decide(.foreground).string("reason") == "background_timeout")
-    #expect(try rig.sessions.row().wrapDevice == nil)
+    #expect(try rig.sessions.row().wrapSession == nil)
+    #expect(rig.keyStore.keys[.session] == nil)
     #expect(rig.sessions.session == nil)
   }
 

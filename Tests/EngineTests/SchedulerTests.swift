@@ -53,7 +53,7 @@ import Testing
   private func make(_ situation: String) throws -> Rig {
     let rig = try Rig.atHome()
     rig.pulls.forgetAll()
-    rig.tokens.confirm()
+    rig.tokens.confirm(rig.now)
     switch situation {
     case "work": try rig.add(id(1))
     case "late request":
@@ -209,7 +209,7 @@ import Testing
               now: rig.core.steady(rig.now), longestMS: Backoff.maxDelayMS)
           ).id)
       case "refresh": rig.tokens.forgetRefusal()
-      case "validate": rig.tokens.confirm()
+      case "validate": rig.tokens.confirm(rig.now)
       case "membershipCheck": rig.check.confirm()
       case "live": rig.live.remove(live)
       case "readBack": try rig.uploader.abandonReadBacks()
@@ -255,7 +255,7 @@ import Testing
     // Given
     let rig = try Rig.atHome()
     rig.pulls.forgetAll()
-    rig.tokens.confirm()
+    rig.tokens.confirm(rig.now)
     if obstacle == "ended membership" { try rig.list(member(orgB)) }
     rig.pulls.forgetAll()
     switch work {

@@ -175,7 +175,7 @@ import Testing
     // Then
     let row = try rig.sessions.row()
     #expect(row.generation == generation + 1)
-    #expect(row.owner == nil && row.tokens == nil && row.wrapDevice == nil)
+    #expect(row.owner == nil && row.tokens == nil && row.wrapSession == nil)
     #expect(row.ended == "user_banned")
     #expect(try rig.state(id(1)) == "pending")
     #expect(rig.sessions.session == nil)

@@ -152,10 +152,10 @@ final class Rig {
     lock = Lock(core, sessions)
     revocations = Revocation(core, inFlight)
     refresh = Refresh(
-      core, sessions, tokens: tokens, lock: lock, membershipCheck: check, pauses: pauses,
+      core, sessions, tokens: tokens, membershipCheck: check, pauses: pauses,
       reachability: reachability, events: events, inFlight: inFlight)
     sessionStart = SessionStart(
-      core, sessions, lock: lock, revocations: revocations, tokens: tokens,
+      core, sessions, hostView: hostView, revocations: revocations, tokens: tokens,
       pendingSignIn: pendingSignIn, membershipCheck: check, pauses: pauses,
       reachability: reachability, pulls: pulls, cache: cache)
     let signIn = SignIn(
@@ -163,8 +163,9 @@ final class Rig {
       pauses: pauses, reachability: reachability, hostView: hostView, inFlight: inFlight)
     syncRuns = SyncRunReporter(core, events)
     memberships = MembershipUpdate(
-      core, sessions, check: check, refresh: refresh, pauses: pauses, reachability: reachability,
-      events: events, cache: cache, pulls: pulls, syncRun: syncRuns, inFlight: inFlight)
+      core, sessions, check: check, tokens: tokens, refresh: refresh, pauses: pauses,
+      reachability: reachability, events: events, cache: cache, pulls: pulls, syncRun: syncRuns,
+      inFlight: inFlight)
     links = ItemLinks(core)
     summary = Summary(core, cache)
     isolation = BatchIsolation(core, uploads)

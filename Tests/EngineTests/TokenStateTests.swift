@@ -66,7 +66,7 @@ import Testing
     let rig = try Rig()
     rig.tokens.refuse()
     rig.tokens.requireValidation()
-    rig.tokens.confirm()
+    rig.tokens.confirm(rig.now)
     #expect(rig.tokens.isRefused)
     #expect(!rig.tokens.needsValidation)
   }
@@ -112,7 +112,7 @@ import Testing
   @Test func everyChangeThatAWakeUpDependsOnAdvancesTheRevision() throws {
     let rig = try Rig()
     for change in [
-      { rig.tokens.requireValidation() }, { rig.tokens.confirm() }, { rig.tokens.refuse() },
+      { rig.tokens.requireValidation() }, { rig.tokens.confirm(rig.now) }, { rig.tokens.refuse() },
       { rig.tokens.forgetRefusal() },
       { rig.tokens.replace(expiresMS: 1, lifetimeMS: 1, rig.now) }, { rig.tokens.forgetEnd() },
     ] {

@@ -46,7 +46,7 @@ import Testing
 
   @Test("Only banners about misleading data warn; banners about data tell its age")
   func tones() {
-    #expect(Banner.allCases.filter { $0.tone == .warning } == [.staleData])
+    #expect(Banner.allCases.filter { $0.tone == .warning } == [.erasureOwed, .staleData])
     #expect(Banner.allCases.filter { $0.tellsAge } == [.offline, .staleData])
   }
 }

@@ -1,4 +1,5 @@
 import Base
+import CSQLite
 import Foundation
 import Testing
 
@@ -55,9 +56,36 @@ import Testing
     }
   }
 
-  /// Overwrite what an index says, behind the table's back.
-  private func tamper(_ database: Database, _ sql: String) throws {
-    try database.execute("PRAGMA writable_schema=ON; \(sql); PRAGMA writable_schema=RESET")
+  /// Change the file through a connection that may write the schema.
+  private func tamper(_ path: String, _ sql: String) {
+    var connection: OpaquePointer?
+    #expect(sqlite3_open(path, &connection) == SQLITE_OK)
+    #expect(sqlite3_exec(connection, sql, nil, nil, nil) == SQLITE_OK)
+    sqlite3_close(connection)
+  }
+
+  @Test func aStatementCannotWriteTheSchema() throws {
+    let folder = try TemporaryFolder()
+    let database = try folder.open()
+    #expect(throws: Failure.self) {
+      try database.execute(
+        "PRAGMA writable_schema=ON; DELETE FROM sqlite_schema WHERE name = 'queue_held'")
+    }
+  }
+
+  @Test func theFilesTriggersAndViewsDoNotRun() throws {
+    let folder = try TemporaryFolder()
+    let database = try folder.open()
+    tamper(
+      database.path,
+      """
+      CREATE TRIGGER more AFTER UPDATE ON session BEGIN UPDATE session SET locked = 7; END;
+      CREATE VIEW more_rows AS SELECT * FROM session
+      """)
+    try database.run("UPDATE session SET generation = 5")
+    let locked: Int64? = try database.first("SELECT locked FROM session") { $0.int(0) }
+    #expect(locked == 0)
+    #expect(throws: Failure.self) { try database.run("SELECT * FROM more_rows") }
   }
 
   @Test func anIndexThatMissesRowsIsMadeAnew() throws {
@@ -65,11 +93,16 @@ import Testing
     let database = try folder.open()
     try QueueTable(database).fill(20)
     // Rows are added while the schema does not name one index.
-    try database.execute("CREATE TEMP TABLE saved AS SELECT * FROM sqlite_schema")
-    try tamper(database, "DELETE FROM sqlite_schema WHERE name = 'queue_held'")
-    try database.run("UPDATE queue SET state = 2, wait_reason = 1 WHERE seq > ?", .int(10))
-    try tamper(
-      database, "INSERT INTO sqlite_schema SELECT * FROM temp.saved WHERE name = 'queue_held'")
+    tamper(
+      database.path,
+      """
+      CREATE TEMP TABLE saved AS SELECT * FROM sqlite_schema WHERE name = 'queue_held';
+      PRAGMA writable_schema=ON; DELETE FROM sqlite_schema WHERE name = 'queue_held';
+      PRAGMA writable_schema=RESET;
+      UPDATE queue SET state = 2, wait_reason = 1 WHERE seq > 10;
+      PRAGMA writable_schema=ON; INSERT INTO sqlite_schema SELECT * FROM temp.saved;
+      PRAGMA writable_schema=RESET;
+      """)
     #expect(try !database.isSound())
     #expect(try database.makeSound())
     #expect(try database.isSound())

@@ -142,6 +142,59 @@ import Testing
     }
   }
 
+  /// `device` wrapped the vault key up to version 6. The biometric key opens such a session; without one
+  /// the engine takes the wrap over.
+  @Test(arguments: [false, true])
+  func aWrapByTheDeviceKeyStaysOnlyWithoutABiometricOne(_ hasBiometric: Bool) throws {
+    let folder = try TemporaryFolder()
+    let database = try Database(path: folder.path + "/test.db", .full)
+    try Migrations(steps: Array(Migrations.main.steps.prefix(6))).apply(to: database)
+    try database.execute(
+      """
+      UPDATE session SET generation = 12, owner = \(hex(1)), tokens = x'02', wrap_device = x'03',
+        wrap_biometric = \(hasBiometric ? "x'04'" : "NULL");
+      """)
+    try database.flush()
+    var found: [SessionRow] = []
+    try Salvage(path: database.path).each { (record) throws(Failure) in
+      if let row = SessionRow(record) { found.append(row) }
+    }
+    database.close()
+    found.append(try SessionTable(try folder.open()).read())
+    #expect(found.count == 2)
+    for row in found {
+      #expect(row.wrapSession == (hasBiometric ? nil : [3]))
+      #expect(row.wrapBiometric == (hasBiometric ? [4] : nil))
+      #expect(row.cacheKey == nil)
+    }
+  }
+
+  // MARK: The schema
+
+  @Test(arguments: [false, true])
+  func theSchemaIsExactlyWhatTheStepsMake(_ isCache: Bool) throws {
+    let migrations = isCache ? Migrations.cache : Migrations.main
+    let folder = try TemporaryFolder()
+    let database = try Database(path: folder.path + "/test.db", .full)
+    try Migrations(steps: migrations.steps).apply(to: database)
+    #expect(try Migrations.schema(of: database) == migrations.schema)
+    try migrations.apply(to: database)
+  }
+
+  @Test(arguments: [
+    "CREATE TABLE more(x)", "CREATE INDEX more ON queue(size)", "DROP INDEX queue_held",
+    "CREATE VIEW more AS SELECT 1", "ALTER TABLE lease ADD COLUMN more",
+    "CREATE TRIGGER more AFTER DELETE ON queue BEGIN SELECT 1; END",
+  ])
+  func anotherSchemaIsDamage(_ change: String) throws {
+    let folder = try TemporaryFolder()
+    let database = try folder.open()
+    try database.execute(change)
+    var found: ErrorCode?
+    do throws(Failure) { try Migrations.main.apply(to: database) } catch { found = error.code }
+    #expect(found == .storageDamaged)
+  }
+
   @Test func rowsOfAVersion1FileAreSalvaged() throws {
     let folder = try TemporaryFolder()
     let database = try firstVersion(folder)

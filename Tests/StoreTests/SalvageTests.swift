@@ -185,7 +185,7 @@ import Testing
     row.generation = 4
     row.owner = tag(1)
     row.tokens = [2]
-    row.wrapDevice = [3]
+    row.wrapSession = [3]
     row.locked = true
     row.backgroundBoot = "boot"
     row.seenWallMS = 1 << 40

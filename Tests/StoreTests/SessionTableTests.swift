@@ -17,11 +17,12 @@ import Testing
     row.generation = 3
     row.owner = [1]
     row.ended = "x"
-    row.wrapDevice = [2]
+    row.wrapSession = [2]
     row.wrapBiometric = [3]
     row.tokens = [4]
     row.choice = [5]
     row.memberships = [6]
+    row.cacheKey = [18]
     row.noteAuthentication(Instant(wallMS: 7, monotonicMS: 17, bootID: "third boot"))
     row.noteValidation(
       Instant(wallMS: 8, monotonicMS: 16, bootID: "other boot"), serverMS: 19)
@@ -46,7 +47,7 @@ import Testing
   }
 
   @Test func everyColumnComesBack() throws {
-    #expect(dump(full()).count == 23)
+    #expect(dump(full()).count == 24)
     #expect(try table.write(full(), expecting: 0))
     #expect(dump(try table.read()) == dump(full()))
   }

@@ -54,6 +54,24 @@ import Testing
     }
   }
 
+  @Test("An erased key is overwritten, and an old session key before a new one takes its place")
+  func overwriting() throws {
+    try withFolder { folder in
+      let store = FileKeyStore(folder: folder + "/keys")
+      for name in [KeyName.session, .device, .biometric] {
+        try store.save(try fixedKey(1), name)
+        let file = open(folder + "/keys/\(name.rawValue).key", O_RDONLY)
+        defer { close(file) }
+        if name == .session { try store.save(try fixedKey(2), name) } else { try store.erase(name) }
+        var bytes = [UInt8](repeating: 9, count: 32)
+        #expect(pread(file, &bytes, 32, 0) == 32)
+        #expect(bytes == [UInt8](repeating: 0, count: 32))
+      }
+      #expect(load(store, .session) == nil)
+      #expect(load(store, .device) == .notFound)
+    }
+  }
+
   @Test(
     "A file without a valid key is damaged, not missing, so that no new key replaces it at once")
   func garbage() throws {

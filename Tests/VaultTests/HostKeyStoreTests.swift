@@ -8,6 +8,9 @@ private final class Host {
   var keys: [String: [UInt8]] = [:]
   var protections: [String: Int32] = [:]
   var answer: Int32 = 0
+  /// Answers OK, and neither keeps nor erases.
+  var forgets = false
+  var destroyed = 0
   /// The wrong length that `load` reports, if set.
   var length: Int?
 
@@ -25,6 +28,7 @@ private final class Host {
       save: { context, name, key, length, protection in
         guard let host = Host.at(context), let name, let key else { return 4 }
         guard host.answer == 0 else { return host.answer }
+        if host.forgets { return 0 }
         host.keys[String(cString: name)] = Array(UnsafeBufferPointer(start: key, count: length))
         host.protections[String(cString: name)] = protection
         return 0
@@ -32,6 +36,7 @@ private final class Host {
       erase: { context, name in
         guard let host = Host.at(context), let name else { return 4 }
         guard host.answer == 0 else { return host.answer }
+        if host.forgets { return 0 }
         return host.keys.removeValue(forKey: String(cString: name)) == nil ? 1 : 0
       })
   }
@@ -100,6 +105,39 @@ private final class Host {
     let host = Host()
     host.keys["device"] = Array(repeating: 7, count: count)
     #expect(load(host) == .failed)
+  }
+
+  @Test("A checked store notices what was not kept, and what was not erased")
+  func checking() throws {
+    try Vault.start()
+    let host = Host()
+    let store = CheckedKeyStore(host.store)
+    let key = try fixedKey()
+    func save(_ name: KeyName) -> KeyRefusal? {
+      refusal { () throws(KeyRefusal) in try store.save(key, name) }
+    }
+    #expect(save(.session) == nil)
+    #expect(refusal { () throws(KeyRefusal) in try store.erase(.session) } == nil)
+    host.forgets = true
+    #expect(save(.session) == .failed)
+    #expect(save(.device) == .failed)
+    #expect(save(.biometric) == nil, "it is behind presence")
+    host.keys["device"] = [UInt8](repeating: 1, count: 32)
+    #expect(save(.device) == .failed, "another key")
+    #expect(refusal { () throws(KeyRefusal) in try store.erase(.device) } == .failed)
+  }
+
+  @Test("The context is destroyed once, with the store")
+  func destroying() {
+    let host = Host()
+    do {
+      let store = HostKeyStore(
+        context: Unmanaged.passUnretained(host).toOpaque(), load: { _, _, _, _, _ in 0 },
+        save: { _, _, _, _, _ in 0 }, erase: { _, _ in 0 },
+        destroy: { context in Host.at(context)?.destroyed += 1 })
+      withExtendedLifetime(store) { #expect(host.destroyed == 0) }
+    }
+    #expect(host.destroyed == 1)
   }
 
   @Test("OK without a length is a failure, because nothing was written")

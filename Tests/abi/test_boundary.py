@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from holdfast import HoldfastError, Library
+from holdfast.keystore import KeyStoreStruct, struct_for
 from holdfast.library import OPERATIONS
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
@@ -75,8 +76,6 @@ def test_ABI_2_null_in_open_and_free(library: Library, phone: Phone) -> None:
 
 
 def test_ABI_2_a_key_store_of_the_wrong_size_is_refused(library: Library, phone: Phone) -> None:
-    from holdfast.keystore import KeyStoreStruct, struct_for
-
     config = json.dumps(phone.config).encode()
     for size in (0, 8, 39):
         struct = struct_for(phone.keychain)
@@ -253,7 +252,8 @@ def test_an_unsafe_backend_is_refused(phone: Phone, field: str, value: str) -> N
     # Plain http is possible when the host asks for it by name.
     if field == "url":
         config["backend"]["allow_insecure"] = True
-        handle, (status, _) = phone.library.open(json.dumps(config).encode(), None)
+        store = struct_for(phone.keychain)
+        handle, (status, _) = phone.library.open(json.dumps(config).encode(), store)
         assert status == 0
         phone.library.close(handle)
 

@@ -28,7 +28,9 @@ needs_root = pytest.mark.skipif(
 def refused(phone: Phone) -> dict[str, Any]:
     """The error of an open() that must fail and leave no handle."""
     before = phone.library.live()
-    handle, (status, reply) = phone.library.open(json.dumps(phone.config).encode(), None)
+    policy = {**phone.config["policy"], "biometric": "off"}
+    config = {**phone.config, "policy": policy, "keystore": {"kind": "file"}}
+    handle, (status, reply) = phone.library.open(json.dumps(config).encode(), None)
     assert (handle, status == 0) == (0, False), reply
     answer = json.loads(reply or b"")
     contract.judge_reply("open", status, answer)

@@ -40,11 +40,12 @@ def locked_by_expiry(user: SignedIn) -> None:
 def test_SES_10_after_a_lock_files_and_device_key_reveal_nothing(
     sign_in: MakeUser, lock: object, app_runs: bool
 ) -> None:
-    # Given a user at home: with the device key, the files can be read
+    # Given a user at home: with the device and session keys, the files can be read
     user = sign_in(contacts=3)
     user.app.contact_search({"query": ""})
     device, biometric = key(user.phone, "device"), key(user.phone, "biometric")
-    before = attacker.decrypted(user.phone.folder, device)
+    session = key(user.phone, "session")
+    before = attacker.decrypted(user.phone.folder, device, session)
     assert set(before) == {"tokens", "choice", "memberships", "contacts"}, (
         "the attacker code does not work"
     )
@@ -68,7 +69,7 @@ def test_SES_10_the_files_do_not_hold_the_erased_wrap(sign_in: MakeUser) -> None
     from support import tamper
 
     user = sign_in()
-    wrap = tamper.stored(user.phone.folder, "wrap_device")
+    wrap = tamper.stored(user.phone.folder, "wrap_session")
     assert scan.scan_files(user.phone.folder, wrap) != [], "the scan does not find a planted secret"
     user.app.session_lock()
     user.phone.close()
@@ -94,13 +95,14 @@ def test_SES_12_no_vault_key_stays_in_memory(
     app.sync_now()
     assert app.poll()["requests"] != []
     keys = [
-        (phone.folder / "keys" / f"{name}.key").read_bytes() for name in ("device", "biometric")
+        (phone.folder / "keys" / f"{name}.key").read_bytes()
+        for name in ("device", "biometric", "session")
     ]
     [vault] = attacker.vault_keys(phone.folder, *keys)
     assert scan.scan_memory(hosted.pid, vault) != [], "the scan does not find a planted secret"
     # When the session is locked or ended
     getattr(app, end)()
     # Then the process memory holds neither its tokens nor its vault key
-    secrets = [vault, keys[1], session["access_token"], session["refresh_token"]]
+    secrets = [vault, *keys[1:], session["access_token"], session["refresh_token"]]
     assert scan.scan_memory(hosted.pid, *secrets) == []
     phone.close()

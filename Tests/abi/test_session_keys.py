@@ -38,7 +38,7 @@ def test_SES_10_a_host_that_claims_success_without_the_key_opens_nothing(
     app.settle()
     assert user.phone.network.sent == []
     # and the device key alone reveals nothing: its wrap is erased
-    assert tamper.read(user.phone.folder, "wrap_device") is None
+    assert tamper.read(user.phone.folder, "wrap_session") is None
     app.touch()
     app.settle()
     assert app.screen["screen"] == "home"
@@ -75,7 +75,7 @@ def test_SES_9_a_changed_enrolment_loses_the_key(
     if not app.of_type("sync_completed"):
         app.settle_until("sync_completed")
     assert [str(row["id"]) for row in directory.activities(user.person)] == [queued]
-    assert user.phone.keychain.names() == {"device", "biometric"}
+    assert user.phone.keychain.names() == {"device", "session", "biometric"}
     app.session_lock()
     assert app.touch()["screen"] == "home"
 
@@ -155,7 +155,7 @@ def test_KEEP_2_a_phone_without_biometrics_can_sign_in(
     app = phone.start()
     app.sign_in(person)
     assert app.screen["screen"] == "home"
-    assert phone.keychain.names() == {"device"}
+    assert phone.keychain.names() == {"device", "session"}
     app = phone.start()
     assert (app.screen["screen"], app.screen["reason"]) == ("home", "active")
 

@@ -138,7 +138,7 @@ def test_RES_5_a_damaged_token_is_cleared_and_sign_in_offered(
     assert app.screen["message"] is not None
     user.phone.close()
     assert tamper.read(user.phone.folder) is None
-    assert tamper.read(user.phone.folder, "wrap_device") is None
+    assert tamper.read(user.phone.folder, "wrap_session") is None
     # and at the next start there is no session
     app = user.restart()
     assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "session_missing")
@@ -188,7 +188,7 @@ def test_RES_7_a_device_not_yet_unlocked_waits(sign_in: MakeUser) -> None:
     # Then it waits and erases nothing
     assert (app.screen["screen"], app.screen["reason"]) == ("wait", "keystore_locked")
     assert app.screen["deadline_ms"] is not None
-    assert user.phone.keychain.names() == {"device", "biometric"}
+    assert user.phone.keychain.names() == {"device", "session", "biometric"}
     assert tamper.stored(user.phone.folder)
     # and the next attempt works
     user.phone.keychain.unlocked_since_boot = True
@@ -240,7 +240,7 @@ def test_KEEP_2_without_biometrics_an_expired_token_is_refreshed_silently(
     sign_in: MakeUser,
 ) -> None:
     user = sign_in(policy={"biometric": "off"})
-    assert user.phone.keychain.names() == {"device"}
+    assert user.phone.keychain.names() == {"device", "session"}
     user.phone.pass_time(TOKEN_S + 60)
     app = user.restart()
     app.settle()

@@ -136,7 +136,7 @@ def test_RES_6_without_enrolled_biometrics_a_required_prompt_is_a_sign_in(
 ) -> None:
     # Given a phone without an enrolled finger, and a policy that requires one
     user = sign_in(policy={"biometric": "preferred"})
-    assert user.phone.keychain.names() == {"device", "biometric"}
+    assert user.phone.keychain.names() == {"device", "session", "biometric"}
     user.phone.keychain.enrolled = False
     expired(user)
     # When the host reports success

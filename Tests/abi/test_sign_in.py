@@ -125,12 +125,39 @@ def test_RES_6_signing_in_with_an_identity_token(
     begun = begin(app, "vipps-app")
     assert begun["needs"] == ["id_token", "nonce"]
     token = directory.control.identity_token(person.email, nonce=begun["nonce"])
-    app.sign_in_complete({"id_token": token, "nonce": "another-nonce-than-asked"})
-    app.settle()
-    assert app.screen["reason"] == "sign_in_failed"
     app.sign_in_complete({"id_token": token, "nonce": begun["nonce"], "method": "vipps-app"})
     app.settle()
     assert app.screen["screen"] == "home"
+
+
+def test_a_nonce_is_stored_and_completes_one_sign_in(
+    phones: MakePhone, person: Person, directory: DirectoryFixtures
+) -> None:
+    """Finding 12 of the review of the lock: the nonce was neither stored nor used once."""
+    native = {"id": "vipps-app", "provider": "vipps", "flow": "id_token", "label": "Vipps"}
+    phone = phones(auth_methods=[*METHODS, native])
+    app = phone.start()
+    begun = begin(app, "vipps-app")
+    token = directory.control.identity_token(person.email, nonce=begun["nonce"])
+
+    def mismatch(nonce: str) -> None:
+        with pytest.raises(HoldfastError) as caught:
+            app.sign_in_complete({"id_token": token, "nonce": nonce})
+        assert (caught.value.code, caught.value.field) == ("sign_in.state_mismatch", "/nonce")
+
+    mismatch("another-nonce-than-asked")
+    # It outlives the process, as a state does
+    app = phone.start()
+    app.sign_in_complete({"id_token": token, "nonce": begun["nonce"]})
+    app.settle()
+    assert app.screen["screen"] == "home"
+    mismatch(begun["nonce"])
+    # and an old one has expired
+    late = begin(app, "vipps-app")["nonce"]
+    phone.pass_time(901)
+    with pytest.raises(HoldfastError) as caught:
+        app.sign_in_complete({"id_token": token, "nonce": late})
+    assert caught.value.code == "sign_in.expired"
 
 
 def test_B10_signing_in_without_a_network_is_answered_at_once(phone: Phone, person: Person) -> None:

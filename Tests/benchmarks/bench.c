@@ -105,7 +105,8 @@ void add_all(long count, long threads, char *(*add)(const char *request), void (
 void write_config(char *room, size_t size, const char *folder) {
   snprintf(room, size,
            "{\"data_dir\":\"%s/data\",\"backend\":{\"url\":\"http://127.0.0.1:9\","
-           "\"api_key\":\"public-key\"},\"policy\":{\"biometric\":\"off\"}}",
+           "\"api_key\":\"public-key\"},\"policy\":{\"biometric\":\"off\"},"
+           "\"keystore\":{\"kind\":\"file\"}}",
            folder);
 }
 

@@ -40,7 +40,8 @@ enum { KEY = 32, NONCE = 24, TAG = 16, LOOKUP = 16, OVERHEAD = 1 + NONCE + TAG, 
 
 /* All keys, in one guarded allocation. */
 typedef struct {
-  unsigned char device[KEY], lookup[KEY], queues[KEY], vault[KEY], queue[KEY];
+  unsigned char device[KEY], session[KEY], lookup[KEY], queues[KEY];
+  unsigned char vault[KEY], cache[KEY], queue[KEY];
   char tokens[8192];
 } secrets;
 
@@ -116,6 +117,14 @@ static context belongs(const char *table, const unsigned char *row, size_t row_s
   part(&data, row, row_size);
   part(&data, of, of_size);
   part(&data, column, strlen(column));
+  return data;
+}
+
+/* A row of the cache, which names its organisation. */
+static context cached(const char *table, const unsigned char *row, size_t row_size,
+                      const char *column) {
+  context data = belongs(table, row, row_size, owner, LOOKUP, column);
+  part(&data, cache_tag, LOOKUP);
   return data;
 }
 
@@ -214,14 +223,21 @@ static void make_id(unsigned char id[16]) {
 
 /* ---- opening ---- */
 
-static void load_keys(const char *folder) {
+static void load_key(const char *folder, const char *name, unsigned char *key) {
   char path[1024];
-  snprintf(path, sizeof path, "%s/data/keys/device.key", folder);
-  keys = sodium_malloc(sizeof *keys);
+  snprintf(path, sizeof path, "%s/data/keys/%s.key", folder, name);
   int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (keys == NULL || file < 0 || read(file, keys->device, KEY) != KEY)
+  if (file < 0 || read(file, key, KEY) != KEY)
     fail(path, "no key");
   close(file);
+}
+
+static void load_keys(const char *folder) {
+  keys = sodium_malloc(sizeof *keys);
+  if (keys == NULL)
+    fail(folder, "no memory");
+  load_key(folder, "device", keys->device);
+  load_key(folder, "session", keys->session);
   crypto_kdf_blake2b_derive_from_key(keys->lookup, KEY, 1, "holdfast", keys->device);
   crypto_kdf_blake2b_derive_from_key(keys->queues, KEY, 5, "holdfast", keys->device);
 }
@@ -232,18 +248,22 @@ static int64_t generation;
 static void look(void) {
   if (session == NULL)
     session =
-        prepare(database, "SELECT generation, owner, wrap_device, tokens, choice, memberships "
-                          "FROM session WHERE id = 1");
+        prepare(database, "SELECT generation, owner, wrap_session, tokens, choice, memberships, "
+                          "cache_key FROM session WHERE id = 1");
   check(database, sqlite3_step(session), SQLITE_ROW);
   int64_t found = sqlite3_column_int64(session, 0);
   if (found != generation) {
     memcpy(owner, sqlite3_column_blob(session, 1), LOOKUP);
-    context wrap = belongs("session", NULL, 0, owner, LOOKUP, "wrap_device");
-    unsigned char vault[KEY + 64];
+    context wrap = belongs("session", NULL, 0, owner, LOOKUP, "wrap_session");
+    context cache = belongs("session", NULL, 0, owner, LOOKUP, "cache_key");
+    unsigned char room[KEY + 64];
     unseal(sqlite3_column_blob(session, 2), (size_t)sqlite3_column_bytes(session, 2), &wrap,
-           keys->device, vault);
-    memcpy(keys->vault, vault, KEY);
-    sodium_memzero(vault, sizeof vault);
+           keys->session, room);
+    memcpy(keys->vault, room, KEY);
+    unseal(sqlite3_column_blob(session, 6), (size_t)sqlite3_column_bytes(session, 6), &cache,
+           keys->vault, room);
+    memcpy(keys->cache, room, KEY);
+    sodium_memzero(room, sizeof room);
     crypto_generichash(keys->queue, KEY, owner, LOOKUP, keys->queues, KEY);
     context tokens = belongs("session", NULL, 0, owner, LOOKUP, "tokens");
     context choice = belongs("session", NULL, 0, owner, LOOKUP, "choice");
@@ -300,7 +320,7 @@ static void open_data(const char *folder, bool checked) {
   if (held < 0 || flock(held, LOCK_SH) != 0)
     fail(path, "not locked");
   database = open_file(folder, "holdfast.db", "FULL");
-  check_file("PRAGMA user_version", "2");
+  check_file("PRAGMA user_version", "7");
   snprintf(path, sizeof path, "%s/data/holdfast.db", folder);
   if (checked && stat(path, &status) == 0 && status.st_size <= 1048576)
     check_file("PRAGMA quick_check(1)", "ok");
@@ -562,8 +582,8 @@ static void take_page(const char *completion) {
     for (size_t column = 0; column < sizeof columns / sizeof *columns; column++)
       json_object_set(kept, columns[column], json_object_get(row, columns[column]));
     char *text = dump(kept);
-    context data = belongs("contact", place, LOOKUP, owner, LOOKUP, "sealed");
-    size_t count = strlen(text), size = seal(text, count, &data, keys->vault, sealed);
+    context data = cached("contact", place, LOOKUP, "sealed");
+    size_t count = strlen(text), size = seal(text, count, &data, keys->cache, sealed);
     sodium_memzero(text, count);
     free(text);
     bind(put, 1, place, LOOKUP);
@@ -582,8 +602,8 @@ static void take_page(const char *completion) {
         dump(json_pack("{s:O,s:O,s:[sssss]}", "updated_at", json_object_get(last, "updated_at"),
                        "id", json_object_get(last, "id"), "columns", columns[0], columns[1],
                        columns[2], columns[3], columns[4]));
-    context data = belongs("dataset", cache_tag, LOOKUP, owner, LOOKUP, "cursor");
-    size = seal(text, strlen(text), &data, keys->vault, sealed);
+    context data = cached("dataset", NULL, 0, "cursor");
+    size = seal(text, strlen(text), &data, keys->cache, sealed);
     free(text);
   }
   bind(note, 1, cache_tag, LOOKUP);
@@ -660,8 +680,8 @@ static void make_index(void) {
   while (sqlite3_step(all) == SQLITE_ROW && entry_count < room) {
     entry *it = &entries[entry_count++];
     memcpy(it->row, sqlite3_column_blob(all, 0), LOOKUP);
-    context data = belongs("contact", it->row, LOOKUP, owner, LOOKUP, "sealed");
-    json_t *contact = unseal_json(all, 1, &data, keys->vault);
+    context data = cached("contact", it->row, LOOKUP, "sealed");
+    json_t *contact = unseal_json(all, 1, &data, keys->cache);
     it->text[0] = ' ';
     fold(it->text + 1, 80, json_string_value(json_object_get(contact, "name")));
     size_t count = strlen(it->text);
@@ -715,10 +735,10 @@ static char *search_one(const char *request) {
     for (size_t index = 0; index < entry_count && json_array_size(contacts) < 50; index++) {
       if (ranks[index] != rank)
         continue;
-      context data = belongs("contact", entries[index].row, LOOKUP, owner, LOOKUP, "sealed");
+      context data = cached("contact", entries[index].row, LOOKUP, "sealed");
       bind(find, 1, entries[index].row, LOOKUP);
       check(cache, sqlite3_step(find), SQLITE_ROW);
-      json_array_append_new(contacts, unseal_json(find, 0, &data, keys->vault));
+      json_array_append_new(contacts, unseal_json(find, 0, &data, keys->cache));
       sqlite3_reset(find);
     }
   bind(known, 1, cache_tag, LOOKUP);

@@ -48,6 +48,7 @@ def status(folder: str, count: int) -> None:
         "data_dir": f"{folder}/data",
         "backend": {"url": "http://127.0.0.1:9", "api_key": "public-key"},
         "policy": {"biometric": "off"},
+        "keystore": {"kind": "file"},
     }
     samples = []
     with Holdfast(config) as app:
@@ -70,6 +71,7 @@ def drain(url: str, key: str, count: int) -> None:
             "backend": {"url": url, "api_key": key},
             "auth_methods": [{"id": "password", "flow": "password", "label": "E-mail"}],
             "policy": {"biometric": "off"},
+            "keystore": {"kind": "file"},
         }
         with Holdfast(config) as app:
             app.sign_in_complete({"email": work.EMAIL, "password": work.PASSWORD})

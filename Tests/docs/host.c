@@ -109,7 +109,8 @@ int main(int count, char **words) {
     return 2;
   char config[1024], *reply = NULL;
   snprintf(config, sizeof config,
-           "{\"data_dir\":\"%s\",\"backend\":{\"url\":\"%s\",\"api_key\":\"%s\"},"
+           "{\"keystore\":{\"kind\":\"file\"},\"policy\":{\"biometric\":\"off\"},"
+           "\"data_dir\":\"%s\",\"backend\":{\"url\":\"%s\",\"api_key\":\"%s\"},"
            "\"auth_methods\":[{\"id\":\"password\",\"flow\":\"password\"}]}",
            words[1], words[2], words[3]);
   holdfast *app = NULL;

@@ -20,6 +20,8 @@ app = Holdfast(
         "data_dir": folder,
         "backend": {"url": url, "api_key": key},
         "auth_methods": [{"id": "password", "flow": "password"}],
+        "keystore": {"kind": "file"},
+        "policy": {"biometric": "off"},
     }
 )
 app.session_resume()

@@ -6,7 +6,8 @@ let words = CommandLine.arguments
 let config =
   """
   {"data_dir":"\(words[1])","backend":{"url":"\(words[2])","api_key":"\(words[3])"},
-   "auth_methods":[{"id":"password","flow":"password"}]}
+   "auth_methods":[{"id":"password","flow":"password"}],
+   "keystore":{"kind":"file"},"policy":{"biometric":"off"}}
   """
 var handle: OpaquePointer?
 guard holdfast_open(config, nil, &handle, nil) == HOLDFAST_OK else { exit(1) }

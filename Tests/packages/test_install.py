@@ -19,7 +19,8 @@ PROGRAM = r"""
 #include <string.h>
 
 int main(void) {
-  const char *config = "{\"data_dir\":\"data\",\"backend\":"
+  const char *config = "{\"data_dir\":\"data\",\"keystore\":{\"kind\":\"file\"},"
+                       "\"policy\":{\"biometric\":\"off\"},\"backend\":"
                        "{\"url\":\"http://127.0.0.1:9\",\"api_key\":\"k\"}}";
   holdfast *app = NULL;
   holdfast_http *driver = NULL;

@@ -9,7 +9,10 @@ from pathlib import Path
 
 from consumers import ROOT, run
 
-CONFIG = "{'data_dir': 'data', 'backend': {'url': 'http://127.0.0.1:9', 'api_key': 'k'}}"
+CONFIG = (
+    "{'data_dir': 'data', 'backend': {'url': 'http://127.0.0.1:9', 'api_key': 'k'},"
+    " 'keystore': {'kind': 'file'}, 'policy': {'biometric': 'off'}}"
+)
 
 
 def test_its_tag_matches_its_library(wheel: Path) -> None:

@@ -1,9 +1,9 @@
 /* A host's key store: three callbacks that load, save and erase a key by name.
  *
- * On a phone the platform's keychain holds both keys. Here the device key is in a file outside the
- * library's folder or in the desktop's secret service, and the reader's process holds the biometric
- * key. Return HOLDFAST_KEY_NOT_FOUND only when the key certainly does not exist: the library then
- * treats data that was sealed with it as lost. */
+ * On a phone the platform's keychain holds all keys. Here the keys "device" and "session" are in
+ * files outside the library's folder or in the desktop's secret service, and the reader's process
+ * holds the biometric key. Return HOLDFAST_KEY_NOT_FOUND only when the key certainly does not
+ * exist: the library then treats data that was sealed with it as lost. */
 #define _GNU_SOURCE
 #include "tour.h"
 
@@ -18,8 +18,8 @@ enum { PATH_ROOM = 4096 };
 
 static bool is_biometric(const char *name) { return strcmp(name, "biometric") == 0; }
 
-static void device_path(const setting *where, char path[PATH_ROOM]) {
-  snprintf(path, PATH_ROOM, "%s/device", where->key_dir);
+static void path_of(const setting *where, const char *name, char path[PATH_ROOM]) {
+  snprintf(path, PATH_ROOM, "%s/%s", where->key_dir, name);
 }
 
 static int32_t load(void *context, const char *name, uint8_t *key, size_t capacity,
@@ -28,9 +28,9 @@ static int32_t load(void *context, const char *name, uint8_t *key, size_t capaci
   if (is_biometric(name))
     return reader_load(where->reader_socket, key, capacity, length);
   if (where->secret_service)
-    return secret_service_load(where, key, capacity, length);
+    return secret_service_load(where, name, key, capacity, length);
   char path[PATH_ROOM];
-  device_path(where, path);
+  path_of(where, name, path);
   int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0)
     return errno == ENOENT ? HOLDFAST_KEY_NOT_FOUND : HOLDFAST_KEY_FAILED;
@@ -60,9 +60,9 @@ static int32_t save(void *context, const char *name, const uint8_t *key, size_t 
   if (is_biometric(name))
     return reader_save(where->reader_socket, key, length);
   if (where->secret_service)
-    return secret_service_save(where, key, length);
+    return secret_service_save(where, name, key, length);
   char path[PATH_ROOM], beside[PATH_ROOM + 8];
-  device_path(where, path);
+  path_of(where, name, path);
   snprintf(beside, sizeof beside, "%s.new", path);
   mkdir(where->key_dir, 0700);
   int file = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -79,9 +79,9 @@ static int32_t erase(void *context, const char *name) {
   if (is_biometric(name))
     return reader_erase(where->reader_socket);
   if (where->secret_service)
-    return secret_service_erase(where);
+    return secret_service_erase(where, name);
   char path[PATH_ROOM];
-  device_path(where, path);
+  path_of(where, name, path);
   bool gone = unlink(path) == 0 || errno == ENOENT;
   return gone && sync_folder(where->key_dir) ? HOLDFAST_KEY_OK : HOLDFAST_KEY_FAILED;
 }

@@ -1,5 +1,6 @@
-/* Keeps the device key in the desktop's secret service (GNOME Keyring, KWallet, KeePassXC), over
- * libsecret. Without libsecret at build time these functions return HOLDFAST_KEY_UNAVAILABLE. */
+/* Keeps the keys "device" and "session" in the desktop's secret service (GNOME Keyring, KWallet,
+ * KeePassXC), over libsecret. Without libsecret at build time these functions return
+ * HOLDFAST_KEY_UNAVAILABLE. */
 #include "tour.h"
 
 #include <string.h>
@@ -11,14 +12,15 @@
 
 bool secret_service_built(void) { return true; }
 
-/* One key for each data folder. */
+/* The keys "device" and "session" of each data folder. */
 static const SecretSchema schema = {
     .name = "org.holdfast.example.DeviceKey",
-    .attributes = {{"folder", SECRET_SCHEMA_ATTRIBUTE_STRING}},
+    .attributes = {{"folder", SECRET_SCHEMA_ATTRIBUTE_STRING},
+                   {"name", SECRET_SCHEMA_ATTRIBUTE_STRING}},
 };
 
-static GHashTable *attributes_of(const setting *where) {
-  return secret_attributes_build(&schema, "folder", where->data_dir, NULL);
+static GHashTable *attributes_of(const setting *where, const char *name) {
+  return secret_attributes_build(&schema, "folder", where->data_dir, "name", name, NULL);
 }
 
 /* Translate an error. A dismissed prompt means LOCKED, not FAILED. */
@@ -59,12 +61,13 @@ static int32_t copy_secret(SecretItem *item, uint8_t *key, size_t capacity, size
   return fits ? HOLDFAST_KEY_OK : HOLDFAST_KEY_FAILED;
 }
 
-int32_t secret_service_load(const setting *where, uint8_t *key, size_t capacity, size_t *length) {
+int32_t secret_service_load(const setting *where, const char *name, uint8_t *key, size_t capacity,
+                            size_t *length) {
   GError *error = NULL;
   SecretService *service = secret_service_get_sync(SECRET_SERVICE_OPEN_SESSION, NULL, &error);
   if (service == NULL)
     return failed(error);
-  GHashTable *attributes = attributes_of(where);
+  GHashTable *attributes = attributes_of(where, name);
   /* Not secret_password_lookup(): after a dismissed prompt it reports that there is no key. */
   GList *items =
       secret_service_search_sync(service, &schema, attributes,
@@ -84,9 +87,10 @@ int32_t secret_service_load(const setting *where, uint8_t *key, size_t capacity,
   return answer;
 }
 
-int32_t secret_service_save(const setting *where, const uint8_t *key, size_t length) {
+int32_t secret_service_save(const setting *where, const char *name, const uint8_t *key,
+                            size_t length) {
   GError *error = NULL;
-  GHashTable *attributes = attributes_of(where);
+  GHashTable *attributes = attributes_of(where, name);
   SecretValue *value =
       secret_value_new((const gchar *)key, (gssize)length, "application/octet-stream");
   bool stored = secret_service_store_sync(NULL, &schema, attributes, SECRET_COLLECTION_DEFAULT,
@@ -96,9 +100,9 @@ int32_t secret_service_save(const setting *where, const uint8_t *key, size_t len
   return stored ? HOLDFAST_KEY_OK : failed(error);
 }
 
-int32_t secret_service_erase(const setting *where) {
+int32_t secret_service_erase(const setting *where, const char *name) {
   GError *error = NULL;
-  GHashTable *attributes = attributes_of(where);
+  GHashTable *attributes = attributes_of(where, name);
   secret_service_clear_sync(NULL, &schema, attributes, NULL, &error); /* false: no such key */
   g_hash_table_unref(attributes);
   return error == NULL ? HOLDFAST_KEY_OK : failed(error);
@@ -108,18 +112,20 @@ int32_t secret_service_erase(const setting *where) {
 
 bool secret_service_built(void) { return false; }
 
-int32_t secret_service_load(const setting *where, uint8_t *key, size_t capacity, size_t *length) {
-  (void)where, (void)key, (void)capacity, (void)length;
+int32_t secret_service_load(const setting *where, const char *name, uint8_t *key, size_t capacity,
+                            size_t *length) {
+  (void)where, (void)name, (void)key, (void)capacity, (void)length;
   return HOLDFAST_KEY_UNAVAILABLE;
 }
 
-int32_t secret_service_save(const setting *where, const uint8_t *key, size_t length) {
-  (void)where, (void)key, (void)length;
+int32_t secret_service_save(const setting *where, const char *name, const uint8_t *key,
+                            size_t length) {
+  (void)where, (void)name, (void)key, (void)length;
   return HOLDFAST_KEY_UNAVAILABLE;
 }
 
-int32_t secret_service_erase(const setting *where) {
-  (void)where;
+int32_t secret_service_erase(const setting *where, const char *name) {
+  (void)where, (void)name;
   return HOLDFAST_KEY_UNAVAILABLE;
 }
 

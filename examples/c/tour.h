@@ -11,9 +11,10 @@
 
 /* Paths and addresses. Every act receives them on its command line. */
 typedef struct {
-  const char *data_dir;      /* the library's folder */
-  const char *key_dir;       /* the folder of the device key, in place of a platform's keychain */
-  bool secret_service;       /* keep the device key in the desktop's secret service instead */
+  const char *data_dir; /* the library's folder */
+  const char *key_dir;  /* the folder of the keys "device" and "session", in place of a platform's
+                           keychain */
+  bool secret_service;  /* keep these keys in the desktop's secret service instead */
   const char *reader_socket; /* the socket of the fingerprint reader */
   const char *backend;       /* http://127.0.0.1:port */
   const char *api_key;
@@ -51,17 +52,19 @@ json_t *find_by(const json_t *array, const char *key, const char *value);
 
 /* ---- keystore.c: a host's key store ---- */
 
-/* The device key in a file or the secret service, the biometric key in the reader. `where` must
- * outlive the handle. */
+/* "device" and "session" in files or the secret service, the biometric key in the reader. `where`
+ * must outlive the handle. */
 holdfast_keystore keystore_of(const setting *where);
 
 /* ---- secret_service.c: the desktop's own key store, over libsecret; HOLDFAST_KEY_* ---- */
 
 /* Whether this program was built with libsecret. */
 bool secret_service_built(void);
-int32_t secret_service_load(const setting *where, uint8_t *key, size_t capacity, size_t *length);
-int32_t secret_service_save(const setting *where, const uint8_t *key, size_t length);
-int32_t secret_service_erase(const setting *where);
+int32_t secret_service_load(const setting *where, const char *name, uint8_t *key, size_t capacity,
+                            size_t *length);
+int32_t secret_service_save(const setting *where, const char *name, const uint8_t *key,
+                            size_t length);
+int32_t secret_service_erase(const setting *where, const char *name);
 
 /* ---- reader.c: the simulated fingerprint reader, a process of its own ---- */
 

@@ -71,6 +71,9 @@ def main(url: str, key: str, folder: str, email: str, password: str) -> None:
         "data_dir": folder,
         "backend": {"url": url, "api_key": key},
         "auth_methods": [{"id": "password", "flow": "password"}],
+        # An app passes its platform's key store to Holdfast() instead.
+        "keystore": {"kind": "file"},
+        "policy": {"biometric": "off"},
     }
     item, seen = "", 0
     with Holdfast(config) as app, httpx.Client() as client:

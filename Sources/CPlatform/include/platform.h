@@ -129,8 +129,12 @@ PLATFORM_HIDDEN int platform_write(const char *path, const void *bytes, size_t l
 /* As platform_write(), but EEXIST when the file exists. */
 PLATFORM_HIDDEN int platform_write_new(const char *path, const void *bytes, size_t length);
 PLATFORM_HIDDEN int platform_remove(const char *path);
+/* Overwrite a file with zeros, sync it, and remove it. */
+PLATFORM_HIDDEN int platform_erase(const char *path);
 PLATFORM_HIDDEN int platform_rename(const char *from, const char *to);
 PLATFORM_HIDDEN bool platform_exists(const char *path);
+/* The absolute path without links, with a NUL, in `capacity` bytes. */
+PLATFORM_HIDDEN int platform_real_path(const char *path, char *real, size_t capacity);
 /* The size of a file; -1: there is none; -2: it cannot be examined. */
 PLATFORM_HIDDEN int64_t platform_size(const char *path);
 /* The inode number of the file at this path, which stays when it is renamed; 0: there is none. */

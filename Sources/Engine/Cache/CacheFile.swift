@@ -106,7 +106,7 @@ final class CacheFile {
 
   // MARK: Erasing
 
-  /// Erase everything cached. A failure is only logged: the vault key is erased as well, so nothing
+  /// Erase everything cached. A failure is only logged: the cache's key is erased as well, so nothing
   /// stays readable.
   func erase() {
     dropIndex()
@@ -174,13 +174,15 @@ enum CacheNames {
     keys.lookup.tag("contact", org, id.bytes)
   }
 
-  static func contactContext(_ row: [UInt8], _ session: OpenSession) -> SealContext {
-    SealContext(table: "contact", row: row, owner: session.owner, column: "sealed")
+  static func contactContext(
+    _ row: [UInt8], of org: [UInt8], _ session: OpenSession
+  ) -> SealContext {
+    SealContext(table: "contact", row: row, owner: session.owner, column: "sealed", org: org)
   }
 
   static func datasetContext(
     _ org: [UInt8], _ session: OpenSession, _ column: StaticCString
   ) -> SealContext {
-    SealContext(table: "dataset", row: org, owner: session.owner, column: column)
+    SealContext(table: "dataset", owner: session.owner, column: column, org: org)
   }
 }

@@ -81,7 +81,7 @@ final class ContactPuller {
       try cache.datasets.read(.contacts, of: tag)
     }
     guard let sealed = entry?.cursor,
-      let json = try session.vault.openJSON(
+      let json = try session.cacheKey.openJSON(
         sealed, CacheNames.datasetContext(tag, session, "cursor")),
       let last = Cursor(json), let columns = json["columns"], columns == columnList
     else { return nil }
@@ -211,7 +211,7 @@ final class ContactPuller {
       }
       try contacts.put(
         row: tag, org: org, version: row.updatedAt, round: round,
-        sealed: try session.vault.seal(json, CacheNames.contactContext(tag, session)))
+        sealed: try session.cacheKey.seal(json, CacheNames.contactContext(tag, of: org, session)))
       pull.rows += 1
     }
   }
@@ -241,7 +241,7 @@ final class ContactPuller {
       }
       let place = last.capped(at: try core.serverMS(now)).json
       place.set("columns", columnList)
-      entry.cursor = try session.vault.seal(
+      entry.cursor = try session.cacheKey.seal(
         place, CacheNames.datasetContext(org, session, "cursor"))
       step.pull.stage = .changes(after: last)
     }
@@ -256,7 +256,7 @@ final class ContactPuller {
     // Begin a reconcile, or continue one that was interrupted.
     var after: UUID?
     if let sealed = entry.reconciled {
-      after = try session.vault.openJSON(
+      after = try session.cacheKey.openJSON(
         sealed, CacheNames.datasetContext(org, session, "reconciled"))?["id"]?.uuid
     }
     if after == nil { entry.round += 1 }
@@ -275,7 +275,7 @@ final class ContactPuller {
   private func note(
     _ id: UUID, in entry: DatasetTable.Entry, of org: [UInt8], _ session: OpenSession
   ) throws(Failure) {
-    entry.reconciled = try session.vault.seal(
+    entry.reconciled = try session.cacheKey.seal(
       ["id": .uuid(id)], CacheNames.datasetContext(org, session, "reconciled"))
   }
 

@@ -40,7 +40,7 @@ final class ContactSearch {
       let found = try index(session, tag, tables).search(query, limit: Int(limit))
       let contacts = JSON.array([])
       for row in found.tags {
-        if let contact = try read(row.bytes, session, tables) { contacts.append(contact) }
+        if let contact = try read(row.bytes, of: tag, session, tables) { contacts.append(contact) }
       }
       let asOfMS = try tables.datasets.read(.contacts, of: tag)?.asOfMS
       return [
@@ -62,7 +62,8 @@ final class ContactSearch {
     let built = ContactIndex(org: org, version: version)
     try tables.contacts.each(of: org) { (row, sealed) throws(Failure) in
       guard let tag = UUID(bytes: row),
-        let json = try session.vault.openJSON(sealed, CacheNames.contactContext(row, session))
+        let json = try session.cacheKey.openJSON(
+          sealed, CacheNames.contactContext(row, of: org, session))
       else { return }
       let (name, municipality) = core.indexedTexts(json)
       built.append(tag, name: name, municipality: municipality)
@@ -83,7 +84,7 @@ final class ContactSearch {
     let orgTag = CacheNames.org(org.orgID, session, keys)
     let (contact, asOfMS) = try cache.use { (tables) throws(Failure) in
       (
-        try read(CacheNames.contact(id, of: orgTag, keys), session, tables),
+        try read(CacheNames.contact(id, of: orgTag, keys), of: orgTag, session, tables),
         try tables.datasets.read(.contacts, of: orgTag)?.asOfMS
       )
     }
@@ -106,10 +107,11 @@ final class ContactSearch {
 
   /// A cached contact without the columns that may no longer be cached.
   private func read(
-    _ row: [UInt8], _ session: OpenSession, _ tables: CacheTables
+    _ row: [UInt8], of org: [UInt8], _ session: OpenSession, _ tables: CacheTables
   ) throws(Failure) -> JSON? {
     guard let sealed = try tables.contacts.find(row: row),
-      let json = try session.vault.openJSON(sealed, CacheNames.contactContext(row, session))
+      let json = try session.cacheKey.openJSON(
+        sealed, CacheNames.contactContext(row, of: org, session))
     else { return nil }
     for column in core.configuration.backend.withheld { json.remove(column) }
     return json

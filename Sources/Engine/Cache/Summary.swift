@@ -37,7 +37,7 @@ final class Summary {
     var result = CachedSummary()
     result.entry = try tables.datasets.read(.summary, of: org)
     if let sealed = result.entry?.sealed,
-      let json = try session.vault.openJSON(
+      let json = try session.cacheKey.openJSON(
         sealed, CacheNames.datasetContext(org, session, "sealed"))
     {
       result.figures = json["figures"] ?? .null
@@ -95,7 +95,7 @@ final class Summary {
               summary.sent.add(registered, since: summary.sinceMS)
             }
           }
-          entry.sealed = try session.vault.seal(
+          entry.sealed = try session.cacheKey.seal(
             summary.json, CacheNames.datasetContext(tag, session, "sealed"))
           try tables.datasets.write(.summary, of: tag, entry)
         }
@@ -113,7 +113,7 @@ final class Summary {
     let tag = CacheNames.org(org, session, try core.keys())
     let entry = DatasetTable.Entry()
     entry.asOfMS = now.wallMS
-    entry.sealed = try session.vault.seal(
+    entry.sealed = try session.cacheKey.seal(
       ["figures": figures], CacheNames.datasetContext(tag, session, "sealed"))
     try cache.use { (tables) throws(Failure) in
       try tables.datasets.write(.summary, of: tag, entry)

@@ -36,7 +36,7 @@ final class Assessment {
       window: Assessment.window(facts, limits), absence: Assessment.absence(facts, limits),
       network: facts.isOnline ? .online : .offline,
       presence: Assessment.presence(facts.row, limits), outcome: .none,
-      membership: Assessment.membership(facts.session, configuration),
+      membership: Assessment.membership(facts, configuration),
       freshness: facts.freshness, lockedByUser: facts.row.locked)
   }
 
@@ -77,9 +77,12 @@ final class Assessment {
   }
 
   private static func membership(
-    _ session: OpenSession?, _ configuration: Configuration
+    _ facts: Facts, _ configuration: Configuration
   ) -> Situation.Membership {
-    guard let session, let list = session.memberships else { return .unasked }
+    // A list that the server has not confirmed for too long counts as none.
+    guard let session = facts.session, let list = session.memberships,
+      facts.row.membershipsAgeMS(facts.now) <= configuration.limits.offlineLimitMS
+    else { return .unasked }
     if session.choice != nil {
       guard let chosen = session.chosen, chosen.active else { return .revoked }
       if !chosen.orgActive { return .disabled }

@@ -49,10 +49,17 @@ final class Decider {
   /// Read everything that a decision depends on. At first use this loads or makes the device key,
   /// completes a recovery that waited for it, and opens the session.
   func assess(_ occasion: Situation.Occasion) throws(Failure) -> Assessment {
-    let keys = try core.keyRing.state(for: core.database)
-    if keys == .ready { try recovery.completeIfNeeded() }
+    var keys = try core.keyRing.state(for: core.database)
+    if keys == .ready {
+      try recovery.completeIfNeeded()
+      try lock.adoptLegacy(try sessions.row())
+    }
     let row = try sessions.row()
-    let record = keys == .ready ? try sessions.reload(row) : .missing
+    var record = Situation.Record.missing
+    if keys == .ready {
+      record = try sessions.reload(row)
+      keys = sessions.keyState
+    }
     return try assessment(occasion, keys, record, row)
   }
 
@@ -80,33 +87,50 @@ final class Decider {
 
   // MARK: Access
 
-  /// Whether data may be shown and changed: the session is open and no lock is due.
-  func canUse(_ situation: Situation) -> Bool {
+  /// Whether data may be shown and changed: a user was let in, the session is open, and no lock is due.
+  func canUse(_ situation: Situation) -> Bool { hostView.visit == .inside && canSend(situation) }
+
+  /// Whether requests may be sent with the session: it is open, and no lock is due.
+  func canSend(_ situation: Situation) -> Bool {
     guard situation.record == .open else { return false }
     let screen = SessionPolicy.decide(situation).screen
     return screen == .home || screen == .selectOrg || (screen == .wait && situation.keys == .ready)
   }
 
   /// The open session, or the failure that a data call answers with.
-  func requireSession() throws(Failure) -> OpenSession {
+  func requireSession() throws(Failure) -> OpenSession { try requireUsable().session }
+
+  func requireUsable() throws(Failure) -> (session: OpenSession, situation: Situation) {
+    let (session, situation) = try requireSendable()
+    guard canUse(situation) else {
+      throw Failure(.sessionLocked, "nobody has come in: call holdfast_session_resume first")
+    }
+    return (session, situation)
+  }
+
+  /// The session that requests may be sent with.
+  func requireSendable() throws(Failure) -> (OpenSession, Situation) {
     let situation = try assess(.navigate).situation
-    _ = try core.keys()
+    try Core.require(situation.keys)
     switch situation.record {
     case .missing, .ended, .corrupt: throw Failure(.sessionNone, "nobody is signed in")
     case .sealed: throw Failure(.sessionLocked, "the session is locked")
     case .open: break
     }
-    guard canUse(situation), let session = sessions.session else {
+    guard canSend(situation), let session = sessions.session else {
       throw Failure(.sessionLocked, "the session is locked")
     }
-    return session
+    return (session, situation)
   }
 
   /// The open session and its chosen, usable organisation.
   func requireOrganisation() throws(Failure) -> (session: OpenSession, org: Membership) {
-    let session = try requireSession()
+    let (session, situation) = try requireUsable()
     guard session.choice != nil else {
       throw Failure(.orgNone, "no organisation is chosen")
+    }
+    guard situation.membership != .unasked else {
+      throw Failure(.orgNone, "the server has not confirmed the memberships for too long")
     }
     guard let chosen = session.chosen, chosen.active else {
       throw Failure(.orgRevoked, "the membership has ended")
@@ -118,7 +142,26 @@ final class Decider {
   // MARK: Deciding
 
   func decide(_ occasion: Situation.Occasion) throws(Failure) -> JSON {
-    try present(try assess(occasion).situation)
+    try present(try assess(whileOutside(occasion)).situation)
+  }
+
+  /// Use does not enforce the window. While nobody is in, a call is answered as a start would be, or as
+  /// a return.
+  func whileOutside(_ occasion: Situation.Occasion) -> Situation.Occasion {
+    guard occasion == .navigate else { return occasion }
+    switch hostView.visit {
+    case .nobody: return .resume
+    case .outside: return .foreground
+    case .inside: return .navigate
+    }
+  }
+
+  /// Decide for a user who has just come.
+  func receive(_ occasion: Situation.Occasion) throws(Failure) -> JSON {
+    let situation = try assess(occasion).situation
+    let reply = try present(situation)
+    hostView.arrive(isIn: canSend(situation))
+    return reply
   }
 
   /// Judge a situation, carry out what the decision asks for, and show it.
@@ -167,7 +210,9 @@ final class Decider {
 
   /// Whether the check's deadline has passed and no decision followed yet.
   func hasUntoldDecision(_ now: Instant) throws(Failure) -> Bool {
-    guard hostView.shown.isWaiting, !awaitsSignIn, check.freshness(now) == .unreachable else {
+    guard hostView.shown.isWaiting, hostView.visit != .nobody, !awaitsSignIn,
+      check.freshness(now) == .unreachable
+    else {
       return false
     }
     // Without keys, only the key store ends the wait; `Scheduler` asks it again.
@@ -178,8 +223,13 @@ final class Decider {
 
   /// Emit a `decision` event if the host should show something else.
   func emitIfChanged() throws(Failure) {
-    guard !hostView.shown.fingerprint.isEmpty, !awaitsSignIn else { return }
-    var situation = try assess(.navigate).situation
+    guard !hostView.shown.fingerprint.isEmpty, hostView.visit != .nobody, !awaitsSignIn else {
+      return
+    }
+    // While the user is outside, this is their arrival: the start goes on that the key store made wait,
+    // or another process may have unlocked the session.
+    let arrival: Situation.Occasion = hostView.shown.isWaiting ? .resume : .foreground
+    var situation = try assess(hostView.visit == .inside ? .navigate : arrival).situation
     // A waiting host gets a decision after the check. A host that shows a screen keeps it
     // meanwhile, as after a return to the foreground.
     if !hostView.shown.isWaiting { situation.occasion = .foreground }
@@ -192,6 +242,7 @@ final class Decider {
     }
     let before = hostView.shown
     try carryOut(decision)
+    if canSend(situation) { hostView.enter() }
     let rendered = try presenter.render(decision)
     guard before.isWaiting || HostView.fingerprint(of: rendered) != before.fingerprint else {
       return

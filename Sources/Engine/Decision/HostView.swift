@@ -12,13 +12,38 @@ struct Shown {
   var reason = Reason.sessionMissing
 }
 
+/// Whether a user is at this handle.
+enum Visit {
+  /// Nobody was seen: neither resume, foreground, unlock nor a sign-in was called. Queued items may be
+  /// sent, but nothing is shown or changed.
+  case nobody
+  /// Somebody was seen, and a lock or the sign-in stands before the data.
+  case outside
+  /// A user was let in.
+  case inside
+}
+
 /// Remembers what the host shows, so that a changed decision becomes an event and an unchanged one
 /// does not.
 final class HostView {
   private let revision: Revision
   private(set) var shown = Shown() { didSet { revision.advance() } }
 
+  private(set) var visit = Visit.nobody { didSet { revision.advance() } }
+
   init(_ revision: Revision) { self.revision = revision }
+
+  // MARK: The user
+
+  /// A user has come; `isIn`: and was let in.
+  func arrive(isIn: Bool) { visit = isIn ? .inside : .outside }
+
+  func enter() { visit = .inside }
+
+  /// A sign-in began.
+  func noteVisitor() { if visit == .nobody { visit = .outside } }
+
+  // MARK: Decisions
 
   func remember(_ decision: JSON, _ screen: Screen, _ reason: Reason) {
     shown = Shown(

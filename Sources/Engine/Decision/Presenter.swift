@@ -27,6 +27,8 @@ final class Presenter {
   func render(_ decision: Decision) throws(Failure) -> JSON {
     let now = core.clock.now()
     let chosen = decision.screen == .home ? sessions.session?.chosen : nil
+    var notices = Banners(decision: decision)
+    notices.owesErasure = sessions.keys.isOwing
     return [
       "screen": .string(decision.screen.rawValue),
       "reason": .string(decision.reason.rawValue),
@@ -37,8 +39,7 @@ final class Presenter {
       "message": message(for: decision.reason),
       "methods": decision.screen == .signIn ? methods() : [],
       "orgs": decision.screen == .selectOrg ? organisations() : [],
-      "banners": banners(
-        Banners(decision: decision), asOfMS: try sessions.row().membershipsMS),
+      "banners": banners(notices, asOfMS: try sessions.row().membershipsMS),
       "deadline_ms": JSON(deadlineMS(decision, now)),
     ]
   }

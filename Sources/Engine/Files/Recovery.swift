@@ -88,6 +88,8 @@ final class Recovery {
     keyless.close()
     core.use(try DataFolder.replaceKeyless(keyless, in: folder, at: now))
     _ = try DataFolder.setAside(DataFolder.cachePath(in: folder), "keyless", at: now.wallMS)
+    // The session goes with the files.
+    try sessions.keys.erase(.session)
     try findUnfinished()
   }
 

@@ -8,6 +8,7 @@ final class HostLoop {
   private static var lookIntervalMS: Int64 { 1000 }
 
   private let core: Core
+  private let sessions: SessionStore
   private let scheduler: Scheduler
   private let dispatch: Dispatch
   private let wakeTimer: WakeTimer
@@ -15,7 +16,6 @@ final class HostLoop {
   private let events: EventQueue
   private let signIn: SignIn
   private let liveReader: LiveContactReader
-  private let lock: Lock
   private let decider: Decider
   /// The system does not tell when another process changes the file.
   var isDeaf = false
@@ -23,11 +23,12 @@ final class HostLoop {
   var isOnScreen = true
 
   init(
-    _ core: Core, scheduler: Scheduler, dispatch: Dispatch, wakeTimer: WakeTimer,
-    inFlight: InFlight, events: EventQueue, signIn: SignIn, liveReader: LiveContactReader,
-    lock: Lock, decider: Decider
+    _ core: Core, _ sessions: SessionStore, scheduler: Scheduler, dispatch: Dispatch,
+    wakeTimer: WakeTimer, inFlight: InFlight, events: EventQueue, signIn: SignIn,
+    liveReader: LiveContactReader, decider: Decider
   ) {
     self.core = core
+    self.sessions = sessions
     self.scheduler = scheduler
     self.dispatch = dispatch
     self.wakeTimer = wakeTimer
@@ -35,7 +36,6 @@ final class HostLoop {
     self.events = events
     self.signIn = signIn
     self.liveReader = liveReader
-    self.lock = lock
     self.decider = decider
   }
 
@@ -50,7 +50,8 @@ final class HostLoop {
     let now = core.clock.now()
     // A poll looks for work itself, whatever the wake-up was.
     wakeTimer.forget()
-    try lock.eraseBiometricKeyIfNeeded()
+    sessions.keys.lookForOwed()
+    try sessions.keys.eraseOwed()
     try expire(now)
     try signIn.expire(now, decider)
     try decider.emitIfChanged()

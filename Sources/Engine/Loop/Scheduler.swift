@@ -147,7 +147,7 @@ final class Scheduler {
   /// The session, if it may be used now. Reads memory and the row, and changes nothing.
   private func usableSession() throws(Failure) -> (OpenSession, SessionRow)? {
     guard let assessment = try decider.assessUnchanged(),
-      decider.canUse(assessment.situation), let session = sessions.session
+      decider.canSend(assessment.situation), let session = sessions.session
     else { return nil }
     return (session, assessment.row)
   }

@@ -32,7 +32,7 @@ final class SyncControl {
   /// Check the memberships, pull and send with the next polls. What a server put off stays put off.
   func start(_ request: JSON) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])
-    let session = try decider.requireSession()
+    let (session, _) = try decider.requireSendable()
     let now = core.clock.now()
     try pauses.endUnasked { !$0.isAuth }
     try core.queue.endOwnWaits(of: session.owner)

@@ -188,7 +188,7 @@ final class ItemReport {
     _ assessment: Assessment
   ) throws(Failure) -> (code: MessageCode, untilMS: Int64?) {
     let now = core.clock.now()
-    if !decider.canUse(assessment.situation) { return (.locked, nil) }
+    if !decider.canSend(assessment.situation) { return (.locked, nil) }
     if !reachability.isOnline { return (.offline, nil) }
     if try tokens.isExpired(assessment.row, now) || tokens.isRefused {
       return (.token, try pauses.shown(.refresh, now)?.untilMS)

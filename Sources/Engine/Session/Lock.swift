@@ -25,12 +25,10 @@ enum PromptOutcome: String, CaseIterable {
   }
 }
 
-/// The lock and the biometric key.
+/// Locks and unlocks the session. `SessionKeys` describes the keys and the order of the steps.
 ///
-/// The vault key seals the session's values. The row holds it wrapped by the device key while the
-/// session is unlocked, and wrapped by the biometric key for as long as the session lasts. Locking
-/// erases the first wrap; only the key store, after a prompt, gives the key that opens the second.
-/// Without a biometric wrap the lock is only a flag for the policy.
+/// A lock that the policy asks for without a biometric wrap is only a flag, because erasing `session`
+/// would end the session. A lock that the user asks for erases it in any case.
 final class Lock {
   private let core: Core
   private let sessions: SessionStore
@@ -40,41 +38,76 @@ final class Lock {
     self.sessions = sessions
   }
 
+  private var keys: SessionKeys { sessions.keys }
+
   /// Lock the stored session, whatever its generation: a refresh by another process must not keep
   /// it open.
   func lock(byUser: Bool) throws(Failure) {
-    try core.database.transaction { () throws(Failure) in
-      let row = try sessions.row()
-      guard row.owner != nil else { return }
-      let isCryptographic =
-        row.wrapBiometric != nil && core.configuration.limits.biometric != .off
-      _ = try sessions.update(ifGeneration: row.generation) { (row) throws(Failure) in
-        if isCryptographic { row.wrapDevice = nil }
-        if byUser || !isCryptographic { row.locked = true }
-      }
-    }
     sessions.reset(.session)
+    do throws(Failure) {
+      try core.database.transaction { () throws(Failure) in
+        let row = try sessions.row()
+        guard row.owner != nil else { return }
+        let erases =
+          byUser || row.wrapBiometric != nil && core.configuration.limits.biometric != .off
+        if erases { try keys.erase(.session) }
+        _ = try sessions.update(ifGeneration: row.generation) { (row) throws(Failure) in
+          if erases { row.wrapSession = nil }
+          if byUser || !erases { row.locked = true }
+        }
+        guard try core.sessionTable.isLocked() else {
+          throw core.database.damage("the file does not take that the session is locked")
+        }
+      }
+    } catch {
+      // The disk does not take the row. Without the key its wrap opens nothing.
+      do throws(Failure) { try keys.erase(.session) } catch {}
+      throw error
+    }
   }
 
-  /// Load the biometric key from the key store, and restore the device wrap with it.
+  /// Load the biometric key from the key store, and open the session under new keys with it.
   func unlock(_ row: SessionRow) throws(Failure) -> Situation.Outcome {
     guard let owner = row.owner, let wrap = row.wrapBiometric else { return .invalidated }
-    let keys = try core.keys()
     let biometric: Key
     do throws(KeyRefusal) { biometric = try core.keyRing.store.load(.biometric) } catch {
       return Lock.outcome(of: error)
     }
-    guard let vault = try biometric.unwrap(wrap, SessionStore.context("wrap_biometric", owner))
-    else { return .withheld }
-    let wrapped = try keys.device.wrap(vault, SessionStore.context("wrap_device", owner))
+    // Another key never opens the session, so another prompt would not help.
+    guard let vault = try biometric.unwrap(wrap, SessionKeys.context("wrap_biometric", owner))
+    else { return .invalidated }
     let now = core.clock.now()
-    let isStored = try sessions.update(ifGeneration: row.generation) { (row) throws(Failure) in
-      row.wrapDevice = wrapped
+    let isStored = try rewrap(row, from: vault, biometric: biometric) { (row) in
       row.locked = false
       row.noteAuthentication(now)
       row.forgetBackground()
     }
     return isStored ? .success : .withheld
+  }
+
+  /// A row of version 0.1 without a biometric wrap has its vault wrapped by `device`: wrap a new one by
+  /// `session`.
+  func adoptLegacy(_ row: SessionRow) throws(Failure) {
+    guard let vault = try keys.legacyVault(of: row) else { return }
+    if try rewrap(row, from: vault, biometric: nil, { (_) in }) { try core.database.flush() }
+  }
+
+  /// Replace the vault and its wraps in one step.
+  private func rewrap(
+    _ row: SessionRow, from vault: Key, biometric: Key?, _ edit: (SessionRow) -> Void
+  ) throws(Failure) -> Bool {
+    try core.database.transaction { () throws(Failure) in
+      guard let owner = row.owner, try sessions.row().generation == row.generation else {
+        return false
+      }
+      let fresh = try keys.renew(owner, biometric: biometric)
+      return try sessions.update(ifGeneration: row.generation) { (row) throws(Failure) in
+        try keys.reseal(row, from: vault, to: fresh.vault)
+        row.wrapSession = fresh.wrapSession
+        row.wrapBiometric = fresh.wrapBiometric
+        edit(row)
+      }
+    }
   }
 
   private static func outcome(of refusal: KeyRefusal) -> Situation.Outcome {
@@ -91,48 +124,38 @@ final class Lock {
 
   /// Without the biometric key the session cannot be unlocked; remove both wraps. The next start
   /// shows the sign-in. The queue has its own key.
-  func dropBiometricWrap(_ row: SessionRow) throws(Failure) {
-    _ = try sessions.update(ifGeneration: row.generation) { (row) throws(Failure) in
-      row.wrapDevice = nil
-      row.wrapBiometric = nil
+  func dropWraps(_ row: SessionRow) throws(Failure) {
+    try core.database.transaction { () throws(Failure) in
+      guard try sessions.row().generation == row.generation else { return }
+      try keys.erase(.session)
+      _ = try sessions.update(ifGeneration: row.generation) { (row) throws(Failure) in
+        row.wrapSession = nil
+        row.wrapBiometric = nil
+      }
     }
     sessions.reset(.session)
   }
 
-  // MARK: The biometric key
+  // MARK: The background
 
-  /// Make and save a new key that needs the user's presence; nil if the device has no biometrics or
-  /// the policy does not use them.
-  func makeBiometricKey() throws(Failure) -> Key? {
-    guard core.configuration.limits.biometric != .off else { return nil }
-    let key = try Key.random()
-    let refusal: KeyRefusal
-    do throws(KeyRefusal) {
-      try core.keyRing.store.save(key, .biometric)
-      return key
+  /// The app has left the screen: a process that is killed there leaves a locked folder.
+  func leave() throws(Failure) {
+    if core.configuration.limits.locksInBackground { try keys.withdraw() }
+  }
+
+  /// The app is back, and no lock is due. The session is open in this process; a failure leaves it
+  /// in memory only.
+  func comeBack() {
+    guard keys.isOnlyHeld else { return }
+    do throws(Failure) {
+      try core.database.transaction { () throws(Failure) in
+        guard let wrap = try keys.wrapAgain(try sessions.row()) else { return }
+        // The vault is the same, so other processes need not open the session again.
+        try sessions.patch { (row) throws(Failure) in row.wrapSession = wrap }
+        keys.returned(wrap)
+      }
     } catch {
-      refusal = error
+      Log.line(.warning, "the session stays in memory only: \(error.code.rawValue)")
     }
-    switch refusal {
-    case .notEnrolled, .unavailable: return nil
-    case .locked: throw Failure(.keyStoreLocked, "the device was not unlocked yet")
-    default: throw Failure(.keyStoreFailed, "the key store did not save the biometric key")
-    }
-  }
-
-  /// Ask the key store to erase the biometric key. The wraps are erased already, so a remaining key
-  /// opens nothing; `poll` tries again.
-  func eraseBiometricKey() throws(Failure) {
-    var isErased = true
-    do throws(KeyRefusal) { try core.keyRing.store.erase(.biometric) } catch { isErased = false }
-    try core.meta.set(.needsErase, .int(isErased ? 0 : 1))
-    if !isErased {
-      Log.line(.warning, "the key store did not erase the biometric key; poll asks it again")
-    }
-  }
-
-  /// Carry out an erasure that the key store did not confirm.
-  func eraseBiometricKeyIfNeeded() throws(Failure) {
-    if try core.meta.int(.needsErase) == 1 { try eraseBiometricKey() }
   }
 }

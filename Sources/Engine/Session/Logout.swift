@@ -10,19 +10,17 @@ final class Logout {
 
   private let core: Core
   private let sessions: SessionStore
-  private let lock: Lock
   private let revocations: Revocation
   private let uploader: Uploader
   private let pauses: ServicePauses
   private let decider: Decider
 
   init(
-    _ core: Core, _ sessions: SessionStore, lock: Lock, revocations: Revocation,
-    uploader: Uploader, pauses: ServicePauses, decider: Decider
+    _ core: Core, _ sessions: SessionStore, revocations: Revocation, uploader: Uploader,
+    pauses: ServicePauses, decider: Decider
   ) {
     self.core = core
     self.sessions = sessions
-    self.lock = lock
     self.revocations = revocations
     self.uploader = uploader
     self.pauses = pauses
@@ -49,11 +47,11 @@ final class Logout {
       }
       try core.signIns.removeAll()
       // No user: the transaction of an earlier logout succeeded; redo only the steps after it.
-      if row.owner != nil { try core.meta.set(.needsErase, .int(1)) }
+      if row.owner != nil { try sessions.keys.owe(.biometric) }
       try sessions.clear(ended: nil)
     }
     try uploader.abandonReadBacks()
-    try lock.eraseBiometricKey()
+    try sessions.keys.erase(.biometric)
     try pauses.clearAuth()
     let decision = try decider.show(Decision(.signIn, .signedOut))
     return ["unsent": .int(unsent), "decision": decision]

@@ -15,6 +15,7 @@ final class MembershipUpdate {
   private let core: Core
   private let sessions: SessionStore
   private let check: MembershipCheck
+  private let tokens: TokenState
   private let refresh: Refresh
   private let pauses: ServicePauses
   private let reachability: Reachability
@@ -25,13 +26,14 @@ final class MembershipUpdate {
   private let inFlight: InFlight
 
   init(
-    _ core: Core, _ sessions: SessionStore, check: MembershipCheck, refresh: Refresh,
-    pauses: ServicePauses, reachability: Reachability, events: EventQueue, cache: CacheFile,
-    pulls: PullState, syncRun: SyncRunReporter, inFlight: InFlight
+    _ core: Core, _ sessions: SessionStore, check: MembershipCheck, tokens: TokenState,
+    refresh: Refresh, pauses: ServicePauses, reachability: Reachability, events: EventQueue,
+    cache: CacheFile, pulls: PullState, syncRun: SyncRunReporter, inFlight: InFlight
   ) {
     self.core = core
     self.sessions = sessions
     self.check = check
+    self.tokens = tokens
     self.refresh = refresh
     self.pauses = pauses
     self.reachability = reachability
@@ -54,6 +56,12 @@ final class MembershipUpdate {
     guard let session = sessions.session else { return }
     let outcome = RestClassification.rest(response.facts)
     if outcome == .answered, let list = MembershipsReply.read(response.body) {
+      // "None at all" erases caches, and is what a service answers that does not know the token.
+      if list.isEmpty, session.memberships?.isEmpty == false, !tokens.isConfirmed(now) {
+        tokens.requireValidation()
+        check.fail()
+        return try pauses.backOff(.membershipCheck, response, now)
+      }
       try apply(list, session, now)
       try pauses.succeed(.membershipCheck)
     } else if outcome == .needsToken {
@@ -78,7 +86,7 @@ final class MembershipUpdate {
     let keys = try core.keys()
     let sealed = try session.vault.seal(
       ["memberships": .array(list.map { $0.json })],
-      SessionStore.context("memberships", session.owner))
+      SessionKeys.context("memberships", session.owner))
     let serverMS = try core.serverMS(now)
     let isStored = try core.database.transaction { () throws(Failure) in
       let row = try sessions.row()

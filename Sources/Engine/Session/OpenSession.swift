@@ -11,7 +11,10 @@ final class OpenSession {
   private let sealedMemberships: [UInt8]?
   let owner: [UInt8]
   let userID: UUID
+  /// Seals the values of the session row.
   let vault: Key
+  /// Seals the cache.
+  let cacheKey: Key
   /// Seals the user's queued items; it outlives the session.
   let queueKey: Key
   let accessToken: SecretBytes
@@ -24,13 +27,14 @@ final class OpenSession {
   let memberships: [Membership]?
 
   init(
-    row: SessionRow, owner: [UInt8], tokens: Tokens, vault: Key, queueKey: Key, choice: UUID?,
-    memberships: [Membership]?
+    row: SessionRow, owner: [UInt8], tokens: Tokens, vault: Key, cacheKey: Key, queueKey: Key,
+    choice: UUID?, memberships: [Membership]?
   ) {
     generation = row.generation
     sealedMemberships = row.memberships
     self.owner = owner
     self.vault = vault
+    self.cacheKey = cacheKey
     self.queueKey = queueKey
     self.choice = choice
     self.memberships = memberships

@@ -28,10 +28,9 @@ final class OrgSelection {
 
   func list(_ request: JSON, _ decider: Decider) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])
-    let session = try decider.requireSession()
-    let isListed = session.memberships != nil
+    let isListed = try decider.requireUsable().situation.membership != .unasked
     return [
-      "orgs": presenter.organisations(),
+      "orgs": isListed ? presenter.organisations() : [],
       "freshness": isListed ? (check.isConfirmed ? "confirmed" : "cached") : "none",
       "as_of_ms": isListed ? .int(try sessions.row().membershipsMS) : .null,
     ]
@@ -40,8 +39,8 @@ final class OrgSelection {
   func select(_ request: JSON, _ decider: Decider) throws(Failure) -> JSON {
     let fields = try Fields(request, known: ["org_id"])
     let id = try fields.uuid("org_id")
-    let session = try decider.requireSession()
-    guard let membership = session.membership(in: id) else {
+    let (session, situation) = try decider.requireUsable()
+    guard situation.membership != .unasked, let membership = session.membership(in: id) else {
       throw Failure(.orgNotAMember, "no membership in this organisation", field: "/org_id")
     }
     guard membership.active else {
@@ -67,7 +66,7 @@ final class OrgSelection {
   /// organisation change nothing. Returns false when another process changed the session meanwhile.
   func choose(_ id: UUID, _ session: OpenSession) throws(Failure) -> Bool {
     let sealed = try session.vault.seal(
-      ["org_id": .uuid(id)], SessionStore.context("choice", session.owner))
+      ["org_id": .uuid(id)], SessionKeys.context("choice", session.owner))
     if core.configuration.limits.eraseOnSwitch, let left = session.choice {
       try cache.erase(CacheNames.org(left, session, try core.keys()))
     }
@@ -91,9 +90,10 @@ final class OrgSelection {
   func checkRoute(_ request: JSON, _ decider: Decider) throws(Failure) -> JSON {
     let fields = try Fields(request, known: ["route"])
     let route = try fields.string("route", maximum: 2048)
-    let situation = try decider.assess(.navigate).situation
+    let situation = try decider.assess(decider.whileOutside(.navigate)).situation
     var decision = SessionPolicy.decide(situation)
-    guard decision.screen == .home, let chosen = sessions.session?.chosen,
+    guard decision.screen == .home, decider.canUse(situation),
+      let chosen = sessions.session?.chosen,
       let routes = core.configuration.routes(for: chosen.role)
     else { return try decider.present(situation) }
     if RoutePolicy.allows(route, screens: routes.screens, home: routes.home) {

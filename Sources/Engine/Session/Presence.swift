@@ -16,12 +16,13 @@ final class Presence {
   private let live: LiveContacts
   private let pauses: ServicePauses
   private let reachability: Reachability
+  private let hostView: HostView
   private let decider: Decider
 
   init(
     _ core: Core, _ sessions: SessionStore, lock: Lock, refresh: Refresh, tokens: TokenState,
     check: MembershipCheck, pulls: PullState, live: LiveContacts, pauses: ServicePauses,
-    reachability: Reachability, decider: Decider
+    reachability: Reachability, hostView: HostView, decider: Decider
   ) {
     self.core = core
     self.sessions = sessions
@@ -33,6 +34,7 @@ final class Presence {
     self.live = live
     self.pauses = pauses
     self.reachability = reachability
+    self.hostView = hostView
     self.decider = decider
   }
 
@@ -44,15 +46,17 @@ final class Presence {
   func foreground(_ request: JSON) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])
     let reply = try arrive(.foreground)
-    if sessions.session != nil {
+    // A lock that is only a flag leaves the session open; the time away goes on.
+    if hostView.visit == .inside, sessions.session != nil {
       try sessions.patch { (row) throws(Failure) in row.forgetBackground() }
+      lock.comeBack()
     }
     return reply
   }
 
   /// Decide at once from what is stored; the server confirms it afterwards.
   private func arrive(_ occasion: Situation.Occasion) throws(Failure) -> JSON {
-    let reply = try decider.decide(occasion)
+    let reply = try decider.receive(occasion)
     if sessions.session != nil {
       confirmWithServer(check.isConfirmed ? .keepingAnswer : .discardingAnswer)
     }
@@ -84,11 +88,14 @@ final class Presence {
     _ = try Fields(request, known: [])
     let now = core.clock.now()
     try sessions.patch { (row) throws(Failure) in
+      // Nobody has come back since an earlier report: the time away goes on.
+      guard hostView.visit == .inside || row.backgroundWallMS == nil else { return }
       row.backgroundWallMS = now.wallMS
       row.backgroundMonotonicMS = now.monotonicMS
       row.backgroundBoot = now.bootID
       row.seenWallMS = now.wallMS
     }
+    try lock.leave()
     // The time-out begins now, so this decision does not lock yet.
     return try decider.decide(.navigate)
   }
@@ -107,11 +114,12 @@ final class Presence {
     let assessment = try decider.assess(.unlock)
     var situation = assessment.situation
     guard SessionPolicy.decide(situation).screen == .unlock else {
-      return try decider.decide(.navigate)
+      return try decider.receive(decider.whileOutside(.navigate))
     }
     situation.outcome =
       outcome == .success ? try lock.unlock(assessment.row) : outcome.judged
-    if situation.outcome == .invalidated { try lock.dropBiometricWrap(assessment.row) }
+    if situation.outcome == .invalidated { try lock.dropWraps(assessment.row) }
+    hostView.arrive(isIn: situation.outcome == .success)
     guard situation.outcome == .success else { return try decider.present(situation) }
     confirmWithServer(.discardingAnswer)
     // Present the policy with the state before the unlock, with outcome success.
@@ -128,15 +136,16 @@ final class Presence {
     let assessment = try decider.assess(.navigate)
     let (situation, row) = (assessment.situation, assessment.row)
     let now = core.clock.now()
-    let isActive = decider.canUse(situation)
+    let (isActive, sends) = (decider.canUse(situation), decider.canSend(situation))
     let isSignedIn = situation.keys == .ready && row.owner != nil
     var owed: [JSON] = []
-    if isActive, let session = sessions.session, try refresh.isNeeded(session, row, now) {
+    if sends, let session = sessions.session, try refresh.isNeeded(session, row, now) {
       owed.append("refresh")
     }
-    if isActive, tokens.needsValidation { owed.append("validation") }
-    if isActive, check.isNeeded { owed.append("guard") }
+    if sends, tokens.needsValidation { owed.append("validation") }
+    if sends, check.isNeeded { owed.append("guard") }
     if try core.revocations.count() > 0 { owed.append("revoke") }
+    if sessions.keys.isOwing { owed.append("erase") }
     return [
       "state": isSignedIn ? (isActive ? "active" : "locked") : "signed_out",
       "stale": .bool(reachability.isFailing),

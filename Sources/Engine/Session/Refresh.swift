@@ -22,7 +22,6 @@ final class Refresh {
   private let core: Core
   private let sessions: SessionStore
   private let tokens: TokenState
-  private let lock: Lock
   private let membershipCheck: MembershipCheck
   private let pauses: ServicePauses
   private let reachability: Reachability
@@ -30,14 +29,13 @@ final class Refresh {
   private let inFlight: InFlight
 
   init(
-    _ core: Core, _ sessions: SessionStore, tokens: TokenState, lock: Lock,
-    membershipCheck: MembershipCheck, pauses: ServicePauses, reachability: Reachability,
+    _ core: Core, _ sessions: SessionStore, tokens: TokenState, membershipCheck: MembershipCheck,
+    pauses: ServicePauses, reachability: Reachability,
     events: EventQueue, inFlight: InFlight
   ) {
     self.core = core
     self.sessions = sessions
     self.tokens = tokens
-    self.lock = lock
     self.membershipCheck = membershipCheck
     self.pauses = pauses
     self.reachability = reachability
@@ -126,7 +124,7 @@ final class Refresh {
   ) throws(Failure) {
     guard let session = sessions.session else { return }
     let sealed = try session.vault.seal(
-      Tokens(reply).json, SessionStore.context("tokens", session.owner))
+      Tokens(reply).json, SessionKeys.context("tokens", session.owner))
     let expiresMS = try core.expiryMS(of: reply, now)
     let serverMS = try core.serverMS(now)
     let isStored = try sessions.update(ifGeneration: generation) { (row) throws(Failure) in
@@ -158,7 +156,11 @@ final class Refresh {
   ) throws(Failure) {
     switch AuthClassification.user(response.facts) {
     case .valid:
-      tokens.confirm()
+      // A portal may answer anything; only this user's object is an answer.
+      guard let user = sessions.session?.userID, response.body?.uuid("id") == user else {
+        return try keep(.validate, response, now)
+      }
+      tokens.confirm(now)
       reachability.noteSuccess()
       let serverMS = try core.serverMS(now)
       try sessions.patch(ifGeneration: generation) { (row) throws(Failure) in
@@ -191,7 +193,7 @@ final class Refresh {
       try events.emitDurable(["type": "session_ended", "reason": .string(reason)], owner: nil)
       return true
     }
-    if isEnded { try lock.eraseBiometricKey() }
+    if isEnded { try sessions.keys.erase(.biometric) }
   }
 
   /// The data service refused the access token: fetch a new one. When new ones are refused too, another

@@ -6,22 +6,21 @@ import Vault
 
 /// Stores a session that the server has just issued. No other part creates one.
 ///
-/// Save the biometric key first. A crash then costs a sign-in; the reverse could store a session
-/// that no key opens. Both happen under the file's write lock, so a late response cannot replace
-/// the key of a newer session.
+/// `SessionKeys` describes the order of the steps. All of them are taken under the file's write lock, so
+/// a late response cannot replace the keys of a newer session.
 final class SessionStart {
   private enum Adoption {
     /// Another session was stored meanwhile.
     case late
-    /// Another user, or the same one without an open session: the vault key is new.
+    /// Another user, or the same one without an open session: the cache goes.
     case newUser
-    /// The same user signed in over an open session: the vault key stays, and with it the cache.
+    /// The same user signed in over an open session: choice, memberships and cache stay.
     case sameUser
   }
 
   private let core: Core
   private let sessions: SessionStore
-  private let lock: Lock
+  private let hostView: HostView
   private let revocations: Revocation
   private let tokens: TokenState
   private let pendingSignIn: PendingSignInState
@@ -32,13 +31,13 @@ final class SessionStart {
   private let cache: CacheFile
 
   init(
-    _ core: Core, _ sessions: SessionStore, lock: Lock, revocations: Revocation,
+    _ core: Core, _ sessions: SessionStore, hostView: HostView, revocations: Revocation,
     tokens: TokenState, pendingSignIn: PendingSignInState, membershipCheck: MembershipCheck,
     pauses: ServicePauses, reachability: Reachability, pulls: PullState, cache: CacheFile
   ) {
     self.core = core
     self.sessions = sessions
-    self.lock = lock
+    self.hostView = hostView
     self.revocations = revocations
     self.tokens = tokens
     self.pendingSignIn = pendingSignIn
@@ -63,6 +62,7 @@ final class SessionStart {
     if stored == .newUser { cache.erase() }
     tokens.replace(expiresMS: expiresMS, lifetimeMS: reply.expiresInS * 1000, now)
     pendingSignIn.end()
+    hostView.enter()
     reachability.noteSuccess()
     pulls.requirePull()
     membershipCheck.ask(.discardingAnswer, now)
@@ -77,15 +77,8 @@ final class SessionStart {
     let before = try sessions.row()
     _ = try sessions.reload(before)
     let kept = sessions.session.flatMap { $0.owner == owner ? $0 : nil }
-    let vault: Key
-    if let kept { vault = kept.vault } else { vault = try Key.random() }
-    let biometric = try lock.makeBiometricKey()
-    let sealedTokens = try vault.seal(
-      Tokens(reply).json, SessionStore.context("tokens", owner))
-    let wrapDevice = try keys.device.wrap(vault, SessionStore.context("wrap_device", owner))
-    let wrapBiometric = try biometric.map { (key) throws(Failure) in
-      try key.wrap(vault, SessionStore.context("wrap_biometric", owner))
-    }
+    let biometric = try sessions.keys.makeBiometric()
+    let fresh = try sessions.keys.renew(owner, biometric: biometric)
     if let replaced = sessions.session, kept == nil {
       try revocations.add(replaced, expiresMS: before.expiresMS)
     }
@@ -93,14 +86,18 @@ final class SessionStart {
     let isStored = try sessions.update(ifGeneration: generation) { (row) throws(Failure) in
       row.owner = owner
       row.ended = nil
-      row.wrapDevice = wrapDevice
-      row.wrapBiometric = wrapBiometric
-      row.tokens = sealedTokens
-      if kept == nil {
+      row.wrapSession = fresh.wrapSession
+      row.wrapBiometric = fresh.wrapBiometric
+      if let kept {
+        try sessions.keys.reseal(row, from: kept.vault, to: fresh.vault)
+      } else {
         row.choice = nil
         row.memberships = nil
         row.membershipsMS = 0
+        row.cacheKey = try sessions.keys.newCacheKey(under: fresh.vault, owner)
       }
+      row.tokens = try fresh.vault.seal(
+        Tokens(reply).json, SessionKeys.context("tokens", owner))
       row.noteAuthentication(now)
       row.noteValidation(now, serverMS: serverMS)
       row.expiresMS = expiresMS
@@ -109,7 +106,6 @@ final class SessionStart {
       row.forgetBackground()
     }
     guard isStored else { return .late }
-    try core.meta.set(.needsErase, .int(0))
     try pauses.clearAuth()
     return kept == nil ? .newUser : .sameUser
   }

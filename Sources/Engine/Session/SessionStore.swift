@@ -43,12 +43,15 @@ final class SessionStore {
   private let pulls: PullState
   private let liveContacts: LiveContacts
   private let cache: CacheFile
+  let keys: SessionKeys
   /// The readable session, or nil. It mirrors the row of its generation.
   private(set) var session: OpenSession? { didSet { core.revision.advance() } }
   /// The user whose state is in memory, also while the session is closed.
   private var owner: [UInt8]?
   /// The generation of a row that did not open.
   private var corruptGeneration: Int64?
+  /// `ready` unless the key store gave no answer when the mirror was last brought up to date.
+  private(set) var keyState = Situation.Keys.ready
 
   init(
     _ core: Core, events: EventQueue, membershipCheck: MembershipCheck, tokens: TokenState,
@@ -65,11 +68,7 @@ final class SessionStore {
     self.pulls = pulls
     self.liveContacts = liveContacts
     self.cache = cache
-  }
-
-  /// The context in which a value of the session row is sealed.
-  static func context(_ column: StaticCString, _ owner: [UInt8]) -> SealContext {
-    SealContext(table: "session", owner: owner, column: column)
+    keys = SessionKeys(core)
   }
 
   // MARK: The row
@@ -107,30 +106,43 @@ final class SessionStore {
   /// Clear the row and everything that depends on it; the queue stays. `ended`: the reason of an
   /// end that the server proved, else nil.
   func clear(ended: String?) throws(Failure) {
-    let row = try row()
-    _ = try update(ifGeneration: row.generation) { (row) throws(Failure) in
-      row.clear(ended: ended)
+    try core.database.transaction { () throws(Failure) in
+      try keys.erase(.session)
+      _ = try update(ifGeneration: try row().generation) { (row) throws(Failure) in
+        row.clear(ended: ended)
+      }
     }
     reset(.sessionAndCache)
   }
 
   // MARK: The mirror
 
-  /// Bring the mirror up to date with `row`; returns the state of the row.
+  /// Bring the mirror up to date with `row`; returns the state of the row. If the key store does not
+  /// answer (`keyState`), the row counts as sealed, and the next call asks the store for all keys again.
   func reload(_ row: SessionRow) throws(Failure) -> Situation.Record {
+    keyState = .ready
     if let session, session.mirrors(row) { return .open }
     if let owner, owner != row.owner { reset(.user) }
     reset(.mirror)
     owner = row.owner
+    if row.wrapSession == nil { keys.forgetVault() }
     if let closed = closedRecord(row) { return closed }
-    guard let session = try open(row) else {
-      corruptGeneration = row.generation
-      return .corrupt
+    switch try keys.open(row) {
+    case .locked: return .sealed
+    case .refused(let refusal):
+      keyState = refusal == .locked ? .locked : .failed
+      core.keyRing.forget()
+      return .sealed
+    case .open(let vault):
+      session = try open(row, with: vault)
+      guard let session else {
+        corruptGeneration = row.generation
+        return .corrupt
+      }
+      // Another process signed the same user in again: the server has not answered for this session.
+      if session.memberships == nil, membershipCheck.isConfirmed { membershipCheck.reset() }
+      return .open
     }
-    // Another process signed the same user in again: the server has not answered for this session.
-    if session.memberships == nil, membershipCheck.isConfirmed { membershipCheck.reset() }
-    self.session = session
-    return .open
   }
 
   /// The state of the row, without changing the mirror; nil if only `reload` can tell.
@@ -142,27 +154,26 @@ final class SessionStore {
   /// The state of a row that has nothing to open; nil if it may open.
   private func closedRecord(_ row: SessionRow) -> Situation.Record? {
     guard row.owner != nil else { return row.ended == nil ? .missing : .ended }
-    return row.wrapDevice == nil || core.keyRing.keys == nil ? .sealed : nil
+    return keys.isLocked(row) || core.keyRing.keys == nil ? .sealed : nil
   }
 
   /// Returns nil when a part does not open.
-  private func open(_ row: SessionRow) throws(Failure) -> OpenSession? {
-    guard let keys = core.keyRing.keys, let owner = row.owner, let wrap = row.wrapDevice,
-      let vault = try keys.device.unwrap(wrap, SessionStore.context("wrap_device", owner)),
-      let sealed = row.tokens,
-      let json = try vault.openJSON(sealed, SessionStore.context("tokens", owner)),
-      let tokens = try Tokens(json)
+  private func open(_ row: SessionRow, with vault: Key) throws(Failure) -> OpenSession? {
+    guard let keys = core.keyRing.keys, let owner = row.owner, let sealed = row.tokens,
+      let json = try vault.openJSON(sealed, SessionKeys.context("tokens", owner)),
+      let tokens = try Tokens(json), let sealedKey = row.cacheKey,
+      let cacheKey = try vault.unwrap(sealedKey, SessionKeys.context("cache_key", owner))
     else { return nil }
     var choice: UUID?
     if let sealed = row.choice {
-      guard let json = try vault.openJSON(sealed, SessionStore.context("choice", owner)),
+      guard let json = try vault.openJSON(sealed, SessionKeys.context("choice", owner)),
         let id = json.uuid("org_id")
       else { return nil }
       choice = id
     }
     var memberships: [Membership]?
     if let sealed = row.memberships {
-      guard let json = try vault.openJSON(sealed, SessionStore.context("memberships", owner)),
+      guard let json = try vault.openJSON(sealed, SessionKeys.context("memberships", owner)),
         let list = json["memberships"]
       else { return nil }
       var read: [Membership] = []
@@ -173,7 +184,7 @@ final class SessionStore {
       memberships = read
     }
     return OpenSession(
-      row: row, owner: owner, tokens: tokens, vault: vault,
+      row: row, owner: owner, tokens: tokens, vault: vault, cacheKey: cacheKey,
       queueKey: try keys.queues.derived(for: owner), choice: choice, memberships: memberships)
   }
 
@@ -195,6 +206,7 @@ final class SessionStore {
       withdrawContacts()
     case .session:
       dropMirror()
+      keys.forgetVault()
       pendingSignIn.end()
       tokens.forgetEnd()
       withdrawContacts()
@@ -216,6 +228,7 @@ final class SessionStore {
       core.keyRing.forget()
     case .file:
       dropMirror()
+      keys.forgetVault()
       events.forgetHandedOut()
       core.keyRing.forget()
     }

@@ -111,28 +111,19 @@ final class SignIn {
     switch method.flow {
     case .password: return ["needs": ["email", "password"]]
     case .idToken:
-      return [
-        "needs": ["id_token", "nonce"], "nonce": .string(Digest.base64URL(Random.bytes(32))),
-      ]
+      let nonce = Digest.base64URL(Random.bytes(32))
+      try store(nonce, ["provider": .string(method.provider)])
+      return ["needs": ["id_token", "nonce"], "nonce": .string(nonce)]
     case .pkce: return try beginPKCE(method)
     }
   }
 
   /// PKCE (RFC 7636): the verifier stays here, sealed; the browser sees its digest.
   private func beginPKCE(_ method: AuthMethod) throws(Failure) -> JSON {
-    let keys = try core.keys()
-    let now = core.clock.now()
     let state = Digest.base64URL(Random.bytes(32))
     let verifier = JSON.string(Digest.base64URL(Random.bytes(32)))
     let challenge = verifier.withUTF8 { Digest.base64URL(Digest.sha256($0)) } ?? ""
-    let tag = keys.lookup.tag("state", Array(state.utf8))
-    let sealed = try keys.signIns.seal(
-      ["verifier": verifier, "provider": .string(method.provider)], SignIn.context(tag))
-    try core.database.transaction { () throws(Failure) in
-      let begun = try core.steadyToStore(now)
-      try core.signIns.removeOlder(than: begun - SignIn.browserLimitMS)
-      try core.signIns.add(state: tag, sealed: sealed, now: begun)
-    }
+    try store(state, ["verifier": verifier, "provider": .string(method.provider)])
     return [
       "url": .string(
         AuthRequests.authorizeURL(
@@ -140,6 +131,19 @@ final class SignIn {
           redirectURL: core.configuration.redirectURL, challenge: challenge, state: state)),
       "state": .string(state),
     ]
+  }
+
+  /// Keep what belongs to a `state` or `nonce`, sealed, for the one completion that brings it back.
+  private func store(_ state: String, _ value: JSON) throws(Failure) {
+    let keys = try core.keys()
+    let now = core.clock.now()
+    let tag = keys.lookup.tag("state", Array(state.utf8))
+    let sealed = try keys.signIns.seal(value, SignIn.context(tag))
+    try core.database.transaction { () throws(Failure) in
+      let begun = try core.steadyToStore(now)
+      try core.signIns.removeOlder(than: begun - SignIn.browserLimitMS)
+      try core.signIns.add(state: tag, sealed: sealed, now: begun)
+    }
   }
 
   // MARK: Completing
@@ -157,10 +161,17 @@ final class SignIn {
       guard let method = try method(fields, flow: .idToken) else {
         throw Failure(.signInUnknownMethod, "no method with this flow", field: "/id_token")
       }
+      let (token, nonce) = (
+        try fields.text("id_token", maximum: 16_384), try fields.text("nonce", maximum: 1024)
+      )
+      // The nonce stays, so the same token works once there is a network.
+      if let refusal = try refusalOffline(decider) { return refusal }
+      let stored = try take(nonce.string, field: "/nonce")
+      guard stored.string("provider") == method.provider else {
+        throw fields.invalid("nonce", "it was made for another provider")
+      }
       return try start(
-        .idToken(
-          provider: method.provider, token: try fields.text("id_token", maximum: 16_384),
-          nonce: try fields.text("nonce", maximum: 1024)), decider)
+        .idToken(provider: method.provider, token: token, nonce: nonce), decider)
     }
     try refuse(["nonce"], in: fields)
     if fields.optional("method") != nil { _ = try method(fields, flow: .password) }
@@ -214,6 +225,16 @@ final class SignIn {
 
   /// The sealed verifier of a state; it can be taken once.
   private func takeVerifier(for state: String?) throws(Failure) -> SecretBytes {
+    let stored = try take(state, field: "/callback_url")
+    guard let sealed = stored["verifier"], let verifier = try SecretBytes.text(of: sealed) else {
+      throw Failure(
+        .signInStateMismatch, "no sign-in with this state is under way", field: "/callback_url")
+    }
+    return verifier
+  }
+
+  /// What was stored for a `state` or `nonce`; it can be taken once.
+  private func take(_ state: String?, field: String) throws(Failure) -> JSON {
     let keys = try core.keys()
     let now = core.clock.now()
     let tag = keys.lookup.tag("state", Array((state ?? "").utf8))
@@ -221,22 +242,20 @@ final class SignIn {
       guard let found = try core.signIns.find(state: tag), try core.signIns.remove(state: tag)
       else {
         throw Failure(
-          .signInStateMismatch, "no sign-in with this state is under way", field: "/callback_url")
+          .signInStateMismatch, "no sign-in with this value is under way", field: field)
       }
       guard !found.sealed.isEmpty else {
         throw Failure(
-          .signInCancelled, "this sign-in was cancelled", field: "/callback_url")
+          .signInCancelled, "this sign-in was cancelled", field: field)
       }
       guard abs(try core.steady(now) - found.created) <= SignIn.browserLimitMS else {
-        throw Failure(.signInExpired, "the sign-in took too long", field: "/callback_url")
+        throw Failure(.signInExpired, "the sign-in took too long", field: field)
       }
-      guard let json = try keys.signIns.openJSON(found.sealed, SignIn.context(tag)),
-        let sealed = json["verifier"], let verifier = try SecretBytes.text(of: sealed)
-      else {
+      guard let json = try keys.signIns.openJSON(found.sealed, SignIn.context(tag)) else {
         throw Failure(
           .storageDamaged, "the stored sign-in is unreadable; call holdfast_sign_in_begin again")
       }
-      return verifier
+      return json
     }
   }
 
@@ -245,6 +264,7 @@ final class SignIn {
   ) throws(Failure) -> JSON {
     _ = try core.keys()
     if let refusal = try refusalOffline(decider) { return refusal }
+    hostView.noteVisitor()
     state.begin(
       PendingSignIn(
         proof, over: try sessions.row(),

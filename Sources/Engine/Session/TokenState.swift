@@ -4,12 +4,14 @@ import Store
 
 /// What this process knows of the access token beyond the session row.
 final class TokenState {
-  /// Two refusals within this time: refreshing does not help.
+  /// Two refusals within this time: refreshing does not help. A confirmation counts as long.
   private static var refusalPeriodMS: Int64 { 60_000 }
 
   private let core: Core
   /// The server has not confirmed this session since the process started or came back online.
   private(set) var needsValidation = false { didSet { core.revision.advance() } }
+  /// When the server last confirmed or issued the token, by the monotonic clock.
+  private var confirmedMS: Int64?
   /// The server refused the access token: refresh, whatever the clock says.
   private(set) var isRefused = false { didSet { core.revision.advance() } }
   /// When the access token with this expiry ends by the monotonic clock, if this process received
@@ -25,13 +27,21 @@ final class TokenState {
 
   func requireValidation() { needsValidation = true }
 
-  func confirm() { needsValidation = false }
+  func confirm(_ now: Instant) {
+    needsValidation = false
+    confirmedMS = now.monotonicMS
+  }
+
+  /// Whether the server has confirmed the token within the last minute.
+  func isConfirmed(_ now: Instant) -> Bool {
+    confirmedMS.map { now.monotonicMS - $0 <= TokenState.refusalPeriodMS } ?? false
+  }
 
   /// A new access token was stored.
   func replace(expiresMS: Int64, lifetimeMS: Int64, _ now: Instant) {
     end = (expiresMS, now.monotonicMS + lifetimeMS, now.bootID)
     isRefused = false
-    needsValidation = false
+    confirm(now)
   }
 
   func refuse() { isRefused = true }

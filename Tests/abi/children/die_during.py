@@ -1,7 +1,8 @@
 """Resumes a phone's app, runs one operation, and dies at the n-th file change within it.
 
 die_during.py SPEC OPERATION REQUEST N   (LD_PRELOAD names the killer). Prints the number of changes
-if it survives. N may also name a call of the key store, such as "load biometric".
+if it survives. N may also name a call of the key store, such as "load biometric". In "a+b" it
+runs a first, and dies within b. A finger is on the sensor.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ def main() -> None:
     phone = Phone.from_spec(spec)
     app = phone.start(online=False)
     assert app.screen["screen"] == "home", app.screen
+    *before, last = operation.split("+")
+    for first in before:
+        getattr(app, first)()
+    phone.keychain.present_finger()
     killer = ctypes.CDLL(None)
     if point.isdigit():
         killer.killer_arm(ctypes.c_long(int(point)))
@@ -30,7 +35,7 @@ def main() -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
         phone.keychain.watch = watch
-    getattr(app, operation)(json.loads(request))
+    getattr(app, last)(json.loads(request))
     print(killer.killer_disarm(), flush=True)
     os._exit(0)
 

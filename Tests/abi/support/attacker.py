@@ -13,11 +13,13 @@ from pathlib import Path
 SODIUM = ctypes.CDLL(ctypes.util.find_library("sodium") or "libsodium.so.23")
 VERSION, NONCE, TAG, KEY = 1, 24, 16, 32
 PURPOSES = range(1, 6)
+#: The sealed columns of the session row; the last one is the key of the cache.
+COLUMNS = ("tokens", "choice", "memberships", "cache_key")
 
 
-def context(table: str, row: bytes, owner: bytes, column: str) -> bytes:
+def context(table: str, row: bytes, owner: bytes, column: str, org: bytes = b"") -> bytes:
     """The associated data that a sealed value is bound to."""
-    parts = [table.encode(), row, owner, column.encode()]
+    parts = [table.encode(), row, owner, column.encode(), *([org] if org else [])]
     return bytes([VERSION]) + b"".join(len(part).to_bytes(2, "big") + part for part in parts)
 
 
@@ -66,10 +68,10 @@ def rows(path: Path, query: str) -> list[tuple[bytes, ...]]:
 def vault_keys(folder: Path, *keys: bytes) -> set[bytes]:
     """The vault key, if one of the keys, or a key derived from one, opens a wrap of it."""
     all_keys = [*keys, *(more for key in keys for more in derived(key))]
-    query = "SELECT owner, wrap_device, wrap_biometric FROM session"
+    query = "SELECT owner, wrap_session, wrap_biometric FROM session"
     found = set()
-    for owner, device, biometric in rows(folder / "holdfast.db", query):
-        for column, wrap in (("wrap_device", device), ("wrap_biometric", biometric)):
+    for owner, session, biometric in rows(folder / "holdfast.db", query):
+        for column, wrap in (("wrap_session", session), ("wrap_biometric", biometric)):
             for key in all_keys:
                 plain = unseal(key, wrap, context("session", b"", owner or b"", column))
                 if plain is not None:
@@ -82,18 +84,20 @@ def decrypted(folder: Path, *keys: bytes) -> dict[str, bytes]:
     vaults = vault_keys(folder, *keys)
     tried = [*vaults, *keys, *(more for key in keys for more in derived(key))]
     found: dict[str, bytes] = {}
-    query = "SELECT owner, tokens, choice, memberships FROM session"
+    query = "SELECT owner, tokens, choice, memberships, cache_key FROM session"
     owner = b""
     for session in rows(folder / "holdfast.db", query):
         owner = session[0] or b""
-        for column, sealed in zip(("tokens", "choice", "memberships"), session[1:], strict=True):
-            for key in tried:
+        for column, sealed in zip(COLUMNS, session[1:], strict=True):
+            for key in list(tried):
                 plain = unseal(key, sealed, context("session", b"", owner, column))
-                if plain is not None:
+                if plain is not None and column == "cache_key":
+                    tried.append(plain)
+                elif plain is not None:
                     found[column] = plain
-    for row, sealed in rows(folder / "cache.db", "SELECT row, sealed FROM contact"):
+    for row, org, sealed in rows(folder / "cache.db", "SELECT row, org, sealed FROM contact"):
         for key in tried:
-            plain = unseal(key, sealed, context("contact", row, owner, "sealed"))
+            plain = unseal(key, sealed, context("contact", row, owner, "sealed", org))
             if plain is not None:
                 found["contacts"] = found.get("contacts", b"") + plain
     return found

@@ -297,6 +297,10 @@ class Phone:
 class FilePhone(Phone):
     """A phone without a keychain: the library uses its own key files."""
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401
+        options["policy"] = {"biometric": "preferred", **(options.get("policy") or {})}
+        super().__init__(*arguments, **{"keystore": {"kind": "file"}, **options})
+
     @property
     def key_store(self) -> None:  # type: ignore[override]
         return None

@@ -208,9 +208,9 @@ class Device:
 
     # The files ------------------------------------------------------------------------------------
 
-    def device_key(self) -> bytes | None:
+    def session_key(self) -> bytes | None:
         """Return the key that opens the session's wrap."""
-        return self.keychain.keys().get("device")
+        return self.keychain.keys().get("session")
 
     def keys(self) -> list[bytes]:
         """Return every key in the key store."""
@@ -223,7 +223,7 @@ class Device:
 
     def look(self) -> observer.Stored:
         """Read the device's database."""
-        self.stored = self._observer.look(self.device_key, self.stored)
+        self.stored = self._observer.look(self.session_key, self.stored)
         return self.stored
 
     @property

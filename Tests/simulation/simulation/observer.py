@@ -12,8 +12,8 @@ from pathlib import Path
 
 from support import attacker
 
-_SESSION = "SELECT generation, owner, ended, wrap_device IS NOT NULL, locked FROM session"
-_SEALED = "SELECT wrap_device, tokens FROM session"
+_SESSION = "SELECT generation, owner, ended, wrap_session IS NOT NULL, locked FROM session"
+_SEALED = "SELECT wrap_session, tokens FROM session"
 _QUEUED = "SELECT owner, count(*) FROM queue GROUP BY owner"
 
 
@@ -64,7 +64,7 @@ class Observer:
         except FileNotFoundError:
             return 0
 
-    def look(self, device_key: Callable[[], bytes | None], before: Stored) -> Stored:
+    def look(self, session_key: Callable[[], bytes | None], before: Stored) -> Stored:
         """Read the file; return `before` when nobody wrote since."""
         file = self.file()
         if file == 0:
@@ -84,7 +84,7 @@ class Observer:
         same = before.generation == generation and before.owner == owner
         tokens = before.tokens if same else None
         if tokens is None and owner and readable:
-            key = device_key()
+            key = session_key()
             wrap, sealed = self._database.execute(_SEALED).fetchone()
             tokens = _unseal(owner, wrap, sealed, key) if key else None
         return Stored(generation, owner, ended, bool(readable), bool(locked), queued, tokens)
@@ -96,17 +96,16 @@ class Observer:
         self._database, self._version = None, -1
 
 
-def _unseal(owner: bytes, wrap: bytes, sealed: bytes | None, device_key: bytes) -> Tokens | None:
-    for key in (device_key, *attacker.derived(device_key)):
-        vault = attacker.unseal(key, wrap, attacker.context("session", b"", owner, "wrap_device"))
-        if vault is None:
-            continue
-        plain = attacker.unseal(vault, sealed, attacker.context("session", b"", owner, "tokens"))
-        if plain is None:
-            return None
-        value = json.loads(plain)
-        return Tokens(value["user_id"], value["access_token"], value["refresh_token"])
-    return None
+def _unseal(owner: bytes, wrap: bytes, sealed: bytes | None, session_key: bytes) -> Tokens | None:
+    context = attacker.context("session", b"", owner, "wrap_session")
+    vault = attacker.unseal(session_key, wrap, context)
+    if vault is None:
+        return None
+    plain = attacker.unseal(vault, sealed, attacker.context("session", b"", owner, "tokens"))
+    if plain is None:
+        return None
+    value = json.loads(plain)
+    return Tokens(value["user_id"], value["access_token"], value["refresh_token"])
 
 
 def queued_in(path: Path) -> int:

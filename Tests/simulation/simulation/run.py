@@ -52,7 +52,8 @@ def warm_up(library: Library) -> bytes:
     """
     with tempfile.TemporaryDirectory() as folder:
         backend = {"url": URL, "api_key": "none"}
-        Holdfast({"data_dir": folder, "backend": backend}, library=library).close()
+        config = {"data_dir": folder, "backend": backend, "keystore": {"kind": "file"}}
+        Holdfast({**config, "policy": {"biometric": "off"}}, library=library).close()
         return (Path(folder) / "holdfast.db").read_bytes()
 
 

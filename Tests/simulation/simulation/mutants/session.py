@@ -123,7 +123,7 @@ def _of_another() -> Iterator[None]:
 @violates("no sign-out without a terminal answer")
 def _cleared() -> Mutant:
     return change_file(
-        "UPDATE session SET owner = NULL, wrap_device = NULL, wrap_biometric = NULL, "
+        "UPDATE session SET owner = NULL, wrap_session = NULL, wrap_biometric = NULL, "
         "tokens = NULL, generation = generation + 1",
         every=40,
     )

@@ -30,13 +30,18 @@ class Holdfast(Operations):
         *,
         library: Library | None = None,
     ) -> None:
-        """Open the folder; without `keystore`, key files beside the data hold the keys."""
+        """Open the folder.
+
+        Without `keystore`, `config` must ask for the built-in key files by name:
+        `{"keystore": {"kind": "file"}}`, with `"policy": {"biometric": "preferred"}` or `"off"`.
+        """
         self._handle = 0
         self.library = library or Library.default()
         # Kept as long as this object: a call on another thread may outlast close().
         self._keystore: KeyStoreStruct | None = struct_for(keystore) if keystore else None
         self._handle, (status, reply) = self.library.open(encode(config), self._keystore)
-        #: The reply of holdfast_open(): the version, and whether damaged files were set aside.
+        #: The reply of holdfast_open(): the version, the key store in use, and whether damaged
+        #: files were set aside.
         self.opened = cast("OpenReply", self._decode("open", status, reply))
 
     def _call(self, name: str, request: Mapping[str, Any] | None) -> object:

@@ -36,7 +36,10 @@ class KeyStoreAnswer(Exception):  # noqa: N818 - an answer is not always an erro
 
 
 class KeyStore(Protocol):
-    """The protocol of a key store; the names of keys are "device" and "biometric".
+    """The protocol of a key store; the names of keys are "device", "session" and "biometric".
+
+    "session" comes and goes with every unlock and lock. What was saved is loaded at once and
+    compared, and what was erased must load as None.
 
     The library calls the methods inside an operation, on the caller's thread; they must not call
     the library. Raise `KeyStoreAnswer` to give the reason of a failure; any other exception counts
@@ -70,6 +73,7 @@ SAVE = ctypes.CFUNCTYPE(
     ctypes.c_int32,
 )
 ERASE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_char_p)
+DESTROY = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 class KeyStoreStruct(ctypes.Structure):
@@ -81,6 +85,7 @@ class KeyStoreStruct(ctypes.Structure):
         ("load", LOAD),
         ("save", SAVE),
         ("erase", ERASE),
+        ("destroy", DESTROY),  # NULL here: the struct lives as long as the handle's object
     )
 
 

@@ -56,7 +56,12 @@ class FileKeyStore:
             return file.read()
 
     def save(self, name: str, key: bytes, protection: int) -> None:
-        """Write a temporary file and rename it: a power cut leaves the old or the new key."""
+        """Write a temporary file and rename it: a power cut leaves the old or the new key.
+
+        An old "session" key is overwritten first: a rename would leave its bytes on the disk.
+        """
+        if name == "session":
+            self.erase(name)
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._check_folder()
         descriptor, beside = tempfile.mkstemp(dir=self._folder)  # readable by this user only
@@ -136,7 +141,8 @@ class KeyringKeyStore:
     """Keys in the desktop's secret service, through the `keyring` package (`holdfast[keyring]`).
 
     A desktop's keyring does not verify the user's presence: use `"policy": {"biometric": "off"}`,
-    or accept that every program of this user can load the "biometric" key.
+    or accept that every program of this user can load the "biometric" key. Backends that keep
+    nothing, or keep it in plain text, are refused.
     """
 
     def __init__(self, service: str) -> None:

@@ -284,6 +284,7 @@ class Policy(TypedDict):
     stored_items: NotRequired[Count]
     stored_items_s: NotRequired[Count]
     erase_on_switch: NotRequired[bool]
+    lock_on_background: NotRequired[Literal["after_timeout", "at_once"]]
 
 
 class BuiltInKeyStore(TypedDict):
@@ -348,6 +349,7 @@ DecisionReason: TypeAlias = Literal[
 ]
 
 BannerCode: TypeAlias = Literal[
+    "erasure_owed",
     "offline",
     "stale_data",
     "nothing_cached_yet",
@@ -638,6 +640,7 @@ Event: TypeAlias = (
 class OpenReply(TypedDict):
     version: str
     recovered: bool
+    keystore: Literal["file", "host"]
 
 
 class ClockSetRequest(TypedDict):
@@ -712,7 +715,7 @@ class SessionStatusReply(TypedDict):
     expires_ms: Instant | None
     validated_ms: Instant | None
     validated_age_ms: Integer | None
-    owed: list[Literal["refresh", "validation", "guard", "revoke"]]
+    owed: list[Literal["refresh", "validation", "guard", "revoke", "erase"]]
     clock_offset_ms: Integer
     generation: Count
 

@@ -20,7 +20,8 @@ func call(_ operation: Operation, _ app: OpaquePointer?, _ request: String = "{}
 
 let folder = CommandLine.arguments.dropFirst().first ?? "app-data"
 let config = """
-  {"data_dir":"\(folder)","backend":{"url":"https://PROJECT.supabase.co","api_key":"KEY"}}
+  {"data_dir":"\(folder)","backend":{"url":"https://PROJECT.supabase.co","api_key":"KEY"},
+   "keystore":{"kind":"file"},"policy":{"biometric":"off"}}
   """
 var app: OpaquePointer?
 var reply: Reply = nil

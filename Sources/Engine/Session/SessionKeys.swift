@@ -1,0 +1,256 @@
+import Base
+import Policy
+import Store
+import Vault
+
+/// The keys of the session, and the order in which they come and go.
+///
+/// `vault` is random and seals the session's values. The row holds it wrapped by `biometric` as long as
+/// the session lasts, and by `session` while it is unlocked. `session` and `vault` are new with every
+/// sign-in and unlock, and every lock erases `session` from the key store. So no copy of the files that
+/// was ever made opens after a lock: the key of its wrap is gone.
+///
+/// Every change happens under the file's write lock, so that no process unlocks while another one locks.
+/// What a crash between two steps leaves:
+///
+/// - Sign-in and unlock: save `biometric` (sign-in), save `session`, write the row. A crash leaves a
+///   row whose wraps have no key: locked, or after a sign-in over another session, to be signed in again.
+/// - Lock: drop the vault from memory, erase `session`, write the row. A crash leaves a wrap without
+///   its key: locked.
+/// - End and logout: erase `session`, clear the row, erase `biometric`. A crash leaves a locked session,
+///   or none, and a key that opens nothing.
+///
+/// A key store that does not confirm an erasure owes it. The row is written all the same, and every later
+/// call asks the store again.
+final class SessionKeys {
+  /// What a row's wrap by `session` leads to.
+  enum Opening {
+    case open(Key)
+    /// There is no wrap, or no key for it.
+    case locked
+    /// The key store gave no answer.
+    case refused(KeyRefusal)
+  }
+
+  /// A new vault and its wraps.
+  struct Fresh {
+    let vault: Key
+    let wrapSession: [UInt8]
+    let wrapBiometric: [UInt8]?
+  }
+
+  private let core: Core
+  /// The open vault, and the wrap that it came from.
+  private var held: (wrap: [UInt8], vault: Key)?
+  /// A wrap for which the key store has no key.
+  private var lockedWrap: [UInt8]?
+  /// `session` is erased, and the vault is only in this process (`lock_on_background` `at_once`).
+  private(set) var isOnlyHeld = false
+  /// The key store still has to erase a key, as far as this process knows.
+  private(set) var isOwing = false {
+    didSet { if isOwing != oldValue { core.revision.advance() } }
+  }
+  /// Owed erasures, as the bits of `MetaTable.Name.needsErase`, that the file could not be told.
+  private var unwritten: Int64 = 0
+  /// The file was not asked yet, or another process may have written it.
+  private var mustLook = true
+
+  init(_ core: Core) { self.core = core }
+
+  private var store: CheckedKeyStore { core.keyRing.store }
+
+  /// The context in which a value of the session row is sealed.
+  static func context(_ column: StaticCString, _ owner: [UInt8]) -> SealContext {
+    SealContext(table: "session", owner: owner, column: column)
+  }
+
+  // MARK: Opening
+
+  /// The vault of a row. Loads `session` from the key store once for each wrap.
+  func open(_ row: SessionRow) throws(Failure) -> Opening {
+    guard let owner = row.owner, let wrap = row.wrapSession, wrap != lockedWrap else {
+      forgetVault()
+      return .locked
+    }
+    if let held, held.wrap == wrap { return .open(held.vault) }
+    forgetVault()
+    let key: Key
+    do throws(KeyRefusal) { key = try store.load(.session) } catch {
+      switch error {
+      case .notFound, .invalidated, .damaged: break
+      default: return .refused(error)
+      }
+      lockedWrap = wrap
+      return .locked
+    }
+    guard let vault = try key.unwrap(wrap, SessionKeys.context("wrap_session", owner)) else {
+      lockedWrap = wrap
+      return .locked
+    }
+    held = (wrap, vault)
+    return .open(vault)
+  }
+
+  /// Whether a row is known not to open.
+  func isLocked(_ row: SessionRow) -> Bool {
+    row.wrapSession == nil || row.wrapSession == lockedWrap
+  }
+
+  /// Drop the vault from memory.
+  func forgetVault() {
+    held = nil
+    isOnlyHeld = false
+  }
+
+  // MARK: Making
+
+  /// A new vault under a new `session`. Within a transaction, whose row then gets the wraps.
+  func renew(_ owner: [UInt8], biometric: Key?) throws(Failure) -> Fresh {
+    let vault = try Key.random()
+    let wrapBiometric = try biometric.map { (key) throws(Failure) in
+      try key.wrap(vault, SessionKeys.context("wrap_biometric", owner))
+    }
+    return Fresh(
+      vault: vault, wrapSession: try wrapByNewKey(vault, owner), wrapBiometric: wrapBiometric)
+  }
+
+  private func wrapByNewKey(_ vault: Key, _ owner: [UInt8]) throws(Failure) -> [UInt8] {
+    let session = try Key.random()
+    do throws(KeyRefusal) {
+      try store.save(session, .session)
+      // A store that does not tell names apart has just lost `device`.
+      if let device = core.keyRing.keys?.device, try !store.has(device, .device) {
+        try store.save(device, .device)
+        throw .failed
+      }
+    } catch {
+      if error == .locked { throw Failure(.keyStoreLocked, "the device was not unlocked yet") }
+      throw Failure(.keyStoreFailed, "the key store did not save the session key")
+    }
+    try note(.session, isOwed: false)
+    return try session.wrap(vault, SessionKeys.context("wrap_session", owner))
+  }
+
+  /// Seal the session's values with another vault. A value that does not open stays as it is, so that
+  /// the session reads as corrupt. A row without a cache key gets one.
+  func reseal(_ row: SessionRow, from old: Key, to new: Key) throws(Failure) {
+    guard let owner = row.owner else { return }
+    func moved(_ value: [UInt8]?, _ column: StaticCString) throws(Failure) -> [UInt8]? {
+      let context = SessionKeys.context(column, owner)
+      guard let value, let plain = try old.open(value, context) else { return value }
+      defer { withExtendedLifetime(plain) {} }
+      return try new.seal(plain.bytes, context)
+    }
+    row.tokens = try moved(row.tokens, "tokens")
+    row.choice = try moved(row.choice, "choice")
+    row.memberships = try moved(row.memberships, "memberships")
+    row.cacheKey =
+      row.cacheKey == nil
+      ? try newCacheKey(under: new, owner) : try moved(row.cacheKey, "cache_key")
+  }
+
+  func newCacheKey(under vault: Key, _ owner: [UInt8]) throws(Failure) -> [UInt8] {
+    try vault.wrap(try Key.random(), SessionKeys.context("cache_key", owner))
+  }
+
+  /// The vault of a row that version 0.1 wrote, where `device` wraps it.
+  func legacyVault(of row: SessionRow) throws(Failure) -> Key? {
+    guard row.cacheKey == nil, let owner = row.owner, let wrap = row.wrapSession,
+      let keys = core.keyRing.keys
+    else { return nil }
+    return try keys.device.unwrap(wrap, SessionKeys.context("wrap_device", owner))
+  }
+
+  /// Make and save a new `biometric`; nil if the device has no biometrics or the policy uses none.
+  func makeBiometric() throws(Failure) -> Key? {
+    guard core.configuration.limits.biometric != .off else { return nil }
+    let key = try Key.random()
+    do throws(KeyRefusal) { try store.save(key, .biometric) } catch {
+      switch error {
+      case .notEnrolled, .unavailable: return nil
+      case .locked: throw Failure(.keyStoreLocked, "the device was not unlocked yet")
+      default:
+        throw Failure(.keyStoreFailed, "the key store did not save the biometric key")
+      }
+    }
+    try note(.biometric, isOwed: false)
+    return key
+  }
+
+  // MARK: The background
+
+  /// Erase `session` and keep the vault in this process only. The row's wrap stays: it names the vault.
+  func withdraw() throws(Failure) {
+    guard held != nil else { return }
+    isOnlyHeld = true
+    try core.database.transaction { () throws(Failure) in try erase(.session) }
+  }
+
+  /// The way back from `withdraw`: the wrap by a new `session`, for the row to store; nil when the row
+  /// has another vault meanwhile.
+  func wrapAgain(_ row: SessionRow) throws(Failure) -> [UInt8]? {
+    guard isOnlyHeld, let held, let owner = row.owner, held.wrap == row.wrapSession else {
+      return nil
+    }
+    return try wrapByNewKey(held.vault, owner)
+  }
+
+  /// The row has the wrap of `wrapAgain`.
+  func returned(_ wrap: [UInt8]) {
+    guard let vault = held?.vault else { return }
+    held = (wrap, vault)
+    isOnlyHeld = false
+  }
+
+  // MARK: Erasing
+
+  /// Ask the key store to erase a key, and note whether it still owes that.
+  func erase(_ name: KeyName) throws(Failure) {
+    do throws(KeyRefusal) { try store.erase(name) } catch {
+      Log.line(.warning, "the key store did not erase a key; every call asks it again")
+      return try note(name, isOwed: true)
+    }
+    try note(name, isOwed: false)
+  }
+
+  /// The key is to be erased once the transaction is committed.
+  func owe(_ name: KeyName) throws(Failure) { try note(name, isOwed: true) }
+
+  /// Look into the file at the next call: another process may owe an erasure.
+  func lookForOwed() { mustLook = true }
+
+  /// Carry out the erasures that the key store did not confirm.
+  func eraseOwed() throws(Failure) {
+    guard mustLook || isOwing else { return }
+    isOwing = try owed() != 0
+    mustLook = false
+    guard isOwing else { return }
+    try core.database.transaction { () throws(Failure) in
+      // Another process may have had the key erased, or replaced it with a new one, meanwhile.
+      let bits = try owed()
+      isOwing = bits != 0
+      for name in [KeyName.session, .biometric] where bits & SessionKeys.bit(name) != 0 {
+        try erase(name)
+      }
+    }
+  }
+
+  private func owed() throws(Failure) -> Int64 {
+    (try core.meta.int(.needsErase) ?? 0) | unwritten
+  }
+
+  private static func bit(_ name: KeyName) -> Int64 { name == .biometric ? 1 : 2 }
+
+  private func note(_ name: KeyName, isOwed: Bool) throws(Failure) {
+    let bit = SessionKeys.bit(name)
+    let stored = try core.meta.int(.needsErase) ?? 0
+    if !isOwed { unwritten &= ~bit }
+    let noted = isOwed ? stored | bit : stored & ~bit
+    isOwing = noted | unwritten != 0
+    guard noted != stored else { return }
+    do throws(Failure) { try core.meta.set(.needsErase, .int(noted)) } catch {
+      if isOwed { unwritten |= bit }
+      throw error
+    }
+  }
+}

@@ -1,0 +1,97 @@
+"""What the server must have said before something is shown or erased (LCK-8; findings 6, 7)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from holdfast import HoldfastError
+from holdfast.transport import Answer
+from holdfast.types import HttpRequest
+
+from conftest import MakeUser
+from support.directory_fixtures import DirectoryFixtures
+
+DAY_S = 86_400
+
+
+def test_LCK_8_memberships_that_nobody_confirmed_are_not_shown(sign_in: MakeUser) -> None:
+    """The auth service answered every day, the memberships never: contacts showed for 60 days."""
+    # Given memberships that the data service does not list any more
+    policy = {"session_window_s": 100 * DAY_S, "offline_limit_s": 14 * DAY_S, "biometric": "off"}
+    user = sign_in(contacts=2, policy=policy)
+
+    def silent(request: HttpRequest) -> Answer | None:
+        return {"error": "timeout"} if request["purpose"] == "guard" else None
+
+    user.phone.network.instead.append(silent)
+    for _ in range(13):
+        user.phone.pass_time(DAY_S)
+        user.app.session_foreground()
+        user.app.settle()
+    assert user.app.contact_search({"query": ""})["total"] == 2
+    # When that lasts longer than the offline limit
+    user.phone.pass_time(DAY_S + 60)
+    app = user.restart()
+    app.settle()
+    # Then the session goes on, and neither organisation nor contacts are shown
+    assert app.session_status()["state"] == "active"
+    assert app.screen["screen"] == "wait"
+    assert app.screen["org"] is None
+    assert app.org_list()["orgs"] == []
+    for call in (lambda: app.contact_search({"query": ""}), app.summary_get):
+        with pytest.raises(HoldfastError) as caught:
+            call()
+        assert caught.value.code == "org.none"
+    with pytest.raises(HoldfastError) as caught:
+        app.org_select({"org_id": user.org.id})
+    assert caught.value.code == "org.not_a_member"
+    # until the server lists them again
+    user.phone.network.instead.clear()
+    app.settle_until("decision")
+    assert app.screen["screen"] == "home"
+    assert app.contact_search({"query": ""})["total"] == 2
+
+
+def test_finding_7_only_this_users_object_validates_the_session(sign_in: MakeUser) -> None:
+    user = sign_in()
+    other = {"portal": "please log in"}
+    headers = {"content-type": "application/json"}
+
+    def portal(request: HttpRequest) -> Answer | None:
+        if request["purpose"] != "validate":
+            return None
+        return {"status": 200, "headers": headers, "body": json.dumps(other)}
+
+    user.phone.network.instead.append(portal)
+    app = user.restart()
+    app.settle()
+    assert "validation" in app.session_status()["owed"]
+    user.phone.network.instead.clear()
+    user.phone.pass_time(60)
+    app.settle()
+    assert app.session_status()["owed"] == []
+
+
+def test_finding_7_one_empty_list_does_not_erase_a_cache(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given a service that answers "none at all" to a token that it does not know
+    user = sign_in(contacts=2)
+    headers = {"content-type": "application/json"}
+
+    def confused(request: HttpRequest) -> Answer | None:
+        if request["purpose"] == "guard":
+            return {"status": 200, "headers": headers, "body": "[]"}
+        return {"error": "timeout"} if request["purpose"] == "validate" else None
+
+    user.phone.network.instead.append(confused)
+    user.phone.pass_time(120)
+    app = user.restart()
+    app.settle()
+    user.phone.network.instead.clear()
+    assert app.contact_search({"query": ""})["total"] == 2
+    # When the token is confirmed and the list is still empty, then it counts
+    directory.control.sql("delete from memberships where user_id = %s", user.person.id)
+    app.settle_until("org_access_changed")
+    assert app.screen["screen"] == "select_org"

@@ -1,0 +1,507 @@
+"""A lock and a logout hold against everything that was ever on the disk (LCK-1 to LCK-5, LCK-7).
+
+The attacker has a copy of the data folder after every call, and the keys that are left in the key
+store. The process is alive or killed: closing would empty the log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from holdfast import HoldfastError
+from holdfast.keystore import KEY_FAILED, KEY_LOCKED
+
+from conftest import MakePhone, MakeUser, SignedIn
+from support import children, history, tamper
+from support.directory_fixtures import DirectoryFixtures
+from support.history import History
+from support.phone import TOKEN_S, App, FilePhone, Phone
+
+
+def work(user: SignedIn, app: App) -> None:
+    """An hour of a day: look, register, leave, return, refresh."""
+    app.contact_search({"query": ""})
+    app.register()
+    app.session_background()
+    user.phone.pass_time(60)
+    app.session_foreground()
+    user.phone.pass_time(TOKEN_S)
+    app.settle()
+    assert app.screen["screen"] == "home", app.screen
+
+
+def day(user: SignedIn) -> History:
+    """Work, a lock, an unlock, work."""
+    past = History(user.app)
+    work(user, user.app)
+    user.app.session_lock()
+    user.app.touch()
+    user.app.settle()
+    work(user, user.app)
+    return past
+
+
+def file_user(user: SignedIn, folder: Path) -> SignedIn:
+    """The same person on a phone with the built-in key store."""
+    phone = FilePhone(folder, user.phone.library, user.phone.backend)
+    app = phone.start()
+    app.sign_in(user.person)
+    return SignedIn(phone, app, user.person, user.org, user.role)
+
+
+@pytest.fixture(params=["functions", "files"])
+def user(request: pytest.FixtureRequest, sign_in: MakeUser, tmp_path: Path) -> SignedIn:
+    """A user at home, with each kind of key store."""
+    made = sign_in(contacts=2)
+    if request.param == "functions":
+        return made
+    other = file_user(made, tmp_path / "files")
+    request.addfinalizer(other.phone.close)
+    return other
+
+
+ENDS: dict[str, Callable[[App], object]] = {
+    "session_lock": lambda app: app.session_lock(),
+    "session_logout": lambda app: app.session_logout(),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_LCK_1_no_copy_opens_with_the_keys_that_are_left(user: SignedIn, end: str) -> None:
+    # Given copies of a day's files, of which the session key opens the latest
+    past = day(user)
+    assert history.opened(past.copies[-1], history.keys_left(user.phone)) == ["wrap_session"]
+    # When the user locks or logs out
+    ENDS[end](user.app)
+    # Then the keys that are left open no copy, nor what it was after any of its commits
+    left = history.keys_left(user.phone)
+    assert len(left) == 1
+    copies = [*past.copies, *past.prefixes()]
+    assert len(copies) > 20
+    assert [history.opened(files, left) for files in copies] == [[]] * len(copies)
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_LCK_1_no_copy_mixture_or_prefix_lets_anybody_in(
+    user: SignedIn, end: str, tmp_path: Path
+) -> None:
+    past = day(user)
+    ENDS[end](user.app)
+    # Given the process killed: the copies, their mixtures, and their logs cut at a commit
+    folder = tmp_path / "put"
+    if "keystore" in user.phone.config:
+        folder.mkdir(mode=0o700)
+        shutil.copytree(user.phone.folder / "keys", folder / "keys")
+        (folder / "keys" / "biometric.key").unlink(missing_ok=True)
+    for some in (past.copies, list(past.mixtures()), list(past.prefixes())):
+        for files in history.spread(some, 12):
+            history.put(folder, files)
+            with history.start(user.phone, folder) as app:
+                history.assert_closed(app, user.phone)
+    # and alive: under the app that was locked
+    for files in history.spread(past.copies, 12):
+        history.put_under(user.app, files)
+        history.assert_closed(user.app, user.phone)
+
+
+def test_LCK_1_a_lock_holds_without_biometrics(sign_in: MakeUser, tmp_path: Path) -> None:
+    # Given a policy without biometrics: only a sign-in follows a lock
+    user = sign_in(policy={"biometric": "off"})
+    past = History(user.app)
+    user.app.register()
+    screen = user.app.session_lock()
+    assert (screen["screen"], screen["reason"]) == ("sign_in", "key_lost")
+    for files in history.spread([*past.copies, *past.prefixes()], 12):
+        history.put(tmp_path / "put", files)
+        with history.start(user.phone, tmp_path / "put") as app:
+            history.assert_closed(app, user.phone)
+    user.app.sign_in(user.person)
+    assert user.app.screen["screen"] == "home"
+
+
+def test_LCK_1_the_file_store_overwrites_the_session_key(sign_in: MakeUser, tmp_path: Path) -> None:
+    user = file_user(sign_in(), tmp_path / "files")
+    key = user.phone.folder / "keys" / "session.key"
+    os.link(key, tmp_path / "link")
+    assert any((tmp_path / "link").read_bytes())
+    user.app.session_lock()
+    assert not key.exists()
+    assert not any((tmp_path / "link").read_bytes())
+    user.app.touch()
+    os.link(key, tmp_path / "second")
+    user.app.sign_in(user.person)
+    assert not any((tmp_path / "second").read_bytes()), "a new key replaces an overwritten one"
+    user.phone.close()
+
+
+# LCK-2: crashes, and a silent key store --------------------------------------------------------
+
+OPERATIONS = {
+    "session_lock": "{}",
+    "session_lock+session_unlock": '{"outcome":"success"}',
+    "session_logout": "{}",
+}
+POINTS = ["load session", "save session", "erase session", "erase biometric", "load biometric"]
+
+
+@pytest.mark.parametrize("operations", OPERATIONS)
+def test_LCK_2_a_process_that_dies_at_any_step_leaves_a_lock(
+    sign_in: MakeUser, killer: Path, operations: str
+) -> None:
+    user = sign_in()
+    past = History(user.app)
+    user.app.register()
+    user.phone.close()
+    kept = {path: path.read_bytes() for path in user.phone.folder.iterdir() if path.is_file()}
+    keys = user.phone.keychain.path.read_bytes()
+    died = 0
+    for point in [*POINTS, *map(str, range(1, 40))]:
+        for path in user.phone.folder.iterdir():
+            path.unlink()
+        for path, content in kept.items():
+            path.write_bytes(content)
+        user.phone.keychain.path.write_bytes(keys)
+        ended = children.run(
+            "die_during.py",
+            user.phone.spec(),
+            operations,
+            OPERATIONS[operations],
+            point,
+            env={"LD_PRELOAD": str(killer)},
+        )
+        died += ended.killed
+        if not ended.killed:
+            ended.check()
+            if point.isdigit():
+                break
+        # Then it is locked, or the session key is still there as before
+        with history.start(user.phone, user.phone.folder) as app:
+            screen = app.session_resume()["screen"]
+            if screen == "home":
+                assert "session" in user.phone.keychain.names(), point
+            else:
+                history.assert_closed(app, user.phone)
+            # and a lock locks the copies of before, too
+            app.session_lock()
+            history.assert_closed(app, user.phone)
+        assert history.opened(past.copies[0], history.keys_left(user.phone)) == []
+    assert died > 3, "the operation was not interrupted"
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("answer", [KEY_FAILED, KEY_LOCKED])
+def test_LCK_2_an_erasure_that_the_key_store_owes_is_asked_for_again(
+    sign_in: MakeUser, end: str, answer: int
+) -> None:
+    # Given a key store that does not answer at the lock
+    user = sign_in(contacts=1)
+    user.phone.keychain.answer("erase", "session", answer)
+    # When
+    ENDS[end](user.app)
+    # Then memory and row are locked all the same, and the reply says that the key is still there
+    assert user.app.screen["screen"] == ("unlock" if end == "session_lock" else "sign_in")
+    assert [banner["code"] for banner in user.app.screen["banners"]] == ["erasure_owed"]
+    assert tamper.read(user.phone.folder, "wrap_session") is None
+    assert "session" in user.phone.keychain.names()
+    # and the next call erases it
+    user.phone.keychain.answer("erase", "session", answer)
+    assert "erase" in user.app.session_status()["owed"]
+    assert user.app.session_status()["owed"] in ([], ["revoke"])
+    assert "session" not in user.phone.keychain.names()
+    assert set(history.refused(user.app)) <= {"session.locked", "session.none"}
+
+
+def test_LCK_2_an_owed_erasure_outlives_the_process(sign_in: MakeUser) -> None:
+    user = sign_in()
+    user.phone.keychain.answer("erase", "session", *[KEY_FAILED] * 2)
+    user.app.session_lock()
+    app = user.restart()
+    assert app.screen["screen"] == "unlock"
+    assert "session" not in user.phone.keychain.names()
+    app.touch()
+    assert "session" in user.phone.keychain.names()
+    app.session_status()
+    assert "session" in user.phone.keychain.names(), "a paid debt erased the next key"
+
+
+def test_LCK_2_a_key_store_that_is_silent_at_the_start_loses_nothing(sign_in: MakeUser) -> None:
+    user = sign_in()
+    user.phone.close()
+    user.phone.keychain.answer("load", "session", KEY_FAILED)
+    app = user.restart()
+    assert (app.screen["screen"], app.screen["reason"]) == ("wait", "keystore_failed")
+    with pytest.raises(HoldfastError):
+        app.queue_list()
+    assert app.session_resume()["screen"] == "home"
+
+
+def test_LCK_2_an_unlock_whose_key_is_not_saved_stays_locked(sign_in: MakeUser) -> None:
+    user = sign_in()
+    user.app.session_lock()
+    user.phone.keychain.answer("save", "session", KEY_FAILED)
+    with pytest.raises(HoldfastError) as caught:
+        user.app.touch()
+    assert caught.value.code == "keystore.failed"
+    assert user.restart().screen["screen"] == "unlock"
+    assert user.app.touch()["screen"] == "home"
+
+
+# LCK-3: the file is not trusted ----------------------------------------------------------------
+
+PLANTS = {
+    "a trigger": "CREATE TRIGGER t AFTER UPDATE ON session BEGIN UPDATE session SET "
+    "wrap_session = OLD.wrap_session, locked = 0; END",
+    "a view": "CREATE VIEW v AS SELECT * FROM session",
+    "an index": "CREATE INDEX i ON queue(created_ms)",
+    "a column": "ALTER TABLE session ADD COLUMN more",
+    "a table": "CREATE TABLE more(x)",
+    "a missing index": "DROP INDEX queue_held",
+}
+
+
+@pytest.mark.parametrize("plant", PLANTS)
+def test_LCK_3_a_planted_schema_is_damage(sign_in: MakeUser, plant: str) -> None:
+    # Given items, and a file whose schema somebody changed
+    user = sign_in()
+    user.app.go_offline()
+    queued = user.app.register()
+    user.phone.close()
+    with contextlib.closing(sqlite3.connect(user.phone.folder / "holdfast.db")) as database:
+        database.execute(PLANTS[plant])
+    # When the app starts, then the file is set aside, and what it held is carried over
+    app = user.restart(online=False)
+    assert app.opened["recovered"]
+    assert [item["id"] for item in app.queue_list()["items"]] == [queued]
+    # and a lock locks
+    app.session_lock()
+    history.assert_closed(app, user.phone)
+    user.phone.close()
+    assert user.restart(online=False).screen["screen"] == "unlock"
+
+
+def test_LCK_3_a_trigger_planted_under_an_open_app_does_not_undo_a_lock(sign_in: MakeUser) -> None:
+    user = sign_in()
+    path = user.phone.folder / "holdfast.db"
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute(PLANTS["a trigger"])
+        user.app.session_lock()
+    assert tamper.read(user.phone.folder, "wrap_session") is None
+    history.assert_closed(user.app, user.phone)
+
+
+def test_LCK_3_a_changed_schema_of_the_cache_is_damage(sign_in: MakeUser) -> None:
+    user = sign_in(contacts=2)
+    user.phone.close()
+    with contextlib.closing(sqlite3.connect(user.phone.folder / "cache.db")) as database:
+        database.execute("CREATE TRIGGER t AFTER DELETE ON contact BEGIN SELECT 1; END")
+    app = user.restart()
+    assert app.contact_search({"query": ""})["total"] == 0
+    app.settle()
+    assert app.contact_search({"query": ""})["total"] == 2
+
+
+def test_LCK_3_a_contact_that_was_moved_to_another_organisation_does_not_open(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
+    # Given a user with contacts in two organisations
+    first, second = directory.organisation(contacts=2), directory.organisation(contacts=3)
+    phone, person = phones(), directory.person(first, second)
+    app = phone.start()
+    app.sign_in(person, first)
+    assert app.contact_search({"query": ""})["total"] == 2
+    app.org_select({"org_id": second.id})
+    app.settle()
+    assert app.contact_search({"query": ""})["total"] == 3
+    phone.close()
+    # When the rows of one are moved to the other
+    with contextlib.closing(sqlite3.connect(phone.folder / "cache.db")) as database, database:
+        orgs = [row[0] for row in database.execute("SELECT DISTINCT org FROM contact")]
+        for one, other in (orgs, orgs[::-1]):
+            database.execute("UPDATE OR IGNORE contact SET org = ? WHERE org = ?", (one, other))
+            break
+    # Then they are not shown there
+    app = phone.start(online=False)
+    assert app.contact_search({"query": ""})["total"] in (0, 3)
+
+
+def test_LCK_3_a_link_in_place_of_the_file_is_refused(sign_in: MakeUser, tmp_path: Path) -> None:
+    user = sign_in()
+    user.phone.close()
+    moved = tmp_path / "moved.db"
+    (user.phone.folder / "holdfast.db").rename(moved)
+    (user.phone.folder / "holdfast.db").symlink_to(moved)
+    before = moved.read_bytes()
+    with pytest.raises(HoldfastError) as caught:
+        user.phone.open()
+    assert caught.value.code == "storage.failed"
+    assert moved.read_bytes() == before
+
+
+# LCK-4: files that were set aside --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_LCK_4_a_file_that_was_set_aside_opens_nothing(sign_in: MakeUser, end: str) -> None:
+    # Given a file that was set aside while the session was open
+    user = sign_in()
+    user.phone.close()
+    with contextlib.closing(sqlite3.connect(user.phone.folder / "holdfast.db")) as database:
+        database.execute(PLANTS["a table"])
+    app = user.restart()
+    assert app.screen["screen"] == "home"
+    [aside] = user.phone.folder.glob("holdfast.db.damaged-*[0-9]")
+    ENDS[end](app)
+    user.phone.close()
+    # When it is put back after a lock or logout, then nobody gets in
+    with contextlib.closing(sqlite3.connect(aside)) as database:
+        database.execute("DROP TABLE more")
+    history.put(user.phone.folder, {"holdfast.db": aside.read_bytes()})
+    with history.start(user.phone, user.phone.folder) as app:
+        history.assert_closed(app, user.phone)
+
+
+# LCK-5: nobody is in by default ----------------------------------------------------------------
+
+
+def test_LCK_5_a_new_handle_shows_nothing_before_somebody_came(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given an unlocked session with an unsent item, and a process that the system starts
+    user = sign_in(contacts=2)
+    user.app.go_offline()
+    queued = user.app.register()
+    user.phone.network.up = True
+    app = user.phone.open()
+    # Then no data call answers
+    assert set(history.refused(app)) == {"session.locked"}
+    status = app.session_status()
+    assert (status["state"], status["user_id"]) == ("locked", None)
+    assert "allow" not in app.route_check({"route": "/mentor"})
+    # and the queue is sent, without a decision
+    app.settle()
+    assert [str(row["id"]) for row in directory.activities(user.person)] == [queued]
+    assert app.of_type("decision") == []
+    assert set(history.refused(app)) == {"session.locked"}
+    # until somebody resumes
+    assert app.session_resume()["screen"] == "home"
+    assert app.contact_search({"query": ""})["total"] == 2
+
+
+@pytest.mark.parametrize("arrival", ["session_foreground", "session_unlock"])
+def test_LCK_5_a_return_or_an_unlock_lets_in(sign_in: MakeUser, arrival: str) -> None:
+    user = sign_in()
+    if arrival == "session_unlock":
+        user.app.session_lock()
+    app = user.phone.open()
+    screen = app.touch() if arrival == "session_unlock" else app.session_foreground()
+    assert screen["screen"] == "home"
+    assert app.queue_list()["items"] == []
+
+
+def test_LCK_5_the_window_counts_for_a_handle_that_nobody_resumed(sign_in: MakeUser) -> None:
+    user = sign_in(policy={"session_window_s": 600})
+    user.phone.pass_time(601)
+    app = user.phone.open()
+    assert set(history.refused(app)) == {"session.locked"}
+    assert app.route_check({"route": "/mentor"})["screen"] == "unlock"
+
+
+def test_LCK_5_a_second_report_of_the_background_does_not_restart_the_time(
+    sign_in: MakeUser,
+) -> None:
+    user = sign_in()
+    user.app.session_background()
+    user.phone.pass_time(200)
+    app = user.phone.open()
+    app.session_background()
+    user.phone.pass_time(200)
+    assert app.session_foreground()["reason"] == "background_timeout"
+
+
+# The background --------------------------------------------------------------------------------
+
+
+def test_LCK_1_at_once_leaves_a_locked_folder_in_the_background(
+    sign_in: MakeUser, tmp_path: Path
+) -> None:
+    # Given lock_on_background at_once
+    user = sign_in(contacts=1, policy={"lock_on_background": "at_once"})
+    past = History(user.app)
+    user.app.register()
+    # When the app leaves the screen
+    user.app.session_background()
+    # Then the session key is gone: whoever kills the process has a locked folder
+    assert user.phone.keychain.names() == {"device", "biometric"}
+    for files in history.spread([*past.copies, *past.prefixes()], 12):
+        history.put(tmp_path / "put", files)
+        with history.start(user.phone, tmp_path / "put") as app:
+            history.assert_closed(app, user.phone)
+    # and the app itself sends, refreshes, and is open when it is back
+    user.phone.pass_time(100)
+    user.app.settle()
+    assert user.app.session_foreground()["screen"] == "home"
+    assert user.app.contact_search({"query": ""})["total"] == 1
+    assert user.phone.keychain.names() == {"device", "biometric", "session"}
+    assert user.restart().screen["screen"] == "home"
+
+
+def test_LCK_1_at_once_survives_a_refresh_and_a_silent_key_store(sign_in: MakeUser) -> None:
+    user = sign_in(policy={"lock_on_background": "at_once", "background_timeout_s": 2 * TOKEN_S})
+    user.app.session_background()
+    user.phone.pass_time(TOKEN_S)
+    user.app.settle()
+    assert user.phone.network.count("refresh") == 1
+    user.phone.keychain.answer("save", "session", KEY_FAILED)
+    assert user.app.session_foreground()["screen"] == "home"
+    assert "session" not in user.phone.keychain.names()
+    user.app.queue_list()
+    assert user.app.session_foreground()["screen"] == "home"
+    assert user.restart().screen["screen"] == "home"
+
+
+def test_LCK_1_after_the_timeout_a_background_process_can_still_open(sign_in: MakeUser) -> None:
+    user = sign_in()
+    user.app.session_background()
+    assert "session" in user.phone.keychain.names()
+    assert user.restart().screen["screen"] == "home"
+
+
+# Folders of version 0.1 ------------------------------------------------------------------------
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+
+@pytest.mark.parametrize("name", ["with_biometrics", "without_biometrics"])
+def test_LCK_1_a_folder_of_version_0_1_migrates(phones: MakePhone, name: str) -> None:
+    # Given the folder of a killed app of version 0.1: a session, a contact, two items
+    biometric = "required" if name == "with_biometrics" else "off"
+    phone: Phone = phones(policy={"biometric": biometric})
+    phone.now_ms, phone.monotonic_ms, phone.boot_id = 1_795_000_060_000, 1_060_000, "boot-1"
+    shutil.unpack_archive(FIXTURES / f"folder-0.1-{name}.tar.xz", phone.folder)
+    (phone.folder / "keys.json").rename(phone.keychain.path)
+    [old] = history.session_rows(history.read(phone.folder))
+    assert old["wrap_device"] is not None
+    device = history.keys_left(phone)
+    # When this version opens it
+    app = phone.start(online=False)
+    # Then the finger opens it, or, without biometrics, the device key once
+    if biometric == "required":
+        assert app.screen["screen"] == "unlock"
+        app.touch()
+    assert app.screen["screen"] == "home"
+    assert [item["payload"]["minutes"] for item in app.queue_list()["items"]] == [30, 31]
+    # and no file holds a wrap by the device key any more
+    log = history.read(phone.folder).get("holdfast.db-wal", b"")
+    for end in [b"", *history.commits(log)]:
+        files = {**history.read(phone.folder), "holdfast.db-wal": end}
+        assert history.opened(files, device) == []
+    app.session_lock()
+    assert history.opened(history.read(phone.folder), history.keys_left(phone)) == []
+    app = phone.start(online=False)
+    assert app.screen["screen"] == ("unlock" if biometric == "required" else "sign_in")
