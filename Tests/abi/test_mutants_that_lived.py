@@ -26,7 +26,7 @@ from support.queue import (
     user_of,
 )
 from support.sign_in import begin, browse, finish, refused
-from test_lock_is_cryptographic import key as device_key
+from test_lock_is_cryptographic import key as stored_key
 from test_queue_processes import finish as end_worker
 from test_queue_processes import start as start_worker
 from test_recovery import restart_after
@@ -520,7 +520,7 @@ def test_CAC_2_no_withheld_column_is_on_the_disk(
     [event] = user.app.of_type("contact")
     assert event["contact"]["phone"] == secret["phone"]
     # Then whoever has the key finds the cached columns, and none of these
-    key = device_key(user.phone, "device")
+    key = stored_key(user.phone, "session")
     for running in (True, False):
         if not running:
             user.phone.close()
