@@ -96,8 +96,8 @@ void scene_damage(const char *name, long offset, const char *hex) {
   for (size_t at = 0; at < SCENE_HANDLES; at++)
     if (the_scene.handles[at] != NULL)
       return;
-  static const char *const names[] = {"holdfast.db", "cache.db", "holdfast.db-wal", "keys/device",
-                                      "keys/biometric"};
+  static const char *const names[] = {"holdfast.db", "cache.db",     "holdfast.db-wal",
+                                      "keys/device", "keys/session", "keys/biometric"};
   const char *found = NULL;
   for (size_t at = 0; at < sizeof names / sizeof *names; at++)
     if (strcmp(name, names[at]) == 0)
@@ -125,6 +125,8 @@ void scene_damage(const char *name, long offset, const char *hex) {
 scene_key *scene_find_key(const char *name) {
   if (strcmp(name, "device") == 0)
     return &the_scene.device;
+  if (strcmp(name, "session") == 0)
+    return &the_scene.session;
   return strcmp(name, "biometric") == 0 ? &the_scene.biometric : NULL;
 }
 
@@ -195,7 +197,7 @@ void scene_begin(void) {
   it->server.now_ms = 1795000000000;
   it->monotonic_ms = 7200000;
   it->server.user = USER;
-  it->device.length = it->biometric.length = sizeof it->device.bytes;
+  it->device.length = it->session.length = it->biometric.length = sizeof it->device.bytes;
   it->headers = json_object();
   for (size_t at = 0; at < SCENE_HANDLES; at++)
     it->requests[at] = json_array();
@@ -223,7 +225,7 @@ void scene_tell_time(void) {
 
 /* Open with the built-in key store if the configuration names one; else with the scene's. */
 static void open_with(const char *config, bool builtin) {
-  static const holdfast_keystore store = {sizeof store, NULL, load, save, erase};
+  static const holdfast_keystore store = {sizeof store, NULL, load, save, erase, NULL};
   scene_close();
   judge_open(config, builtin ? NULL : &store, &the_scene.handles[the_scene.current]);
   if (scene_handle() != NULL)

@@ -23,7 +23,7 @@ typedef struct {
   holdfast *handles[SCENE_HANDLES];
   json_t *requests[SCENE_HANDLES]; /* not answered yet */
   size_t current;
-  scene_key device, biometric;
+  scene_key device, session, biometric;
   int64_t monotonic_ms;
   int boots;
   server server;     /* its clock is also the device's wall clock */
