@@ -15,6 +15,11 @@ public struct RoleRoutes {
 public struct Limits {
   public enum Biometric: String, CaseIterable, Sendable { case required, preferred, off }
 
+  public enum LockOnBackground: String, CaseIterable, Sendable {
+    case afterTimeout = "after_timeout"
+    case atOnce = "at_once"
+  }
+
   public var sessionWindowMS: Int64 = 43_200_000
   public var backgroundTimeoutMS: Int64 = 300_000
   public var offlineLimitMS: Int64 = 1_209_600_000
@@ -31,7 +36,7 @@ public struct Limits {
   /// Choosing another organisation erases the cache of the one before.
   public var eraseOnSwitch = false
   /// The session key is erased while the app is off the screen.
-  public var locksInBackground = false
+  public var lockOnBackground: LockOnBackground = .afterTimeout
 }
 
 /// The configuration of `holdfast_open`. Unknown fields and wrong types are refused.
@@ -63,11 +68,6 @@ public final class Configuration {
   }
 
   public enum KeyStoreKind: String, CaseIterable, Sendable { case file }
-
-  private enum LockOnBackground: String, CaseIterable {
-    case afterTimeout = "after_timeout"
-    case atOnce = "at_once"
-  }
 
   public static func read(_ config: JSON) throws(Failure) -> Configuration {
     let fields = try Fields(
@@ -171,8 +171,10 @@ public final class Configuration {
     if let value = try fields.integer(ifPresent: "stored_items_s", in: seconds) {
       limits.storedItemsMS = value * 1000
     }
-    limits.locksInBackground =
-      try fields.choice(ifPresent: "lock_on_background", LockOnBackground.self) == .atOnce
+    if let value = try fields.choice(ifPresent: "lock_on_background", Limits.LockOnBackground.self)
+    {
+      limits.lockOnBackground = value
+    }
     limits.eraseOnSwitch = try fields.bool(ifPresent: "erase_on_switch") ?? false
     return limits
   }

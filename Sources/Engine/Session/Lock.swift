@@ -140,7 +140,7 @@ final class Lock {
 
   /// The app has left the screen: a process that is killed there leaves a locked folder.
   func leave() throws(Failure) {
-    if core.configuration.limits.locksInBackground { try keys.withdraw() }
+    if core.configuration.limits.lockOnBackground == .atOnce { try keys.withdraw() }
   }
 
   /// The app is back, and no lock is due. The session is open in this process; a failure leaves it
