@@ -175,7 +175,7 @@ public struct Migrations {
       ALTER TABLE session ADD COLUMN cache_key BLOB;
       UPDATE session SET wrap_session = NULL WHERE wrap_biometric IS NOT NULL;
       """,
-    ]).making("97vHPWBhgcQCqoPn3dKLPQTJtXB4UmVj3FZYfFJpCY8")
+    ]).making("SCxxhEyP2Jx1wJ8xVk4snM5wPV14FZIII9VS8AOe37c")
   }
 
   /// `cache.db`: copies of the server's data.

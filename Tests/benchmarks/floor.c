@@ -320,7 +320,7 @@ static void open_data(const char *folder, bool checked) {
   if (held < 0 || flock(held, LOCK_SH) != 0)
     fail(path, "not locked");
   database = open_file(folder, "holdfast.db", "FULL");
-  check_file("PRAGMA user_version", "7");
+  check_file("PRAGMA user_version", "8");
   snprintf(path, sizeof path, "%s/data/holdfast.db", folder);
   if (checked && stat(path, &status) == 0 && status.st_size <= 1048576)
     check_file("PRAGMA quick_check(1)", "ok");
