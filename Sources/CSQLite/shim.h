@@ -13,3 +13,9 @@ static inline int csqlite_distrust(sqlite3 *database) {
     result = sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, (int *)0);
   return result;
 }
+
+/* Swift cannot call a function with variadic arguments. On: closing the last connection neither
+ * copies the log into the file nor deletes it. */
+static inline void sqlite3_keep_log(sqlite3 *connection, int on) {
+  sqlite3_db_config(connection, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, on, (int *)0);
+}

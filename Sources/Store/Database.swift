@@ -34,13 +34,22 @@ public final class Database {
   public var isOpen: Bool { connection != nil }
   /// How many rows this connection has changed; may wrap around.
   public var changes: Int32 { connection.map { sqlite3_total_changes($0) } ?? 0 }
+  /// Closing the last connection leaves the log as it is.
+  public var keepsLog: Bool {
+    didSet { if isOpen { sqlite3_keep_log(connection, keepsLog ? 1 : 0) } }
+  }
+  /// Bits of the log have flipped, so pages may be damaged.
+  public var isDoubtful = false
 
   /// How long a call waits for another process's write lock.
   static var busyTimeoutMS: Int32 { 5000 }
 
-  /// Open or create (mode 0600). The path contains no links. The file is not trusted: somebody else may
-  /// have written it (`csqlite_distrust`; `Migrations` compares the schema). Throws `storage.*`; never deletes or recreates a file.
-  public init(path: String, _ durability: Durability) throws(Failure) {
+  /// Open or create (mode 0600). The path contains no links. The file is not trusted: somebody else
+  /// may have written it (`csqlite_distrust`; `Migrations` compares the schema). `keepsLog`: see
+  /// there. Throws `storage.*`; never deletes or recreates a file.
+  public init(
+    path: String, _ durability: Durability, keepsLog: Bool = false
+  ) throws(Failure) {
     // A new file's directory entry must be durable before rows are stored in the file.
     if platform_size(path) <= 0 {
       let problem = platform_write_new(path, "", 0)
@@ -48,18 +57,22 @@ public final class Database {
         throw Database.failure(ofSystem: Int(problem), "a data file could not be made")
       }
     }
+    self.path = path
+    self.keepsLog = keepsLog
+    fileID = platform_file_id(path)
+    platform_opened(fileID)
     var opened: OpaquePointer?
     let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW
     var result = sqlite3_open_v2(path, &opened, flags, nil)
     if result == SQLITE_OK { result = csqlite_distrust(opened) }
-    guard let opened else { throw Failure(.memoryExhausted, "no memory for a database") }
-    guard result == SQLITE_OK else {
+    guard let opened, result == SQLITE_OK else {
       sqlite3_close_v2(opened)
+      platform_closed(fileID)
+      guard opened != nil else { throw Failure(.memoryExhausted, "no memory for a database") }
       throw Database.failure(result, "a data file could not be opened")
     }
     connection = opened
-    self.path = path
-    fileID = platform_file_id(path)
+    if keepsLog { sqlite3_keep_log(connection, 1) }
     sqlite3_extended_result_codes(connection, 1)
     sqlite3_busy_timeout(connection, Database.busyTimeoutMS)
     do throws(Failure) {
@@ -81,8 +94,10 @@ public final class Database {
   public func close() {
     for statement in statements { sqlite3_finalize(statement.made) }
     statements = []
+    guard isOpen else { return }
     sqlite3_close_v2(connection)
     connection = nil
+    platform_closed(fileID)
   }
 
   private func configure(_ durability: Durability) throws(Failure) {
@@ -93,7 +108,9 @@ public final class Database {
       if result == SQLITE_OK { break }
       tries += 1
       guard result & 0xFF == SQLITE_BUSY, tries < 100 else {
-        throw Database.failure(result, "a data file could not be opened")
+        // The statement is correct: SQLite does not know the format that the header names.
+        throw Database.failure(
+          result == SQLITE_ERROR ? SQLITE_CORRUPT : result, "a data file could not be opened")
       }
       sqlite3_sleep(20)
     }
@@ -229,62 +246,6 @@ public final class Database {
   /// Whether the path still names this file. False when another process has set the file aside.
   public var isCurrent: Bool { platform_file_id(path) == fileID }
 
-  /// What SQLite's checks of the whole file say, and indexes made anew where they are all that is
-  /// wrong. False: the file is damaged.
-  public func makeSound() throws(Failure) -> Bool {
-    if try isSound() { return true }
-    // Only where the trees are sound: else making an index anew frees pages of others.
-    guard try passes("PRAGMA quick_check(1)"), try !rowsAreInDoubt() else { return false }
-    do throws(Failure) { try execute("REINDEX") } catch  where error.code != .memoryExhausted {
-      return false
-    }
-    Log.line(.warning, "an index did not match its table and was made anew")
-    return try isSound()
-  }
-
-  /// Whether rows and indexes disagree on whose an item is. The row may be wrong: a salvage finds out by
-  /// the seals.
-  private func rowsAreInDoubt() throws(Failure) -> Bool {
-    do throws(Failure) {
-      return try exists(
-        """
-        SELECT * FROM (SELECT seq, owner FROM queue NOT INDEXED
-          EXCEPT SELECT seq, owner FROM queue INDEXED BY queue_ready)
-        UNION ALL SELECT * FROM (SELECT seq, item FROM queue NOT INDEXED
-          EXCEPT SELECT seq, item FROM queue INDEXED BY sqlite_autoindex_queue_1)
-        """)
-    } catch  where error.code == .storageDamaged { return true }
-  }
-
-  /// SQLite's check of the whole file, with its indexes.
-  public func isSound() throws(Failure) -> Bool { try passes("PRAGMA integrity_check(1)") }
-
-  private func passes(_ check: StaticCString) throws(Failure) -> Bool {
-    do throws(Failure) {
-      let found = try first(check) { (row) throws(Failure) in row.blob(0) } ?? []
-      // A page that cannot be read is reported among the faults, for example as "error code=10". It
-      // is a failure of the disk and does not prove damage to the file.
-      if Database.names(SQLITE_IOERR, in: found) || Database.names(SQLITE_NOMEM, in: found) {
-        throw failure(SQLITE_IOERR)
-      }
-      return found == Array("ok".utf8)
-    } catch  where error.code == .storageDamaged {
-      return false
-    }
-  }
-
-  /// Whether a line of SQLite's check ends with "=" and a code of this class of error.
-  private static func names(_ wanted: Int32, in line: [UInt8]) -> Bool {
-    var code: Int32 = 0
-    var digits = line.count
-    while digits > 0, line[digits - 1] >= UInt8(ascii: "0"), line[digits - 1] <= UInt8(ascii: "9") {
-      digits -= 1
-    }
-    guard digits > 0, line[digits - 1] == UInt8(ascii: "=") else { return false }
-    for digit in line[digits...] { code = code &* 10 &+ Int32(digit - UInt8(ascii: "0")) }
-    return code & 0xFF == wanted
-  }
-
   /// A number that changes when another connection, in any process, has committed.
   public func foreignVersion() throws(Failure) -> Int64 {
     try first("PRAGMA data_version") { (row) throws(Failure) in row.int(0) } ?? 0
@@ -356,7 +317,7 @@ public final class Database {
     return Failure(.storageDamaged, message)
   }
 
-  private func failure(_ result: Int32) -> Failure {
+  func failure(_ result: Int32) -> Failure {
     let failure = Database.failure(result, "a data file could not be read or written")
     switch failure.code {
     case .storageDamaged: isDamaged = true

@@ -11,7 +11,7 @@ import CSQLite
 /// change.
 public struct FileVersion: Equatable {
   typealias HeaderWords = (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64)
-  fileprivate let words: HeaderWords
+  let words: HeaderWords
 
   /// The number of commits; it may start again when the log is recovered.
   var commits: UInt32 {

@@ -26,7 +26,7 @@ final class PageFile {
     readLog(log)
   }
 
-  private static func read(_ path: String, at offset: Int64, count: Int) -> [UInt8] {
+  static func read(_ path: String, at offset: Int64, count: Int) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)
     var length = 0
     guard platform_read_at(path, offset, &bytes, count, &length) == 0 else { return [] }
@@ -34,7 +34,7 @@ final class PageFile {
   }
 
   /// The size, if SQLite allows it: a power of two from 512 to 65536.
-  private static func valid(_ size: Int) -> Int? {
+  static func valid(_ size: Int) -> Int? {
     size >= 512 && size <= 65536 && size & (size - 1) == 0 ? size : nil
   }
 
@@ -58,12 +58,15 @@ final class PageFile {
 
   private func readLog(_ header: [UInt8]) {
     guard PageFile.logPageSize(header) == pageSize else { return }
+    // A page number with a flipped bit must not stand for a million pages.
+    let limit = Int64(pageCount) + platform_size(path + "-wal") / Int64(24 + pageSize)
     var at: Int64 = 32
     var open: [(page: UInt32, at: Int64)] = []
     while true {
       let frame = PageFile.read(path + "-wal", at: at, count: 24)
       guard frame.count == 24, Array(frame[8..<16]) == Array(header[16..<24]) else { return }
-      open.append((PageFile.word(frame, 0), at + 24))
+      let page = PageFile.word(frame, 0)
+      if page <= limit { open.append((page, at + 24)) }
       if PageFile.word(frame, 4) != 0 {
         logged += open
         open = []

@@ -1,16 +1,30 @@
-"""A3: flipped bits in the main file cost no item without a word."""
+"""A3, ATK-3: flipped bits in the main file or its log cost no item without a word."""
 
 from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from holdfast import Holdfast, Library
 
-from support.flips import FILES, Case, Keys, Original, Outcome, find_images, report, take
+from support.flips import (
+    FILES,
+    FRAME_HEADER,
+    LOG_HEADER,
+    PAGE,
+    Case,
+    Keys,
+    Original,
+    Outcome,
+    draw,
+    find_images,
+    report,
+    take,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,19 +98,67 @@ def test_A3_after_flipped_bits_every_readable_item_is_there_and_the_rest_is_coun
 ) -> None:
     """ATK-3, the main file."""
     # Given copies of data folders, each with one to eight flipped bits
+    # When the app starts, signs in if it must, and lists the queue
+    # Then no call fails twice, and no item is gone without a word
+    cases = [(originals[number % len(originals)], FIRST + number, None) for number in range(CASES)]
+    judge(cases, tmp_path, library)
+
+
+def test_A3_a_flipped_bit_of_a_header_costs_no_item(
+    originals: list[Original], tmp_path: Path, library: Library
+) -> None:
+    # Given a flip in each byte of the file's header, the log's, and its first frame's
+    # When the app starts
+    # Then the file is read without it, or salvaged
+    original = next(original for original in originals if original.name == "small")
+    places = [(FILES[0], at) for at in range(100)] + [(FILES[1], at) for at in range(56)]
+    bits = range(8) if CASES > 300 else [FIRST % 8]
+    cases = [(original, 0, [(name, at, (bit + at) % 8)]) for bit in bits for name, at in places]
+    outcomes = judge(cases, tmp_path, library)
+    # The log is written anew, so nothing of it is lost
+    for outcome in outcomes:
+        if outcome.flips[0][0] == FILES[1]:
+            assert not outcome.missing, outcome
+            assert not outcome.unreadable, outcome
+            assert not outcome.recovered, outcome
+
+
+def test_A3_several_flips_in_one_frame_of_the_log(
+    originals: list[Original], tmp_path: Path, library: Library
+) -> None:
+    # Given two to four flips in one frame of the log, each frame in turn, one of them in its header
+    original = next(original for original in originals if original.name == "small")
+    size = PAGE + FRAME_HEADER
+    cases = []
+    for frame in range((len(original.files[FILES[1]]) - LOG_HEADER) // size):
+        choice = random.Random(FIRST + frame)
+        start = LOG_HEADER + frame * size
+        # Its page number, commit size, salt or checksum
+        header = start + choice.randrange(FRAME_HEADER)
+        flips = [header, *(start + choice.randrange(size) for _ in range(choice.randint(1, 3)))]
+        cases.append((original, 0, [(FILES[1], at, choice.randrange(8)) for at in flips]))
+    # When the app starts
+    # Then what cannot be mended is counted, and the other frames' items are there
+    judge(cases, tmp_path, library)
+
+
+def judge(
+    cases: list[tuple[Original, int, list[tuple[str, int, int]] | None]],
+    tmp_path: Path,
+    library: Library,
+) -> list[Outcome]:
+    """Run cases: an original with these flips, or with those of a seed."""
     outcomes: list[Outcome] = []
     bad: list[str] = []
-    for number in range(CASES):
-        original = originals[number % len(originals)]
-        # When the app starts, signs in if it must, and lists the queue
-        outcome = Case(original, tmp_path / "copy", library, FIRST + number).run()
+    for original, seed, flips in cases:
+        outcome = Case(original, tmp_path / "copy", library, flips or draw(original, seed)).run()
         outcomes.append(outcome)
-        # Then no call fails twice, and no item is gone without a word
         if outcome.faults:
-            bad.append(f"{original.name} seed {FIRST + number} {outcome.flips}: {outcome.faults}")
+            bad.append(f"{original.name} seed {seed} {outcome.flips}: {outcome.faults}")
     print(report(outcomes))
     if out := os.environ.get("HOLDFAST_FLIPS_REPORT"):
         with open(out, "a") as file:
             json.dump({"report": json.loads(report(outcomes)), "bad": bad}, file)
             file.write("\n")
     assert not bad, "\n".join([report(outcomes), *bad])
+    return outcomes

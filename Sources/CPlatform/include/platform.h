@@ -143,6 +143,15 @@ PLATFORM_HIDDEN uint64_t platform_file_id(const char *path);
  * (-EAGAIN: another process holds the lock). */
 PLATFORM_HIDDEN int platform_file_lock(const char *path, bool exclusive, bool wait);
 PLATFORM_HIDDEN void platform_file_unlock(int descriptor);
+/* A connection of SQLite to the file of this id begins, and has ended. */
+PLATFORM_HIDDEN void platform_opened(uint64_t file);
+PLATFORM_HIDDEN void platform_closed(uint64_t file);
+/* Read or overwrite the first bytes of the index ("-shm") that belongs to a database, if no process
+ * uses it; `file` is the database's id. */
+PLATFORM_HIDDEN bool platform_read_unused_index(const char *database, uint64_t file, void *bytes,
+                                                size_t count);
+PLATFORM_HIDDEN bool platform_write_unused_index(const char *database, uint64_t file,
+                                                 const void *bytes, size_t count);
 PLATFORM_HIDDEN int platform_process_id(void);
 /* The start time of a process, in clock ticks since boot; 0: there is no such process. */
 PLATFORM_HIDDEN int64_t platform_process_start(int process);

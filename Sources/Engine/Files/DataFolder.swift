@@ -29,29 +29,66 @@ enum DataFolder {
   private static func markPath(in folder: String) -> String { folder + "/recovery.name" }
 
   static func openMain(in folder: String) throws(Failure) -> Database {
-    let lock = platform_file_lock(lockPath(in: folder), false, true)
+    // An index is left by a killed process, or in use. Who opens the file first makes the index anew,
+    // so what it says must be read before, and meanwhile no other process may open the file.
+    let isLeft = platform_exists(mainPath(in: folder) + "-shm")
+    let lock = platform_file_lock(lockPath(in: folder), isLeft, true)
     defer { platform_file_unlock(lock) }
     guard !platform_exists(markPath(in: folder)) else {
       throw Failure(.storageDamaged, "a recovery was cut short")
     }
-    return try openLockedMain(in: folder)
+    return try openLockedMain(in: folder, alone: isLeft && lock >= 0)
   }
 
-  private static func openLockedMain(in folder: String) throws(Failure) -> Database {
+  /// `alone`: no other process can open the file meanwhile.
+  private static func openLockedMain(in folder: String, alone: Bool) throws(Failure) -> Database {
+    let path = mainPath(in: folder)
     // SQLite treats an empty file as new and deletes its log.
-    let size = platform_size(mainPath(in: folder))
-    if size <= 0, platform_size(mainPath(in: folder) + "-wal") > 0 {
+    let size = platform_size(path)
+    if size <= 0, platform_size(path + "-wal") > 0 {
       // A file whose size is unknown may not be empty.
       throw Failure(
         size < -1 ? .storageFailed : .storageDamaged, "the data file is empty, and its log is not")
     }
-    let database = try Database(path: mainPath(in: folder), .full)
+    let database: Database
+    if alone, let index = LogIndex.left(of: path) {
+      database = try openWithLog(path, index)
+    } else {
+      database = try Database(path: path, .full)
+    }
     try Migrations.main.apply(to: database)
     return database
   }
 
+  /// Open the file with every commit that its log holds. SQLite drops all that follows a damaged
+  /// frame; the index tells, and then the log is repaired. Until that is done, the index stays what it
+  /// was, so that another call or process can try again.
+  private static func openWithLog(
+    _ path: String, _ index: LogIndex
+  ) throws(Failure) -> Database {
+    do throws(Failure) {
+      let database = try Database(path: path, .full, keepsLog: true)
+      if !index.claimsMore(than: database.version, in: path) {
+        database.keepsLog = false
+        return database
+      }
+      database.close()
+    } catch {
+      index.putBack(path)
+      guard error.code == .storageDamaged, index.claimsMore(than: nil, in: path) else {
+        throw error
+      }
+    }
+    index.putBack(path)
+    let isExact = try LogRepair.repair(path, index)
+    Log.line(.warning, "the log was damaged; \(isExact ? "all" : "most") of it could be repaired")
+    let database = try Database(path: path, .full)
+    database.isDoubtful = !isExact
+    return database
+  }
+
   /// Whether a newer library wrote the file: then it is sound, and this library must leave it alone.
-  /// A damaged header can look like a newer version.
+  /// A damaged header can look like a newer version. Under the lock.
   private static func isNewer(_ error: Failure, in folder: String) throws(Failure) -> Bool {
     guard error.code == .storageNewer else { return false }
     do throws(Failure) { return try Database(path: mainPath(in: folder), .full).isSound() } catch
@@ -70,12 +107,12 @@ enum DataFolder {
       // Check a small file whole: that takes less time than opening it. Damage in a large one is
       // found when its pages are read.
       let isSmall = platform_size(mainPath(in: folder)) <= checkedSize
-      if !isSmall { return (database, false) }
+      if !isSmall, !database.isDoubtful { return (database, false) }
       if try database.makeSound() { return (database, false) }
       database.close()
       return try replaceDamaged(in: folder, at: now)
     } catch  where error.code == .storageDamaged || error.code == .storageNewer {
-      if try isNewer(error, in: folder) { throw error }
+      // A newer library's file is left alone there.
       return try replaceDamaged(in: folder, at: now)
     }
   }
@@ -91,7 +128,7 @@ enum DataFolder {
     defer { platform_file_unlock(lock) }
     if !platform_exists(markPath(in: folder)) {
       do throws(Failure) {
-        let found = try openLockedMain(in: folder)
+        let found = try openLockedMain(in: folder, alone: true)
         if found.fileID != hopeless {
           _ = try SessionTable(found).read()
           if try found.makeSound() { return (found, false) }
@@ -114,7 +151,7 @@ enum DataFolder {
     let lock = try lockForRecovery(folder)
     defer { platform_file_unlock(lock) }
     if !platform_exists(markPath(in: folder)), !keyless.isCurrent {
-      return try openLockedMain(in: folder)
+      return try openLockedMain(in: folder, alone: true)
     }
     return try setLockedMainAside(in: folder, keylessLabel, at: now)
   }
@@ -151,7 +188,7 @@ enum DataFolder {
     }
     let aside = String(decoding: name, as: UTF8.self)
     try setMainAside(in: folder, as: folder + "/" + aside)
-    let fresh = try openLockedMain(in: folder)
+    let fresh = try openLockedMain(in: folder, alone: true)
     try MetaTable(fresh).set(.salvage, .text(aside))
     try check(platform_remove(mark))
     return fresh
@@ -197,7 +234,7 @@ enum DataFolder {
   static func replaceCache(
     _ damaged: Database?, in folder: String
   ) throws(Failure) -> (database: Database, isReplaced: Bool) {
-    let lock = platform_file_lock(lockPath(in: folder), true, true)
+    let lock = try lockForRecovery(folder)
     defer { platform_file_unlock(lock) }
     if !(damaged?.isCurrent ?? false), let sound = try? openCache(in: folder),
       try sound.isSound()

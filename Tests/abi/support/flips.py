@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from holdfast import Library
 
 FILES = ("holdfast.db", "holdfast.db-wal")
+#: SQLite's index of the log; a killed process leaves it.
+INDEX = "holdfast.db-shm"
 PAGE = 4096
 LOG_HEADER, FRAME_HEADER = 32, 24
 #: A call and its one repetition.
@@ -76,7 +78,9 @@ def take(
     payloads: dict[str, Any],
 ) -> Original:
     """The folder's files as they are now."""
-    files = {name: (folder / name).read_bytes() for name in FILES if (folder / name).exists()}
+    files = {
+        name: (folder / name).read_bytes() for name in [*FILES, INDEX] if (folder / name).exists()
+    }
     return Original(name, config, dict(keys), session, files, payloads)
 
 
@@ -97,12 +101,17 @@ class Outcome:
 class Case:
     """One damaged copy of a folder."""
 
-    def __init__(self, original: Original, folder: Path, library: Library, seed: int) -> None:
+    def __init__(
+        self,
+        original: Original,
+        folder: Path,
+        library: Library,
+        flips: list[tuple[str, int, int]],
+    ) -> None:
         self.original = original
         self.folder = folder
         self.library = library
-        choice = random.Random(seed)
-        self.outcome = Outcome(flips=draw(original, choice))
+        self.outcome = Outcome(flips=flips)
 
     def _twice(self, what: str, call: Callable[[], Any]) -> Any:  # noqa: ANN401
         """The result of a call that may fail once."""
@@ -181,16 +190,16 @@ class Case:
             after = page["next"]
 
 
-def draw(original: Original, choice: random.Random) -> list[tuple[str, int, int]]:
-    """One to eight flips, drawn over all pages of the main file.
-
-    Flips of the log are not drawn: SQLite reads a log up to the first frame that is not whole, and
-    the library does not yet notice what the rest held.
-    """
-    size = len(original.files[FILES[0]])
-    return [
-        (FILES[0], choice.randrange(size), choice.randrange(8)) for _ in range(choice.randint(1, 8))
-    ]
+def draw(original: Original, seed: int) -> list[tuple[str, int, int]]:
+    """One to eight flips, drawn over all bytes of the main file and its log."""
+    choice = random.Random(seed)
+    sizes = [(name, len(original.files.get(name, b""))) for name in FILES]
+    flips = []
+    for _ in range(choice.randint(1, 8)):
+        at = choice.randrange(sum(size for _, size in sizes))
+        name, start = (FILES[0], 0) if at < sizes[0][1] else (FILES[1], sizes[0][1])
+        flips.append((name, at - start, choice.randrange(8)))
+    return flips
 
 
 def find_images(original: Original) -> None:

@@ -1,0 +1,272 @@
+public import Base
+import CPlatform
+
+/// Writes a damaged log anew, so that SQLite takes over every commit that the index names.
+///
+/// 1. A frame's checksum continues that of the frame before it. So each frame is verified by itself,
+///    with the stored checksum of the frame before.
+/// 2. A single flipped bit of a frame is found and turned back. The checksum is linear: a flip of bit
+///    b in a word adds or subtracts 2^b times a vector that depends on the word's place alone. It is
+///    computed modulo 2^32, so the effects of two high bits can be equal; then neither is turned back.
+/// 3. Any other damaged frame stays as it is. Its page is then a damaged page like one of the main
+///    file, which SQLite's checks and the seals find. Only its page number is compared with what the
+///    pages held before: a page in the wrong place would cost the items of another one.
+/// 4. All checksums are computed anew.
+public struct LogRepair {
+  private static var headerSize: Int { 32 }
+  private static var frameHeader: Int { 24 }
+  /// The log is written anew in memory. Logs are kept far below this by checkpoints.
+  private static var largest: Int { 1 << 26 }
+
+  private let path: String
+  private let index: LogIndex
+  private var log: [UInt8]
+  /// The checksum up to the next frame, as it was when the frame was written.
+  private var sum: LogChecksum
+  private var isCertain = true
+  private var isExact = true
+  /// Frames that name no page of the database.
+  private var nameless: [Int] = []
+
+  /// Repair the log of `path`. Returns whether each bit is as it was written. Throws when the log is
+  /// shorter than the index says.
+  public static func repair(_ path: String, _ index: LogIndex) throws(Failure) -> Bool {
+    let size = Int(clamping: platform_size(path + "-wal"))
+    guard PageFile.valid(index.pageSize) != nil, size <= largest,
+      (size - headerSize) / (frameHeader + index.pageSize) >= index.frames
+    else { throw Failure(.storageDamaged, "the log has lost frames that were committed") }
+    let log = PageFile.read(path + "-wal", at: 0, count: size)
+    guard log.count == size else { throw Failure(.storageFailed, "the log could not be read") }
+    var repair = LogRepair(path, index, log)
+    let count = try repair.mendFrames()
+    let bytes = repair.written(count)
+    let problem = platform_write(path + "-wal", bytes, bytes.count)
+    guard problem == 0 else {
+      throw Database.failure(ofSystem: Int(problem), "the log could not be repaired")
+    }
+    return repair.isExact
+  }
+
+  private init(_ path: String, _ index: LogIndex, _ log: [UInt8]) {
+    self.path = path
+    self.index = index
+    self.log = log
+    sum = LogChecksum(isBigEndian: index.isBigEndian)
+    mendHeader()
+  }
+
+  // MARK: The parts of a log
+
+  private func start(_ frame: Int) -> Int {
+    LogRepair.headerSize + frame * (LogRepair.frameHeader + index.pageSize)
+  }
+
+  private var frames: Int {
+    (log.count - LogRepair.headerSize) / (LogRepair.frameHeader + index.pageSize)
+  }
+
+  private func word(_ at: Int) -> UInt32 { PageFile.word(log, at) }
+
+  private mutating func set(_ at: Int, _ word: UInt32) {
+    for byte in 0..<4 { log[at + byte] = UInt8(truncatingIfNeeded: word >> UInt32(24 - 8 * byte)) }
+  }
+
+  private func checksum(at: Int) -> LogChecksum {
+    LogChecksum(isBigEndian: index.isBigEndian, word(at), word(at + 4))
+  }
+
+  private mutating func setChecksum(at: Int, _ sum: LogChecksum) {
+    set(at, sum.first)
+    set(at + 4, sum.second)
+  }
+
+  /// The checksum that the frame was written with, if no bit of it has flipped.
+  private func wanted(_ frame: Int) -> LogChecksum {
+    frame == index.frames - 1 ? index.checksum : checksum(at: start(frame) + 16)
+  }
+
+  /// The checksum up to the frame's end: over the page's number, the commit's size and the page.
+  private func computed(_ frame: Int, after before: LogChecksum) -> LogChecksum {
+    let at = start(frame)
+    var result = before
+    result.add(log[at..<at + 8])
+    result.add(log[at + LogRepair.frameHeader..<at + LogRepair.frameHeader + index.pageSize])
+    return result
+  }
+
+  private func follows(_ frame: Int, _ before: LogChecksum) -> Bool {
+    frame < frames && computed(frame, after: before) == wanted(frame)
+  }
+
+  // MARK: Mending
+
+  /// All of the header is known but a counter that nobody reads, and the checksum.
+  private mutating func mendHeader() {
+    set(0, index.isBigEndian ? 0x377f_0683 : 0x377f_0682)
+    set(4, 3_007_000)
+    set(8, UInt32(index.pageSize))
+    log.replaceSubrange(16..<24, with: index.salts)
+    let stored = checksum(at: 24)
+    sum.add(log[0..<24])
+    if sum == stored { return }
+    isCertain = follows(0, sum)
+    if !isCertain, follows(0, stored) {
+      sum = stored
+      isCertain = true
+    }
+  }
+
+  /// Mend the frames that the index names; returns how many frames of the log count.
+  private mutating func mendFrames() throws(Failure) -> Int {
+    for frame in 0..<index.frames {
+      log.replaceSubrange(start(frame) + 8..<start(frame) + 16, with: index.salts)
+      if follows(frame, sum) || isCertain && mend(frame) {
+        isCertain = true
+      } else {
+        isExact = false
+        isCertain = false
+        findPage(of: frame, isCertain: false)
+        if !isPage(word(start(frame))) { nameless.append(frame) }
+      }
+      // `mend` may have found that the stored checksum is wrong.
+      sum = isCertain ? computed(frame, after: sum) : wanted(frame)
+    }
+    set(start(index.frames - 1) + 4, index.pages)
+    for frame in nameless { try replace(frame) }
+    // What was committed after the index was written.
+    sum = index.checksum
+    var next = index.frames
+    var count = next
+    while next < frames, follows(next, sum),
+      log[start(next) + 8..<start(next) + 16].elementsEqual(index.salts)
+    {
+      sum = wanted(next)
+      next += 1
+      if word(start(next - 1) + 4) != 0 { count = next }
+    }
+    return count
+  }
+
+  /// Repeat a neighbour in place of a frame whose page is not known.
+  private mutating func replace(_ frame: Int) throws(Failure) {
+    let first = (0..<index.frames).first { !nameless.contains($0) }
+    guard let other = frame > 0 ? frame - 1 : first else {
+      throw Failure(.storageDamaged, "no frame of the log names a page")
+    }
+    let size = LogRepair.frameHeader + index.pageSize
+    let commit = word(start(frame) + 4)
+    log.replaceSubrange(
+      start(frame)..<start(frame) + size, with: Array(log[start(other)..<start(other) + size]))
+    set(start(frame) + 4, commit)
+  }
+
+  /// Mend a frame of which one bit has flipped. `sum` is certain.
+  private mutating func mend(_ frame: Int) -> Bool {
+    let found = computed(frame, after: sum)
+    let wanted = wanted(frame)
+    let isLast = frame == index.frames - 1
+    // The stored checksum is damaged, and the frame is not.
+    if !isLast, follows(frame + 1, found) { return true }
+    // A flip of the page's last words and one of the checksum look alike; the next frame tells.
+    let difference =
+      (found.first ^ wanted.first).nonzeroBitCount
+      + (found.second ^ wanted.second).nonzeroBitCount
+    guard isLast || difference > 1 || follows(frame + 1, wanted) else { return false }
+    let flips = flippedBits(frame, wanted.first &- found.first, wanted.second &- found.second)
+    let inHeader = flips.filter { $0.at < start(frame) + 8 }
+    let isOdd = !isPage(word(start(frame))) || word(start(frame) + 4) > index.pages
+    if let flip = flips.count == 1 ? flips[0] : isOdd && inHeader.count == 1 ? inHeader[0] : nil {
+      log[flip.at] ^= flip.mask
+    } else {
+      findPage(of: frame, isCertain: true)
+    }
+    return computed(frame, after: sum) == wanted
+  }
+
+  /// Each bit of a frame that alone accounts for this difference of its checksum.
+  private func flippedBits(
+    _ frame: Int, _ first: UInt32, _ second: UInt32
+  ) -> [(at: Int, mask: UInt8)] {
+    var result: [(at: Int, mask: UInt8)] = []
+    // What adding 1 to a pair's first or second word adds to the sum.
+    var left: (UInt32, UInt32) = (1, 1)
+    var right: (UInt32, UInt32) = (0, 1)
+    var pair = (index.pageSize + 8) / 8
+    while pair > 0 {
+      pair -= 1
+      let at = start(frame) + (pair == 0 ? 0 : LogRepair.frameHeader + (pair - 1) * 8)
+      for isLeft in [true, false] {
+        let effect = isLeft ? left : right
+        for bit in 0..<32 {
+          let byte = at + (isLeft ? 0 : 4) + (index.isBigEndian ? 3 - bit / 8 : bit / 8)
+          let mask = UInt8(1) << UInt8(bit % 8)
+          let (one, two) = (effect.0 << UInt32(bit), effect.1 << UInt32(bit))
+          let isSet = log[byte] & mask != 0
+          if first == (isSet ? 0 &- one : one), second == (isSet ? 0 &- two : two) {
+            result.append((byte, mask))
+          }
+        }
+      }
+      left = (left.0 &+ left.1, left.0 &+ left.1 &+ left.1)
+      right = (right.0 &+ right.1, right.0 &+ right.1 &+ right.1)
+    }
+    return result
+  }
+
+  // MARK: Page numbers
+
+  private func isPage(_ number: UInt32) -> Bool { number > 0 && number <= index.pages }
+
+  /// Name the page that the frame's image is most like, if another number than the stored one
+  /// differs from it in one bit. `isCertain`: the checksum must then match.
+  private mutating func findPage(of frame: Int, isCertain: Bool) {
+    let at = start(frame)
+    let stored = word(at)
+    var named = stored
+    var best = likeness(frame, stored)
+    // Without the checksum, a page of another kind must not win by chance.
+    if !isCertain { best = max(64, 2 * best) }
+    for bit in 0..<32 {
+      let number = stored ^ 1 << UInt32(bit)
+      let found = likeness(frame, number)
+      guard found > best else { continue }
+      set(at, number)
+      if isCertain, computed(frame, after: sum) != wanted(frame) { continue }
+      named = number
+      best = found
+    }
+    set(at, named)
+  }
+
+  /// How many bytes of a frame's image the page had before. Zeroes are no sign.
+  private func likeness(_ frame: Int, _ number: UInt32) -> Int {
+    guard isPage(number) else { return 0 }
+    let image = start(frame) + LogRepair.frameHeader
+    var before: ArraySlice<UInt8>
+    if let other = (0..<frame).last(where: { word(start($0)) == number }) {
+      before = log[(start(other) + LogRepair.frameHeader)...]
+    } else {
+      let offset = Int64(number - 1) * Int64(index.pageSize)
+      before = PageFile.read(path, at: offset, count: index.pageSize)[...]
+    }
+    before = before.prefix(index.pageSize)
+    var result = 0
+    for (at, byte) in before.enumerated() where byte != 0 && byte == log[image + at] { result += 1 }
+    return result
+  }
+
+  // MARK: Writing
+
+  /// The log up to this frame, with valid checksums.
+  private mutating func written(_ count: Int) -> [UInt8] {
+    var sum = LogChecksum(isBigEndian: index.isBigEndian)
+    sum.add(log[0..<24])
+    setChecksum(at: 24, sum)
+    for frame in 0..<count {
+      sum = computed(frame, after: sum)
+      setChecksum(at: start(frame) + 16, sum)
+    }
+    log.removeSubrange(start(count)...)
+    return log
+  }
+}
