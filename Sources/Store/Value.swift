@@ -14,6 +14,7 @@ public enum Value {
   public init(_ value: [UInt8]?) { self = value.map { .blob($0) } ?? .null }
   public init(_ value: String?) { self = value.map { .text($0) } ?? .null }
 
+  public var isNull: Bool { if case .null = self { true } else { false } }
   public var int: Int64? { if case .int(let value) = self { value } else { nil } }
   public var blob: [UInt8]? { if case .blob(let value) = self { value } else { nil } }
   public var text: String? { if case .text(let value) = self { value } else { nil } }

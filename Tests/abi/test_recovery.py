@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from holdfast import HoldfastError
@@ -267,3 +267,54 @@ def test_ATK_14_a_foreign_device_key_ends_in_a_sign_in(
     assert (phone.folder / event["file"]).exists()
     add(app)
     phone.close()
+
+
+def recovered(app: App) -> list[dict[str, Any]]:
+    """The `storage_recovered` events that are not acknowledged."""
+    events = app.poll({"from_oldest": True})["events"]
+    return [
+        cast("dict[str, Any]", event) for event in events if event["type"] == "storage_recovered"
+    ]
+
+
+def test_A3_a_salvage_carries_events_that_were_not_acknowledged(sign_in: MakeUser) -> None:
+    # Given an event that nobody acknowledged
+    user = sign_in()
+    user.app.go_offline()
+    add(user.app, minutes=10)
+    [first] = recovered(restart_after(user))
+    # When the header is destroyed once more
+    [again, second] = recovered(restart_after(user))
+    # Then the event is there with its content, before the new one
+    assert {**again, "seq": first["seq"]} == first
+    assert first["seq"] < again["seq"] < second["seq"]
+    # And it stays until it is acknowledged
+    user.app.poll({"ack": second["seq"]})
+    assert not recovered(user.app)
+
+
+def test_A3_a_salvage_carries_an_order_to_revoke_a_session(sign_in: MakeUser) -> None:
+    # Given a user who logged out without a network
+    user = sign_in()
+    user.app.go_offline()
+    user.app.session_logout()
+    # When the header is destroyed, and the network comes
+    app = restart_after(user)
+    app.go_online()
+    app.settle()
+    # Then the session is ended at the server, once
+    assert [r["purpose"] for r in user.phone.network.sent if r["purpose"] == "revoke"] == ["revoke"]
+
+
+def test_A3_a_salvage_links_an_item_to_a_parent_that_is_found_after_it(sign_in: MakeUser) -> None:
+    # Given an item whose parent has a higher number
+    user = sign_in()
+    user.app.go_offline()
+    parent = add(user.app, minutes=10)
+    payload: Any = {"type": "visit", "minutes": 20}
+    child = user.app.queue_add({"kind": "activity", "payload": payload, "depends_on": [parent]})
+    # When the header is destroyed
+    app = restart_after(user, "UPDATE queue SET seq = 100 WHERE seq = 1")
+    # Then the item waits for its parent
+    assert item_of(app, parent)["state"] == "pending"
+    assert code_of(app, child["id"]) == "dependency_waiting"

@@ -66,6 +66,18 @@ final class EventQueue {
     }
   }
 
+  /// Emit a salvaged durable event again, under a new number: the old one may be given to another event
+  /// meanwhile.
+  func emitAgain(
+    _ sequence: Int64, owner: [UInt8]?, _ sealed: [UInt8], _ keys: KeyRing.Keys
+  ) throws(Failure) {
+    lastSequence = max(lastSequence, sequence)
+    guard let event = try keys.durableEvents.openJSON(sealed, EventQueue.context(sequence)) else {
+      return
+    }
+    try emitDurable(event, owner: owner)
+  }
+
   private func nextSequence() throws(Failure) -> Int64 {
     lastSequence = try core.meta.next(.eventSequence, above: lastSequence)
     return lastSequence

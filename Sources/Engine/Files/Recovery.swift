@@ -8,9 +8,10 @@ import Vault
 ///
 /// A damaged main file is renamed, never deleted. A fresh one takes its place and stores the old
 /// one's name. When the device key is available, one transaction carries over every item whose seal
-/// opens and the session row with the highest generation, and adds the event that says what was
-/// carried over and what was lost. The seals of the session row are opened at its first use.
-/// Durable events, revocations and pending sign-ins are not carried over.
+/// opens, the session row with the highest generation, durable events and orders to revoke a
+/// session, and adds the event that says what was carried over and what was lost. The seals of the
+/// session row are opened at its first use. Pending sign-ins are not carried over: the user signs in
+/// again.
 ///
 /// Old page images may show an item twice or bring back one that was stored shortly before. Items
 /// keep their ids, so the server stores nothing twice. An older damaged image of an item can count
@@ -115,10 +116,20 @@ final class Recovery {
   // MARK: Carrying over
 
   /// Carry over what a file that was set aside still holds, if there is one. Needs the keys,
-  /// because only their seals prove a row.
+  /// because only their seals prove a row. After a failure that may pass, such as a full disk, the next
+  /// call tries again.
   func completeIfNeeded() throws(Failure) {
     guard isNeeded, let keys = core.keyRing.keys else { return }
-    isNeeded = false
+    do throws(Failure) {
+      try complete(keys)
+      isNeeded = false
+    } catch {
+      isNeeded = error.code.retryable
+      throw error
+    }
+  }
+
+  private func complete(_ keys: KeyRing.Keys) throws(Failure) {
     guard let aside = try core.meta.text(.salvage) else { return }
     let salvage = Salvage(path: folder + "/" + aside)
     var report = Report()
@@ -126,17 +137,21 @@ final class Recovery {
     try core.database.transaction { () throws(Failure) in
       let count = try SalvageCount(core.database)
       var newest: SessionRow?
+      // Items that may depend on others: those may be found later.
+      var children: [[UInt8]] = []
       try salvage.each(
         { (record) throws(Failure) in
           if let row = QueueRow(record) {
             try count.add(row, record)
-            if try carry(row, keys) { report.salvaged += 1 }
+            if try carry(row, keys, &children) { report.salvaged += 1 }
           } else if let row = SessionRow(record) {
             if row.generation >= newest?.generation ?? 0 { newest = row }
           } else {
+            try carry(record, keys)
             try count.add(record)
           }
         }, entry: { (columns) throws(Failure) in try count.add(entry: columns) })
+      for tag in children { try link(tag, keys) }
       // Without its key a session is worth nothing.
       if let newest, !isKeyless { report.hasSession = try carry(newest) }
       report.lost = try count.lost(strayPages: salvage.strayPages, pageSize: salvage.pageSize)
@@ -165,7 +180,9 @@ final class Recovery {
   }
 
   /// Carry an item over if its seal opens. False: it does not, or the item is there.
-  private func carry(_ row: QueueRow, _ keys: KeyRing.Keys) throws(Failure) -> Bool {
+  private func carry(
+    _ row: QueueRow, _ keys: KeyRing.Keys, _ children: inout [[UInt8]]
+  ) throws(Failure) -> Bool {
     guard try core.queue.find(row.item) == nil else { return false }
     let key = try keys.queues.derived(for: row.owner)
     guard let item = try row.read(key) else { return false }
@@ -173,17 +190,36 @@ final class Recovery {
     row.org = keys.orgTag(item.org)
     // The image may be older than the item's last request, and the server may have the item.
     row.attempts = max(row.attempts, 1)
-    // What it waited for may be stored meanwhile; `linkParents` tells.
+    // What it waited for may be stored meanwhile; `link` tells.
     if row.state == .waiting(.dependency) { row.state = .pending }
-    let sequence = try core.queue.insert(row)
-    if let kind = core.configuration.backend.kind(item.kind),
-      try links.linkParents(of: item, kind, row.item, row.owner, keys),
-      row.state != .parked, row.state != .waiting(.organisation)
+    _ = try core.queue.insert(row)
+    if !item.dependsOn.isEmpty
+      || core.configuration.backend.kind(item.kind)?.references.isEmpty == false
     {
-      try core.queue.transition(sequence, .waiting(.dependency))
+      children.append(row.item)
     }
     try core.syncRuns.start(of: row.owner, now: try core.steadyToStore(core.clock.now()))
     return true
+  }
+
+  /// Carry over an event that was not acknowledged, or an order to revoke a session.
+  private func carry(_ record: Salvage.Record, _ keys: KeyRing.Keys) throws(Failure) {
+    if let event = record.durableEvent {
+      try events.emitAgain(event.sequence, owner: event.owner, event.sealed, keys)
+    } else if let sealed = record.revocation, try Revocation.isOrder(sealed, keys) {
+      _ = try core.revocations.add(sealed: sealed)
+    }
+  }
+
+  /// Let an item wait for the items that it depends on, if they were carried over.
+  private func link(_ tag: [UInt8], _ keys: KeyRing.Keys) throws(Failure) {
+    guard let row = try core.queue.find(tag),
+      let item = try row.read(try keys.queues.derived(for: row.owner)),
+      let kind = core.configuration.backend.kind(item.kind),
+      try links.linkParents(of: item, kind, row.item, row.owner, keys),
+      row.state != .parked, row.state != .waiting(.organisation)
+    else { return }
+    try core.queue.transition(row.sequence, .waiting(.dependency))
   }
 
   /// Carry the session over unless the fresh file has a user or an ended session.

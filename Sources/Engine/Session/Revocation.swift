@@ -32,6 +32,11 @@ final class Revocation {
 
   private static var context: SealContext { SealContext(table: "revocation", column: "sealed") }
 
+  /// Whether these bytes are an order that was sealed on this device.
+  static func isOrder(_ sealed: [UInt8], _ keys: KeyRing.Keys) throws(Failure) -> Bool {
+    try keys.revocations.openJSON(sealed, context) != nil
+  }
+
   // MARK: Ordering
 
   func add(_ session: OpenSession, expiresMS: Int64, global: Bool = false) throws(Failure) {
