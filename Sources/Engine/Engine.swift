@@ -15,6 +15,7 @@ public import Vault
 /// a session ends, then the parts with rules, then `Decider`, `Scheduler` and `HostLoop`.
 public final class Engine {
   private let core: Core
+  private let reserve: Reserve
   private let sessions: SessionStore
   private let refresh: Refresh
   private let signIn: SignIn
@@ -48,6 +49,7 @@ public final class Engine {
     notice = ChangeNotice(folder: folder)
     let opened = try DataFolder.openOrReplaceMain(in: folder, at: clock.now())
     let core = Core(configuration, clock, keyRing, opened.database)
+    reserve = Reserve(core)
     let revision = core.revision
 
     // State, without rules about other parts.
@@ -134,7 +136,8 @@ public final class Engine {
       core, sessions, revocations: revocations, uploader: uploader, pauses: pauses,
       decider: decider)
     intake = ItemIntake(
-      core, links: links, syncRuns: syncRuns, wakeTimer: wakeTimer, decider: decider)
+      core, reserve: reserve, links: links, syncRuns: syncRuns, wakeTimer: wakeTimer,
+      decider: decider)
     report = ItemReport(
       core, tokens: tokens, pauses: pauses, reachability: reachability, decider: decider)
     search = ContactSearch(
@@ -172,6 +175,8 @@ public final class Engine {
 
   /// Continue what earlier processes left unfinished.
   private func start() throws(Failure) {
+    // A full disk is no reason not to open: what is stored can be read and sent.
+    try? reserve.make()
     var tries = 0
     while true {
       do throws(Failure) {
@@ -212,6 +217,9 @@ public final class Engine {
 
   /// Replace a damaged file; returns false when the failure had another cause.
   public func recover() throws(Failure) -> Bool { try recovery.recover() }
+
+  /// The disk is full: give the call the room that was kept. Returns false when there is none.
+  public func releaseReserve() -> Bool { reserve.release() }
 
   /// Building the reply failed; hand out the same requests and events at the next poll.
   public func replyWasLost() { loop.replyWasLost() }

@@ -9,9 +9,11 @@ typealias ReplyOut = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
 /// here.
 enum Boundary {
   /// One call: enter the handle, read the request, run, write the reply.
+  @inline(never)
   static func call(
     _ handle: OpaquePointer?, _ request: Text?, _ reply: ReplyOut?,
-    _ dialect: JSON.Dialect = .strict, _ body: (Engine, JSON) throws(Failure) -> JSON
+    _ dialect: JSON.Dialect = .strict, room: Room = .ordinary,
+    _ body: (Engine, JSON) throws(Failure) -> JSON
   ) -> Int32 {
     reply?.pointee = nil
     let value = UInt(bitPattern: handle)
@@ -19,7 +21,7 @@ enum Boundary {
     let entry = platform_handle_enter(value, true, &object)
     guard entry == PLATFORM_ENTERED, let object else { return refuse(entry, reply) }
     let engine = Unmanaged<Engine>.fromOpaque(object).takeUnretainedValue()
-    let status = run(engine, request, reply, dialect, body)
+    let status = run(engine, request, reply, dialect, room, body)
     signal(value, engine)
     release(platform_handle_leave(value, true))
     return status
@@ -44,30 +46,47 @@ enum Boundary {
     release(platform_handle_leave(handle, true))
   }
 
+  // Inlined into every operation it would cost 13 KB.
+  @inline(never)
   private static func run(
-    _ engine: Engine, _ request: Text?, _ reply: ReplyOut?, _ dialect: JSON.Dialect,
+    _ engine: Engine, _ request: Text?, _ reply: ReplyOut?, _ dialect: JSON.Dialect, _ room: Room,
     _ body: (Engine, JSON) throws(Failure) -> JSON
   ) -> Int32 {
     platform_memory_begin()
+    var hasBegun = false
     do throws(Failure) {
       let json = try read(request, dialect)
       var tries = 0
+      var hasReleased = false
       while true {
         do throws(Failure) {
+          hasBegun = true
           try engine.begin()
           return try respond(try body(engine, json), .ok, reply)
-        } catch  where error.code == .storageDamaged {
-          // Run the call again, on a file that was made sound, or on a new one with the data that
-          // could be recovered.
-          tries += 1
-          guard tries <= Engine.recoveries, try engine.recover() else { throw error }
+        } catch {
+          // Run the call again: on a file that was made sound, or on a new one with the data that
+          // could be recovered; or in the room that was kept for it.
+          switch error.code {
+          case .storageDamaged:
+            tries += 1
+            guard tries <= Engine.recoveries, try engine.recover() else { throw error }
+          case .storageFull where room == .reserve && !hasReleased:
+            hasReleased = true
+            guard engine.releaseReserve() else { throw error }
+          default: throw error
+          }
         }
       }
     } catch {
-      if error.code == .memoryExhausted { engine.replyWasLost() }
+      // Before a call begins, what the last poll handed out is not confirmed.
+      if hasBegun, error.code == .memoryExhausted { engine.replyWasLost() }
       return fail(error, reply)
     }
   }
+
+  /// The room on the disk that a call may use. The reserve is for calls that finish what is in flight,
+  /// lock or log out.
+  enum Room { case ordinary, reserve }
 
   /// Parses a request. NULL and "" mean an empty object.
   static func read(_ request: Text?, _ dialect: JSON.Dialect = .strict) throws(Failure) -> JSON {

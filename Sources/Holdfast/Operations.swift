@@ -79,7 +79,7 @@ public func holdfast_session_lock(
   _ self: OpaquePointer?, _ request: UnsafePointer<CChar>?,
   _ reply: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
 ) -> Int32 {
-  Boundary.call(self, request, reply) { (engine, request) throws(Failure) in
+  Boundary.call(self, request, reply, room: .reserve) { (engine, request) throws(Failure) in
     try engine.sessionLock(request)
   }
 }
@@ -89,7 +89,7 @@ public func holdfast_session_background(
   _ self: OpaquePointer?, _ request: UnsafePointer<CChar>?,
   _ reply: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
 ) -> Int32 {
-  Boundary.call(self, request, reply) { (engine, request) throws(Failure) in
+  Boundary.call(self, request, reply, room: .reserve) { (engine, request) throws(Failure) in
     try engine.sessionBackground(request)
   }
 }
@@ -119,7 +119,7 @@ public func holdfast_session_logout(
   _ self: OpaquePointer?, _ request: UnsafePointer<CChar>?,
   _ reply: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
 ) -> Int32 {
-  Boundary.call(self, request, reply) { (engine, request) throws(Failure) in
+  Boundary.call(self, request, reply, room: .reserve) { (engine, request) throws(Failure) in
     try engine.sessionLogout(request)
   }
 }
@@ -199,7 +199,7 @@ public func holdfast_queue_cancel(
   _ self: OpaquePointer?, _ request: UnsafePointer<CChar>?,
   _ reply: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
 ) -> Int32 {
-  Boundary.call(self, request, reply) { (engine, request) throws(Failure) in
+  Boundary.call(self, request, reply, room: .reserve) { (engine, request) throws(Failure) in
     try engine.queueCancel(request)
   }
 }
@@ -299,7 +299,7 @@ public func holdfast_poll(
   _ self: OpaquePointer?, _ request: UnsafePointer<CChar>?,
   _ reply: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
 ) -> Int32 {
-  Boundary.call(self, request, reply) { (engine, request) throws(Failure) in
+  Boundary.call(self, request, reply, room: .reserve) { (engine, request) throws(Failure) in
     try engine.poll(request)
   }
 }
@@ -309,7 +309,7 @@ public func holdfast_complete(
   _ self: OpaquePointer?, _ request: UnsafePointer<CChar>?,
   _ reply: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
 ) -> Int32 {
-  Boundary.call(self, request, reply) { (engine, request) throws(Failure) in
+  Boundary.call(self, request, reply, room: .reserve) { (engine, request) throws(Failure) in
     try engine.complete(request)
   }
 }

@@ -255,6 +255,15 @@ public final class Database {
   /// reader in another process can prevent that; a later checkpoint then completes it.
   public func flush() throws(Failure) { try execute("PRAGMA wal_checkpoint(TRUNCATE)") }
 
+  /// Copy what can be copied of the log into the file, without waiting for others. Returns whether all
+  /// of it was: then the next transaction begins the log anew, in the room that it has.
+  public func shortenLog() -> Bool {
+    var (frames, copied): (Int32, Int32) = (0, -1)
+    let result = sqlite3_wal_checkpoint_v2(
+      connection, "main", SQLITE_CHECKPOINT_PASSIVE, &frames, &copied)
+    return result == SQLITE_OK && frames == copied
+  }
+
   public var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(connection) }
 
   /// Commit all of `body`'s changes or none. A nested call joins the outermost transaction.

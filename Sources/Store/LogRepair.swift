@@ -75,6 +75,15 @@ public struct LogRepair {
     LogChecksum(isBigEndian: index.isBigEndian, word(at), word(at + 4))
   }
 
+  private mutating func setSalts(at: Int) {
+    for byte in 0..<8 { log[at + byte] = index.salts[byte] }
+  }
+
+  private func hasSalts(_ frame: Int) -> Bool {
+    for byte in 0..<8 where log[start(frame) + 8 + byte] != index.salts[byte] { return false }
+    return true
+  }
+
   private mutating func setChecksum(at: Int, _ sum: LogChecksum) {
     set(at, sum.first)
     set(at + 4, sum.second)
@@ -105,7 +114,7 @@ public struct LogRepair {
     set(0, index.isBigEndian ? 0x377f_0683 : 0x377f_0682)
     set(4, 3_007_000)
     set(8, UInt32(index.pageSize))
-    log.replaceSubrange(16..<24, with: index.salts)
+    setSalts(at: 16)
     let stored = checksum(at: 24)
     sum.add(log[0..<24])
     if sum == stored { return }
@@ -119,7 +128,7 @@ public struct LogRepair {
   /// Mend the frames that the index names; returns how many frames of the log count.
   private mutating func mendFrames() throws(Failure) -> Int {
     for frame in 0..<index.frames {
-      log.replaceSubrange(start(frame) + 8..<start(frame) + 16, with: index.salts)
+      setSalts(at: start(frame) + 8)
       if follows(frame, sum) || isCertain && mend(frame) {
         isCertain = true
       } else {
@@ -137,9 +146,7 @@ public struct LogRepair {
     sum = index.checksum
     var next = index.frames
     var count = next
-    while next < frames, follows(next, sum),
-      log[start(next) + 8..<start(next) + 16].elementsEqual(index.salts)
-    {
+    while next < frames, hasSalts(next), follows(next, sum) {
       sum = wanted(next)
       next += 1
       if word(start(next - 1) + 4) != 0 { count = next }
@@ -149,14 +156,17 @@ public struct LogRepair {
 
   /// Repeat a neighbour in place of a frame whose page is not known.
   private mutating func replace(_ frame: Int) throws(Failure) {
-    let first = (0..<index.frames).first { !nameless.contains($0) }
-    guard let other = frame > 0 ? frame - 1 : first else {
+    var other = frame - 1
+    if frame == 0 {
+      other = 1
+      while other < index.frames, !isPage(word(start(other))) { other += 1 }
+    }
+    guard other < index.frames else {
       throw Failure(.storageDamaged, "no frame of the log names a page")
     }
     let size = LogRepair.frameHeader + index.pageSize
     let commit = word(start(frame) + 4)
-    log.replaceSubrange(
-      start(frame)..<start(frame) + size, with: Array(log[start(other)..<start(other) + size]))
+    for byte in 0..<size { log[start(frame) + byte] = log[start(other) + byte] }
     set(start(frame) + 4, commit)
   }
 
@@ -172,22 +182,39 @@ public struct LogRepair {
       (found.first ^ wanted.first).nonzeroBitCount
       + (found.second ^ wanted.second).nonzeroBitCount
     guard isLast || difference > 1 || follows(frame + 1, wanted) else { return false }
-    let flips = flippedBits(frame, wanted.first &- found.first, wanted.second &- found.second)
-    let inHeader = flips.filter { $0.at < start(frame) + 8 }
+    let (all, inHeader) = flippedBits(
+      frame, wanted.first &- found.first, wanted.second &- found.second)
     let isOdd = !isPage(word(start(frame))) || word(start(frame) + 4) > index.pages
-    if let flip = flips.count == 1 ? flips[0] : isOdd && inHeader.count == 1 ? inHeader[0] : nil {
-      log[flip.at] ^= flip.mask
+    if all.count == 1 {
+      log[all.at] ^= all.mask
+    } else if isOdd, inHeader.count == 1 {
+      log[inHeader.at] ^= inHeader.mask
     } else {
       findPage(of: frame, isCertain: true)
     }
     return computed(frame, after: sum) == wanted
   }
 
-  /// Each bit of a frame that alone accounts for this difference of its checksum.
+  /// Bits of which one has flipped: how many there are, and the last of them.
+  private struct Flips {
+    var count = 0
+    var at = 0
+    var mask: UInt8 = 0
+
+    mutating func add(_ at: Int, _ mask: UInt8) {
+      count += 1
+      self.at = at
+      self.mask = mask
+    }
+  }
+
+  /// The bits of a frame that alone account for this difference of its checksum: all of them, and
+  /// those in the frame's header.
   private func flippedBits(
     _ frame: Int, _ first: UInt32, _ second: UInt32
-  ) -> [(at: Int, mask: UInt8)] {
-    var result: [(at: Int, mask: UInt8)] = []
+  ) -> (all: Flips, inHeader: Flips) {
+    var all = Flips()
+    var inHeader = Flips()
     // What adding 1 to a pair's first or second word adds to the sum.
     var left: (UInt32, UInt32) = (1, 1)
     var right: (UInt32, UInt32) = (0, 1)
@@ -203,14 +230,15 @@ public struct LogRepair {
           let (one, two) = (effect.0 << UInt32(bit), effect.1 << UInt32(bit))
           let isSet = log[byte] & mask != 0
           if first == (isSet ? 0 &- one : one), second == (isSet ? 0 &- two : two) {
-            result.append((byte, mask))
+            all.add(byte, mask)
+            if pair == 0 { inHeader.add(byte, mask) }
           }
         }
       }
       left = (left.0 &+ left.1, left.0 &+ left.1 &+ left.1)
       right = (right.0 &+ right.1, right.0 &+ right.1 &+ right.1)
     }
-    return result
+    return (all, inHeader)
   }
 
   // MARK: Page numbers
@@ -242,16 +270,19 @@ public struct LogRepair {
   private func likeness(_ frame: Int, _ number: UInt32) -> Int {
     guard isPage(number) else { return 0 }
     let image = start(frame) + LogRepair.frameHeader
-    var before: ArraySlice<UInt8>
-    if let other = (0..<frame).last(where: { word(start($0)) == number }) {
-      before = log[(start(other) + LogRepair.frameHeader)...]
-    } else {
+    var other = frame - 1
+    while other >= 0, word(start(other)) != number { other -= 1 }
+    var stored: [UInt8] = []
+    if other < 0 {
       let offset = Int64(number - 1) * Int64(index.pageSize)
-      before = PageFile.read(path, at: offset, count: index.pageSize)[...]
+      stored = PageFile.read(path, at: offset, count: index.pageSize)
+      if stored.count < index.pageSize { return 0 }
     }
-    before = before.prefix(index.pageSize)
     var result = 0
-    for (at, byte) in before.enumerated() where byte != 0 && byte == log[image + at] { result += 1 }
+    for at in 0..<index.pageSize {
+      let byte = other < 0 ? stored[at] : log[start(other) + LogRepair.frameHeader + at]
+      if byte != 0, byte == log[image + at] { result += 1 }
+    }
     return result
   }
 
@@ -266,7 +297,7 @@ public struct LogRepair {
       sum = computed(frame, after: sum)
       setChecksum(at: start(frame) + 16, sum)
     }
-    log.removeSubrange(start(count)...)
+    log.removeLast(log.count - start(count))
     return log
   }
 }

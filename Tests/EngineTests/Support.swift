@@ -201,7 +201,8 @@ final class Rig {
       reachability: reachability, events: events, hostView: hostView, presenter: presenter,
       orgSelection: orgSelection, recovery: recovery)
     intake = ItemIntake(
-      core, links: links, syncRuns: syncRuns, wakeTimer: wakeTimer, decider: decider)
+      core, reserve: Reserve(core), links: links, syncRuns: syncRuns, wakeTimer: wakeTimer,
+      decider: decider)
     search = ContactSearch(
       core, cache: cache, live: live, presenter: presenter, reachability: reachability,
       decider: decider)

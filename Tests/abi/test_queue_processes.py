@@ -231,12 +231,12 @@ def register_until_refused(user: SignedIn) -> list[str]:
 def test_QUE_17_a_real_full_disk_refuses_items_and_loses_none(
     sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path
 ) -> None:
-    # Given a folder on a disk of 1.5 MB
+    # Given a folder on a disk of 2.5 MB, of which 1 MiB is kept in reserve
     user = sign_in()
     user.phone.close()
     folder, room = user.phone.folder, tmp_path / "room"
     prepare = (
-        f"cp -a {folder} {room} && mount -t tmpfs -o size=1500k,mode=700 tmpfs {folder}"
+        f"cp -a {folder} {room} && mount -t tmpfs -o size=2500k,mode=700 tmpfs {folder}"
         f" && cp -a {room}/. {folder}/"
     )
     # When more is registered than fits (the folder is then copied to a normal disk)

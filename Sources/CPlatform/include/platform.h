@@ -143,6 +143,12 @@ PLATFORM_HIDDEN uint64_t platform_file_id(const char *path);
  * (-EAGAIN: another process holds the lock). */
 PLATFORM_HIDDEN int platform_file_lock(const char *path, bool exclusive, bool wait);
 PLATFORM_HIDDEN void platform_file_unlock(int descriptor);
+/* Make a file of this size (mode 0600) whose blocks are allocated; it stays empty when there is no
+ * room.
+ */
+PLATFORM_HIDDEN int platform_reserve(const char *path, int64_t size);
+/* Give the blocks of a file back. */
+PLATFORM_HIDDEN int platform_empty(const char *path);
 /* A connection of SQLite to the file of this id begins, and has ended. */
 PLATFORM_HIDDEN void platform_opened(uint64_t file);
 PLATFORM_HIDDEN void platform_closed(uint64_t file);

@@ -16,6 +16,7 @@ final class ItemIntake {
   }
 
   private let core: Core
+  private let reserve: Reserve
   private let links: ItemLinks
   private let syncRuns: SyncRunReporter
   private let wakeTimer: WakeTimer
@@ -23,10 +24,11 @@ final class ItemIntake {
   private var lastBatchKey: LastBatchKey?
 
   init(
-    _ core: Core, links: ItemLinks, syncRuns: SyncRunReporter, wakeTimer: WakeTimer,
-    decider: Decider
+    _ core: Core, reserve: Reserve, links: ItemLinks, syncRuns: SyncRunReporter,
+    wakeTimer: WakeTimer, decider: Decider
   ) {
     self.core = core
+    self.reserve = reserve
     self.links = links
     self.syncRuns = syncRuns
     self.wakeTimer = wakeTimer
@@ -55,6 +57,7 @@ final class ItemIntake {
       occurredAtMS: try fields.integer(
         ifPresent: "occurred_at_ms", in: 0...Fields.safe.upperBound), hasUser: kind.hasUser)
     item.addTime(kind)
+    try reserve.make()
     return try insert(item, kind, session, now)
   }
 
@@ -184,6 +187,7 @@ final class ItemIntake {
     let fields = try Fields(request, known: ["id", "payload"])
     let session = try decider.requireSession()
     let keys = try core.keys()
+    try reserve.make()
     return try core.database.transaction { () throws(Failure) in
       let row = try findIdle(fields, session)
       guard let item = try row.read(session.queueKey) else {

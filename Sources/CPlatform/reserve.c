@@ -1,0 +1,44 @@
+/* A file that keeps room on the disk: its blocks are allocated, and given back when they are
+ * needed. */
+#define _GNU_SOURCE
+#include "platform.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+static int allocate(int file, int64_t size) {
+#ifdef __linux__
+  return posix_fallocate(file, 0, (off_t)size);
+#else
+  static const char zeros[4096];
+  for (int64_t at = 0; at < size; at += (int64_t)sizeof zeros)
+    if (pwrite(file, zeros, sizeof zeros, (off_t)at) != (ssize_t)sizeof zeros)
+      return errno == 0 ? ENOSPC : errno;
+  return 0;
+#endif
+}
+
+int platform_reserve(const char *path, int64_t size) {
+  int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (file < 0)
+    return errno;
+  int result;
+  do
+    result = allocate(file, size);
+  while (result == EINTR);
+  /* A part of it would look like the whole to nobody, and take the room that others need. */
+  if (result != 0 && ftruncate(file, 0) != 0)
+    result = errno;
+  close(file);
+  return result;
+}
+
+int platform_empty(const char *path) {
+  int file = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (file < 0)
+    return errno;
+  int result = ftruncate(file, 0) == 0 ? 0 : errno;
+  close(file);
+  return result;
+}
