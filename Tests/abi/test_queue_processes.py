@@ -163,7 +163,7 @@ def test_QUE_15_the_items_of_a_living_process_stay_leased(
 def test_QUE_15_an_answer_after_the_takeover_changes_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a request whose item another process took over because its clock was set forward
+    # Given a request whose item another process took over, and a first process that stood still
     user = sign_in()
     first = user.app
     item = add(first)
@@ -173,7 +173,7 @@ def test_QUE_15_an_answer_after_the_takeover_changes_nothing(
     user.phone.app = None
     second = user.phone.start()
     try:
-        user.phone.set_wall_clock(100)
+        user.phone.pass_time(100)
         taken = []
         while not taken:
             for request in second.poll()["requests"]:
