@@ -1,5 +1,6 @@
 /* HOLDFAST_MUTANTS names a file that the runner shares with every process of a test: the number of
- * the mutant that is on (0: none), and from byte 64 a byte for each mutant whose place was reached. */
+ * the mutant that is on (0: none), and from byte 64 a byte for each mutant whose place was reached.
+ */
 #include "mutants.h"
 
 #include <fcntl.h>
