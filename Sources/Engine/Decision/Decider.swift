@@ -210,9 +210,7 @@ final class Decider {
 
   /// Whether the check's deadline has passed and no decision followed yet.
   func hasUntoldDecision(_ now: Instant) throws(Failure) -> Bool {
-    guard hostView.shown.isWaiting, hostView.visit != .nobody, !awaitsSignIn,
-      check.freshness(now) == .unreachable
-    else {
+    guard hostView.shown.isWaiting, !awaitsSignIn, check.freshness(now) == .unreachable else {
       return false
     }
     // Without keys, only the key store ends the wait; `Scheduler` asks it again.
@@ -221,11 +219,11 @@ final class Decider {
     return endsWait(SessionPolicy.decide(assessment.situation))
   }
 
-  /// Emit a `decision` event if the host should show something else.
+  /// Emit a `decision` event if the host should show something else. Before anybody has come, only
+  /// a `wait` that a call was answered with gets one, and it lets nobody in.
   func emitIfChanged() throws(Failure) {
-    guard !hostView.shown.fingerprint.isEmpty, hostView.visit != .nobody, !awaitsSignIn else {
-      return
-    }
+    let isExpected = hostView.visit != .nobody || hostView.shown.isWaiting
+    guard !hostView.shown.fingerprint.isEmpty, isExpected, !awaitsSignIn else { return }
     // While the user is outside, this is their arrival: the start goes on that the key store made wait,
     // or another process may have unlocked the session.
     let arrival: Situation.Occasion = hostView.shown.isWaiting ? .resume : .foreground
@@ -242,7 +240,7 @@ final class Decider {
     }
     let before = hostView.shown
     try carryOut(decision)
-    if canSend(situation) { hostView.enter() }
+    if hostView.visit != .nobody, canSend(situation) { hostView.enter() }
     let rendered = try presenter.render(decision)
     guard before.isWaiting || HostView.fingerprint(of: rendered) != before.fingerprint else {
       return
