@@ -149,7 +149,8 @@ class Scenario:
             return
         assert not self.ledger.left, "an acknowledged logout is lost"
         self.ledger.leaving = False
-        if app.screen["reason"] == "session_expired":
+        # An unlock, a sign-in or a logout that was cut short leaves the session locked.
+        if app.screen["reason"] in {"session_expired", "user_locked"}:
             app.touch()
         assert app.screen["screen"] == "home", app.screen
         assert app.session_status()["state"] == "active"

@@ -41,7 +41,7 @@ def test_QUE_16_a_kill_before_any_change_of_a_salvage_loses_nothing(
     ledger = Ledger(orgs={org.id})
     kills: list[tuple[str, str]] = []
     try:
-        for number in (20, 30):
+        for number in (30, 40):
             ledger.enter(run(first, "add", number))
             kills.append(("add", f"change {number}"))
         owed = {note for note, item in ledger.items.items() if item.owed}

@@ -28,10 +28,9 @@ def send(client: httpx.Client, request: HttpRequest) -> CompleteRequest:
             timeout=request["timeout_ms"] / 1000,
             follow_redirects=False,  # a redirect would send credentials elsewhere
         )
-    except httpx.TimeoutException:
-        return {"id": request["id"], "error": "timeout"}
-    except httpx.TransportError:
-        return {"id": request["id"], "error": "offline"}
+    except httpx.TransportError as error:
+        is_late = isinstance(error, httpx.TimeoutException)
+        return {"id": request["id"], "error": "timeout" if is_late else "offline"}
     return {
         "id": request["id"],
         "status": response.status_code,
@@ -71,8 +70,7 @@ def main(url: str, key: str, folder: str, email: str, password: str) -> None:
         "data_dir": folder,
         "backend": {"url": url, "api_key": key},
         "auth_methods": [{"id": "password", "flow": "password"}],
-        # An app passes its platform's key store to Holdfast() instead.
-        "keystore": {"kind": "file"},
+        "keystore": {"kind": "file"},  # an app passes its platform's to Holdfast() instead
         "policy": {"biometric": "off"},
     }
     item, seen = "", 0
@@ -94,8 +92,7 @@ def main(url: str, key: str, folder: str, email: str, password: str) -> None:
                 added = app.queue_add({"kind": "activity", "payload": visit, "occurred_at_ms": now})
                 item = added["id"]  # the visit is on disk now
             elif not polled["requests"]:
-                wake_in_ms = polled["wake_in_ms"]
-                app.wait(-1 if wake_in_ms is None else wake_in_ms)  # until there is work
+                app.wait(-1 if polled["wake_in_ms"] is None else polled["wake_in_ms"])
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import subprocess
 from collections import Counter
 from collections.abc import Iterable
@@ -104,11 +105,13 @@ def scanner() -> Path:
     host = Path(info["paths"]["runtimeResourcePath"]) / "host"
     libraries = [f"-lSwift{name}" for name in ("Syntax", "Parser", "Operators")]
     program.parent.mkdir(parents=True, exist_ok=True)
+    # Under a name of its own first: another process may build or run the program at the same time.
+    made = program.with_name(f"points-{os.getpid()}")
     _output(
         *("swiftc", "-Onone", "-I", str(host), "-L", str(host), *libraries),
-        *("-Xlinker", "-rpath", "-Xlinker", str(host), str(source), "-o", str(program)),
+        *("-Xlinker", "-rpath", "-Xlinker", str(host), str(source), "-o", str(made)),
     )
-    return program
+    return made.replace(program)
 
 
 def scan(folder: Path, files: Iterable[str]) -> list[Fault]:
