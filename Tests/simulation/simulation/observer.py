@@ -87,6 +87,10 @@ class Observer:
             key = session_key()
             wrap, sealed = self._database.execute(_SEALED).fetchone()
             tokens = _unseal(owner, wrap, sealed, key) if key else None
+            # A sign-in or unlock whose key was not saved can leave the row without the key of its
+            # wrap, while the process that holds the vault goes on with the session.
+            if tokens is None and before.owner == owner:
+                tokens = before.tokens
         return Stored(generation, owner, ended, bool(readable), bool(locked), queued, tokens)
 
     def close(self) -> None:
