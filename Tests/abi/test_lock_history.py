@@ -404,6 +404,28 @@ def test_LCK_5_a_return_or_an_unlock_lets_in(sign_in: MakeUser, arrival: str) ->
     assert app.queue_list()["items"] == []
 
 
+def test_LCK_5_a_wait_before_anybody_came_ends_and_lets_nobody_in(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
+    # Given a session whose memberships no server has confirmed, and a second handle that is
+    # answered with the wait for them
+    phone = phones()
+    person = directory.person(directory.organisation())
+    first = phone.start()
+    first.session_start({"session": directory.session(person)})
+    phone.app = None  # stays open
+    second = phone.open()
+    assert second.session_background()["reason"] == "guard_pending"
+    # When the first handle locks, before a server has answered
+    first.session_lock()
+    second.settle()
+    # Then the wait ends on the second one, and nobody is in
+    [event] = second.of_type("decision")
+    assert event["decision"]["screen"] == "unlock"
+    assert set(history.refused(second)) == {"session.locked"}
+    first.close()
+
+
 def test_LCK_5_the_window_counts_for_a_handle_that_nobody_resumed(sign_in: MakeUser) -> None:
     user = sign_in(policy={"session_window_s": 600})
     user.phone.pass_time(601)

@@ -182,7 +182,10 @@ final class Decider {
 
   private func carryOut(_ decision: Decision) throws(Failure) {
     if decision.quarantine { try recovery.quarantine() }
-    if decision.forget { try sessions.clear(ended: nil) }
+    if decision.forget {
+      try sessions.clear(ended: nil)
+      try sessions.keys.eraseOwed()
+    }
     if decision.lock { try lock.lock(byUser: false) }
     // A reset may have cleared the check; ask again so that the wait ends.
     if decision.reason == .guardPending, !check.isNeeded {

@@ -52,6 +52,7 @@ final class Logout {
     }
     try uploader.abandonReadBacks()
     try sessions.keys.erase(.biometric)
+    try sessions.keys.eraseOwed()
     try pauses.clearAuth()
     let decision = try decider.show(Decision(.signIn, .signedOut))
     return ["unsent": .int(unsent), "decision": decision]

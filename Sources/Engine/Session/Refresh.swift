@@ -193,7 +193,9 @@ final class Refresh {
       try events.emitDurable(["type": "session_ended", "reason": .string(reason)], owner: nil)
       return true
     }
-    if isEnded { try sessions.keys.erase(.biometric) }
+    guard isEnded else { return }
+    try sessions.keys.erase(.biometric)
+    try sessions.keys.eraseOwed()
   }
 
   /// The data service refused the access token: fetch a new one. When new ones are refused too, another

@@ -17,8 +17,8 @@ import Vault
 ///   row whose wraps have no key: locked, or after a sign-in over another session, to be signed in again.
 /// - Lock: drop the vault from memory, erase `session`, write the row. A crash leaves a wrap without
 ///   its key: locked.
-/// - End and logout: erase `session`, clear the row, erase `biometric`. A crash leaves a locked session,
-///   or none, and a key that opens nothing.
+/// - End and logout: clear the row and owe the erasures, in one commit; erase `biometric` and `session`.
+///   A crash leaves the session as it was, or none and erasures that the next call makes.
 ///
 /// A key store that does not confirm an erasure owes it. The row is written all the same, and every later
 /// call asks the store again.

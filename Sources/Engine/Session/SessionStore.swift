@@ -104,10 +104,11 @@ final class SessionStore {
   }
 
   /// Clear the row and everything that depends on it; the queue stays. `ended`: the reason of an
-  /// end that the server proved, else nil.
+  /// end that the server proved, else nil. The caller has the owed keys erased once this is committed
+  /// (`SessionKeys.eraseOwed`): before, a commit that fails would leave a session without its key.
   func clear(ended: String?) throws(Failure) {
     try core.database.transaction { () throws(Failure) in
-      try keys.erase(.session)
+      try keys.owe(.session)
       _ = try update(ifGeneration: try row().generation) { (row) throws(Failure) in
         row.clear(ended: ended)
       }
