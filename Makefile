@@ -11,6 +11,7 @@
 #   make test     every test. Parts of it: test-swift, test-model, test-fleet, test-python, test-simulation,
 #                 sanitize-smoke, test-faults, mutants-sample
 #   make lint     style and types; make format corrects what a tool can correct
+#   make contract writes the code that is made from include/holdfast.schema.json
 #   make docs     writes the pages and figures that are made from the code and from measurements
 #   make clean    removes what was built; .venv stays
 #
@@ -51,7 +52,7 @@ include mk/tests.mk
 include mk/sanitizers.mk
 include mk/benchmarks.mk
 
-.PHONY: lib bundle wheel install demo docs lint format test-clean-install help clean
+.PHONY: lib bundle wheel install demo docs contract lint format test-clean-install help clean
 
 lib: build/lib/libholdfast.so build/lib-runtime/libholdfast.so build/include/holdfast.h $(HTTP_LIBRARY)
 ifeq ($(HTTP_LIBRARY),)
@@ -76,6 +77,11 @@ docs: | $(PYTHON)
 	@$(PYTHON) docs/reference.py --write
 	@$(PYTHON) docs/figures.py --write
 	@HOLDFAST_WRITE_DOCS=1 $(SWIFT) test -q --disable-xctest --scratch-path .build-test --filter DecisionsDocumentTests
+
+# What the schema determines. Tests check that it is current.
+contract: | $(PYTHON)
+	@$(PYTHON) mk/contract.py
+	@$(PYTHON) bindings/python/tools/generate_types.py
 
 C_FILES = $$(git ls-files '*.c' '*.h')
 # Python with checked types. mypy takes one suite at a time, as each has a module `conftest`.

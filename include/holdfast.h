@@ -143,8 +143,23 @@ typedef struct holdfast_keystore {
 
 /* ---- Life cycle ------------------------------------------------------------------------------- */
 
+/* The version of this header: 0.2.0 is 2000. In the preprocessor or a static assertion:
+ * #if !HOLDFAST_VERSION_AT_LEAST(0, 2, 0). @since 0.2 */
+#define HOLDFAST_VERSION_MAJOR 0
+#define HOLDFAST_VERSION_MINOR 2
+#define HOLDFAST_VERSION_PATCH 0
+#define HOLDFAST_VERSION_OF(major, minor, patch) ((major)*1000000 + (minor)*1000 + (patch))
+#define HOLDFAST_VERSION_NUMBER                                                                    \
+  HOLDFAST_VERSION_OF(HOLDFAST_VERSION_MAJOR, HOLDFAST_VERSION_MINOR, HOLDFAST_VERSION_PATCH)
+#define HOLDFAST_VERSION_AT_LEAST(major, minor, patch)                                             \
+  (HOLDFAST_VERSION_NUMBER >= HOLDFAST_VERSION_OF(major, minor, patch))
+
 /* The version of the library, "MAJOR.MINOR.PATCH". Static; never NULL. @since 0.1 */
 const char *holdfast_version(void);
+
+/* The version of the library as a number. A host that was compiled with this header needs a library
+ * of at least HOLDFAST_VERSION_NUMBER. @since 0.2 */
+int32_t holdfast_version_number(void);
 
 /*
  * Open a data folder; create it with mode 0700 if absent. Reads no key, uses no network.
@@ -210,6 +225,14 @@ int64_t holdfast_live_count(void);
  */
 typedef void (*holdfast_log_fn)(void *context, int32_t level, const char *line);
 void holdfast_log(int32_t level, holdfast_log_fn fn, void *context);
+
+/*
+ * Make a call by the name of its operation: holdfast_call(self, "queue_add", request, &reply) is
+ * holdfast_queue_add(self, request, &reply). It has every operation of the schema's x-operations
+ * but open, so a binding needs no other function for them.
+ * Errors: request.unknown_operation (INVALID), which suggests the nearest name. @since 0.2
+ */
+int32_t holdfast_call(holdfast *self, const char *operation, const char *request, char **reply);
 
 /*
  * Set the clock of a handle that was opened with "clock":"manual", for tests.

@@ -27,6 +27,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
   case requestMissingField = "request.missing_field"
   case requestWrongType = "request.wrong_type"
   case requestInvalidValue = "request.invalid_value"
+  case requestUnknownOperation = "request.unknown_operation"
 
   case sessionNone = "session.none"
   case sessionLocked = "session.locked"
@@ -81,7 +82,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     switch self {
     case .requestNotJSON, .requestNotAnObject, .requestTooDeep, .requestTooManyValues,
       .requestDuplicateKey, .requestUnknownField, .requestMissingField, .requestWrongType,
-      .requestInvalidValue,
+      .requestInvalidValue, .requestUnknownOperation,
       .sessionInvalid, .signInUnknownMethod, .signInForeignCallback, .signInStateMismatch,
       .signInExpired, .signInCancelled, .queueUnknownKind, .queueInvalidID, .queueInvalidPayload,
       .queueUnknownColumn, .queueUnknownDependency, .queueItemTooLarge:

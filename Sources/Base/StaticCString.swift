@@ -20,7 +20,7 @@ public struct StaticCString: ExpressibleByStringLiteral, @unchecked Sendable {
 
   public var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: count) }
 
-  func equals(_ text: UnsafePointer<CChar>) -> Bool {
+  public func equals(_ text: UnsafePointer<CChar>) -> Bool {
     var at = 0
     while start[at] == text[at] {
       if start[at] == 0 { return true }

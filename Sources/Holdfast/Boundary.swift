@@ -27,6 +27,16 @@ enum Boundary {
     return status
   }
 
+  /// One operation; see `OperationRules`.
+  @inline(never)
+  static func call(
+    _ handle: OpaquePointer?, _ operation: Operation, _ request: Text?, _ reply: ReplyOut?
+  ) -> Int32 {
+    call(handle, request, reply, operation.dialect, room: operation.room) {
+      (engine, request) throws(Failure) in try operation.run(engine, request)
+    }
+  }
+
   /// After a call: tell the other handles what it changed, and set this one's descriptor.
   private static func signal(_ handle: UInt, _ engine: Engine) {
     let heard = platform_handle_hear(handle, engine.giveNotice())

@@ -10,6 +10,24 @@ public func holdfast_version() -> UnsafePointer<CChar>? {
 }
 
 @c @implementation
+public func holdfast_version_number() -> Int32 {
+  Int32(HOLDFAST_VERSION_MAJOR * 1_000_000 + HOLDFAST_VERSION_MINOR * 1000 + HOLDFAST_VERSION_PATCH)
+}
+
+@c @implementation
+public func holdfast_call(
+  _ self: OpaquePointer?, _ operation: UnsafePointer<CChar>?, _ request: UnsafePointer<CChar>?,
+  _ reply: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> Int32 {
+  if let operation = Operation(named: operation) {
+    return Boundary.call(self, operation, request, reply)
+  }
+  return Boundary.call(self, nil, reply) { (_, _) throws(Failure) in
+    throw Operation.unknown(operation)
+  }
+}
+
+@c @implementation
 public func holdfast_open(
   _ config: UnsafePointer<CChar>?, _ keystore: UnsafePointer<holdfast_keystore>?,
   _ self: UnsafeMutablePointer<OpaquePointer?>?,

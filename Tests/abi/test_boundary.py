@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from holdfast import HoldfastError, Library
 from holdfast.keystore import KeyStoreStruct, struct_for
-from holdfast.library import OPERATIONS
+from holdfast.operations import OPERATIONS
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 

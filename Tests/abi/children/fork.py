@@ -6,7 +6,7 @@ import json
 import os
 import sys
 
-from holdfast.library import OPERATIONS
+from holdfast.operations import OPERATIONS
 
 from support.phone import Phone
 

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from holdfast.library import OPERATIONS
+from holdfast.operations import OPERATIONS
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 

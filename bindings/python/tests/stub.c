@@ -18,6 +18,7 @@ static char *text(const char *value) {
 }
 
 const char *holdfast_version(void) { return "9.8.7"; }
+int32_t holdfast_version_number(void) { return 9008007; }
 int64_t holdfast_live_count(void) { return __atomic_load_n(&live, __ATOMIC_SEQ_CST); }
 
 void holdfast_free(void *reply) {
@@ -93,9 +94,7 @@ static int32_t answer(const char *name, const char *request, char **reply) {
   return HOLDFAST_OK;
 }
 
-#define OPERATION(name)                                                                            \
-  int32_t holdfast_##name(holdfast *self, const char *request, char **reply) {                     \
-    (void)self;                                                                                    \
-    return answer(#name, request, reply);                                                          \
-  }
-#include "operations.inc"
+int32_t holdfast_call(holdfast *self, const char *operation, const char *request, char **reply) {
+  (void)self;
+  return answer(operation, request, reply);
+}

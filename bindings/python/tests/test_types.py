@@ -10,7 +10,7 @@ from pathlib import Path
 
 import holdfast.types
 from holdfast import Holdfast
-from holdfast.library import OPERATIONS
+from holdfast.operations import OPERATIONS
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -150,13 +150,20 @@ def operations(schema: Schema, *, asynchronous: bool = False) -> str:
     return (
         NOTICE.format(about="One method for every operation of the library.")
         + "\nfrom collections.abc import Mapping\nfrom typing import Any, cast\n\n"
-        + f"from .types import (\n{imports})\n\n\n"
+        + f"from .types import (\n{imports})\n\n"
+        + ("\n" if asynchronous else operation_names(schema))
         + f"class {class_name}:\n"
         + f'    """The operations of `{owner}`; holdfast.h is their manual."""\n\n'
         + f"    {define} _call(self, name: str, request: Mapping[str, Any] | None) -> object:\n"
         + "        raise NotImplementedError\n\n"
         + "\n".join(methods)
     )
+
+
+def operation_names(schema: Schema) -> str:
+    """The list of the operations of a handle."""
+    names = "".join(f'    "{name}",\n' for name in schema["x-operations"] if name != "open")
+    return f"#: The names for `Library.call`.\nOPERATIONS = (\n{names})\n\n\n"
 
 
 def all_optional(schema: Schema) -> bool:

@@ -19,41 +19,6 @@ log = logging.getLogger("holdfast")
 
 LOG_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_char_p)
 
-#: The functions with the signature (handle, request, reply) -> status.
-OPERATIONS = [
-    "clock_set",
-    "session_start",
-    "sign_in_begin",
-    "sign_in_complete",
-    "sign_in_cancel",
-    "session_resume",
-    "session_unlock",
-    "session_lock",
-    "session_background",
-    "session_foreground",
-    "session_status",
-    "session_logout",
-    "org_list",
-    "org_select",
-    "route_check",
-    "queue_add",
-    "queue_list",
-    "queue_get",
-    "queue_edit",
-    "queue_cancel",
-    "queue_retry",
-    "queue_export",
-    "queue_explain",
-    "contact_search",
-    "contact_get",
-    "summary_get",
-    "network_set",
-    "sync_now",
-    "sync_status",
-    "poll",
-    "complete",
-]
-
 Answer = tuple[int, bytes | None]
 
 
@@ -88,9 +53,8 @@ class Library:
     def _declare(self) -> None:
         dll, void, text = self._dll, ctypes.c_void_p, ctypes.c_char_p
         reply = ctypes.POINTER(ctypes.c_void_p)
-        self._operations = {name: dll[f"holdfast_{name}"] for name in OPERATIONS}
-        for function in self._operations.values():
-            function.argtypes, function.restype = (void, text, reply), ctypes.c_int32
+        self._call = dll.holdfast_call
+        self._call.argtypes, self._call.restype = (void, text, text, reply), ctypes.c_int32
         self._open, self._close, self._free = (
             dll.holdfast_open,
             dll.holdfast_close,
@@ -101,6 +65,8 @@ class Library:
         self._close.argtypes, self._close.restype = (void,), None
         self._free.argtypes, self._free.restype = (void,), None
         dll.holdfast_version.argtypes, dll.holdfast_version.restype = (), text
+        dll.holdfast_version_number.argtypes = ()
+        dll.holdfast_version_number.restype = ctypes.c_int32
         dll.holdfast_live_count.argtypes, dll.holdfast_live_count.restype = (), ctypes.c_int64
         dll.holdfast_log.argtypes = (ctypes.c_int32, LOG_FUNCTION, void)
         dll.holdfast_log.restype = None
@@ -118,12 +84,12 @@ class Library:
     def call(self, name: str, handle: int | None, request: bytes | None) -> Answer:
         """Return (status, reply) of one operation; the reply is a copy."""
         reply = ctypes.c_void_p()
-        status = self._operations[name](handle, request, ctypes.byref(reply))
+        status = self._call(handle, name.encode(), request, ctypes.byref(reply))
         return status, self._take(reply)
 
     def call_without_reply(self, name: str, handle: int | None, request: bytes | None) -> int:
         """Return the status of one operation, with NULL for the reply."""
-        status: int = self._operations[name](handle, request, None)
+        status: int = self._call(handle, name.encode(), request, None)
         return status
 
     def _take(self, reply: ctypes.c_void_p) -> bytes | None:
@@ -156,6 +122,11 @@ class Library:
         """The library's version, "MAJOR.MINOR.PATCH"."""
         text: bytes = self._dll.holdfast_version()
         return text.decode("ascii")
+
+    def version_number(self) -> int:
+        """The library's version as a number: 0.2.0 is 2000."""
+        number: int = self._dll.holdfast_version_number()
+        return number
 
     def live(self) -> int:
         """The number of handles and replies that this process has not released."""

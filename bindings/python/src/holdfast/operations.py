@@ -53,6 +53,41 @@ from .types import (
     SyncStatusReply,
 )
 
+#: The names for `Library.call`.
+OPERATIONS = (
+    "clock_set",
+    "session_start",
+    "sign_in_begin",
+    "sign_in_complete",
+    "sign_in_cancel",
+    "session_resume",
+    "session_unlock",
+    "session_lock",
+    "session_background",
+    "session_foreground",
+    "session_status",
+    "session_logout",
+    "org_list",
+    "org_select",
+    "route_check",
+    "queue_add",
+    "queue_list",
+    "queue_get",
+    "queue_edit",
+    "queue_cancel",
+    "queue_retry",
+    "queue_export",
+    "queue_explain",
+    "contact_search",
+    "contact_get",
+    "summary_get",
+    "network_set",
+    "sync_now",
+    "sync_status",
+    "poll",
+    "complete",
+)
+
 
 class Operations:
     """The operations of `Holdfast`; holdfast.h is their manual."""

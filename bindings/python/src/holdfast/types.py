@@ -157,6 +157,7 @@ ErrorCode: TypeAlias = Literal[
     "request.missing_field",
     "request.wrong_type",
     "request.invalid_value",
+    "request.unknown_operation",
     "session.none",
     "session.locked",
     "session.invalid",

@@ -1,0 +1,84 @@
+import Base
+import Engine
+
+/// What the API does with an operation: `holdfast_call` and the function of its name both come here.
+extension Operation {
+  /// The operation with this name, which may be NULL.
+  init?(named name: UnsafePointer<CChar>?) {
+    guard let name else { return nil }
+    for one in Operation.allCases where one.name.equals(name) {
+      self = one
+      return
+    }
+    return nil
+  }
+
+  /// The error for a name that is none: it suggests the nearest one.
+  static func unknown(_ name: UnsafePointer<CChar>?) -> Failure {
+    var message = "no operation has this name"
+    guard let name else { return Failure(.requestUnknownOperation, message) }
+    var bytes: [UInt8] = []
+    while bytes.count < 64, name[bytes.count] != 0 {
+      bytes.append(UInt8(bitPattern: name[bytes.count]))
+    }
+    let prefix = "holdfast_"
+    if bytes.starts(with: prefix.utf8) { bytes.removeFirst(prefix.utf8.count) }
+    let names = Operation.allCases.map { $0.name.string }
+    if let near = Suggestion.nearest(to: String(decoding: bytes, as: UTF8.self), among: names) {
+      message += "; did you mean \"\(near)\"?"
+    }
+    return Failure(.requestUnknownOperation, message)
+  }
+
+  /// Only these keep numbers as the host wrote them: payloads go to the server unchanged.
+  var dialect: JSON.Dialect {
+    switch self {
+    case .queueAdd, .queueEdit: .exact
+    default: .strict
+    }
+  }
+
+  /// Calls that finish what is in flight, remove, lock or log out may use the reserve on a full disk.
+  var room: Boundary.Room {
+    switch self {
+    case .sessionLock, .sessionBackground, .sessionLogout, .queueCancel, .poll, .complete: .reserve
+    default: .ordinary
+    }
+  }
+
+  func run(_ engine: Engine, _ request: JSON) throws(Failure) -> JSON {
+    switch self {
+    case .clockSet: try engine.setClock(request)
+    case .sessionStart: try engine.sessionStart(request)
+    case .signInBegin: try engine.signInBegin(request)
+    case .signInComplete: try engine.signInComplete(request)
+    case .signInCancel: try engine.signInCancel(request)
+    case .sessionResume: try engine.sessionResume(request)
+    case .sessionUnlock: try engine.sessionUnlock(request)
+    case .sessionLock: try engine.sessionLock(request)
+    case .sessionBackground: try engine.sessionBackground(request)
+    case .sessionForeground: try engine.sessionForeground(request)
+    case .sessionStatus: try engine.sessionStatus(request)
+    case .sessionLogout: try engine.sessionLogout(request)
+    case .orgList: try engine.orgList(request)
+    case .orgSelect: try engine.orgSelect(request)
+    case .routeCheck: try engine.routeCheck(request)
+    case .queueAdd: try engine.queueAdd(request)
+    case .queueList: try engine.queueList(request)
+    case .queueGet: try engine.queueGet(request)
+    case .queueEdit: try engine.queueEdit(request)
+    case .queueCancel: try engine.queueCancel(request)
+    case .queueRetry: try engine.queueRetry(request)
+    case .queueExport: try engine.queueExport(request)
+    case .queueExplain: try engine.queueExplain(request)
+    case .contactSearch: try engine.contactSearch(request)
+    case .contactGet: try engine.contactGet(request)
+    case .summaryGet: try engine.summaryGet(request)
+    case .networkSet: try engine.setNetwork(request)
+    case .syncNow: try engine.syncNow(request)
+    case .syncStatus: try engine.syncStatus(request)
+    case .poll: try engine.poll(request)
+    case .complete: try engine.complete(request)
+    }
+  }
+}
