@@ -109,7 +109,11 @@ import Vault
       ("com.app:///cb", "com.app:/cb?code=c&state=s", false),
       ("com.my_app://cb", "com.my_app://cb?code=c&state=s", true),
       ("app://cb?x=1#y", "app://cb?x=1&code=c&state=s", true),
+      ("h2app://cb", "h2app://cb?code=c&state=s", true),
+      ("app2://cb", "app2://cb?code=c&state=s", true),
+      ("2app://cb", "2app://cb?code=c&state=s", false),
       ("not a url", "not a url?code=c&state=s", false), ("", "?code=c", false),
+      ("not a url", "app://cb?code=c&state=s", false), ("", "app://cb?code=c&state=s", false),
     ])
   func redirects(redirect: String, url: String, isOurs: Bool) throws {
     #expect(try words(url, redirect) == (isOurs ? "code c s" : "foreign"))

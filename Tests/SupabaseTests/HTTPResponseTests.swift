@@ -112,6 +112,23 @@ import Testing
   }
 
   @Test(
+    "A list may have 131,072 values, the answer to one question 8,192; a larger body is absent",
+    arguments: Purpose.allCases)
+  func manyValues(purpose: Purpose) throws {
+    let isList = [Purpose.pull, .upload, .membershipCheck].contains(purpose)
+    let most = isList ? 131_072 : 8_192
+    func isRead(values: Int) throws -> Bool {
+      // The array itself is one of them.
+      let body = "[" + String(repeating: "1,", count: values - 2) + "1]"
+      let complete: JSON = ["id": 1, "status": 200, "body": .string(body)]
+      let fields = try Fields(complete, known: ["id", "status", "headers", "body", "error"])
+      return try HTTPResponse.read(fields, nowMS: now, most: purpose.mostValues).body != nil
+    }
+    #expect(try isRead(values: most))
+    #expect(try !isRead(values: most + 1))
+  }
+
+  @Test(
     "Codes of every form",
     arguments: [
       // Auth, 2024-01-01.

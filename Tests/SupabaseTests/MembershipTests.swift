@@ -1,4 +1,5 @@
 import Base
+import Foundation
 import Testing
 
 @testable import Supabase
@@ -81,5 +82,13 @@ import Testing
       let list = try #require(MembershipsReply.read(try json(order)))
       #expect(list.count == 1 && list[0].active)
     }
+  }
+
+  @Test(
+    "Of several rows alike for one organisation the first counts", arguments: ["active", "ended"])
+  func alike(status: String) throws {
+    let second = row(status).replacingOccurrences(of: "peer_mentor", with: "org_admin")
+    let list = try #require(MembershipsReply.read(try json("[\(row(status)),\(second)]")))
+    #expect(list.map { $0.role } == ["peer_mentor"])
   }
 }

@@ -37,6 +37,19 @@ import Testing
     #expect(backend.kind("other") == nil)
   }
 
+  @Test("A row has its kind's columns and those that the engine adds, and no others")
+  func accepted() throws {
+    let backend = try backend()
+    let activity = try #require(backend.kind("activity"))
+    let contact = try #require(backend.kind("contact"))
+    for column in ["id", "org_id", "user_id", "minutes", "name", "ID", ""] {
+      let isCommon = column == "id" || column == "org_id"
+      #expect(
+        activity.accepts(column) == (isCommon || column == "user_id" || column == "minutes"))
+      #expect(contact.accepts(column) == (isCommon || column == "name"))
+    }
+  }
+
   @Test("Absent members come from the standard kind of the same name")
   func inherited() throws {
     let activity = try kind("activity", #"{"table":"visits","upload":"rpc"}"#)

@@ -121,7 +121,8 @@ import Vault
   @Test(
     "Malformed access tokens",
     arguments: [
-      "a", "a.b", "a.b.c.d", "..", ".e30.", "e30.e30.", ".e30.c2ln", "e30..c2ln", "e30.!!!.c2ln",
+      "a", "a.b", "e30.e30", "e30.", ".e30", "a.b.c.d", "..", ".e30.", "e30.e30.", ".e30.c2ln",
+      "e30..c2ln", "e30.!!!.c2ln",
       "e30.e3.c2ln", "!.e30.c2ln", "e30.e30.!", "e30.W10.c2ln", "e30.bm90.c2ln", "e30.e30.c2ln",
       "e30.e30.c2ln.", "e30 .e30.c2ln",
     ])
