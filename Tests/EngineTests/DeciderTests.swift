@@ -49,6 +49,20 @@ import Testing
     #expect(try emitted(rig) == ["sign_in session_ended"])
   }
 
+  @Test func aDecisionThatCouldNotBeEmittedIsEmittedByALaterCall() throws {
+    // Given a changed decision, and a file that takes no number for its event
+    let rig = try Rig.atHome()
+    try shown(rig)
+    _ = rig.reachability.setOnline(false)
+    try rig.core.database.execute("PRAGMA query_only=ON")
+    #expect(throws: Failure.self) { try rig.decider.emitIfChanged() }
+    // When
+    try rig.core.database.execute("PRAGMA query_only=OFF")
+    try rig.decider.emitIfChanged()
+    // Then
+    #expect(try emitted(rig) == ["home active"])
+  }
+
   @Test func aHostThatShowsAScreenKeepsItDuringACheck() throws {
     let rig = try Rig.atHome()
     try shown(rig)

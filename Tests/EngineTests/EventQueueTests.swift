@@ -34,6 +34,19 @@ import Testing
     #expect(numbers == numbers.sorted() && Set(numbers).count == 4)
   }
 
+  @Test func aPollIsUndoneOnce() throws {
+    // Given a poll that failed
+    let rig = try ready()
+    try rig.events.emit(event("contact", 1))
+    _ = try rig.events.takeAll()
+    rig.events.restore()
+    // When the same call emits another event, and its reply is lost too
+    try rig.events.emit(event("contact", 2))
+    rig.events.restore()
+    // Then both are there
+    #expect(texts(try rig.events.takeAll()) == ["contact 1", "contact 2"])
+  }
+
   @Test func transientEventsComeOnceAndDurableOnesUntilTheyAreAcknowledged() throws {
     // Given
     let rig = try ready()

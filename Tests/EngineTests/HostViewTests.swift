@@ -28,15 +28,16 @@ import Testing
     #expect((HostView.fingerprint(of: try decision(change)) != before) == isOther)
   }
 
-  @Test func theChoiceOfOrganisationsAlsoShowsTheReasonAndEachStatus() throws {
-    func fingerprint(_ reason: String, _ status: String) throws -> String {
+  @Test func theChoiceOfOrganisationsAlsoShowsTheReasonAndEachOrganisationWithItsStatus() throws {
+    func fingerprint(_ reason: String, _ status: String, _ id: String = "1") throws -> String {
       HostView.fingerprint(
         of: try decision(
-          #""reason":"\#(reason)","orgs":[{"org_id":"1","status":"\#(status)"}]"#))
+          #""reason":"\#(reason)","orgs":[{"org_id":"\#(id)","status":"\#(status)"}]"#))
     }
     let before = try fingerprint("first_choice", "active")
     #expect(try fingerprint("org_disabled", "active") != before)
     #expect(try fingerprint("first_choice", "disabled") != before)
+    #expect(try fingerprint("first_choice", "active", "2") != before)
   }
 
   @Test func itRemembersWhatWasShown() throws {

@@ -130,6 +130,45 @@ import Testing
     #expect(rig.sessions.session != nil)
   }
 
+  @Test func aConnectionThatWorksIsKept() throws {
+    let rig = try Rig.atHome()
+    let before = rig.core.database
+    try rig.recovery.followFiles()
+    #expect(rig.core.database === before)
+    #expect(rig.sessions.session != nil)
+  }
+
+  @Test func aFileThatFailsAgainAfterItWasJudgedSoundIsSetAside() throws {
+    // Given a file that fails a call, and that every check finds sound
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    _ = rig.core.database.damage("a value that no version writes")
+    #expect(try rig.recovery.recover())
+    #expect(!rig.recovery.hasRecovered && !rig.recovery.isNeeded)
+    #expect(try rig.state(id(1)) == "pending")
+    // When it fails again
+    _ = rig.core.database.damage("a value that no version writes")
+    #expect(try rig.recovery.recover())
+    // Then what it holds is carried over at once
+    #expect(rig.recovery.hasRecovered && !rig.recovery.isNeeded)
+    #expect(rig.folder.names.contains { $0.hasPrefix("holdfast.db.damaged-") })
+    #expect(try rig.state(id(1)) == "pending, attempts 1")
+  }
+
+  @Test func aRecoveredFileThatFailsOnceMoreIsAskedAboutAgain() throws {
+    // Given a file that was set aside, and the fresh one in its place
+    let (folder, keyStore) = try damaged()
+    let rig = try Rig(folder: folder, keyStore: keyStore)
+    _ = try rig.decider.assess(.navigate)
+    let aside = folder.names.filter { $0.hasPrefix("holdfast.db.damaged-") }
+    // When a call fails there for the first time
+    _ = rig.core.database.damage("a value that no version writes")
+    #expect(try rig.recovery.recover())
+    // Then it stays, since it is sound
+    #expect(folder.names.filter { $0.hasPrefix("holdfast.db.damaged-") } == aside)
+    #expect(try rig.state(id(1)) == "pending, attempts 1")
+  }
+
   @Test func aFileThatAnotherProcessReplacedIsOpened() throws {
     // Given two processes
     let rig = try Rig.atHome()

@@ -240,7 +240,9 @@ import Testing
     ("upload", "expired token", "refresh"),
     ("upload", "expired token, refresh pause", "nothing"), ("upload", "refused token", "refresh"),
     ("upload", "another process refreshes", "nothing"), ("upload", "upload in flight", "nothing"),
-    ("upload", "locked", "nothing"), ("pull", "nothing", "contacts"),
+    ("upload", "locked", "nothing"), ("upload", "lock due", "nothing"),
+    ("pull", "lock due", "nothing"), ("check", "lock due", "nothing"),
+    ("pull", "nothing", "contacts"),
     ("pull", "pull pause", "summary"), ("pull", "upload pause", "contacts"),
     ("pull", "upload in flight", "nothing"),
     ("pull", "another process uploads", "nothing"), ("pull", "item in doubt", "contacts"),
@@ -301,6 +303,15 @@ import Testing
       let sequence = try #require(try rig.row(id(8))).sequence
       try rig.core.queue.transition(sequence, .pending(charge: .attempt))
       try rig.core.queue.transition(sequence, .waiting(.organisation))
+    case "lock due":
+      // Nobody has been here for an hour, and no call has locked yet.
+      let now = rig.now
+      try rig.sessions.patch { (row) throws(Failure) in
+        row.backgroundWallMS = now.wallMS
+        row.backgroundMonotonicMS = now.monotonicMS
+        row.backgroundBoot = now.bootID
+      }
+      rig.advance(1_000_000)
     case "locked":
       try rig.add(id(1))
       try rig.lock.lock(byUser: true)
@@ -353,7 +364,8 @@ import Testing
   @Test(arguments: [
     ("nothing", nil as Int64?), ("request", 65_000), ("sign-in", 7000), ("waiting host", 2500),
     ("waiting for keys", 10_000), ("suspended item", 5000), ("another's lease", 5000),
-    ("held items", 900_000), ("pull", 900_000), ("refresh by another process", 1000),
+    ("held items", 900_000), ("pull", 900_000), ("older summary", 840_000),
+    ("refresh by another process", 1000),
   ])
   func theNextWakeIsTheEarliestThingThatFallsDue(_ cause: String, _ wakeMS: Int64?) throws {
     // Given a session that needs no refresh for long
@@ -397,6 +409,9 @@ import Testing
       try rig.core.queue.transition(
         try #require(try rig.row(id(1))).sequence, .waiting(.organisation))
     case "pull": rig.pulls.finishContacts(rig.now.monotonicMS)
+    case "older summary":
+      rig.pulls.finishSummary(rig.now.monotonicMS - 60_000)
+      rig.pulls.finishContacts(rig.now.monotonicMS)
     case "refresh by another process":
       rig.tokens.refuse()
       try rig.core.leases.take(

@@ -26,6 +26,21 @@ import Testing
     }
   }
 
+  @Test func anAnswerToAnEarlierReadDoesNotEndTheSpreadOfReads() throws {
+    // Given reads that come later, since the refreshes failed for a while
+    let rig = try Rig()
+    for _ in 0..<10 { try rig.pauses.backOff(.refresh, try response(503), rig.now) }
+    var left: Int64 = 0
+    while left == 0 {
+      try rig.pauses.spreadReads(rig.now)
+      left = try rig.pauses.leftMS(.pull, rig.now)
+    }
+    // When a read that was in flight is answered
+    try rig.pauses.succeed(.pull)
+    // Then
+    #expect(try rig.pauses.leftMS(.pull, rig.now) == left)
+  }
+
   @Test func aPauseLastsAtLeastAsLongAsTheServerAsks() throws {
     let rig = try Rig()
     try rig.pauses.backOff(.upload, try response(429, retryAfter: "60"), rig.now)

@@ -29,6 +29,22 @@ import Testing
       try rig.upload(), isCurrent: true, try response(201, "[\(ids)]"), rig.now)
   }
 
+  @Test func aLateUploadOfAnotherUserIsNotCounted() throws {
+    // Given Alice's upload, and Bob, who signed in meanwhile
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    let batch = try rig.upload()
+    try rig.signIn(bob)
+    try rig.list(member(orgA))
+    #expect(try rig.orgSelection.choose(orgA, rig.session))
+    try pull(rig)
+    // When
+    try rig.settlement.finish(batch, isCurrent: false, try response(201, rows(id(1))), rig.now)
+    // Then
+    #expect(try rig.state(id(1), of: alice) == "erased")
+    #expect(try numbers(rig) == [10, 0, 0])
+  }
+
   @Test func anItemIsCountedOnceOnItsWayToTheServer() throws {
     // Given figures
     let rig = try Rig.atHome()

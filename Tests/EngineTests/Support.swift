@@ -48,10 +48,13 @@ final class MemoryKeyStore: KeyStore {
   var keys: [KeyName: Key] = [:]
   /// The error of every call.
   var refusal: KeyRefusal?
+  /// What happens while the store looks for a key.
+  var onLoad: ((KeyName) -> Void)?
   private(set) var loads = 0
 
   func load(_ name: KeyName) throws(KeyRefusal) -> Key {
     loads += 1
+    onLoad?(name)
     if let refusal { throw refusal }
     guard let key = keys[name] else { throw .notFound }
     return key
@@ -92,6 +95,7 @@ final class Rig {
   let revocations: Revocation
   let refresh: Refresh
   let sessionStart: SessionStart
+  let signInFlow: SignIn
   let memberships: MembershipUpdate
   let syncRuns: SyncRunReporter
   let links: ItemLinks
@@ -102,19 +106,25 @@ final class Rig {
   let uploader: Uploader
   let contactPuller: ContactPuller
   let summaryPuller: SummaryPuller
+  let liveReader: LiveContactReader
   let recovery: Recovery
   let presenter: Presenter
   let orgSelection: OrgSelection
   let decider: Decider
+  let presence: Presence
+  let logout: Logout
   let intake: ItemIntake
+  let report: ItemReport
   let search: ContactSearch
+  let sync: SyncControl
   let scheduler: Scheduler
   let dispatch: Dispatch
 
-  /// `policy` and `backend`: further members of these objects of the config. Another process on the
-  /// same device shares `folder` and `keyStore`.
+  /// `policy` and `backend`: further members of these objects of the config; `config`: of the config
+  /// itself. Another process on the same device shares `folder` and `keyStore`.
   init(
-    policy: String = "", backend: String = "", folder shared: TemporaryFolder? = nil,
+    policy: String = "", backend: String = "", config: String = "",
+    folder shared: TemporaryFolder? = nil,
     keyStore sharedKeys: MemoryKeyStore? = nil, at start: Instant = Rig.start
   ) throws {
     try Vault.start()
@@ -123,7 +133,7 @@ final class Rig {
     let configuration = try Configuration.read(
       try json(
         #"{"data_dir":"\#(folder.path)","clock":"manual","locale":"en","policy":{\#(policy)},"#
-          + #""backend":{"url":"https://x.supabase.co","api_key":"key"\#(backend)}}"#))
+          + #""backend":{"url":"https://x.supabase.co","api_key":"key"\#(backend)}\#(config)}"#))
     clock = Clock(.manual)
     clock.set(start)
     let opened = try DataFolder.openOrReplaceMain(in: folder.path, at: start)
@@ -158,7 +168,7 @@ final class Rig {
       core, sessions, hostView: hostView, revocations: revocations, tokens: tokens,
       pendingSignIn: pendingSignIn, membershipCheck: check, pauses: pauses,
       reachability: reachability, pulls: pulls, cache: cache)
-    let signIn = SignIn(
+    signInFlow = SignIn(
       core, sessions, sessionStart: sessionStart, state: pendingSignIn, revocations: revocations,
       pauses: pauses, reachability: reachability, hostView: hostView, inFlight: inFlight)
     syncRuns = SyncRunReporter(core, events)
@@ -187,7 +197,7 @@ final class Rig {
     summaryPuller = SummaryPuller(
       core, sessions, state: pulls, summary: summary, reads: reads, pauses: pauses,
       events: events, inFlight: inFlight)
-    let liveReader = LiveContactReader(
+    liveReader = LiveContactReader(
       core, sessions, live: live, refresh: refresh, pauses: pauses, reachability: reachability,
       pulls: pulls, events: events, inFlight: inFlight)
     recovery = Recovery(
@@ -200,12 +210,23 @@ final class Rig {
       core, sessions, lock: lock, check: check, tokens: tokens, pendingSignIn: pendingSignIn,
       reachability: reachability, events: events, hostView: hostView, presenter: presenter,
       orgSelection: orgSelection, recovery: recovery)
+    presence = Presence(
+      core, sessions, lock: lock, refresh: refresh, tokens: tokens, check: check, pulls: pulls,
+      live: live, pauses: pauses, reachability: reachability, hostView: hostView, decider: decider)
+    logout = Logout(
+      core, sessions, revocations: revocations, uploader: uploader, pauses: pauses,
+      decider: decider)
     intake = ItemIntake(
       core, reserve: Reserve(core), links: links, syncRuns: syncRuns, wakeTimer: wakeTimer,
       decider: decider)
+    report = ItemReport(
+      core, tokens: tokens, pauses: pauses, reachability: reachability, decider: decider)
     search = ContactSearch(
       core, cache: cache, live: live, presenter: presenter, reachability: reachability,
       decider: decider)
+    sync = SyncControl(
+      core, check: check, reachability: reachability, pauses: pauses, inFlight: inFlight,
+      pulls: pulls, cache: cache, decider: decider)
     scheduler = Scheduler(
       core, sessions, decider: decider, tokens: tokens, pendingSignIn: pendingSignIn,
       refresh: refresh, check: check, reachability: reachability, pauses: pauses, events: events,
@@ -213,7 +234,7 @@ final class Rig {
       contactPuller: contactPuller, summaryPuller: summaryPuller)
     dispatch = Dispatch(
       core, sessions, inFlight: inFlight, refresh: refresh, memberships: memberships,
-      signIn: signIn, revocations: revocations, uploader: uploader, settlement: settlement,
+      signIn: signInFlow, revocations: revocations, uploader: uploader, settlement: settlement,
       reads: reads, contactPuller: contactPuller, summaryPuller: summaryPuller,
       liveReader: liveReader, decider: decider)
     try recovery.findUnfinished()

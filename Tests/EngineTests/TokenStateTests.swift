@@ -100,6 +100,21 @@ import Testing
     #expect(rig.tokens.isRefused)
   }
 
+  @Test func aTokenIsKeptForAWhileFromItsOwnRefusalOn() throws {
+    // Given a token that was refused nearly a minute after the one before it
+    let rig = try Rig()
+    _ = rig.tokens.refuse(generation: 1, rig.now)
+    rig.tokens.forgetRefusal()
+    rig.advance(59_000)
+    #expect(rig.tokens.refuse(generation: 2, rig.now))
+    // When it is refused again, shortly and at the end of its own minute
+    rig.advance(30_000)
+    #expect(rig.tokens.refuse(generation: 2, rig.now))
+    #expect(!rig.tokens.isRefused)
+    rig.advance(30_000)
+    #expect(!rig.tokens.refuse(generation: 2, rig.now))
+  }
+
   @Test func theSameTokenDoesNotProlongThePeriod() throws {
     let rig = try Rig()
     _ = rig.tokens.refuse(generation: 1, rig.now)

@@ -40,6 +40,7 @@ import Testing
   private static let halves = [
     "pending, group 1", "pending, group 1", "pending, group 2", "pending, group 2",
   ]
+  private static let two = ["pending, group 1", "pending, group 2"]
   private static let retried = "pending, attempts 1"
   private static let suspended = "waits for time, attempts 1"
   private static let denied = "waits for organisation, denials 1"
@@ -74,11 +75,13 @@ import Testing
     Case(items: 4, status: 400, body: code("22P02"), states: halves, batch: 62),
     // A key is taken.
     Case(items: 1, status: 409, body: code("23505"), states: ["sending"], readBack: 1),
+    Case(items: 2, status: 409, body: code("23505"), states: two),
     Case(items: 4, status: 409, body: code("23505"), states: halves),
     // A parent is missing and not queued.
     Case(
       items: 1, status: 409, body: code("23503"), states: ["parked, missing_parent, attempts 1"],
       events: ["item_parked", "sync_completed"]),
+    Case(items: 2, status: 409, body: code("23503"), states: two),
     Case(items: 4, status: 409, body: code("23503"), states: halves),
     // Denied.
     Case(items: 1, status: 403, body: code("42501"), states: [denied], asksMembership: true),
@@ -472,6 +475,9 @@ import Testing
     (200, "[]", true, false, "pending, attempts 1", false),
     (401, code("PGRST301"), true, true, "pending, attempts 1", false),
     (503, "", true, true, "pending, attempts 1", true),
+    // Only a success tells what the server has.
+    (503, "[]", true, true, "pending, attempts 1", true),
+    (503, rows(id(1)), true, true, "pending, attempts 1", true),
     (200, "<html>", true, true, "pending, attempts 1", true),
   ])
   func aReadBackProvesWhatTheServerHas(

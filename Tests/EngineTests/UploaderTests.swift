@@ -86,6 +86,9 @@ import Testing
     // Then
     #expect(other.inFlight.requests.isEmpty)
     #expect(try other.state(id(1)) == "waits for kind")
+    // And this handle looks at them once.
+    #expect(try !other.uploader.hasHeldKinds(try other.session))
+    #expect(try rig.uploader.hasHeldKinds(try rig.session))
   }
 
   @Test(arguments: [1, 2])

@@ -91,11 +91,7 @@ enum DataFolder {
   /// A damaged header can look like a newer version. Under the lock.
   private static func isNewer(_ error: Failure, in folder: String) throws(Failure) -> Bool {
     guard error.code == .storageNewer else { return false }
-    do throws(Failure) { return try Database(path: mainPath(in: folder), .full).isSound() } catch
-      where error.code == .storageDamaged
-    {
-      return false
-    }
+    return try Database(path: mainPath(in: folder), .full).isSound()
   }
 
   /// Open the main file; a damaged one is set aside first.

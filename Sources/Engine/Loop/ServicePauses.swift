@@ -96,10 +96,9 @@ final class ServicePauses {
     return stored.notBefore == 0 ? 0 : ServicePauses.leftMS(stored, try core.steady(now))
   }
 
-  /// A pause that is longer than any of its kind was stored in another boot, under another clock: it
-  /// is over.
+  /// How long the pause still lasts; 0 or less when there is none. One that is longer than any of its
+  /// kind was stored in another boot, under another clock: it is over.
   private static func leftMS(_ stored: BackoffTable.Entry, _ now: SteadyTime) -> Int64 {
-    if stored.notBefore == 0 { return 0 }
     let left = stored.notBefore - now
     return left > Backoff.longestMS(isAsked: stored.isAsked) ? 0 : left
   }

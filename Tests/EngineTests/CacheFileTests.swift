@@ -1,0 +1,70 @@
+import Base
+import Store
+import Testing
+
+import class Foundation.FileManager
+
+@testable import Engine
+
+@Suite struct CacheFileTests {
+  private func make(_ names: String..., in rig: Rig) {
+    for name in names {
+      #expect(
+        FileManager.default.createFile(atPath: rig.folder.path + "/" + name, contents: nil))
+    }
+  }
+
+  @Test func aCacheThatCannotBeOpenedIsLeftWhereItIs() throws {
+    // Given something at its place that is no file: only the disk is at fault
+    let rig = try Rig.atHome()
+    rig.cache.close()
+    let path = DataFolder.cachePath(in: rig.folder.path)
+    for suffix in ["", "-wal", "-shm"] {
+      try? FileManager.default.removeItem(atPath: path + suffix)
+    }
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    // When
+    let code = try refusal { try rig.cache.open() }
+    // Then
+    #expect(code == .storageFailed)
+    #expect(rig.folder.names.filter { $0.hasPrefix("cache") } == ["cache.db"])
+    // And it is used again as soon as it can be
+    try FileManager.default.removeItem(atPath: path)
+    _ = try rig.cache.open()
+  }
+
+  @Test func aLossIsToldOnceHoweverManyProcessesFindIt() throws {
+    // Given two processes with a cache
+    let rig = try Rig.atHome()
+    _ = try rig.cache.open()
+    let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
+    _ = try other.decider.assess(.navigate)
+    _ = try other.cache.open()
+    // When one replaces the damaged file, and the other one finds the damage too
+    try rig.cache.replace()
+    try other.cache.replace()
+    // Then
+    #expect(try rig.takeEventTypes() == ["storage_recovered"])
+    #expect(rig.folder.names.filter { $0 == "cache.db.damaged" }.count == 1)
+    // Both pull again
+    #expect(rig.pulls.needsContacts && other.pulls.needsContacts)
+  }
+
+  @Test(arguments: ["all", "an organisation", "an organisation without rows"])
+  func whatIsErasedStaysNeitherInMemoryNorInAFileThatWasSetAside(_ what: String) throws {
+    // Given names in memory, rows of an organisation, and a damaged file that was set aside
+    let rig = try Rig.atHome()
+    let org: [UInt8] = [7, 7, 7]
+    if what != "an organisation without rows" {
+      try rig.cache.open().datasets.write(.summary, of: org, DatasetTable.Entry())
+    }
+    rig.cache.use(ContactIndex(org: org, version: 1))
+    make("cache.db.damaged", "cache.db.damaged-wal", "cache.db.damaged-shm", in: rig)
+    // When
+    if what == "all" { rig.cache.erase() } else { try rig.cache.erase(org) }
+    // Then
+    #expect(!rig.folder.names.contains { $0.hasPrefix("cache.db.damaged") })
+    #expect(try rig.cache.open().datasets.read(.summary, of: org) == nil)
+    if what != "an organisation without rows" { #expect(rig.cache.index == nil) }
+  }
+}

@@ -1,0 +1,100 @@
+import Base
+import Testing
+
+@testable import Engine
+
+@Suite struct ConfigurationTests {
+  private func read(_ members: String) throws(Failure) -> Configuration {
+    try Configuration.read(
+      try json(
+        #"{"data_dir":"/d","backend":{"url":"https://x.supabase.co","api_key":"key"},\#(members)}"#)
+    )
+  }
+
+  /// The code and the field of the refusal; nil when the members are accepted.
+  private func refusal(_ members: String) -> String? {
+    do throws(Failure) {
+      _ = try read(members)
+      return nil
+    } catch { return "\(error.code.rawValue) \(error.field ?? "-")" }
+  }
+
+  // MARK: Limits
+
+  /// Each number of `policy`, with its smallest and its largest value.
+  @Test(arguments: [
+    ("session_window_s", Int64(0), Int64(315_360_000)),
+    ("background_timeout_s", 0, 315_360_000), ("offline_limit_s", 0, 315_360_000),
+    ("guard_timeout_ms", 0, 60_000), ("refresh_margin_s", 0, 86_400),
+    ("pull_interval_s", 10, 31_536_000), ("reconcile_interval_s", 10, 31_536_000),
+    ("stored_items", 0, 1_000_000), ("stored_items_s", 0, 315_360_000),
+  ])
+  func aNumberOfThePolicyHasTwoEnds(_ name: String, _ least: Int64, _ most: Int64) {
+    func refused(_ value: Int64) -> String? { refusal(#""policy":{"\#(name)":\#(value)}"#) }
+    #expect(refused(least) == nil)
+    #expect(refused(most) == nil)
+    #expect(refused(least - 1) == "request.invalid_value /policy/\(name)")
+    #expect(refused(most + 1) == "request.invalid_value /policy/\(name)")
+  }
+
+  @Test func secondsBecomeMilliseconds() throws {
+    let limits = try read(
+      #""policy":{"session_window_s":11,"background_timeout_s":12,"offline_limit_s":13,"#
+        + #""guard_timeout_ms":14,"refresh_margin_s":15,"pull_interval_s":16,"#
+        + #""reconcile_interval_s":17,"stored_items":18,"stored_items_s":19}"#
+    ).limits
+    #expect(limits.sessionWindowMS == 11_000)
+    #expect(limits.backgroundTimeoutMS == 12_000)
+    #expect(limits.offlineLimitMS == 13_000)
+    #expect(limits.guardTimeoutMS == 14)
+    #expect(limits.refreshMarginMS == 15_000)
+    #expect(limits.pullIntervalMS == 16_000)
+    #expect(limits.reconcileIntervalMS == 17_000)
+    #expect(limits.storedItems == 18)
+    #expect(limits.storedItemsMS == 19_000)
+  }
+
+  // MARK: Routes
+
+  @Test func routesNameAtLeastOneRole() throws {
+    for routes in ["{}", "[]", #""/home""#, "7"] {
+      #expect(refusal(#""routes":\#(routes)"#) == "request.wrong_type /routes")
+    }
+    let one = try read(#""routes":{"guest":{"home":"/guest"}}"#)
+    #expect(one.routes(for: "guest")?.home == "/guest")
+    #expect(one.routes(for: "peer_mentor") == nil)
+  }
+
+  // MARK: The manual clock
+
+  @Test func aManualClockTakesEveryTimeThatJSONCanHold() throws {
+    let rig = try Rig()
+    let most = Fields.safe.upperBound
+    for field in ["now_ms", "monotonic_ms"] as [StaticCString] {
+      for value in [Int64(-1), most + 1] {
+        let request: JSON = ["now_ms": 5]
+        request.set(field, .int(value))
+        let code = try EngineTests.refusal { try rig.core.setClock(request) }
+        #expect(code == .requestInvalidValue)
+      }
+      for value in [0, most] {
+        let request: JSON = ["now_ms": 5]
+        request.set(field, .int(value))
+        _ = try rig.core.setClock(request)
+        let now = rig.now
+        #expect((field.string == "now_ms" ? now.wallMS : now.monotonicMS) == value)
+      }
+    }
+  }
+
+  @Test func withoutAMonotonicTimeThatClockGoesOnWithTheDevices() throws {
+    let rig = try Rig()
+    let before = rig.now
+    _ = try rig.core.setClock(["now_ms": .int(before.wallMS + 700)])
+    #expect(rig.now.monotonicMS == before.monotonicMS + 700)
+    // It never goes back.
+    _ = try rig.core.setClock(["now_ms": .int(before.wallMS - 5000)])
+    #expect(rig.now.monotonicMS == before.monotonicMS + 700)
+    #expect(rig.now.wallMS == before.wallMS - 5000)
+  }
+}

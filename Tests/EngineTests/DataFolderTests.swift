@@ -1,0 +1,134 @@
+import Base
+import Store
+import Testing
+
+import class Foundation.FileManager
+
+@testable import Engine
+
+@Suite struct DataFolderTests {
+  private func write(_ bytes: [UInt8], _ name: String, in folder: TemporaryFolder) {
+    #expect(
+      FileManager.default.createFile(
+        atPath: folder.path + "/" + name, contents: .init(bytes)))
+  }
+
+  private func asideNames(_ folder: TemporaryFolder) -> [String] {
+    folder.names.filter { $0.hasPrefix("holdfast.db.") }
+  }
+
+  /// The folder of a user with two queued items. `keepsLog`: all of it is in the log.
+  private func filled(
+    keepsLog: Bool = false
+  ) throws -> (folder: TemporaryFolder, keyStore: MemoryKeyStore) {
+    let rig = try Rig.atHome()
+    for number in 1...2 { try rig.add(id(number)) }
+    rig.core.database.keepsLog = keepsLog
+    rig.core.database.close()
+    return (rig.folder, rig.keyStore)
+  }
+
+  // MARK: Files without contents
+
+  @Test func aFirstStartThatWasCutShortLeavesANewFile() throws {
+    // Given what a process leaves that ends before its first commit
+    let folder = try TemporaryFolder()
+    write([], "holdfast.db", in: folder)
+    write([], "holdfast.db-wal", in: folder)
+    // When
+    let opened = try DataFolder.openOrReplaceMain(in: folder.path, at: Rig.start)
+    // Then
+    #expect(!opened.replaced)
+    #expect(asideNames(folder).isEmpty)
+  }
+
+  @Test func theLogOfAFileThatWasEmptiedIsKept() throws {
+    // Given
+    let (folder, keyStore) = try filled(keepsLog: true)
+    let log = try #require(folder.bytes("holdfast.db-wal"))
+    #expect(!log.isEmpty)
+    write([], "holdfast.db", in: folder)
+    // When
+    let rig = try Rig(folder: folder, keyStore: keyStore)
+    _ = try rig.decider.assess(.navigate)
+    // Then the log is set aside as it was, and what it holds is there
+    #expect(rig.recovery.hasRecovered)
+    let aside = try #require(asideNames(folder).first { $0.hasSuffix("-wal") })
+    #expect(folder.bytes(aside) == log)
+    #expect(
+      try (1...2).map { try rig.state(id($0)) } == ["pending, attempts 1", "pending, attempts 1"])
+  }
+
+  // MARK: Newer versions
+
+  /// Write a version into the header that no library has yet, and `damage` behind the first pages.
+  private func raiseVersion(_ folder: TemporaryFolder, damages: Bool) throws {
+    var bytes = try #require(folder.bytes("holdfast.db"))
+    // Both places where the version stands.
+    for place in [60, 68] { bytes.replaceSubrange(place..<place + 4, with: [0, 1, 0, 0]) }
+    if damages { for at in 4 * 4096..<bytes.count { bytes[at] = 0x5A } }
+    write(bytes, "holdfast.db", in: folder)
+  }
+
+  @Test func aNewerLibrarysFileIsLeftAlone() throws {
+    let (folder, _) = try filled()
+    try raiseVersion(folder, damages: false)
+    let before = folder.bytes("holdfast.db")
+    let code = try refusal { try DataFolder.openOrReplaceMain(in: folder.path, at: Rig.start) }
+    #expect(code == .storageNewer)
+    #expect(folder.bytes("holdfast.db") == before)
+    #expect(asideNames(folder).isEmpty)
+  }
+
+  @Test func aDamagedFileThatOnlyLooksNewerIsSetAside() throws {
+    let (folder, _) = try filled()
+    try raiseVersion(folder, damages: true)
+    let opened = try DataFolder.openOrReplaceMain(in: folder.path, at: Rig.start)
+    #expect(opened.replaced)
+    #expect(asideNames(folder).count == 1)
+  }
+
+  // MARK: A recovery that was cut short
+
+  /// How far the process came that found the damage.
+  @Test(arguments: ["mark begun", "name marked", "file renamed", "fresh file begun"])
+  func aRecoveryThatWasCutShortIsCompleted(_ step: String) throws {
+    // Given
+    let (folder, keyStore) = try filled()
+    try folder.damage("holdfast.db")
+    let name = "holdfast.db.damaged-7"
+    write(step == "mark begun" ? [] : Array(name.utf8), "recovery.name", in: folder)
+    if step == "file renamed" || step == "fresh file begun" {
+      try FileManager.default.moveItem(
+        atPath: folder.path + "/holdfast.db", toPath: folder.path + "/" + name)
+    }
+    if step == "fresh file begun" { write([], "holdfast.db", in: folder) }
+    // When
+    let rig = try Rig(folder: folder, keyStore: keyStore)
+    _ = try rig.decider.assess(.navigate)
+    // Then nothing is lost, and the file has the name that was marked
+    let event = try #require(try rig.takeEvents().first)
+    #expect(event.int("salvaged") == 2)
+    #expect(event.bool("session") == true)
+    let aside = try #require(event.string("file"))
+    #expect(
+      aside == (step == "mark begun" ? "holdfast.db.damaged-\(Rig.start.wallMS)" : name))
+    #expect(asideNames(folder) == [aside])
+    #expect(!folder.names.contains("recovery.name"))
+  }
+
+  @Test func aLogStaysWhereItIsWhileItsFileCannotBeLookedAt() throws {
+    // Given a recovery that was cut short, and a path that leads nowhere
+    let folder = try TemporaryFolder()
+    try FileManager.default.createSymbolicLink(
+      atPath: folder.path + "/holdfast.db", withDestinationPath: "holdfast.db")
+    write([1, 2, 3], "holdfast.db-wal", in: folder)
+    write(Array("holdfast.db.damaged-7".utf8), "recovery.name", in: folder)
+    // When
+    let code = try refusal { try DataFolder.openOrReplaceMain(in: folder.path, at: Rig.start) }
+    // Then
+    #expect(code == .storageFailed)
+    #expect(folder.bytes("holdfast.db-wal") == [1, 2, 3])
+    #expect(asideNames(folder).isEmpty)
+  }
+}

@@ -1,0 +1,83 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Testing
+
+@testable import Engine
+
+/// Responses that come after the session has changed.
+@Suite struct DispatchTests {
+  /// Send what is due until a request has this purpose.
+  private func ask(_ rig: Rig, _ purpose: Purpose) throws -> InFlightRequest {
+    for _ in 0..<10 {
+      if let found = rig.inFlight.requests.last(where: { $0.purpose == purpose }) { return found }
+      try rig.dispatch.send(try #require(try rig.scheduler.next(rig.now)), rig.now)
+    }
+    throw Failure.defect("no such request")
+  }
+
+  /// Bob signs in over Alice's session and works in the same organisation.
+  private func colleague(_ rig: Rig) throws {
+    try rig.signIn(bob)
+    try rig.list(member(orgA))
+    #expect(try rig.orgSelection.choose(orgA, rig.session))
+  }
+
+  private func ready() throws -> Rig {
+    let rig = try Rig.atHome()
+    rig.check.confirm()
+    rig.tokens.confirm(rig.now)
+    rig.pulls.requirePull()
+    return rig
+  }
+
+  @Test func whatTheServerShowedToOneUserIsNotKeptForTheNext() throws {
+    // Given two reads of Alice's, who may see more than Bob
+    let rig = try ready()
+    let contacts = try ask(rig, .pull)
+    let summary = try ask(rig, .summary)
+    try colleague(rig)
+    // When they are answered
+    try rig.dispatch.finish(
+      contacts, try response(200, "[\(contact(1, updatedAt: second(1)))]"), rig.now)
+    try rig.dispatch.finish(
+      summary, try response(200, #"{"activities":10,"minutes":300}"#), rig.now)
+    // Then
+    #expect(try rig.search.search(["query": ""]).int("total") == 0)
+    #expect(try rig.summary.get([:], rig.decider, rig.presenter)["summary"]?.isNull == true)
+    #expect(rig.pulls.current == nil && rig.pulls.needsContacts && rig.pulls.needsSummary)
+  }
+
+  @Test func aContactThatOneUserAskedForIsNotShownToTheNext() throws {
+    // Given
+    let rig = try ready()
+    _ = rig.live.add(id(1), in: orgA, rig.now)
+    let request = try ask(rig, .live)
+    try colleague(rig)
+    // When
+    try rig.dispatch.finish(
+      request, try response(200, "[\(contact(1, updatedAt: second(1)))]"), rig.now)
+    try rig.liveReader.answerEnded(rig.now)
+    // Then the request is answered, with no contact
+    let events = try rig.takeEvents().filter { $0.string("type") == "contact" }
+    #expect(events.map { $0["contact"]?.isNull } == [true])
+    #expect(events.map { $0["message"]?.string("code") } == ["contact_withdrawn"])
+  }
+
+  @Test func aContactThatComesAfterARefreshIsAskedForAgain() throws {
+    // Given
+    let rig = try ready()
+    _ = rig.live.add(id(1), in: orgA, rig.now)
+    let request = try ask(rig, .live)
+    rig.tokens.refuse()
+    let refresh = try ask(rig, .refresh)
+    try rig.dispatch.finish(refresh, try response(200, tokenReply(alice)), rig.now)
+    // When
+    try rig.dispatch.finish(
+      request, try response(200, "[\(contact(1, updatedAt: second(1)))]"), rig.now)
+    // Then
+    #expect(try !rig.takeEventTypes().contains("contact"))
+    #expect(rig.live.next?.number == 1)
+  }
+}

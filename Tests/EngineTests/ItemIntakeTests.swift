@@ -1,0 +1,107 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Testing
+
+@testable import Engine
+
+@Suite struct ItemIntakeTests {
+  private static let kinds =
+    #","queue":{"call":{"table":"calls","columns":["note","occurred_at"]},"#
+    + #""letter":{"table":"letters","columns":["note","occurred_at"]}}"#
+
+  private func add(_ rig: Rig, _ number: Int, _ kind: StaticCString) throws {
+    _ = try rig.intake.add([
+      "kind": JSON(kind), "id": .uuid(id(number)), "payload": ["note": "n"],
+    ])
+  }
+
+  // MARK: Batches
+
+  @Test func kindsWithTheSameColumnsShareNoRequest() throws {
+    // Given items of two tables, by turns
+    let rig = try Rig.atHome(backend: Self.kinds)
+    try add(rig, 1, "call")
+    try add(rig, 2, "letter")
+    try add(rig, 3, "call")
+    try add(rig, 4, "call")
+    try add(rig, 5, "letter")
+    // When
+    let first = try rig.upload()
+    let second = try rig.upload()
+    // Then
+    #expect(first.kind.table == "calls")
+    #expect(first.items.map { $0.id } == [id(1), id(3), id(4)])
+    #expect(second.kind.table == "letters")
+    #expect(second.items.map { $0.id } == [id(2), id(5)])
+  }
+
+  // MARK: The time of an item
+
+  /// The time in the payload, and the one that the row has. 2026-11-18T08:53:20 is near the rig's.
+  @Test(arguments: [
+    (nil as String?, "2026-11-18T08:53:20.000Z"),
+    ("2026-01-01T10:00:00+01:00", "2026-01-01T10:00:00+01:00"),
+  ])
+  func aTimeInThePayloadIsTheHostsOwn(_ own: String?, _ expected: String) throws {
+    let rig = try Rig.atHome(backend: Self.kinds)
+    let payload: JSON = ["note": "n"]
+    if let own { payload.set("occurred_at", .string(own)) }
+    _ = try rig.intake.add([
+      "kind": "call", "id": .uuid(id(1)), "payload": payload, "occurred_at_ms": 1_794_992_000_000,
+    ])
+    let item = try rig.report.get(["id": .uuid(id(1))])["item"]
+    #expect(item?["payload"]?.string("occurred_at") == expected)
+    #expect(item?.int("occurred_at_ms") == 1_794_992_000_000)
+  }
+
+  // MARK: Edits
+
+  /// What the server has under the id of an item that was edited before it was ever sent.
+  @Test(arguments: [(45, "erased"), (30, "parked, conflict, attempts 1")])
+  func anEditBeforeTheFirstUploadLeavesANewItem(_ minutes: Int, _ state: String) throws {
+    // Given
+    let rig = try Rig.atHome()
+    try rig.add(id(1), minutes: 30)
+    _ = try rig.intake.edit([
+      "id": .uuid(id(1)), "payload": ["type": "visit", "minutes": 45],
+    ])
+    let batch = try rig.upload()
+    // When the upload stores nothing, since the row is there
+    try rig.settlement.finish(batch, isCurrent: true, try response(201, "[]"), rig.now)
+    let question = try #require(rig.uploads.readBacks.first)
+    #expect(question.comparesRows)
+    try rig.settlement.finishReadBack(
+      question, isCurrent: true,
+      try response(
+        200, #"[{"id":"\#(id(1).text)","type":"visit","minutes":\#(minutes)}]"#), rig.now)
+    // Then the rows are compared: no older version of the item can be there
+    #expect(try rig.state(id(1)) == state)
+  }
+
+  // MARK: Reports
+
+  @Test func aWaitForATimeIsExplained() throws {
+    // Given
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    try rig.core.queue.transition(
+      try #require(try rig.row(id(1))).sequence,
+      .waiting(.time(until: try rig.core.steadyToStore(rig.now) + 5000)))
+    // When
+    let reasons = try rig.report.explain([:])["reasons"]?.elements ?? []
+    // Then
+    #expect(reasons.map { $0.string("code") } == ["back_off"])
+    #expect(reasons.map { $0.int("count") } == [1])
+    #expect(reasons.map { $0.int("until_ms") } == [rig.now.wallMS + 5000])
+  }
+
+  @Test func beforeTheFirstPullNoRowWasSkipped() throws {
+    let rig = try Rig.atHome()
+    let contacts = try #require(try rig.sync.status([:])["contacts"])
+    #expect(contacts.int("skipped") == 0)
+    #expect(contacts["as_of_ms"]?.isNull == true)
+    #expect(contacts["problem"]?.isNull == true)
+  }
+}

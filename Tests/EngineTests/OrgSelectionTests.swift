@@ -1,0 +1,51 @@
+import Base
+import Policy
+import Store
+import Testing
+
+@testable import Engine
+
+@Suite struct OrgSelectionTests {
+  @Test func anotherOrganisationIsPulledAtOnce() throws {
+    // Given data that was pulled just now
+    let rig = try Rig.atHome()
+    rig.pulls.forgetAll()
+    rig.pulls.finishContacts(rig.now.monotonicMS)
+    rig.pulls.finishSummary(rig.now.monotonicMS)
+    #expect(!rig.contactPuller.isDue(orgA, rig.now))
+    // When
+    #expect(try rig.orgSelection.choose(orgB, rig.session))
+    // Then
+    #expect(rig.contactPuller.isDue(orgB, rig.now))
+    #expect(rig.summaryPuller.isDue(rig.now))
+  }
+
+  @Test func aChoiceOverASessionThatAnotherProcessChangedIsRefused() throws {
+    // Given
+    let rig = try Rig.atHome()
+    let session = try rig.session
+    let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
+    _ = try other.decider.assess(.navigate)
+    try other.signIn(bob)
+    rig.pulls.forgetAll()
+    // When
+    let isStored = try rig.orgSelection.choose(orgB, session)
+    // Then nothing of it is kept
+    #expect(!isStored)
+    #expect(try rig.sessions.row().choice == nil)
+    #expect(!rig.pulls.needsContacts)
+  }
+
+  @Test func anEditIsNotMadeInAnotherSessionsRow() throws {
+    let rig = try Rig.atHome()
+    let generation = try rig.session.generation
+    try rig.signIn(bob)
+    let before = try rig.sessions.row().generation
+    var edits = 0
+    let isStored = try rig.sessions.update(ifGeneration: generation) { (row) throws(Failure) in
+      edits += 1
+    }
+    #expect(!isStored && edits == 0)
+    #expect(try rig.sessions.row().generation == before)
+  }
+}

@@ -1,0 +1,74 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Testing
+
+@testable import Engine
+
+@Suite struct RefreshTests {
+  /// The server gives a new token that lasts `expiresInS`.
+  private func renew(_ rig: Rig, expiresInS: Int64 = 3600) throws {
+    try rig.refresh.send(try rig.session, rig.now)
+    let request = try #require(rig.inFlight.requests.last { $0.purpose == .refresh })
+    try rig.dispatch.finish(
+      request, try response(200, tokenReply(alice, expiresInS: expiresInS)), rig.now)
+  }
+
+  @Test func aTokenLastsByTheMonotonicClockHoweverTheDevicesClockIsMoved() throws {
+    // Given
+    let rig = try Rig.atHome()
+    rig.advance(3_000_000)
+    try renew(rig)
+    // When the user sets the clock ahead or back
+    for move in [Int64(36_000_000), -72_000_000] {
+      rig.advance(0, wallMS: move)
+      // Then
+      let row = try rig.sessions.row()
+      #expect(try rig.tokens.lifeLeftMS(row, rig.now) == 3_600_000)
+      #expect(try !rig.refresh.isNeeded(try rig.session, row, rig.now))
+    }
+  }
+
+  @Test func aNewTokenIsConfirmedByTheServerThatIssuedIt() throws {
+    let rig = try Rig.atHome()
+    rig.tokens.requireValidation()
+    rig.tokens.refuse()
+    rig.advance(300_000)
+    #expect(!rig.tokens.isConfirmed(rig.now))
+    try renew(rig)
+    #expect(!rig.tokens.needsValidation)
+    #expect(!rig.tokens.isRefused)
+    #expect(rig.tokens.isConfirmed(rig.now))
+  }
+
+  // MARK: The first session
+
+  /// The end that the server names, or only the life time; the device's clock is 100 s behind.
+  @Test(arguments: [true, false])
+  func theServersTimeIsKnownFromTheFirstToken(_ hasEnd: Bool) throws {
+    // Given
+    let rig = try Rig()
+    let aheadMS: Int64 = hasEnd ? 100_000 : 0
+    let body = try json(tokenReply(alice, expiresInS: 1800))
+    if hasEnd { body.set("expires_at", .int((rig.now.wallMS + aheadMS) / 1000 + 1800)) }
+    // When
+    #expect(try rig.sessionStart.adopt(try TokenReply.read(body), ifGeneration: 0))
+    // Then
+    let row = try rig.sessions.row()
+    #expect(row.expiresMS == rig.now.wallMS + aheadMS + 1_800_000)
+    #expect(row.validatedServerMS == rig.now.wallMS + aheadMS)
+    // And once it is known otherwise, the token does not tell
+    try rig.core.meta.set(.clockOffset, .int(7000))
+    #expect(try rig.sessionStart.adopt(try TokenReply.read(body), ifGeneration: row.generation))
+    #expect(try rig.sessions.row().validatedServerMS == rig.now.wallMS + 7000)
+  }
+
+  @Test func theAgeOfAValidationBeginsAtZero() throws {
+    let rig = try Rig.atHome()
+    func age() throws -> Int64? { try rig.presence.status([:]).int("validated_age_ms") }
+    #expect(try age() == 0)
+    rig.advance(5000, wallMS: -60_000)
+    #expect(try age() == 5000)
+  }
+}

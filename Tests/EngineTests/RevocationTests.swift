@@ -1,0 +1,83 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Testing
+
+@testable import Engine
+
+@Suite struct RevocationTests {
+  /// Carry out the order that is due, with this answer.
+  private func carryOut(_ rig: Rig, _ status: Int, _ body: String? = nil) throws -> Purpose {
+    let job = try #require(
+      try rig.core.revocations.due(
+        now: try rig.core.steady(rig.now), longestMS: Backoff.maxDelayMS))
+    try rig.revocations.send(job, owner: nil, nil, rig.now)
+    let request = try #require(rig.inFlight.requests.last)
+    rig.inFlight.finish(request.id)
+    guard case .revoke(let id, let step) = request.content else {
+      throw Failure.defect("no revocation was sent")
+    }
+    try rig.revocations.finish(id, step, try response(status, body), rig.now)
+    return step == .refresh ? .refresh : .revoke
+  }
+
+  /// What the server says of the refresh token of an order whose access token has expired.
+  @Test(arguments: [
+    (400, "refresh_token_not_found", true), (400, "refresh_token_already_used", true),
+    (400, "validation_failed", true), (503, "unexpected_failure", false), (429, "", false),
+  ])
+  func anOrderEndsWhenTheServerProvesThatItsSessionHasEnded(
+    _ status: Int, _ code: String, _ isOver: Bool
+  ) throws {
+    // Given
+    let rig = try Rig.atHome()
+    try rig.revocations.add(try rig.session, expiresMS: 0)
+    // When
+    let step = try carryOut(rig, status, #"{"code":"\#(code)","message":"m"}"#)
+    // Then
+    #expect(step == .refresh)
+    #expect(try rig.core.revocations.count() == (isOver ? 0 : 1))
+    let owed = try rig.presence.status([:])["owed"]?.elements.compactMap { $0.string } ?? []
+    #expect(owed.contains("revoke") == !isOver)
+  }
+
+  @Test func anOrderRefreshesAnExpiredTokenAndThenLogsOut() throws {
+    let rig = try Rig.atHome()
+    try rig.revocations.add(try rig.session, expiresMS: 0)
+    #expect(try carryOut(rig, 200, tokenReply(alice)) == .refresh)
+    #expect(try rig.core.revocations.count() == 1)
+    rig.advance(60_000)
+    #expect(try carryOut(rig, 204) == .revoke)
+    #expect(try rig.core.revocations.count() == 0)
+  }
+
+  /// How long the access token still lasts.
+  @Test(arguments: [(Int64(5000), Purpose.refresh), (5001, .revoke)])
+  func aTokenCloseToItsEndIsRefreshedFirst(_ leftMS: Int64, _ step: Purpose) throws {
+    let rig = try Rig.atHome()
+    try rig.revocations.add(try rig.session, expiresMS: rig.now.wallMS + leftMS)
+    #expect(try carryOut(rig, 503) == step)
+  }
+
+  // MARK: Logout
+
+  @Test func aLogoutRevokesTheSessionThatIsStoredThen() throws {
+    // Given a process that reads the session while another one stores Bob's
+    let rig = try Rig.atHome()
+    let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
+    _ = try other.decider.assess(.navigate)
+    rig.sessions.reset(.file)
+    rig.keyStore.onLoad = { name in
+      guard name == .session else { return }
+      rig.keyStore.onLoad = nil
+      #expect(throws: Never.self) { try other.signIn(bob) }
+    }
+    // When
+    _ = try rig.logout.logOut([:])
+    // Then both are ended at the server: Alice's by Bob's sign-in, and Bob's
+    #expect(rig.keyStore.onLoad == nil)
+    #expect(try rig.core.revocations.count() == 2)
+    #expect(try rig.sessions.row().owner == nil)
+  }
+}

@@ -1,0 +1,130 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Testing
+
+@testable import Engine
+
+@Suite struct SignInTests {
+  private static let methods =
+    #","auth_methods":[{"id":"bankid","flow":"pkce"},{"id":"apple","flow":"id_token"},"#
+    + #"{"id":"google","flow":"id_token"},{"id":"mail","flow":"password"}]"#
+
+  private func password(over rig: Rig, deadlineMS: Int64 = 60_000) throws -> PendingSignIn {
+    PendingSignIn(
+      .password(email: "a", password: "b"), over: try rig.sessions.row(),
+      deadlineMS: rig.now.monotonicMS + deadlineMS)
+  }
+
+  // MARK: Methods
+
+  @Test func anIdentityTokenWithoutAMethodIsOfTheFirstOneThatTakesSuchTokens() throws {
+    // Given
+    let rig = try Rig(config: Self.methods)
+    let nonce = try #require(
+      try rig.signInFlow.begin(["method": "apple"]).string("nonce"))
+    // When
+    let decision = try rig.signInFlow.complete(
+      ["id_token": "token", "nonce": .string(nonce)], rig.decider)
+    // Then
+    #expect(decision.string("reason") == "signing_in")
+    guard case .idToken(let provider, _, _) = rig.pendingSignIn.pending?.proof else {
+      Issue.record("no sign-in is under way")
+      return
+    }
+    #expect(provider == "apple")
+  }
+
+  @Test func aNonceServesItsOwnProviderAlone() throws {
+    let rig = try Rig(config: Self.methods)
+    let nonce = try #require(
+      try rig.signInFlow.begin(["method": "google"]).string("nonce"))
+    let code = try refusal {
+      try rig.signInFlow.complete(
+        ["id_token": "token", "nonce": .string(nonce), "method": "apple"], rig.decider)
+    }
+    #expect(code == .requestInvalidValue)
+    #expect(rig.pendingSignIn.pending == nil)
+  }
+
+  // MARK: Deadlines
+
+  /// How long the user was in the browser, and what the callback is answered with.
+  @Test(arguments: [
+    (Int64(900_000), nil as ErrorCode?), (900_001, .signInExpired), (-900_000, nil),
+    (-900_001, .signInExpired),
+  ])
+  func aSignInMayStayInTheBrowserForAQuarterOfAnHour(
+    _ milliseconds: Int64, _ code: ErrorCode?
+  ) throws {
+    let rig = try Rig(config: Self.methods)
+    let state = try #require(
+      try rig.signInFlow.begin(["method": "bankid"]).string("state"))
+    // (A boot without an id has only the device's clock, which may be set back.)
+    rig.advance(milliseconds)
+    let found = try refusal {
+      try rig.signInFlow.complete(
+        ["callback_url": .string("holdfast://signed-in?code=c&state=\(state)")], rig.decider)
+    }
+    #expect(found == code)
+    #expect((rig.pendingSignIn.pending != nil) == (code == nil))
+  }
+
+  @Test func anExchangeIsGivenUpAtItsDeadlineAndNotBefore() throws {
+    // Given
+    let rig = try Rig(config: Self.methods)
+    _ = try rig.signInFlow.complete(["email": "a@b.no", "password": "p"], rig.decider)
+    _ = try rig.takeEvents()
+    // When, then
+    rig.advance(59_999)
+    try rig.signInFlow.expire(rig.now, rig.decider)
+    #expect(rig.pendingSignIn.pending != nil)
+    // At the deadline a poll has work, and does it
+    rig.advance(1)
+    #expect(try rig.scheduler.hasWork(rig.now))
+    try rig.signInFlow.expire(rig.now, rig.decider)
+    #expect(rig.pendingSignIn.pending == nil)
+    #expect(
+      try rig.takeEvents().map { $0["decision"]?.string("reason") } == ["sign_in_unreachable"])
+  }
+
+  // MARK: Another session meanwhile
+
+  /// What happens on the device between the exchange and its answer.
+  @Test(arguments: ["another user signs in", "the same user signs in", "the session ends"])
+  func aLateSignInIsRevokedAndReplacesNothing(_ event: String) throws {
+    // Given Bob, who signs in over Alice's session, and another process
+    let rig = try Rig.atHome()
+    rig.pendingSignIn.begin(try password(over: rig))
+    try rig.dispatch.send(try #require(try rig.scheduler.next(rig.now)), rig.now)
+    let request = try #require(rig.inFlight.requests.first { $0.purpose == .signIn })
+    let carol = UUID(high: 0xCA20_0000_0000_4000, low: 0x8000_0000_0000_0003)
+    let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
+    rig.advance(1000)
+    other.clock.set(rig.now)
+    _ = try other.decider.assess(.navigate)
+    switch event {
+    case "another user signs in": try other.signIn(carol)
+    case "the same user signs in": try other.signIn(alice)
+    default: try other.sessions.clear(ended: nil)
+    }
+    let before = try rig.sessions.row()
+    let orders = try rig.core.revocations.count()
+    // When
+    try rig.dispatch.finish(request, try response(200, tokenReply(bob)), rig.now)
+    // Then the session that the server issued is ended there,
+    #expect(try rig.core.revocations.count() == orders + 1)
+    // the other one stays as it is,
+    let after = try rig.sessions.row()
+    #expect(after.owner == before.owner)
+    #expect(after.generation == before.generation)
+    #expect(after.tokens == before.tokens)
+    // and the host waits for nothing
+    #expect(rig.pendingSignIn.pending == nil)
+    if event == "the session ends" {
+      #expect(
+        try rig.takeEvents().last?["decision"]?.string("reason") == "sign_in_failed")
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import Base
+import Testing
+
+@testable import Engine
+
+/// Whether a row that the server has under an item's id is another one.
+@Suite struct StoredRowTests {
+  private func isOther(_ stored: String, than sent: String) throws -> Bool {
+    StoredRow.isOther(
+      try json(#"{"id":"x","v":\#(stored)}"#), than: try json(#"{"v":\#(sent)}"#))
+  }
+
+  /// What was sent, and another way to write it.
+  @Test(arguments: [
+    // The server may fill in what is null.
+    ("null", "7"), ("null", "null"),
+    // Numbers.
+    ("1", "1.0"), ("0.5", "0.50"), ("1e2", "100"),
+    // Times: another zone, other decimals, a date that is stored as a time.
+    (#""2026-01-01T10:00:00Z""#, #""2026-01-01T11:00:00.000+01:00""#),
+    (#""10:00""#, #""10:00:00""#), (#""10:00:00""#, #""10:00""#),
+    (#""2026-01-01""#, #""2026-01-01T00:00:00""#), (#""10:00""#, #""10:00:00z""#),
+    // Texts: case and spaces.
+    (#""Kari Nordmann""#, #""kari nordmann""#), (#""a b ""#, #""a b""#), (#""a b""#, #""ab""#),
+    (#""a\tb\nc""#, #""abc""#),
+    // Another type, as an enumeration or a text column may have.
+    (#""7""#, "7"),
+    // Inside lists and objects; the server may add members.
+    (#"["10:00",null]"#, #"["10:00:00",3]"#), (#"{"a":1}"#, #"{"a":1.0,"b":2}"#),
+    (#"{"a":null}"#, "{}"),
+  ])
+  func anotherFormIsNoDifference(_ sent: String, _ stored: String) throws {
+    #expect(try !isOther(stored, than: sent))
+  }
+
+  /// What was sent, and what no rule of writing explains.
+  @Test(arguments: [
+    ("7", "null"), (#""x""#, "null"), ("7", "8"), ("true", "false"),
+    (#""2026-01-01T10:00:00Z""#, #""2026-01-01T10:00:00+01:00""#),
+    (#""10:00""#, #""11:00:00""#), (#""10:00:00""#, #""11:00""#), (#""10:00""#, #""1:00:00""#),
+    // Only a time or a date is lengthened, never a word or a number with a sign.
+    (#""10""#, #""10a""#), (#""10""#, #""10 apples""#), (#""1""#, #""1ø""#),
+    (#""Kari""#, #""Kari Nordmann""#), (#""+47""#, #""+4799""#), (#""a1""#, #""a12""#),
+    (#""""#, #""1""#),
+    (#"["a"]"#, #"["a","b"]"#), (#"["a","b"]"#, #"["b","a"]"#),
+    (#"{"a":1}"#, #"{"a":2}"#), (#"{"a":1}"#, "{}"),
+  ])
+  func anotherValueIsADifference(_ sent: String, _ stored: String) throws {
+    #expect(try isOther(stored, than: sent))
+  }
+
+  @Test func aColumnThatTheServerDoesNotShowIsNoDifference() throws {
+    #expect(try !StoredRow.isOther(try json(#"{"id":"x"}"#), than: try json(#"{"v":7}"#)))
+  }
+}
