@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import threading
@@ -60,6 +61,7 @@ class FakeLibrary:
         self.completed: list[dict[str, Any]] = []
         self.threads: set[str] = set()
         self.closed = False
+        self.running = threading.Lock()
         self.descriptor = os.eventfd(0, os.EFD_NONBLOCK)
 
     def then(self, *polls: Poll | tuple[int, bytes]) -> None:
@@ -71,10 +73,11 @@ class FakeLibrary:
 
     def call(self, name: str, _handle: int, sent: bytes | None) -> tuple[int, bytes]:
         self.threads.add(threading.current_thread().name)
-        if self.closed:
-            return CLOSED, refusal("handle.closed", retryable=False)
         given = None if sent is None else json.loads(sent)
-        return getattr(self, name, partial(self.other, name))(given)
+        with self.running:
+            if self.closed:
+                return CLOSED, refusal("handle.closed", retryable=False)
+            return getattr(self, name, partial(self.other, name))(given)
 
     def other(self, name: str, given: object) -> tuple[int, bytes]:
         return 0, json.dumps({"called": name, "request": given}).encode()
@@ -106,9 +109,10 @@ class FakeLibrary:
         return self.descriptor
 
     def close(self, _handle: int) -> None:
-        if not self.closed:
-            self.closed = True
-            os.close(self.descriptor)
+        with self.running:  # as the real one: after the running calls
+            if not self.closed:
+                self.closed = True
+                os.close(self.descriptor)
 
 
 async def answering(request: HttpRequest) -> Answer:
@@ -129,7 +133,11 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(work, 10))
+    async def limited() -> None:
+        async with asyncio.timeout(10):
+            await work
+
+    asyncio.run(limited())
 
 
 def test_operations_run_outside_the_loop_s_thread() -> None:
@@ -254,6 +262,136 @@ def test_closing_cancels_requests_and_ends_the_events() -> None:
     async def read(app: AsyncHoldfast, seen: list[int]) -> None:
         async for one in app.events():
             seen.append(one["seq"])
+
+    run(main())
+
+
+@pytest.mark.parametrize("steps", range(12))
+def test_closing_ends_while_a_wake_up_is_on_its_way(steps: int) -> None:
+    """Issue 16, point 10: Python 3.11's `wait_for` drops a cancellation that meets its result.
+
+    `close()` then waited for a loop that polled for ever. The wake-up passes through several steps
+    of the event loop; the handle is closed at each of them.
+    """
+
+    async def main() -> None:
+        fake = FakeLibrary()
+        fake.then({"wake_in_ms": 60_000})
+        app = opened(fake)
+        async with app:
+            await until(lambda: fake.asked)
+            await asyncio.sleep(0.02)
+            fake.then({"wake_in_ms": 60_000})
+            for _ in range(steps):
+                await asyncio.sleep(0)
+        assert fake.closed
+
+    run(main())
+
+
+@pytest.mark.parametrize("steps", range(12))
+def test_closing_ends_while_an_answer_is_on_its_way(steps: int) -> None:
+    """Issue 16, point 10: a transport may use `wait_for` itself, and misses its cancellation."""
+    release: asyncio.Event
+
+    async def waiting(_: HttpRequest) -> Answer:
+        await asyncio.wait_for(release.wait(), 60)
+        return {"status": 200}
+
+    async def main() -> None:
+        nonlocal release
+        release = asyncio.Event()
+        fake = FakeLibrary()
+        fake.then({"requests": [request(1)]})
+        app = opened(fake, transport=waiting)
+        async with app:
+            await until(lambda: app._sending)
+            release.set()
+            for _ in range(steps):
+                await asyncio.sleep(0)
+        assert fake.closed
+        assert {answer["id"] for answer in fake.completed} == {1}
+
+    run(main())
+
+
+def test_closing_leaves_a_transport_behind_that_ignores_its_cancellation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Issue 16, point 10: one such transport made `close()` wait for ever."""
+    monkeypatch.setattr("holdfast.async_handle.FAREWELL_S", 0)
+
+    async def main() -> None:
+        release = asyncio.Event()
+        ended: list[bool] = []
+
+        async def stubborn(_: HttpRequest) -> Answer:
+            while not release.is_set():
+                with contextlib.suppress(asyncio.CancelledError):
+                    await release.wait()
+            ended.append(True)
+            return {"status": 200}
+
+        fake = FakeLibrary()
+        fake.then({"requests": [request(1)]})
+        app = opened(fake, transport=stubborn)
+        async with app:
+            await until(lambda: app._sending)
+            await asyncio.sleep(0)
+        assert fake.closed
+        assert fake.completed == [{"id": 1, "error": "cancelled"}]
+        release.set()
+        await until(lambda: ended and not app._sending)  # its late answer meets a closed handle
+
+    run(main())
+
+
+def test_a_cancelled_close_still_closes_the_handle() -> None:
+    """Issue 16, point 10: a `close()` that was cancelled left the folder open."""
+
+    async def main() -> None:
+        fake = FakeLibrary()
+        app = opened(fake)
+        await app.__aenter__()
+        closing = asyncio.create_task(app.close())
+        await asyncio.sleep(0)
+        closing.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await closing
+        await until(lambda: fake.closed)
+        await app.close()
+
+    run(main())
+
+
+def test_closing_does_not_block_the_loop_while_a_call_runs() -> None:
+    """Issue 16, point 10: `close()` waited for a running call on the loop's own thread.
+
+    A key store may show a prompt in that call, and needs the loop for it.
+    """
+
+    async def main() -> None:
+        fake = FakeLibrary()
+        inside, release = threading.Event(), threading.Event()
+
+        def prompting(given: object) -> tuple[int, bytes]:
+            inside.set()
+            release.wait(5)
+            return fake.other("session_lock", given)
+
+        fake.session_lock = prompting  # type: ignore[attr-defined]
+        app = opened(fake)
+        await app.__aenter__()
+        locking = asyncio.create_task(app.session_lock())
+        await until(inside.is_set)
+        closing = asyncio.create_task(app.close())
+        for _ in range(5):
+            await asyncio.sleep(0.005)
+        assert not closing.done()
+        release.set()
+        await closing
+        assert fake.closed
+        assert (await locking)["called"] == "session_lock"  # type: ignore[typeddict-item]
 
     run(main())
 

@@ -38,6 +38,12 @@ Reply = TypeVar("Reply")
 #: The pause in seconds before a call is repeated because another process held the files.
 AGAIN_S = 0.25
 
+#: How long `close()` waits for requests that it has cancelled, in seconds.
+FAREWELL_S = 5.0
+
+#: The answer to a request that `close()` cancels.
+CANCELLED: Answer = {"error": "cancelled"}
+
 #: The most events that wait for the reader before the library is asked for no more. One poll can
 #: still add a page to them.
 WAITING_EVENTS = 400
@@ -74,6 +80,9 @@ class AsyncHoldfast(AsyncOperations):
         self._seen: int | None = None
         self._woken = asyncio.Event()
         self._sending: set[asyncio.Task[None]] = set()
+        # Requests that the library has no answer to, with the answer if the transport gave one.
+        self._unanswered: dict[int, tuple[HttpRequest, Answer]] = {}
+        self._closing: asyncio.Task[None] | None = None
         self._network: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -120,18 +129,47 @@ class AsyncHoldfast(AsyncOperations):
     async def close(self) -> None:
         """Cancel requests in flight and close; may be called twice.
 
-        The next open sends cancelled requests again.
+        The next open sends cancelled requests again. A call that is running ends first. A transport
+        that ignores its cancellation is left behind after a few seconds. Cancelling `close()` does
+        not keep the folder open.
         """
+        if os.getpid() != self._process:
+            # In a forked child: the tasks and the thread are the parent's.
+            self._end()
+            return
+        if self._closing is None:
+            finishing = self._finish()
+            self._closing = asyncio.get_running_loop().create_task(finishing, name="holdfast-close")
+        await asyncio.shield(self._closing)
+
+    async def _finish(self) -> None:
+        loop = asyncio.get_running_loop()
         tasks = [*self._sending, *([self._network] if self._network else [])]
-        self._network = None
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        self._calls.shutdown(wait=False)
+        # A task of another loop ended with it.
+        tasks = [task for task in tasks if not task.done() and task.get_loop() is loop]
+        try:
+            for task in tasks:
+                task.cancel()
+            left = (await asyncio.wait(tasks, timeout=FAREWELL_S))[1] if tasks else ()
+            if left:
+                log.warning("%d requests ignore that they were cancelled", len(left))
+            # Not on the loop's thread: it would wait there for a call that is running.
+            await loop.run_in_executor(self._calls, self._end)
+        finally:
+            self._end()
+            self._calls.shutdown(wait=False)
+            self._events.put_nowait(None)
+
+    def _end(self) -> None:
+        """Pass on the answers that are left, and close."""
+        if self._closed:
+            return
         if self._holdfast is not None:
+            for request, answer in list(self._unanswered.values()):
+                with contextlib.suppress(HoldfastError, TypeError, ValueError):
+                    self._holdfast.complete(answered(request, answer))
             self._holdfast.close()
         self._closed = True
-        self._events.put_nowait(None)
 
     def _handle(self) -> Holdfast:
         if self._holdfast is None:
@@ -183,35 +221,42 @@ class AsyncHoldfast(AsyncOperations):
         self._woken.set()
 
     async def _sleep(self, wake_in_ms: int | None) -> None:
-        limit = None if wake_in_ms is None else wake_in_ms / 1000
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._woken.wait(), limit)
+        """Sleep until woken or due.
+
+        Not with `asyncio.wait_for`: in Python 3.11 it drops a cancellation that meets the result.
+        """
+        timer = None
+        if wake_in_ms is not None:
+            timer = asyncio.get_running_loop().call_later(wake_in_ms / 1000, self._woken.set)
+        try:
+            await self._woken.wait()
+        finally:
+            if timer is not None:
+                timer.cancel()
 
     def _take(self, polled: PollReply) -> None:
         for event in polled["events"]:
             self._events.put_nowait(event)
         for request in polled["requests"]:
+            self._unanswered[request["id"]] = (request, CANCELLED)
             task = asyncio.get_running_loop().create_task(self._send(request))
             self._sending.add(task)
             task.add_done_callback(self._sending.discard)
 
     async def _send(self, request: HttpRequest) -> None:
-        answer: Answer = {"error": "cancelled"}
         try:
             async with self._connections:
                 answer = await self._transport(request)
-        except asyncio.CancelledError:
-            with contextlib.suppress(HoldfastError):
-                self._handle().complete(answered(request, answer))
-            raise
         except Exception:
             log.exception("the transport failed")
             answer = {"error": "offline"}
+        self._unanswered[request["id"]] = (request, answer)
         try:
             await self._complete(request, answer)
         except ClosedError:
             pass  # the next open sends the request again
         except HoldfastError as error:
+            self._unanswered.pop(request["id"], None)
             log.error("complete failed: %s", error)
 
     async def _complete(self, request: HttpRequest, answer: Answer) -> None:
@@ -221,6 +266,7 @@ class AsyncHoldfast(AsyncOperations):
         except (InvalidError, TypeError, ValueError) as error:
             log.warning("an answer cannot be passed on: %s", error)
             await patiently(self.complete, answered(request, REFUSED))
+        self._unanswered.pop(request["id"], None)
 
 
 async def patiently(operation: Callable[[Given], Awaitable[Reply]], given: Given) -> Reply:
