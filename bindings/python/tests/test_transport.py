@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import http.server
+import os
 import socket
 import ssl
+import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import cast
 
 import pytest
-from holdfast import HttpTransport
+from holdfast import AsyncHoldfast, Holdfast, HttpTransport, Runner, connections
 from holdfast.transport import Answer, failure, folded, text
 from holdfast.types import HttpRequest
 
@@ -284,3 +288,373 @@ def test_b1_a_body_that_breaks_off_is_a_broken_connection() -> None:
     """The part that had arrived was passed on as the whole body."""
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"
     assert answer_of(head + b"[]") == {"error": "offline"}
+
+
+# ---- connections that are kept ----
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+
+
+class Counting:
+    """A server that counts its connections and requests, and answers by a list of bytes.
+
+    One entry for each request; None closes the connection without an answer. After an answer, the
+    connection stays open, unless `hang_up` says that the server ends it.
+    """
+
+    def __init__(self, answers: list[bytes | None] | None = None, hang_up: bool = False) -> None:
+        self.answers = answers
+        self.hang_up = hang_up
+        self.connections = 0
+        self.requests: list[bytes] = []
+        self.ended = threading.Semaphore(0)
+        self.context: ssl.SSLContext | None = None
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                link, _ = self.listener.accept()
+                self.connections += 1
+                threading.Thread(target=self.serve, args=(link,), daemon=True).start()
+
+    def serve(self, link: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            if self.context is not None:
+                link = self.context.wrap_socket(link, server_side=True)
+            with link:
+                while (received := self.request(link)) and self.answer(link, received):
+                    pass
+        self.ended.release()
+
+    def request(self, link: socket.socket) -> bytes:
+        received = b""
+        while b"\r\n\r\n" not in received or not received.endswith((b"\r\n\r\n", b"body")):
+            part = link.recv(65536)
+            if not part:
+                return b""
+            received += part
+        return received
+
+    def answer(self, link: socket.socket, received: bytes) -> bool:
+        self.requests.append(received.split(b" ", 1)[0])
+        answer = OK if self.answers is None else self.answers.pop(0)
+        if answer is None:
+            return False
+        link.sendall(answer)
+        return not self.hang_up
+
+    def url(self) -> str:
+        scheme = "http" if self.context is None else "https"
+        return f"{scheme}://localhost:{self.port}/"
+
+    def close(self) -> None:
+        self.listener.close()
+
+
+Serving = Callable[..., Counting]
+
+
+@pytest.fixture
+def serving() -> Iterator[Serving]:
+    servers: list[Counting] = []
+
+    def start(answers: list[bytes | None] | None = None, *, hang_up: bool = False) -> Counting:
+        servers.append(Counting(answers, hang_up))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A self-signed certificate for localhost, with its key, in one file."""
+    folder = tmp_path_factory.mktemp("tls")
+    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
+    files = ["-keyout", str(folder / "key"), "-out", str(folder / "crt")]
+    command = ["openssl", "req", "-x509", *kind, *subject, *files]
+    subprocess.run(command, check=True, capture_output=True)
+    both = folder / "both.pem"
+    both.write_bytes((folder / "key").read_bytes() + (folder / "crt").read_bytes())
+    return both
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_lock_3_twenty_requests_use_two_connections(
+    scheme: str, serving: Serving, certificate: Path
+) -> None:
+    """Finding 3: every request had a connection of its own, and a handshake."""
+    server = serving()
+    transport = HttpTransport()
+    if scheme == "https":
+        server.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        server.context.load_cert_chain(certificate)
+        transport = HttpTransport(ssl.create_default_context(cafile=certificate))
+    answers: list[Answer] = []
+
+    def work() -> None:
+        for number in range(10):
+            method, body = ("POST", "body") if number % 2 else ("GET", None)
+            sent = request(server.url(), method=method, body=body, timeout_ms=20_000)
+            answers.append(transport(sent))
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [answer["status"] for answer in answers] == [200] * 20
+    assert server.connections <= 2
+    transport.close()
+
+
+def test_lock_3_a_connection_that_was_closed_while_idle_is_not_used(serving: Serving) -> None:
+    """Finding 3: a kept connection that the server has ended is noticed before the next request."""
+    server = serving(hang_up=True)
+    transport = HttpTransport()
+    for method, body in [("GET", None), ("POST", "body"), ("GET", None)]:
+        answer = transport(request(server.url(), method=method, body=body))
+        assert answer["status"] == 200
+        server.ended.acquire(timeout=5)
+    assert server.requests == [b"GET", b"POST", b"GET"], "nothing was sent twice"
+    assert server.connections == 3
+
+
+def test_lock_3_a_get_that_meets_the_end_of_its_connection_is_sent_again(serving: Serving) -> None:
+    """Finding 3: the server ends the connection just as the request arrives."""
+    server = serving([OK, None, OK])
+    transport = HttpTransport()
+    assert transport(request(server.url()))["status"] == 200
+    assert transport(request(server.url()))["status"] == 200
+    assert (server.requests, server.connections) == ([b"GET"] * 3, 2)
+
+
+def test_lock_3_a_get_is_sent_again_once(serving: Serving) -> None:
+    """Finding 3: a server that ends every connection gets two requests, not more."""
+    server = serving([OK, None, None, None])
+    transport = HttpTransport()
+    assert transport(request(server.url()))["status"] == 200
+    assert transport(request(server.url())) == {"error": "offline"}
+    assert (server.requests, server.connections) == ([b"GET"] * 3, 2)
+
+
+@pytest.mark.parametrize("method", ["POST", "PATCH"])
+def test_lock_3_a_post_that_meets_the_end_of_its_connection_is_not_sent_again(
+    method: str, serving: Serving
+) -> None:
+    """Finding 3: the server may have acted on it. The library asks, or sends it under its id."""
+    server = serving([OK, None])
+    transport = HttpTransport()
+    assert transport(request(server.url()))["status"] == 200
+    sent = request(server.url(), method=method, body="body")
+    assert transport(sent) == {"error": "offline"}
+    assert (server.requests, server.connections) == ([b"GET", method.encode()], 1)
+
+
+def test_lock_3_a_new_connection_that_ends_is_a_failure(serving: Serving) -> None:
+    """Finding 3: only a kept connection excuses a second attempt."""
+    server = serving([None])
+    assert HttpTransport()(request(server.url())) == {"error": "offline"}
+    assert server.requests == [b"GET"]
+
+
+def test_lock_3_a_post_takes_only_a_connection_that_was_just_used(
+    serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Finding 3: servers end idle connections; a POST must not meet that."""
+    monkeypatch.setattr(connections, "FRESH_S", -1.0)
+    server = serving()
+    transport = HttpTransport()
+    for method, count in [("GET", 1), ("POST", 2), ("GET", 2)]:
+        body = "body" if method == "POST" else None
+        assert transport(request(server.url(), method=method, body=body))["status"] == 200
+        assert server.connections == count
+
+
+def test_lock_3_a_connection_is_not_kept_for_long(
+    serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Finding 3: routers forget idle connections without a word."""
+    monkeypatch.setattr(connections.Connection, "idle_s", lambda _: connections.KEEP_S + 1)
+    server = serving()
+    transport = HttpTransport()
+    for _ in range(2):
+        assert transport(request(server.url()))["status"] == 200
+    assert server.connections == 2
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}",
+        b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nKeep-Alive: timeout=1\r\nContent-Length: 2\r\n\r\n{}",
+        b"HTTP/1.1 103 Early\r\n\r\n",
+        OK + b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nsmuggled!" + b" " * 100_000,
+    ],
+    ids=["close", "HTTP/1.0", "Keep-Alive", "not the last response", "bytes after the response"],
+)
+def test_lock_3_a_connection_that_cannot_carry_another_response_is_not_kept(
+    answer: bytes, serving: Serving
+) -> None:
+    """Finding 3: what is left of one response is not taken for the next one."""
+    server = serving([answer, OK])
+    transport = HttpTransport()
+    transport(request(server.url()))
+    assert transport(request(server.url()))["body"] == "{}"
+    assert server.connections == 2
+
+
+def test_lock_3_a_refused_or_late_response_ends_its_connection(serving: Serving) -> None:
+    """Finding 3: a connection in the middle of a response is not used again."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n"
+    server = serving([head + b"x" * 1001, head, OK])
+    transport = HttpTransport(body_limit=1000)
+    assert transport(request(server.url())) == {"error": "refused"}
+    assert transport(request(server.url(), timeout_ms=200)) == {"error": "timeout"}
+    assert transport(request(server.url()))["status"] == 200
+    assert server.connections == 3
+
+
+def test_lock_3_a_time_out_gives_up_the_other_idle_connections(serving: Serving) -> None:
+    """Finding 3: after a change of the network none of them works, and each would cost a wait."""
+    silent = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"
+    server = serving([OK, OK, silent, OK])
+    transport = HttpTransport()
+    first, second = (
+        transport.connections.new(connections.Route("http", "localhost", server.port, None))
+        for _ in range(2)
+    )
+    for connection in (first, second):
+        connection.link.request("GET", "/")
+        response = connection.link.getresponse()
+        response.read()
+        transport.connections.keep(connection, response)
+    assert server.connections == 2
+    assert transport(request(server.url(), timeout_ms=200)) == {"error": "timeout"}
+    assert server.connections == 2
+    assert transport(request(server.url()))["status"] == 200
+    assert server.connections == 3
+
+
+def test_lock_3_idle_connections_are_few_and_end_with_the_transport(serving: Serving) -> None:
+    """Finding 3: at most eight are kept, and close() ends them."""
+    server = serving()
+    kept = connections.Connections(None)
+    route = connections.Route("http", "localhost", server.port, None)
+    taken = [kept.take(route) for _ in range(12)]
+    for connection in taken:
+        connection.link.request("GET", "/")
+        response = connection.link.getresponse()
+        response.read()
+        kept.keep(connection, response)
+    for _ in range(4):
+        assert server.ended.acquire(timeout=5)
+    assert not server.ended.acquire(blocking=False)
+    kept.close()
+    for _ in range(8):
+        assert server.ended.acquire(timeout=5)
+
+
+def test_lock_3_a_forked_child_has_connections_of_its_own(serving: Serving) -> None:
+    """Finding 3: parent and child on one connection would read each other's responses."""
+    server = serving()
+    transport = HttpTransport()
+    assert transport(request(server.url()))["status"] == 200
+    child = os.fork()
+    if child == 0:
+        try:
+            good = transport(request(server.url())).get("status") == 200
+            good = good and transport(request(server.url())).get("status") == 200
+        finally:
+            os._exit(0 if good else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert server.connections == 2
+    assert transport(request(server.url()))["status"] == 200
+    assert server.connections == 2, "the child did not end the parent's connection"
+
+
+def test_lock_3_a_tunnel_of_a_proxy_is_kept(
+    serving: Serving, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Finding 3: a tunnel carries many requests, and only to its own server."""
+    tunnel = b"HTTP/1.1 200 Connection established\r\n\r\n"
+    proxy = serving([tunnel])
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    answer = proxy.answer
+
+    def relay(link: socket.socket, received: bytes) -> bool:
+        answer(link, received)
+        with context.wrap_socket(link, server_side=True) as inner:
+            while proxy.request(inner):
+                inner.sendall(OK)
+        return False
+
+    monkeypatch.setattr(proxy, "answer", relay)
+    monkeypatch.setenv("https_proxy", f"http://localhost:{proxy.port}")
+    monkeypatch.setenv("no_proxy", "direct.example")
+    transport = HttpTransport(ssl.create_default_context(cafile=certificate))
+    for _ in range(3):
+        assert transport(request("https://localhost/"))["status"] == 200
+    assert (proxy.connections, proxy.requests) == (1, [b"CONNECT"])
+    transport.close()
+
+
+def test_lock_3_a_runner_that_stops_ends_its_connections(serving: Serving) -> None:
+    """Finding 3: kept connections do not outlive their owner."""
+    server = serving()
+    runner = Runner(cast(Holdfast, None))
+    assert runner.transport(request(server.url()))["status"] == 200
+    runner.stop()
+    assert server.ended.acquire(timeout=5)
+
+
+def test_lock_3_an_async_handle_that_closes_ends_its_connections(serving: Serving) -> None:
+    """Finding 3: kept connections do not outlive their owner."""
+    server = serving()
+
+    async def main() -> None:
+        app = AsyncHoldfast({})
+        assert (await app._transport(request(server.url())))["status"] == 200
+        await app.close()
+
+    asyncio.run(main())
+    assert server.ended.acquire(timeout=5)
+
+
+@pytest.mark.parametrize("head", ["Connection: close", "Connection: keep-alive"])
+def test_lock_3_the_thread_of_a_dripping_answer_ends(head: str) -> None:
+    """Finding 3: the caller got its time-out, but the thread read on for as long as bytes came."""
+    begun = threading.Event()
+    stop = threading.Event()
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def drip() -> None:
+        link, _ = listener.accept()
+        with link, contextlib.suppress(OSError):
+            link.recv(65536)
+            link.sendall(f"HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n{head}\r\n\r\n".encode())
+            begun.set()
+            while not stop.wait(0.05):
+                link.sendall(b"x")
+
+    threading.Thread(target=drip, daemon=True).start()
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    before = set(threading.enumerate())
+    answer = HttpTransport()(request(url, timeout_ms=500))
+    try:
+        assert begun.is_set()
+        assert answer == {"error": "timeout"}
+        for thread in set(threading.enumerate()) - before:
+            if thread.name == "holdfast-http-request":
+                thread.join(5)
+                assert not thread.is_alive()
+    finally:
+        stop.set()
+        listener.close()

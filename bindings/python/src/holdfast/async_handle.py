@@ -69,7 +69,9 @@ class AsyncHoldfast(AsyncOperations):
     ) -> None:
         """Does not open anything. At most `connections` requests are in flight at once."""
         self._open: Callable[[], Holdfast] = lambda: Holdfast(config, keystore, library=library)
-        self._transport: AsyncTransport = transport or ThreadTransport(HttpTransport())
+        # Our own transport ends with this object; another one is the host's.
+        self._http = HttpTransport()
+        self._transport: AsyncTransport = transport or ThreadTransport(self._http)
         self._connections = asyncio.Semaphore(connections)
         self._holdfast: Holdfast | None = None
         self._process = os.getpid()
@@ -158,6 +160,7 @@ class AsyncHoldfast(AsyncOperations):
         finally:
             self._end()
             self._calls.shutdown(wait=False)
+            self._http.close()
             self._events.put_nowait(None)
 
     def _end(self) -> None:

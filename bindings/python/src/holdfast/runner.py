@@ -68,7 +68,9 @@ class Runner:
         """`on_event` is called on the thread that steps; `queue.Queue().put` is enough."""
         self.holdfast = holdfast
         self.on_event = on_event
-        self.transport: Transport = transport or HttpTransport()
+        # Our own transport's connections end with the thread; another one is the host's.
+        self._http = HttpTransport()
+        self.transport: Transport = transport or self._http
         self._ack: int | None = None
         self._unshown = False
         self._sending: set[threading.Thread] = set()
@@ -134,6 +136,7 @@ class Runner:
         for sending in list(self._sending):
             if sending is not current:
                 sending.join()
+        self._http.close()
 
     def _work(self) -> None:
         while not self._stopping.is_set():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import http.client
 import socket
@@ -10,8 +9,9 @@ import ssl
 import threading
 import time
 import urllib.parse
-import urllib.request
 from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from .connections import Connection, Connections, Route
 
 if TYPE_CHECKING:
     from .types import CompleteRequest, HttpRequest, TransportError
@@ -26,6 +26,9 @@ CHUNK = 65536
 
 #: The most bytes of one response.
 BODY_LIMIT = 8 << 20
+
+#: The methods that may be sent twice (RFC 9110, 9.2.2), of those that the library uses.
+REPEATABLE = {"GET", "HEAD"}
 
 
 class RefusedError(Exception):
@@ -50,15 +53,20 @@ class AsyncTransport(Protocol):
 class HttpTransport:
     """HTTP/1.1 from the standard library, with the proxies of the environment or the system.
 
-    One connection per request: the server may close a kept connection while a request is in flight,
-    which leaves its outcome unknown. Follows no redirect, which would send credentials to another
-    server. Any number of threads may call it. `timeout_ms` limits a request's total time, whatever
-    the server trickles.
+    Keeps connections open for the next requests, and closes those that are idle for long. When the
+    server closes a connection just as a request is sent on it, GET and HEAD are sent again, once.
+    Any other request is answered {"error": "offline"}, since the server may have acted on it; the
+    library then asks the server, or sends it again under the same id. So that this is rare, such a
+    request takes only a connection that was used within the last second.
+
+    Follows no redirect, which would send credentials to another server, and stores no cookies. Any
+    number of threads may call it, also in a forked child. `timeout_ms` limits a request's total
+    time, whatever the server trickles.
     """
 
     def __init__(self, context: ssl.SSLContext | None = None, body_limit: int = BODY_LIMIT) -> None:
         """`context` holds the trusted certificates; None trusts the system's."""
-        self._context = context
+        self.connections = Connections(context)
         self._body_limit = body_limit
 
     def __call__(self, request: HttpRequest) -> Answer:
@@ -69,68 +77,76 @@ class HttpTransport:
         sending.join(request["timeout_ms"] / 1000)
         return sending.finish()
 
+    def close(self) -> None:
+        """Close the idle connections; the next request opens a new one."""
+        self.connections.close()
+
     def send(self, request: HttpRequest, sending: Sending) -> Answer:
         """Send the request without a limit of the total time; raises."""
         deadline = time.monotonic() + request["timeout_ms"] / 1000
         url = urllib.parse.urlsplit(request["url"])
-        connection, target, headers = self._connection(url, request["timeout_ms"] / 1000)
-        sending.connection = connection
+        route = Route.to(url)
+        repeatable = request["method"] in REPEATABLE
+        connection = self.connections.take(route, fresh=not repeatable)
         try:
-            body = request["body"]
-            connection.request(
-                request["method"],
-                target,
-                None if body is None else body.encode("utf-8"),
-                dict(request["headers"]) | headers,
-            )
-            response = connection.getresponse()
-            parts: list[bytes] = []
-            left = self._body_limit
-            while part := response.read(min(CHUNK, left + 1)):
-                parts.append(part)
-                left -= len(part)
-                if left < 0:
-                    raise RefusedError
-                if time.monotonic() > deadline:
-                    raise TimeoutError
-            if response.length:
-                # The connection broke: `read` with a size does not say so.
-                raise http.client.IncompleteRead(b"", response.length)
-            answer_headers = folded(response.getheaders())
-            if not 100 <= response.status <= 599 or "\0" in "".join(answer_headers.values()):
-                raise RefusedError
-            return {
-                "status": response.status,
-                "headers": answer_headers,
-                "body": text(b"".join(parts)),
-            }
-        finally:
+            try:
+                response = begin(connection, route, request, url, deadline, sending)
+            except (ConnectionError, ssl.SSLEOFError) as error:
+                if not connection.used:
+                    raise
+                # The server has closed it meanwhile, and the other idle ones, too.
+                connection.close()
+                self.connections.drop(connection.end)
+                if not repeatable:
+                    raise ConnectionResetError from error
+                connection = self.connections.new(route)
+                response = begin(connection, route, request, url, deadline, sending)
+            answer = self._answer(response, deadline)
+        except BaseException:
             connection.close()
+            raise
+        sending.release(connection, response)
+        return answer
 
-    def _connection(
-        self, url: urllib.parse.SplitResult, timeout: float
-    ) -> tuple[http.client.HTTPConnection, str, dict[str, str]]:
-        """Return a connection, the request target, and headers for a proxy."""
-        target = urllib.parse.urlunsplit(("", "", url.path or "/", url.query, ""))
-        host = url.hostname or ""
-        proxy = proxy_for(url)
-        if url.scheme == "https":
-            # Made once: reading the system's certificates takes longer than many requests.
-            context = self._context = self._context or ssl.create_default_context()
-            if proxy is None:
-                direct = http.client.HTTPSConnection(
-                    host, url.port, timeout=timeout, context=context
-                )
-                return direct, target, {}
-            tunnel = http.client.HTTPSConnection(
-                proxy.hostname or "", proxy.port, timeout=timeout, context=context
-            )
-            tunnel.set_tunnel(host, url.port, credentials(proxy))
-            return tunnel, target, {}
-        if proxy is None:
-            return http.client.HTTPConnection(host, url.port, timeout=timeout), target, {}
-        relay = http.client.HTTPConnection(proxy.hostname or "", proxy.port, timeout=timeout)
-        return relay, url.geturl(), credentials(proxy)
+    def _answer(self, response: http.client.HTTPResponse, deadline: float) -> Answer:
+        parts: list[bytes] = []
+        left = self._body_limit
+        while part := response.read(min(CHUNK, left + 1)):
+            parts.append(part)
+            left -= len(part)
+            if left < 0:
+                raise RefusedError
+            if time.monotonic() > deadline:
+                raise TimeoutError
+        if response.length:
+            # The connection broke: `read` with a size does not say so.
+            raise http.client.IncompleteRead(b"", response.length)
+        headers = folded(response.getheaders())
+        if not 100 <= response.status <= 599 or "\0" in "".join(headers.values()):
+            raise RefusedError
+        return {"status": response.status, "headers": headers, "body": text(b"".join(parts))}
+
+
+def begin(
+    connection: Connection,
+    route: Route,
+    request: HttpRequest,
+    url: urllib.parse.SplitResult,
+    deadline: float,
+    sending: Sending,
+) -> http.client.HTTPResponse:
+    """Send the request on a connection and read the head of the response; raises."""
+    connection.limit(max(deadline - time.monotonic(), 0.001))
+    sending.hold(connection)
+    body = request["body"]
+    connection.link.request(
+        request["method"],
+        route.target(url),
+        None if body is None else body.encode("utf-8"),
+        dict(request["headers"]) | route.headers,
+    )
+    sending.hold(connection)
+    return connection.link.getresponse()
 
 
 class Sending(threading.Thread):
@@ -142,7 +158,12 @@ class Sending(threading.Thread):
         self._transport = transport
         self._request = request
         self._answer: Answer | None = None
-        self.connection: http.client.HTTPConnection | None = None
+        # Guards the connection, which this request holds, or another one after the release.
+        self._lock = threading.Lock()
+        self._connection: Connection | None = None
+        # A link forgets its socket when the response is the last one on it.
+        self._socket: socket.socket | None = None
+        self._given_up = False
 
     def run(self) -> None:
         """Send."""
@@ -151,33 +172,41 @@ class Sending(threading.Thread):
         except Exception as error:
             self._answer = {"error": failure(error)}
 
+    def hold(self, connection: Connection) -> None:
+        """Note the connection of this request; raises if the request has timed out."""
+        with self._lock:
+            if self._given_up:
+                raise TimeoutError
+            self._connection = connection
+            self._socket = connection.link.sock
+
+    def release(self, connection: Connection, response: http.client.HTTPResponse) -> None:
+        """Hand the connection on to later requests, unless this one has timed out."""
+        with self._lock:
+            self._connection = self._socket = None
+            if self._given_up:
+                connection.close()
+            else:
+                self._transport.connections.keep(connection, response)
+
     def finish(self) -> Answer:
         """The answer; if there is none yet, end the connection: the request has timed out."""
         answer = self._answer
         if answer is not None:
             return answer
-        connection = self.connection
-        link = None if connection is None else connection.sock
-        if link is not None:
-            with contextlib.suppress(OSError):
-                link.shutdown(socket.SHUT_RDWR)
+        with self._lock:
+            self._given_up = True
+            connection = self._connection
+            link = self._socket
+            if link is None and connection is not None:
+                link = connection.link.sock
+            if link is not None:
+                with contextlib.suppress(OSError):
+                    # Not SSLSocket's own, which drops the session that the thread is reading.
+                    socket.socket.shutdown(link, socket.SHUT_RDWR)
+        if connection is not None:
+            self._transport.connections.drop(connection.end)
         return {"error": "timeout"}
-
-
-def proxy_for(url: urllib.parse.SplitResult) -> urllib.parse.SplitResult | None:
-    """The proxy of the environment (https_proxy, no_proxy, ...) or the system for a URL."""
-    named = urllib.request.getproxies().get(url.scheme)
-    if not named or urllib.request.proxy_bypass(url.netloc.rpartition("@")[2]):
-        return None
-    return urllib.parse.urlsplit(named if "://" in named else f"http://{named}")
-
-
-def credentials(proxy: urllib.parse.SplitResult) -> dict[str, str]:
-    """The header with the user and password of a proxy's URL."""
-    if proxy.username is None:
-        return {}
-    pair = f"{urllib.parse.unquote(proxy.username)}:{urllib.parse.unquote(proxy.password or '')}"
-    return {"Proxy-Authorization": "Basic " + base64.b64encode(pair.encode()).decode("ascii")}
 
 
 def failure(error: BaseException) -> TransportError:
