@@ -67,4 +67,12 @@ import class Foundation.FileManager
     #expect(try rig.cache.open().datasets.read(.summary, of: org) == nil)
     if what != "an organisation without rows" { #expect(rig.cache.index == nil) }
   }
+
+  @Test func nothingIsNotedWhileNothingIsOwed() throws {
+    let rig = try Rig.atHome()
+    _ = try rig.cache.open()
+    let before = rig.core.database.changes
+    try rig.cache.eraseOrOwe([[UInt8](repeating: 7, count: 16)])
+    #expect(rig.core.database.changes == before)
+  }
 }

@@ -54,6 +54,25 @@ import Testing
     #expect(limits.storedItemsMS == 19_000)
   }
 
+  // MARK: The key store
+
+  /// Whether the host passes a key store, what the configuration says, and the refusal.
+  @Test(arguments: [
+    (true, "", nil as String?), (false, "", "request.missing_field /keystore"),
+    (true, #""keystore":{"kind":"file"}"#, "request.invalid_value /keystore/kind"),
+    (false, #""keystore":{"kind":"file"}"#, "request.invalid_value /policy/biometric"),
+    (false, #""keystore":{"kind":"file"},"policy":{"biometric":"preferred"}"#, nil),
+    (false, #""keystore":{"kind":"file"},"policy":{"biometric":"off"}"#, nil),
+  ])
+  func aKeyStoreIsChosenOnce(_ isPassed: Bool, _ members: String, _ expected: String?) throws {
+    let configuration = try read(members.isEmpty ? #""locale":"en""# : members)
+    var found: String?
+    do throws(Failure) { try configuration.check(hasKeyStore: isPassed) } catch {
+      found = "\(error.code.rawValue) \(error.field ?? "-")"
+    }
+    #expect(found == expected)
+  }
+
   // MARK: Routes
 
   @Test func routesNameAtLeastOneRole() throws {

@@ -49,7 +49,7 @@ import Testing
   }
 
   /// An empty query matches all; one of signs alone matches none.
-  @Test(arguments: [("", 2), ("   ", 2), ("-", 0), ("?!", 0), ("a-", 1)])
+  @Test(arguments: [("", 2), ("   ", 2), ("-", 0), ("?!", 0), ("a-", 1), ("- ?", 0)])
   func aQueryWithoutLetters(_ query: String, _ total: Int) {
     let index = index([("Anna", ""), ("Bo", "")])
     #expect(index.search(query, limit: 50).total == total)
@@ -111,5 +111,18 @@ import Testing
     }
     // About 30 kB per change: sort key and folded name.
     #expect((3...10).contains(changes), "after \(changes) changes")
+  }
+
+  @Test func anIndexIsBuiltAnewWhenMostOfItsMemoryIsWasted() {
+    // Given a name that takes more than 64 KB
+    let index = ContactIndex(org: [1], version: 1)
+    let name = String(repeating: "a", count: 70_000)
+    index.put(id(1), name: name, municipality: "")
+    // When it was replaced once, half is in use
+    index.put(id(1), name: name, municipality: "")
+    #expect(!index.isWasteful)
+    index.put(id(1), name: name, municipality: "")
+    #expect(index.isWasteful)
+    #expect(index.search("a", limit: 5).total == 1)
   }
 }

@@ -170,4 +170,22 @@ import Testing
     try rig.pauses.endUnasked { _ in true }
     #expect(try rig.pauses.leftMS(.pull, rig.now) >= 60_000)
   }
+
+  // MARK: Whose answer it is
+
+  /// A status, a body and the purpose; whether the service itself has answered.
+  @Test(arguments: [
+    (200, "[]", Purpose.pull, true), (299, "[]", .pull, true), (300, "[]", .pull, false),
+    (199, "[]", .pull, false), (200, "{}", .pull, false), (200, "[]", .upload, true),
+    (200, "[]", .membershipCheck, true), (200, "[]", .live, true), (200, "[]", .summary, false),
+    (200, #"{"access_token":"a"}"#, .refresh, true), (200, "{}", .signIn, false),
+    (200, #"{"id":"a11ce000-0000-4000-8000-000000000001"}"#, .validate, true),
+    (200, "{}", .validate, false), (503, "<html>", .pull, false),
+    (503, #"{"code":"PGRST001","message":"no connection"}"#, .pull, true),
+  ])
+  func onlyAnAnswerInTheRequestsOwnFormTellsTheServersTime(
+    _ status: Int, _ body: String, _ purpose: Purpose, _ isOwn: Bool
+  ) throws {
+    #expect(try response(status, body).isOwn(purpose) == isOwn)
+  }
 }

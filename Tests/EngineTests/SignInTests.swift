@@ -29,6 +29,8 @@ import Testing
       ["id_token": "token", "nonce": .string(nonce)], rig.decider)
     // Then
     #expect(decision.string("reason") == "signing_in")
+    // Somebody is there, though nobody was let in.
+    #expect(rig.hostView.visit == .outside)
     guard case .idToken(let provider, _, _) = rig.pendingSignIn.pending?.proof else {
       Issue.record("no sign-in is under way")
       return

@@ -450,6 +450,30 @@ import Testing
     }
   }
 
+  @Test func aRefusalOnTheWayWeighsMoreOnceOthersAreJudged() throws {
+    // Given three new items that were refused in a row
+    let rig = try Rig.atHome()
+    func refuse(_ number: Int) throws {
+      try rig.add(id(number))
+      try rig.settlement.finish(
+        try rig.upload(), isCurrent: true, try response(403, "<html>"), rig.now)
+      let batch = try #require(rig.uploads.readBacks.first)
+      try rig.uploader.sendReadBack(batch, try rig.session, rig.now)
+      try rig.settlement.finishReadBack(batch, isCurrent: true, try response(200, "[]"), rig.now)
+    }
+    func count(_ number: Int) throws -> Int64? { try rig.row(id(number))?.blocks }
+    for number in 1...3 { try refuse(number) }
+    #expect(try (1...3).map { try count($0) } == [1, 1, 1])
+    // When the service stores one
+    try rig.add(id(4))
+    try rig.settlement.finish(
+      try rig.upload(), isCurrent: true, try response(201, rows(id(4))), rig.now)
+    // Then the next refusal is that item's alone: it counts threefold, and ends no row of four
+    try refuse(5)
+    #expect(try count(5) == 3)
+    #expect(try rig.pauses.leftMS(.upload, rig.now) <= 0)
+  }
+
   // MARK: Read-backs
 
   /// Sends one item, gets no id for it, and returns the read-back.

@@ -32,6 +32,15 @@ struct BlockedItemPolicyTests {
     #expect(course.most <= 18 * 60)
   }
 
+  @Test(
+    "The shortest pauses: 5 minutes, doubling to an hour, after three refusals each",
+    arguments: [
+      (1, 5), (3, 5), (4, 10), (6, 10), (7, 20), (9, 20), (10, 40), (12, 40), (13, 60), (20, 60),
+    ] as [(Int64, Int64)])
+  func steps(count: Int64, minutes: Int64) {
+    #expect(BlockedItemPolicy.pauseMS(count: count, random: 0) == minutes * 60_000)
+  }
+
   @Test("Pauses grow, and differ")
   func pauses() {
     var last: Int64 = 0

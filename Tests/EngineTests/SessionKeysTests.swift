@@ -1,0 +1,99 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Testing
+import Vault
+
+@testable import Engine
+
+@Suite struct SessionKeysTests {
+  /// What the key store says when the session's key is to be saved, and the answer to the call.
+  @Test(arguments: [
+    (KeyRefusal.locked, ErrorCode.keyStoreLocked), (.failed, .keyStoreFailed),
+    (.notFound, .keyStoreFailed),
+  ])
+  func aSessionIsNotStoredWithoutItsKey(_ refusal: KeyRefusal, _ expected: ErrorCode) throws {
+    // Given
+    let rig = try Rig(policy: #""biometric":"off""#)
+    _ = try rig.core.keyRing.state(for: rig.core.database)
+    rig.keyStore.refusal = refusal
+    // When
+    let code = try EngineTests.refusal {
+      try rig.sessionStart.adopt(
+        try TokenReply.read(try json(tokenReply(alice))), ifGeneration: 0)
+    }
+    // Then
+    #expect(code == expected)
+    #expect(try rig.sessions.row().owner == nil)
+    // And the sign-in works when the store does
+    rig.keyStore.refusal = nil
+    try rig.signIn()
+    #expect(rig.sessions.session != nil)
+  }
+
+  /// What the key store has in the place of the session's key.
+  @Test(arguments: ["nothing", "another key"])
+  func aLockedRowAsksTheKeyStoreOnce(_ what: String) throws {
+    // Given a process that starts
+    let rig = try Rig.atHome()
+    rig.sessions.reset(.file)
+    _ = try rig.core.keyRing.state(for: rig.core.database)
+    rig.keyStore.keys[.session] = what == "nothing" ? nil : try Key.random()
+    let row = try rig.sessions.row()
+    #expect(try rig.sessions.reload(row) == .sealed)
+    // When
+    let loads = rig.keyStore.loads
+    for _ in 0..<3 { #expect(try rig.sessions.reload(row) == .sealed) }
+    // Then
+    #expect(rig.keyStore.loads == loads)
+    #expect(rig.sessions.keys.isLocked(row))
+    #expect(rig.sessions.record(row) == .sealed)
+  }
+
+  // MARK: Erasures that are owed
+
+  @Test func aKeyThatTheStoreDidNotEraseIsErasedByALaterCallOfAnyProcess() throws {
+    // Given a logout while the store refuses
+    let rig = try Rig.atHome()
+    rig.keyStore.refusal = .failed
+    try rig.core.database.transaction { () throws(Failure) in
+      for name in [KeyName.session, .biometric] { try rig.sessions.keys.owe(name) }
+    }
+    try rig.sessions.keys.eraseOwed()
+    #expect(rig.sessions.keys.isOwing)
+    #expect(rig.keyStore.keys[.session] != nil && rig.keyStore.keys[.biometric] != nil)
+    // When another process has the same store, which works again
+    let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
+    rig.keyStore.refusal = nil
+    try other.sessions.keys.eraseOwed()
+    // Then
+    #expect(rig.keyStore.keys[.session] == nil && rig.keyStore.keys[.biometric] == nil)
+    #expect(rig.keyStore.keys[.device] != nil)
+    #expect(!other.sessions.keys.isOwing)
+    #expect(try other.core.meta.int(.needsErase) ?? 0 == 0)
+    // And this one learns it
+    try rig.sessions.keys.eraseOwed()
+    #expect(!rig.sessions.keys.isOwing)
+  }
+
+  @Test func onlyTheKeyThatIsOwedIsErased() throws {
+    let rig = try Rig.atHome()
+    try rig.sessions.keys.owe(.biometric)
+    try rig.sessions.keys.eraseOwed()
+    #expect(rig.keyStore.keys[.biometric] == nil)
+    #expect(rig.keyStore.keys[.session] != nil)
+  }
+
+  @Test func aNewKeyIsNotErasedForTheOldOne() throws {
+    // Given an erasure that is owed, and a user who signs in again before it is made
+    let rig = try Rig.atHome()
+    for name in [KeyName.session, .biometric] { try rig.sessions.keys.owe(name) }
+    try rig.signIn()
+    // When
+    try rig.sessions.keys.eraseOwed()
+    // Then
+    #expect(rig.keyStore.keys[.session] != nil && rig.keyStore.keys[.biometric] != nil)
+    #expect(!rig.sessions.keys.isOwing)
+  }
+}
