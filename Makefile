@@ -32,8 +32,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := lib
 
 VERSION := $(shell sed -n "s/.*\"\(.*\)\".*/\1/p" Sources/Base/Version.swift)
-# The number in the soname. Raise it when a function is removed or changes its meaning.
-ABI := 1
+ABI := $(shell sed -n "s/.*static var abi.*{ \([0-9]*\) }.*/\1/p" Sources/Base/Version.swift)
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 SWIFT ?= swift

@@ -162,6 +162,15 @@ const char *holdfast_version(void);
 int32_t holdfast_version_number(void);
 
 /*
+ * What the library consists of, as JSON. Static; never NULL.
+ * {"version":"0.2.0","abi":1,"flavour":"embedded|runtime|bundled","sqlite":"3.40.1",
+ *  "libsodium":"1.0.18","jansson":"2.14"}
+ * `abi` is the number in the soname. A bundled library has the other three inside; the others use
+ * those that the system has loaded. @since 0.2
+ */
+const char *holdfast_build_info(void);
+
+/*
  * Open a data folder; create it with mode 0700 if absent. Reads no key, uses no network.
  *
  * config {"data_dir":"/path",

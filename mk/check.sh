@@ -31,6 +31,7 @@ case $target in
     tool apt-get apt
     tool dpkg-source dpkg-dev
     tool cc g++
+    tool python3 python3
     tool patch patch
     tool xz xz-utils
     tool tclsh tcl

@@ -23,9 +23,14 @@ build/lib/libholdfast.so: .build-embedded/release/libHoldfastStatic.a .build/hol
 .build/bundle/lib/libjansson.a: bindings/bundle/dependencies.sh bindings/bundle/sources.sh | .build/checked-wheel
 	@CC=cc bindings/bundle/dependencies.sh .build/bundle
 
-build/lib-bundled/libholdfast.so: .build-embedded/release/libHoldfastStatic.a .build/holdfast.map .build/bundle/lib/libjansson.a
+# For the bill of materials.
+SWIFT_VERSION = $(shell $(SWIFT) --version 2> /dev/null | sed -n 's/.*Swift version \([0-9.]*\).*/\1/p')
+
+build/lib-bundled/libholdfast.so: .build-embedded/release/libHoldfastStatic.a .build/holdfast.map .build/bundle/lib/libjansson.a bindings/bundle/bill.py
 	@mkdir -p $(@D)
-	@$(CLANG) -shared -fuse-ld=lld -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(LINK) .build/bundle/lib/*.a -lm
+	@$(CLANG) -shared -fuse-ld=lld -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(LINK) -Wl,--defsym=platform_bundled=1 \
+	  .build/bundle/lib/*.a -lm
 	$(call stripped,$@)
 	$(SONAME_LINK)
 	@cp .build/bundle/licenses/* $(@D)
+	@python3 bindings/bundle/bill.py .build/bundle/sources $@ $(VERSION) $(SWIFT_VERSION) > $(@D)/holdfast.cdx.json

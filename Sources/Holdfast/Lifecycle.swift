@@ -2,6 +2,7 @@ import Base
 public import CHoldfast
 import CPlatform
 import Engine
+import Store
 import Vault
 
 @c @implementation
@@ -25,6 +26,12 @@ public func holdfast_call(
   return Boundary.call(self, nil, reply) { (_, _) throws(Failure) in
     throw Operation.unknown(operation)
   }
+}
+
+@c @implementation
+public func holdfast_build_info() -> UnsafePointer<CChar>? {
+  platform_build_info(
+    holdfast_version(), Version.abi, Version.sqlite, Version.libsodium, Version.jansson)
 }
 
 @c @implementation

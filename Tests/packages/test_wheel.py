@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import subprocess
 import zipfile
 from pathlib import Path
+from typing import Any
 
 from consumers import ROOT, run
 
@@ -31,6 +34,72 @@ def test_it_holds_the_library_the_types_and_the_licences(wheel: Path) -> None:
     assert "holdfast/py.typed" in names
     licences = {Path(name).name for name in names if "/licenses/" in name}
     assert licences == {"LICENSE", "LICENSE.libsodium", "LICENSE.jansson"}
+
+
+def bill_of(wheel: Path) -> dict[str, Any]:
+    with zipfile.ZipFile(wheel) as archive:
+        [bill] = [name for name in archive.namelist() if ".dist-info/sboms/" in name]
+        assert bill.endswith("/holdfast.cdx.json")
+        document: dict[str, Any] = json.loads(archive.read(bill))
+    return document
+
+
+def test_lock_19_it_holds_the_bill_of_materials_of_its_library(wheel: Path) -> None:
+    """Finding 19: nothing in the wheel named what is in its library, from which sources.
+
+    PEP 770 says where the document lies, CycloneDX 1.6 what it looks like.
+    """
+    bill = bill_of(wheel)
+    assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
+    with zipfile.ZipFile(wheel) as archive:
+        library = archive.read("holdfast/libholdfast.so")
+    described = bill["metadata"]["component"]
+    assert described["hashes"] == [
+        {"alg": "SHA-256", "content": hashlib.sha256(library).hexdigest()}
+    ]
+    assert f"holdfast-{described['version']}-" in wheel.name
+    names = [component["name"] for component in bill["components"]]
+    assert names == ["sqlite", "libsodium", "jansson", "swift-stdlib"]
+    assert bill["dependencies"][0] == {"ref": "holdfast", "dependsOn": names}
+    for component in bill["components"]:
+        assert component["licenses"] and component["version"] and component["purl"]
+    for component in bill["components"][:3]:
+        kinds = [Path(one["url"]).suffix for one in component["externalReferences"]]
+        assert ".dsc" in kinds and len(kinds) >= 3, "the description, the source, the fixes"
+        for one in component["externalReferences"]:
+            assert re.fullmatch("[0-9a-f]{64}", one["hashes"][0]["content"])
+
+
+def test_lock_19_the_bill_names_the_sources_that_were_built(wheel: Path) -> None:
+    """Finding 19: each version and hash is that of the fetched source package."""
+    sources = ROOT / ".build" / "bundle" / "sources"
+    components = {one["name"]: one for one in bill_of(wheel)["components"]}
+    for package, name in {
+        "sqlite3": "sqlite",
+        "libsodium": "libsodium",
+        "jansson": "jansson",
+    }.items():
+        text = (sources / f"{package}.dsc").read_text("utf-8")
+        [version] = re.findall("^Version: (.*)$", text, flags=re.MULTILINE)
+        component = components[name]
+        assert version.startswith(component["version"] + "-")
+        assert (
+            component["purl"]
+            == f"pkg:deb/debian/{package}@{version.replace('+', '%2B')}?arch=source"
+        )
+        for one in component["externalReferences"][1:]:
+            assert f" {one['hashes'][0]['content']} " in text
+        changes = (sources / package / "debian" / "changelog").read_text("utf-8")
+        assert f"({version})" in changes.splitlines()[0]
+
+
+def test_lock_19_the_library_names_the_versions_of_the_bill(wheel: Path, app_python: Path) -> None:
+    """Finding 19: a running app says which SQLite it uses, and the bill agrees."""
+    script = "import holdfast, json; print(json.dumps(holdfast.build_info()))"
+    info = json.loads(run(app_python, "-c", script))
+    assert info["flavour"] == "bundled"
+    for component in bill_of(wheel)["components"][:3]:
+        assert info[component["name"]] == component["version"]
 
 
 def test_its_version_matches_the_library(app_python: Path) -> None:

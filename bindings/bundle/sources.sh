@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fetches the Debian source packages of SQLite, libsodium and jansson, with the distribution's security fixes applied,
-# into FOLDER/<name>. Usage: sources.sh FOLDER. It fetches nothing twice. It only reads the system's apt: lists, cache
+# into FOLDER/<name>, and their descriptions into FOLDER/<name>.dsc. Usage: sources.sh FOLDER. It fetches nothing twice. It only reads the system's apt: lists, cache
 # and source entries are private, derived from the Debian entries of the system.
 set -euo pipefail
 
@@ -8,7 +8,7 @@ folder=$(mkdir -p "$1" && cd "$1" && pwd)
 packages="sqlite3 libsodium jansson"
 
 missing=""
-for package in $packages; do [ -e "$folder/$package" ] || missing="$missing $package"; done
+for package in $packages; do [ -e "$folder/$package" ] && [ -e "$folder/$package.dsc" ] || missing="$missing $package"; done
 [ -n "$missing" ] || exit 0
 
 apt=$folder/apt
@@ -33,6 +33,8 @@ for package in $missing; do
   work=$(mktemp -d "$folder/unpack.XXXXXX")
   (cd "$work" && apt-get "${options[@]}" source --download-only "$package" && dpkg-source --no-check -x ./*.dsc source) >> "$log" 2>&1
   [ $package != sqlite3 ] || rm -r "$work/source/www" "$work/source/test" # 120 MB that no build needs
+  rm -rf "${folder:?}/$package"
   mv "$work/source" "$folder/$package"
+  mv "$work"/*.dsc "$folder/$package.dsc"
   rm -r "$work"
 done

@@ -13,6 +13,8 @@ trap 'rm -rf "$work"' EXIT
 cp -r "$here"/{pyproject.toml,setup.py,README.md,src} "$work/"
 cp "$root/LICENSE" "$carried"/LICENSE.* "$work/"
 cp "$carried/libholdfast.so" "$work/src/holdfast/"
+mkdir "$work/sboms"
+cp "$carried/holdfast.cdx.json" "$work/sboms/"
 rm -f "$folder"/holdfast-*.whl
 # No build isolation: .venv has setuptools, so pip downloads nothing.
 "$root/.venv/bin/python" -m pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation -w "$folder" "$work"

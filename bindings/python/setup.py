@@ -1,11 +1,13 @@
 """Sets the wheel's tag: the platform of its library, or any platform for a wheel without one.
 
-Everything else is in pyproject.toml.
+Puts the library's bill of materials into the wheel, as PEP 770 says. Everything else is in
+pyproject.toml.
 """
 
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -15,6 +17,8 @@ from setuptools import Distribution, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 
 PACKAGE = Path(__file__).parent / "src" / "holdfast"
+#: The bills of materials of the library, which build.sh puts here.
+BILLS = Path(__file__).parent / "sboms"
 CARRIED = [path for path in PACKAGE.iterdir() if path.suffix in {".so", ".dylib", ".dll"}]
 
 #: The files of glibc: the C library, the mathematics library, and the loader.
@@ -50,6 +54,12 @@ class Wheel(bdist_wheel):
     def get_tag(self) -> tuple[str, str, str]:
         """The tags of Python, ABI and platform."""
         return "py3", "none", platform_of(CARRIED[0]) if CARRIED else "any"
+
+    def egg2dist(self, egginfo_path: str, distinfo_path: str) -> None:
+        """Make the folder .dist-info, with the bills of materials in it."""
+        super().egg2dist(egginfo_path, distinfo_path)
+        if BILLS.is_dir():
+            shutil.copytree(BILLS, Path(distinfo_path) / "sboms")
 
 
 class Carrying(Distribution):

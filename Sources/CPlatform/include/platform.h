@@ -23,6 +23,13 @@ PLATFORM_HIDDEN int64_t platform_monotonic_ms(void);
 /* The kernel's id of this boot as text of at most 36 bytes, or "" where there is none. */
 PLATFORM_HIDDEN void platform_boot_id(char id[37]);
 
+/* ---- the build ---- */
+
+/* The text of holdfast_build_info(): static, made by the first call. */
+PLATFORM_HIDDEN const char *platform_build_info(const char *version, int32_t abi,
+                                                const char *sqlite, const char *libsodium,
+                                                const char *jansson);
+
 /* ---- memory ---- */
 
 /* Zero memory; the optimiser does not remove the call. */

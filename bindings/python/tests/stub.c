@@ -19,6 +19,7 @@ static char *text(const char *value) {
 
 const char *holdfast_version(void) { return "9.8.7"; }
 int32_t holdfast_version_number(void) { return 9008007; }
+const char *holdfast_build_info(void) { return "{\"version\":\"9.8.7\",\"abi\":1}"; }
 int64_t holdfast_live_count(void) { return __atomic_load_n(&live, __ATOMIC_SEQ_CST); }
 
 void holdfast_free(void *reply) {

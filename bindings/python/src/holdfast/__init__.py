@@ -27,6 +27,7 @@ from .keystores import FileKeyStore, KeyringKeyStore, MemoryKeyStore
 from .library import Library
 from .runner import Runner
 from .transport import AsyncTransport, HttpTransport, Transport
+from .types import BuildInfo
 
 __all__ = [
     "AsyncHoldfast",
@@ -55,6 +56,7 @@ __all__ = [
     "StorageError",
     "ThreadTransport",
     "Transport",
+    "build_info",
     "live",
     "set_log",
     "version",
@@ -64,6 +66,14 @@ __all__ = [
 def version() -> str:
     """The version of the default library, "MAJOR.MINOR.PATCH"."""
     return Library.default().version()
+
+
+def build_info() -> BuildInfo:
+    """What the default library consists of.
+
+    Its version, ABI and flavour, and the versions of SQLite, libsodium and jansson in it.
+    """
+    return Library.default().build_info()
 
 
 def live() -> int:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import logging
 import os
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .keystore import KeyStoreStruct
+    from .types import BuildInfo
 
 log = logging.getLogger("holdfast")
 
@@ -67,6 +69,7 @@ class Library:
         dll.holdfast_version.argtypes, dll.holdfast_version.restype = (), text
         dll.holdfast_version_number.argtypes = ()
         dll.holdfast_version_number.restype = ctypes.c_int32
+        dll.holdfast_build_info.argtypes, dll.holdfast_build_info.restype = (), text
         dll.holdfast_live_count.argtypes, dll.holdfast_live_count.restype = (), ctypes.c_int64
         dll.holdfast_log.argtypes = (ctypes.c_int32, LOG_FUNCTION, void)
         dll.holdfast_log.restype = None
@@ -127,6 +130,11 @@ class Library:
         """The library's version as a number: 0.2.0 is 2000."""
         number: int = self._dll.holdfast_version_number()
         return number
+
+    def build_info(self) -> BuildInfo:
+        """The library's version, ABI and flavour, and the versions of the libraries in it."""
+        text: bytes = self._dll.holdfast_build_info()
+        return cast("BuildInfo", json.loads(text))
 
     def live(self) -> int:
         """The number of handles and replies that this process has not released."""

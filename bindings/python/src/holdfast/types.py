@@ -14,6 +14,7 @@ __all__ = [
     "BackendSummary",
     "Banner",
     "BannerCode",
+    "BuildInfo",
     "BuiltInKeyStore",
     "ClockSetRequest",
     "Code",
@@ -642,6 +643,17 @@ class OpenReply(TypedDict):
     version: str
     recovered: bool
     keystore: Literal["file", "host"]
+
+
+class BuildInfo(TypedDict):
+    """The text of holdfast_build_info()."""
+
+    version: str
+    abi: int
+    flavour: Literal["embedded", "runtime", "bundled"]
+    sqlite: str
+    libsodium: str
+    jansson: str
 
 
 class ClockSetRequest(TypedDict):
