@@ -13,6 +13,7 @@
 #   make lint     style and types; make format corrects what a tool can correct
 #   make contract writes the code that is made from include/holdfast.schema.json
 #   make docs     writes the pages and figures that are made from the code and from measurements
+#   make lock     writes mk/requirements.lock again, after a change of a file of Python requirements
 #   make clean    removes what was built; .venv stays
 #
 # Longer runs:

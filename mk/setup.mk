@@ -5,9 +5,12 @@ APT := libsqlite3-dev libsodium-dev libjansson-dev binutils g++ pkg-config
 APT += libcurl4-openssl-dev
 APT += ca-certificates dpkg-dev patch xz-utils tcl autoconf automake libtool python3-venv
 APT += postgresql valgrind spin curl cmake libsecret-1-dev gnome-keyring dbus
+# The Python packages that are used by name, and the lock, which has the packages that these need, too.
 REQUIREMENTS := $(wildcard .ci/requirements.txt Tests/*/requirements.txt bindings/python/requirements*.txt)
 
-.PHONY: setup
+LOCK := mk/requirements.lock
+
+.PHONY: setup lock
 
 setup:
 	@mkdir -p .build
@@ -15,10 +18,14 @@ setup:
 	@$(AGAIN) -s .venv/stamp
 
 # Only `setup` asks for this file; others ask for the interpreter, without a time of its own.
-.venv/stamp: $(REQUIREMENTS)
+.venv/stamp: $(LOCK)
 	@[ -x .venv/bin/python ] || python3 -m venv .venv
-	@.venv/bin/python -m pip install -q --disable-pip-version-check $(foreach file,$(REQUIREMENTS),-r $(file))
+	@.venv/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r $(LOCK)
 	@touch $@
+
+# After a change of a requirements file.
+lock:
+	@mk/lock-requirements.sh $(LOCK) $(REQUIREMENTS)
 
 .venv/bin/python:
 	@echo "the Python tools in .venv are missing: run make setup" >&2; exit 1
