@@ -24,6 +24,11 @@ FOUND = {
     (1, 6183): "items put off under a wrong clock waited for as long as it was wrong",
     (1, 10300): "items put off under a wrong clock waited for as long as it was wrong",
     (2, 467): "the world delivered a killed process's logout after the next sign-in",
+    (3, 50): "the world took an acknowledgement for one of another user's events",
+    (3, 282): "the world took a contact that was renamed at the server for the item's own",
+    (3, 316): "the world took an acknowledgement for one of another user's events",
+    (3, 1060): "the world expected a run to end that had stored nothing",
+    (3, 1610): "the world took an item that depends on a refused one for stuck",
     (2, 909): "the answer for the session before kept a wait open",
 }
 #: The second build takes the same decisions (test_replay.py), so it runs a share only.

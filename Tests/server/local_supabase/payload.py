@@ -8,6 +8,7 @@ import io
 import json
 import re
 import urllib.parse
+from collections.abc import Callable
 from typing import Any
 
 from .rest_errors import RestError
@@ -53,10 +54,14 @@ def read(data: bytes, content_type: str | None, columns: list[str] | None) -> Pa
     return Payload(RawJson(data), list(value[0]), empty=False, single=False, rows=len(value))
 
 
-def parse_json(data: bytes) -> Any:
-    """Strict JSON: valid UTF-8, no byte-order mark, no NaN, no lone surrogates. Raises PGRST102."""
+def parse_json(data: bytes, fraction: Callable[[str], Any] | None = None) -> Any:
+    """Strict JSON: valid UTF-8, no byte-order mark, no NaN, no lone surrogates. Raises PGRST102.
+
+    `fraction` makes the value of a number that is not an integer from its text.
+    """
     try:
-        value = json.loads(data.decode("utf-8"), parse_constant=_no_constant)
+        text = data.decode("utf-8")
+        value = json.loads(text, parse_constant=_no_constant, parse_float=fraction)
         if rb"\ud" in data.lower():
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError) as error:

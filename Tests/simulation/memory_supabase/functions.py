@@ -16,9 +16,9 @@ from .schema import TABLES, Row
 from .values import SqlError, convert, show
 
 JSON = {"Content-Type": "application/json; charset=utf-8"}
-KNOWN = (
+KNOWN = [
     "id", "org_id", "user_id", "type", "occurred_at", "minutes", "contact_id", "follows", "note",
-)  # fmt: skip
+]  # fmt: skip
 #: The most items of one call.
 ITEMS = 500
 #: The time zone of the organisations' calendar year.
@@ -30,7 +30,7 @@ def call(database: Database, request: Request, name: str, caller: str) -> Reply:
     if request.method == "GET":
         given: Any = dict(query.pairs(request.query))
     else:
-        given = payload.parse_json(request.body or b"{}")
+        given = payload.parse_json(request.body or b"{}", str)
     if name == "submit_activities" and set(given) == {"items"}:
         with database.transaction():
             answer: Any = submit_activities(database, given["items"], caller)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 import re
 from typing import Any
 
@@ -18,7 +17,7 @@ from local_supabase.rest_errors import RestError, status_of
 from . import functions, reading
 from .database import SERVICE, Database
 from .schema import TABLES, Row, Table
-from .values import SqlError
+from .values import SqlError, write
 
 #: The privileges that a method needs.
 VERBS = {"GET": "select", "POST": "insert", "PATCH": "update", "DELETE": "delete"}
@@ -116,12 +115,12 @@ class Rest:
         values = [
             reading.shown(self.database, table, row, asked.select, asked, caller) for row in found
         ]
-        return json.dumps(values, ensure_ascii=False).encode()
+        return write(values)
 
     def _insert(
         self, request: Request, table: Table, asked: Query, preferences: Preferences, caller: str
     ) -> Reply:
-        sent = payload.parse_json(request.body)
+        sent = payload.parse_json(request.body, str)
         objects: list[dict[str, Any]] = sent if isinstance(sent, list) else [sent]
         limit = self.config.max_body_rows
         if limit is not None and len(objects) > limit:
@@ -165,7 +164,7 @@ class Rest:
     def _update(
         self, request: Request, table: Table, asked: Query, preferences: Preferences, caller: str
     ) -> Reply:
-        sent = payload.parse_json(request.body)
+        sent = payload.parse_json(request.body, str)
         _check_writable(table, list(sent), table.updatable, caller)
         if preferences.returning == "representation":
             _check_readable(table, asked, caller)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 import functools
 import json
 import re
 import uuid
 
-Value = str | int | datetime.datetime | None
+Value = str | int | float | decimal.Decimal | datetime.datetime | None
+
+#: Before the text of a number that JSON must hold as it is; `write` removes it.
+_NUMBER = "\x01number:"
+_MARKED = re.compile(r'"\\u0001number:([^"]*)"')
 
 
 class SqlError(Exception):
@@ -34,6 +39,8 @@ def convert(kind: str, value: object) -> Value:
         return _integer(text)
     if kind == "uuid":
         return _uuid(text)
+    if kind in {"numeric", "float"}:
+        return _number(kind, text)
     return _timestamp(text)
 
 
@@ -44,6 +51,17 @@ def _integer(text: str) -> int:
     if not -(2**31) <= number < 2**31:
         raise SqlError("22003", f'value "{text}" is out of range for type integer')
     return number
+
+
+def _number(kind: str, text: str) -> float | decimal.Decimal:
+    if re.fullmatch(r"\s*[+-]?(\d+[.]?\d*|[.]\d+)([eE][+-]?\d+)?\s*", text) is None:
+        name = "numeric" if kind == "numeric" else "double precision"
+        raise SqlError("22P02", f'invalid input syntax for type {name}: "{text}"')
+    if kind == "float":
+        return float(text)
+    number = decimal.Decimal(text.strip())
+    # numeric has no exponent: 1e3 is stored as 1000, and 1.50 keeps its scale.
+    return decimal.Decimal(format(number, "f"))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -67,7 +85,17 @@ def _timestamp(text: str) -> datetime.datetime:
 
 def show(value: Value) -> str | int | None:
     """Format a value for an answer: timestamps have an offset and no trailing zeros."""
+    if isinstance(value, decimal.Decimal):
+        return _NUMBER + format(value, "f")
+    if isinstance(value, float):
+        return _NUMBER + repr(value).removesuffix(".0")
     if not isinstance(value, datetime.datetime):
         return value
     text = value.strftime("%Y-%m-%dT%H:%M:%S.%f").rstrip("0").rstrip(".")
     return text + "+00:00"
+
+
+def write(values: object) -> bytes:
+    """JSON of values that `show` formatted, with each number in PostgreSQL's own form."""
+    text = json.dumps(values, ensure_ascii=False)
+    return (_MARKED.sub(r"\1", text) if "\\u0001number:" in text else text).encode()

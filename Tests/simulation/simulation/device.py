@@ -14,7 +14,8 @@ from holdfast.keystore import KEY_INVALIDATED, KEY_NOT_FOUND
 from support.keychain import KeyChain
 from support.phone import METHODS, POLICY, ROUTES
 
-from . import observer
+from . import numbers, observer
+from .network import Fate
 from .process import Process
 
 if TYPE_CHECKING:
@@ -95,6 +96,8 @@ class Device:
         self._chance = chance
         self.boot = self._new_boot()
         self.online = True
+        #: The outcomes of the next uploads and of questions about them, instead of drawn ones.
+        self.fates: list[Fate] = []
         self.alive: list[Process] = []
         self.killed: list[Process] = []
         self.stored = observer.Stored()
@@ -141,7 +144,15 @@ class Device:
         queue = dict(QUEUES[name])
         if "activity" in queue:
             queue["activity"] = {**queue["activity"], "upload": self._upload}
+            if self.world.version >= 3:
+                names = ["exact"] if name == "fewer columns" else list(numbers.COLUMNS)
+                queue["activity"]["columns"] = [*queue["activity"]["columns"], *names]
         self.config["backend"]["queue"] = queue
+
+    @property
+    def uploads_by_function(self) -> bool:
+        """Whether visits go to a function, which judges each of a batch."""
+        return self._upload == "rpc"
 
     def _new_boot(self) -> str:
         return str(uuid.UUID(int=self._chance.getrandbits(128), version=4))

@@ -9,10 +9,11 @@ from typing import Any
 from memory_supabase.schema import TABLES
 from support.scan import Scanner, files_below
 
+from . import numbers
 from .actions import BAD_MINUTES, DAY, HOUR, MINUTE, steps
 from .actions.behaviours import READS
 from .device import Device
-from .invariants import Violation
+from .invariants import MIN_REFUSALS, Violation
 from .ledger import HELD, Entry
 from .network import OUTAGES
 from .process import Process
@@ -27,6 +28,12 @@ LONG_PATIENCE_MS = 26 * HOUR
 ROUND_MS = 10 * MINUTE
 #: Items wait for a check of the memberships at most this long after one that failed.
 OUTAGE_PATIENCE_MS = HOUR
+#: In one seed of this many, a firewall stays.
+FIREWALL_STAYS = 5
+#: Others are sent at once, though a refused item waits.
+FIREWALL_PATIENCE_MS = 10 * MINUTE
+#: A refused item is parked after at most half a day, and pauses have jitter.
+REFUSED_PATIENCE_MS = 20 * HOUR
 #: In one seed of this many, all users sign in on all devices.
 ALL_ARRIVE = 8
 
@@ -73,7 +80,11 @@ def _heal(world: World) -> None:
     for (user, org), role in world.memberships.items():
         control.set_membership(user, org, role=role, status="active")
     world.outages.clear()
+    # In one seed of a few a firewall stays, which refuses some items.
+    stays = world.version >= 3 and world.seed % FIREWALL_STAYS == 0
+    world.firewall = "words" if stays else None
     for device in world.devices:
+        device.fates = []
         device.set_queue("whole")
         device.online = True
         device.set_ahead(0)
@@ -84,7 +95,9 @@ def _heal(world: World) -> None:
 
 
 def _patience(device: Device) -> int:
-    return LONG_PATIENCE_MS if device.clock_went_back else PATIENCE_MS
+    # Since version 3 of the world: what is put off does not follow the clock.
+    follows = device.clock_went_back and device.world.version < 3
+    return LONG_PATIENCE_MS if follows else PATIENCE_MS
 
 
 def _fresh_start(device: Device) -> Process:
@@ -109,10 +122,45 @@ def _drain(world: World, process: Process, user: str, chance: random.Random) -> 
         waited += ROUND_MS
         if process.shown is not None and process.shown["screen"] in {"unlock", "sign_in"}:
             raise Violation("everything drains", f"{process} shows {process.shown['reason']}")
+    if world.firewall is not None:
+        _wait_for_the_firewall(world, process, user, chance)
     if world.version >= 2:
         _drain_while_reads_fail(world, process, user)
     _judge(world, process, user)
     _last_chance(world, process, user, chance)
+
+
+def _wait_for_the_firewall(
+    world: World, process: Process, user: str, chance: random.Random
+) -> None:
+    """What a firewall refuses holds up nothing else, and is parked after hours."""
+    if any(_is_refused(item) for item in _items(process)):
+        completed, stored = process.completed, _count_stored(world)
+        mine = random.Random(f"firewall {world.seed} {process} {user}")
+        steps.add(world, process, mine)
+        waited = 0
+        while _unsettled(world, process):
+            if waited > FIREWALL_PATIENCE_MS:
+                raise Violation("a refused item holds up nothing else", _why(process))
+            world.run(MINUTE, chance)
+            waited += MINUTE
+        if process.completed == completed and _count_stored(world) > stored:
+            raise Violation("a run ends without what is refused", _why(process))
+    waited = 0
+    while any(_is_refused(item) for item in _items(process)):
+        if waited > REFUSED_PATIENCE_MS:
+            raise Violation("a refused item is parked in the end", _why(process))
+        world.run(ROUND_MS, chance)
+        waited += ROUND_MS
+    world.firewall = None
+
+
+def _count_stored(world: World) -> int:
+    return len(world.stored_ids("activity")) + len(world.stored_ids("contact"))
+
+
+def _is_refused(item: Json) -> bool:
+    return (item["reason"] or {}).get("code") == "waiting_blocked"
 
 
 def _drain_while_reads_fail(world: World, process: Process, user: str) -> None:
@@ -178,14 +226,18 @@ def _items(process: Process) -> list[Json]:
 
 
 def _unsettled(world: World, process: Process) -> bool:
-    """Whether an item should still move without further user action."""
-    for item in _items(process):
-        if item["state"] == "parked":
-            continue
-        reason = (item["reason"] or {}).get("code")
-        if reason != "dependency_parked":
-            return True
-    return False
+    """Whether an item should still move without further user action.
+
+    What a firewall refuses, and what depends on it, moves too, but takes hours.
+    """
+    items = _items(process)
+    slow = {"dependency_parked"}
+    if world.firewall is not None and any(_is_refused(item) for item in items):
+        slow |= {"waiting_blocked", "dependency", "dependency_waiting"}
+    return any(
+        item["state"] != "parked" and (item["reason"] or {}).get("code") not in slow
+        for item in items
+    )
 
 
 def _why(process: Process) -> str:
@@ -207,6 +259,8 @@ def _judge(world: World, process: Process, user: str) -> None:
         entry = world.ledger.get(device.name, user, item["id"])
         if entry is None or entry.state != HELD:
             raise Violation("nothing unknown is queued", f"{device.name} {item['id']}")
+        if world.version >= 3 and not numbers.are_shown(entry.payload, item["payload"]):
+            raise Violation("a number is shown as the host wrote it", f"{item} {entry.payload}")
         if item["payload"].get("minutes") != entry.payload.get("minutes"):
             raise Violation("an item is as the user wrote it", f"{device.name} {item['id']}")
         code = (item["reason"] or {}).get("code")
@@ -222,9 +276,14 @@ def _is_true(world: World, entry: Entry, code: str | None, left: set[str]) -> bo
     if code == "conflict":
         if row is None:
             return False
+        if entry.kind == "contact" and row["name"] not in [p["name"] for p in entry.payloads]:
+            # Somebody renamed the contact before the device knew that it is stored.
+            return True
         return bool(row.get("user_id", entry.owner) != entry.owner or row["org_id"] != entry.org)
     if code == "unknown_outcome":
-        return row is not None and len(entry.payloads) > 1
+        return row is not None and (len(entry.payloads) > 1 or entry.is_cancelled)
+    if code == "blocked":
+        return entry.refusals >= MIN_REFUSALS
     if code == "dependency_parked":
         return any(parent in left for parent in parents)
     if code == "missing_parent":
@@ -272,7 +331,7 @@ def _last_chance(world: World, process: Process, user: str, chance: random.Rando
     for item, code in left.items():
         entry = world.ledger.get(process.device.name, user, item)
         assert entry is not None
-        if code in {"rejected", "too_long"}:
+        if code in {"rejected", "too_long", "blocked"}:
             raise Violation("an item that a healthy server accepts is not parked", f"{item} {code}")
         if not _is_true(world, entry, code, set(left)):
             raise Violation("an item is parked for a true reason", f"{item} {code}")
@@ -280,6 +339,8 @@ def _last_chance(world: World, process: Process, user: str, chance: random.Rando
         if entry.id in left:
             continue
         row = world.stored_ids(entry.kind).get(entry.id)
+        if row is None and entry.is_cancelled:
+            continue
         if row is None:
             raise Violation("nothing acknowledged is lost", f"{process} {entry.id}")
         alone = len(world.ledger.with_id(entry.id)) == 1

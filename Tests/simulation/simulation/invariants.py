@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from local_supabase import jwt
 
-from . import observer
+from . import network, numbers, observer
 from .ledger import HELD, SET_ASIDE
 
 if TYPE_CHECKING:
     from holdfast import HoldfastError
 
     from .device import Device
+    from .ledger import Entry
     from .network import Answer
     from .process import Process
     from .world import World
@@ -56,6 +57,15 @@ MINUTE = 60_000
 OF_AN_OTHER_VERSION = {"queue.unknown_kind", "queue.unknown_column"}
 #: A live read is answered within 30 s; the host may poll a little late.
 LIVE_MS = 31_000
+#: Calls whose changes other handles on the folder must learn of.
+WAKING = {
+    "queue_add", "queue_edit", "queue_cancel", "session_start", "session_lock", "session_logout",
+}  # fmt: skip
+#: Shorter than `offline_limit_s`.
+LONG_MS = 1_000_000_000
+#: An item is parked as `blocked` after at least this many refusals of it alone, over this time.
+MIN_REFUSALS = 7
+MIN_REFUSED_MS = 3 * 3_600_000
 #: An item's id in a request body. Other ids have other names there.
 ID = r'"id": ?"([0-9a-f-]{36})"'
 
@@ -109,6 +119,10 @@ class InvariantChecker:
             self._figures(process, reply)
         if name == "contact_search":
             self._contacts(process, reply["contacts"])
+        if name in {"queue_add", "queue_edit"} and not numbers.is_held(request["payload"]):
+            raise Violation("a number that no double holds is refused", f"{process} {request}")
+        if self.world.version >= 3 and name in WAKING:
+            self._others_wake(process, name, after)
         decision = reply.get("decision", reply)
         if "screen" in decision:
             self._shown(process, name, decision, after)
@@ -122,6 +136,9 @@ class InvariantChecker:
         if process is not None:
             self._look(process, name, request or {}, None)
         other = process is not None and process.queue != "whole"
+        payload = (request or {}).get("payload", {})
+        if error.code == "queue.invalid_payload" and not numbers.is_held(payload):
+            return
         if error.code not in EXPECTED and not (other and error.code in OF_AN_OTHER_VERSION):
             raise Violation("no unexpected error", f"{process} {name}: {error.code} {error}")
 
@@ -137,6 +154,15 @@ class InvariantChecker:
         self._session_changed(process, name, request, before, after, is_new_file)
         self._queue(device, after)
         return after
+
+    def _others_wake(self, process: Process, name: str, after: observer.Stored) -> None:
+        """A change by one handle wakes the others on the folder, which may wait without limit."""
+        before = self._before
+        if (before.generation, before.queued) == (after.generation, after.queued):
+            return
+        for other in process.device.alive:
+            if other is not process and not other.is_signalled():
+                raise Violation("a change wakes the other handles", f"{process} {name} {other}")
 
     def set_aside_check(self, device: Device) -> bool:
         """Check the databases that were set aside since the last check; False: there are none."""
@@ -234,7 +260,11 @@ class InvariantChecker:
             by_user[user] = by_user.get(user, 0) + count
         for user in self.world.people:
             held = self.world.ledger.of(device.name, user)
-            unsent = sum(entry.id not in self.world.stored_ids(entry.kind) for entry in held)
+            unsent = sum(
+                entry.id not in self.world.stored_ids(entry.kind)
+                for entry in held
+                if not entry.is_cancelled
+            )
             there = by_user.get(user, 0)
             # A call that adds or cancels items is in progress: the counts may differ by `slack`.
             if not unsent - self.world.slack <= there <= len(held) + self.world.slack:
@@ -261,6 +291,10 @@ class InvariantChecker:
         fits = any(p["minutes"] == row["minutes"] and p["note"] == row["note"] for p in payloads)
         if not fits:
             raise Violation("a row is as the user wrote it", item)
+        if self.world.version >= 3:
+            fitting = [p for p in payloads if p["note"] == row["note"]]
+            if not any(numbers.are_stored(p, row) for p in fitting):
+                raise Violation("a number is stored as the host wrote it", f"{row} {fitting}")
         other = self._notes.setdefault(str(row["note"]), item)
         if other != item:
             raise Violation("no item is stored twice", f"{other} {item}")
@@ -293,8 +327,13 @@ class InvariantChecker:
                 process.waiting = (device.monotonic_ms, deadline - device.wall_ms)
 
     def _past_limit(self, device: Device) -> None:
-        """An expired offline limit asks for a sign-in without ending the session."""
-        if self.world.longest_sleep_ms < 1_000_000_000:
+        """An expired offline limit asks for a sign-in without ending the session.
+
+        A clock that is ahead by as much as that looks the same after a restart of the phone, until
+        the server has answered. One that was wrong before and is right now does not.
+        """
+        is_ahead = self.world.version >= 3 and device.ahead_ms > LONG_MS
+        if self.world.longest_sleep_ms < LONG_MS and not is_ahead:
             raise Violation(
                 "no sign-out without a terminal answer", f"{device.name}: shown as ended"
             )
@@ -352,7 +391,11 @@ class InvariantChecker:
         """
         owner = process.device.stored.owner
         if owner != process.events_of:
+            # The host acknowledged events of the user before: this user's may come again.
             process.events_of, process.last_event = owner, 0
+        else:
+            done = max(process.acknowledged or 0, process.acknowledged_of.get(owner, 0))
+            process.acknowledged_of[owner] = done
         numbers = [event["seq"] for event in events]
         new = [number for number in numbers if number not in process.seen_events]
         again = [number for number in numbers if number in process.seen_events]
@@ -360,7 +403,7 @@ class InvariantChecker:
             process.last_event
         ):
             raise Violation("events come in order", f"{process} {numbers} {process.last_event}")
-        if again and min(again) <= (process.acknowledged or 0):
+        if again and min(again) <= process.acknowledged_of.get(owner, 0):
             raise Violation("an acknowledged event does not return", f"{process} {numbers}")
         process.last_event = max(new, default=process.last_event)
         process.seen_events.update(numbers)
@@ -381,6 +424,10 @@ class InvariantChecker:
     def _event(self, process: Process, event: Json) -> None:
         if event["type"] == "contact":
             process.live.pop(event["request"], None)
+        if event["type"] == "sync_completed":
+            process.completed += 1
+        if event["type"] == "item_parked" and event["reason"]["code"] == "blocked":
+            self._blocked(process, event)
         if event["type"] == "decision":
             self._shown(process, "event", event["decision"], process.device.stored)
         if event["type"] == "contact" and event["contact"] is not None:
@@ -389,6 +436,28 @@ class InvariantChecker:
             self._own(process, [event])
         if event["type"] == "session_ended" and process.device.world.terminal_answers == 0:
             raise Violation("no sign-out without a terminal answer", f"{process}: event")
+
+    def _blocked(self, process: Process, event: Json) -> None:
+        """An item is parked as refused on the way after many refusals, which take hours."""
+        device = process.device
+        entry = self.world.ledger.get(device.name, device.user, event["id"])
+        if entry is None or event["seq"] in process.seen_blocks:
+            return
+        process.seen_blocks.add(event["seq"])
+        is_fair = entry.refusals >= MIN_REFUSALS
+        took = self.world.now_ms - entry.first_refused_ms
+        if not device.clock_jumped:
+            is_fair = is_fair and took >= MIN_REFUSED_MS
+        # An item that was edited since has a new count, and the event is of the old one.
+        if not is_fair and len(entry.payloads) == 1:
+            detail = f"{process} {event['id']}: {entry.refusals} in {took} ms"
+            raise Violation("an item is blocked after many refusals", detail)
+
+    def cancelled(self, process: Process, entry: Entry) -> None:
+        """Check a cancel after which the item is gone at once, without asking the server."""
+        alone = len(self.world.ledger.with_id(entry.id)) == 1
+        if alone and entry.id in self.world.stored_ids(entry.kind):
+            raise Violation("a cancel asks when the server may have the item", str(process))
 
     def _request(self, process: Process, request: Json) -> None:
         device, stored = process.device, process.device.stored
@@ -423,7 +492,7 @@ class InvariantChecker:
     def _alone(self, process: Process, request: Json, ids: frozenset[str] = frozenset()) -> None:
         """No other living process of the device has the same request in flight."""
         device = process.device
-        if device.clock_jumped:
+        if device.clock_jumped and self.world.version < 3:
             return
         for other in device.alive:
             for sent in () if other is process else other.in_flight:
@@ -466,7 +535,10 @@ class InvariantChecker:
                 raise Violation("no request with the wrong user's token", f"{process} {row}")
             if row.get("org_id", entry.org) != entry.org:
                 raise Violation("a row belongs to its organisation", f"{process} {row}")
-            if entry.state != HELD:
+            is_doubtful = request["method"] == "GET" or entry.id in self.world.stored_ids(
+                entry.kind
+            )
+            if entry.state != HELD or (entry.is_cancelled and not is_doubtful):
                 raise Violation("a cancelled item is not sent", f"{process} {row}")
 
     def _contacts(self, process: Process, found: list[Json]) -> None:
@@ -511,6 +583,15 @@ class InvariantChecker:
         """Count an answer that proves the end of a session."""
         if is_terminal(request, answer):
             self.world.terminal_answers += 1
+        if (request["purpose"], request["method"]) != ("upload", "POST"):
+            return
+        ids = re.findall(ID, request["body"])
+        if len(ids) == 1 and network.is_refused_on_the_way(answer):
+            bearer = bearer_of(request)
+            user = None if bearer is None else claims_of(bearer)["sub"]
+            entry = self.world.ledger.get(process.device.name, user, ids[0])
+            if entry is not None:
+                entry.note_refusal(self.world.now_ms)
 
 
 def bearer_of(request: Json) -> str | None:

@@ -28,6 +28,23 @@ class Entry:
     payloads: list[Payload]
     parents: list[str] = field(default_factory=list)
     state: str = HELD
+    #: How often the item alone was refused on the way since it was last edited, and when first.
+    refusals: int = 0
+    first_refused_ms: int = 0
+
+    #: The user cancelled it and the library said that it asks the server first: it may go or stay.
+    is_cancelled: bool = False
+
+    def edit(self, payload: Payload) -> None:
+        """Record an edit that was acknowledged: it makes the item a new one."""
+        self.payloads.append(payload)
+        self.refusals = 0
+        self.is_cancelled = False
+
+    def note_refusal(self, now_ms: int) -> None:
+        """Count an upload of this item alone that was refused on the way."""
+        self.first_refused_ms = self.first_refused_ms if self.refusals else now_ms
+        self.refusals += 1
 
     @property
     def payload(self) -> Payload:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import email.utils
 import json
 import random
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,6 +65,12 @@ PORTALS = (
     {"status": 200, "headers": JSON, "body": '{"status":"login_required"}'},
     {"status": 200, "headers": JSON, "body": "[[]]"},
 )  # fmt: skip
+#: What a firewall refuses, and what it answers. It lets the rest through.
+WORDS = "<script>"
+FIREWALLS = (
+    _page(403), _page(406), _terse(403, "access_denied"), _terse(400, "blocked_by_policy"),
+    {"status": 406, "headers": {}, "body": ""},
+)  # fmt: skip
 #: Answers of an endpoint that fails for long: its policy, its view or its plan is broken.
 OUTAGES = (
     _rest(500, "42P17", "infinite recursion detected in policy"), _rest(500, "57014"),
@@ -85,6 +92,8 @@ DATA = (
     _rest(503, "PGRST002", **{"retry-after": "1"}), _rest(429, "LIMIT", **{"retry-after": "9"}),
     _terse(500, "40001"), _terse(503, "PGRST001"), _terse(504, "PGRST003"),
 )  # fmt: skip
+#: A refused token: the request was not processed.
+REFUSED_TOKEN = _rest(401, "PGRST303", "JWT expired")
 #: Answers of the auth service that end no session.
 AUTH = (
     _auth(409, "conflict"), _auth(422, "hook_timeout"), _auth(422, "hook_timeout_after_retry"),
@@ -106,6 +115,22 @@ STRANGE = (
 #: server acted: the library takes them as proof that nothing was stored (and charges no attempt,
 #: QUE-5).
 REFUSED = frozenset({401, 413})
+
+
+def is_refused_on_the_way(answer: Answer) -> bool:
+    """Whether something else than the service refused the request for what is in it.
+
+    Independent of the library's own rules.
+    """
+    status = answer.get("status") or 0
+    if not 400 <= status < 500 or status in {401, 407, 408, 413, 416, 425, 429}:
+        return False
+    try:
+        body = json.loads(answer.get("body") or "")
+    except ValueError:
+        return True
+    code = body.get("code") if isinstance(body, dict) else None
+    return code != "" and not re.fullmatch("PGRST[0-9]{3}|[0-9A-Z]{5}", str(code))
 
 
 DISTORTIONS = ("cut", "fewer rows", "not text", "empty", "old")
@@ -153,7 +178,7 @@ def fate(chance: random.Random, purpose: str, roughness: float, now_s: float, ve
 
 
 def _trouble(chance: random.Random, purpose: str, now_s: float, version: int) -> Answer:
-    if version >= 2 and purpose != "upload" and chance.random() < 0.1:
+    if version >= 2 and (version >= 3 or purpose != "upload") and chance.random() < 0.1:
         return dict(chance.choice(PORTALS))
     own = AUTH if purpose in {"refresh", "validate", "sign_in", "revoke"} else DATA
     answer = dict(chance.choice(GATEWAY if chance.random() < 0.5 else own))

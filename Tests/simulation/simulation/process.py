@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from holdfast import Holdfast, HoldfastError
 from holdfast.handle import encode
 
+from . import numbers
 from .network import Answer, InFlightRequest
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class Process(Holdfast):
         self.queue = device.queue
         #: The highest number that a poll acknowledged.
         self.acknowledged: int | None = None
+        #: Owner -> the highest number that was acknowledged while they were signed in.
+        self.acknowledged_of: dict[bytes | None, int] = {}
         #: Numbers of events that a poll returned, the highest of them, and whose events they are.
         self.seen_events: set[int] = set()
         self.last_event = 0
@@ -47,6 +50,10 @@ class Process(Holdfast):
         self.live: dict[int, int] = {}
         #: Polls since the oldest of them should have been answered.
         self.polls_too_late = 0
+        #: How many times `sync_completed` came.
+        self.completed = 0
+        #: Numbers of the events that told of an item that is blocked.
+        self.seen_blocks: set[int] = set()
         self.is_open = False
         #: Consecutive polls that returned nothing although `wake_in_ms` was 0.
         self.polls_in_a_row = 0
@@ -81,7 +88,7 @@ class Process(Holdfast):
 
     def _call(self, name: str, request: Mapping[str, Any] | None) -> object:
         self._set_clock()
-        encoded = None if request is None else encode(request)
+        encoded = None if request is None else numbers.encode(encode(request))
         invariants = self.world.invariants
         invariants.before(self, name, dict(request or {}))
         with self._inside():

@@ -15,7 +15,7 @@ from local_supabase.messages import Request
 
 from memory_supabase import MemoryServer
 
-from . import network
+from . import network, numbers
 from .device import Device
 from .invariants import InvariantChecker, Violation, bearer_of, claims_of
 from .ledger import Ledger
@@ -31,7 +31,9 @@ Json = dict[str, Any]
 #: 2: `actions/behaviours.py`; portals answer in JSON; at the end the requests on their way arrive,
 #: only those users sign in on a device who have items there, and they register more while the reads
 #: fail.
-VERSION = 2
+#: 3: `actions/more_behaviours.py`; firewalls, numbers of every form, clocks that are wrong by a
+#: month; at the end a firewall may stay.
+VERSION = 3
 #: When every world begins: 2027-01-15T08:00:00Z.
 BEGIN_MS = 1_800_000_000_000
 URL = "https://backend.example"
@@ -80,11 +82,17 @@ class World:
         self.longest_sleep_ms = 0
         #: Purpose -> until when its requests get this answer instead of the server's.
         self.outages: dict[str, tuple[int, Answer]] = {}
+        #: What a firewall between the devices and the server refuses: uploads with `WORDS`
+        #: ("words"), every upload ("all"), or nothing (None), and what it answers.
+        self.firewall: str | None = None
+        self.firewall_answer: Answer = network.FIREWALLS[0]
         self.terminal_answers = 0
         #: The run is at its end: no more faults.
         self.healed = False
         #: The number of changes to memberships and organisations.
         self.access_changes = 0
+        if version >= 3:
+            numbers.add_columns()
         self.ledger = Ledger()
         self.invariants = InvariantChecker(self)
         chance = random.Random(f"world {seed}")
@@ -167,6 +175,8 @@ class World:
         device = process.device
         if not device.online:
             sent.fate = network.Fate(None, 20, {"error": "offline"})
+        elif device.fates and sent.request["purpose"] == "upload":
+            sent.fate = device.fates.pop(0)
         else:
             sent.fate = network.fate(
                 chance, sent.request["purpose"], self.roughness, self.now_ms / 1000, self.version
@@ -188,9 +198,18 @@ class World:
         if self.now_ms < until:
             sent.answer = sent.answer or instead
             return
+        if self._is_refused(sent.request):
+            sent.answer = sent.answer or self.firewall_answer
+            return
         answer = network.distorted(self.serve(sent.request), sent.fate.distortion)
         if sent.answer is None:
             sent.answer = sent.fate.instead or answer
+
+    def _is_refused(self, request: Json) -> bool:
+        """Whether the firewall refuses the request."""
+        if self.firewall is None or (request["purpose"], request["method"]) != ("upload", "POST"):
+            return False
+        return self.firewall == "all" or network.WORDS in request["body"]
 
     def _return(self, process: Process, sent: InFlightRequest) -> None:
         assert sent.fate is not None

@@ -8,9 +8,11 @@ import urllib.parse
 
 from local_supabase.messages import Request
 
+from .. import numbers
 from ..device import Device
 from ..invariants import Violation
 from ..ledger import HELD, Entry
+from ..network import WORDS
 from ..process import Process
 from ..world import PASSWORD, URL, World
 from .registry import MINUTE, Json
@@ -83,14 +85,18 @@ def host_session(world: World, email: str) -> Json | None:
     return value
 
 
-def add(world: World, process: Process, chance: random.Random) -> None:
+def add(world: World, process: Process, chance: random.Random, *, bad: bool = False) -> bool:
+    """Register one item; False when the library refuses. `bad`: a visit that the server rejects."""
     device = process.device
     tokens = device.stored.tokens
-    kind = "contact" if chance.random() < 0.15 else "activity"
+    kind = "contact" if not bad and chance.random() < 0.15 else "activity"
     payload = make_payload(world, process, chance, kind)
+    if bad:
+        payload["minutes"] = BAD_MINUTES
     request: Json = {"kind": kind, "payload": payload}
     if kind == "activity":
-        request["occurred_at_ms"] = device.wall_ms
+        # The figures are those of a year, so the visit is in it whatever the device's clock says.
+        request["occurred_at_ms"] = device.wall_ms if world.version < 3 else world.now_ms
     if chance.random() < 0.8:
         request["id"] = new_id(chance)
     elif chance.random() < 0.1:
@@ -106,10 +112,10 @@ def add(world: World, process: Process, chance: random.Random) -> None:
     with world.in_doubt():
         reply = process.ask("queue_add", request)
         if reply is None or device.stored.tokens is None:
-            return
+            return False
         known = world.ledger.get(device.name, device.stored.tokens.user, reply["id"])
         if known is not None and known.state == HELD:
-            return
+            return True
         item = (process.ask("queue_get", {"id": reply["id"]}) or {"item": None})["item"]
         if item is None:
             raise Violation("nothing acknowledged is lost", f"{process} {reply['id']}")
@@ -119,6 +125,7 @@ def add(world: World, process: Process, chance: random.Random) -> None:
                 [payload], request.get("depends_on", []),
             )
         )  # fmt: skip
+    return True
 
 
 def new_id(chance: random.Random) -> str:
@@ -139,6 +146,10 @@ def make_payload(world: World, process: Process, chance: random.Random, kind: st
     mine = world.ledger.of(device.name, tokens.user if tokens else None)
     visits = [e for e in mine if e.kind == "activity"]
     contacts = [e for e in mine if e.kind == "contact"]
+    if world.version >= 3 and chance.random() < 0.25:
+        payload |= numbers.draw(chance)
+    if world.version >= 3 and chance.random() < 0.1:
+        payload["note"] = f"{payload['note']} {WORDS}"
     if visits and chance.random() < 0.15:
         payload["follows"] = chance.choice(visits).id
     if contacts and chance.random() < 0.3:

@@ -126,7 +126,7 @@ def edit(world: World, process: Process, chance: random.Random) -> None:
     entry = world.ledger.get(process.device.name, process.device.user, item["id"])
     reply = process.ask("queue_edit", {"id": item["id"], "payload": payload})
     if reply is not None and entry is not None:
-        entry.payloads.append(payload)
+        entry.edit(payload)
 
 
 @action(6)
@@ -165,6 +165,8 @@ def carry_over(world: World, process: Process, chance: random.Random) -> None:
     source = world.ledger.get(process.device.name, tokens.user, item["id"])
     if reply is not None and source is not None:
         known = world.ledger.get(other.name, here.user, item["id"])
+        if known is not None:
+            known.is_cancelled = False
         if known is None or known.state != HELD:
             copy = Entry(
                 item["id"], other.name, here.user, item["org_id"], item["kind"],
