@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import threading
@@ -32,13 +33,44 @@ HERE = pathlib.Path(__file__).resolve().parent.parent
 SCHEMA = HERE.parents[1] / "examples" / "backend" / "schema.sql"
 
 
+#: A header that offers another protocol, up to the next header.
+UPGRADE = re.compile(rb"\r\nupgrade:[^\r\n]*", re.IGNORECASE)
+#: A longer head is left to the parser, which refuses it.
+HEAD_LIMIT = 65536
+
+
 class Protocol(HttpToolsProtocol):
-    """Gives the application the transport, so that it can drop the connection."""
+    """HTTP/1.1 that declines every offer of another protocol.
+
+    The parser takes no body from a request with an Upgrade header, such as the JDK's HttpClient
+    sends ("h2c"). A server may ignore the header (RFC 9110, 7.8), so it does not reach the parser.
+    """
+
+    _head = b""
+    _reads_head = True
+
+    def data_received(self, data: bytes) -> None:
+        """Pass a head on when it is complete, without Upgrade; a body as it comes."""
+        if self._reads_head:
+            self._head += data
+            end = self._head.find(b"\r\n\r\n")
+            if end < 0 and len(self._head) < HEAD_LIMIT:
+                return
+            end = max(end, 0)
+            data = UPGRADE.sub(b"", self._head[:end]) + self._head[end:]
+            self._head = b""
+        super().data_received(data)
 
     def on_message_begin(self) -> None:
-        """A request begins."""
+        """Give the application the transport, so that it can drop the connection."""
         super().on_message_begin()
+        self._reads_head = False
         self.scope[TRANSPORT] = self.transport  # type: ignore[literal-required]
+
+    def on_message_complete(self) -> None:
+        """The next bytes are the head of another request."""
+        super().on_message_complete()
+        self._reads_head = True
 
 
 class Server(uvicorn.Server):
