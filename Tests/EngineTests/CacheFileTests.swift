@@ -68,6 +68,31 @@ import class Foundation.FileManager
     if what != "an organisation without rows" { #expect(rig.cache.index == nil) }
   }
 
+  @Test func anErasureThatLeavesAFileIsOwed() throws {
+    // Given a damaged cache that was set aside and cannot be removed
+    let rig = try Rig.atHome()
+    _ = try rig.cache.open()
+    let path = rig.folder.path + "/cache.db.damaged"
+    try FileManager.default.createDirectory(
+      atPath: path + "/x", withIntermediateDirectories: true)
+    let org = [UInt8](repeating: 7, count: 16)
+    #expect(try refusal { try rig.cache.erase(org) } == .storageFailed)
+    // When
+    try rig.cache.eraseOrOwe([org])
+    // Then it is tried again, until it is done
+    #expect(try rig.core.meta.blob(.owedErasures) == org)
+    try FileManager.default.removeItem(atPath: path)
+    try rig.cache.eraseOrOwe([])
+    #expect(try rig.core.meta.blob(.owedErasures) ?? [] == [])
+  }
+
+  @Test func aReplacedFileStaysOpen() throws {
+    let rig = try Rig.atHome()
+    _ = try rig.cache.open()
+    let fresh = try rig.cache.replace()
+    #expect(try rig.cache.open() === fresh)
+  }
+
   @Test func nothingIsNotedWhileNothingIsOwed() throws {
     let rig = try Rig.atHome()
     _ = try rig.cache.open()

@@ -1,6 +1,8 @@
 import Base
 import Testing
 
+import class Foundation.FileManager
+
 @testable import Engine
 
 @Suite struct ConfigurationTests {
@@ -71,6 +73,23 @@ import Testing
       found = "\(error.code.rawValue) \(error.field ?? "-")"
     }
     #expect(found == expected)
+  }
+
+  @Test func theDataFolderIsKnownByItsPathWithoutLinks() throws {
+    // Given
+    let folder = try TemporaryFolder()
+    try FileManager.default.createDirectory(
+      atPath: folder.path + "/data", withIntermediateDirectories: false)
+    try FileManager.default.createSymbolicLink(
+      atPath: folder.path + "/link", withDestinationPath: "data")
+    let configuration = try Configuration.read(
+      try json(
+        #"{"data_dir":"\#(folder.path)/link","#
+          + #""backend":{"url":"https://x.supabase.co","api_key":"key"}}"#))
+    // When
+    try configuration.resolveDataFolder()
+    // Then
+    #expect(configuration.dataFolder.hasSuffix("/data"))
   }
 
   // MARK: Routes

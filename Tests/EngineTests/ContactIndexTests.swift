@@ -55,6 +55,13 @@ import Testing
     #expect(index.search(query, limit: 50).total == total)
   }
 
+  @Test func aNameComesBeforeThoseThatItBegins() {
+    let index = index([("Annabel", ""), ("Anna Berg", ""), ("Anna", ""), ("Ann", "")])
+    #expect(numbers(index, "").prefix(2) == [3, 2])
+    index.put(id(7), name: "An", municipality: "")
+    #expect(numbers(index, "").first == 7)
+  }
+
   @Test func equalContactsComeInTheOrderOfTheirNamesThenOfTheirTags() {
     let index = index([("Berit", ""), ("Anna", ""), ("Anna", ""), ("Åse", "")])
     #expect(numbers(index, "") == [1, 2, 0, 3])

@@ -356,6 +356,14 @@ import Testing
     #expect(rig.contactPuller.isDue(orgA, rig.now))
   }
 
+  @Test func aCachedContactIsRead() throws {
+    let rig = try pulled()
+    let reply = try rig.search.get(["id": .uuid(id(2))])
+    #expect(reply["contact"]?.string("name") == "Berit")
+    #expect(reply["contact"]?.string("municipality") == "Oslo")
+    #expect(try refusal { try rig.search.get(["id": .uuid(id(9))]) } == .contactNotFound)
+  }
+
   // MARK: The index
 
   @Test func theIndexFollowsThePull() throws {

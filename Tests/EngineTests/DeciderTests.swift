@@ -63,6 +63,44 @@ import Testing
     #expect(try emitted(rig) == ["home active"])
   }
 
+  /// How long ago the server listed the memberships, though it confirms the session now; the limit is
+  /// 14 days.
+  @Test(arguments: [(Int64(1_209_600_000), nil as ErrorCode?), (1_209_600_001, .orgNone)])
+  func membershipsThatAreOlderThanTheLimitAllowNothing(
+    _ ageMS: Int64, _ expected: ErrorCode?
+  ) throws {
+    let rig = try Rig.atHome()
+    let now = rig.now
+    try rig.sessions.patch { (row) throws(Failure) in row.membershipsMS = now.wallMS - ageMS }
+    rig.check.reset()
+    #expect(try refusal { try rig.decider.requireOrganisation() } == expected)
+  }
+
+  @Test func anEventLetsNobodyInWhoIsLockedOut() throws {
+    // Given somebody before the lock
+    let rig = try Rig.atHome()
+    try rig.lock.lock(byUser: true)
+    _ = try rig.decider.receive(.foreground)
+    #expect(rig.hostView.visit == .outside)
+    // When what the lock shows changes
+    _ = rig.reachability.setOnline(false)
+    try rig.decider.emitIfChanged()
+    try rig.sessions.clear(ended: "user_banned")
+    try rig.decider.emitIfChanged()
+    // Then
+    #expect(try emitted(rig) == ["sign_in session_ended"])
+    #expect(rig.hostView.visit == .outside)
+  }
+
+  @Test func withALockedSessionNothingIsSentOrShown() throws {
+    let rig = try Rig.atHome()
+    #expect(try rig.decider.canUse(rig.decider.assess(.navigate).situation))
+    try rig.lock.lock(byUser: true)
+    let situation = try rig.decider.assess(.navigate).situation
+    #expect(!rig.decider.canSend(situation) && !rig.decider.canUse(situation))
+    #expect(try refusal { try rig.decider.requireSession() } == .sessionLocked)
+  }
+
   @Test func aHostThatShowsAScreenKeepsItDuringACheck() throws {
     let rig = try Rig.atHome()
     try shown(rig)

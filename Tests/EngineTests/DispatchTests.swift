@@ -65,6 +65,18 @@ import Testing
     #expect(events.map { $0["message"]?.string("code") } == ["contact_withdrawn"])
   }
 
+  @Test func aContactThatIsShownNeedsNoMessage() throws {
+    let rig = try ready()
+    _ = rig.live.add(id(1), in: orgA, rig.now)
+    let request = try ask(rig, .live)
+    try rig.dispatch.finish(
+      request, try response(200, "[\(contact(1, name: "Anna", updatedAt: second(1)))]"), rig.now)
+    let event = try #require(try rig.takeEvents().first { $0.string("type") == "contact" })
+    #expect(event["contact"]?.string("name") == "Anna")
+    #expect(event["message"]?.isNull == true)
+    #expect(event.int("request") == 1)
+  }
+
   @Test func aContactThatComesAfterARefreshIsAskedForAgain() throws {
     // Given
     let rig = try ready()

@@ -34,6 +34,33 @@ import Testing
     #expect(numbers == numbers.sorted() && Set(numbers).count == 4)
   }
 
+  @Test func pagesFollowEachOtherAndThenBeginAgain() throws {
+    // Given more events than a poll takes
+    let rig = try ready()
+    for number in 1...3 {
+      try rig.events.emitDurable(event("item_parked", Int64(number)), owner: nil)
+    }
+    func page() throws -> [String] {
+      let taken = texts(try rig.events.take(limit: 2, onlyNew: false))
+      rig.events.confirm()
+      return taken
+    }
+    // When, then
+    #expect(try page() == ["item_parked 1", "item_parked 2"])
+    #expect(try page() == ["item_parked 3"])
+    #expect(try page() == ["item_parked 1", "item_parked 2"])
+  }
+
+  @Test func whatEverybodyGetsIsNotNewToTheNextUser() throws {
+    let rig = try ready()
+    try rig.events.emitDurable(event("storage_recovered", 1), owner: nil)
+    _ = try rig.events.takeAll()
+    rig.events.confirm()
+    #expect(try !rig.events.hasUndelivered())
+    try rig.signIn()
+    #expect(try !rig.events.hasUndelivered())
+  }
+
   @Test func aPollIsUndoneOnce() throws {
     // Given a poll that failed
     let rig = try ready()

@@ -28,6 +28,13 @@ import Testing
     #expect((HostView.fingerprint(of: try decision(change)) != before) == isOther)
   }
 
+  @Test func anotherBannerIsToldToTheHost() throws {
+    func fingerprint(_ code: String) throws -> String {
+      HostView.fingerprint(of: try decision(#""banners":[{"code":"\#(code)"}]"#))
+    }
+    #expect(try fingerprint("offline") != fingerprint("stale"))
+  }
+
   @Test func theChoiceOfOrganisationsAlsoShowsTheReasonAndEachOrganisationWithItsStatus() throws {
     func fingerprint(_ reason: String, _ status: String, _ id: String = "1") throws -> String {
       HostView.fingerprint(

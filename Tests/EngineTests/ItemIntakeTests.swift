@@ -17,6 +17,24 @@ import Testing
     ])
   }
 
+  @Test func anItemHasAtMost256Kilobytes() throws {
+    // Given an item whose text is as long as it may be
+    let rig = try Rig.atHome(backend: Self.kinds)
+    func add(_ number: Int, noteLength: Int) throws -> String? {
+      try rig.intake.add([
+        "kind": "call", "id": .uuid(id(number)),
+        "payload": ["note": .string(String(repeating: "n", count: noteLength))],
+      ]).string("state")
+    }
+    _ = try add(1, noteLength: 0)
+    let size = try #require(try rig.row(id(1))).size
+    let most = Int(262_144 - size)
+    // When, then
+    #expect(try add(2, noteLength: most) == "pending")
+    #expect(try rig.row(id(2))?.size == 262_144)
+    #expect(try refusal { try add(3, noteLength: most + 1) } == .queueItemTooLarge)
+  }
+
   // MARK: Batches
 
   @Test func kindsWithTheSameColumnsShareNoRequest() throws {
@@ -54,6 +72,18 @@ import Testing
     let item = try rig.report.get(["id": .uuid(id(1))])["item"]
     #expect(item?["payload"]?.string("occurred_at") == expected)
     #expect(item?.int("occurred_at_ms") == 1_794_992_000_000)
+  }
+
+  @Test func anEditedItemKeepsItsTime() throws {
+    let rig = try Rig.atHome(backend: Self.kinds)
+    _ = try rig.intake.add([
+      "kind": "call", "id": .uuid(id(1)), "payload": ["note": "n"],
+      "occurred_at_ms": 1_794_992_000_000,
+    ])
+    _ = try rig.intake.edit(["id": .uuid(id(1)), "payload": ["note": "m"]])
+    let payload = try rig.report.get(["id": .uuid(id(1))])["item"]?["payload"]
+    #expect(payload?.string("note") == "m")
+    #expect(payload?.string("occurred_at") == "2026-11-18T08:53:20.000Z")
   }
 
   // MARK: Edits

@@ -130,6 +130,48 @@ import Testing
     #expect(rig.sessions.session != nil)
   }
 
+  @Test func noticesAndOrdersAreCarriedOver() throws {
+    // Given an event that was not acknowledged, and a session that is to be ended at the server
+    let rig = try Rig.atHome()
+    try rig.events.emitDurable(["type": "item_parked"], owner: try rig.session.owner)
+    try rig.revocations.add(try rig.session, expiresMS: 0)
+    rig.core.database.close()
+    try rig.folder.damage("holdfast.db")
+    // When
+    let next = try Rig(folder: rig.folder, keyStore: rig.keyStore)
+    _ = try next.decider.assess(.navigate)
+    // Then
+    #expect(try next.takeEventTypes().sorted() == ["item_parked", "storage_recovered"])
+    #expect(try next.core.revocations.count() == 1)
+  }
+
+  @Test func aChildThatIsHeldWithItsOrganisationStaysHeld() throws {
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    try rig.add(id(2), dependsOn: [id(1)])
+    try rig.core.queue.transition(
+      try #require(try rig.row(id(2))).sequence, .waiting(.organisation))
+    rig.core.database.close()
+    try rig.folder.damage("holdfast.db")
+    let next = try Rig(folder: rig.folder, keyStore: rig.keyStore)
+    _ = try next.decider.assess(.navigate)
+    #expect(try next.state(id(2)) == "waits for organisation, attempts 1")
+  }
+
+  @Test func aFileWithoutItsSessionRowIsSetAside() throws {
+    // Given a file that SQLite finds sound
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    try rig.core.database.execute("DELETE FROM session")
+    #expect(throws: Failure.self) { try rig.sessions.row() }
+    // When
+    #expect(try rig.recovery.recover())
+    // Then
+    #expect(rig.recovery.hasRecovered)
+    #expect(try rig.state(id(1)) == "pending, attempts 1")
+    #expect(try rig.sessions.row().owner == nil)
+  }
+
   @Test func aConnectionThatWorksIsKept() throws {
     let rig = try Rig.atHome()
     let before = rig.core.database
@@ -182,6 +224,19 @@ import Testing
     #expect(rig.core.keyRing.keys == nil)
     #expect(rig.core.database.isCurrent)
     #expect(try rig.sessions.row().owner == nil)
+  }
+
+  @Test func twoProcessesThatMissTheKeySetOneFileAside() throws {
+    let rig = try Rig.atHome()
+    let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
+    try other.recovery.quarantine()
+    rig.advance(1000)
+    try rig.recovery.quarantine()
+    let aside = rig.folder.names.filter {
+      $0.hasPrefix("holdfast.db.keyless-") && !$0.hasSuffix("-wal") && !$0.hasSuffix("-shm")
+    }
+    #expect(aside.count == 1)
+    #expect(rig.core.database.isCurrent && other.core.database.isCurrent)
   }
 
   @Test func quarantineKeepsBothFilesUnderAnotherName() throws {

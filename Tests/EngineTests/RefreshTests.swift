@@ -68,6 +68,8 @@ import Testing
     let rig = try Rig.atHome()
     func age() throws -> Int64? { try rig.presence.status([:]).int("validated_age_ms") }
     #expect(try age() == 0)
+    // And the clocks count as equal until a response tells otherwise.
+    #expect(try rig.presence.status([:]).int("clock_offset_ms") == 0)
     rig.advance(5000, wallMS: -60_000)
     #expect(try age() == 5000)
   }

@@ -14,11 +14,10 @@ import Testing
         now: try rig.core.steady(rig.now), longestMS: Backoff.maxDelayMS))
     try rig.revocations.send(job, owner: nil, nil, rig.now)
     let request = try #require(rig.inFlight.requests.last)
-    rig.inFlight.finish(request.id)
-    guard case .revoke(let id, let step) = request.content else {
+    guard case .revoke(_, let step) = request.content else {
       throw Failure.defect("no revocation was sent")
     }
-    try rig.revocations.finish(id, step, try response(status, body), rig.now)
+    try rig.dispatch.finish(request, try response(status, body), rig.now)
     return step == .refresh ? .refresh : .revoke
   }
 

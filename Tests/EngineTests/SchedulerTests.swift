@@ -424,6 +424,48 @@ import Testing
     #expect(try rig.scheduler.nextWakeMS(rig.now) == wakeMS ?? margin)
   }
 
+  @Test func withoutKeysNoPauseWakes() throws {
+    let rig = try Rig.atHome()
+    try rig.pauses.backOff(.upload, try response(503), rig.now)
+    rig.sessions.reset(.file)
+    #expect(try rig.scheduler.nextWakeMS(rig.now) == nil)
+  }
+
+  /// The purpose of the pause, and what is sent after it.
+  @Test(arguments: [
+    (Purpose.upload, "upload"), (.live, "live"), (.refresh, "refresh"), (.validate, "validate"),
+    (.membershipCheck, "membershipCheck"), (.pull, "contacts"), (.summary, "summary"),
+  ])
+  func aPauseLastsToItsLastMillisecond(_ purpose: Purpose, _ expected: String) throws {
+    // Given one thing to send, and its pause
+    let rig = try Rig.atHome()
+    rig.check.confirm()
+    rig.tokens.confirm(rig.now)
+    rig.pulls.forgetAll()
+    switch purpose {
+    case .upload: try rig.add(id(1))
+    case .live: _ = rig.live.add(id(1), in: orgA, rig.now)
+    case .refresh: rig.tokens.refuse()
+    case .validate: rig.tokens.requireValidation()
+    case .membershipCheck: rig.check.ask(.keepingAnswer, rig.now)
+    default:
+      rig.pulls.requirePull()
+      if purpose == .summary {
+        rig.pulls.begin(ContactPull(org: orgA, after: nil))
+        rig.pulls.finishContacts(rig.now.monotonicMS)
+      } else {
+        rig.pulls.finishSummary(rig.now.monotonicMS)
+      }
+    }
+    #expect(try next(rig) == expected)
+    try rig.pauses.backOff(purpose, try response(503), rig.now)
+    // When, then
+    rig.advance(try rig.pauses.leftMS(purpose, rig.now) - 1)
+    #expect(try next(rig) == "nothing")
+    rig.advance(1)
+    #expect(try next(rig) == expected)
+  }
+
   @Test func offlineOnlyDeadlinesWake() throws {
     let rig = try Rig.atHome()
     _ = rig.reachability.setOnline(false)

@@ -82,7 +82,12 @@ import Testing
     rig.advance(59_999)
     try rig.signInFlow.expire(rig.now, rig.decider)
     #expect(rig.pendingSignIn.pending != nil)
-    // At the deadline a poll has work, and does it
+    // At the deadline a poll has work, though the server asked for a longer pause, and does it
+    try rig.pauses.backOff(
+      .signIn, try response(429, #"{"code":"over_request_rate_limit"}"#, retryAfter: "600"), rig.now
+    )
+    #expect(try !rig.scheduler.hasWork(rig.now))
+    #expect(try rig.scheduler.nextWakeMS(rig.now) == 1)
     rig.advance(1)
     #expect(try rig.scheduler.hasWork(rig.now))
     try rig.signInFlow.expire(rig.now, rig.decider)

@@ -13,7 +13,7 @@ import Testing
   /// What was sent, and another way to write it.
   @Test(arguments: [
     // The server may fill in what is null.
-    ("null", "7"), ("null", "null"),
+    ("null", "7"), ("null", "null"), ("true", "true"), ("[false]", "[false]"),
     // Numbers.
     ("1", "1.0"), ("0.5", "0.50"), ("1e2", "100"),
     // Times: another zone, other decimals, a date that is stored as a time.

@@ -99,4 +99,20 @@ import Testing
     #expect(event.int("sent") == 3)
     #expect(event["counts"]?.int("pending") == 1)
   }
+
+  /// How many items each of two uploads has stored, and how many of their ids the event names.
+  @Test(arguments: [(250, 500, false), (300, 500, true)])
+  func anEventNamesAtMost500Items(_ each: Int, _ named: Int, _ isTruncated: Bool) throws {
+    let rig = try Rig.atHome()
+    let owner = try rig.session.owner
+    for first in [0, each] {
+      try rig.syncRuns.countStored((first..<first + each).map { id($0) }, of: owner, rig.now)
+    }
+    try rig.syncRuns.endIfDone(owner, rig.now)
+    let event = try #require(try rig.takeEvents().first)
+    #expect(event.int("sent") == Int64(2 * each))
+    #expect(event["ids"]?.count == named)
+    #expect(event["ids"]?.elements.first?.uuid == id(0))
+    #expect(event.bool("ids_truncated") == isTruncated)
+  }
 }

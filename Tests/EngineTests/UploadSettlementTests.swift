@@ -252,6 +252,15 @@ import Testing
     #expect(try rig.state(id(1)) == "pending")
   }
 
+  @Test func aStoredItemIsKnownToThoseThatFollowIt() throws {
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    try rig.settlement.finish(
+      try rig.upload(), isCurrent: true, try response(201, rows(id(1))), rig.now)
+    #expect(try rig.add(id(2), dependsOn: [id(1)]) == "pending")
+    #expect(try refusal { try rig.add(id(3), dependsOn: [id(9)]) } == .queueUnknownDependency)
+  }
+
   // MARK: A function's rows
 
   private static let rpc = #","queue":{"activity":{"table":"activities","upload":"rpc"}}"#
@@ -383,6 +392,22 @@ import Testing
     #expect(try rig.pauses.isProbing(.upload) == isProbing)
   }
 
+  /// A refusal that shows that the service works, though it stores nothing.
+  @Test(arguments: [
+    (404, code("PGRST205")), (500, code("57014")), (400, code("22P02")), (201, "[]"),
+    (500, code("XX000")),
+  ])
+  func aServiceThatJudgesIsProbedNoMore(_ status: Int, _ body: String) throws {
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    try rig.settlement.finish(try rig.upload(), isCurrent: true, try response(503), rig.now)
+    try rig.pauses.endUnasked { _ in true }
+    #expect(try rig.pauses.isProbing(.upload))
+    try rig.settlement.finish(
+      try rig.upload(), isCurrent: true, try response(status, body), rig.now)
+    #expect(try !rig.pauses.isProbing(.upload))
+  }
+
   // MARK: Refused on the way
 
   /// The response to the read-back of an upload that a firewall or a portal refused, the states of the
@@ -448,6 +473,57 @@ import Testing
         batch, isCurrent: true, try response(200, "[]"), rig.now)
       #expect(try (rig.pauses.leftMS(.upload, rig.now) > 0) == (number == 4))
     }
+  }
+
+  /// Refuse the next upload on the way, and let the service name none of its items.
+  private func block(_ rig: Rig) throws {
+    try rig.settlement.finish(
+      try rig.upload(), isCurrent: true, try response(403, "<html>"), rig.now)
+    while let batch = rig.uploads.readBacks.first {
+      try rig.uploader.sendReadBack(batch, try rig.session, rig.now)
+      try rig.settlement.finishReadBack(batch, isCurrent: true, try response(200, "[]"), rig.now)
+    }
+  }
+
+  @Test func anUploadThatIsAskedAboutInPartsCountsOnce() throws {
+    let rig = try Rig.atHome()
+    for number in 1...101 { try rig.add(id(number)) }
+    try block(rig)
+    #expect(rig.uploads.blockedInARow == 1)
+  }
+
+  /// The refusals that count already, and what becomes of the item at the next one.
+  @Test(arguments: [
+    (Int64(17), "waits, blocked, attempts 1, group 1"), (18, "parked, blocked, attempts 1"),
+  ])
+  func anItemIsParkedAtTheTwentyFirst(_ count: Int64, _ state: String) throws {
+    // Given a service that judges others
+    let rig = try Rig.atHome()
+    rig.uploads.noteJudged()
+    try rig.add(id(1))
+    try rig.core.queue.setBlocks(try #require(try rig.row(id(1))).sequence, count)
+    // When
+    try block(rig)
+    // Then
+    #expect(try rig.state(id(1)) == state)
+  }
+
+  @Test func aTryThatTheUserAskedForEarlyCountsWhenItIsTheFirstRefusal() throws {
+    // Given an item that waited for another reason
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    try rig.core.queue.transition(
+      try #require(try rig.row(id(1))).sequence,
+      .waiting(.time(until: try rig.core.steadyToStore(rig.now) + 60_000)))
+    _ = try rig.intake.retry(["id": .uuid(id(1))])
+    // When
+    try block(rig)
+    // Then
+    #expect(try rig.row(id(1))?.blocks == 1)
+    // And one before the end of its own pause does not count
+    _ = try rig.intake.retry(["id": .uuid(id(1))])
+    try block(rig)
+    #expect(try rig.row(id(1))?.blocks == 1)
   }
 
   @Test func aRefusalOnTheWayWeighsMoreOnceOthersAreJudged() throws {
@@ -519,6 +595,24 @@ import Testing
     #expect(try rig.state(id(1)) == state)
     #expect(rig.tokens.isRefused == (status == 401))
     #expect(try (rig.pauses.leftMS(.upload, rig.now) > 0) == pauses)
+  }
+
+  @Test func onlyTheRowOfAnItemThatWasNotSentBeforeIsCompared() throws {
+    // Given an item that was sent once, and a new one
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    try rig.settlement.finish(try rig.upload(), isCurrent: true, try response(0), rig.now)
+    try rig.pauses.endUnasked { _ in true }
+    try rig.pauses.succeed(.upload)
+    try rig.add(id(2))
+    let batch = try rig.upload()
+    #expect(batch.items.count == 2)
+    // When the server names neither
+    try rig.settlement.finish(batch, isCurrent: true, try response(201, "[]"), rig.now)
+    // Then
+    #expect(
+      rig.uploads.readBacks.map { ($0.comparesRows ? "compares " : "asks ") + $0.items[0].id.text }
+        == ["asks \(id(1).text)", "compares \(id(2).text)"])
   }
 
   @Test func anItemThatTheServerLacksIsParkedForTheReasonOfItsDoubt() throws {

@@ -1,0 +1,100 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Testing
+
+@testable import Engine
+
+@Suite struct ItemReportTests {
+  private func codes(_ rig: Rig) throws -> [String] {
+    (try rig.report.explain([:])["reasons"]?.elements ?? []).compactMap { $0.string("code") }
+  }
+
+  private func item(_ rig: Rig, _ number: Int) throws -> JSON {
+    try #require(try rig.report.get(["id": .uuid(id(number))])["item"])
+  }
+
+  // MARK: Lists
+
+  @Test func aListNamesItsNextPageWhenItIsFull() throws {
+    // Given
+    let rig = try Rig.atHome()
+    for number in 1...3 { try rig.add(id(number)) }
+    // When, then
+    let first = try rig.report.list(["limit": 2])
+    #expect(first["items"]?.count == 2)
+    let next = try #require(first.int("next"))
+    let second = try rig.report.list(["limit": 2, "after": .int(next)])
+    #expect(second["items"]?.elements.compactMap { $0.uuid("id") } == [id(3)])
+    #expect(second["next"]?.isNull == true)
+    // Behind the last number is nothing.
+    let most = Fields.safe.upperBound
+    #expect(try rig.report.list(["after": .int(most)])["items"]?.count == 0)
+    #expect(
+      try refusal { try rig.report.list(["after": .int(most + 1)]) } == .requestInvalidValue)
+  }
+
+  @Test func aParkedItemSaysWhatTheServerSaid() throws {
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    try rig.settlement.finish(
+      try rig.upload(), isCurrent: true,
+      try response(400, #"{"code":"22P02","message":"no number"}"#), rig.now)
+    let reason = try item(rig, 1)["reason"]
+    #expect(reason?.string("code") == "invalid_value")
+    #expect(reason?.string("sqlstate") == "22P02")
+    #expect(reason?.string("message") == "no number")
+    #expect(reason?.string("text")?.isEmpty == false)
+  }
+
+  @Test func aChildSaysWhetherItsParentIsParked() throws {
+    // Given
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    try rig.add(id(2), dependsOn: [id(1)])
+    #expect(try item(rig, 2)["reason"]?.string("code") == "dependency_waiting")
+    // When
+    try rig.settlement.finish(
+      try rig.upload(), isCurrent: true, try response(400, #"{"code":"22P02"}"#), rig.now)
+    // Then
+    #expect(try item(rig, 2)["reason"]?.string("code") == "dependency_parked")
+  }
+
+  // MARK: Why is nothing sent?
+
+  /// What keeps a pending item, and the reason that is told.
+  @Test(arguments: [
+    ("nothing", "ready"), ("offline", "offline"), ("a lock that is due", "locked"),
+    ("a refused token", "token"), ("a failure", "back_off"), ("the server", "server_pause"),
+    ("no keys", "signed_out"),
+  ])
+  func aPendingItemIsExplained(_ what: String, _ expected: String) throws {
+    // Given
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    // When
+    switch what {
+    case "offline": _ = rig.reachability.setOnline(false)
+    case "a lock that is due":
+      let now = rig.now
+      try rig.sessions.patch { (row) throws(Failure) in
+        row.backgroundWallMS = now.wallMS
+        row.backgroundMonotonicMS = now.monotonicMS
+        row.backgroundBoot = now.bootID
+      }
+      rig.advance(1_000_000)
+    case "a refused token": rig.tokens.refuse()
+    case "a failure": try rig.pauses.backOff(.upload, try response(503), rig.now)
+    case "the server":
+      try rig.pauses.backOff(
+        .upload, try response(503, #"{"code":"PGRST001"}"#, retryAfter: "600"), rig.now)
+    case "no keys":
+      rig.core.keyRing.forget()
+      rig.keyStore.refusal = .locked
+    default: break
+    }
+    // Then
+    #expect(try codes(rig) == [expected])
+  }
+}
