@@ -46,9 +46,17 @@ def links(text: str) -> list[str]:
     return re.findall(r"\]\(([^)\s]+)\)", plain)
 
 
+def blocks(page: str, language: str) -> list[str]:
+    """Return the code blocks of a page in a language."""
+    text = (ROOT / page).read_text("utf-8")
+    found: list[str] = re.findall(
+        rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL
+    )
+    return found
+
+
 def block(page: str, language: str, number: int = 0) -> str:
     """Return the n-th code block of a page in a language."""
-    text = (ROOT / page).read_text("utf-8")
-    found = re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    found = blocks(page, language)
     assert len(found) > number, f"{page} has {len(found)} blocks of {language}"
     return found[number]

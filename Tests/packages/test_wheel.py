@@ -190,6 +190,7 @@ def in_child(app, asynchronous, said):
             said.put((error.code, error.status))
         else:
             said.put("answered")
+    asyncio.run(asynchronous.close())
     with Holdfast({CONFIG}) as own:
         said.put(own.session_resume()["screen"])
 

@@ -13,6 +13,7 @@ trap 'rm -rf "$work"' EXIT
 cp -r "$here"/{pyproject.toml,setup.py,README.md,src} "$work/"
 cp "$root/LICENSE" "$carried"/LICENSE.* "$work/"
 cp "$carried/libholdfast.so" "$work/src/holdfast/"
+"$root/.venv/bin/python" "$here/tools/wheel_pages.py" "$work"
 mkdir "$work/sboms"
 cp "$carried/holdfast.cdx.json" "$work/sboms/"
 rm -f "$folder"/holdfast-*.whl

@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from docstrings import Docstrings
+
 ROOT = Path(__file__).resolve().parents[3]
 SCHEMA = ROOT / "include" / "holdfast.schema.json"
 PACKAGE = ROOT / "bindings" / "python" / "src" / "holdfast"
@@ -37,13 +39,14 @@ class Types:
         """Takes the whole schema."""
         self.definitions: Schema = schema["$defs"]
         self.done: dict[str, str] = {}
+        self.alternatives = alternatives(schema)
 
     def text(self) -> str:
         """The text of `types.py`."""
         for name in self.definitions:
             self.define(name)
         head = NOTICE.format(about="The types of requests, replies and events.")
-        imports = "from typing import Any, Literal, NotRequired, TypeAlias, TypedDict\n"
+        imports = "from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, final\n"
         names = "__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted(self.done)) + "]\n"
         return "\n".join([head, imports, names]) + "".join(self.done.values())
 
@@ -76,7 +79,9 @@ class Types:
         about = schema.get("description")
         doc = f'    """{about}"""\n' if about else ""
         body = "".join(f"    {key}: {value}\n" for key, value in fields) or "    pass\n"
-        return f"\n\nclass {name}(TypedDict):\n{doc}{body}\n"
+        # Final, so that a type checker tells alternatives apart by a field: `if "url" in reply`.
+        final = "@final\n" if name in self.alternatives else ""
+        return f"\n\n{final}class {name}(TypedDict):\n{doc}{body}\n"
 
     def expression(self, schema: Schema, context: str) -> str:
         """The type expression of a schema; `context` names an inner closed object."""
@@ -113,6 +118,18 @@ def is_closed_object(schema: Schema) -> bool:
     return schema.get("type") == "object" and schema.get("additionalProperties") is False
 
 
+def alternatives(schema: object) -> set[str]:
+    """The names of the shapes that are one of several."""
+    found: set[str] = set()
+    if isinstance(schema, dict):
+        for choice in [*schema.get("oneOf", ()), *schema.get("anyOf", ())]:
+            found.add(str(choice.get("title") or choice.get("$ref", "").rsplit("/", 1)[-1]))
+    if isinstance(schema, dict | list):
+        for inner in schema.values() if isinstance(schema, dict) else schema:
+            found |= alternatives(inner)
+    return found
+
+
 def literal(value: object) -> str:
     """A constant as Python source, with double quotes."""
     return json.dumps(value) if isinstance(value, str) else repr(value)
@@ -131,6 +148,7 @@ def operations(schema: Schema, *, asynchronous: bool = False) -> str:
     class_name, owner = (
         ("AsyncOperations", "AsyncHoldfast") if asynchronous else ("Operations", "Holdfast")
     )
+    docstrings = Docstrings(schema, asynchronous=asynchronous)
     methods: list[str] = []
     names = set()
     for name, operation in schema["x-operations"].items():
@@ -143,7 +161,7 @@ def operations(schema: Schema, *, asynchronous: bool = False) -> str:
         parameter = f"request: {request} | None = None" if optional else f"request: {request}"
         methods.append(
             f"    {define} {name}(self, {parameter}) -> {reply}:\n"
-            + f'        """{operation["description"]}"""\n'
+            + docstrings.of(name)
             + f'        return cast({reply}, {wait}self._call("{name}", request))\n'
         )
     imports = "".join(f"    {name},\n" for name in sorted(names))
@@ -153,7 +171,7 @@ def operations(schema: Schema, *, asynchronous: bool = False) -> str:
         + f"from .types import (\n{imports})\n\n"
         + ("\n" if asynchronous else operation_names(schema))
         + f"class {class_name}:\n"
-        + f'    """The operations of `{owner}`; holdfast.h is their manual."""\n\n'
+        + f'    """The operations of `{owner}`."""\n\n'
         + f"    {define} _call(self, name: str, request: Mapping[str, Any] | None) -> object:\n"
         + "        raise NotImplementedError\n\n"
         + "\n".join(methods)

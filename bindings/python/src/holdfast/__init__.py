@@ -1,6 +1,8 @@
 """Holdfast: sessions, tenants, an offline queue and an encrypted cache for apps on Supabase.
 
-holdfast.h is the manual of every operation; `holdfast.types` has the types of requests and replies.
+help(Holdfast.queue_add) explains an operation; `holdfast.types` has the types of requests and
+replies. The folder docs/ of the package has the reference, the header holdfast.h, its schema, and
+the pages on hosts, sync and security: begin with docs/reference.md.
 """
 
 from collections.abc import Callable

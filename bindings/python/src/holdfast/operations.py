@@ -90,131 +90,489 @@ OPERATIONS = (
 
 
 class Operations:
-    """The operations of `Holdfast`; holdfast.h is their manual."""
+    """The operations of `Holdfast`."""
 
     def _call(self, name: str, request: Mapping[str, Any] | None) -> object:
         raise NotImplementedError
 
     def clock_set(self, request: ClockSetRequest) -> Empty:
-        """Set the clock of a handle that was opened with "clock": "manual"."""
+        """Set the clock of a handle that was opened with "clock": "manual".
+
+        Request:
+            now_ms (Instant): Milliseconds since 1970 (UTC).
+            monotonic_ms (Integer, optional): An integer that every JSON reader represents
+                exactly.
+            boot_id (string, optional)
+        """
         return cast(Empty, self._call("clock_set", request))
 
     def session_start(self, request: SessionStartRequest) -> Decision:
-        """Adopt a session that the host obtained."""
+        """Adopt a session that the host obtained.
+
+        Request:
+            session (object): The token response exactly as the server sent it.
+
+        Reply:
+            screen (Screen)
+            reason (DecisionReason)
+            route (Route | null)
+            org (OrgSummary | null)
+            message (Message | null)
+            methods (array of AuthMethod)
+            orgs (array of Membership)
+            banners (array of Banner)
+            deadline_ms (Instant | null)
+        """
         return cast(Decision, self._call("session_start", request))
 
     def sign_in_begin(self, request: SignInBeginRequest) -> SignInBeginReply:
-        """Begin a sign-in."""
+        """Begin a sign-in.
+
+        Request:
+            method (string)
+
+        Reply:
+            url (string)
+            state (string)
+            or:
+            needs (array of "id_token" | "nonce")
+            nonce (string)
+            or:
+            needs (array of "email" | "password")
+        """
         return cast(SignInBeginReply, self._call("sign_in_begin", request))
 
     def sign_in_complete(self, request: SignInCompleteRequest) -> Decision:
-        """Complete a sign-in."""
+        """Complete a sign-in.
+
+        Request:
+            callback_url (string)
+            or:
+            id_token (string)
+            nonce (string)
+            method (string, optional)
+            or:
+            email (string)
+            password (string)
+            method (string, optional)
+
+        Reply:
+            screen (Screen)
+            reason (DecisionReason)
+            route (Route | null)
+            org (OrgSummary | null)
+            message (Message | null)
+            methods (array of AuthMethod)
+            orgs (array of Membership)
+            banners (array of Banner)
+            deadline_ms (Instant | null)
+        """
         return cast(Decision, self._call("sign_in_complete", request))
 
     def sign_in_cancel(self, request: Empty | None = None) -> SignInCancelReply:
-        """Cancel the sign-in that is under way."""
+        """Cancel the sign-in that is under way.
+
+        Request: empty.
+
+        Reply:
+            cancelled (boolean)
+            decision (Decision): The one shape from which a host draws its screens.
+        """
         return cast(SignInCancelReply, self._call("sign_in_cancel", request))
 
     def session_resume(self, request: Empty | None = None) -> Decision:
-        """Decide what to show at a cold start, from disk alone."""
+        """Decide what to show at a cold start, from disk alone.
+
+        Request: empty.
+
+        Reply:
+            screen (Screen)
+            reason (DecisionReason)
+            route (Route | null)
+            org (OrgSummary | null)
+            message (Message | null)
+            methods (array of AuthMethod)
+            orgs (array of Membership)
+            banners (array of Banner)
+            deadline_ms (Instant | null)
+        """
         return cast(Decision, self._call("session_resume", request))
 
     def session_unlock(self, request: SessionUnlockRequest) -> Decision:
-        """Report the outcome of the biometric prompt."""
+        """Report the outcome of the biometric prompt.
+
+        Request:
+            outcome (Outcome)
+
+        Reply:
+            screen (Screen)
+            reason (DecisionReason)
+            route (Route | null)
+            org (OrgSummary | null)
+            message (Message | null)
+            methods (array of AuthMethod)
+            orgs (array of Membership)
+            banners (array of Banner)
+            deadline_ms (Instant | null)
+        """
         return cast(Decision, self._call("session_unlock", request))
 
     def session_lock(self, request: Empty | None = None) -> Decision:
-        """Lock the session now."""
+        """Lock the session now.
+
+        Request: empty.
+
+        Reply:
+            screen (Screen)
+            reason (DecisionReason)
+            route (Route | null)
+            org (OrgSummary | null)
+            message (Message | null)
+            methods (array of AuthMethod)
+            orgs (array of Membership)
+            banners (array of Banner)
+            deadline_ms (Instant | null)
+        """
         return cast(Decision, self._call("session_lock", request))
 
     def session_background(self, request: Empty | None = None) -> Decision:
-        """Report that the app left the screen."""
+        """Report that the app left the screen.
+
+        Request: empty.
+
+        Reply:
+            screen (Screen)
+            reason (DecisionReason)
+            route (Route | null)
+            org (OrgSummary | null)
+            message (Message | null)
+            methods (array of AuthMethod)
+            orgs (array of Membership)
+            banners (array of Banner)
+            deadline_ms (Instant | null)
+        """
         return cast(Decision, self._call("session_background", request))
 
     def session_foreground(self, request: Empty | None = None) -> Decision:
-        """Report that the app is back."""
+        """Report that the app is back.
+
+        Request: empty.
+
+        Reply:
+            screen (Screen)
+            reason (DecisionReason)
+            route (Route | null)
+            org (OrgSummary | null)
+            message (Message | null)
+            methods (array of AuthMethod)
+            orgs (array of Membership)
+            banners (array of Banner)
+            deadline_ms (Instant | null)
+        """
         return cast(Decision, self._call("session_foreground", request))
 
     def session_status(self, request: Empty | None = None) -> SessionStatusReply:
-        """Return state, expiry, age of the last validation, and pending requests to the server."""
+        """Return state, expiry, age of the last validation, and pending requests to the server.
+
+        Request: empty.
+
+        Reply:
+            state ("signed_out" | "locked" | "active")
+            stale (boolean)
+            user_id (Uuid | null)
+            expires_ms (Instant | null)
+            validated_ms (Instant | null)
+            validated_age_ms (Integer | null)
+            owed (array of "refresh" | "validation" | "guard" | "revoke" | "erase")
+            clock_offset_ms (Integer): An integer that every JSON reader represents exactly.
+            generation (Count)
+        """
         return cast(SessionStatusReply, self._call("session_status", request))
 
     def session_logout(self, request: SessionLogoutRequest | None = None) -> SessionLogoutReply:
-        """Log out, online or offline."""
+        """Log out, online or offline.
+
+        Request:
+            scope ("local" | "global", optional)
+            discard (boolean, optional)
+            confirm_unsent (Count, optional)
+
+        Reply:
+            unsent (Count)
+            decision (Decision): The one shape from which a host draws its screens.
+        """
         return cast(SessionLogoutReply, self._call("session_logout", request))
 
     def org_list(self, request: Empty | None = None) -> OrgListReply:
-        """List the memberships with role, status and freshness."""
+        """List the memberships with role, status and freshness.
+
+        Request: empty.
+
+        Reply:
+            orgs (array of Membership)
+            freshness ("confirmed" | "cached" | "none")
+            as_of_ms (Instant | null)
+        """
         return cast(OrgListReply, self._call("org_list", request))
 
     def org_select(self, request: OrgSelectRequest) -> Decision:
-        """Choose an organisation, or switch to another."""
+        """Choose an organisation, or switch to another.
+
+        Request:
+            org_id (string)
+
+        Reply:
+            screen (Screen)
+            reason (DecisionReason)
+            route (Route | null)
+            org (OrgSummary | null)
+            message (Message | null)
+            methods (array of AuthMethod)
+            orgs (array of Membership)
+            banners (array of Banner)
+            deadline_ms (Instant | null)
+        """
         return cast(Decision, self._call("org_select", request))
 
     def route_check(self, request: RouteCheckRequest) -> RouteCheckReply:
-        """Check whether a screen may open."""
+        """Check whether a screen may open.
+
+        Request:
+            route (string)
+
+        Reply:
+            allow (true)
+            or: The one shape from which a host draws its screens.
+            screen (Screen)
+            reason (DecisionReason)
+            route (Route | null)
+            org (OrgSummary | null)
+            message (Message | null)
+            methods (array of AuthMethod)
+            orgs (array of Membership)
+            banners (array of Banner)
+            deadline_ms (Instant | null)
+        """
         return cast(RouteCheckReply, self._call("route_check", request))
 
     def queue_add(self, request: QueueAddRequest) -> QueueAddReply:
-        """Queue an item for the server, online or offline."""
+        """Queue an item for the server, online or offline.
+
+        Request:
+            kind (string)
+            payload (Payload): Column names and values, as configured for the kind.
+            id (string, optional)
+            depends_on (array of string, optional)
+            occurred_at_ms (Instant, optional): Milliseconds since 1970 (UTC).
+            org_id (string, optional)
+            state (ItemState, optional)
+
+        Reply:
+            id (Uuid)
+            state (ItemState)
+        """
         return cast(QueueAddReply, self._call("queue_add", request))
 
     def queue_list(self, request: QueueListRequest | None = None) -> QueueListReply:
-        """List queued items in the order of registration, in pages."""
+        """List queued items in the order of registration, in pages.
+
+        Request:
+            state (ItemState, optional)
+            after (Count, optional)
+            limit (integer, optional)
+
+        Reply:
+            items (array of Item)
+            next (Count | null)
+            counts (Counts)
+        """
         return cast(QueueListReply, self._call("queue_list", request))
 
     def queue_get(self, request: QueueGetRequest) -> QueueGetReply:
-        """Read one queued item."""
+        """Read one queued item.
+
+        Request:
+            id (string)
+
+        Reply:
+            item (Item)
+        """
         return cast(QueueGetReply, self._call("queue_get", request))
 
     def queue_edit(self, request: QueueEditRequest) -> QueueEditReply:
-        """Replace the payload of an item that is not being sent."""
+        """Replace the payload of an item that is not being sent.
+
+        Request:
+            id (string)
+            payload (Payload): Column names and values, as configured for the kind.
+
+        Reply:
+            id (Uuid)
+            state (ItemState)
+        """
         return cast(QueueEditReply, self._call("queue_edit", request))
 
     def queue_cancel(self, request: QueueCancelRequest) -> QueueCancelReply:
-        """Remove an item that is not being sent. If the server may have it, it is asked first."""
+        """Remove an item that is not being sent.
+
+        If the server may have it, it is asked first.
+
+        Request:
+            id (string)
+            force (boolean, optional)
+
+        Reply:
+            id (Uuid)
+            released (Count)
+            state (ItemState | null): Null: the item is gone. Else the server may have it and is
+                asked first.
+        """
         return cast(QueueCancelReply, self._call("queue_cancel", request))
 
     def queue_retry(self, request: QueueRetryRequest | None = None) -> QueueRetryReply:
-        """Send parked items again."""
+        """Send parked items again.
+
+        Request:
+            id (string, optional)
+
+        Reply:
+            retried (Count)
+        """
         return cast(QueueRetryReply, self._call("queue_retry", request))
 
     def queue_export(self, request: QueueExportRequest | None = None) -> QueueExportReply:
-        """Export the user's items."""
+        """Export the user's items.
+
+        Request:
+            state (ItemState, optional)
+
+        Reply:
+            items (array of ExportedItem)
+        """
         return cast(QueueExportReply, self._call("queue_export", request))
 
     def queue_explain(self, request: QueueExplainRequest | None = None) -> QueueExplainReply:
-        """Explain why the queue sends nothing."""
+        """Explain why the queue sends nothing.
+
+        Request:
+            id (string, optional)
+
+        Reply:
+            reasons (array of Explanation)
+            counts (Counts)
+        """
         return cast(QueueExplainReply, self._call("queue_explain", request))
 
     def contact_search(self, request: ContactSearchRequest) -> ContactSearchReply:
-        """Search contacts in the cache by any part of the name."""
+        """Search contacts in the cache by any part of the name.
+
+        Request:
+            query (string)
+            limit (integer, optional)
+
+        Reply:
+            contacts (array of Contact)
+            total (Count)
+            as_of_ms (Instant | null)
+            banners (array of Banner)
+        """
         return cast(ContactSearchReply, self._call("contact_search", request))
 
     def contact_get(self, request: ContactGetRequest) -> ContactGetReply:
-        """Read one contact; fetch withheld columns with `live`."""
+        """Read one contact; fetch withheld columns with `live`.
+
+        Request:
+            id (string)
+            live (boolean, optional)
+
+        Reply:
+            contact (Contact): `id`, `name` and the other configured columns.
+            withheld (array of string)
+            message (Message | null)
+            as_of_ms (Instant | null)
+            request (Count | null)
+            banners (array of Banner)
+        """
         return cast(ContactGetReply, self._call("contact_get", request))
 
     def summary_get(self, request: Empty | None = None) -> SummaryGetReply:
-        """Read the cached figures of the server, and what is not yet sent."""
+        """Read the cached figures of the server, and what is not yet sent.
+
+        Request: empty.
+
+        Reply:
+            summary (Summary | null)
+            as_of_ms (Instant | null)
+            sent (Figures)
+            queued (Figures)
+            banners (array of Banner)
+        """
         return cast(SummaryGetReply, self._call("summary_get", request))
 
     def network_set(self, request: NetworkSetRequest) -> Empty:
-        """Report whether there is a network."""
+        """Report whether there is a network.
+
+        Request:
+            online (boolean)
+        """
         return cast(Empty, self._call("network_set", request))
 
     def sync_now(self, request: Empty | None = None) -> SyncNowReply:
-        """Pull and send now."""
+        """Pull and send now.
+
+        Request: empty.
+
+        Reply:
+            started (boolean)
+            reason (Code | null)
+        """
         return cast(SyncNowReply, self._call("sync_now", request))
 
     def sync_status(self, request: Empty | None = None) -> SyncStatusReply:
-        """Return the state of sync."""
+        """Return the state of sync.
+
+        Request: empty.
+
+        Reply:
+            running (boolean)
+            counts (Counts)
+            last_completed_ms (Instant | null)
+            not_before_ms (Instant | null)
+            pause (PauseCode | null)
+            contacts (ContactsStatus)
+            summary (AsOf)
+        """
         return cast(SyncStatusReply, self._call("sync_status", request))
 
     def poll(self, request: PollRequest | None = None) -> PollReply:
-        """Fetch the host's next requests and events."""
+        """Fetch the host's next requests and events.
+
+        Request:
+            ack (Count, optional)
+            max_events (integer, optional)
+            only_new (boolean, optional)
+            from_oldest (boolean, optional)
+
+        Reply:
+            requests (array of HttpRequest)
+            events (array of Event)
+            wake_in_ms (Count | null)
+        """
         return cast(PollReply, self._call("poll", request))
 
     def complete(self, request: CompleteRequest) -> CompleteReply:
-        """Pass the response to a request."""
+        """Pass the response to a request.
+
+        Request:
+            id (Count)
+            status (integer)
+            headers (Headers, optional)
+            body (string | null, optional)
+            or:
+            id (Count)
+            error (TransportError)
+
+        Reply:
+            accepted (boolean)
+        """
         return cast(CompleteReply, self._call("complete", request))

@@ -1,0 +1,64 @@
+"""The examples of the READMEs pass mypy --strict and pyright's strict mode, with the wheel."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from pages import ROOT, blocks
+
+READMES = ["README.md", "bindings/python/README.md"]
+
+WRONG = """
+from holdfast import Holdfast
+
+
+def wrong(app: Holdfast) -> int:
+    return app.session_resume()["screen"]
+"""
+
+
+def checked(checker: str, folder: Path, app_python: Path) -> tuple[int, str]:
+    """The exit status and output of a checker for the files of a folder."""
+    tools = ROOT / ".venv" / "bin"
+    commands: dict[str, list[str | Path]] = {
+        "mypy": [tools / "mypy", "--strict", "--python-executable", app_python, "."],
+        # basedpyright is pyright with its files, and a Node.js, in wheels: it downloads nothing.
+        "pyright": [tools / "basedpyright", "--pythonpath", app_python],
+    }
+    (folder / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "strict"}))
+    nowhere = {"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9"}
+    done = subprocess.run(
+        commands[checker],
+        cwd=folder,
+        env=os.environ | nowhere,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_the_examples_have_no_type_errors(checker: str, app_python: Path, tmp_path: Path) -> None:
+    """Issue 16, point 10: an editor marked errors in code copied from the README."""
+    count = 0
+    for readme in READMES:
+        for text in blocks(readme, "python"):
+            count += 1
+            (tmp_path / f"example_{count}.py").write_text(text, "utf-8")
+    assert count >= 3
+    status, told = checked(checker, tmp_path, app_python)
+    assert status == 0, told
+
+
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_a_type_error_is_found(checker: str, app_python: Path, tmp_path: Path) -> None:
+    (tmp_path / "wrong.py").write_text(WRONG, "utf-8")
+    status, told = checked(checker, tmp_path, app_python)
+    assert status == 1
+    assert "int" in told and "wrong.py" in told
