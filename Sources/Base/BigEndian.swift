@@ -7,10 +7,14 @@ extension UInt64 {
 }
 
 extension [UInt8] {
-  /// Appends the eight bytes of a word, most significant first.
-  mutating func append(bigEndian word: UInt64) {
-    for shift in stride(from: 56, through: 0, by: -8) {
-      append(UInt8(truncatingIfNeeded: word >> UInt64(shift)))
+  /// The eight bytes of each word, most significant first.
+  init(bigEndian words: UInt64...) {
+    self.init(unsafeUninitializedCapacity: words.count * 8) { room, count in
+      count = words.count * 8
+      let start = UnsafeMutableRawBufferPointer(room)
+      for (index, word) in words.enumerated() {
+        start.storeBytes(of: word.bigEndian, toByteOffset: index * 8, as: UInt64.self)
+      }
     }
   }
 }

@@ -22,7 +22,9 @@ public struct Fields {
     throw Failure(.requestUnknownField, message, field: pointer(member: unknown))
   }
 
-  public func pointer(_ name: StaticCString) -> String { pointer(member: name.string) }
+  /// The pointer of a member whose name needs no escape.
+  @inline(never)
+  public func pointer(_ name: StaticCString) -> String { path + "/" + name.string }
 
   @inline(never)
   public func pointer(member name: String) -> String { path + "/" + JSONPointer.escape(name) }

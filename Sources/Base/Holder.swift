@@ -9,11 +9,7 @@ public struct Holder: Sendable {
   public init(bootID: String, nonce: UInt64) {
     let process = platform_process_id()
     let start = UInt64(bitPattern: platform_process_start(process))
-    var bytes: [UInt8] = []
-    for word in [Holder.hash(bootID), UInt64(process), start, nonce] {
-      bytes.append(bigEndian: word)
-    }
-    self.bytes = bytes
+    bytes = [UInt8](bigEndian: Holder.hash(bootID), UInt64(process), start, nonce)
   }
 
   /// Whether the process that made these bytes still runs. False for malformed bytes.
@@ -28,7 +24,10 @@ public struct Holder: Sendable {
   /// FNV-1a, which is sufficient to tell boots apart.
   public static func hash(_ text: String) -> UInt64 {
     var result: UInt64 = 0xcbf2_9ce4_8422_2325
-    for byte in text.utf8 { result = (result ^ UInt64(byte)) &* 0x100_0000_01b3 }
+    var copy = text
+    copy.withUTF8 { bytes in
+      for byte in bytes { result = (result ^ UInt64(byte)) &* 0x100_0000_01b3 }
+    }
     return result
   }
 

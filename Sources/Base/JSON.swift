@@ -207,8 +207,13 @@ public struct JSON: @unchecked Sendable {
 
   @inline(never)
   public subscript(member key: String) -> JSON? {
-    guard let found = json_object_get(raw, key) else { return nil }
-    return JSON(borrowing: found)
+    var copy = key
+    let found = copy.withUTF8 { bytes in
+      UnsafeRawPointer(bytes.baseAddress).flatMap {
+        json_object_getn(raw, $0.assumingMemoryBound(to: CChar.self), bytes.count)
+      }
+    }
+    return found.map { JSON(borrowing: $0) }
   }
 
   /// The first name of a member that is not among `names`.

@@ -2,6 +2,11 @@
 public enum JSONPointer {
   /// One reference token, with `~` and `/` escaped.
   public static func escape(_ key: String) -> String {
+    var copy = key
+    let isPlain = copy.withUTF8 { bytes in
+      bytes.allSatisfy { $0 != UInt8(ascii: "~") && $0 != UInt8(ascii: "/") }
+    }
+    if isPlain { return key }
     var result: [UInt8] = []
     for byte in key.utf8 {
       let isTilde = byte == UInt8(ascii: "~")

@@ -13,38 +13,20 @@ import CPlatform
 
 /// JSON as text, zeroed when released.
 public final class JSONText {
-  private(set) var start: UnsafeMutableRawPointer
-  public fileprivate(set) var count = 0
-  private var capacity = 512
+  private var text: platform_text
 
-  fileprivate init() {
-    start = .allocate(byteCount: capacity, alignment: 1)
-  }
+  /// Takes the text over.
+  fileprivate init(_ text: platform_text) { self.text = text }
 
-  deinit { release() }
+  deinit { platform_text_free(&text) }
 
-  private func release() {
-    platform_zero(start, count)
-    start.deallocate()
-  }
-
-  // Raw pointers: Embedded Swift copies the memory of typed pointers element by element.
-  fileprivate func append(_ bytes: UnsafeRawPointer, _ more: Int) {
-    if capacity - count < more {
-      capacity = max(capacity * 2, count + more)
-      let wider = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 1)
-      wider.copyMemory(from: start, byteCount: count)
-      release()
-      start = wider
-    }
-    (start + count).copyMemory(from: bytes, byteCount: more)
-    count += more
-  }
+  var start: UnsafeMutableRawPointer { .init(text.start) }
+  public var count: Int { text.count }
 
   /// Drop and zero the bytes from `size` on.
   func shrink(to size: Int) {
     platform_zero(start + size, count - size)
-    count = size
+    text.count = size
   }
 
   public var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: count) }
@@ -77,18 +59,13 @@ extension JSON {
   }
 
   private func dumped(_ flags: Int) throws(Failure) -> JSONText {
-    let text = JSONText()
-    let status = json_dump_callback(
-      raw,
-      { bytes, count, text in
-        guard let bytes, let text else { return -1 }
-        Unmanaged<JSONText>.fromOpaque(text).takeUnretainedValue().append(bytes, count)
-        return 0
-      }, Unmanaged.passUnretained(text).toOpaque(), flags)
+    var text = platform_text()
+    let status = json_dump_callback(raw, platform_text_append, &text, flags)
     guard status == 0, !platform_memory_exhausted() else {
+      platform_text_free(&text)
       throw Failure(.memoryExhausted, "a JSON text could not be written")
     }
-    return text
+    return JSONText(text)
   }
 
   /// How strictly text is read.
@@ -179,13 +156,22 @@ extension JSON {
     return (depth: deepest, values: values)
   }
 
-  /// Moves `place` from the start of a string's text behind its closing quote.
+  /// Moves `place` from the start of a string's text behind its closing quote: the first quote with an
+  /// even number of backslashes before it. A token or an image is one long string, so the search is
+  /// the C library's.
   private static func skipString(_ bytes: UnsafeRawBufferPointer, _ place: inout Int) {
+    guard let base = bytes.baseAddress else { return }
+    let start = place
     while place < bytes.count {
-      let byte = bytes[place]
-      place += 1
-      if byte == UInt8(ascii: "\"") { return }
-      if byte == UInt8(ascii: "\\") { place += 1 }
+      guard let quote = memchr(base + place, Int32(UInt8(ascii: "\"")), bytes.count - place) else {
+        place = bytes.count
+        return
+      }
+      let at = UnsafeRawPointer(quote) - base
+      place = at + 1
+      var first = at
+      while first > start, bytes[first - 1] == UInt8(ascii: "\\") { first -= 1 }
+      if (at - first) % 2 == 0 { return }
     }
   }
 }

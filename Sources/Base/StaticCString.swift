@@ -1,3 +1,5 @@
+import CPlatform
+
 /// A string literal as a C string: the address of its bytes in the library, ended by a NUL.
 ///
 /// Names of JSON members and SQL texts are passed in this form: jansson and SQLite take it as it
@@ -12,22 +14,11 @@ public struct StaticCString: ExpressibleByStringLiteral, @unchecked Sendable {
   }
 
   /// The number of bytes, without the NUL.
-  public var count: Int {
-    var count = 0
-    while start[count] != 0 { count += 1 }
-    return count
-  }
+  public var count: Int { Int(strlen(start)) }
 
   public var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: count) }
 
-  public func equals(_ text: UnsafePointer<CChar>) -> Bool {
-    var at = 0
-    while start[at] == text[at] {
-      if start[at] == 0 { return true }
-      at += 1
-    }
-    return false
-  }
+  public func equals(_ text: UnsafePointer<CChar>) -> Bool { strcmp(start, text) == 0 }
 
   public var string: String { String(cString: start) }
 }

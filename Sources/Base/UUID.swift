@@ -60,23 +60,22 @@ public struct UUID: Hashable, Comparable, Sendable {
 
   func write(to room: UnsafeMutableBufferPointer<UInt8>) {
     var at = 0
-    for digit in 0..<32 {
-      if digit == 8 || digit == 12 || digit == 16 || digit == 20 {
-        room[at] = UInt8(ascii: "-")
-        at += 1
+    for word in [high, low] {
+      for shift in stride(from: 56, through: 0, by: -8) {
+        let byte = UInt8(truncatingIfNeeded: word >> UInt64(shift))
+        room[at] = Hex.digit(byte >> 4)
+        room[at + 1] = Hex.digit(byte & 0xF)
+        at += 2
+        if at == 8 || at == 13 || at == 18 || at == 23 {
+          room[at] = UInt8(ascii: "-")
+          at += 1
+        }
       }
-      let word = digit < 16 ? high : low
-      room[at] = Hex.digit(UInt8(truncatingIfNeeded: word >> UInt64(60 - digit % 16 * 4)) & 0xF)
-      at += 1
     }
   }
 
   public var bytes: [UInt8] {
-    var result: [UInt8] = []
-    result.reserveCapacity(16)
-    result.append(bigEndian: high)
-    result.append(bigEndian: low)
-    return result
+    [UInt8](bigEndian: high, low)
   }
 
   public static func < (left: UUID, right: UUID) -> Bool {

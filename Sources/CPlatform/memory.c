@@ -95,6 +95,36 @@ void platform_install_allocator(void) {
   json_set_alloc_funcs(allocate_or_note, is_plain && release == plain ? __wrap_free : release);
 }
 
+/* ---- texts ---- */
+
+int platform_text_append(const char *bytes, size_t count, void *of) {
+  platform_text *text = of;
+  if (text->capacity - text->count < count) {
+    size_t capacity = text->capacity == 0 ? 512 : text->capacity * 2;
+    if (capacity < text->count + count)
+      capacity = text->count + count;
+    char *wider = malloc(capacity);
+    if (wider == NULL)
+      return -1;
+    size_t kept = text->count;
+    if (kept > 0)
+      memcpy(wider, text->start, kept);
+    platform_text_free(text);
+    *text = (platform_text){.start = wider, .count = kept, .capacity = capacity};
+  }
+  memcpy(text->start + text->count, bytes, count);
+  text->count += count;
+  return 0;
+}
+
+void platform_text_free(platform_text *text) {
+  if (text->start != NULL) {
+    explicit_bzero(text->start, text->count);
+    free(text->start);
+  }
+  *text = (platform_text){0};
+}
+
 /* ---- replies ---- */
 
 typedef struct {

@@ -121,15 +121,16 @@ public final class Configuration {
 
   /// From now on the folder has its path without links: SQLite is to follow none.
   func resolveDataFolder() throws(Failure) {
-    var room = [UInt8](repeating: 0, count: 4097)
-    let problem = room.withUnsafeMutableBytes { bytes in
-      platform_real_path(
-        dataFolder, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
+    var problem: Int32 = 0
+    let resolved = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 4097) {
+      room -> String? in
+      problem = platform_real_path(dataFolder, room.baseAddress, room.count)
+      return problem == 0 ? room.baseAddress.map { String(cString: $0) } : nil
     }
-    guard problem == 0, let end = room.firstIndex(of: 0) else {
+    guard let resolved else {
       throw Database.failure(ofSystem: Int(problem), "the data folder could not be found")
     }
-    dataFolder = String(decoding: room[..<end], as: UTF8.self)
+    dataFolder = resolved
   }
 
   private static func readLimits(_ config: Fields) throws(Failure) -> Limits {

@@ -63,7 +63,7 @@ public final class Database {
     platform_opened(fileID)
     var opened: OpaquePointer?
     let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW
-    var result = sqlite3_open_v2(path, &opened, flags, nil)
+    var result = path.withCString { sqlite3_open_v2($0, &opened, flags, nil) }
     if result == SQLITE_OK { result = csqlite_distrust(opened) }
     guard let opened, result == SQLITE_OK else {
       sqlite3_close_v2(opened)
@@ -129,7 +129,7 @@ public final class Database {
 
   /// Several statements without arguments.
   public func execute(_ sql: String) throws(Failure) {
-    let result = sqlite3_exec(connection, sql, nil, nil, nil)
+    let result = sql.withCString { sqlite3_exec(connection, $0, nil, nil, nil) }
     guard result == SQLITE_OK else {
       throw failure(result == SQLITE_ERROR ? SQLITE_CORRUPT : result)
     }
@@ -163,7 +163,8 @@ public final class Database {
       case .blob(let bytes) where bytes.isEmpty: result = sqlite3_bind_zeroblob(statement, at, 0)
       case .blob(let bytes):
         result = sqlite3_bind_blob(statement, at, bytes, Int32(bytes.count), transient)
-      case .text(let text): result = sqlite3_bind_text(statement, at, text, -1, transient)
+      case .text(let text):
+        result = text.withCString { sqlite3_bind_text(statement, at, $0, -1, transient) }
       case .literal(let text): result = sqlite3_bind_text(statement, at, text.start, -1, nil)
       }
       guard result == SQLITE_OK else { throw failure(result) }

@@ -23,42 +23,50 @@ public struct SealContext {
   }
 
   fileprivate var associatedData: [UInt8] {
-    var message = Message(lengthBytes: 2, capacity: 64)
-    message.bytes.append(Key.version)
-    message.append(table)
-    message.append(row)
-    message.append(owner)
-    message.append(column)
-    if !org.isEmpty { message.append(org) }
-    return message.bytes
+    let size = 1 + table.count + row.count + owner.count + column.count + org.count + 5 * 2
+    return Message.bytes(lengthBytes: 2, most: size) { message in
+      message.append(Key.version)
+      message.append(table.bytes)
+      message.append(row)
+      message.append(owner)
+      message.append(column.bytes)
+      if !org.isEmpty { message.append(org) }
+    }
   }
 }
 
 /// A list of parts as bytes, each after its length, so that different lists give different bytes.
 private struct Message {
-  var bytes: [UInt8] = []
+  private var end: UnsafeMutableRawPointer
   private let lengthBytes: Int
 
-  init(lengthBytes: Int, capacity: Int) {
-    self.lengthBytes = lengthBytes
-    bytes.reserveCapacity(capacity)
-  }
-
-  private mutating func append(count: Int) {
-    for byte in stride(from: lengthBytes - 1, through: 0, by: -1) {
-      bytes.append(UInt8(truncatingIfNeeded: count >> (8 * byte)))
+  /// What `write` appends, `most` bytes at most.
+  static func bytes(
+    lengthBytes: Int, most: Int, _ write: (inout Message) -> Void
+  ) -> [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: most) { room, count in
+      guard let start = UnsafeMutableRawPointer(room.baseAddress) else { return }
+      var message = Message(end: start, lengthBytes: lengthBytes)
+      write(&message)
+      count = message.end - start
     }
   }
 
-  mutating func append(_ part: [UInt8]) {
-    append(count: part.count)
-    bytes.append(contentsOf: part)
+  mutating func append(_ byte: UInt8) {
+    end.storeBytes(of: byte, as: UInt8.self)
+    end += 1
   }
 
-  mutating func append(_ part: StaticCString) {
-    append(count: part.count)
-    bytes.append(contentsOf: part.bytes)
+  mutating func append(_ part: UnsafeRawBufferPointer) {
+    for byte in stride(from: lengthBytes - 1, through: 0, by: -1) {
+      append(UInt8(truncatingIfNeeded: part.count >> (8 * byte)))
+    }
+    guard let start = part.baseAddress else { return }
+    end.copyMemory(from: start, byteCount: part.count)
+    end += part.count
   }
+
+  mutating func append(_ part: [UInt8]) { part.withUnsafeBytes { append($0) } }
 }
 
 /// A 256-bit key. It seals values, wraps other keys, derives further keys, and makes look-up tags.
@@ -251,11 +259,13 @@ public final class Key {
 
   /// A tag made with keyed BLAKE2b. It finds a row by a value that the file does not reveal.
   public func tag(_ domain: StaticCString, _ parts: [UInt8]...) -> [UInt8] {
-    var message = Message(lengthBytes: 4, capacity: 96)
-    message.append(domain)
-    for part in parts { message.append(part) }
+    let size = parts.reduce(domain.count + 4) { $0 + $1.count + 4 }
+    let message = Message.bytes(lengthBytes: 4, most: size) { message in
+      message.append(domain.bytes)
+      for part in parts { message.append(part) }
+    }
     var result = [UInt8](repeating: 0, count: Key.tagLength)
-    _ = result.withUnsafeMutableBytes { Key.blake2b($0, of: message.bytes, key: secret.bytes) }
+    _ = result.withUnsafeMutableBytes { Key.blake2b($0, of: message, key: secret.bytes) }
     return result
   }
 }
@@ -271,21 +281,14 @@ public enum Digest {
 
   /// Without padding (RFC 4648 §5).
   public static func base64URL(_ bytes: [UInt8]) -> String {
-    let alphabet: StaticString =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-    var result: [UInt8] = []
-    var at = 0
-    while at < bytes.count {
-      let left = bytes.count - at
-      let word =
-        UInt32(bytes[at]) << 16 | (left > 1 ? UInt32(bytes[at + 1]) << 8 : 0)
-        | (left > 2 ? UInt32(bytes[at + 2]) : 0)
-      for index in 0..<min(left + 1, 4) {
-        result.append(alphabet.utf8Start[Int(word >> UInt32(18 - 6 * index)) & 63])
-      }
-      at += 3
+    let length = (bytes.count * 4 + 2) / 3
+    return String(unsafeUninitializedCapacity: length + 1) { room in
+      guard let start = UnsafeMutableRawPointer(room.baseAddress) else { return 0 }
+      sodium_bin2base64(
+        start.assumingMemoryBound(to: CChar.self), room.count, bytes, bytes.count,
+        sodium_base64_VARIANT_URLSAFE_NO_PADDING)
+      return length
     }
-    return String(decoding: result, as: UTF8.self)
   }
 
   /// Decodes base64url with or without padding; nil for anything else.

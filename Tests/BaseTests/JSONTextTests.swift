@@ -106,6 +106,21 @@ import Testing
     #expect(failure { () throws(Failure) in try parse(cheat) } != nil)
   }
 
+  @Test(
+    "A string ends at the first quote with an even number of backslashes before it",
+    arguments: [
+      (#"{"a":"\\","b":[]}"#, 4), (#"{"a":"\\\",{[","b":[]}"#, 4),
+      (#"{"a":"\"\\\"","b":1}"#, 3), (#"{"":"","\\":"\\"}"#, 3),
+      (#"{"a\\":[1,2],"b":"x\\\\"}"#, 5), (#"["\"","\\",",","\"\""]"#, 5),
+    ])
+  func endOfStrings(text: String, values: Int) throws {
+    func read(_ most: Int) throws -> JSON {
+      try Array(text.utf8).withUnsafeBytes { try JSON.parse($0, most: most) }
+    }
+    _ = try read(values)
+    #expect { try read(values - 1) } throws: { ($0 as? Failure)?.code == .requestTooManyValues }
+  }
+
   @Test("Integers of 64 bits are exact; larger ones are refused, not rounded")
   func integers() throws {
     let json = try parse("[9223372036854775807,-9223372036854775808,-0,9007199254740993]")

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #if defined(__GNUC__)
 #define PLATFORM_HIDDEN __attribute__((visibility("hidden")))
@@ -46,6 +47,16 @@ PLATFORM_HIDDEN void platform_memory_begin(void);
 PLATFORM_HIDDEN char *platform_reply(const char *bytes, size_t count);
 /* Zero and release a reply. */
 PLATFORM_HIDDEN void platform_reply_free(void *reply);
+/* A text that grows; its memory is zeroed before it is released. All zeros: empty. */
+typedef struct {
+  char *start;
+  size_t count;
+  size_t capacity;
+} platform_text;
+/* Append to a text. -1: there is no memory. The form of jansson's json_dump_callback_t. */
+PLATFORM_HIDDEN int platform_text_append(const char *bytes, size_t count, void *text);
+PLATFORM_HIDDEN void platform_text_free(platform_text *text);
+
 /* The number of replies and handles that the host has not released yet. */
 PLATFORM_HIDDEN int64_t platform_live(void);
 /* Change that number. */

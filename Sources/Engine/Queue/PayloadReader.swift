@@ -14,7 +14,7 @@ enum PayloadReader {
     }
     let result = [:] as JSON
     for (name, value) in payload.members {
-      let field = "/payload/" + JSONPointer.escape(name)
+      var field: String { "/payload/" + JSONPointer.escape(name) }
       let fixed: UUID? =
         name == "id" ? id : name == "org_id" ? org : name == "user_id" ? user : nil
       if let fixed {
@@ -31,21 +31,21 @@ enum PayloadReader {
           near.map { "no such column; did you mean \"\($0)\"?" } ?? "no such column",
           field: field)
       }
-      try checkNumbers(value, field)
+      try checkNumbers(value) { field }
       result.set(member: name, value)
     }
     return result
   }
 
-  private static func checkNumbers(_ value: JSON, _ field: String) throws(Failure) {
+  private static func checkNumbers(_ value: JSON, _ field: () -> String) throws(Failure) {
     if let number = value.int, !Fields.safe.contains(number) {
-      throw Failure(.queueInvalidPayload, "an integer beyond 2^53 is not exact", field: field)
+      throw Failure(.queueInvalidPayload, "an integer beyond 2^53 is not exact", field: field())
     }
     for (index, element) in value.elements.enumerated() {
-      try checkNumbers(element, "\(field)/\(index)")
+      try checkNumbers(element) { "\(field())/\(index)" }
     }
     for (key, element) in value.members {
-      try checkNumbers(element, field + "/" + JSONPointer.escape(key))
+      try checkNumbers(element) { field() + "/" + JSONPointer.escape(key) }
     }
   }
 }
