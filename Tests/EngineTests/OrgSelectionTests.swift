@@ -20,6 +20,24 @@ import Testing
     #expect(rig.summaryPuller.isDue(rig.now))
   }
 
+  /// How the server lists the organisation, and the refusal of its choice.
+  @Test(arguments: [
+    (member(orgB), nil as ErrorCode?), (member(orgB, status: "ended"), .orgRevoked),
+    (member(orgB, orgStatus: "disabled"), .orgDisabled),
+    (member(orgB, role: "guest"), .orgUnknownRole), (member(bob), .orgNotAMember),
+  ])
+  func onlyAnOrganisationThatTheUserMayEnterIsChosen(
+    _ row: String, _ expected: ErrorCode?
+  ) throws {
+    let rig = try Rig.atHome()
+    try rig.list(member(orgA), row)
+    let code = try refusal {
+      try rig.orgSelection.select(["org_id": .uuid(orgB)], rig.decider)
+    }
+    #expect(code == expected)
+    #expect(try rig.session.choice == (expected == nil ? orgB : orgA))
+  }
+
   @Test func aChoiceOverASessionThatAnotherProcessChangedIsRefused() throws {
     // Given
     let rig = try Rig.atHome()

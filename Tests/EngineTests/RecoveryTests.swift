@@ -3,6 +3,8 @@ import Policy
 import Store
 import Testing
 
+import class Foundation.FileManager
+
 @testable import Engine
 
 @Suite struct RecoveryTests {
@@ -97,6 +99,32 @@ import Testing
     #expect(event.int("salvaged") == 1)
     #expect(event.int("lost") == 1)
     #expect(try next.state(id(1)) == "erased")
+  }
+
+  @Test func aRowThatDoesNotOpenIsLostThoughNoIndexNamesIt() throws {
+    // Given two items, one of which does not open, and indexes that are gone
+    let rig = try Rig.atHome()
+    for number in 1...2 { try rig.add(id(number)) }
+    let row = try #require(try rig.row(id(1)))
+    try rig.core.queue.replace(row.item, batchKey: row.batchKey, body: [1, 2, 3], size: 3)
+    let pages = try rig.core.database.all(
+      "SELECT rootpage FROM sqlite_master WHERE tbl_name = 'queue' AND type = 'index'"
+    ) { (row) throws(Failure) in row.int(0) }
+    rig.core.database.close()
+    var bytes = try #require(rig.folder.bytes("holdfast.db"))
+    for page in pages {
+      for at in Int(page - 1) * 4096..<Int(page) * 4096 { bytes[at] = 0x5A }
+    }
+    #expect(
+      FileManager.default.createFile(
+        atPath: rig.folder.path + "/holdfast.db", contents: .init(bytes)))
+    // When
+    let next = try Rig(folder: rig.folder, keyStore: rig.keyStore)
+    _ = try next.decider.assess(.navigate)
+    // Then the count is exact
+    let event = try #require(try next.takeEvents().first)
+    #expect(event.int("salvaged") == 1)
+    #expect(event.int("lost") == 1)
   }
 
   @Test func aSessionThatBeganInTheFreshFileIsKept() throws {

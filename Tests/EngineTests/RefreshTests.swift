@@ -40,6 +40,22 @@ import Testing
     #expect(!rig.tokens.needsValidation)
     #expect(!rig.tokens.isRefused)
     #expect(rig.tokens.isConfirmed(rig.now))
+    // And the next request has it.
+    #expect(try rig.session.generation == rig.sessions.row().generation)
+  }
+
+  @Test func aHostThatWaitsForTheMembershipsIsToldThatTheRefreshFailed() throws {
+    // Given a check that needs a new token first
+    let rig = try Rig.atHome()
+    rig.tokens.refuse()
+    rig.check.ask(.discardingAnswer, rig.now)
+    #expect(rig.check.freshness(rig.now) == .pending)
+    // When
+    try rig.refresh.send(try rig.session, rig.now)
+    let request = try #require(rig.inFlight.requests.last)
+    try rig.dispatch.finish(request, try response(503), rig.now)
+    // Then the cached ones are used at once
+    #expect(rig.check.freshness(rig.now) == .unreachable)
   }
 
   // MARK: The first session

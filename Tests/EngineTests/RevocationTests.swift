@@ -59,7 +59,42 @@ import Testing
     #expect(try carryOut(rig, 503) == step)
   }
 
+  /// Who is signed in when the order to end all of Alice's sessions is carried out.
+  @Test(arguments: ["alice", "bob", "nobody"])
+  func anOrderForAllSessionsUsesNobodyElsesToken(_ who: String) throws {
+    // Given
+    let rig = try Rig.atHome()
+    let aliceToken = try rig.session.accessToken
+    try rig.revocations.add(try rig.session, expiresMS: Int64.max / 2, global: true)
+    switch who {
+    case "alice": break
+    case "bob": try rig.signIn(bob)
+    default: try rig.sessions.clear(ended: nil)
+    }
+    let job = try #require(
+      try rig.core.revocations.due(
+        now: try rig.core.steady(rig.now), longestMS: Backoff.maxDelayMS))
+    // When
+    try rig.revocations.send(
+      job, owner: try rig.sessions.row().owner, rig.sessions.session, rig.now)
+    // Then
+    let sent = try #require(rig.inFlight.takeOutbox().last)
+    #expect(
+      sent.string("url")?.hasSuffix(who == "alice" ? "scope=others" : "scope=global") == true)
+    let bearer = "Bearer " + String(decoding: aliceToken.bytes, as: UTF8.self)
+    #expect(sent["headers"]?.string("Authorization") == bearer)
+  }
+
   // MARK: Logout
+
+  @Test func theNextUserDoesNotWaitForTheLastOnesFailures() throws {
+    let rig = try Rig.atHome()
+    for purpose in Purpose.allCases { try rig.pauses.backOff(purpose, try response(503), rig.now) }
+    _ = try rig.logout.logOut([:])
+    for purpose in Purpose.allCases {
+      #expect(try (rig.pauses.leftMS(purpose, rig.now) > 0) == !purpose.isAuth)
+    }
+  }
 
   @Test func aLogoutRevokesTheSessionThatIsStoredThen() throws {
     // Given a process that reads the session while another one stores Bob's

@@ -51,6 +51,26 @@ import Vault
     #expect(rig.sessions.record(row) == .sealed)
   }
 
+  @Test(arguments: [
+    (KeyRefusal.locked, Situation.Keys.locked), (.failed, .failed), (.lockout, .failed),
+  ])
+  func aKeyStoreThatGivesNoAnswerIsAskedAgain(
+    _ refusal: KeyRefusal, _ expected: Situation.Keys
+  ) throws {
+    // Given a process that starts
+    let rig = try Rig.atHome()
+    rig.sessions.reset(.file)
+    _ = try rig.core.keyRing.state(for: rig.core.database)
+    rig.keyStore.refusal = refusal
+    // When
+    #expect(try rig.sessions.reload(try rig.sessions.row()) == .sealed)
+    // Then the session is not taken for locked
+    #expect(rig.sessions.keyState == expected)
+    #expect(rig.core.keyRing.keys == nil)
+    rig.keyStore.refusal = nil
+    #expect(try rig.decider.assess(.navigate).situation.record == .open)
+  }
+
   // MARK: Erasures that are owed
 
   @Test func aKeyThatTheStoreDidNotEraseIsErasedByALaterCallOfAnyProcess() throws {
@@ -74,6 +94,20 @@ import Vault
     #expect(try other.core.meta.int(.needsErase) ?? 0 == 0)
     // And this one learns it
     try rig.sessions.keys.eraseOwed()
+    #expect(!rig.sessions.keys.isOwing)
+  }
+
+  @Test func anErasureThatTheFileCouldNotBeToldIsMadeAndThenForgotten() throws {
+    // Given a file that takes no note
+    let rig = try Rig.atHome()
+    try rig.core.database.execute("PRAGMA query_only=ON")
+    #expect(throws: Failure.self) { try rig.sessions.keys.owe(.biometric) }
+    #expect(rig.sessions.keys.isOwing)
+    // When it does
+    try rig.core.database.execute("PRAGMA query_only=OFF")
+    try rig.sessions.keys.eraseOwed()
+    // Then
+    #expect(rig.keyStore.keys[.biometric] == nil)
     #expect(!rig.sessions.keys.isOwing)
   }
 

@@ -252,6 +252,27 @@ import Testing
     #expect(try rig.state(id(1)) == "pending")
   }
 
+  @Test func aRunEndsWithAnItemThatWaitsForAParkedParent() throws {
+    // Given a visit to a contact that was queued after it, and parked
+    let rig = try Rig.atHome()
+    _ = try rig.intake.add([
+      "kind": "activity", "id": .uuid(id(1)),
+      "payload": ["type": "visit", "contact_id": .uuid(id(2))],
+    ])
+    let batch = try rig.upload()
+    try rig.add(id(2), kind: "contact")
+    try rig.core.queue.transition(
+      try #require(try rig.row(id(2))).sequence, .parked(rejection: nil))
+    let owner = try rig.session.owner
+    #expect(try rig.core.syncRuns.find(of: owner) != nil)
+    // When
+    try rig.settlement.finish(
+      batch, isCurrent: true, try response(409, Self.code("23503")), rig.now)
+    // Then
+    #expect(try rig.state(id(1)) == "waits for parent")
+    #expect(try rig.core.syncRuns.find(of: owner) == nil)
+  }
+
   @Test func aStoredItemIsKnownToThoseThatFollowIt() throws {
     let rig = try Rig.atHome()
     try rig.add(id(1))
@@ -508,6 +529,21 @@ import Testing
     #expect(try rig.state(id(1)) == state)
   }
 
+  @Test func anItemThatWasParkedAndEditedIsCountedAnew() throws {
+    // Given an item that was parked after refusals on the way, while the service judged one other
+    let rig = try Rig.atHome()
+    rig.uploads.noteJudged()
+    try rig.add(id(1))
+    try rig.core.queue.setBlocks(try #require(try rig.row(id(1))).sequence, 20)
+    try block(rig)
+    #expect(try rig.state(id(1)) == "parked, blocked, attempts 1")
+    // When the user edits it, and it is refused again
+    _ = try rig.intake.edit(["id": .uuid(id(1)), "payload": ["type": "call"]])
+    try block(rig)
+    // Then it counts as at the first time
+    #expect(try rig.row(id(1))?.blocks == 3)
+  }
+
   @Test func aTryThatTheUserAskedForEarlyCountsWhenItIsTheFirstRefusal() throws {
     // Given an item that waited for another reason
     let rig = try Rig.atHome()
@@ -524,6 +560,12 @@ import Testing
     _ = try rig.intake.retry(["id": .uuid(id(1))])
     try block(rig)
     #expect(try rig.row(id(1))?.blocks == 1)
+    // But one after it does
+    rig.advance(450_000)
+    try rig.core.queue.promote(
+      of: try rig.session.owner, now: try rig.core.steady(rig.now), longest: .backoffs)
+    try block(rig)
+    #expect(try rig.row(id(1))?.blocks == 2)
   }
 
   @Test func aRefusalOnTheWayWeighsMoreOnceOthersAreJudged() throws {
@@ -595,6 +637,17 @@ import Testing
     #expect(try rig.state(id(1)) == state)
     #expect(rig.tokens.isRefused == (status == 401))
     #expect(try (rig.pauses.leftMS(.upload, rig.now) > 0) == pauses)
+  }
+
+  @Test func whoMayNotReadEveryColumnIsAskedForTheIDsAlone() throws {
+    let rig = try Rig.atHome()
+    let batch = try readBack(rig)
+    #expect(batch.comparesRows)
+    try rig.settlement.finishReadBack(
+      batch, isCurrent: true, try response(403, Self.code("42501")), rig.now)
+    #expect(rig.uploads.readBacks.map { $0.comparesRows } == [false])
+    #expect(try rig.state(id(1)) == "sending")
+    #expect(try rig.pauses.leftMS(.upload, rig.now) <= 0)
   }
 
   @Test func onlyTheRowOfAnItemThatWasNotSentBeforeIsCompared() throws {
