@@ -61,6 +61,19 @@ import Testing
     #expect(try !rig.events.hasUndelivered())
   }
 
+  /// With another main file, what this handle has handed out says nothing about the events there.
+  @Test(arguments: [SessionStore.Scope.keylessFiles, .damagedFile, .file])
+  func inAnotherFileEveryEventIsNew(_ scope: SessionStore.Scope) throws {
+    let rig = try ready()
+    try rig.events.emitDurable(event("item_parked", 1), owner: nil)
+    _ = try rig.events.takeAll()
+    rig.events.confirm()
+    #expect(try rig.events.take(limit: 10, onlyNew: true).isEmpty)
+    rig.sessions.reset(scope)
+    _ = try rig.core.keyRing.state(for: rig.core.database)
+    #expect(texts(try rig.events.take(limit: 10, onlyNew: true)) == ["item_parked 1"])
+  }
+
   @Test func aPollIsUndoneOnce() throws {
     // Given a poll that failed
     let rig = try ready()

@@ -50,6 +50,63 @@ import Testing
     #expect(rig.pendingSignIn.pending == nil)
   }
 
+  // MARK: Refusals
+
+  @Test func onlyACallbackWithTheRightStateEndsASignIn() throws {
+    // Given
+    let rig = try Rig(config: Self.methods)
+    let state = try #require(try rig.signInFlow.begin(["method": "bankid"]).string("state"))
+    func complete(_ state: String) throws -> JSON {
+      try rig.signInFlow.complete(
+        ["callback_url": .string("holdfast://signed-in?error=access_denied&state=\(state)")],
+        rig.decider)
+    }
+    // When, then
+    #expect(try refusal { try complete("forged") } == .signInStateMismatch)
+    #expect(try complete(state).string("reason") == "sign_in_cancelled")
+    #expect(try refusal { try complete(state) } == .signInStateMismatch)
+  }
+
+  @Test func withoutANetworkASignInIsAnsweredAtOnce() throws {
+    let rig = try Rig(config: Self.methods)
+    let state = try #require(try rig.signInFlow.begin(["method": "bankid"]).string("state"))
+    func complete() throws -> String? {
+      try rig.signInFlow.complete(
+        ["callback_url": .string("holdfast://signed-in?code=c&state=\(state)")], rig.decider
+      ).string("reason")
+    }
+    _ = rig.reachability.setOnline(false)
+    #expect(try complete() == "sign_in_offline")
+    #expect(rig.pendingSignIn.pending == nil)
+    // And the same callback works with one
+    _ = rig.reachability.setOnline(true)
+    #expect(try complete() == "signing_in")
+  }
+
+  /// Why the exchange was not answered, and what the host is told.
+  @Test(arguments: [
+    ("offline", "sign_in_offline" as String?), ("dns", "sign_in_offline"), ("timeout", nil),
+    ("refused", nil),
+  ])
+  func anExchangeThatFindsNoNetworkEnds(_ error: String, _ reason: String?) throws {
+    // Given
+    let rig = try Rig(config: Self.methods)
+    _ = try rig.signInFlow.complete(["email": "a@b.no", "password": "p"], rig.decider)
+    try rig.dispatch.send(try #require(try rig.scheduler.next(rig.now)), rig.now)
+    let request = try #require(rig.inFlight.requests.last)
+    _ = try rig.takeEvents()
+    // When
+    try rig.dispatch.finish(
+      request,
+      try HTTPResponse.read(
+        try Fields(["error": .string(error)], known: ["status", "headers", "body", "error"]),
+        nowMS: rig.now.wallMS), rig.now)
+    // Then
+    #expect(try rig.takeEvents().last?["decision"]?.string("reason") == reason)
+    #expect((rig.pendingSignIn.pending == nil) == (reason != nil))
+    #expect(try (rig.pauses.leftMS(.signIn, rig.now) > 0) == (reason == nil))
+  }
+
   // MARK: Deadlines
 
   /// How long the user was in the browser, and what the callback is answered with.
