@@ -39,6 +39,7 @@ def test_its_sqlite_has_the_promised_options() -> None:
 
 #: Tests of areas where the bundled libraries could differ from the system's.
 SHARE = [
+    "test_build_info.py",
     "test_exports.py",
     "test_contract.py",
     "test_cache.py",

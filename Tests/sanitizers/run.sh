@@ -64,7 +64,8 @@ api() {
 shipped_only=(--deselect=Tests/abi/test_exports.py::test_ABI_4_a_c_program_links_every_function
   --deselect=Tests/abi/test_exports.py::test_ABI_4_no_swift_runtime_beside_the_library
   --deselect=Tests/abi/test_exports.py::test_ABI_4_the_soname_carries_the_number_of_the_abi
-  --deselect=Tests/abi/test_exports.py::test_ABI_4_the_embedded_library_is_small)
+  --deselect=Tests/abi/test_exports.py::test_ABI_4_the_embedded_library_is_small
+  --deselect=Tests/abi/test_build_info.py::test_the_number_of_the_abi_is_that_of_the_soname)
 
 mode=$1 rounds=$2
 case $mode in
