@@ -153,8 +153,8 @@ class Shapes:
             return f"[{name}](#{name.lower()})"
         if "const" in schema:
             return f"`{json.dumps(schema['const'])}`"
-        if "enum" in schema:
-            return ", ".join(f"`{value}`" for value in schema["enum"])
+        if values := schema.get("enum", schema.get("x-known-values")):
+            return ", ".join(f"`{value}`" for value in values)
         for several in ("anyOf", "oneOf"):
             if several in schema:
                 return " or ".join(self.plain(one) for one in schema[several])
@@ -163,7 +163,8 @@ class Shapes:
             return " or ".join(kind)
         if kind == "array":
             return "array of " + self.plain(schema.get("items", {}))
-        if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
+        values = schema.get("additionalProperties")
+        if kind == "object" and isinstance(values, dict) and "description" not in values:
             return "object of " + self.plain(schema["additionalProperties"])
         return str(kind)
 
@@ -184,9 +185,9 @@ class Shapes:
 
     def table(self, schema: Schema) -> str:
         """A definition: the fields of an object, its alternatives, or a plain type."""
-        if "oneOf" in schema:
+        if choices := schema.get("oneOf", schema.get("anyOf")):
             parts = []
-            for one in schema["oneOf"]:
+            for one in choices:
                 if "$ref" in one:
                     parts.append(f"Or {self.plain(one)}.\n")
                 else:
@@ -195,11 +196,7 @@ class Shapes:
         rows = self.rows(schema)
         if not rows:
             if schema.get("type") == "object":
-                return (
-                    "No fields.\n"
-                    if schema.get("additionalProperties") is False
-                    else "An object.\n"
-                )
+                return "No fields.\n" if "properties" in schema else "An object.\n"
             pattern = f", `{schema['pattern']}`" if "pattern" in schema else ""
             return f"{self.type(schema)}{pattern}\n"
         return "| field | type | required | |\n|---|---|---|---|\n" + "\n".join(rows) + "\n"
@@ -210,17 +207,33 @@ class Shapes:
         return f"{level} {name}\n\n" + (f"{about}\n\n" if about else "") + self.table(schema)
 
 
+def operation_notes(name: str, operation: Schema) -> str:
+    """The errors of an operation and its examples."""
+    codes = ", ".join(f"`{code}`" for code in operation["errors"])
+    parts = [f"Errors: {codes}, and [those of every operation](#status-and-errors).\n"]
+    if not codes:
+        parts = ["Errors: [those of every operation](#status-and-errors).\n"]
+    for example in operation["examples"]:
+        for side in ("request", "reply"):
+            text = json.dumps(example[side], ensure_ascii=False, indent=1)
+            short = json.dumps(example[side], ensure_ascii=False)
+            parts.append(f"```json\n{short if len(short) <= 100 else text}\n```\n")
+    return "\n".join(parts)
+
+
 def function_section(name: str, declaration: str, manual: str, shapes: Shapes) -> str:
     parts = [f"### {name}\n", "```c", declaration, "```\n", "```text", manual, "```\n"]
     operation = shapes.operations.get(name.removeprefix("holdfast_"))
     for side in ("request", "reply") if operation else ():
         shape = operation[side]["$ref"].rsplit("/", 1)[1]
-        if shape == "Empty":
+        if shape in ("Empty", "EmptyReply"):
             continue
         if shapes.is_own(shape):
             parts.append(f"{side.capitalize()}:\n\n{shapes.table(shapes.definitions[shape])}")
         else:
             parts.append(f"{side.capitalize()}: [{shape}](#{shape.lower()})\n")
+    if operation:
+        parts.append(operation_notes(name.removeprefix("holdfast_"), operation))
     return "\n".join(parts)
 
 
@@ -258,7 +271,9 @@ def page() -> str:
     parts += ["## Status and errors\n", "| status | | |", "|---|---|---|"]
     for name, number, about in constants("HOLDFAST_(?!KEY_|PROTECT_|H$)"):
         parts.append(f"| `{name}` | {number} | {about} |")
-    parts += ["", "| code | status | retryable | meaning and remedy |", "|---|---|---|---|"]
+    common = ", ".join(f"`{code}`" for code in schema["x-errors-of-every-operation"])
+    parts += ["", f"Every operation may fail with {common}.", ""]
+    parts += ["| code | status | retryable | meaning and remedy |", "|---|---|---|---|"]
     for code, about in schema["x-errors"].items():
         parts.append(f"| `{code}` | {classes[code]} | {'yes' if code in again else ''} | {about} |")
     parts += ["", shapes.described("ErrorReply"), shapes.described("Error")]
@@ -278,13 +293,14 @@ def page() -> str:
     events = [one["$ref"].rsplit("/", 1)[1] for one in schema["$defs"]["Event"]["oneOf"]]
     for name in events:
         definition = schema["$defs"][name]
-        word = definition["properties"]["type"]["const"]
+        word = definition["properties"]["type"].get("const")
+        title = f"`{word}`. " if word else ""
         parts.append(
-            f"### {name}\n\n`{word}`. {definition['description']}\n\n{shapes.table(definition)}"
+            f"### {name}\n\n{title}{definition['description']}\n\n{shapes.table(definition)}"
         )
 
     parts.append("## Shapes\n")
-    done = {*settings, *events, "ErrorReply", "Error", "Empty"}
+    done = {*settings, *events, "ErrorReply", "Error", "Empty", "EmptyReply"}
     for name in schema["$defs"]:
         if name not in done and not shapes.is_own(name):
             parts.append(shapes.described(name))

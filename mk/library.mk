@@ -65,7 +65,7 @@ build/lib/libholdfast_http.so: $(HTTP_SOURCES) $(HTTP_HEADERS) $(wildcard Source
 
 # ---- headers ----
 
-PUBLIC_HEADERS := include/holdfast.h include/holdfast.schema.json include/module.modulemap $(HTTP_HEADERS)
+PUBLIC_HEADERS := include/holdfast.h include/holdfast.schema.json include/holdfast.openrpc.json include/module.modulemap $(HTTP_HEADERS)
 
 build/include/holdfast.h: $(PUBLIC_HEADERS)
 	@mkdir -p $(@D)

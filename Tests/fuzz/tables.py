@@ -27,8 +27,9 @@ def resolved(schema: dict[str, Any]) -> dict[str, Any]:
 def shapes(schema: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the required and the allowed members of each form of an object."""
     schema = resolved(schema)
-    if "oneOf" in schema:
-        for choice in schema["oneOf"]:
+    choices = schema.get("oneOf", schema.get("anyOf"))
+    if choices:
+        for choice in choices:
             yield from shapes(choice)
     else:
         yield " ".join(schema.get("required", [])), " ".join(schema["properties"])
@@ -46,7 +47,7 @@ def tables() -> str:
         for required, allowed in shapes(operation["reply"]):
             lines.append(f'  {{"{name}", "{required}", "{allowed}"}},')
     lines.append("};")
-    codes = " ".join(SCHEMA["$defs"]["ErrorCode"]["enum"])
+    codes = " ".join(SCHEMA["$defs"]["ErrorCode"]["x-known-values"])
     lines.append(f'static const char error_codes[] __attribute__((unused)) = "{codes}";')
     return "\n".join(lines) + "\n"
 
@@ -59,7 +60,8 @@ def words(schema: object) -> Iterator[str]:
     if isinstance(schema, dict):
         for name in schema.get("properties", {}):
             yield f'"{name}":'
-        for value in [*schema.get("enum", []), *([schema["const"]] if "const" in schema else [])]:
+        values = [*schema.get("enum", []), *schema.get("x-known-values", [])]
+        for value in [*values, *([schema["const"]] if "const" in schema else [])]:
             yield json.dumps(value)
         for inner in schema.values():
             yield from words(inner)

@@ -107,6 +107,7 @@ def test_every_file_has_its_place(prefix: Path) -> None:
         "lib/cmake/holdfast/holdfast-config.cmake",
         "lib/pkgconfig/holdfast.pc",
         "lib/pkgconfig/holdfast_http.pc",
+        "share/holdfast/holdfast.openrpc.json",
         "share/holdfast/holdfast.schema.json",
     }
     for name in ("libholdfast", "libholdfast_http"):

@@ -15,7 +15,7 @@ fill() {
 
 install -d "$include" "$DESTDIR$PREFIX/share/holdfast" "$libraries/pkgconfig" "$libraries/cmake/holdfast"
 install -m 644 build/include/*.h "$include"
-install -m 644 build/include/holdfast.schema.json "$DESTDIR$PREFIX/share/holdfast"
+install -m 644 build/include/holdfast.schema.json build/include/holdfast.openrpc.json "$DESTDIR$PREFIX/share/holdfast"
 # The linker opens libholdfast.so, programs open libholdfast.so.1. Both are links to the file of this version.
 # The driver is not built where libcurl is missing.
 parts=(holdfast)

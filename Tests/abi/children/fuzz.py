@@ -50,9 +50,7 @@ objects = st.dictionaries(names, values, max_size=6).map(
 
 def for_operation(name: str) -> st.SearchStrategy[bytes]:
     """Requests with the operation's own fields and any values: these pass the field check."""
-    reference = contract.OPERATIONS[name]["request"]["$ref"].rsplit("/", 1)[1]
-    shape = contract.DOCUMENT["$defs"][reference]
-    choices = shape.get("oneOf", [shape])
+    choices = contract.forms(contract.OPERATIONS[name]["request"]["$ref"])
     own = [
         st.fixed_dictionaries(
             {}, optional={key: fitting(inner) for key, inner in choice["properties"].items()}

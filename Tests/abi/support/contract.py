@@ -18,9 +18,66 @@ OPERATIONS: dict[str, dict[str, Any]] = DOCUMENT["x-operations"]
 judged: Counter[tuple[str, str]] = Counter()
 
 
+def known(schema: dict[str, Any]) -> list[str]:
+    """The values of an enumeration, closed or open."""
+    return list(schema.get("enum", schema.get("x-known-values", ())))
+
+
+def closed(schema: Any) -> Any:  # noqa: ANN401
+    """What this version of the library keeps to: no field and no code that the schema lacks.
+
+    The published shapes of replies and events are open, for the versions that follow.
+    """
+    if isinstance(schema, list):
+        return [closed(one) for one in schema if one != {"$ref": "#/$defs/OtherEvent"}]
+    if not isinstance(schema, dict):
+        return schema
+    made = {name: closed(inner) for name, inner in schema.items() if name != "x-known-values"}
+    if "x-known-values" in schema:
+        made["enum"] = schema["x-known-values"]
+    if "properties" in schema and schema.get("additionalProperties") is True:
+        made["additionalProperties"] = False
+    return made
+
+
+#: Which fields of a decision belong to which screen.
+SCREENS = {
+    "allOf": [
+        {
+            "if": {"properties": {"screen": {"const": "home"}}},
+            "then": {"properties": {"route": {"type": "string"}, "org": {"type": "object"}}},
+        },
+        {
+            "if": {"properties": {"screen": {"const": "sign_in"}}},
+            "else": {"properties": {"methods": {"maxItems": 0}}},
+        },
+        {
+            "if": {"properties": {"screen": {"const": "select_org"}}},
+            "else": {"properties": {"orgs": {"maxItems": 0}}},
+        },
+    ]
+}
+CLOSED: dict[str, Any] = closed(DOCUMENT["$defs"])
+CLOSED["Decision"] |= SCREENS
+
+
+def forms(reference: str) -> list[dict[str, Any]]:
+    """The forms of a definition: one, or those of a union."""
+    shape = DOCUMENT["$defs"][reference.rsplit("/", 1)[1]]
+    choices = shape.get("oneOf", shape.get("anyOf"))
+    if choices is None:
+        return [shape]
+    return [form for choice in choices for form in forms(choice["$ref"])]
+
+
 @functools.cache
 def _validator(reference: str) -> Draft202012Validator:
-    return Draft202012Validator({"$ref": reference, "$defs": DOCUMENT["$defs"]})
+    return Draft202012Validator({"$ref": reference, "$defs": CLOSED})
+
+
+def errors_of(operation: str) -> set[str]:
+    """The codes with which an operation may fail."""
+    return {*OPERATIONS[operation]["errors"], *DOCUMENT["x-errors-of-every-operation"]}
 
 
 class ContractError(AssertionError):
@@ -36,6 +93,16 @@ def _judge(reference: str, value: object, what: str) -> None:
     raise ContractError("\n".join([f"{what} breaks {reference}", *lines, shown]))
 
 
+def fits(schema: dict[str, Any], value: object) -> bool:
+    """Whether a value is what this version would send."""
+    return Draft202012Validator({**closed(schema), "$defs": CLOSED}).is_valid(value)
+
+
+def judge_shape(reference: str, value: object) -> None:
+    """A value must be what this version would send."""
+    _judge(reference, value, "the value")
+
+
 def judge_reply(operation: str, status: int, reply: dict[str, Any] | None) -> None:
     """A success must match the operation's reply, any other status the error type."""
     if status == 11 and reply is None:
@@ -47,12 +114,15 @@ def judge_reply(operation: str, status: int, reply: dict[str, Any] | None) -> No
             judge_event(event)
         return
     _judge("#/$defs/ErrorReply", reply, f"the error of {operation} (status {status})")
-    judged["error", (reply or {})["error"]["code"]] += 1
+    code = (reply or {})["error"]["code"]
+    if code not in errors_of(operation):
+        raise ContractError(f"the schema does not list {code} for {operation}")
+    judged["error", code] += 1
 
 
 def judge_event(event: dict[str, Any]) -> None:
     """Check an event against its own type, so that the message names the fault."""
-    for choice in DOCUMENT["$defs"]["Event"]["oneOf"]:
+    for choice in CLOSED["Event"]["oneOf"]:
         name = choice["$ref"].rsplit("/", 1)[1]
         if DOCUMENT["$defs"][name]["properties"]["type"]["const"] == event.get("type"):
             _judge(choice["$ref"], event, "an event")

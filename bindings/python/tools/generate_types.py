@@ -9,6 +9,7 @@ import argparse
 import json
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -56,12 +57,14 @@ class Types:
             return
         schema = self.definitions[name]
         about = schema.get("description")
-        if is_closed_object(schema):
+        if has_fields(schema):
             text = self.typed_dict(name, schema)
         else:
             text = self.alias(name, schema)
+            if values := schema.get("x-known-values"):
+                about = f"{about} This version knows {', '.join(values)}."
             if about:
-                text += f'"""{about}"""\n'
+                text += f'"""{wrapped(about)}"""\n'
         self.done[name] = text
 
     def alias(self, name: str, schema: Schema) -> str:
@@ -78,7 +81,8 @@ class Types:
             fields.append((key, value if key in required else f"NotRequired[{value}]"))
         about = schema.get("description")
         doc = f'    """{about}"""\n' if about else ""
-        body = "".join(f"    {key}: {value}\n" for key, value in fields) or "    pass\n"
+        body = "".join(f"    {key}: {value}\n" for key, value in fields)
+        body = body or ("" if about else "    pass\n")
         # Final, so that a type checker tells alternatives apart by a field: `if "url" in reply`.
         final = "@final\n" if name in self.alternatives else ""
         return f"\n\n{final}class {name}(TypedDict):\n{doc}{body}\n"
@@ -95,11 +99,14 @@ class Types:
             return "Literal[" + ", ".join(literal(value) for value in schema["enum"]) + "]"
         for several in ("oneOf", "anyOf"):
             if several in schema:
-                choices = schema[several]
+                # Python's types are made for one version: without the events of later ones, a
+                # comparison of `type` tells the others apart.
+                other = {"$ref": "#/$defs/OtherEvent"}
+                choices = [choice for choice in schema[several] if choice != other]
                 return " | ".join(
                     self.expression(choice, choice.get("title", context)) for choice in choices
                 )
-        if is_closed_object(schema):
+        if has_fields(schema):
             self.done[context] = self.typed_dict(context, schema)
             return context
         kind = schema.get("type")
@@ -108,14 +115,19 @@ class Types:
         if kind == "array" and "items" in schema:
             return f"list[{self.expression(schema['items'], context + 'Item')}]"
         values = schema.get("additionalProperties")
-        if kind == "object" and isinstance(values, dict):
+        if kind == "object" and isinstance(values, dict) and "properties" not in schema:
             return f"dict[str, {self.expression(values, context + 'Value')}]"
-        return SCALARS[str(kind)]
+        return SCALARS[str(kind)] if kind else "Any"
 
 
-def is_closed_object(schema: Schema) -> bool:
-    """Whether the schema lists all properties of an object."""
-    return schema.get("type") == "object" and schema.get("additionalProperties") is False
+def has_fields(schema: Schema) -> bool:
+    """Whether the schema lists the fields of an object, and no server adds others."""
+    return "properties" in schema and isinstance(schema.get("additionalProperties"), bool)
+
+
+def wrapped(text: str) -> str:
+    """The text of a docstring, in lines of at most 97 characters."""
+    return "\n".join(textwrap.wrap(text, 97, break_on_hyphens=False))
 
 
 def alternatives(schema: object) -> set[str]:

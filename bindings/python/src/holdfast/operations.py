@@ -16,6 +16,7 @@ from .types import (
     ContactSearchRequest,
     Decision,
     Empty,
+    EmptyReply,
     NetworkSetRequest,
     OrgListReply,
     OrgSelectRequest,
@@ -95,16 +96,29 @@ class Operations:
     def _call(self, name: str, request: Mapping[str, Any] | None) -> object:
         raise NotImplementedError
 
-    def clock_set(self, request: ClockSetRequest) -> Empty:
+    def clock_set(self, request: ClockSetRequest) -> EmptyReply:
         """Set the clock of a handle that was opened with "clock": "manual".
 
         Request:
-            now_ms (Instant): Milliseconds since 1970 (UTC).
-            monotonic_ms (Integer, optional): An integer that every JSON reader represents
-                exactly.
-            boot_id (string, optional)
+            now_ms (Instant): The device's clock.
+            monotonic_ms (Integer, optional): The monotonic clock. Default: it advances with
+                `now_ms`.
+            boot_id (string, optional): The boot that the monotonic clock counts from. Default:
+                the machine's.
+
+        Errors:
+            request.missing_field: The field that `field` names is required. Add it.
+            request.wrong_type: The field has the wrong type; the message names the right one.
+            request.invalid_value: The value is outside the range that the message names. For
+                /data_dir: another user owns the folder, or everybody may write to it.
+            clock.not_manual: clock_set requires a handle that was opened with `clock` `manual`.
+
+        Example:
+            >>> app.clock_set({'now_ms': 1796000000000, 'monotonic_ms': 7200000, 'boot_id':
+                'b1'})
+            {}
         """
-        return cast(Empty, self._call("clock_set", request))
+        return cast(EmptyReply, self._call("clock_set", request))
 
     def session_start(self, request: SessionStartRequest) -> Decision:
         """Adopt a session that the host obtained.
@@ -113,15 +127,28 @@ class Operations:
             session (object): The token response exactly as the server sent it.
 
         Reply:
-            screen (Screen)
-            reason (DecisionReason)
-            route (Route | null)
-            org (OrgSummary | null)
-            message (Message | null)
-            methods (array of AuthMethod)
-            orgs (array of Membership)
-            banners (array of Banner)
-            deadline_ms (Instant | null)
+            screen (Screen): The screen to show. Show an unknown one as `wait`.
+            reason (DecisionReason): Why this screen.
+            route (Route | null): The route of a screen `home`.
+            org (OrgSummary | null): The organisation of a screen `home`.
+            message (Message | null): What to say to the user.
+            methods (array of AuthMethod): The methods of the sign-in, with `sign_in`.
+            orgs (array of Membership): The memberships to choose from, with `select_org`.
+            banners (array of Banner): What to show above the content.
+            deadline_ms (Instant | null): With `wait`: until then an event `decision` follows.
+
+        Errors:
+            request.missing_field: The field that `field` names is required. Add it.
+            request.wrong_type: The field has the wrong type; the message names the right one.
+            session.invalid: session_start did not receive a token response; `field` names what
+                is missing. Pass on the server's response unchanged.
+
+        Example:
+            >>> app.session_start({'session': {'access_token': '...', 'refresh_token': '...',
+                'expires_in': 3600, 'user': {'id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e02'}}})
+            {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
+            '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
+            'message': None, 'methods': [], 'orgs': [], 'banners': [], 'deadline_ms': None}
         """
         return cast(Decision, self._call("session_start", request))
 
@@ -129,16 +156,29 @@ class Operations:
         """Begin a sign-in.
 
         Request:
-            method (string)
+            method (string): An id of `auth_methods`.
 
         Reply:
-            url (string)
-            state (string)
-            or:
-            needs (array of "id_token" | "nonce")
-            nonce (string)
-            or:
-            needs (array of "email" | "password")
+            The method signs in in a browser.
+            url (string): The URL to open in a browser.
+            state (string): The state that the callback brings back.
+            or: The method signs in with an identity provider's token.
+            needs (array of string): What sign_in_complete needs.
+            nonce (string): The nonce. Pass its SHA-256 in hex to the identity provider.
+            or: The method signs in with a password.
+            needs (array of string): What sign_in_complete needs.
+
+        Errors:
+            request.missing_field: The field that `field` names is required. Add it.
+            request.wrong_type: The field has the wrong type; the message names the right one.
+            request.invalid_value: The value is outside the range that the message names. For
+                /data_dir: another user owns the folder, or everybody may write to it.
+            sign_in.unknown_method: `auth_methods` has no such method, or none with this flow.
+
+        Example:
+            >>> app.sign_in_begin({'method': 'bankid'})
+            {'url': 'https://x.supabase.co/auth/v1/authorize?provider=bankid', 'state':
+            'k3J9...'}
         """
         return cast(SignInBeginReply, self._call("sign_in_begin", request))
 
@@ -146,26 +186,50 @@ class Operations:
         """Complete a sign-in.
 
         Request:
-            callback_url (string)
-            or:
-            id_token (string)
-            nonce (string)
-            method (string, optional)
-            or:
-            email (string)
-            password (string)
-            method (string, optional)
+            The browser came back.
+            callback_url (string): The URL with which the browser came back.
+            or: The identity provider gave a token.
+            id_token (string): The identity provider's token.
+            nonce (string): The nonce of sign_in_begin.
+            method (string, optional): An id of `auth_methods`. Default: the first with this
+                flow.
+            or: The user gave a password.
+            email (string): The user's address.
+            password (string): The user's password.
+            method (string, optional): An id of `auth_methods`. Default: the first with this
+                flow.
 
         Reply:
-            screen (Screen)
-            reason (DecisionReason)
-            route (Route | null)
-            org (OrgSummary | null)
-            message (Message | null)
-            methods (array of AuthMethod)
-            orgs (array of Membership)
-            banners (array of Banner)
-            deadline_ms (Instant | null)
+            screen (Screen): The screen to show. Show an unknown one as `wait`.
+            reason (DecisionReason): Why this screen.
+            route (Route | null): The route of a screen `home`.
+            org (OrgSummary | null): The organisation of a screen `home`.
+            message (Message | null): What to say to the user.
+            methods (array of AuthMethod): The methods of the sign-in, with `sign_in`.
+            orgs (array of Membership): The memberships to choose from, with `select_org`.
+            banners (array of Banner): What to show above the content.
+            deadline_ms (Instant | null): With `wait`: until then an event `decision` follows.
+
+        Errors:
+            request.missing_field: The field that `field` names is required. Add it.
+            request.wrong_type: The field has the wrong type; the message names the right one.
+            request.invalid_value: The value is outside the range that the message names. For
+                /data_dir: another user owns the folder, or everybody may write to it.
+            sign_in.unknown_method: `auth_methods` has no such method, or none with this flow.
+            sign_in.foreign_callback: The URL does not begin with `redirect_url`. Handle it
+                elsewhere in the app.
+            sign_in.state_mismatch: No sign-in with this state is pending: the URL is a replay
+                or belongs to another device. Begin again.
+            sign_in.expired: The sign-in began more than 15 minutes ago. Begin again.
+            sign_in.cancelled: The sign-in was cancelled with sign_in_cancel. Begin again if the
+                user wants to sign in.
+
+        Example:
+            >>> app.sign_in_complete({'email': 'kari@example.org', 'password': '...', 'method':
+                'email'})
+            {'screen': 'wait', 'reason': 'signing_in', 'route': None, 'org': None, 'message':
+            {'code': 'signing_in', 'text': 'Signing in.'}, 'methods': [], 'orgs': [], 'banners':
+            [], 'deadline_ms': 1796000002500}
         """
         return cast(Decision, self._call("sign_in_complete", request))
 
@@ -175,8 +239,15 @@ class Operations:
         Request: empty.
 
         Reply:
-            cancelled (boolean)
-            decision (Decision): The one shape from which a host draws its screens.
+            cancelled (boolean): Whether a sign-in was under way.
+            decision (Decision): What was shown before it.
+
+        Example:
+            >>> app.sign_in_cancel()
+            {'cancelled': True, 'decision': {'screen': 'sign_in', 'reason': 'signed_out',
+            'route': None, 'org': None, 'message': {'code': 'signed_out', 'text': 'You are
+            signed out.'}, 'methods': [{'id': 'bankid', 'label': 'BankID', 'flow': 'pkce'}],
+            'orgs': [], 'banners': [], 'deadline_ms': None}}
         """
         return cast(SignInCancelReply, self._call("sign_in_cancel", request))
 
@@ -186,15 +257,21 @@ class Operations:
         Request: empty.
 
         Reply:
-            screen (Screen)
-            reason (DecisionReason)
-            route (Route | null)
-            org (OrgSummary | null)
-            message (Message | null)
-            methods (array of AuthMethod)
-            orgs (array of Membership)
-            banners (array of Banner)
-            deadline_ms (Instant | null)
+            screen (Screen): The screen to show. Show an unknown one as `wait`.
+            reason (DecisionReason): Why this screen.
+            route (Route | null): The route of a screen `home`.
+            org (OrgSummary | null): The organisation of a screen `home`.
+            message (Message | null): What to say to the user.
+            methods (array of AuthMethod): The methods of the sign-in, with `sign_in`.
+            orgs (array of Membership): The memberships to choose from, with `select_org`.
+            banners (array of Banner): What to show above the content.
+            deadline_ms (Instant | null): With `wait`: until then an event `decision` follows.
+
+        Example:
+            >>> app.session_resume()
+            {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
+            '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
+            'message': None, 'methods': [], 'orgs': [], 'banners': [], 'deadline_ms': None}
         """
         return cast(Decision, self._call("session_resume", request))
 
@@ -202,18 +279,30 @@ class Operations:
         """Report the outcome of the biometric prompt.
 
         Request:
-            outcome (Outcome)
+            outcome (Outcome): How the biometric prompt ended.
 
         Reply:
-            screen (Screen)
-            reason (DecisionReason)
-            route (Route | null)
-            org (OrgSummary | null)
-            message (Message | null)
-            methods (array of AuthMethod)
-            orgs (array of Membership)
-            banners (array of Banner)
-            deadline_ms (Instant | null)
+            screen (Screen): The screen to show. Show an unknown one as `wait`.
+            reason (DecisionReason): Why this screen.
+            route (Route | null): The route of a screen `home`.
+            org (OrgSummary | null): The organisation of a screen `home`.
+            message (Message | null): What to say to the user.
+            methods (array of AuthMethod): The methods of the sign-in, with `sign_in`.
+            orgs (array of Membership): The memberships to choose from, with `select_org`.
+            banners (array of Banner): What to show above the content.
+            deadline_ms (Instant | null): With `wait`: until then an event `decision` follows.
+
+        Errors:
+            request.missing_field: The field that `field` names is required. Add it.
+            request.wrong_type: The field has the wrong type; the message names the right one.
+            request.invalid_value: The value is outside the range that the message names. For
+                /data_dir: another user owns the folder, or everybody may write to it.
+
+        Example:
+            >>> app.session_unlock({'outcome': 'success'})
+            {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
+            '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
+            'message': None, 'methods': [], 'orgs': [], 'banners': [], 'deadline_ms': None}
         """
         return cast(Decision, self._call("session_unlock", request))
 
@@ -223,15 +312,21 @@ class Operations:
         Request: empty.
 
         Reply:
-            screen (Screen)
-            reason (DecisionReason)
-            route (Route | null)
-            org (OrgSummary | null)
-            message (Message | null)
-            methods (array of AuthMethod)
-            orgs (array of Membership)
-            banners (array of Banner)
-            deadline_ms (Instant | null)
+            screen (Screen): The screen to show. Show an unknown one as `wait`.
+            reason (DecisionReason): Why this screen.
+            route (Route | null): The route of a screen `home`.
+            org (OrgSummary | null): The organisation of a screen `home`.
+            message (Message | null): What to say to the user.
+            methods (array of AuthMethod): The methods of the sign-in, with `sign_in`.
+            orgs (array of Membership): The memberships to choose from, with `select_org`.
+            banners (array of Banner): What to show above the content.
+            deadline_ms (Instant | null): With `wait`: until then an event `decision` follows.
+
+        Example:
+            >>> app.session_lock()
+            {'screen': 'unlock', 'reason': 'session_window', 'route': None, 'org': None,
+            'message': {'code': 'session_window', 'text': 'Unlock to go on.'}, 'methods': [],
+            'orgs': [], 'banners': [], 'deadline_ms': None}
         """
         return cast(Decision, self._call("session_lock", request))
 
@@ -241,15 +336,21 @@ class Operations:
         Request: empty.
 
         Reply:
-            screen (Screen)
-            reason (DecisionReason)
-            route (Route | null)
-            org (OrgSummary | null)
-            message (Message | null)
-            methods (array of AuthMethod)
-            orgs (array of Membership)
-            banners (array of Banner)
-            deadline_ms (Instant | null)
+            screen (Screen): The screen to show. Show an unknown one as `wait`.
+            reason (DecisionReason): Why this screen.
+            route (Route | null): The route of a screen `home`.
+            org (OrgSummary | null): The organisation of a screen `home`.
+            message (Message | null): What to say to the user.
+            methods (array of AuthMethod): The methods of the sign-in, with `sign_in`.
+            orgs (array of Membership): The memberships to choose from, with `select_org`.
+            banners (array of Banner): What to show above the content.
+            deadline_ms (Instant | null): With `wait`: until then an event `decision` follows.
+
+        Example:
+            >>> app.session_background()
+            {'screen': 'unlock', 'reason': 'session_window', 'route': None, 'org': None,
+            'message': {'code': 'session_window', 'text': 'Unlock to go on.'}, 'methods': [],
+            'orgs': [], 'banners': [], 'deadline_ms': None}
         """
         return cast(Decision, self._call("session_background", request))
 
@@ -259,15 +360,21 @@ class Operations:
         Request: empty.
 
         Reply:
-            screen (Screen)
-            reason (DecisionReason)
-            route (Route | null)
-            org (OrgSummary | null)
-            message (Message | null)
-            methods (array of AuthMethod)
-            orgs (array of Membership)
-            banners (array of Banner)
-            deadline_ms (Instant | null)
+            screen (Screen): The screen to show. Show an unknown one as `wait`.
+            reason (DecisionReason): Why this screen.
+            route (Route | null): The route of a screen `home`.
+            org (OrgSummary | null): The organisation of a screen `home`.
+            message (Message | null): What to say to the user.
+            methods (array of AuthMethod): The methods of the sign-in, with `sign_in`.
+            orgs (array of Membership): The memberships to choose from, with `select_org`.
+            banners (array of Banner): What to show above the content.
+            deadline_ms (Instant | null): With `wait`: until then an event `decision` follows.
+
+        Example:
+            >>> app.session_foreground()
+            {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
+            '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
+            'message': None, 'methods': [], 'orgs': [], 'banners': [], 'deadline_ms': None}
         """
         return cast(Decision, self._call("session_foreground", request))
 
@@ -277,15 +384,23 @@ class Operations:
         Request: empty.
 
         Reply:
-            state ("signed_out" | "locked" | "active")
-            stale (boolean)
-            user_id (Uuid | null)
-            expires_ms (Instant | null)
-            validated_ms (Instant | null)
-            validated_age_ms (Integer | null)
-            owed (array of "refresh" | "validation" | "guard" | "revoke" | "erase")
-            clock_offset_ms (Integer): An integer that every JSON reader represents exactly.
-            generation (Count)
+            state (string): Whether somebody is signed in and has unlocked.
+            stale (boolean): Whether the server has to confirm the session.
+            user_id (Uuid | null): The user, while active.
+            expires_ms (Instant | null): When the access token expires, in server time.
+            validated_ms (Instant | null): When the server last confirmed the session, in server
+                time.
+            validated_age_ms (Integer | null): How long ago that was.
+            owed (array of string): What the library will still ask the server, or erase.
+            clock_offset_ms (Integer): Server time minus the device's clock.
+            generation (Count): A number that rises with every change of the session.
+
+        Example:
+            >>> app.session_status()
+            {'state': 'active', 'stale': False, 'user_id':
+            '01976b36-5e10-7f3a-9c44-2f0a6d1b8e02', 'expires_ms': 1796003600000, 'validated_ms':
+            1796000000000, 'validated_age_ms': 1200, 'owed': [], 'clock_offset_ms': 0,
+            'generation': 4}
         """
         return cast(SessionStatusReply, self._call("session_status", request))
 
@@ -293,13 +408,29 @@ class Operations:
         """Log out, online or offline.
 
         Request:
-            scope ("local" | "global", optional)
-            discard (boolean, optional)
-            confirm_unsent (Count, optional)
+            scope ("local" | "global", optional): `global`: end the user's sessions on all
+                devices. Default: `local`.
+            discard (boolean, optional): Erase unsent items. Default: false.
+            confirm_unsent (Count, optional): The number of unsent items, as confirmation of
+                `discard`.
 
         Reply:
-            unsent (Count)
-            decision (Decision): The one shape from which a host draws its screens.
+            unsent (Count): How many items were not sent.
+            decision (Decision): What to show now.
+
+        Errors:
+            request.wrong_type: The field has the wrong type; the message names the right one.
+            request.invalid_value: The value is outside the range that the message names. For
+                /data_dir: another user owns the folder, or everybody may write to it.
+            session.confirm_unsent: `discard` requires `confirm_unsent` to equal the number of
+                unsent items, which is in `detail.unsent`. Show it to the user and ask again.
+
+        Example:
+            >>> app.session_logout({'scope': 'local', 'discard': True, 'confirm_unsent': 2})
+            {'unsent': 2, 'decision': {'screen': 'sign_in', 'reason': 'signed_out', 'route':
+            None, 'org': None, 'message': {'code': 'signed_out', 'text': 'You are signed out.'},
+            'methods': [{'id': 'bankid', 'label': 'BankID', 'flow': 'pkce'}], 'orgs': [],
+            'banners': [], 'deadline_ms': None}}
         """
         return cast(SessionLogoutReply, self._call("session_logout", request))
 
@@ -309,9 +440,19 @@ class Operations:
         Request: empty.
 
         Reply:
-            orgs (array of Membership)
-            freshness ("confirmed" | "cached" | "none")
-            as_of_ms (Instant | null)
+            orgs (array of Membership): The memberships.
+            freshness (string): `confirmed` by the server in time, `cached`, or `none` known.
+            as_of_ms (Instant | null): When the server confirmed them.
+
+        Errors:
+            session.none: No user is signed in. Show the sign-in.
+            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+
+        Example:
+            >>> app.org_list()
+            {'orgs': [{'org_id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North',
+            'role': 'peer_mentor', 'status': 'active', 'current': True}], 'freshness':
+            'confirmed', 'as_of_ms': 1796000000000}
         """
         return cast(OrgListReply, self._call("org_list", request))
 
@@ -319,18 +460,36 @@ class Operations:
         """Choose an organisation, or switch to another.
 
         Request:
-            org_id (string)
+            org_id (string): The organisation.
 
         Reply:
-            screen (Screen)
-            reason (DecisionReason)
-            route (Route | null)
-            org (OrgSummary | null)
-            message (Message | null)
-            methods (array of AuthMethod)
-            orgs (array of Membership)
-            banners (array of Banner)
-            deadline_ms (Instant | null)
+            screen (Screen): The screen to show. Show an unknown one as `wait`.
+            reason (DecisionReason): Why this screen.
+            route (Route | null): The route of a screen `home`.
+            org (OrgSummary | null): The organisation of a screen `home`.
+            message (Message | null): What to say to the user.
+            methods (array of AuthMethod): The methods of the sign-in, with `sign_in`.
+            orgs (array of Membership): The memberships to choose from, with `select_org`.
+            banners (array of Banner): What to show above the content.
+            deadline_ms (Instant | null): With `wait`: until then an event `decision` follows.
+
+        Errors:
+            request.missing_field: The field that `field` names is required. Add it.
+            request.wrong_type: The field has the wrong type; the message names the right one.
+            request.invalid_value: The value is outside the range that the message names. For
+                /data_dir: another user owns the folder, or everybody may write to it.
+            session.none: No user is signed in. Show the sign-in.
+            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+            org.not_a_member: The library knows no membership of the user in this organisation.
+            org.revoked: The user's membership has ended.
+            org.disabled: The organisation is disabled.
+            org.unknown_role: `routes` does not have the user's role in this organisation.
+
+        Example:
+            >>> app.org_select({'org_id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01'})
+            {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
+            '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
+            'message': None, 'methods': [], 'orgs': [], 'banners': [], 'deadline_ms': None}
         """
         return cast(Decision, self._call("org_select", request))
 
@@ -338,20 +497,31 @@ class Operations:
         """Check whether a screen may open.
 
         Request:
-            route (string)
+            route (string): A path that begins with a slash.
 
         Reply:
-            allow (true)
+            The screen may open.
+            allow (true): The screen may open.
             or: The one shape from which a host draws its screens.
-            screen (Screen)
-            reason (DecisionReason)
-            route (Route | null)
-            org (OrgSummary | null)
-            message (Message | null)
-            methods (array of AuthMethod)
-            orgs (array of Membership)
-            banners (array of Banner)
-            deadline_ms (Instant | null)
+            screen (Screen): The screen to show. Show an unknown one as `wait`.
+            reason (DecisionReason): Why this screen.
+            route (Route | null): The route of a screen `home`.
+            org (OrgSummary | null): The organisation of a screen `home`.
+            message (Message | null): What to say to the user.
+            methods (array of AuthMethod): The methods of the sign-in, with `sign_in`.
+            orgs (array of Membership): The memberships to choose from, with `select_org`.
+            banners (array of Banner): What to show above the content.
+            deadline_ms (Instant | null): With `wait`: until then an event `decision` follows.
+
+        Errors:
+            request.missing_field: The field that `field` names is required. Add it.
+            request.wrong_type: The field has the wrong type; the message names the right one.
+            request.invalid_value: The value is outside the range that the message names. For
+                /data_dir: another user owns the folder, or everybody may write to it.
+
+        Example:
+            >>> app.route_check({'route': '/contacts/1'})
+            {'allow': True}
         """
         return cast(RouteCheckReply, self._call("route_check", request))
 
@@ -359,17 +529,53 @@ class Operations:
         """Queue an item for the server, online or offline.
 
         Request:
-            kind (string)
-            payload (Payload): Column names and values, as configured for the kind.
-            id (string, optional)
-            depends_on (array of string, optional)
-            occurred_at_ms (Instant, optional): Milliseconds since 1970 (UTC).
-            org_id (string, optional)
-            state (ItemState, optional)
+            kind (string): A kind of `backend.queue`.
+            payload (Payload): The columns to send.
+            id (string, optional): The item's id, a UUID. Default: a new one.
+            depends_on (array of string, optional): Items that must be sent before it.
+            occurred_at_ms (Instant, optional): When it happened.
+            org_id (string, optional): The organisation. Default: the chosen one.
+            state (QueuedState, optional): Has no effect; lets the host add the output of
+                queue_export.
 
         Reply:
-            id (Uuid)
-            state (ItemState)
+            id (Uuid): The item's id.
+            state (ItemState): What happens to the item.
+
+        Errors:
+            request.missing_field: The field that `field` names is required. Add it.
+            request.wrong_type: The field has the wrong type; the message names the right one.
+            request.invalid_value: The value is outside the range that the message names. For
+                /data_dir: another user owns the folder, or everybody may write to it.
+            session.none: No user is signed in. Show the sign-in.
+            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+            org.none: No organisation is chosen. Show the selection.
+            org.not_a_member: The library knows no membership of the user in this organisation.
+            org.revoked: The user's membership has ended.
+            org.disabled: The organisation is disabled.
+            queue.unknown_kind: `backend.queue` has no such kind; the message suggests the
+                nearest name.
+            queue.invalid_payload: The payload is not an object, contradicts the item's id,
+                organisation or user, or contains an integer beyond 2^53 or a number with more
+                digits than a double holds.
+            queue.unknown_column: The kind's `columns` do not include this column; the message
+                suggests the nearest name.
+            queue.item_too_large: The item is larger than 256 kB; `detail.size` is its size.
+            queue.invalid_id: The id is not a UUID. Correct it, or leave it out to get a new
+                one.
+            queue.unknown_dependency: An entry of `depends_on` is not a UUID, is the item's own
+                id, or is the id of no item that is queued here or remembered as stored
+                (`policy.stored_items`). Add that item first; if the server has it for long,
+                leave the entry out.
+            queue.id_taken: An item with this id and different content is queued. Use another
+                id, or edit the queued item.
+
+        Example:
+            >>> app.queue_add({'kind': 'activity', 'payload': {'type': 'visit', 'minutes': 30},
+                'id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e03', 'depends_on':
+                ['01976b36-5e10-7f3a-9c44-2f0a6d1b8e04'], 'occurred_at_ms': 1795999940000,
+                'org_id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'state': 'pending'})
+            {'id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e03', 'state': 'pending'}
         """
         return cast(QueueAddReply, self._call("queue_add", request))
 
@@ -377,14 +583,31 @@ class Operations:
         """List queued items in the order of registration, in pages.
 
         Request:
-            state (ItemState, optional)
-            after (Count, optional)
-            limit (integer, optional)
+            state (QueuedState, optional): Only items in this state.
+            after (Count, optional): The `next` of the last page.
+            limit (integer, optional): The most items of a page. Default: 100.
 
         Reply:
-            items (array of Item)
-            next (Count | null)
-            counts (Counts)
+            items (array of Item): The page.
+            next (Count | null): The `after` of the next page; null: there is none.
+            counts (Counts): The whole queue.
+
+        Errors:
+            request.wrong_type: The field has the wrong type; the message names the right one.
+            request.invalid_value: The value is outside the range that the message names. For
+                /data_dir: another user owns the folder, or everybody may write to it.
+            session.none: No user is signed in. Show the sign-in.
+            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+
+        Example:
+            >>> app.queue_list({'state': 'pending', 'after': 6, 'limit': 100})
+            {'items': [{'id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e03', 'seq': 7, 'kind':
+            'activity', 'state': 'pending', 'payload': {'type': 'visit', 'minutes': 30},
+            'org_id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'depends_on':
+            ['01976b36-5e10-7f3a-9c44-2f0a6d1b8e04'], 'attempts': 0, 'created_ms':
+            1796000000000, 'occurred_at_ms': 1795999940000, 'reason': None, 'field': None,
+            'not_before_ms': None}], 'next': None, 'counts': {'pending': 2, 'sending': 0,
+            'waiting': 1, 'parked': 0}}
         """
         return cast(QueueListReply, self._call("queue_list", request))
 
@@ -392,10 +615,29 @@ class Operations:
         """Read one queued item.
 
         Request:
-            id (string)
+            id (string): The item's id.
 
         Reply:
-            item (Item)
+            item (Item): The item.
+
+        Errors:
+            request.missing_field: The field that `field` names is required. Add it.
+            request.wrong_type: The field has the wrong type; the message names the right one.
+            request.invalid_value: The value is outside the range that the message names. For
+                /data_dir: another user owns the folder, or everybody may write to it.
+            session.none: No user is signed in. Show the sign-in.
+            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+            queue.not_found: The user has no queued item with this id. An item that the server
+                has stored is no longer queued.
+
+        Example:
+            >>> app.queue_get({'id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e03'})
+            {'item': {'id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e03', 'seq': 7, 'kind':
+            'activity', 'state': 'pending', 'payload': {'type': 'visit', 'minutes': 30},
+            'org_id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'depends_on':
+            ['01976b36-5e10-7f3a-9c44-2f0a6d1b8e04'], 'attempts': 0, 'created_ms':
+            1796000000000, 'occurred_at_ms': 1795999940000, 'reason': None, 'field': None,
+            'not_before_ms': None}}
         """
         return cast(QueueGetReply, self._call("queue_get", request))
 
@@ -403,12 +645,36 @@ class Operations:
         """Replace the payload of an item that is not being sent.
 
         Request:
-            id (string)
-            payload (Payload): Column names and values, as configured for the kind.
+            id (string): The item's id.
+            payload (Payload): The new payload.
 
         Reply:
-            id (Uuid)
-            state (ItemState)
+            id (Uuid): The item's id.
+            state (ItemState): What happens to the item.
+
+        Errors:
+            request.missing_field: The field that `field` names is required. Add it.
+            request.wrong_type: The field has the wrong type; the message names the right one.
+            request.invalid_value: The value is outside the range that the message names. For
+                /data_dir: another user owns the folder, or everybody may write to it.
+            session.none: No user is signed in. Show the sign-in.
+            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+            queue.unknown_kind: `backend.queue` has no such kind; the message suggests the
+                nearest name.
+            queue.invalid_payload: The payload is not an object, contradicts the item's id,
+                organisation or user, or contains an integer beyond 2^53 or a number with more
+                digits than a double holds.
+            queue.unknown_column: The kind's `columns` do not include this column; the message
+                suggests the nearest name.
+            queue.item_too_large: The item is larger than 256 kB; `detail.size` is its size.
+            queue.not_found: The user has no queued item with this id. An item that the server
+                has stored is no longer queued.
+            queue.in_flight: The item is being sent. Try again after the next event.
+
+        Example:
+            >>> app.queue_edit({'id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e03', 'payload':
+                {'type': 'visit', 'minutes': 45}})
+            {'id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e03', 'state': 'pending'}
         """
         return cast(QueueEditReply, self._call("queue_edit", request))
 
@@ -418,14 +684,30 @@ class Operations:
         If the server may have it, it is asked first.
 
         Request:
-            id (string)
-            force (boolean, optional)
+            id (string): The item's id.
+            force (boolean, optional): Remove it at once, whatever the server has. Default:
+                false.
 
         Reply:
-            id (Uuid)
-            released (Count)
+            id (Uuid): The item's id.
+            released (Count): How many items no longer wait for it.
             state (ItemState | null): Null: the item is gone. Else the server may have it and is
                 asked first.
+
+        Errors:
+            request.missing_field: The field that `field` names is required. Add it.
+            request.wrong_type: The field has the wrong type; the message names the right one.
+            request.invalid_value: The value is outside the range that the message names. For
+                /data_dir: another user owns the folder, or everybody may write to it.
+            session.none: No user is signed in. Show the sign-in.
+            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+            queue.not_found: The user has no queued item with this id. An item that the server
+                has stored is no longer queued.
+            queue.in_flight: The item is being sent. Try again after the next event.
+
+        Example:
+            >>> app.queue_cancel({'id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e03', 'force': False})
+            {'id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e03', 'released': 0, 'state': None}
         """
         return cast(QueueCancelReply, self._call("queue_cancel", request))
 
@@ -433,10 +715,24 @@ class Operations:
         """Send parked items again.
 
         Request:
-            id (string, optional)
+            id (string, optional): The item. Default: all parked ones.
 
         Reply:
-            retried (Count)
+            retried (Count): How many items are sent again.
+
+        Errors:
+            request.wrong_type: The field has the wrong type; the message names the right one.
+            request.invalid_value: The value is outside the range that the message names. For
+                /data_dir: another user owns the folder, or everybody may write to it.
+            session.none: No user is signed in. Show the sign-in.
+            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+            queue.not_found: The user has no queued item with this id. An item that the server
+                has stored is no longer queued.
+            queue.in_flight: The item is being sent. Try again after the next event.
+
+        Example:
+            >>> app.queue_retry({'id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e03'})
+            {'retried': 1}
         """
         return cast(QueueRetryReply, self._call("queue_retry", request))
 
@@ -444,10 +740,23 @@ class Operations:
         """Export the user's items.
 
         Request:
-            state (ItemState, optional)
+            state (QueuedState, optional): Only items in this state.
 
         Reply:
-            items (array of ExportedItem)
+            items (array of ExportedItem): The items, for queue_add.
+
+        Errors:
+            request.wrong_type: The field has the wrong type; the message names the right one.
+            request.invalid_value: The value is outside the range that the message names. For
+                /data_dir: another user owns the folder, or everybody may write to it.
+            session.none: No user is signed in. Show the sign-in.
+            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+
+        Example:
+            >>> app.queue_export({'state': 'parked'})
+            {'items': [{'kind': 'activity', 'payload': {'type': 'visit', 'minutes': 30}, 'id':
+            '01976b36-5e10-7f3a-9c44-2f0a6d1b8e03', 'org_id':
+            '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'state': 'parked'}]}
         """
         return cast(QueueExportReply, self._call("queue_export", request))
 
@@ -455,11 +764,25 @@ class Operations:
         """Explain why the queue sends nothing.
 
         Request:
-            id (string, optional)
+            id (string, optional): An item that must be queued.
 
         Reply:
-            reasons (array of Explanation)
-            counts (Counts)
+            reasons (array of Explanation): Why nothing is sent, the first cause first.
+            counts (Counts): The whole queue.
+
+        Errors:
+            request.wrong_type: The field has the wrong type; the message names the right one.
+            request.invalid_value: The value is outside the range that the message names. For
+                /data_dir: another user owns the folder, or everybody may write to it.
+            session.none: No user is signed in. Show the sign-in.
+            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+            queue.not_found: The user has no queued item with this id. An item that the server
+                has stored is no longer queued.
+
+        Example:
+            >>> app.queue_explain({'id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e03'})
+            {'reasons': [{'code': 'offline', 'text': 'No network.', 'count': 2, 'until_ms':
+            None}], 'counts': {'pending': 2, 'sending': 0, 'waiting': 1, 'parked': 0}}
         """
         return cast(QueueExplainReply, self._call("queue_explain", request))
 
@@ -467,14 +790,31 @@ class Operations:
         """Search contacts in the cache by any part of the name.
 
         Request:
-            query (string)
-            limit (integer, optional)
+            query (string): Words, up to 256 bytes; empty: all contacts.
+            limit (integer, optional): The most contacts. Default: 50.
 
         Reply:
-            contacts (array of Contact)
-            total (Count)
-            as_of_ms (Instant | null)
-            banners (array of Banner)
+            contacts (array of Contact): The best matches first.
+            total (Count): How many match.
+            as_of_ms (Instant | null): When the last complete pull ended.
+            banners (array of Banner): What to show above the list.
+
+        Errors:
+            request.missing_field: The field that `field` names is required. Add it.
+            request.wrong_type: The field has the wrong type; the message names the right one.
+            request.invalid_value: The value is outside the range that the message names. For
+                /data_dir: another user owns the folder, or everybody may write to it.
+            session.none: No user is signed in. Show the sign-in.
+            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+            org.none: No organisation is chosen. Show the selection.
+            org.revoked: The user's membership has ended.
+            org.disabled: The organisation is disabled.
+
+        Example:
+            >>> app.contact_search({'query': 'kari', 'limit': 50})
+            {'contacts': [{'id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e05', 'name': 'Kari
+            Nordmann', 'municipality': 'Bergen'}], 'total': 1, 'as_of_ms': 1796000000000,
+            'banners': []}
         """
         return cast(ContactSearchReply, self._call("contact_search", request))
 
@@ -482,16 +822,35 @@ class Operations:
         """Read one contact; fetch withheld columns with `live`.
 
         Request:
-            id (string)
-            live (boolean, optional)
+            id (string): The contact's id.
+            live (boolean, optional): Also fetch the withheld columns. Default: false.
 
         Reply:
-            contact (Contact): `id`, `name` and the other configured columns.
-            withheld (array of string)
-            message (Message | null)
-            as_of_ms (Instant | null)
-            request (Count | null)
-            banners (array of Banner)
+            contact (Contact): The cached columns.
+            withheld (array of string): The columns that are never cached.
+            message (Message | null): Why nothing is fetched.
+            as_of_ms (Instant | null): When the last complete pull ended.
+            request (Count | null): The number in the event `contact` that follows; null: none
+                follows.
+            banners (array of Banner): What to show above it.
+
+        Errors:
+            request.missing_field: The field that `field` names is required. Add it.
+            request.wrong_type: The field has the wrong type; the message names the right one.
+            request.invalid_value: The value is outside the range that the message names. For
+                /data_dir: another user owns the folder, or everybody may write to it.
+            session.none: No user is signed in. Show the sign-in.
+            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+            org.none: No organisation is chosen. Show the selection.
+            org.revoked: The user's membership has ended.
+            org.disabled: The organisation is disabled.
+            contact.not_found: The cache of the chosen organisation has no such contact.
+
+        Example:
+            >>> app.contact_get({'id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e05', 'live': True})
+            {'contact': {'id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e05', 'name': 'Kari Nordmann',
+            'municipality': 'Bergen'}, 'withheld': ['phone'], 'message': None, 'as_of_ms':
+            1796000000000, 'request': 3, 'banners': []}
         """
         return cast(ContactGetReply, self._call("contact_get", request))
 
@@ -501,21 +860,44 @@ class Operations:
         Request: empty.
 
         Reply:
-            summary (Summary | null)
-            as_of_ms (Instant | null)
-            sent (Figures)
-            queued (Figures)
-            banners (array of Banner)
+            summary (Summary | null): The server's figures.
+            as_of_ms (Instant | null): When the server counted.
+            sent (Figures): Sent since the server counted.
+            queued (Figures): Not sent yet, without parked items.
+            banners (array of Banner): What to show above the figures.
+
+        Errors:
+            session.none: No user is signed in. Show the sign-in.
+            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+            org.none: No organisation is chosen. Show the selection.
+            org.revoked: The user's membership has ended.
+            org.disabled: The organisation is disabled.
+
+        Example:
+            >>> app.summary_get()
+            {'summary': {'activities': 12, 'minutes': 480}, 'as_of_ms': 1796000000000, 'sent':
+            {'activities': 1, 'minutes': 30}, 'queued': {'activities': 2, 'minutes': 75},
+            'banners': []}
         """
         return cast(SummaryGetReply, self._call("summary_get", request))
 
-    def network_set(self, request: NetworkSetRequest) -> Empty:
+    def network_set(self, request: NetworkSetRequest) -> EmptyReply:
         """Report whether there is a network.
 
         Request:
-            online (boolean)
+            online (boolean): Whether there is a network.
+
+        Errors:
+            request.missing_field: The field that `field` names is required. Add it.
+            request.wrong_type: The field has the wrong type; the message names the right one.
+            request.invalid_value: The value is outside the range that the message names. For
+                /data_dir: another user owns the folder, or everybody may write to it.
+
+        Example:
+            >>> app.network_set({'online': True})
+            {}
         """
-        return cast(Empty, self._call("network_set", request))
+        return cast(EmptyReply, self._call("network_set", request))
 
     def sync_now(self, request: Empty | None = None) -> SyncNowReply:
         """Pull and send now.
@@ -523,8 +905,16 @@ class Operations:
         Request: empty.
 
         Reply:
-            started (boolean)
-            reason (Code | null)
+            started (boolean): Whether something is sent or pulled now.
+            reason (Code | null): Why not.
+
+        Errors:
+            session.none: No user is signed in. Show the sign-in.
+            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+
+        Example:
+            >>> app.sync_now()
+            {'started': False, 'reason': 'offline'}
         """
         return cast(SyncNowReply, self._call("sync_now", request))
 
@@ -534,13 +924,24 @@ class Operations:
         Request: empty.
 
         Reply:
-            running (boolean)
-            counts (Counts)
-            last_completed_ms (Instant | null)
-            not_before_ms (Instant | null)
-            pause (PauseCode | null)
-            contacts (ContactsStatus)
-            summary (AsOf)
+            running (boolean): Whether a run is under way.
+            counts (Counts): The queue.
+            last_completed_ms (Instant | null): When the last run ended.
+            not_before_ms (Instant | null): Nothing is sent before this time.
+            pause (PauseCode | null): Why uploads pause.
+            contacts (ContactsStatus): The cache of contacts.
+            summary (AsOf): The cached figures.
+
+        Errors:
+            session.none: No user is signed in. Show the sign-in.
+            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+
+        Example:
+            >>> app.sync_status()
+            {'running': False, 'counts': {'pending': 2, 'sending': 0, 'waiting': 1, 'parked':
+            0}, 'last_completed_ms': 1796000000000, 'not_before_ms': None, 'pause': None,
+            'contacts': {'as_of_ms': 1796000000000, 'reconciled_ms': 1795996400000, 'skipped':
+            0, 'problem': None}, 'summary': {'as_of_ms': 1796000000000}}
         """
         return cast(SyncStatusReply, self._call("sync_status", request))
 
@@ -548,15 +949,33 @@ class Operations:
         """Fetch the host's next requests and events.
 
         Request:
-            ack (Count, optional)
-            max_events (integer, optional)
-            only_new (boolean, optional)
-            from_oldest (boolean, optional)
+            ack (Count, optional): Delete durable events up to this `seq`.
+            max_events (integer, optional): At most so many durable events. Default: 200.
+            only_new (boolean, optional): Leave out events that this handle has returned before.
+                Default: false.
+            from_oldest (boolean, optional): Begin with the oldest event again. Default: false.
 
         Reply:
-            requests (array of HttpRequest)
-            events (array of Event)
-            wake_in_ms (Count | null)
+            requests (array of HttpRequest): Requests to send, each returned once.
+            events (array of Event): Events to handle.
+            wake_in_ms (Count | null): Poll again within this time; null: only after a call or a
+                response.
+
+        Errors:
+            request.wrong_type: The field has the wrong type; the message names the right one.
+            request.invalid_value: The value is outside the range that the message names. For
+                /data_dir: another user owns the folder, or everybody may write to it.
+
+        Example:
+            >>> app.poll({'ack': 14, 'max_events': 200, 'only_new': False, 'from_oldest':
+                False})
+            {'requests': [{'id': 41, 'purpose': 'pull', 'method': 'GET', 'url':
+            'https://x.supabase.co/rest/v1/contacts?select=id', 'headers': {'apikey': '...'},
+            'body': None, 'timeout_ms': 30000}], 'events': [{'seq': 12, 'type': 'decision',
+            'decision': {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
+            '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
+            'message': None, 'methods': [], 'orgs': [], 'banners': [], 'deadline_ms': None}}],
+            'wake_in_ms': 25000}
         """
         return cast(PollReply, self._call("poll", request))
 
@@ -564,15 +983,27 @@ class Operations:
         """Pass the response to a request.
 
         Request:
-            id (Count)
-            status (integer)
-            headers (Headers, optional)
-            body (string | null, optional)
-            or:
-            id (Count)
-            error (TransportError)
+            The server answered.
+            id (Count): The number of the request.
+            status (integer): The HTTP status.
+            headers (Headers, optional): The response's headers.
+            body (string | null, optional): The text as received; null: it is not UTF-8.
+            or: There is no response.
+            id (Count): The number of the request.
+            error (TransportError): Why there is no response.
 
         Reply:
-            accepted (boolean)
+            accepted (boolean): Whether the request was still open.
+
+        Errors:
+            request.missing_field: The field that `field` names is required. Add it.
+            request.wrong_type: The field has the wrong type; the message names the right one.
+            request.invalid_value: The value is outside the range that the message names. For
+                /data_dir: another user owns the folder, or everybody may write to it.
+
+        Example:
+            >>> app.complete({'id': 41, 'status': 200, 'headers': {'content-type':
+                'application/json'}, 'body': '[]'})
+            {'accepted': True}
         """
         return cast(CompleteReply, self._call("complete", request))

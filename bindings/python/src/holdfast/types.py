@@ -36,6 +36,7 @@ __all__ = [
     "DecisionEvent",
     "DecisionReason",
     "Empty",
+    "EmptyReply",
     "Error",
     "ErrorCode",
     "ErrorReply",
@@ -59,6 +60,7 @@ __all__ = [
     "Membership",
     "MembershipStatus",
     "Message",
+    "MethodFlow",
     "NeedsIdToken",
     "NeedsPassword",
     "NetworkSetRequest",
@@ -68,6 +70,7 @@ __all__ = [
     "OrgListReply",
     "OrgSelectRequest",
     "OrgSummary",
+    "OtherEvent",
     "Outcome",
     "PauseCode",
     "Payload",
@@ -94,6 +97,7 @@ __all__ = [
     "QueueListRequest",
     "QueueRetryReply",
     "QueueRetryRequest",
+    "QueuedState",
     "RoleRoutes",
     "Route",
     "RouteAllowed",
@@ -129,13 +133,16 @@ Integer: TypeAlias = int
 """An integer that every JSON reader represents exactly."""
 
 Count: TypeAlias = int
+"""A number of things, or a place in an order."""
 
 Instant: TypeAlias = int
 """Milliseconds since 1970 (UTC)."""
 
 Uuid: TypeAlias = str
+"""A UUID in text form."""
 
 Route: TypeAlias = str
+"""A path within the app."""
 
 Code: TypeAlias = str
 """A stable code for programs."""
@@ -149,59 +156,19 @@ class Message(TypedDict):
     text: str
 
 
-ErrorCode: TypeAlias = Literal[
-    "request.not_json",
-    "request.not_an_object",
-    "request.too_deep",
-    "request.too_many_values",
-    "request.duplicate_key",
-    "request.unknown_field",
-    "request.missing_field",
-    "request.wrong_type",
-    "request.invalid_value",
-    "request.unknown_operation",
-    "session.none",
-    "session.locked",
-    "session.invalid",
-    "session.confirm_unsent",
-    "sign_in.unknown_method",
-    "sign_in.foreign_callback",
-    "sign_in.state_mismatch",
-    "sign_in.expired",
-    "sign_in.cancelled",
-    "org.none",
-    "org.not_a_member",
-    "org.revoked",
-    "org.disabled",
-    "org.unknown_role",
-    "queue.unknown_kind",
-    "queue.invalid_id",
-    "queue.invalid_payload",
-    "queue.unknown_column",
-    "queue.unknown_dependency",
-    "queue.item_too_large",
-    "queue.id_taken",
-    "queue.not_found",
-    "queue.in_flight",
-    "contact.not_found",
-    "clock.not_manual",
-    "keystore.locked",
-    "keystore.failed",
-    "keystore.key_lost",
-    "storage.failed",
-    "storage.read_only",
-    "storage.newer_version",
-    "storage.damaged",
-    "storage.full",
-    "storage.busy",
-    "handle.reentered",
-    "handle.closed",
-    "handle.forked",
-    "handle.too_many",
-    "memory.exhausted",
-    "internal.defect",
-]
-"""`noun.reason`; stable."""
+ErrorCode: TypeAlias = str
+"""`noun.reason`; stable. This version knows request.not_json, request.not_an_object,
+request.too_deep, request.too_many_values, request.duplicate_key, request.unknown_field,
+request.missing_field, request.wrong_type, request.invalid_value, request.unknown_operation,
+session.none, session.locked, session.invalid, session.confirm_unsent, sign_in.unknown_method,
+sign_in.foreign_callback, sign_in.state_mismatch, sign_in.expired, sign_in.cancelled, org.none,
+org.not_a_member, org.revoked, org.disabled, org.unknown_role, queue.unknown_kind,
+queue.invalid_id, queue.invalid_payload, queue.unknown_column, queue.unknown_dependency,
+queue.item_too_large, queue.id_taken, queue.not_found, queue.in_flight, contact.not_found,
+clock.not_manual, keystore.locked, keystore.failed, keystore.key_lost, storage.failed,
+storage.read_only, storage.newer_version, storage.damaged, storage.full, storage.busy,
+handle.reentered, handle.closed, handle.forked, handle.too_many, memory.exhausted,
+internal.defect."""
 
 
 class Error(TypedDict):
@@ -215,14 +182,22 @@ class Error(TypedDict):
 
 
 class ErrorReply(TypedDict):
+    """The reply of every call that fails."""
+
     error: Error
 
 
 class Empty(TypedDict):
-    pass
+    """A request without fields."""
+
+
+class EmptyReply(TypedDict):
+    """A reply without fields."""
 
 
 class QueueKind(TypedDict):
+    """A kind of items: where and how they are sent."""
+
     table: str
     columns: NotRequired[list[str]]
     upload: NotRequired[Literal["table", "rpc"]]
@@ -236,6 +211,8 @@ class BackendMemberships(TypedDict):
 
 
 class ContactsMapping(TypedDict):
+    """The table of contacts."""
+
     table: NotRequired[str]
     columns: NotRequired[list[str]]
     withheld: NotRequired[list[str]]
@@ -249,6 +226,8 @@ class BackendSummary(TypedDict):
 
 
 class Backend(TypedDict):
+    """The server, and the names of its tables and functions."""
+
     url: str
     allow_insecure: NotRequired[bool]
     api_key: str
@@ -259,9 +238,12 @@ class Backend(TypedDict):
 
 
 Flow: TypeAlias = Literal["pkce", "id_token", "password"]
+"""How a method signs in."""
 
 
 class AuthMethodConfig(TypedDict):
+    """A method of the sign-in."""
+
     id: str
     provider: NotRequired[str]
     flow: Flow
@@ -269,6 +251,8 @@ class AuthMethodConfig(TypedDict):
 
 
 class RoleRoutes(TypedDict):
+    """The screens of a role."""
+
     home: Route
     screens: NotRequired[list[str]]
 
@@ -291,6 +275,8 @@ class Policy(TypedDict):
 
 
 class BuiltInKeyStore(TypedDict):
+    """The built-in key store."""
+
     kind: Literal["file"]
 
 
@@ -308,62 +294,33 @@ class Config(TypedDict):
     clock: NotRequired[Literal["system", "manual"]]
 
 
-Screen: TypeAlias = Literal["home", "unlock", "sign_in", "select_org", "wait"]
+MethodFlow: TypeAlias = str
+"""How a method of the sign-in works. This version knows pkce, id_token, password."""
 
-DecisionReason: TypeAlias = Literal[
-    "active",
-    "session_missing",
-    "session_corrupt",
-    "session_expired",
-    "session_window",
-    "background_timeout",
-    "clock_moved_back",
-    "session_ended",
-    "signed_out",
-    "key_lost",
-    "keystore_locked",
-    "keystore_failed",
-    "biometric_failed",
-    "biometric_cancelled",
-    "biometric_lockout",
-    "biometric_lockout_permanent",
-    "biometric_not_enrolled",
-    "biometric_unavailable",
-    "biometric_withheld",
-    "biometric_off",
-    "user_locked",
-    "unlocked",
-    "first_choice",
-    "chosen",
-    "switched",
-    "no_membership",
-    "membership_revoked",
-    "org_disabled",
-    "role_unknown",
-    "guard_pending",
-    "signing_in",
-    "sign_in_failed",
-    "sign_in_expired",
-    "sign_in_cancelled",
-    "sign_in_offline",
-    "sign_in_unreachable",
-    "route_forbidden",
-    "server_unreachable",
-]
+Screen: TypeAlias = str
+"""The screen to show. This version knows home, unlock, sign_in, select_org, wait."""
 
-BannerCode: TypeAlias = Literal[
-    "erasure_owed",
-    "offline",
-    "stale_data",
-    "nothing_cached_yet",
-    "encrypted_requires_connectivity",
-    "queued_not_sent",
-]
+DecisionReason: TypeAlias = str
+"""Why a decision was made. This version knows active, session_missing, session_corrupt,
+session_expired, session_window, background_timeout, clock_moved_back, session_ended, signed_out,
+key_lost, keystore_locked, keystore_failed, biometric_failed, biometric_cancelled,
+biometric_lockout, biometric_lockout_permanent, biometric_not_enrolled, biometric_unavailable,
+biometric_withheld, biometric_off, user_locked, unlocked, first_choice, chosen, switched,
+no_membership, membership_revoked, org_disabled, role_unknown, guard_pending, signing_in,
+sign_in_failed, sign_in_expired, sign_in_cancelled, sign_in_offline, sign_in_unreachable,
+route_forbidden, server_unreachable."""
 
-Tone: TypeAlias = Literal["info", "warning"]
+BannerCode: TypeAlias = str
+"""What a banner says. This version knows erasure_owed, offline, stale_data, nothing_cached_yet,
+encrypted_requires_connectivity, queued_not_sent."""
+
+Tone: TypeAlias = str
+"""How to show a banner. This version knows info, warning."""
 
 
 class Banner(TypedDict):
+    """A notice above the content."""
+
     code: BannerCode
     tone: Tone
     text: str
@@ -379,10 +336,13 @@ class OrgSummary(TypedDict):
     role: str
 
 
-MembershipStatus: TypeAlias = Literal["active", "revoked", "disabled"]
+MembershipStatus: TypeAlias = str
+"""Whether the user may work in an organisation. This version knows active, revoked, disabled."""
 
 
 class Membership(TypedDict):
+    """A membership of the user."""
+
     org_id: Uuid
     name: str
     role: str
@@ -391,9 +351,11 @@ class Membership(TypedDict):
 
 
 class AuthMethod(TypedDict):
+    """A method of the sign-in, for a button."""
+
     id: str
     label: str
-    flow: Flow
+    flow: MethodFlow
 
 
 @final
@@ -411,10 +373,16 @@ class Decision(TypedDict):
     deadline_ms: Instant | None
 
 
-ItemState: TypeAlias = Literal["pending", "sending", "waiting", "parked"]
+ItemState: TypeAlias = str
+"""What happens to an item. This version knows pending, sending, waiting, parked."""
+
+QueuedState: TypeAlias = Literal["pending", "sending", "waiting", "parked"]
+"""A state by which a request selects items."""
 
 
 class Counts(TypedDict):
+    """How many items of the user are in each state."""
+
     pending: Count
     sending: Count
     waiting: Count
@@ -436,6 +404,8 @@ class ItemReason(TypedDict):
 
 
 class Item(TypedDict):
+    """A queued item."""
+
     id: Uuid
     seq: Count
     kind: str
@@ -463,26 +433,15 @@ class ExportedItem(TypedDict):
     state: ItemState
 
 
-ExplainCode: TypeAlias = Literal[
-    "nothing_queued",
-    "sending",
-    "offline",
-    "signed_out",
-    "locked",
-    "token",
-    "back_off",
-    "server_pause",
-    "organisation",
-    "dependency",
-    "parked",
-    "other_user",
-    "schema_not_ready",
-    "waiting_blocked",
-    "ready",
-]
+ExplainCode: TypeAlias = str
+"""Why the queue sends nothing. This version knows nothing_queued, sending, offline, signed_out,
+locked, token, back_off, server_pause, organisation, dependency, parked, other_user,
+schema_not_ready, waiting_blocked, ready."""
 
 
 class Explanation(TypedDict):
+    """One cause why the queue sends nothing."""
+
     code: ExplainCode
     text: str
     count: Count
@@ -495,11 +454,12 @@ Contact: TypeAlias = dict[str, Any]
 Summary: TypeAlias = dict[str, Any]
 """The result of the server's summary function."""
 
-Purpose: TypeAlias = Literal[
-    "refresh", "validate", "guard", "upload", "pull", "summary", "revoke", "live", "sign_in"
-]
+Purpose: TypeAlias = str
+"""What a request is for. This version knows refresh, validate, guard, upload, pull, summary,
+revoke, live, sign_in."""
 
 Headers: TypeAlias = dict[str, str]
+"""Names and values of HTTP headers."""
 
 
 class HttpRequest(TypedDict):
@@ -507,7 +467,7 @@ class HttpRequest(TypedDict):
 
     id: Count
     purpose: Purpose
-    method: Literal["GET", "HEAD", "POST", "PATCH", "PUT", "DELETE"]
+    method: str
     url: str
     headers: Headers
     body: str | None
@@ -515,6 +475,7 @@ class HttpRequest(TypedDict):
 
 
 TransportError: TypeAlias = Literal["offline", "timeout", "tls", "dns", "refused", "cancelled"]
+"""Why there is no response."""
 
 
 @final
@@ -580,7 +541,7 @@ class OrgAccessChangedEvent(TypedDict):
 
     seq: Count
     type: Literal["org_access_changed"]
-    reason: Literal["membership_revoked", "org_disabled", "role_unknown"]
+    reason: str
 
 
 @final
@@ -609,9 +570,11 @@ class ContactEvent(TypedDict):
     message: Message | None
 
 
-Dataset: TypeAlias = Literal["contacts", "summary"]
+Dataset: TypeAlias = str
+"""What is pulled. This version knows contacts, summary."""
 
-PullProblem: TypeAlias = Literal["loop"]
+PullProblem: TypeAlias = str
+"""Why a pull was given up. This version knows loop."""
 
 
 @final
@@ -627,17 +590,18 @@ class PullCompletedEvent(TypedDict):
     problem: PullProblem | None
 
 
-EventType: TypeAlias = Literal[
-    "decision",
-    "sync_progress",
-    "sync_completed",
-    "item_parked",
-    "session_ended",
-    "org_access_changed",
-    "storage_recovered",
-    "contact",
-    "pull_completed",
-]
+EventType: TypeAlias = str
+"""The types of events. This version knows decision, sync_progress, sync_completed, item_parked,
+session_ended, org_access_changed, storage_recovered, contact, pull_completed."""
+
+
+@final
+class OtherEvent(TypedDict):
+    """An event of a type that this schema does not know. Ignore it, and acknowledge it."""
+
+    seq: Count
+    type: str
+
 
 Event: TypeAlias = (
     DecisionEvent
@@ -650,12 +614,16 @@ Event: TypeAlias = (
     | ContactEvent
     | PullCompletedEvent
 )
+"""Something that happened; `type` says what. Ignore a type that you do not know, and acknowledge
+it."""
 
 
 class OpenReply(TypedDict):
+    """The reply of open."""
+
     version: str
     recovered: bool
-    keystore: Literal["file", "host"]
+    keystore: str
 
 
 class BuildInfo(TypedDict):
@@ -663,53 +631,70 @@ class BuildInfo(TypedDict):
 
     version: str
     abi: int
-    flavour: Literal["embedded", "runtime", "bundled"]
+    flavour: str
     sqlite: str
     libsodium: str
     jansson: str
 
 
 class ClockSetRequest(TypedDict):
+    """The request of clock_set."""
+
     now_ms: Instant
     monotonic_ms: NotRequired[Integer]
     boot_id: NotRequired[str]
 
 
 class SessionStartRequest(TypedDict):
+    """The request of session_start."""
+
     session: dict[str, Any]
 
 
 class SignInBeginRequest(TypedDict):
+    """The request of sign_in_begin."""
+
     method: str
 
 
 @final
 class OpenInBrowser(TypedDict):
+    """The method signs in in a browser."""
+
     url: str
     state: str
 
 
 @final
 class NeedsIdToken(TypedDict):
-    needs: list[Literal["id_token", "nonce"]]
+    """The method signs in with an identity provider's token."""
+
+    needs: list[str]
     nonce: str
 
 
 @final
 class NeedsPassword(TypedDict):
-    needs: list[Literal["email", "password"]]
+    """The method signs in with a password."""
+
+    needs: list[str]
 
 
 SignInBeginReply: TypeAlias = OpenInBrowser | NeedsIdToken | NeedsPassword
+"""The reply of sign_in_begin."""
 
 
 @final
 class SignInCallback(TypedDict):
+    """The browser came back."""
+
     callback_url: str
 
 
 @final
 class SignInIdToken(TypedDict):
+    """The identity provider gave a token."""
+
     id_token: str
     nonce: str
     method: NotRequired[str]
@@ -717,12 +702,15 @@ class SignInIdToken(TypedDict):
 
 @final
 class SignInPassword(TypedDict):
+    """The user gave a password."""
+
     email: str
     password: str
     method: NotRequired[str]
 
 
 SignInCompleteRequest: TypeAlias = SignInCallback | SignInIdToken | SignInPassword
+"""The request of sign_in_complete."""
 
 Outcome: TypeAlias = Literal[
     "success",
@@ -734,149 +722,205 @@ Outcome: TypeAlias = Literal[
     "invalidated",
     "unavailable",
 ]
+"""How a biometric prompt ended."""
 
 
 class SessionUnlockRequest(TypedDict):
+    """The request of session_unlock."""
+
     outcome: Outcome
 
 
 class SessionStatusReply(TypedDict):
-    state: Literal["signed_out", "locked", "active"]
+    """The reply of session_status."""
+
+    state: str
     stale: bool
     user_id: Uuid | None
     expires_ms: Instant | None
     validated_ms: Instant | None
     validated_age_ms: Integer | None
-    owed: list[Literal["refresh", "validation", "guard", "revoke", "erase"]]
+    owed: list[str]
     clock_offset_ms: Integer
     generation: Count
 
 
 class SessionLogoutRequest(TypedDict):
+    """The request of session_logout."""
+
     scope: NotRequired[Literal["local", "global"]]
     discard: NotRequired[bool]
     confirm_unsent: NotRequired[Count]
 
 
 class SignInCancelReply(TypedDict):
+    """The reply of sign_in_cancel."""
+
     cancelled: bool
     decision: Decision
 
 
 class SessionLogoutReply(TypedDict):
+    """The reply of session_logout."""
+
     unsent: Count
     decision: Decision
 
 
 class OrgListReply(TypedDict):
+    """The reply of org_list."""
+
     orgs: list[Membership]
-    freshness: Literal["confirmed", "cached", "none"]
+    freshness: str
     as_of_ms: Instant | None
 
 
 class OrgSelectRequest(TypedDict):
+    """The request of org_select."""
+
     org_id: str
 
 
 class RouteCheckRequest(TypedDict):
+    """The request of route_check."""
+
     route: str
 
 
 @final
 class RouteAllowed(TypedDict):
+    """The screen may open."""
+
     allow: Literal[True]
 
 
 RouteCheckReply: TypeAlias = RouteAllowed | Decision
+"""The reply of route_check."""
 
 
 class QueueAddRequest(TypedDict):
+    """The request of queue_add."""
+
     kind: str
     payload: Payload
     id: NotRequired[str]
     depends_on: NotRequired[list[str]]
     occurred_at_ms: NotRequired[Instant]
     org_id: NotRequired[str]
-    state: NotRequired[ItemState]
+    state: NotRequired[QueuedState]
 
 
 class QueueAddReply(TypedDict):
+    """The reply of queue_add."""
+
     id: Uuid
     state: ItemState
 
 
 class QueueListRequest(TypedDict):
-    state: NotRequired[ItemState]
+    """The request of queue_list."""
+
+    state: NotRequired[QueuedState]
     after: NotRequired[Count]
     limit: NotRequired[int]
 
 
 class QueueListReply(TypedDict):
+    """The reply of queue_list."""
+
     items: list[Item]
     next: Count | None
     counts: Counts
 
 
 class QueueGetRequest(TypedDict):
+    """The request of queue_get."""
+
     id: str
 
 
 class QueueGetReply(TypedDict):
+    """The reply of queue_get."""
+
     item: Item
 
 
 class QueueEditRequest(TypedDict):
+    """The request of queue_edit."""
+
     id: str
     payload: Payload
 
 
 class QueueEditReply(TypedDict):
+    """The reply of queue_edit."""
+
     id: Uuid
     state: ItemState
 
 
 class QueueCancelRequest(TypedDict):
+    """The request of queue_cancel."""
+
     id: str
     force: NotRequired[bool]
 
 
 class QueueCancelReply(TypedDict):
+    """The reply of queue_cancel."""
+
     id: Uuid
     released: Count
     state: ItemState | None
 
 
 class QueueRetryRequest(TypedDict):
+    """The request of queue_retry."""
+
     id: NotRequired[str]
 
 
 class QueueRetryReply(TypedDict):
+    """The reply of queue_retry."""
+
     retried: Count
 
 
 class QueueExportRequest(TypedDict):
-    state: NotRequired[ItemState]
+    """The request of queue_export."""
+
+    state: NotRequired[QueuedState]
 
 
 class QueueExportReply(TypedDict):
+    """The reply of queue_export."""
+
     items: list[ExportedItem]
 
 
 class QueueExplainRequest(TypedDict):
+    """The request of queue_explain."""
+
     id: NotRequired[str]
 
 
 class QueueExplainReply(TypedDict):
+    """The reply of queue_explain."""
+
     reasons: list[Explanation]
     counts: Counts
 
 
 class ContactSearchRequest(TypedDict):
+    """The request of contact_search."""
+
     query: str
     limit: NotRequired[int]
 
 
 class ContactSearchReply(TypedDict):
+    """The reply of contact_search."""
+
     contacts: list[Contact]
     total: Count
     as_of_ms: Instant | None
@@ -884,11 +928,15 @@ class ContactSearchReply(TypedDict):
 
 
 class ContactGetRequest(TypedDict):
+    """The request of contact_get."""
+
     id: str
     live: NotRequired[bool]
 
 
 class ContactGetReply(TypedDict):
+    """The reply of contact_get."""
+
     contact: Contact
     withheld: list[str]
     message: Message | None
@@ -898,11 +946,15 @@ class ContactGetReply(TypedDict):
 
 
 class Figures(TypedDict):
+    """Sums of items."""
+
     activities: Count
     minutes: Count
 
 
 class SummaryGetReply(TypedDict):
+    """The reply of summary_get."""
+
     summary: Summary | None
     as_of_ms: Instant | None
     sent: Figures
@@ -911,30 +963,41 @@ class SummaryGetReply(TypedDict):
 
 
 class NetworkSetRequest(TypedDict):
+    """The request of network_set."""
+
     online: bool
 
 
 class SyncNowReply(TypedDict):
+    """The reply of sync_now."""
+
     started: bool
     reason: Code | None
 
 
 class AsOf(TypedDict):
+    """The age of cached data."""
+
     as_of_ms: Instant | None
 
 
 class ContactsStatus(TypedDict):
+    """The state of the cached contacts."""
+
     as_of_ms: Instant | None
     reconciled_ms: Instant | None
     skipped: Count
     problem: PullProblem | None
 
 
-PauseCode: TypeAlias = Literal["back_off", "server_pause"]
-"""Why uploads pause: after failures (`sync_now` ends that), or because the server asked for it."""
+PauseCode: TypeAlias = str
+"""Why uploads pause: after failures (`sync_now` ends that), or because the server asked for it.
+This version knows back_off, server_pause."""
 
 
 class SyncStatusReply(TypedDict):
+    """The reply of sync_status."""
+
     running: bool
     counts: Counts
     last_completed_ms: Instant | None
@@ -945,6 +1008,8 @@ class SyncStatusReply(TypedDict):
 
 
 class PollRequest(TypedDict):
+    """The request of poll."""
+
     ack: NotRequired[Count]
     max_events: NotRequired[int]
     only_new: NotRequired[bool]
@@ -952,6 +1017,8 @@ class PollRequest(TypedDict):
 
 
 class PollReply(TypedDict):
+    """The reply of poll."""
+
     requests: list[HttpRequest]
     events: list[Event]
     wake_in_ms: Count | None
@@ -959,6 +1026,8 @@ class PollReply(TypedDict):
 
 @final
 class HttpAnswer(TypedDict):
+    """The server answered."""
+
     id: Count
     status: int
     headers: NotRequired[Headers]
@@ -967,12 +1036,17 @@ class HttpAnswer(TypedDict):
 
 @final
 class HttpFailure(TypedDict):
+    """There is no response."""
+
     id: Count
     error: TransportError
 
 
 CompleteRequest: TypeAlias = HttpAnswer | HttpFailure
+"""The request of complete."""
 
 
 class CompleteReply(TypedDict):
+    """The reply of complete."""
+
     accepted: bool
