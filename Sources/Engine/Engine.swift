@@ -211,8 +211,9 @@ public final class Engine {
   public func begin() throws(Failure) {
     loop.begin()
     try recovery.followFiles()
-    // A call does not fail because an erasure is owed.
+    // A call does not fail because an erasure is owed, or a sign-in failed before.
     do throws(Failure) { try sessions.keys.eraseOwed() } catch {}
+    do throws(Failure) { try sessions.keepUsable() } catch {}
   }
 
   /// Replace a damaged file; returns false when the failure had another cause.

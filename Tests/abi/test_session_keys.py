@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import resource
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 from holdfast import HoldfastError
 from holdfast.keystore import (
@@ -15,7 +21,7 @@ from holdfast.keystore import (
 from conftest import MakePhone, MakeUser
 from support import tamper
 from support.directory_fixtures import DirectoryFixtures
-from support.phone import TOKEN_S
+from support.phone import TOKEN_S, FilePhone
 
 
 @pytest.mark.parametrize("claims", [1, 3])
@@ -174,6 +180,160 @@ def test_KEEP_1_a_sign_in_over_an_existing_session_survives_a_failing_key_store(
     assert user.app.contact_search({"query": ""})["total"] == 1
     assert user.restart().screen["screen"] == "home"
     # and the biometric key still opens it
+    user.app.session_lock()
+    assert user.app.touch()["screen"] == "home"
+
+
+@pytest.mark.parametrize("other_user", [False, True])
+@pytest.mark.parametrize("lost", [False, True])
+@pytest.mark.parametrize("policy", ["required", "off"])
+@pytest.mark.parametrize("name", ["session", "biometric"])
+def test_KEEP_1_a_sign_in_whose_keys_are_not_saved_leaves_the_open_session_usable(
+    sign_in: MakeUser,
+    directory: DirectoryFixtures,
+    name: str,
+    policy: str,
+    lost: bool,
+    other_user: bool,
+) -> None:
+    """The old session was locked after a restart, and no finger opened it."""
+    if name == "biometric" and (policy == "off" or lost):
+        pytest.skip("there is no such key, or nobody can tell that it is lost")
+    # Given an open session with an item, and a key store that does not save a key of the next one;
+    # `lost`: it has no session key at all then
+    user = sign_in(policy={"biometric": policy})
+    app, keychain = user.app, user.phone.keychain
+    app.go_offline()
+    queued = app.register()
+    person = directory.person(user.org) if other_user else user.person
+    keychain.answer("save", name, KEY_FAILED)
+
+    def forget(call: str, key: str) -> None:
+        if lost and (call, key) == ("save", name):
+            keychain.erase("session")
+            keychain.watch = lambda _call, _name: None
+
+    keychain.watch = forget
+    with pytest.raises(HoldfastError) as caught:
+        app.session_start({"session": directory.session(person)})
+    assert caught.value.code == "keystore.failed"
+    # Then the old session is open, also after a restart
+    assert app.session_status()["state"] == "active"
+    app = user.restart(online=False)
+    assert app.screen["screen"] == "home"
+    assert app.session_status()["user_id"] == user.person.id
+    assert [item["id"] for item in app.queue_list()["items"]] == [queued]
+    # and after a lock
+    if policy == "required":
+        app.session_lock()
+        assert app.touch()["screen"] == "home"
+        assert user.restart(online=False).screen["screen"] == "home"
+    # and the next sign-in works
+    user.app.go_online()
+    user.app.session_start({"session": directory.session(person)})
+    user.app.settle()
+    assert user.app.screen["screen"] == "home"
+    assert user.app.session_status()["user_id"] == person.id
+
+
+def test_KEEP_1_a_key_store_that_is_broken_for_a_while_costs_no_session(sign_in: MakeUser) -> None:
+    """The open session is wrapped anew as soon as the key store saves again."""
+    user = sign_in(policy={"biometric": "off"})
+    keychain = user.phone.keychain
+    # Given a key store that loses the session key and saves none for three calls
+    keychain.answer("save", "session", *[KEY_FAILED] * 3)
+    session = user.phone.directory.session(user.person)
+    erased = []
+
+    def forget(call: str, key: str) -> None:
+        if (call, key) == ("save", "session") and not erased:
+            erased.append(key)
+            keychain.erase("session")
+
+    keychain.watch = forget
+    with pytest.raises(HoldfastError):
+        user.app.session_start({"session": session})
+    assert user.app.session_status()["state"] == "active"
+    assert "session" not in keychain.names()
+    # When it works again, then any call saves a key for the session that is still open
+    user.app.session_status()
+    assert "session" in keychain.names()
+    assert user.restart().screen["screen"] == "home"
+
+
+@pytest.mark.parametrize("name", ["session", "biometric"])
+def test_KEEP_1_a_sign_in_whose_keys_are_not_saved_leaves_a_locked_session_to_the_finger(
+    sign_in: MakeUser, name: str
+) -> None:
+    """`biometric` was replaced before `session` could not be saved."""
+    user = sign_in()
+    user.app.session_lock()
+    user.phone.keychain.answer("save", name, KEY_FAILED)
+    with pytest.raises(HoldfastError):
+        user.app.session_start({"session": user.phone.directory.session(user.person)})
+    assert user.restart().screen["screen"] == "unlock"
+    assert user.app.touch()["screen"] == "home"
+
+
+def limit_file_size(size: int) -> None:
+    """Let writes beyond this offset fail, as on a disk that has no more room for a file."""
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, most))
+
+
+@contextlib.contextmanager
+def unlimited_at_the_end() -> Iterator[None]:
+    """Writes beyond the limit fail instead of ending the process; lift the limit at the end."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_KEEP_1_a_key_file_that_cannot_be_written_stays_as_it_is(
+    sign_in: MakeUser, tmp_path: Path
+) -> None:
+    """The built-in key store erased the old session key before it wrote the new one."""
+    user = sign_in()
+    policy = {"biometric": "off"}
+    kiosk = FilePhone(tmp_path / "kiosk", user.phone.library, user.phone.backend, policy=policy)
+    kiosk.start().sign_in(user.person)
+    assert kiosk.app is not None
+    session = kiosk.directory.session(user.person)
+    with unlimited_at_the_end(), pytest.raises(HoldfastError) as caught:
+        limit_file_size(0)
+        kiosk.app.session_start({"session": session})
+    assert caught.value.code == "keystore.failed"
+    assert kiosk.start().screen["screen"] == "home"
+    kiosk.close()
+
+
+def test_KEEP_1_a_sign_in_that_the_disk_refuses_leaves_the_open_session_usable(
+    sign_in: MakeUser,
+) -> None:
+    """Both keys were replaced, and the row kept the wraps by the old ones."""
+    user = sign_in()
+    path = user.phone.folder / "holdfast.db"
+    # Given a disk that takes no more once the keys are saved
+    refused = []
+
+    def refuse(call: str, key: str) -> None:
+        if (call, key) == ("save", "biometric") and not refused:
+            refused.append(key)
+            limit_file_size(path.with_name("holdfast.db-wal").stat().st_size)
+
+    user.phone.keychain.watch = refuse
+    session = user.phone.directory.session(user.person)
+    with unlimited_at_the_end(), pytest.raises(HoldfastError) as caught:
+        user.app.session_start({"session": session})
+    assert caught.value.code.startswith("storage."), caught.value
+    assert refused
+    # Then the session is open after the next call, a restart and a lock
+    assert user.app.session_status()["state"] == "active"
+    assert user.restart().screen["screen"] == "home"
     user.app.session_lock()
     assert user.app.touch()["screen"] == "home"
 

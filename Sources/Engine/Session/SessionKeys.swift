@@ -13,8 +13,9 @@ import Vault
 /// Every change happens under the file's write lock, so that no process unlocks while another one locks.
 /// What a crash between two steps leaves:
 ///
-/// - Sign-in and unlock: save `biometric` (sign-in), save `session`, write the row. A crash leaves a
-///   row whose wraps have no key: locked, or after a sign-in over another session, to be signed in again.
+/// - Sign-in and unlock: save `session`, save `biometric` (sign-in), write the row. A crash leaves a
+///   row whose wraps have no key: locked, or after a sign-in over another session saved `biometric`, to
+///   be signed in again. After a failure the open session is wrapped anew (`keepUsable`).
 /// - Lock: drop the vault from memory, erase `session`, write the row. A crash leaves a wrap without
 ///   its key: locked.
 /// - End and logout: clear the row and owe the erasures, in one commit; erase `biometric` and `session`.
@@ -42,6 +43,9 @@ final class SessionKeys {
   private let core: Core
   /// The open vault, and the wrap that it came from.
   private var held: (wrap: [UInt8], vault: Key)?
+  /// A sign-in that has not succeeded began to replace the keys in the key store. Holds the new
+  /// `biometric`, if that was saved.
+  private var replacement: (Key?)?
   /// A wrap for which the key store has no key.
   private var lockedWrap: [UInt8]?
   /// `session` is erased, and the vault is only in this process (`lock_on_background` `at_once`).
@@ -100,6 +104,7 @@ final class SessionKeys {
   func forgetVault() {
     held = nil
     isOnlyHeld = false
+    replacement = nil
   }
 
   // MARK: Making
@@ -107,28 +112,84 @@ final class SessionKeys {
   /// A new vault under a new `session`. Within a transaction, whose row then gets the wraps.
   func renew(_ owner: [UInt8], biometric: Key?) throws(Failure) -> Fresh {
     let vault = try Key.random()
-    let wrapBiometric = try biometric.map { (key) throws(Failure) in
+    return Fresh(
+      vault: vault, wrapSession: try wrapByNewKey(vault, owner),
+      wrapBiometric: try wrap(vault, by: biometric, owner))
+  }
+
+  /// The same for a sign-in, under a new `biometric`, too. `session` comes first: if it is not saved, the
+  /// biometric key still opens the session that is to be replaced.
+  func replace(_ owner: [UInt8]) throws(Failure) -> Fresh {
+    let vault = try Key.random()
+    replacement = .some(nil)
+    let wrapSession = try wrapByNewKey(vault, owner)
+    let biometric = try makeBiometric()
+    replacement = .some(biometric)
+    return Fresh(
+      vault: vault, wrapSession: wrapSession, wrapBiometric: try wrap(vault, by: biometric, owner))
+  }
+
+  /// The sign-in is stored.
+  func replaced() { replacement = nil }
+
+  private func wrap(
+    _ vault: Key, by biometric: Key?, _ owner: [UInt8]
+  ) throws(Failure) -> [UInt8]? {
+    try biometric.map { (key) throws(Failure) in
       try key.wrap(vault, SessionKeys.context("wrap_biometric", owner))
     }
-    return Fresh(
-      vault: vault, wrapSession: try wrapByNewKey(vault, owner), wrapBiometric: wrapBiometric)
+  }
+
+  /// Whether a sign-in has failed and may have taken the keys of the open session with it.
+  var isInDoubt: Bool { replacement != nil }
+
+  /// Let the open session survive a sign-in that failed: wrap its vault by the keys that the key store
+  /// has now. Within a transaction, whose row gets the wraps of `row`. Returns false when there is
+  /// nothing to keep. `settled` follows the commit.
+  func keepUsable(_ row: SessionRow) throws(Failure) -> Bool {
+    guard let replacement, let held, let owner = row.owner, held.wrap == row.wrapSession else {
+      return false
+    }
+    if let biometric = replacement, row.wrapBiometric != nil {
+      row.wrapBiometric = try wrap(held.vault, by: biometric, owner)
+    }
+    // In the background the vault stays in this process.
+    if !isOnlyHeld, try !opens(held.wrap, owner) {
+      row.wrapSession = try wrapByNewKey(held.vault, owner)
+    }
+    return true
+  }
+
+  /// The row has this wrap of the open session.
+  func settled(_ wrap: [UInt8]?) {
+    if let wrap, let vault = held?.vault { held = (wrap, vault) }
+    replacement = nil
+  }
+
+  /// Whether the key store's `session` opens a wrap.
+  private func opens(_ wrap: [UInt8], _ owner: [UInt8]) throws(Failure) -> Bool {
+    let session: Key
+    do throws(KeyRefusal) { session = try store.load(.session) } catch { return false }
+    return try session.unwrap(wrap, SessionKeys.context("wrap_session", owner)) != nil
   }
 
   private func wrapByNewKey(_ vault: Key, _ owner: [UInt8]) throws(Failure) -> [UInt8] {
     let session = try Key.random()
-    do throws(KeyRefusal) {
-      try store.save(session, .session)
-      // A store that does not tell names apart has just lost `device`.
-      if let device = core.keyRing.keys?.device, try !store.has(device, .device) {
-        try store.save(device, .device)
-        throw .failed
-      }
-    } catch {
+    do throws(KeyRefusal) { try save(session, .session) } catch {
       if error == .locked { throw Failure(.keyStoreLocked, "the device was not unlocked yet") }
       throw Failure(.keyStoreFailed, "the key store did not save the session key")
     }
     try note(.session, isOwed: false)
     return try session.wrap(vault, SessionKeys.context("wrap_session", owner))
+  }
+
+  private func save(_ key: Key, _ name: KeyName) throws(KeyRefusal) {
+    try store.save(key, name)
+    // A store that does not tell names apart has just lost `device`.
+    if let device = core.keyRing.keys?.device, try !store.has(device, .device) {
+      try store.save(device, .device)
+      throw .failed
+    }
   }
 
   /// Seal the session's values with another vault. A value that does not open stays as it is, so that
@@ -162,10 +223,10 @@ final class SessionKeys {
   }
 
   /// Make and save a new `biometric`; nil if the device has no biometrics or the policy uses none.
-  func makeBiometric() throws(Failure) -> Key? {
+  private func makeBiometric() throws(Failure) -> Key? {
     guard core.configuration.limits.biometric != .off else { return nil }
     let key = try Key.random()
-    do throws(KeyRefusal) { try store.save(key, .biometric) } catch {
+    do throws(KeyRefusal) { try save(key, .biometric) } catch {
       switch error {
       case .notEnrolled, .unavailable: return nil
       case .locked: throw Failure(.keyStoreLocked, "the device was not unlocked yet")

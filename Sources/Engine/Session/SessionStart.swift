@@ -52,10 +52,17 @@ final class SessionStart {
   func adopt(_ reply: TokenReply, ifGeneration generation: Int64) throws(Failure) -> Bool {
     let now = core.clock.now()
     let expiresMS = try core.expiryMS(of: reply, now)
-    let stored = try core.database.transaction { () throws(Failure) -> Adoption in
-      guard try sessions.row().generation == generation else { return .late }
-      return try store(reply, over: generation, expiresMS, now)
+    let stored: Adoption
+    do throws(Failure) {
+      stored = try core.database.transaction { () throws(Failure) -> Adoption in
+        guard try sessions.row().generation == generation else { return .late }
+        return try store(reply, over: generation, expiresMS, now)
+      }
+    } catch {
+      do throws(Failure) { try sessions.keepUsable() } catch {}
+      throw error
     }
+    sessions.keys.replaced()
     // Change memory and the cache only after the commit, so a failed commit changes nothing. After
     // a crash in between, the old rows of the cache stay, but the key that opens them is gone.
     guard stored != .late else { return false }
@@ -77,8 +84,7 @@ final class SessionStart {
     let before = try sessions.row()
     _ = try sessions.reload(before)
     let kept = sessions.session.flatMap { $0.owner == owner ? $0 : nil }
-    let biometric = try sessions.keys.makeBiometric()
-    let fresh = try sessions.keys.renew(owner, biometric: biometric)
+    let fresh = try sessions.keys.replace(owner)
     if let replaced = sessions.session, kept == nil {
       try revocations.add(replaced, expiresMS: before.expiresMS)
     }

@@ -116,6 +116,20 @@ final class SessionStore {
     reset(.sessionAndCache)
   }
 
+  /// Wrap the open session anew after a sign-in over it failed. Tried again by every call until it
+  /// succeeds or the session is closed.
+  func keepUsable() throws(Failure) {
+    guard keys.isInDoubt else { return }
+    var wrap: [UInt8]?
+    try core.database.transaction { () throws(Failure) in
+      let row = try row()
+      guard try keys.keepUsable(row) else { return }
+      wrap = row.wrapSession
+      _ = try core.sessionTable.write(row, expecting: row.generation)
+    }
+    keys.settled(wrap)
+  }
+
   // MARK: The mirror
 
   /// Bring the mirror up to date with `row`; returns the state of the row. If the key store does not
