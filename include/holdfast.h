@@ -25,7 +25,7 @@
  *            names say that they are durations.
  * Threads    Any thread may use any handle at any time. A handle runs one call at a time. No call
  *            waits for a network, a user or a timer, except holdfast_wait(), which waits for work.
- *            A call waits at most 5 s for another process that is writing (HOLDFAST_BUSY).
+ *            A call waits at most 5 s for a lock that another process holds (HOLDFAST_BUSY).
  * Handles    A handle is an opaque token and is never dereferenced. Every call on a closed or
  *            garbage handle returns HOLDFAST_CLOSED, also from a finaliser on another thread.
  * fork       In a child process every call on an inherited handle returns HOLDFAST_FORKED. A child
@@ -194,10 +194,13 @@ const char *holdfast_build_info(void);
  * Required: data_dir, backend.url, backend.api_key. All other fields have defaults that fit the
  * example backend of this project. A screen "*" allows every route; a screen that ends in
  * slash-star allows every route below it.
- * data_dir  Links are followed. A folder that another user owns or that everybody may write to is
- *           refused (request.invalid_value). A folder that others may read is accepted: every file
- *           in it has mode 0600 and sealed content. A full disk gives storage.full, a read-only one
- *           storage.read_only.
+ * data_dir  Links to it are followed. A folder that another user owns or that others may write to
+ *           is refused (request.invalid_value), and so is a file in it, a link in a file's place and
+ *           a file with a second name (storage.not_private): detail.file names it, the message says
+ *           what to do, and nothing is changed. The private group of the user, which has the user's
+ *           number, may write. A folder that others may read is accepted: every file in it has mode
+ *           0600 and sealed content. A full disk gives storage.full, a read-only one
+ *           storage.read_only. A lock that somebody else keeps for more than 5 s gives storage.busy.
  * keystore  The built-in "file" key store is for development, servers and kiosks: key files with
  *           mode 0600 beside the data. It does not protect against a reader of the folder and
  *           releases the "biometric" key without a prompt. So it must be asked for by name, with

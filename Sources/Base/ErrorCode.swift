@@ -66,6 +66,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
   case storageFailed = "storage.failed"
   case storageReadOnly = "storage.read_only"
   case storageNewer = "storage.newer_version"
+  case storageNotPrivate = "storage.not_private"
   case storageDamaged = "storage.damaged"
   case storageFull = "storage.full"
   case storageBusy = "storage.busy"
@@ -93,7 +94,8 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case .orgNotAMember, .queueNotFound, .contactNotFound: return .notFound
     case .sessionConfirmUnsent, .queueIDTaken: return .conflict
     case .keyStoreLocked, .keyStoreFailed, .keyStoreKeyLost: return .keyStore
-    case .storageFailed, .storageReadOnly, .storageNewer, .storageDamaged: return .storage
+    case .storageFailed, .storageReadOnly, .storageNewer, .storageNotPrivate, .storageDamaged:
+      return .storage
     case .storageFull: return .full
     case .storageBusy, .handleReentered: return .busy
     case .handleClosed: return .closed

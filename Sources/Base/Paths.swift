@@ -16,19 +16,30 @@ public func platform_file_id(_ path: String) -> UInt64 {
 
 public func platform_folder(_ path: String) -> Int32 { path.withCString { platform_folder($0) } }
 
-public func platform_file_lock(_ path: String, _ exclusive: Bool, _ wait: Bool) -> Int32 {
-  path.withCString { platform_file_lock($0, exclusive, wait) }
+public func platform_size_and_id(_ path: String, _ file: UnsafeMutablePointer<UInt64>) -> Int64 {
+  path.withCString { platform_size_and_id($0, file) }
+}
+
+public func platform_check_folder(
+  _ folder: String, _ hasKeys: Bool,
+  _ name: UnsafeMutablePointer<UnsafePointer<CChar>?>
+) -> Int32 {
+  folder.withCString { platform_check_folder($0, hasKeys, name) }
+}
+
+public func platform_file_lock(_ path: String, _ exclusive: Bool, _ waitMS: Int64) -> Int32 {
+  path.withCString { platform_file_lock($0, exclusive, waitMS) }
 }
 
 public func platform_notice_open(_ path: String) -> Int32 {
   path.withCString { platform_notice_open($0) }
 }
 
-public func platform_read(
+public func platform_read_secret(
   _ path: String, _ bytes: UnsafeMutableRawPointer?, _ capacity: Int,
   _ length: UnsafeMutablePointer<Int>
 ) -> Int32 {
-  path.withCString { platform_read($0, bytes, capacity, length) }
+  path.withCString { platform_read_secret($0, bytes, capacity, length) }
 }
 
 public func platform_real_path(

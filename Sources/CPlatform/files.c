@@ -1,7 +1,7 @@
 /* Files and folders, written so that they survive a crash: a file is complete or absent, and every
  * change of a folder is synced. */
 #define _GNU_SOURCE
-#include "platform.h"
+#include "private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static int sync_folder_of(const char *path);
@@ -32,6 +33,9 @@ static int make_folder(const char *path) {
 
 int platform_folder(const char *path) {
   char partial[PATH_MAX];
+  struct stat status;
+  if (stat(path, &status) == 0)
+    return S_ISDIR(status.st_mode) ? 0 : ENOTDIR;
   size_t length = strlen(path);
   if (length == 0)
     return ENOENT;
@@ -48,21 +52,15 @@ int platform_folder(const char *path) {
       return result;
     partial[at] = kept;
   }
-  struct stat status;
   if (stat(path, &status) != 0)
     return errno;
-  if (!S_ISDIR(status.st_mode))
-    return ENOTDIR;
-  /* In a folder that all users can write, files may come from others. In a folder of another user,
-   * our files would be unreadable for its owner. */
-  return status.st_uid != geteuid() || (status.st_mode & S_IWOTH) != 0 ? EPERM : 0;
+  return S_ISDIR(status.st_mode) ? 0 : ENOTDIR;
 }
 
-int platform_read_at(const char *path, int64_t offset, void *bytes, size_t count, size_t *length) {
+static int read_from(int file, int64_t offset, void *bytes, size_t count, size_t *length) {
   *length = 0;
-  int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0)
-    return errno;
+    return -file;
   int result = 0;
   while (*length < count) {
     ssize_t got = pread(file, (char *)bytes + *length, count - *length, offset + (off_t)*length);
@@ -80,8 +78,16 @@ int platform_read_at(const char *path, int64_t offset, void *bytes, size_t count
   return result;
 }
 
+int platform_read_at(const char *path, int64_t offset, void *bytes, size_t count, size_t *length) {
+  return read_from(private_open(path, O_RDONLY, false), offset, bytes, count, length);
+}
+
 int platform_read(const char *path, void *bytes, size_t capacity, size_t *length) {
   return platform_read_at(path, 0, bytes, capacity, length);
+}
+
+int platform_read_secret(const char *path, void *bytes, size_t capacity, size_t *length) {
+  return read_from(private_open(path, O_RDONLY, true), 0, bytes, capacity, length);
 }
 
 static int sync_folder_of(const char *path) {
@@ -115,7 +121,9 @@ static int write_all(int file, const void *bytes, size_t length) {
   return fsync(file) == 0 ? 0 : errno;
 }
 
-static int write_and(const char *path, const void *bytes, size_t length, bool replace) {
+static int overwrite(const char *path);
+
+static int write_and(const char *path, const void *bytes, size_t length, bool overwrites) {
   char temporary[PATH_MAX];
   if (snprintf(temporary, sizeof temporary, "%s.XXXXXX", path) >= (int)sizeof temporary)
     return ENAMETOOLONG;
@@ -124,25 +132,37 @@ static int write_and(const char *path, const void *bytes, size_t length, bool re
     return errno;
   int result = write_all(file, bytes, length);
   close(file);
-  if (result == 0 && replace && rename(temporary, path) != 0)
+  if (result == 0 && overwrites) {
+    result = overwrite(path);
+    if (result == ENOENT || result == ELOOP)
+      result = 0;
+  }
+  if (result == 0 && rename(temporary, path) != 0)
     result = errno;
-  if (result == 0 && !replace && link(temporary, path) != 0)
-    result = errno;
-  if (result != 0 || !replace)
-    unlink(temporary);
-  if (result != 0 && (replace || result != EEXIST))
+  if (result == 0)
+    return sync_folder_of(path);
+  unlink(temporary);
+  return result;
+}
+
+int platform_write(const char *path, const void *bytes, size_t length) {
+  return write_and(path, bytes, length, false);
+}
+
+int platform_write_secret(const char *path, const void *bytes, size_t length) {
+  return write_and(path, bytes, length, true);
+}
+
+int platform_create(const char *path) {
+  int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  int result = file < 0 || fsync(file) != 0 ? errno : 0;
+  if (file >= 0)
+    close(file);
+  if (result != 0 && result != EEXIST)
     return result;
   /* Sync also when the file existed: its creator may have stopped before the sync. */
   int synced = sync_folder_of(path);
   return synced != 0 ? synced : result;
-}
-
-int platform_write(const char *path, const void *bytes, size_t length) {
-  return write_and(path, bytes, length, true);
-}
-
-int platform_write_new(const char *path, const void *bytes, size_t length) {
-  return write_and(path, bytes, length, false);
 }
 
 int platform_remove(const char *path) {
@@ -151,10 +171,11 @@ int platform_remove(const char *path) {
   return sync_folder_of(path);
 }
 
-int platform_erase(const char *path) {
-  int file = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+/* With zeros, also under all its other names. ELOOP: it is a link. */
+static int overwrite(const char *path) {
+  int file = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (file < 0)
-    return errno == ELOOP ? platform_remove(path) : errno;
+    return errno;
   static const char zeros[256];
   struct stat status;
   int result = fstat(file, &status) == 0 ? 0 : errno;
@@ -167,8 +188,15 @@ int platform_erase(const char *path) {
   if (result == 0 && fsync(file) != 0)
     result = errno;
   close(file);
+  return result;
+}
+
+int platform_erase(const char *path) {
+  int result = overwrite(path);
+  if (result == ENOENT)
+    return result;
   int removed = platform_remove(path);
-  return removed != 0 ? removed : result;
+  return removed != 0 || result == ELOOP ? removed : result;
 }
 
 int platform_real_path(const char *path, char *real, size_t capacity) {
@@ -186,34 +214,47 @@ int platform_rename(const char *from, const char *to) {
 
 bool platform_exists(const char *path) {
   struct stat status;
-  return stat(path, &status) == 0;
+  return lstat(path, &status) == 0;
 }
 
-int64_t platform_size(const char *path) {
+int64_t platform_size_and_id(const char *path, uint64_t *file) {
   struct stat status;
-  if (stat(path, &status) == 0)
+  bool is_there = lstat(path, &status) == 0;
+  *file = is_there ? (uint64_t)status.st_ino : 0;
+  if (is_there)
     return (int64_t)status.st_size;
   return errno == ENOENT ? -1 : -2;
 }
 
-uint64_t platform_file_id(const char *path) {
-  struct stat status;
-  return stat(path, &status) == 0 ? (uint64_t)status.st_ino : 0;
+int64_t platform_size(const char *path) {
+  uint64_t file;
+  return platform_size_and_id(path, &file);
 }
 
-int platform_file_lock(const char *path, bool exclusive, bool wait) {
-  int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+uint64_t platform_file_id(const char *path) {
+  struct stat status;
+  return lstat(path, &status) == 0 ? (uint64_t)status.st_ino : 0;
+}
+
+int platform_file_lock(const char *path, bool exclusive, int64_t wait_ms) {
+  int file = private_open(path, O_RDWR | O_CREAT, false);
   if (file < 0)
-    return -errno;
-  int how = (exclusive ? LOCK_EX : LOCK_SH) | (wait ? 0 : LOCK_NB);
-  while (flock(file, how) != 0) {
-    if (errno == EINTR)
+    return file;
+  int64_t end = platform_monotonic_ms() + wait_ms;
+  /* flock() cannot wait with a limit. */
+  for (long pause_ms = 1;; pause_ms = pause_ms < 32 ? pause_ms * 2 : 32) {
+    if (flock(file, (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0)
+      return file;
+    int problem = errno;
+    if (problem == EINTR)
       continue;
-    int result = errno;
-    close(file);
-    return -result;
+    if (problem != EWOULDBLOCK || platform_monotonic_ms() >= end) {
+      close(file);
+      return problem == EWOULDBLOCK ? -EBUSY : -problem;
+    }
+    struct timespec pause = {.tv_nsec = pause_ms * 1000000};
+    nanosleep(&pause, NULL);
   }
-  return file;
 }
 
 void platform_file_unlock(int descriptor) {
@@ -228,7 +269,8 @@ int64_t platform_process_start(int process) {
   char text[1024];
   size_t length = 0;
   snprintf(path, sizeof path, "/proc/%d/stat", process);
-  if (platform_read(path, text, sizeof text - 1, &length) != 0)
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (read_from(file < 0 ? -errno : file, 0, text, sizeof text - 1, &length) != 0)
     return 0;
   text[length] = 0;
   /* The second field is the command in brackets, which may contain any character. Count the fields

@@ -5,16 +5,16 @@
  * The file holds one byte, which is written again and again, so a full disk does not matter. It is
  * held open for writing: the kernel closes it when a process dies, which wakes the others, too. */
 #define _GNU_SOURCE
-#include "platform.h"
+#include "private.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 int platform_notice_open(const char *path) {
-  int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (file >= 0)
-    platform_notice_give(file);
+  int file = private_open(path, O_RDWR | O_CREAT, false);
+  if (file < 0)
+    return -1;
+  platform_notice_give(file);
   return file;
 }
 

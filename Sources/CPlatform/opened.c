@@ -4,7 +4,7 @@
  * of it. So the index of a log ("-shm"), on which SQLite holds locks, may be opened here only while
  * this process does not use it. */
 #define _GNU_SOURCE
-#include "platform.h"
+#include "private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -83,9 +83,9 @@ static int open_unused(const char *database, uint64_t file, int how) {
     return -EBUSY;
   if (snprintf(path, sizeof path, "%s-shm", database) >= (int)sizeof path)
     return -ENAMETOOLONG;
-  int index = open(path, how | O_CLOEXEC);
+  int index = private_open(path, how, false);
   if (index < 0)
-    return -errno;
+    return index;
   struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = USERS_BYTE, .l_len = 1};
   if (fcntl(index, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK) {
     close(index);

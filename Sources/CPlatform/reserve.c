@@ -1,7 +1,7 @@
 /* A file that keeps room on the disk: its blocks are allocated, and given back when they are
  * needed. */
 #define _GNU_SOURCE
-#include "platform.h"
+#include "private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,9 +20,9 @@ static int allocate(int file, int64_t size) {
 }
 
 int platform_reserve(const char *path, int64_t size) {
-  int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  int file = private_open(path, O_RDWR | O_CREAT, false);
   if (file < 0)
-    return errno;
+    return -file;
   int result;
   do
     result = allocate(file, size);
@@ -35,9 +35,9 @@ int platform_reserve(const char *path, int64_t size) {
 }
 
 int platform_empty(const char *path) {
-  int file = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  int file = private_open(path, O_WRONLY, false);
   if (file < 0)
-    return errno;
+    return -file;
   int result = ftruncate(file, 0) == 0 ? 0 : errno;
   close(file);
   return result;

@@ -7,6 +7,7 @@
 #include "platform.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 enum { SLOT = 64, SLOTS = 64 }; /* SLOTS is the number of bits of `used` */
@@ -73,4 +74,14 @@ bool platform_secret_give(void *secret, size_t count) {
   }
   pthread_mutex_unlock(&lock);
   return true;
+}
+
+static atomic_bool unlocked; /* some memory of secrets may be written to swap space */
+static atomic_bool warned;
+
+void platform_secret_not_locked(void) { atomic_store(&unlocked, true); }
+
+bool platform_secret_warns(void) {
+  enum { WARNING = 1 };
+  return atomic_load(&unlocked) && platform_log_wants(WARNING) && !atomic_exchange(&warned, true);
 }

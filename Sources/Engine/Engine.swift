@@ -43,6 +43,8 @@ public final class Engine {
     try DataFolder.make(configuration.dataFolder)
     try configuration.resolveDataFolder()
     let folder = configuration.dataFolder
+    // Before anything is changed. Afterwards nobody else can put a file there.
+    try PrivateFile.check(folder: folder, hasKeys: configuration.usesKeyFiles)
     let keyRing = KeyRing(
       keyStore ?? FileKeyStore(folder: folder + "/keys"),
       deadlineMS: configuration.limits.guardTimeoutMS, clock)

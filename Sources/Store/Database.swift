@@ -41,8 +41,8 @@ public final class Database {
   /// Bits of the log have flipped, so pages may be damaged.
   public var isDoubtful = false
 
-  /// How long a call waits for another process's write lock.
-  static var busyTimeoutMS: Int32 { 5000 }
+  /// How long a call waits for a lock that somebody else holds.
+  public static var busyTimeoutMS: Int32 { 5000 }
 
   /// Open or create (mode 0600). The path contains no links. The file is not trusted: somebody else
   /// may have written it (`csqlite_distrust`; `Migrations` compares the schema). `keepsLog`: see
@@ -51,15 +51,17 @@ public final class Database {
     path: String, _ durability: Durability, keepsLog: Bool = false
   ) throws(Failure) {
     // A new file's directory entry must be durable before rows are stored in the file.
-    if platform_size(path) <= 0 {
-      let problem = platform_write_new(path, "", 0)
+    var file: UInt64 = 0
+    if platform_size_and_id(path, &file) <= 0 {
+      let problem = platform_create(path)
       guard problem == 0 || Int(problem) == PLATFORM_EXISTS else {
         throw Database.failure(ofSystem: Int(problem), "a data file could not be made")
       }
+      file = platform_file_id(path)
     }
     self.path = path
     self.keepsLog = keepsLog
-    fileID = platform_file_id(path)
+    fileID = file
     platform_opened(fileID)
     var opened: OpaquePointer?
     let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW
@@ -74,7 +76,6 @@ public final class Database {
     connection = opened
     if keepsLog { sqlite3_keep_log(connection, 1) }
     sqlite3_extended_result_codes(connection, 1)
-    sqlite3_busy_timeout(connection, Database.busyTimeoutMS)
     do throws(Failure) {
       // SQLite opens a file without write permission as read-only, and every write fails later.
       guard sqlite3_db_readonly(connection, "main") != 1 else {
@@ -101,19 +102,20 @@ public final class Database {
   }
 
   private func configure(_ durability: Durability) throws(Failure) {
-    var tries = 0
+    let end = platform_monotonic_ms() + Int64(Database.busyTimeoutMS)
     while true {
-      // Another process may be recovering the log. SQLite's busy handler does not cover that.
+      // Another process may be recovering the log. SQLite's busy handler does not cover that, so it is
+      // installed later.
       let result = sqlite3_exec(connection, "PRAGMA journal_mode=WAL", nil, nil, nil)
       if result == SQLITE_OK { break }
-      tries += 1
-      guard result & 0xFF == SQLITE_BUSY, tries < 100 else {
+      guard result & 0xFF == SQLITE_BUSY, platform_monotonic_ms() < end else {
         // The statement is correct: SQLite does not know the format that the header names.
         throw Database.failure(
           result == SQLITE_ERROR ? SQLITE_CORRUPT : result, "a data file could not be opened")
       }
       sqlite3_sleep(20)
     }
+    sqlite3_busy_timeout(connection, Database.busyTimeoutMS)
     switch durability {
     case .full: try execute("PRAGMA synchronous=FULL")
     case .normal: try execute("PRAGMA synchronous=NORMAL")
@@ -352,9 +354,19 @@ public final class Database {
     }
   }
 
-  public static func failure(ofSystem problem: Int, _ message: String) -> Failure {
+  /// `file`: the name of the file that had the problem.
+  public static func failure(
+    ofSystem problem: Int, _ message: String, _ file: String? = nil
+  ) -> Failure {
+    if let reason = PrivateFile.Reason(problem) {
+      return Failure(
+        .storageNotPrivate, (file ?? "a file of the data folder") + " " + reason.advice.string,
+        detail: ["file": JSON(file), "reason": JSON(reason.word)])
+    }
     let detail: JSON = ["errno": .int(problem)]
     switch problem {
+    case PLATFORM_BUSY:
+      return Failure(.storageBusy, "another process holds the data folder", detail: detail)
     case PLATFORM_NO_SPACE: return Failure(.storageFull, "the disk is full", detail: detail)
     case PLATFORM_READ_ONLY, PLATFORM_NO_ACCESS:
       return Failure(.storageReadOnly, "the data folder cannot be written", detail: detail)

@@ -5,7 +5,7 @@ import Vault
 /// `PRAGMA application_id` says it again: a flipped bit in one of them is no other version.
 public struct Migrations {
   let steps: [StaticString]
-  /// SHA-256 of the schema that the steps make, base64url; nil: not checked.
+  /// `Schema.digest` of what the steps make; nil: not checked.
   private(set) var schema: String?
 
   init(steps: [StaticString]) { self.steps = steps }
@@ -26,19 +26,12 @@ public struct Migrations {
       // What a step has removed goes from the log, too.
       if before > 0 { try database.flush() }
     }
-    if let schema, try Migrations.schema(of: database) != schema {
-      throw database.damage("the file's schema is not this library's")
+    if let schema, try Schema.digest(of: database) != schema {
+      // Another version of SQLite may have written the texts in another way.
+      guard try Schema.plain(of: database) == Schema.plain(madeBy: steps) else {
+        throw database.damage("the file's schema is not this library's")
+      }
     }
-  }
-
-  static func schema(of database: Database) throws(Failure) -> String {
-    let text = try database.first(
-      """
-      SELECT group_concat(type || ' ' || name || ' ' || tbl_name || ' ' || ifnull(sql, ''), ';')
-      FROM sqlite_master
-      """
-    ) { (row) throws(Failure) in row.blob(0) }
-    return Digest.base64URL((text ?? []).withUnsafeBytes { Digest.sha256($0) })
   }
 
   private func applyMissing(to database: Database) throws(Failure) {

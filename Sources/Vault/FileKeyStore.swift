@@ -16,7 +16,8 @@ public final class FileKeyStore: KeyStore {
   public func load(_ name: KeyName) throws(KeyRefusal) -> Key {
     guard let room = try? SecretBytes(count: Key.size + 1, room: .guarded) else { throw .failed }
     var length = 0
-    let problem = platform_read(path(name), room.start, room.count, &length)
+    // `PrivateFile.check` has told the host of a file that is not private when the folder was opened.
+    let problem = platform_read_secret(path(name), room.start, room.count, &length)
     if Int(problem) == PLATFORM_NO_ENTRY { throw .notFound }
     guard problem == 0 else { throw .failed }
     guard length == Key.size else { throw .damaged }
@@ -29,12 +30,16 @@ public final class FileKeyStore: KeyStore {
   }
 
   public func save(_ key: Key, _ name: KeyName) throws(KeyRefusal) {
+    guard platform_folder(folder) == 0, platform_check_file(folder) == 0 else {
+      throw .failed
+    }
     // Renaming a new file over the old one would leave the old bytes on the disk. Without `session` the
-    // session is locked, so a crash in between costs an unlock.
-    if name == .session { try erase(name) }
-    guard platform_folder(folder) == 0,
-      platform_write(path(name), key.secret.start, Key.size) == 0
-    else { throw .failed }
+    // session is locked, so a crash after they are overwritten costs an unlock.
+    let problem =
+      name == .session
+      ? platform_write_secret(path(name), key.secret.start, Key.size)
+      : platform_write(path(name), key.secret.start, Key.size)
+    guard problem == 0 else { throw .failed }
   }
 
   public func erase(_ name: KeyName) throws(KeyRefusal) {

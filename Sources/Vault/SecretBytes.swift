@@ -28,7 +28,14 @@ public final class SecretBytes {
     let capacity = max(count, 1)
     let taken: UnsafeMutableRawPointer?
     switch room {
-    case .guarded: taken = platform_secret_take(capacity) { sodium_malloc($0) }
+    case .guarded:
+      taken = platform_secret_take(capacity) { count in
+        let made = sodium_malloc(count)
+        // libsodium locks the pages and does not say if it could not. Locking them again is no change.
+        if let made, sodium_mlock(made, count) != 0 { platform_secret_not_locked() }
+        return made
+      }
+      Vault.warnIfNotLocked()
     case .heap: taken = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 16)
     }
     guard let taken else { throw Failure(.memoryExhausted, "no memory for a secret") }
@@ -117,5 +124,13 @@ public enum Vault {
   /// Prepares libsodium; safe to call from any thread, any number of times.
   public static func start() throws(Failure) {
     guard sodium_init() >= 0 else { throw .defect("libsodium did not start") }
+    warnIfNotLocked()
+  }
+
+  /// One line in the log, once per process.
+  static func warnIfNotLocked() {
+    guard platform_secret_warns() else { return }
+    Log.line(
+      .warning, "keys and tokens are not locked in memory and may be swapped: raise RLIMIT_MEMLOCK")
   }
 }

@@ -177,7 +177,7 @@ import Testing
     let folder = try TemporaryFolder()
     let database = try Database(path: folder.path + "/test.db", .full)
     try Migrations(steps: migrations.steps).apply(to: database)
-    #expect(try Migrations.schema(of: database) == migrations.schema)
+    #expect(try Schema.digest(of: database) == migrations.schema)
     try migrations.apply(to: database)
   }
 

@@ -87,6 +87,30 @@ import Testing
     }
   }
 
+  @Test("A key that others may read, a link and a second name are failures, and stay as they are")
+  func othersFiles() throws {
+    try withFolder { folder in
+      let store = FileKeyStore(folder: folder + "/keys")
+      let key = folder + "/keys/device.key"
+      try store.save(try fixedKey(), .device)
+      chmod(key, 0o640)
+      #expect(load(store, .device) == .failed)
+      chmod(key, 0o600)
+      #expect(load(store, .device) == nil)
+      link(key, folder + "/second")
+      #expect(load(store, .device) == .failed)
+      unlink(key)
+      symlink(folder + "/second", key)
+      #expect(load(store, .device) == .failed)
+      unlink(key)
+      rename(folder + "/second", key)
+      #expect(load(store, .device) == nil)
+      chmod(folder + "/keys", 0o777)
+      let other = try fixedKey(1)
+      #expect(refusal { () throws(KeyRefusal) in try store.save(other, .device) } == .failed)
+    }
+  }
+
   @Test("A folder that cannot be made is a failure")
   func impossibleFolder() throws {
     try Vault.start()

@@ -339,7 +339,7 @@ def test_LCK_3_a_link_in_place_of_the_file_is_refused(sign_in: MakeUser, tmp_pat
     before = moved.read_bytes()
     with pytest.raises(HoldfastError) as caught:
         user.phone.open()
-    assert caught.value.code == "storage.failed"
+    assert caught.value.code == "storage.not_private"
     assert moved.read_bytes() == before
 
 

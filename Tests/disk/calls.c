@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -202,6 +203,24 @@ int stat64(const char *restrict path, struct stat64 *restrict status) {
   if (below(path) && fails(OP_LOOK))
     return -1;
   return NEXT(stat64)(path, status);
+}
+
+int lstat(const char *restrict path, struct stat *restrict status) {
+  if (below(path) && fails(OP_LOOK))
+    return -1;
+  return NEXT(lstat)(path, status);
+}
+
+int lstat64(const char *restrict path, struct stat64 *restrict status) {
+  if (below(path) && fails(OP_LOOK))
+    return -1;
+  return NEXT(lstat64)(path, status);
+}
+
+int flock(int descriptor, int how) {
+  if (mine(descriptor) && fails(OP_LOCK))
+    return -1;
+  return NEXT(flock)(descriptor, how);
 }
 
 int access(const char *path, int mode) {

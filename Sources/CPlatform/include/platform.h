@@ -69,6 +69,11 @@ PLATFORM_HIDDEN void *platform_secret_take(size_t count, void *(*make)(size_t));
  * region: the caller releases it with the inverse of `make`. */
 PLATFORM_HIDDEN bool platform_secret_give(void *secret, size_t count);
 
+/* The system refused to lock a region of secrets in memory. */
+PLATFORM_HIDDEN void platform_secret_not_locked(void);
+/* Whether to warn of that now: once per process, as soon as somebody listens to the log. */
+PLATFORM_HIDDEN bool platform_secret_warns(void);
+
 /* ---- handles ---- */
 
 typedef enum {
@@ -134,18 +139,29 @@ PLATFORM_HIDDEN void platform_log_after_fork(void);
 
 /* ---- files: functions that return int return 0 or an errno ---- */
 
-/* Create a folder (mode 0700) with its parents. An existing folder stays as it is. EPERM: the
- * folder belongs to another user, or all users may write in it. */
+/* Create a folder (mode 0700) with its parents. An existing folder stays as it is. */
 PLATFORM_HIDDEN int platform_folder(const char *path);
+/* Whether this user alone can change the file or folder of this name: 0, also when there is none;
+ * an errno; or one of PLATFORM_LINK and the following. The functions below that open a file judge
+ * it, too, except those that write a new one. */
+PLATFORM_HIDDEN int platform_check_file(const char *path);
+/* The same for a data folder and the files in it. *name: the one that is not in order; NULL: the
+ * folder itself. */
+PLATFORM_HIDDEN int platform_check_folder(const char *folder, bool has_keys, const char **name);
 /* Read at most `capacity` bytes; sets *length to the number read. */
+PLATFORM_HIDDEN int platform_read_secret(const char *path, void *bytes, size_t capacity,
+                                         size_t *length);
 PLATFORM_HIDDEN int platform_read(const char *path, void *bytes, size_t capacity, size_t *length);
 /* Read at most `count` bytes from `offset`; sets *length to the number read. */
 PLATFORM_HIDDEN int platform_read_at(const char *path, int64_t offset, void *bytes, size_t count,
                                      size_t *length);
 /* Write a file (mode 0600) atomically: temporary file, sync, rename, sync of the folder. */
 PLATFORM_HIDDEN int platform_write(const char *path, const void *bytes, size_t length);
-/* As platform_write(), but EEXIST when the file exists. */
-PLATFORM_HIDDEN int platform_write_new(const char *path, const void *bytes, size_t length);
+/* As platform_write(), but the old file is overwritten with zeros before the new one takes its
+ * place. While the new one cannot be written, the old one stays as it is. */
+PLATFORM_HIDDEN int platform_write_secret(const char *path, const void *bytes, size_t length);
+/* Make an empty file (mode 0600), durably; EEXIST when there is one. */
+PLATFORM_HIDDEN int platform_create(const char *path);
 PLATFORM_HIDDEN int platform_remove(const char *path);
 /* Overwrite a file with zeros, sync it, and remove it. */
 PLATFORM_HIDDEN int platform_erase(const char *path);
@@ -155,11 +171,13 @@ PLATFORM_HIDDEN bool platform_exists(const char *path);
 PLATFORM_HIDDEN int platform_real_path(const char *path, char *real, size_t capacity);
 /* The size of a file; -1: there is none; -2: it cannot be examined. */
 PLATFORM_HIDDEN int64_t platform_size(const char *path);
+/* The same, with the file's id as platform_file_id() gives it. */
+PLATFORM_HIDDEN int64_t platform_size_and_id(const char *path, uint64_t *file);
 /* The inode number of the file at this path, which stays when it is renamed; 0: there is none. */
 PLATFORM_HIDDEN uint64_t platform_file_id(const char *path);
 /* Take the advisory lock of a file, which is created if needed. Returns the descriptor or -errno
- * (-EAGAIN: another process holds the lock). */
-PLATFORM_HIDDEN int platform_file_lock(const char *path, bool exclusive, bool wait);
+ * (-EBUSY: somebody has held the lock for `wait_ms`). */
+PLATFORM_HIDDEN int platform_file_lock(const char *path, bool exclusive, int64_t wait_ms);
 PLATFORM_HIDDEN void platform_file_unlock(int descriptor);
 /* Make a file of this size (mode 0600) whose blocks are allocated; it stays empty when there is no
  * room.
@@ -183,11 +201,21 @@ PLATFORM_HIDDEN int64_t platform_process_start(int process);
 /* errno values that Swift tells apart. */
 enum {
   PLATFORM_NO_ENTRY = 2,
-  PLATFORM_NOT_OURS = 1, /* EPERM */
   PLATFORM_NO_ACCESS = 13,
+  PLATFORM_BUSY = 16,
   PLATFORM_EXISTS = 17,
   PLATFORM_NO_SPACE = 28,
   PLATFORM_READ_ONLY = 30,
+};
+
+/* Why a file is not private; beyond every errno. */
+enum {
+  PLATFORM_LINK = 10001,
+  PLATFORM_FOREIGN = 10002,     /* another user owns it */
+  PLATFORM_WRITABLE = 10003,    /* others may write it */
+  PLATFORM_NO_FILE = 10004,     /* a pipe, a device */
+  PLATFORM_SECOND_NAME = 10005, /* a hard link */
+  PLATFORM_READABLE = 10006,    /* others may read it */
 };
 
 #endif

@@ -6,14 +6,14 @@ import Store
 enum DataFolder {
   static func make(_ path: String) throws(Failure) {
     let problem = Int(platform_folder(path))
-    if problem == PLATFORM_NOT_OURS {
-      throw Failure(
-        .requestInvalidValue, "the folder is another user's, or everybody may write in it",
-        field: "/data_dir")
-    }
     guard problem == 0 else {
       throw Database.failure(ofSystem: problem, "the data folder could not be made")
     }
+  }
+
+  /// Refuse a file that was set aside, before it is read, if others own it or can change it.
+  static func checkAside(_ name: String, in folder: String) throws(Failure) {
+    for suffix in ["", "-wal", "-shm"] { try PrivateFile.check(name + suffix, in: folder) }
   }
 
   /// Files up to this size are checked whole when opened.
@@ -32,12 +32,12 @@ enum DataFolder {
     // An index is left by a killed process, or in use. Who opens the file first makes the index anew,
     // so what it says must be read before, and meanwhile no other process may open the file.
     let isLeft = platform_exists(mainPath(in: folder) + "-shm")
-    let lock = platform_file_lock(lockPath(in: folder), isLeft, true)
+    let lock = try lock(folder, exclusively: isLeft)
     defer { platform_file_unlock(lock) }
     guard !platform_exists(markPath(in: folder)) else {
       throw Failure(.storageDamaged, "a recovery was cut short")
     }
-    return try openLockedMain(in: folder, alone: isLeft && lock >= 0)
+    return try openLockedMain(in: folder, alone: isLeft)
   }
 
   /// `alone`: no other process can open the file meanwhile.
@@ -120,7 +120,7 @@ enum DataFolder {
   static func replaceDamaged(
     in folder: String, hopeless: UInt64? = nil, at now: Instant
   ) throws(Failure) -> (database: Database, replaced: Bool) {
-    let lock = try lockForRecovery(folder)
+    let lock = try lock(folder, exclusively: true)
     defer { platform_file_unlock(lock) }
     if !platform_exists(markPath(in: folder)) {
       do throws(Failure) {
@@ -144,7 +144,7 @@ enum DataFolder {
   static func replaceKeyless(
     _ keyless: Database, in folder: String, at now: Instant
   ) throws(Failure) -> Database {
-    let lock = try lockForRecovery(folder)
+    let lock = try lock(folder, exclusively: true)
     defer { platform_file_unlock(lock) }
     if !platform_exists(markPath(in: folder)), !keyless.isCurrent {
       return try openLockedMain(in: folder, alone: true)
@@ -159,10 +159,13 @@ enum DataFolder {
     aside.utf8.starts(with: "holdfast.db.keyless".utf8)
   }
 
-  private static func lockForRecovery(_ folder: String) throws(Failure) -> Int32 {
-    let lock = platform_file_lock(lockPath(in: folder), true, true)
+  /// Waits as long as for SQLite's locks. Without the lock two processes could recover a file at once.
+  private static func lock(_ folder: String, exclusively: Bool) throws(Failure) -> Int32 {
+    let lock = platform_file_lock(
+      lockPath(in: folder), exclusively, Int64(Database.busyTimeoutMS))
     guard lock >= 0 else {
-      throw Database.failure(ofSystem: Int(-lock), "the damaged file could not be locked")
+      throw Database.failure(
+        ofSystem: Int(-lock), "the data folder could not be locked", "recovery.lock")
     }
     return lock
   }
@@ -230,7 +233,7 @@ enum DataFolder {
   static func replaceCache(
     _ damaged: Database?, in folder: String
   ) throws(Failure) -> (database: Database, isReplaced: Bool) {
-    let lock = try lockForRecovery(folder)
+    let lock = try lock(folder, exclusively: true)
     defer { platform_file_unlock(lock) }
     if !(damaged?.isCurrent ?? false), let sound = try? openCache(in: folder),
       try sound.isSound()

@@ -53,7 +53,9 @@ final class Recovery {
 
   /// Find out whether an earlier process left a file to carry over.
   func findUnfinished() throws(Failure) {
-    isNeeded = try core.meta.text(.salvage) != nil
+    let aside = try core.meta.text(.salvage)
+    if let aside { try DataFolder.checkAside(aside, in: folder) }
+    isNeeded = aside != nil
   }
 
   /// Be ready for a call: another process may have set a file aside, or the disk may have failed under

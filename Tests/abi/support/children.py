@@ -58,14 +58,16 @@ def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), **(more or {})}
 
 
-def run_text(text: str, *arguments: str, timeout_s: float = 120) -> Ended:
+def run_text(
+    text: str, *arguments: str, timeout_s: float = 120, env: Mapping[str, str] | None = None
+) -> Ended:
     """Run Python source text in a child and wait for it."""
     done = subprocess.run(
         [sys.executable, "-c", text, *arguments],
         capture_output=True,
         text=True,
         timeout=timeout_s * PATIENCE,
-        env=environment(),
+        env=environment(env),
         check=False,
     )
     return Ended(done.returncode, done.stdout, done.stderr)

@@ -1,11 +1,13 @@
 /* LD_PRELOAD library: kills the process by SIGKILL before its n-th call that changes a file.
  *
- * killer_arm(n) starts the count (n = 0 only counts); killer_disarm() ends it and returns it. */
+ * killer_arm(n) starts the count (n = 0 only counts); killer_disarm() ends it and returns it.
+ * killer_lock_fails(errno) makes every flock() fail. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdint.h>
+#include <sys/file.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -14,6 +16,7 @@ static volatile long armed = -1;
 static volatile long count = 0;
 
 void killer_arm(long n);
+void killer_lock_fails(int with);
 void killer_disk_full(int on);
 long killer_disarm(void);
 
@@ -24,6 +27,10 @@ void killer_arm(long n) {
 
 /* While `on`, every write fails with ENOSPC, as on a full disk. */
 void killer_disk_full(int on) { full = on; }
+
+static volatile int lock_problem = 0;
+
+void killer_lock_fails(int with) { lock_problem = with; }
 
 long killer_disarm(void) {
   armed = -1;
@@ -87,4 +94,11 @@ int rename(const char *from, const char *to);
 int rename(const char *from, const char *to) {
   point();
   return NEXT(rename)(from, to);
+}
+int flock(int descriptor, int operation) {
+  if (lock_problem != 0) {
+    errno = lock_problem;
+    return -1;
+  }
+  return NEXT(flock)(descriptor, operation);
 }

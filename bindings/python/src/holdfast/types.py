@@ -166,8 +166,8 @@ org.not_a_member, org.revoked, org.disabled, org.unknown_role, queue.unknown_kin
 queue.invalid_id, queue.invalid_payload, queue.unknown_column, queue.unknown_dependency,
 queue.item_too_large, queue.id_taken, queue.not_found, queue.in_flight, contact.not_found,
 clock.not_manual, keystore.locked, keystore.failed, keystore.key_lost, storage.failed,
-storage.read_only, storage.newer_version, storage.damaged, storage.full, storage.busy,
-handle.reentered, handle.closed, handle.forked, handle.too_many, memory.exhausted,
+storage.read_only, storage.newer_version, storage.not_private, storage.damaged, storage.full,
+storage.busy, handle.reentered, handle.closed, handle.forked, handle.too_many, memory.exhausted,
 internal.defect."""
 
 

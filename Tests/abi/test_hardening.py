@@ -1,0 +1,460 @@
+"""What others could have put into the data folder (LCK-6), locks that are held or fail, memory."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import sqlite3
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from holdfast import HoldfastError
+
+from conftest import MakePhone, MakeUser
+from support import children, contract
+from support.directory_fixtures import DirectoryFixtures
+from support.phone import FilePhone, Phone
+
+NOBODY = 65534
+
+needs_root = pytest.mark.skipif(
+    os.geteuid() != 0, reason="needs root to change the owner of a file"
+)
+
+KEYS = ["keys/device.key", "keys/session.key", "keys/biometric.key"]
+FILES = [
+    "holdfast.db",
+    "holdfast.db-wal",
+    "holdfast.db-shm",
+    "cache.db",
+    "cache.db-wal",
+    "cache.db-shm",
+    "recovery.lock",
+    "recovery.name",
+    "holdfast.notice",
+    "holdfast.reserve",
+    *KEYS,
+]
+
+
+def refusal(phone: Phone) -> dict[str, Any]:
+    """The error of an open() that must fail and leave no handle."""
+    before = phone.library.live()
+    handle, (status, reply) = phone.library.open(json.dumps(phone.config).encode(), None)
+    answer = json.loads(reply or b"")
+    if handle:
+        phone.library.close(handle)
+    assert handle == 0, "the folder was opened"
+    contract.judge_reply("open", status, answer)
+    assert phone.library.live() == before
+    error: dict[str, Any] = answer["error"]
+    return error
+
+
+def snapshot(folder: Path) -> dict[str, tuple[object, ...]]:
+    """Every entry with its content, owner, mode and time of the last change."""
+    found: dict[str, tuple[object, ...]] = {}
+    for path in [folder, *sorted(folder.rglob("*"))]:
+        status = path.lstat()
+        content: object = os.readlink(path) if path.is_symlink() else None
+        if stat.S_ISREG(status.st_mode):
+            content = path.read_bytes()
+        modified = None if stat.S_ISDIR(status.st_mode) else status.st_mtime_ns
+        found[str(path)] = (status.st_mode, status.st_uid, status.st_gid, modified, content)
+    return found
+
+
+@pytest.fixture
+def used(phones: MakePhone, directory: DirectoryFixtures, tmp_path: Path) -> FilePhone:
+    """A folder with every file that the library makes, as a killed process leaves it."""
+    first = phones()
+    kiosk = FilePhone(first.folder, first.library, first.backend)
+    org = directory.organisation(contacts=1)
+    app = kiosk.start()
+    app.sign_in(directory.person(org))
+    app.register()
+    place = tmp_path / "used"
+    shutil.copytree(kiosk.folder, place)
+    # An interrupted recovery leaves this file: the name of what was set aside.
+    (place / "recovery.name").write_text("holdfast.db.damaged-1", encoding="ascii")
+    (place / "recovery.name").chmod(0o600)
+    kiosk.close()
+    kiosk.folder = place
+    kiosk.config["data_dir"] = str(place)
+    missing = [name for name in FILES if not (place / name).exists()]
+    assert missing == [], "the test leaves files out"
+    return kiosk
+
+
+def opens(phone: Phone) -> None:
+    """The folder is in order again."""
+    (phone.folder / "recovery.name").unlink(missing_ok=True)
+    assert phone.start(online=False).screen["screen"] == "home"
+    phone.close()
+
+
+def refused_unchanged(phone: Phone, name: str, reason: str) -> None:
+    """open() names the file and the reason, and changes nothing."""
+    before = snapshot(phone.folder.parent)
+    error = refusal(phone)
+    assert error["code"] == "storage.not_private"
+    assert error["detail"] == {"file": name, "reason": reason}
+    assert error["message"].startswith(f"{name} ")
+    assert not error["retryable"]
+    assert snapshot(phone.folder.parent) == before, "a refused folder was changed"
+
+
+@needs_root
+@pytest.mark.parametrize("name", [*FILES, "keys"])
+def test_LCK_6_a_file_of_another_user_is_refused(used: FilePhone, name: str) -> None:
+    """Finding 2: files of others were read and written."""
+    path = used.folder / name
+    os.chown(path, NOBODY, NOBODY)
+    refused_unchanged(used, name, "owner")
+    os.chown(path, os.geteuid(), os.getegid())
+    opens(used)
+
+
+@pytest.mark.parametrize("name", [*FILES, "keys"])
+def test_LCK_6_a_file_that_everybody_may_write_is_refused(used: FilePhone, name: str) -> None:
+    """Finding 2."""
+    path = used.folder / name
+    mode = stat.S_IMODE(path.stat().st_mode)
+    path.chmod(mode | stat.S_IWOTH)
+    refused_unchanged(used, name, "writable")
+    path.chmod(mode)
+    opens(used)
+
+
+@needs_root
+@pytest.mark.parametrize("name", ["holdfast.db", "recovery.lock", "keys", KEYS[0]])
+def test_LCK_6_a_file_that_a_group_may_write_is_refused(used: FilePhone, name: str) -> None:
+    """Finding 2. The user's private group, which has the user's number, may write."""
+    path = used.folder / name
+    mode = stat.S_IMODE(path.stat().st_mode)
+    os.chown(path, -1, NOBODY)
+    path.chmod(mode | stat.S_IWGRP)
+    refused_unchanged(used, name, "writable")
+    os.chown(path, -1, os.getegid())
+    if os.getegid() == os.geteuid():
+        opens(used)
+
+
+@needs_root
+@pytest.mark.parametrize(("group", "code"), [(NOBODY, None), (1, "request.invalid_value")])
+def test_LCK_6_only_the_private_group_may_write_the_folder(
+    used: FilePhone, group: int, code: str | None
+) -> None:
+    """Finding 2: a folder that a group could write was accepted."""
+    (used.folder / "recovery.name").unlink()
+    for path in [used.folder, *used.folder.rglob("*")]:
+        os.chown(path, NOBODY, group)
+    used.folder.chmod(0o770)
+    for parent in used.folder.parents:
+        if parent.stat().st_mode & stat.S_IXOTH:
+            break
+        parent.chmod(0o711)
+    before = snapshot(used.folder)
+    done = children.run_text(OPEN, str(used.library.path), json.dumps(used.config), str(group))
+    [status, reply] = json.loads(done.check().output)
+    assert status == (1 if code else 0)
+    if code:
+        assert (reply["error"]["code"], reply["error"]["field"]) == (code, "/data_dir")
+        assert reply["error"]["detail"] == {"reason": "writable"}
+        assert "chmod" in reply["error"]["message"]
+        assert snapshot(used.folder) == before
+
+
+#: Opens a folder as the user NOBODY of a group, and prints status and reply.
+OPEN = """
+import json, os, sys
+from holdfast import Library
+if len(sys.argv) > 3:
+    os.setgroups([]), os.setgid(int(sys.argv[3])), os.setuid(65534)
+library = Library(sys.argv[1])
+handle, (status, reply) = library.open(sys.argv[2].encode(), None)
+library.close(handle)
+print(json.dumps([status, json.loads(reply)]))
+"""
+
+
+@pytest.mark.parametrize("name", [*FILES, "keys"])
+def test_LCK_6_a_link_in_the_place_of_a_file_is_refused(used: FilePhone, name: str) -> None:
+    """Finding 2."""
+    path, elsewhere = used.folder / name, used.folder.with_name("elsewhere")
+    path.rename(elsewhere)
+    path.symlink_to(elsewhere)
+    refused_unchanged(used, name, "link")
+    path.unlink()
+    elsewhere.rename(path)
+    opens(used)
+
+
+@pytest.mark.parametrize("name", ["holdfast.db", "holdfast.db-wal", "recovery.lock", KEYS[1]])
+def test_LCK_6_a_link_to_nothing_makes_no_file(used: FilePhone, name: str) -> None:
+    """Finding 2: the library made the file where the link led to."""
+    path, elsewhere = used.folder / name, used.folder.with_name("elsewhere")
+    path.unlink()
+    path.symlink_to(elsewhere)
+    refused_unchanged(used, name, "link")
+    assert not elsewhere.exists()
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_LCK_6_a_file_with_a_second_name_is_refused(used: FilePhone, name: str) -> None:
+    """Finding 2: a hard link is another file that the library would write, empty or keep."""
+    elsewhere = used.folder.with_name("elsewhere")
+    os.link(used.folder / name, elsewhere)
+    refused_unchanged(used, name, "second_name")
+    elsewhere.unlink()
+    opens(used)
+
+
+@pytest.mark.parametrize("name", KEYS)
+@pytest.mark.parametrize("mode", [0o640, 0o604])
+def test_LCK_6_a_key_that_others_may_read_is_refused(used: FilePhone, name: str, mode: int) -> None:
+    """Finding 2."""
+    (used.folder / name).chmod(mode)
+    refused_unchanged(used, name, "readable")
+    (used.folder / name).chmod(0o600)
+    opens(used)
+
+
+@pytest.mark.parametrize("name", ["holdfast.db", "recovery.lock", "recovery.name", KEYS[0]])
+def test_LCK_6_a_pipe_in_the_place_of_a_file_is_refused(used: FilePhone, name: str) -> None:
+    """Finding 2: who opens a pipe waits for its other end."""
+    (used.folder / name).unlink()
+    os.mkfifo(used.folder / name, 0o600)
+    config = json.dumps(used.config)
+    done = children.run_text(OPEN, str(used.library.path), config, timeout_s=30).check()
+    [_, reply] = json.loads(done.output)
+    assert reply["error"]["code"] == "storage.not_private"
+    assert reply["error"]["detail"] == {"file": name, "reason": "no_file"}
+
+
+@pytest.mark.parametrize("fault", ["owner", "link"])
+def test_LCK_6_a_damaged_file_is_not_read_through_others(sign_in: MakeUser, fault: str) -> None:
+    """Finding 2: a file that was set aside and still waits for its keys."""
+    if fault == "owner" and os.geteuid() != 0:
+        pytest.skip("needs root to change the owner of a file")
+    # Given an item in a damaged file that was set aside before the device was unlocked
+    user = sign_in()
+    user.app.go_offline()
+    queued = user.app.register()
+    user.phone.close()
+    database = user.phone.folder / "holdfast.db"
+    data = bytearray(database.read_bytes())
+    data[:4096] = bytes(4096)
+    database.write_bytes(data)
+    user.phone.keychain.unlocked_since_boot = False
+    user.phone.open()
+    user.phone.close()
+    [aside] = user.phone.folder.glob("holdfast.db.damaged-*")
+    # When it is another user's, or a link
+    elsewhere = user.phone.folder.with_name("elsewhere")
+    if fault == "owner":
+        os.chown(aside, NOBODY, NOBODY)
+    else:
+        aside.rename(elsewhere)
+        aside.symlink_to(elsewhere)
+    user.phone.keychain.unlocked_since_boot = True
+    with pytest.raises(HoldfastError) as caught:
+        user.phone.start(online=False)
+    assert caught.value.code == "storage.not_private"
+    assert aside.name in str(caught.value)
+    # Then nothing is lost: the items come when it is in order
+    if fault == "owner":
+        os.chown(aside, os.geteuid(), os.getegid())
+    else:
+        aside.unlink()
+        elsewhere.rename(aside)
+    app = user.phone.start(online=False)
+    assert [item["id"] for item in app.queue_list()["items"]] == [queued]
+
+
+def test_LCK_6_a_copy_without_second_names_opens(used: FilePhone, tmp_path: Path) -> None:
+    """The counterpart of the refusals: the folder of these tests is in order."""
+    opens(used)
+
+
+# Finding 9: locks ------------------------------------------------------------------------------
+
+
+def test_ABI_1_a_lock_that_somebody_keeps_ends_the_open(used: FilePhone) -> None:
+    """Finding 9: open waited for ever."""
+    opens(used)
+    before = (used.folder / "holdfast.db").read_bytes()
+    with (used.folder / "recovery.lock").open("r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        config = json.dumps(used.config)
+        done = children.run_text(OPEN, str(used.library.path), config, timeout_s=60).check()
+    [status, reply] = json.loads(done.output)
+    assert (status, reply["error"]["code"]) == (8, "storage.busy")
+    assert reply["error"]["retryable"]
+    assert (used.folder / "holdfast.db").read_bytes() == before
+    opens(used)
+
+
+def test_ABI_1_an_exclusive_lock_on_the_data_ends_the_open(used: FilePhone) -> None:
+    """Finding 9: a hundred waits of 5 s followed each other."""
+    opens(used)
+    database = sqlite3.connect(used.folder / "holdfast.db", isolation_level=None)
+    with contextlib.closing(database):
+        database.execute("PRAGMA locking_mode=EXCLUSIVE")
+        database.execute("BEGIN EXCLUSIVE")
+        config = json.dumps(used.config)
+        done = children.run_text(OPEN, str(used.library.path), config, timeout_s=60).check()
+        database.execute("ROLLBACK")
+    [status, reply] = json.loads(done.output)
+    assert (status, reply["error"]["code"]) == (8, "storage.busy")
+    opens(used)
+
+
+WITHOUT_LOCKS = """
+import ctypes, errno
+ctypes.CDLL(None).killer_lock_fails(errno.ENOLCK)
+"""
+
+
+def test_ABI_1_a_lock_that_fails_is_an_error(used: FilePhone, killer: Path) -> None:
+    """Finding 9: without the lock two processes could recover the file at once."""
+    opens(used)
+    before = snapshot(used.folder)
+    config = json.dumps(used.config)
+    arguments = (str(used.library.path), config)
+    done = children.run_text(WITHOUT_LOCKS + OPEN, *arguments, env={"LD_PRELOAD": str(killer)})
+    [status, reply] = json.loads(done.check().output)
+    assert (status, reply["error"]["code"]) == (6, "storage.failed")
+    assert reply["error"]["detail"]["errno"] > 0
+    now = snapshot(used.folder)
+    del before[str(used.folder / "holdfast.notice")], now[str(used.folder / "holdfast.notice")]
+    assert now == before
+    opens(used)
+
+
+# The schema, as versions of SQLite write it ----------------------------------------------------
+
+#: Edits of the schema's texts. The files of the versions 3.33 to 3.54 are equal byte by byte.
+WRITTEN_OTHERWISE = {
+    "no quotes": """UPDATE sqlite_master SET sql = replace(sql, '"', '')""",
+    "more quotes": """UPDATE sqlite_master SET sql = replace(replace(sql, 'TABLE queue(',
+        'TABLE "queue" ('), 'TABLE contact(', 'TABLE "contact" (') WHERE type = 'table'""",
+    "white space": """UPDATE sqlite_master SET sql = replace(replace(sql, char(10), ' '),
+        '(', ' ( ')""",
+}
+
+
+def rewrite_schema(path: Path, statement: str) -> None:
+    """Change the texts in the file's schema."""
+    with contextlib.closing(sqlite3.connect(path)) as database, database:
+        before = database.execute("SELECT sql FROM sqlite_master ORDER BY name").fetchall()
+        database.execute("PRAGMA writable_schema=ON")
+        database.execute(statement)
+        after = database.execute("SELECT sql FROM sqlite_master ORDER BY name").fetchall()
+        assert before != after
+
+
+@pytest.mark.parametrize("way", WRITTEN_OTHERWISE)
+def test_LCK_3_a_schema_that_another_sqlite_wrote_is_no_damage(sign_in: MakeUser, way: str) -> None:
+    """The digest of the texts decided alone, so such a file was set aside."""
+    user = sign_in(contacts=2)
+    user.app.go_offline()
+    queued = user.app.register()
+    user.phone.close()
+    # the steps of the cache's schema leave no quotes in it
+    for name in ("holdfast.db", "cache.db")[: 1 if way == "no quotes" else 2]:
+        rewrite_schema(user.phone.folder / name, WRITTEN_OTHERWISE[way])
+    app = user.restart(online=False)
+    assert not app.opened["recovered"]
+    assert [item["id"] for item in app.queue_list()["items"]] == [queued]
+    assert app.contact_search({"query": ""})["total"] == 2
+
+
+def test_LCK_3_a_file_after_vacuum_is_no_damage(sign_in: MakeUser) -> None:
+    """VACUUM stores the entries of the schema in another order."""
+    user = sign_in()
+    user.app.go_offline()
+    queued = user.app.register()
+    user.phone.close()
+    query = "SELECT name FROM sqlite_master"
+    with contextlib.closing(sqlite3.connect(user.phone.folder / "holdfast.db")) as database:
+        before = database.execute(query).fetchall()
+        database.execute("VACUUM")
+        assert database.execute(query).fetchall() != before
+    app = user.restart(online=False)
+    assert not app.opened["recovered"]
+    assert [item["id"] for item in app.queue_list()["items"]] == [queued]
+
+
+@pytest.mark.parametrize(
+    ("words", "others"),
+    [
+        # a type of four names, and no rule
+        ("item BLOB NOT NULL UNIQUE", 'item "BLOB" "NOT" "NULL" "UNIQUE"'),
+        ("item BLOB NOT NULL UNIQUE", 'item BLOB NOT NULL "unique"'),
+        ("locked INTEGER NOT NULL DEFAULT 0", "locked INTEGER NOT NULL DEFAULT 0 CHECK(locked=0)"),
+        ("WHERE state = 2", "WHERE state = 3"),
+    ],
+)
+def test_LCK_3_a_schema_that_says_something_else_is_damage(
+    sign_in: MakeUser, words: str, others: str
+) -> None:
+    """What is left out of the comparison has no meaning."""
+    user = sign_in()
+    user.app.go_offline()
+    queued = user.app.register()
+    user.phone.close()
+    change = f"UPDATE sqlite_master SET sql = replace(sql, '{words}', '{others}')"
+    rewrite_schema(user.phone.folder / "holdfast.db", change)
+    app = user.restart(online=False)
+    assert app.opened["recovered"]
+    assert [item["id"] for item in app.queue_list()["items"]] == [queued]
+
+
+# Finding 16: memory ----------------------------------------------------------------------------
+
+UNLOCKED = """
+import json, os, resource, sys
+from holdfast import Library
+if os.geteuid() == 0:
+    os.setgroups([]), os.setgid(65534), os.setuid(65534)
+limit = int(sys.argv[3])
+resource.setrlimit(resource.RLIMIT_MEMLOCK, (limit, limit))
+library, lines = Library(sys.argv[1]), []
+def run():
+    for _ in range(2):
+        handle, (status, reply) = library.open(sys.argv[2].encode(), None)
+        assert status == 0, reply
+        assert library.call("session_resume", handle, None)[0] == 0
+        library.close(handle)
+if sys.argv[4] == "late":
+    run()
+library.set_log(1, lambda level, line: lines.append(line))
+run()
+print(json.dumps(lines))
+"""
+
+
+@pytest.mark.parametrize("listener", ["early", "late"])
+@pytest.mark.parametrize(("limit", "warnings"), [(0, 1), (1 << 20, 0)])
+def test_SES_12_memory_that_cannot_be_locked_is_told_once(
+    phone: Phone, tmp_path: Path, listener: str, limit: int, warnings: int
+) -> None:
+    """Finding 16: with RLIMIT_MEMLOCK 0 nothing was locked, and nobody was told."""
+    kiosk = FilePhone(tmp_path / "kiosk", phone.library, phone.backend, clock="system")
+    kiosk.folder.mkdir(mode=0o700)
+    if os.geteuid() == 0:
+        os.chown(kiosk.folder, NOBODY, NOBODY)
+        for parent in kiosk.folder.parents:
+            if parent.stat().st_mode & stat.S_IXOTH:
+                break
+            parent.chmod(0o711)
+    arguments = (str(phone.library.path), json.dumps(kiosk.config), str(limit), listener)
+    lines = json.loads(children.run_text(UNLOCKED, *arguments).check().output)
+    assert [line for line in lines if "RLIMIT_MEMLOCK" in line] == lines
+    assert len(lines) == warnings
