@@ -67,6 +67,12 @@ breaks 'uploadOwner[p]==uploadBearer[p]' "1 0 0 1" -DMUTANT_ITEMS_OF_THE_ROW
 breaks 'before==session' "2 0 1 0" -DMUTANT_LOGOUT_READS_BEFORE
 breaks 'openGeneration[p]!=0' "1 0 1 0" -DMUTANT_LOCK_GIVES_UP
 breaks 'openGeneration[p]!=0' "1 0 0 0" -DMUTANT_LOCK_KEEPS_GENERATION
+# The keys.
+breaks 'wrapped[sessionKey]' "1 0 0 0" -DMUTANT_LOCK_KEEPS_THE_KEY
+breaks 'wrapped[sessionKey]' "1 1 0 0" -DMUTANT_OWES_NOTHING
+breaks 'wrapped[sessionKey]' "1 1 0 0" -DMUTANT_END_OWES_NOTHING
+breaks 'wrapBiometric==biometric' "1 1 0 0" -DMUTANT_FORGETS_THE_OPEN_SESSION
+breaks 'wrapBiometric==biometric' "2 1 0 0" -DMUTANT_BIOMETRIC_FIRST
 # The assumptions about network and host are necessary: README.md.
 breaks '!(reused)' "0 2 1 0" -DLIMIT_OVERTAKEN
 breaks '!(reused)' "0 0 3 0" -DLIMIT_OVERTAKEN -DMUTANT_SENT_LATE

@@ -7,7 +7,8 @@
  * of the engine's functions; README.md lists where each is.
  *
  * The bounds: the number of user actions (ACTS), of faults (FAULTS: a death, a lost request or
- * answer, a clock that jumps over a lease, an access token refused for no reason), of expiries of
+ * answer, a clock that jumps over a lease, an access token refused for no reason, a key store that
+ * does not save or erase a key, a commit that fails), of expiries of
  * access tokens (TICKS), and of requests for data (DATA). The search covers every order of everything
  * within these bounds.
  *
@@ -47,9 +48,12 @@ byte session = 1;   /* the session whose tokens are stored */
 byte token = 1;     /* the stored refresh token */
 bit valid = 1;      /* the access token has not expired */
 bit intent;         /* a refresh has begun and has no result yet */
-bit wrapDevice = 1; /* the device key opens the vault */
+byte wrapSession = 1; /* the session key that opens the vault; 0: there is no such wrap */
 bit locked;
 byte wrapBiometric = 1; /* the biometric key that opens the vault */
+byte cacheKey = 1; /* the session whose sign-in made the cache's key; the vault seals it */
+bit owesSession;   /* the key store has still to erase `session` */
+bit owesBiometric; /* and `biometric` */
 byte org = 1;
 byte authenticated; /* the number of the last sign-in or unlock */
 byte lease;         /* the process that refreshes, + 1 */
@@ -59,7 +63,15 @@ byte writer; /* the process in a transaction of several steps, + 1 */
 
 /* ---- the key store ---- */
 
-byte biometric = 1; /* the stored key; 0: none */
+/* The stored keys; 0: none. */
+byte biometric = 1;
+byte sessionKey = 1;
+#define KEYS 12
+byte keys = 1; /* session keys are numbered as they are made, biometric keys as their sessions */
+/* Session keys that wrapped a vault in a committed row: copies of the file keep these wraps for ever. */
+bit wrapped[KEYS];
+/* A process died within a sign-in that had replaced `biometric`: the row's wraps may have no key. */
+bit diedInSignIn;
 
 /* ---- the processes' memory; index: process ---- */
 
@@ -75,6 +87,7 @@ byte biometric = 1; /* the stored key; 0: none */
 #define REFUSED 3 /* bad_jwt; 401 of the data service */
 
 bit up[2] = 1;
+byte held[2]; /* SessionKeys.held: the wrap whose vault the process has in memory */
 /* OpenSession, and the generation it mirrors; 0: nil */
 byte openGeneration[2], openSession[2], openToken[2], openOrg[2];
 bit tokenRefused[2];
@@ -108,6 +121,10 @@ byte ghost[2], ghostToken[2];
 #define DIES(p) \
   atomic { faults > 0 -> faults--; die(p); goto dead }
 
+/* SessionKeys.open: the vault is in memory, or the key store has the key of the wrap. */
+#define OPENS(p) (wrapSession != 0 && (held[p] == wrapSession || sessionKey == wrapSession))
+#define OWING (owesSession || owesBiometric)
+
 /* The memory is lost, a transaction is rolled back, the lease is void (Holder.isAlive), and a request
  * in flight may still arrive. */
 inline die(p) {
@@ -118,7 +135,7 @@ inline die(p) {
   :: refresh[p] == ASKED -> ghost[p] = refreshSession[p]; ghostToken[p] = refreshToken[p]
   :: else
   fi;
-  openGeneration[p] = 0; openSession[p] = 0; openToken[p] = 0; openOrg[p] = 0;
+  openGeneration[p] = 0; openSession[p] = 0; openToken[p] = 0; openOrg[p] = 0; held[p] = 0;
   tokenRefused[p] = 0;
   refresh[p] = NONE; refreshGeneration[p] = 0; refreshSession[p] = 0; refreshToken[p] = 0;
   refreshAnswer[p] = 0; refreshNew[p] = 0; refreshLeased[p] = 0;
@@ -132,7 +149,7 @@ inline die(p) {
 /* ---- the engine ---- */
 
 inline resetSession(p) {
-  openGeneration[p] = 0; openSession[p] = 0; openToken[p] = 0; openOrg[p] = 0;
+  openGeneration[p] = 0; openSession[p] = 0; openToken[p] = 0; openOrg[p] = 0; held[p] = 0;
   exchange[p] = 0; exchangeOwner[p] = 0; exchangeAuthenticated[p] = 0
 }
 
@@ -144,25 +161,69 @@ inline reloadSession(p) {
     openGeneration[p] = 0; openSession[p] = 0; openToken[p] = 0; openOrg[p] = 0;
     tokenRefused[p] = 0;
     if
-    :: owner != 0 && wrapDevice ->
+    :: owner != 0 && OPENS(p) ->
       openGeneration[p] = generation; openSession[p] = session; openToken[p] = token;
-      openOrg[p] = org
-    :: else
+      openOrg[p] = org; held[p] = wrapSession
+    :: else -> held[p] = 0
     fi
   fi
+}
+
+/* ---- the keys (SessionKeys) ---- */
+
+inline saveSession() {
+  keys++; sessionKey = keys
+}
+
+/* The row gets the wrap by the key store's session key, and nothing is owed any more. */
+inline writeWrap() {
+  wrapSession = sessionKey; wrapped[sessionKey] = 1; owesSession = 0
+}
+
+/* The key store erases `session`, or does not confirm it. */
+inline eraseSession() {
+  if
+  :: sessionKey = 0
+  :: faults > 0 && sessionKey != 0 -> faults--; unconfirmed = 1
+  fi
+}
+
+inline eraseOwed() {
+  if :: owesSession -> sessionKey = 0 :: else fi;
+  if :: owesBiometric -> biometric = 0 :: else fi;
+  owesSession = 0; owesBiometric = 0
+}
+
+/* A sign-in over the open session failed after it had replaced keys. */
+inline keepUsable(p) {
+#ifndef MUTANT_FORGETS_THE_OPEN_SESSION
+  if
+  :: OPEN(p) && held[p] == wrapSession && wrapSession != 0 ->
+    if :: biometricSaved && wrapBiometric != 0 -> wrapBiometric = biometric :: else fi;
+    if
+    :: sessionKey != wrapSession -> saveSession(); writeWrap(); held[p] = wrapSession
+    :: else
+    fi
+  :: else
+  fi;
+#endif
+  biometricSaved = 0
 }
 
 /* measure, SessionPolicy.decide, present: the decision depends on the row of this moment. */
 inline decide(p) {
   reloadSession(p);
-  assert(!HOME(p) || (owner != 0 && wrapDevice && !locked)) /* no home while locked */
+  assert(!HOME(p) || (owner != 0 && wrapSession != 0 && !locked)) /* no home while locked */
 }
 
 /* Clear everything of the session except the generation, which is raised. */
 inline clearSession() {
   generation++;
-  owner = 0; session = 0; token = 0; valid = 0; intent = 0; wrapDevice = 0; locked = 0;
-  wrapBiometric = 0; org = 0
+  owner = 0; session = 0; token = 0; valid = 0; intent = 0; wrapSession = 0; locked = 0;
+  wrapBiometric = 0; org = 0; cacheKey = 0;
+#ifndef MUTANT_END_OWES_NOTHING
+  owesSession = 1; owesBiometric = 1
+#endif
 }
 
 inline addRevocation(s, with, isValid) {
@@ -230,15 +291,17 @@ inline finishRevoke(p) {
 #define DUE(s, p) (owed[s] != 0 && !(revokeJob[1 - p] == s && revoke[1 - p] != LOST))
 
 /* canUse, by the row of this moment. */
-#define USABLE (owner != 0 && wrapDevice && !locked)
+#define USABLE(p) (owner != 0 && OPENS(p) && !locked)
 #define NEEDS_REFRESH(p) (tokenRefused[p] && openGeneration[p] == generation || (intent && refresh[p] == NONE) || !valid)
 
 proctype Engine(byte p) {
   byte job, row, before;
-  bit begun, ended, wasOpen, isBio;
+  bit begun, ended, wasOpen, isBio, biometricSaved, unconfirmed;
 
 end_ready:
   do
+  /* eraseOwed, at the begin of a call */
+  :: atomic { writer == 0 && OWING -> eraseOwed() }
   /* poll, in the order of Scheduler.next. */
   :: atomic { FREE(p) && exchange[p] != 0 && signIn[p] == NONE ->
       signIn[p] = ASKED }
@@ -248,13 +311,13 @@ end_ready:
       /* launchRevocation: refresh an expired access token first. */
       revokeRefreshes[p] = !owedValid[job];
       revokeJob[p] = job; revokeToken[p] = owed[job]; revoke[p] = ASKED; job = 0 }
-  :: atomic { FREE(p) && USABLE && NEEDS_REFRESH(p) && refresh[p] == NONE && MAY_REFRESH(p) ->
+  :: atomic { FREE(p) && USABLE(p) && NEEDS_REFRESH(p) && refresh[p] == NONE && MAY_REFRESH(p) ->
       decide(p) };
     if
     :: atomic { writer == 0 -> beginRefresh(p) }
     :: DIES(p)
     fi
-  :: atomic { FREE(p) && data > 0 && USABLE && !NEEDS_REFRESH(p) && upload[p] == NONE ->
+  :: atomic { FREE(p) && data > 0 && USABLE(p) && !NEEDS_REFRESH(p) && upload[p] == NONE ->
       data--; decide(p) };
     /* Uploader.send: items and token come from the same mirror. */
     atomic { FREE(p) ->
@@ -300,7 +363,7 @@ end_ready:
       fi };
     if
     :: atomic { writer == 0 ->
-      if :: ended -> biometric = 0; resetSession(p); ended = 0 :: else fi;
+      if :: ended -> eraseOwed(); resetSession(p); ended = 0 :: else fi;
       decide(p); finishRefresh(p) }
     :: DIES(p)
     fi
@@ -328,24 +391,47 @@ end_ready:
       begun = exchange[p] != 0 && exchangeOwner[p] == owner &&
         exchangeAuthenticated[p] == authenticated };
     if
-    /* adopt: make the biometric key first, under the file's write lock. */
+    /* adopt: save `session`, save `biometric`, write the row, all under the file's write lock. */
     :: atomic { begun && writer == 0 && generation == row -> writer = p + 1; reloadSession(p);
-        biometric = signInNew[p] };
+#ifdef MUTANT_BIOMETRIC_FIRST
+        biometric = signInNew[p]; biometricSaved = 1
+#else
+        saveSession()
+#endif
+      };
       if
-    :: d_step {
+      :: atomic { true ->
+#ifdef MUTANT_BIOMETRIC_FIRST
+        saveSession()
+#else
+        biometric = signInNew[p]; biometricSaved = 1
+#endif
+        };
         if
-        :: OPEN(p) && user[openSession[p]] != user[signInNew[p]] ->
-          addRevocation(openSession[p], openToken[p], valid)
-        :: else
-        fi;
-        generation++;
-        if :: owner != user[signInNew[p]] || !OPEN(p) -> org = 0 :: else fi;
-        owner = user[signInNew[p]]; session = signInNew[p]; token = 1; valid = 1; intent = 0;
-        wrapDevice = 1; locked = 0; wrapBiometric = signInNew[p]; authenticated++;
-        writer = 0
-      }
-    :: DIES(p)
-    fi
+        :: atomic { true ->
+          if
+          :: OPEN(p) && user[openSession[p]] != user[signInNew[p]] ->
+            addRevocation(openSession[p], openToken[p], valid)
+          :: else
+          fi;
+          generation++;
+          if
+          :: owner != user[signInNew[p]] || !OPEN(p) -> org = 0; cacheKey = signInNew[p]
+          :: else
+          fi;
+          owner = user[signInNew[p]]; session = signInNew[p]; token = 1; valid = 1; intent = 0;
+          writeWrap(); locked = 0; wrapBiometric = biometric; owesBiometric = 0; authenticated++;
+          biometricSaved = 0; writer = 0 }
+        /* The commit fails. */
+        :: atomic { faults > 0 && OPEN(p) -> faults--; keepUsable(p); writer = 0;
+          addRevocation(signInNew[p], 1, 1) }
+        :: atomic { faults > 0 -> faults--; diedInSignIn = 1; die(p); goto dead }
+        fi
+      /* The key store does not save the second key. */
+      :: atomic { faults > 0 -> faults--; keepUsable(p); writer = 0;
+        addRevocation(signInNew[p], 1, 1) }
+      :: DIES(p)
+      fi
     /* decline: the session will not be used, so revoke it. */
     :: atomic { writer == 0 && !(begun && generation == row) ->
         addRevocation(signInNew[p], 1, 1) }
@@ -362,7 +448,7 @@ end_ready:
       upload[p] = NONE; uploadOwner[p] = 0; uploadBearer[p] = 0 }
 
   /* refuseToken: the data service rejected the token of the stored session. */
-  :: atomic { faults > 0 && USABLE && !tokenRefused[p] -> faults--; decide(p);
+  :: atomic { faults > 0 && USABLE(p) && !tokenRefused[p] -> faults--; decide(p);
       tokenRefused[p] = 1 }
 
   /* ---- the user ---- */
@@ -384,19 +470,20 @@ end_ready:
       before = openSession[p];
 #endif
       /* a session that can be revoked is revoked */
-      assert(owner == 0 || !wrapDevice || (wasOpen && before == session));
+      assert(owner == 0 || !OPENS(p) || (wasOpen && before == session));
       if :: wasOpen -> addRevocation(before, openToken[p], valid && before == session) :: else fi;
       before = 0; wasOpen = 0;
       clearSession(); resetSession(p) }
     :: DIES(p)
     fi;
     if
-    :: atomic { writer == 0 -> biometric = 0; decide(p) }
+    :: atomic { writer == 0 -> eraseOwed(); decide(p) }
     :: DIES(p)
     fi
 
-  /* sessionLock, lock; and a lock by timeout */
-  :: atomic { MAY_ACT(p) && FREE(p) && owner != 0 && wrapDevice -> acts--; reloadSession(p);
+  /* sessionLock, lock; and a lock by timeout: drop the keys from memory, erase `session`, write the
+   * row. */
+  :: atomic { MAY_ACT(p) && FREE(p) && owner != 0 && wrapSession != 0 -> acts--; reloadSession(p);
       row = generation };
     if
     :: atomic { writer == 0 ->
@@ -406,37 +493,62 @@ end_ready:
 #else
       :: owner != 0 ->
 #endif
-#ifdef MUTANT_LOCK_KEEPS_GENERATION
-        wrapDevice = 0
-#else
-        generation++; wrapDevice = 0; if :: locked = 1 :: true fi
+        writer = p + 1;
+#ifndef MUTANT_LOCK_KEEPS_GENERATION
+        resetSession(p);
+#endif
+#ifndef MUTANT_LOCK_KEEPS_THE_KEY
+        eraseSession()
 #endif
       :: else
-      fi;
-      row = 0;
-#ifndef MUTANT_LOCK_KEEPS_GENERATION
-      resetSession(p);
+      fi };
+      if
+      :: atomic { true ->
+        if
+        :: writer == p + 1 ->
+#ifdef MUTANT_LOCK_KEEPS_GENERATION
+          wrapSession = 0;
+#else
+          generation++; wrapSession = 0; if :: locked = 1 :: true fi;
 #endif
-      decide(p);
-      assert(owner == 0 || !HOME(p)) /* after a lock, nothing is readable */ }
+#ifndef MUTANT_OWES_NOTHING
+          owesSession = unconfirmed;
+#endif
+          unconfirmed = 0; writer = 0
+        :: else
+        fi;
+        row = 0; decide(p);
+        assert(owner == 0 || !HOME(p)) /* after a lock, nothing is readable */ }
+      :: DIES(p)
+      fi
     :: DIES(p)
     fi
 
-  /* sessionUnlock, openWithBiometrics: the key from the key store decides, not the host's claim. */
-  :: atomic { MAY_ACT(p) && FREE(p) && owner != 0 && (!wrapDevice || locked) -> acts--; decide(p);
+  /* sessionUnlock, openWithBiometrics: the key from the key store decides, not the host's claim. Save
+   * a new `session`, write the row. */
+  :: atomic { MAY_ACT(p) && FREE(p) && owner != 0 && (!OPENS(p) || locked) -> acts--; decide(p);
       row = generation; isBio = biometric != 0 && biometric == wrapBiometric };
     if
     :: atomic { writer == 0 ->
       if
-      :: isBio && generation == row -> generation++; wrapDevice = 1; locked = 0; authenticated++
+      :: isBio && generation == row -> writer = p + 1; saveSession()
       :: else
-      fi;
-      isBio = 0; row = 0; decide(p) }
+      fi };
+      if
+      :: atomic { true ->
+        if
+        :: writer == p + 1 ->
+          generation++; writeWrap(); locked = 0; authenticated++; writer = 0
+        :: else
+        fi;
+        isBio = 0; row = 0; decide(p) }
+      :: DIES(p)
+      fi
     :: DIES(p)
     fi
 
   /* orgSelect, choose */
-  :: atomic { MAY_ACT(p) && FREE(p) && USABLE -> acts--; decide(p) };
+  :: atomic { MAY_ACT(p) && FREE(p) && USABLE(p) -> acts--; decide(p) };
     if
     :: atomic { writer == 0 ->
       if
@@ -454,7 +566,7 @@ end_ready:
 dead:
   /* Engine.init */
   atomic { writer == 0 -> job = 0; row = 0; before = 0; begun = 0; ended = 0; wasOpen = 0; isBio = 0;
-    up[p] = 1; decide(p) };
+    biometricSaved = 0; unconfirmed = 0; up[p] = 1; decide(p) };
   goto end_ready
 }
 
@@ -576,7 +688,16 @@ end:
 #define FORGIVEN (session == 0 || !alive[session] || newest[session] - token <= 1)
 /* and if it is not the newest, the file says that a refresh is needed. */
 #define TO_BE_ASKED (session == 0 || !alive[session] || newest[session] == token || intent)
-#define SAFE (OWN_TOKENS && NOT_REUSED && FORGIVEN && TO_BE_ASKED)
+/* While nobody is signed in or the session is locked, the key store has no key that opens a wrap of any
+ * copy of the file, unless it still owes the erasure. */
+#define SHUT (writer != 0 || wrapSession != 0 || owesSession || !wrapped[sessionKey])
+/* Nobody is signed out without proof: a key opens the stored session. */
+#define OPENABLE (writer != 0 || owner == 0 || diedInSignIn || \
+  wrapSession != 0 && wrapSession == sessionKey || \
+  wrapBiometric != 0 && wrapBiometric == biometric)
+/* The cache's key is one of the row's user. */
+#define OWN_CACHE (owner == 0 && cacheKey == 0 || owner != 0 && user[cacheKey] == owner)
+#define SAFE (OWN_TOKENS && NOT_REUSED && FORGIVEN && TO_BE_ASKED && SHUT && OPENABLE && OWN_CACHE)
 
 #define OWES (owed[1] != 0 || owed[2] != 0 || owed[3] != 0)
 
@@ -584,11 +705,12 @@ proctype Monitor() {
 end:
   do
   :: d_step { !SAFE -> assert(OWN_TOKENS); assert(NOT_REUSED); assert(FORGIVEN);
-      assert(TO_BE_ASKED) }
+      assert(TO_BE_ASKED); assert(SHUT); assert(OPENABLE); assert(OWN_CACHE) }
   /* All activity has ended: no work may be left undone. */
   :: timeout ->
     assert(!OWES); /* owed revocations were carried out */
-    assert(owner == 0 || !wrapDevice || locked || (valid && !intent && token == newest[session] ||
+    assert(!OWING); /* and owed erasures */
+    assert(!(USABLE(0) || USABLE(1)) || (valid && !intent && token == newest[session] ||
       !alive[session]));
     break
   od
@@ -596,7 +718,7 @@ end:
 
 init {
   d_step {
-    alive[1] = 1; newest[1] = 1; user[1] = 1
+    alive[1] = 1; newest[1] = 1; user[1] = 1; wrapped[1] = 1
   };
   atomic { run Engine(0); run Engine(1); run Backend(); run Time(); run Monitor() }
 }
