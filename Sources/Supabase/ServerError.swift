@@ -12,7 +12,7 @@ public struct ServerError: Equatable, Sendable {
   public var column: String?
 
   public static func read(_ body: JSON?) -> ServerError {
-    guard let body, body.kind == .object else { return ServerError() }
+    guard let body else { return ServerError() }
     var error = ServerError()
     error.code = body.string("code") ?? body.string("error_code")
     error.message =

@@ -35,6 +35,56 @@ import Testing
     #expect(try refusal { try add(3, noteLength: most + 1) } == .queueItemTooLarge)
   }
 
+  @Test func anItemOfTheFirstVersionIsTheSameItem() throws {
+    // Given an item that does not say whether its row has a user
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    let row = try #require(try rig.row(id(1)))
+    let key = try rig.session.queueKey
+    let item = try #require(try row.read(key))
+    item.hasUser = nil
+    let (body, size) = try item.sealed(row.item, row.owner, key)
+    try rig.core.queue.replace(row.item, batchKey: row.batchKey, body: body, size: size)
+    // When, then
+    #expect(try rig.add(id(1)) == "pending")
+    #expect(try refusal { try rig.add(id(1), minutes: 31) } == .queueIDTaken)
+  }
+
+  @Test func aNumberThatIsNotExactIsNamedWhereverItStands() throws {
+    let rig = try Rig.atHome()
+    do {
+      _ = try rig.intake.add([
+        "kind": "activity", "payload": ["type": ["a/b": [1, ["n": 9_007_199_254_740_993]]]],
+      ])
+      Issue.record("accepted")
+    } catch let failure as Failure {
+      #expect(failure.code == .queueInvalidPayload)
+      #expect(failure.field == "/payload/type/a~1b/1/n")
+    }
+  }
+
+  // MARK: Cancelling
+
+  @Test func anItemThatTheServerMayHaveIsMarkedAsCancelledAndTakenBack() throws {
+    // Given an item that was sent, and waits for its organisation
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    let request: JSON = ["id": .uuid(id(1))]
+    try rig.core.queue.transition(
+      try #require(try rig.row(id(1))).sequence, .waiting(.organisation, charge: .attempt))
+    // When
+    let reply = try rig.intake.cancel(request)
+    // Then
+    let item = try rig.report.get(request)["item"]
+    #expect(reply.string("state") == item?.string("state"))
+    #expect(reply.int("released") == 0)
+    let key = try rig.session.queueKey
+    #expect(try rig.row(id(1))?.read(key)?.isCancelled == true)
+    // And the user takes it back
+    #expect(try rig.intake.retry(request).int("retried") == 1)
+    #expect(try rig.row(id(1))?.read(key)?.isCancelled == false)
+  }
+
   // MARK: Batches
 
   @Test func kindsWithTheSameColumnsShareNoRequest() throws {

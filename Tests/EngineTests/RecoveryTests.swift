@@ -150,6 +150,30 @@ import class Foundation.FileManager
     #expect(try next.session.generation == generation + 1)
   }
 
+  @Test func ofTwoImagesOfTheSessionTheNewestIsCarriedOver() throws {
+    // Given a file with a page behind its end that shows the session before the last choice
+    let rig = try Rig.atHome()
+    let root = try #require(
+      try rig.core.database.first(
+        "SELECT rootpage FROM sqlite_master WHERE name = 'session'"
+      ) { (row) throws(Failure) in row.int(0) })
+    try rig.core.database.flush()
+    let before = try #require(rig.folder.bytes("holdfast.db"))
+    #expect(try rig.orgSelection.choose(orgB, rig.session))
+    rig.core.database.close()
+    try rig.folder.damage("holdfast.db")
+    var bytes = try #require(rig.folder.bytes("holdfast.db"))
+    bytes += before[Int(root - 1) * 4096..<Int(root) * 4096]
+    #expect(
+      FileManager.default.createFile(
+        atPath: rig.folder.path + "/holdfast.db", contents: .init(bytes)))
+    // When
+    let next = try Rig(folder: rig.folder, keyStore: rig.keyStore)
+    _ = try next.decider.assess(.navigate)
+    // Then
+    #expect(try next.session.choice == orgB)
+  }
+
   @Test func aSoundFileIsNotSetAside() throws {
     let rig = try Rig.atHome()
     let before = rig.folder.names

@@ -61,6 +61,7 @@ import Testing
     let batch = try rig.upload()
     // Then
     #expect(batch.items.map { $0.id } == [id(1), id(2), id(3)])
+    #expect(batch.columns == ["id", "org_id", "user_id", "type", "minutes"])
     #expect(try rig.state(id(1)) == "sending")
     #expect(try rig.core.meta.int(.uploads) == uploads + 1)
     #expect(try rig.core.syncRuns.find(of: try rig.session.owner) != nil)
@@ -89,6 +90,27 @@ import Testing
     // And this handle looks at them once.
     #expect(try !other.uploader.hasHeldKinds(try other.session))
     #expect(try rig.uploader.hasHeldKinds(try rig.session))
+  }
+
+  @Test func aColumnThatNeitherTheServerNorTheConfigurationHasParksItsItems() throws {
+    // Given an item of a column that the next version of the app does not list any more
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    let other = try Rig(
+      backend: #","queue":{"activity":{"table":"activities","columns":["type"]}}"#,
+      folder: rig.folder, keyStore: rig.keyStore)
+    _ = try other.decider.assess(.navigate)
+    let batch = try other.upload()
+    #expect(batch.columns.contains("minutes"))
+    // When
+    try other.settlement.finish(
+      batch, isCurrent: true,
+      try response(
+        400,
+        #"{"code":"PGRST204","message":"Could not find the 'minutes' column of 'activities' in the schema cache"}"#
+      ), other.now)
+    // Then
+    #expect(try other.state(id(1)) == "parked, missing_column, attempts 1")
   }
 
   @Test(arguments: [1, 2])

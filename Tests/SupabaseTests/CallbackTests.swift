@@ -107,6 +107,8 @@ import Vault
       ("com.app:cb", "com.app:/cb?code=c&state=s", false),
       ("com.app:///cb", "com.app:///cb?code=c&state=s", true),
       ("com.app:///cb", "com.app:/cb?code=c&state=s", false),
+      ("com.app:a/cb", "com.app://cb?code=c&state=s", false),
+      ("com.app:a/cb", "com.app:a/cb?code=c&state=s", true),
       ("com.my_app://cb", "com.my_app://cb?code=c&state=s", true),
       ("app://cb?x=1#y", "app://cb?x=1&code=c&state=s", true),
       ("h2app://cb", "h2app://cb?code=c&state=s", true),
