@@ -191,9 +191,9 @@ const char *holdfast_build_info(void);
  *             "lock_on_background":"after_timeout|at_once",
  *             "stored_items":10000,"stored_items_s":2592000},
  *   "locale":"nb|nn|en","keystore":{"kind":"file"},"clock":"system|manual"}
- * Required: data_dir, backend.url, backend.api_key. All other fields have defaults that fit the
- * example backend of this project. A screen "*" allows every route; a screen that ends in
- * slash-star allows every route below it.
+ * Required: data_dir, backend.url, backend.api_key, and redirect_url if a method has the flow pkce.
+ * All other fields have defaults that fit the example backend of this project. A screen "*" allows
+ * every route; a screen that ends in slash-star allows every route below it.
  * data_dir  Links to it are followed. A folder that another user owns or that others may write to
  *           is refused (request.invalid_value), and so is a file in it, a link in a file's place and
  *           a file with a second name (storage.not_private): detail.file names it, the message says
@@ -201,6 +201,8 @@ const char *holdfast_build_info(void);
  *           number, may write. A folder that others may read is accepted: every file in it has mode
  *           0600 and sealed content. A full disk gives storage.full, a read-only one
  *           storage.read_only. A lock that somebody else keeps for more than 5 s gives storage.busy.
+ * redirect_url  https, a reverse-domain scheme of this app (com.example.app:/signed-in), or http on
+ *           this machine, without a fragment. Anything else is refused (/redirect_url).
  * keystore  The built-in "file" key store is for development, servers and kiosks: key files with
  *           mode 0600 beside the data. It does not protect against a reader of the folder and
  *           releases the "biometric" key without a prompt. So it must be asked for by name, with
@@ -266,10 +268,11 @@ int32_t holdfast_session_start(holdfast *self, const char *request, char **reply
 
 /*
  * Begin a sign-in with a method of "auth_methods". {"method":"bankid"} -> by flow:
- * pkce      {"url":"https://...","state":"..."}. Open the url in a browser. The library seals state
- *           and verifier on disk; they outlive the process and stay valid for 15 minutes.
+ * pkce      {"url":"https://..."}. Open the url in a browser. It names redirect_url exactly as
+ *           configured; the project must list it. The library seals the PKCE verifier on disk, where
+ *           it outlives the process and stays valid for 15 minutes.
  * id_token  {"needs":["id_token","nonce"],"nonce":"..."}. Pass sha256(nonce) in hex to the identity
- *           provider. The nonce is stored as state is, and completes one sign-in.
+ *           provider. The nonce is stored as the verifier is, and completes one sign-in.
  * password  {"needs":["email","password"]}.
  * Errors: sign_in.unknown_method (INVALID, /method). @since 0.1
  */
@@ -281,8 +284,14 @@ int32_t holdfast_sign_in_begin(holdfast *self, const char *request, char **reply
  * server; the next decision comes as an event. Without a network, or when it goes meanwhile, the
  * decision is `sign_in` with the reason `sign_in_offline`; without an answer for a minute,
  * `sign_in_unreachable`. A callback_url that was refused offline can be passed again.
- * Errors: sign_in.state_mismatch, sign_in.expired, sign_in.cancelled, sign_in.foreign_callback
- * (INVALID, /callback_url or /nonce). A wrong callback leaves the pending sign-in valid. @since 0.1
+ * Any app can send a callback_url. PKCE binds its code to this device: the server takes it only with
+ * the verifier of a sign-in that was begun here. A foreign code (reason `sign_in_foreign`), a code
+ * that the server does not know, and a callback with an error prove nothing: they leave the sign-ins
+ * that are under way valid, also one that waits for its answer, and lead back to the screen that was
+ * shown, with the reason if that was the sign-in. A success ends all other sign-ins.
+ * Errors: sign_in.unknown_method (no method has this flow), sign_in.state_mismatch (none is under
+ * way), sign_in.expired, sign_in.cancelled, sign_in.foreign_callback (INVALID, /callback_url or
+ * /nonce). @since 0.1
  */
 int32_t holdfast_sign_in_complete(holdfast *self, const char *request, char **reply);
 

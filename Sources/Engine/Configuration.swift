@@ -44,7 +44,8 @@ public final class Configuration {
   public private(set) var dataFolder: String
   public let backend: Backend
   public let methods: [AuthMethod]
-  public let redirectURL: String
+  /// Where a browser returns; not nil if a method signs in there.
+  public let redirectURL: String?
   public let routes: [RoleRoutes]
   public let limits: Limits
   public let language: Language
@@ -53,7 +54,7 @@ public final class Configuration {
   public let usesKeyFiles: Bool
 
   private init(
-    dataFolder: String, backend: Backend, methods: [AuthMethod], redirectURL: String,
+    dataFolder: String, backend: Backend, methods: [AuthMethod], redirectURL: String?,
     routes: [RoleRoutes], limits: Limits, language: Language, clock: Clock.Kind, usesKeyFiles: Bool
   ) {
     self.dataFolder = dataFolder
@@ -78,6 +79,7 @@ public final class Configuration {
       ])
     let keyStore = try fields.fields(ifPresent: "keystore", known: ["kind"])
     _ = try keyStore?.choice("kind", KeyStoreKind.self)
+    let methods = try AuthMethod.readAll(fields)
     let folder = try fields.string("data_dir")
     if folder.utf8.contains(0) { throw fields.invalid("data_dir", "a path is expected") }
     _ = try fields.required("backend")
@@ -89,8 +91,8 @@ public final class Configuration {
           known: [
             "url", "api_key", "allow_insecure", "queue", "memberships", "contacts", "summary",
           ])),
-      methods: try AuthMethod.readAll(fields),
-      redirectURL: try fields.string(ifPresent: "redirect_url") ?? "holdfast://signed-in",
+      methods: methods,
+      redirectURL: try RedirectURL.read(fields, for: methods),
       routes: try readRoutes(fields),
       limits: try readLimits(fields),
       language: try fields.choice(ifPresent: "locale", Language.self) ?? .nb,

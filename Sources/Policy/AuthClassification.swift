@@ -54,6 +54,9 @@ public enum SignInOutcome: Equatable, Sendable {
   case expired
   /// The code was used before, or the server never issued it.
   case notFound
+  /// The code was issued for another verifier, and stays usable with that one: the server compares them
+  /// before it uses the code up.
+  case foreign
   /// Refused, with the server's code for developers.
   case rejected(String)
   case transient
@@ -114,10 +117,14 @@ public enum AuthClassification {
   public static func signIn(_ facts: ResponseFacts) -> SignInOutcome {
     if facts.isSuccess { return facts.isServerJSON ? .success : .transient }
     guard facts.isServerJSON, !facts.isPassing else { return .transient }
-    guard let code = facts.knownCode else { return .rejected(facts.oauthError ?? "unknown") }
+    guard let code = facts.knownCode else {
+      if facts.describes("code challenge does not match") { return .foreign }
+      return .rejected(facts.oauthError ?? "unknown")
+    }
     switch code {
     case "flow_state_expired": return .expired
     case "flow_state_not_found": return .notFound
+    case "bad_code_verifier": return .foreign
     default: return isPassing(code) ? .transient : .rejected(code)
     }
   }

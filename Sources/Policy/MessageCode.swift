@@ -40,6 +40,7 @@ public enum MessageCode: String, CaseIterable, Sendable {
   case signInCancelled = "sign_in_cancelled"
   case signInOffline = "sign_in_offline"
   case signInUnreachable = "sign_in_unreachable"
+  case signInForeign = "sign_in_foreign"
   case routeForbidden = "route_forbidden"
   case serverUnreachable = "server_unreachable"
 

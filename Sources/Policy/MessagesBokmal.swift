@@ -54,6 +54,7 @@ extension Messages {
     case .signInCancelled: "Innloggingen ble avbrutt. Prøv igjen når du vil."
     case .signInOffline: "Du er ikke på nett. Logg inn igjen når du er det."
     case .signInUnreachable: "Vi fikk ikke kontakt for å logge deg inn. Prøv igjen."
+    case .signInForeign: "Denne innloggingen ble ikke startet her. Begynn på nytt i appen."
     case .routeForbidden: "Den siden hører ikke til rollen din. Her er startsiden din."
     case .serverUnreachable: "Vi får ikke kontakt akkurat nå. Vi fortsetter å prøve."
     // Banners.

@@ -55,6 +55,7 @@ extension Messages {
     case .signInCancelled: "Sign-in was cancelled. Try again whenever you like."
     case .signInOffline: "You are not connected. Sign in again when you are."
     case .signInUnreachable: "We could not get through to sign you in. Please try again."
+    case .signInForeign: "That sign-in was not started here. Please start again in this app."
     case .routeForbidden: "That page is not part of your role. Here is your home page."
     case .serverUnreachable: "We cannot get through right now. We will keep trying."
     // Banners.

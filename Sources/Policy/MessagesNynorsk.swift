@@ -51,6 +51,7 @@ extension Messages {
     case .signInCancelled: "Innlogginga vart avbroten. Prøv igjen når du vil."
     case .signInOffline: "Du er ikkje på nett. Logg inn igjen når du er det."
     case .signInUnreachable: "Vi fekk ikkje kontakt for å logge deg inn. Prøv igjen."
+    case .signInForeign: "Denne innlogginga vart ikkje starta her. Start på nytt i appen."
     case .routeForbidden: "Den sida høyrer ikkje til rolla di. Her er startsida di."
     case .serverUnreachable: "Vi får ikkje kontakt akkurat no. Vi held fram med å prøve."
     // Banners.

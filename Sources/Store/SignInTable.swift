@@ -1,6 +1,7 @@
 public import Base
 
-/// Sign-ins under way in a browser: the sealed PKCE verifier, found by the tag of its `state`.
+/// Sign-ins under way: a sealed PKCE verifier under a random `state`, or what belongs to a nonce under
+/// its tag.
 public struct SignInTable {
   let database: Database
 
@@ -16,6 +17,22 @@ public struct SignInTable {
     try database.first(
       "SELECT sealed, created_ms FROM sign_in WHERE state = ?", .blob(state)
     ) { (row) throws(Failure) in (row.blob(0), SteadyTime(ms: row.int(1))) }
+  }
+
+  /// All of them, the newest first.
+  public func all() throws(Failure) -> [(state: [UInt8], sealed: [UInt8], created: SteadyTime)] {
+    try database.all(
+      "SELECT state, sealed, created_ms FROM sign_in ORDER BY created_ms DESC, state"
+    ) { (row) throws(Failure) in (row.blob(0), row.blob(1), SteadyTime(ms: row.int(2))) }
+  }
+
+  /// Remove all but the newest `count`.
+  public func keepNewest(_ count: Int) throws(Failure) {
+    try database.run(
+      """
+      DELETE FROM sign_in WHERE state NOT IN
+        (SELECT state FROM sign_in ORDER BY created_ms DESC, state LIMIT ?)
+      """, .int(Int64(count)))
   }
 
   /// Erase all verifiers; the states stay known as cancelled. Returns how many there were.

@@ -51,23 +51,15 @@ public enum AuthRequests {
       ["provider": .string(provider), "id_token": idToken, "nonce": nonce])
   }
 
-  /// The page that a browser opens. The state travels in the query of the redirect URL, which the
-  /// service keeps. The server's allow list must therefore accept the redirect URL with any query,
-  /// for example as `app.example://signed-in**`.
+  /// The page that a browser opens. The redirect URL is sent as it is configured, because the service
+  /// compares it with the project's list of redirect URLs (RFC 9700, section 2.1: exactly) and goes to
+  /// the project's site URL when it is not there.
   public static func authorizeURL(
-    _ backend: Backend, provider: String, redirectURL: String, challenge: String, state: String
+    _ backend: Backend, provider: String, redirectURL: String, challenge: String
   ) -> String {
     backend.auth("authorize?provider=") + Percent.encode(provider)
-      + "&redirect_to=" + Percent.encode(adding(state: state, to: redirectURL))
+      + "&redirect_to=" + Percent.encode(redirectURL)
       + "&code_challenge=" + Percent.encode(challenge) + "&code_challenge_method=s256"
-  }
-
-  private static func adding(state: String, to redirectURL: String) -> String {
-    let bytes = Array(redirectURL.utf8)
-    let end = bytes.firstIndex(of: UInt8(ascii: "#")) ?? bytes.count
-    let base = bytes[..<end]
-    let mark = base.contains(UInt8(ascii: "?")) ? "&" : "?"
-    return String(decoding: base, as: UTF8.self) + mark + "state=" + Percent.encode(state)
   }
 
   private static func grant(

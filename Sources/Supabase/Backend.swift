@@ -65,7 +65,9 @@ public final class Backend {
         "url", "http(s)://host is expected, without user, query or fragment")
     }
     let mayBeInsecure = try fields.bool(ifPresent: "allow_insecure") ?? false
-    guard mayBeInsecure || url.withUnsafeBytes({ isEncrypted($0) || isLoopback($0) }) else {
+    guard
+      mayBeInsecure || url.withUnsafeBytes({ isEncrypted($0) || URLParts($0)?.isLoopback == true })
+    else {
       throw fields.invalid(
         "url", "https is expected; \"allow_insecure\" allows plain http beyond this machine")
     }
@@ -75,49 +77,15 @@ public final class Backend {
   }
 
   private static func isPlain(_ url: UnsafeRawBufferPointer) -> Bool {
-    guard let parts = URLParts(url), let authority = parts.authority,
-      VisibleASCII.fills(url), parts.query == nil, parts.fragment == nil
+    guard let parts = URLParts(url), parts.hasHost, VisibleASCII.fills(url), parts.query == nil,
+      parts.fragment == nil
     else { return false }
     let scheme = String(decoding: parts.scheme, as: UTF8.self)
-    return (scheme == "https" || scheme == "http")
-      && isHostAndPort(authority) && parts.path.allSatisfy { isPathPart($0) }
+    return (scheme == "https" || scheme == "http") && parts.path.allSatisfy { isPathPart($0) }
   }
 
   private static func isEncrypted(_ url: UnsafeRawBufferPointer) -> Bool {
     url.starts(with: "https:".utf8)
-  }
-
-  /// Whether the host is this machine: 127.0.0.0/8, ::1, localhost or a name below it (RFC 6761).
-  private static func isLoopback(_ url: UnsafeRawBufferPointer) -> Bool {
-    guard let authority = URLParts(url)?.authority else { return false }
-    if authority.starts(with: "[::1]".utf8) { return true }
-    let host = authority.prefix { $0 != UInt8(ascii: ":") }
-    if host.starts(with: "127.".utf8) {
-      return host.allSatisfy { ASCII.isDigit($0) || $0 == UInt8(ascii: ".") }
-    }
-    let name = host.map { ASCII.lowered($0) }
-    return name == Array("localhost".utf8) || name.suffix(10).elementsEqual(".localhost".utf8)
-  }
-
-  private static func isHostAndPort(_ authority: URLParts.Part) -> Bool {
-    var host = authority
-    if let colon = authority.lastIndex(of: UInt8(ascii: ":")), host.last != UInt8(ascii: "]") {
-      let port = authority[(colon + 1)...]
-      guard !port.isEmpty, port.count <= 5,
-        port.allSatisfy({ ASCII.isDigit($0) })
-      else { return false }
-      host = authority[..<colon]
-    }
-    let isBracketed = host.first == UInt8(ascii: "[") && host.last == UInt8(ascii: "]")
-    if isBracketed { host = host.dropFirst().dropLast() }
-    return !host.isEmpty
-      && host.allSatisfy { byte in
-        switch byte {
-        case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): return true
-        case UInt8(ascii: ":"): return isBracketed
-        default: return ASCII.isLetter(byte) || ASCII.isDigit(byte)
-        }
-      }
   }
 
   /// Whether a path may hold this byte (RFC 3986, section 3.3).

@@ -1,11 +1,12 @@
 public import Base
 public import Vault
 
-/// The result of a sign-in in the browser, as its callback URL tells it.
+/// The result of a sign-in in the browser, as its callback URL tells it. Any app and any page can open
+/// that URL, so it proves nothing by itself: the server compares the code with the verifier.
 public enum Callback {
-  case code(SecretBytes, state: String?)
+  case code(SecretBytes)
   /// `error` is the OAuth error, such as `access_denied`; code and description are for developers.
-  case refused(error: String, code: String?, description: String?, state: String?)
+  case refused(error: String, code: String?, description: String?)
   /// Another URL than the expected redirect, or one without the parameters of a sign-in.
   case foreign
 
@@ -29,18 +30,16 @@ public enum Callback {
     else { return .foreign }
     let query = try Parameters(parts.query)
     let fragment = try Parameters(parts.fragment)
-    let state = (query.state ?? fragment.state).map { text(of: $0) }
     if let error = query.error ?? fragment.error {
       return .refused(
         error: text(of: error),
         code: (query.errorCode ?? fragment.errorCode).map { text(of: $0) },
-        description: (query.description ?? fragment.description).map { text(of: $0) },
-        state: state)
+        description: (query.description ?? fragment.description).map { text(of: $0) })
     }
     guard let code = query.code ?? fragment.code, code.count <= 1024,
       VisibleASCII.fills(code.bytes)
     else { return .foreign }
-    return .code(code, state: state)
+    return .code(code)
   }
 
   private static func text(of bytes: SecretBytes) -> String {
@@ -51,7 +50,6 @@ public enum Callback {
   /// its own after those of the redirect URL.
   private struct Parameters {
     var code: SecretBytes?
-    var state: SecretBytes?
     var error: SecretBytes?
     var errorCode: SecretBytes?
     var description: SecretBytes?
@@ -67,7 +65,6 @@ public enum Callback {
         let value = equals < pair.endIndex ? pair[(equals + 1)...] : pair[equals...]
         switch Callback.text(of: try Percent.decode(pair[..<equals])) {
         case "code": code = try Percent.decode(value)
-        case "state": state = try Percent.decode(value)
         case "error": error = try Percent.decode(value)
         case "error_code": errorCode = try Percent.decode(value)
         case "error_description": description = try Percent.decode(value)

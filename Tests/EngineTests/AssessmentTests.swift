@@ -38,7 +38,8 @@ import Vault
   private func configuration(_ policy: String = "") throws -> Configuration {
     try Configuration.read(
       try json(
-        #"{"data_dir":"x","policy":{\#(policy)},"backend":{"url":"https://x.co","api_key":"k"}}"#))
+        #"{"data_dir":"x","policy":{\#(policy)},"auth_methods":[],"#
+          + #""backend":{"url":"https://x.co","api_key":"k"}}"#))
   }
 
   /// The row of a session that was confirmed just now.

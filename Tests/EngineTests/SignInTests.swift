@@ -3,6 +3,7 @@ import Policy
 import Store
 import Supabase
 import Testing
+import Vault
 
 @testable import Engine
 
@@ -118,13 +119,12 @@ import Testing
     _ milliseconds: Int64, _ code: ErrorCode?
   ) throws {
     let rig = try Rig(config: Self.methods)
-    let state = try #require(
-      try rig.signInFlow.begin(["method": "bankid"]).string("state"))
+    #expect(try rig.signInFlow.begin(["method": "bankid"]).string("url") != nil)
     // (A boot without an id has only the device's clock, which may be set back.)
     rig.advance(milliseconds)
     let found = try refusal {
       try rig.signInFlow.complete(
-        ["callback_url": .string("holdfast://signed-in?code=c&state=\(state)")], rig.decider)
+        ["callback_url": "app.example:/signed-in?code=c"], rig.decider)
     }
     #expect(found == code)
     #expect((rig.pendingSignIn.pending != nil) == (code == nil))
@@ -151,6 +151,61 @@ import Testing
     #expect(rig.pendingSignIn.pending == nil)
     #expect(
       try rig.takeEvents().map { $0["decision"]?.string("reason") } == ["sign_in_unreachable"])
+  }
+
+  // MARK: Callbacks
+
+  /// A pending callback of another device, or nil.
+  private func callback(_ code: String, over rig: Rig, returns: Bool = false) throws
+    -> PendingSignIn
+  {
+    let text = try #require(try SecretBytes.text(of: .string(code)))
+    return PendingSignIn(
+      .pkce(code: text, verifiers: [text]), over: try rig.sessions.row(), returns: returns,
+      deadlineMS: rig.now.monotonicMS)
+  }
+
+  @Test func aCallbackWaitsBehindWhatIsPendingAndTheOldestOfTooManyIsDropped() throws {
+    let rig = try Rig(config: Self.methods)
+    let state = PendingSignInState(rig.core.revision)
+    let first = try password(over: rig)
+    state.begin(first)
+    let codes = try ["a", "b", "b", "c", "d", "e"].map { try callback($0, over: rig) }
+    for one in codes { state.add(one) }
+    #expect(state.pending === first)
+    for expected in [codes[1], codes[3], codes[4], codes[5]] {
+      #expect(state.advance(after: .signInForeign))
+      #expect(state.pending === expected)
+      state.add(expected)
+    }
+    #expect(!state.advance(after: .signInForeign))
+    // A sign-in that the user chooses in the app replaces all of them
+    state.add(codes[0])
+    state.begin(first)
+    #expect(!state.advance(after: .signInForeign))
+  }
+
+  @Test func theReasonThatIsToldIsTheUsersOwn() throws {
+    let rig = try Rig(config: Self.methods)
+    let state = PendingSignInState(rig.core.revision)
+    // A wrong password, then a foreign callback
+    state.begin(try password(over: rig))
+    state.add(try callback("a", over: rig, returns: true))
+    #expect(state.advance(after: .signInFailed))
+    #expect(state.outcome(.signInForeign) == .signInFailed)
+    // Callbacks only: one that proves nothing leads back
+    state.end()
+    for (reason, told) in [
+      (Reason.signInForeign, nil as Reason?), (.signInExpired, nil), (.signInOffline, nil),
+      (.signInFailed, .signInFailed),
+    ] {
+      state.add(try callback("a", over: rig, returns: true))
+      #expect(state.outcome(reason) == told)
+      state.end()
+      state.add(try callback("a", over: rig))
+      #expect(state.outcome(reason) == reason)
+      state.end()
+    }
   }
 
   // MARK: Another session meanwhile

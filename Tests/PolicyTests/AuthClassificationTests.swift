@@ -104,7 +104,7 @@ import Testing
     arguments: [
       (422, "flow_state_expired", SignInOutcome.expired),
       (404, "flow_state_not_found", .notFound),
-      (400, "bad_code_verifier", .rejected("bad_code_verifier")),
+      (400, "bad_code_verifier", .foreign),
       (400, "invalid_credentials", .rejected("invalid_credentials")),
       (400, "user_banned", .rejected("user_banned")),
       (429, "over_request_rate_limit", .transient), (422, "hook_timeout", .transient),
@@ -120,6 +120,13 @@ import Testing
       AuthClassification.signIn(json(400, nil, error: "invalid nonce"))
         == .rejected("invalid nonce"))
     #expect(AuthClassification.signIn(json(401, nil)) == .rejected("unknown"))
+    // Servers before v2.164.0 say only in the text that the verifier is another one
+    #expect(
+      AuthClassification.signIn(
+        ResponseFacts(
+          status: 400,
+          description: "code challenge does not match previously saved code verifier",
+          isServerJSON: true)) == .foreign)
     #expect(AuthClassification.signIn(ResponseFacts(status: 403)) == .transient)
     #expect(AuthClassification.signIn(json(200, nil)) == .success)
     #expect(AuthClassification.signIn(ResponseFacts(status: 200)) == .transient)

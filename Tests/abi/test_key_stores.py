@@ -122,7 +122,7 @@ def refusal(library: Library, config: dict[str, Any], store: KeyStoreStruct | No
 def test_finding_4_the_key_files_must_be_asked_for_by_name(phone: Phone) -> None:
     files = {"keystore": {"kind": "file"}}
     preferred = {"policy": {"biometric": "preferred"}}
-    config = {key: phone.config[key] for key in ("data_dir", "backend")}
+    config = {key: phone.config[key] for key in ("data_dir", "backend", "redirect_url")}
     assert refusal(phone.library, config, None) == ["request.missing_field", "/keystore"]
     # "required" would open the lock with a key that lies beside the data
     assert refusal(phone.library, {**config, **files}, None) == [

@@ -38,15 +38,14 @@ def test_SES_13_a_slow_dialogue_has_its_own_message(
     # Then its message differs from that of a failed sign-in
     assert app.screen["reason"] == "sign_in_expired"
     expired = message(app)
-    directory.control.respond("/auth/v1/token", 400, body='{"code":"bad_code_verifier"}', times=1)
+    directory.control.respond("/auth/v1/token", 400, body='{"code":"user_banned"}', times=1)
     finish(app, browse(begin(app)["url"]))
     failed = message(app)
     assert (expired[0], failed[0]) == ("sign_in_expired", "sign_in_failed")
     assert expired[1] != failed[1]
     # and a callback with the same error gets the same message
-    begun = begin(app)
-    query = "error=server_error&error_code=flow_state_expired"
-    late = f"app.example://signed-in?{query}&state={begun['state']}"
+    begin(app)
+    late = "app.example://signed-in?error=server_error&error_code=flow_state_expired"
     assert app.sign_in_complete({"callback_url": late})["reason"] == "sign_in_expired"
 
 
@@ -57,23 +56,29 @@ def test_SES_13_two_open_sign_ins_are_distinguished(phone: Phone, person: Person
     # When the second is completed
     finish(app, second)
     assert app.screen["screen"] == "home"
-    # Then each can be completed exactly once
+    # Then neither can be completed again
     assert refused(app, second) == "sign_in.state_mismatch"
-    finish(app, first)
     assert refused(app, first) == "sign_in.state_mismatch"
-    assert app.screen["screen"] == "home"
+    assert app.session_status()["state"] == "active"
 
 
-def test_SES_13_a_callback_works_once_across_processes(phone: Phone, person: Person) -> None:
+def test_SES_13_a_callback_works_once_across_processes(
+    phone: Phone, person: Person, directory: DirectoryFixtures
+) -> None:
+    """The server takes a code once. The process that comes second shows what the first one got."""
     first = phone.start()
     callback = browse(begin(first)["url"])
     phone.app = None
     second = phone.start()
     try:
         assert second.sign_in_complete({"callback_url": callback})["screen"] == "wait"
-        assert refused(first, callback) == "sign_in.state_mismatch"
+        assert first.sign_in_complete({"callback_url": callback})["screen"] == "wait"
         second.settle()
-        assert second.screen["screen"] == "home"
+        first.settle()
+        assert (first.screen["screen"], second.screen["screen"]) == ("home", "home")
+        assert len(directory.control.sessions(person.id)) == 1
+        for app in (first, second):
+            assert refused(app, callback) == "sign_in.state_mismatch"
     finally:
         first.close()
 
@@ -85,24 +90,21 @@ def test_SES_13_logging_out_ends_open_sign_ins(phone: Phone, person: Person) -> 
     assert refused(app, callback) == "sign_in.state_mismatch"
 
 
-def test_SES_13_neither_verifier_nor_state_is_readable(
-    phone: Phone, person: Person, tmp_path: Path
-) -> None:
+def test_SES_13_no_verifier_is_readable(phone: Phone, person: Person, tmp_path: Path) -> None:
     # Given the files while the browser is open
     app = phone.start()
-    begun = begin(app)
-    callback = browse(begun["url"])
+    callback = browse(begin(app)["url"])
     phone.close()
     shutil.copytree(phone.folder, tmp_path / "copy")
     app = phone.start()
     finish(app, callback)
     [sent] = [r for r in phone.network.sent if "grant_type=pkce" in r["url"]]
     verifier = json.loads(sent["body"] or "")["code_verifier"]
-    # Then they hold neither, and the verifier has at least 43 characters (RFC 7636)
+    # Then they do not hold it, and it has at least 43 characters (RFC 7636)
     assert len(verifier) >= 43
-    assert scan.scan_files(tmp_path / "copy", verifier, begun["state"]) == []
+    assert scan.scan_files(tmp_path / "copy", verifier) == []
     # and nothing of the sign-in is left afterwards
-    assert scan.scan_files(phone.folder, verifier, begun["state"]) == []
+    assert scan.scan_files(phone.folder, verifier) == []
 
 
 @pytest.mark.parametrize(
@@ -139,6 +141,7 @@ def test_SES_13_a_callback_of_another_app_is_refused(
         ({"id_token": "x"}, "/nonce"),
         ({"email": "", "password": "x"}, "/email"),
         ({"email": "a@b"}, "/password"),
+        ({"callback_url": "com.example.app:/in?code=1", "method": "bankid"}, "/method"),
     ],
 )
 def test_SES_13_an_invalid_sign_in_request_names_the_field(
@@ -153,6 +156,29 @@ def test_SES_13_an_invalid_sign_in_request_names_the_field(
     assert (caught.value.status, caught.value.field) == (1, field)
     assert app.poll()["requests"] == []
     assert app.session_status()["state"] == "signed_out"
+
+
+@pytest.mark.parametrize(
+    ("request_", "field", "flow"),
+    [
+        ({"email": "a@b", "password": "x"}, "/password", "password"),
+        ({"id_token": "x", "nonce": "y"}, "/id_token", "id_token"),
+        ({"callback_url": "app.example://signed-in?code=1"}, "/callback_url", "pkce"),
+    ],
+)
+def test_HST_7_a_flow_of_no_configured_method_is_refused(
+    phones: MakePhone, request_: dict[str, Any], field: str, flow: str
+) -> None:
+    """Issue 16, point 6: a password was sent although no method takes one."""
+    methods = [{"id": name, "flow": name} for name in ("password", "id_token", "pkce")]
+    app = phones(auth_methods=[one for one in methods if one["id"] != flow]).start()
+    with pytest.raises(HoldfastError) as caught:
+        app.sign_in_complete(request_)  # type: ignore[arg-type]
+    assert (caught.value.code, caught.value.field) == ("sign_in.unknown_method", field)
+    assert app.poll()["requests"] == []
+    with pytest.raises(HoldfastError) as caught:
+        app.sign_in_begin({"method": flow})
+    assert (caught.value.code, caught.value.field) == ("sign_in.unknown_method", "/method")
 
 
 def forged(token: str, **claims: Any) -> str:  # noqa: ANN401

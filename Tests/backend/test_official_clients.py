@@ -115,7 +115,7 @@ def test_pkce_exchange(backend: LocalSupabase) -> None:
     client = auth_client(backend, flow_type="pkce")
     # The Python client accepts only providers that it knows, so put BankID into the URL.
     asked = client.sign_in_with_oauth(
-        {"provider": "keycloak", "options": {"redirect_to": "holdfast://callback?state=abc"}}
+        {"provider": "keycloak", "options": {"redirect_to": "app.example://callback?state=abc"}}
     )
     url = asked.url.replace("provider=keycloak", "provider=bankid")
     answer = httpx.get(url, follow_redirects=False)

@@ -15,7 +15,7 @@ import pytest
 from local_supabase import LocalSupabase, demo
 
 pytestmark = pytest.mark.both_servers
-BACK = "holdfast://callback?state=s%20t&x=%C3%A6"
+BACK = "app.example://callback?state=s%20t&x=%C3%A6"
 
 
 def challenge_of(verifier: str) -> str:
@@ -38,7 +38,7 @@ def authorize(backend: LocalSupabase, verifier: str = "v" * 50, **query: str) ->
 def returned(answer: httpx.Response) -> dict[str, str]:
     assert answer.status_code == 302, answer.text
     parts = urllib.parse.urlsplit(answer.headers["location"])
-    assert f"{parts.scheme}://{parts.netloc}" == "holdfast://callback"
+    assert f"{parts.scheme}://{parts.netloc}" == "app.example://callback"
     return dict(urllib.parse.parse_qsl(parts.query))
 
 
@@ -125,6 +125,27 @@ def test_refused_parameters(backend: LocalSupabase, query: dict[str, str]) -> No
     assert (answer.status_code, answer.json()["error_code"]) == (400, "validation_failed")
 
 
+def test_a_redirect_that_the_project_does_not_allow_goes_to_the_site(
+    backend: LocalSupabase,
+) -> None:
+    """As the real server does, without an error: the app never hears of the sign-in."""
+    backend.control.set(redirect_allow_list=["com.example.app:/in", "app.example://in**"])
+    for target, allowed in (
+        ("com.example.app:/in", True),
+        ("com.example.app:/in?state=x", False),
+        ("com.example.app:/in/x", False),
+        ("app.example://in", True),
+        ("app.example://in?state=x/y", True),
+        ("https://site.example.org/anywhere", True),
+        ("https://other.example.org/", False),
+    ):
+        answer = authorize(backend, redirect_to=target, user="mentor@example.org")
+        location = urllib.parse.urlsplit(answer.headers["location"])
+        came = urllib.parse.urlsplit(target if allowed else "https://site.example.org")
+        assert location[:3] == came[:3], target
+        assert "code=" in location.query
+
+
 def test_the_current_person(backend: LocalSupabase) -> None:
     backend.control.sign_in_as("solo@example.org")
     got = returned(authorize(backend))
@@ -133,7 +154,7 @@ def test_the_current_person(backend: LocalSupabase) -> None:
 
 
 def test_a_page_offers_everyone(backend: LocalSupabase) -> None:
-    answer = authorize(backend, redirect_to='holdfast://callback?a="><script>')
+    answer = authorize(backend, redirect_to='app.example://callback?a="><script>')
     assert answer.status_code == 200
     assert answer.headers["content-type"].startswith("text/html")
     for email in demo.USERS:

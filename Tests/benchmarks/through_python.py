@@ -47,6 +47,7 @@ def status(folder: str, count: int) -> None:
     config: Any = {
         "data_dir": f"{folder}/data",
         "backend": {"url": "http://127.0.0.1:9", "api_key": "public-key"},
+        "auth_methods": [],
         "policy": {"biometric": "off"},
         "keystore": {"kind": "file"},
     }

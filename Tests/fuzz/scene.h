@@ -28,7 +28,7 @@ typedef struct {
   int boots;
   server server;     /* its clock is also the device's wall clock */
   char item[37];     /* the id of the last accepted item */
-  char state[128];   /* the state of the last sign-in by browser */
+  char nonce[128];   /* the nonce of the last sign-in by identity token */
   json_t *headers;   /* the headers of the next answer */
   bool damaged;      /* the script has damaged a file */
   int idle_polls;    /* consecutive polls that returned nothing and wake_in_ms 0 */

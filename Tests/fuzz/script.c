@@ -44,9 +44,9 @@ static void call(size_t index, const char *request) {
   json_t *reply = judge_ask(name, operations[index].function, scene_handle(), request);
   if (reply != NULL && strcmp(name, "poll") == 0)
     remember(reply);
-  const char *state = json_string_value(json_object_get(reply, "state"));
-  if (state != NULL && strcmp(name, "sign_in_begin") == 0)
-    snprintf(the_scene.state, sizeof the_scene.state, "%s", state);
+  const char *nonce = json_string_value(json_object_get(reply, "nonce"));
+  if (nonce != NULL)
+    snprintf(the_scene.nonce, sizeof the_scene.nonce, "%s", nonce);
   json_decref(reply);
 }
 

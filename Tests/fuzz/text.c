@@ -44,7 +44,7 @@ static void memberships(text *it) { add_json(it, server_memberships()); }
 static void contacts(text *it) { add_json(it, server_contacts()); }
 static void stored(text *it) { add_json(it, server_stored(the_scene.last_upload)); }
 static void item(text *it) { add_text(it, the_scene.item); }
-static void state(text *it) { add_text(it, the_scene.state); }
+static void nonce(text *it) { add_text(it, the_scene.nonce); }
 static void folder(text *it) { add_text(it, the_scene.folder); }
 static void user(text *it) { add_text(it, USER); }
 static void org(text *it) { add_text(it, ORG); }
@@ -80,7 +80,7 @@ static const struct {
     {"@contact", contact},
     {"@stored", stored},
     {"@item", item},
-    {"@state", state},
+    {"@nonce", nonce},
     {"@folder", folder},
     {"@user", user},
     {"@org", org},

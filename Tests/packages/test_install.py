@@ -20,7 +20,7 @@ PROGRAM = r"""
 
 int main(void) {
   const char *config = "{\"data_dir\":\"data\",\"keystore\":{\"kind\":\"file\"},"
-                       "\"policy\":{\"biometric\":\"off\"},\"backend\":"
+                       "\"policy\":{\"biometric\":\"off\"},\"auth_methods\":[],\"backend\":"
                        "{\"url\":\"http://127.0.0.1:9\",\"api_key\":\"k\"}}";
   holdfast *app = NULL;
   holdfast_http *driver = NULL;

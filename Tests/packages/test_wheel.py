@@ -14,6 +14,7 @@ from consumers import ROOT, run
 
 CONFIG = (
     "{'data_dir': 'data', 'backend': {'url': 'http://127.0.0.1:9', 'api_key': 'k'},"
+    " 'redirect_url': 'com.example.app:/signed-in',"
     " 'keystore': {'kind': 'file'}, 'policy': {'biometric': 'off'}}"
 )
 

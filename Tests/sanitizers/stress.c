@@ -48,7 +48,7 @@ static const struct {
     {holdfast_session_background, NULL},
     {holdfast_session_foreground, NULL},
     {holdfast_sign_in_begin, "{\"method\":\"bankid\"}"},
-    {holdfast_sign_in_complete, "{\"callback_url\":\"app.example://signed-in?code=a&state=b\"}"},
+    {holdfast_sign_in_complete, "{\"callback_url\":\"app.example://signed-in?code=a\"}"},
     {holdfast_sign_in_cancel, "{}"},
     {holdfast_session_lock, NULL},
     {holdfast_session_unlock, "{\"outcome\":\"success\"}"},

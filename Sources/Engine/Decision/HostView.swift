@@ -8,8 +8,13 @@ struct Shown {
   var fingerprint = ""
   /// The host was told to wait: a `decision` event must follow.
   var isWaiting = false
+  /// The screen of that decision.
+  var screen: Screen?
   /// Why that screen is shown.
   var reason = Reason.sessionMissing
+
+  /// The host was told to wait for a sign-in.
+  var isSigningIn: Bool { screen == .wait && reason == .signingIn }
 }
 
 /// Whether a user is at this handle.
@@ -47,7 +52,8 @@ final class HostView {
 
   func remember(_ decision: JSON, _ screen: Screen, _ reason: Reason) {
     shown = Shown(
-      fingerprint: HostView.fingerprint(of: decision), isWaiting: screen == .wait, reason: reason)
+      fingerprint: HostView.fingerprint(of: decision), isWaiting: screen == .wait, screen: screen,
+      reason: reason)
   }
 
   /// The event could not be emitted, so the host still shows what it showed before.

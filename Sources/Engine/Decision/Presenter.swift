@@ -48,8 +48,8 @@ final class Presenter {
   /// key store lasts until the store answers, and `server_unreachable` until the server responds:
   /// their time has no meaning.
   private func deadlineMS(_ decision: Decision, _ now: Instant) -> Int64? {
-    if decision.reason == .signingIn, let pending = pendingSignIn.pending {
-      return now.wallMS + pending.deadlineMS - now.monotonicMS
+    if decision.reason == .signingIn, let deadlineMS = pendingSignIn.deadlineMS {
+      return now.wallMS + deadlineMS - now.monotonicMS
     }
     guard decision.screen == .wait else { return nil }
     return now.wallMS + max(0, check.timeoutLeftMS(now))

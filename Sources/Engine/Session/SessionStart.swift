@@ -112,6 +112,8 @@ final class SessionStart {
       row.forgetBackground()
     }
     guard isStored else { return .late }
+    // The sign-ins that are open elsewhere are not needed: a late callback must not disturb this one.
+    try core.signIns.removeAll()
     try pauses.clearAuth()
     return kept == nil ? .newUser : .sameUser
   }

@@ -4,64 +4,8 @@ import Store
 import Supabase
 import Vault
 
-/// A proof of identity that waits for its exchange. It is in memory only, because it is used once
-/// and soon.
-final class PendingSignIn {
-  enum Proof {
-    case pkce(code: SecretBytes, verifier: SecretBytes)
-    case idToken(provider: String, token: JSON, nonce: JSON)
-    case password(email: JSON, password: JSON)
-  }
-
-  let proof: Proof
-  /// When the sign-in is given up, by the monotonic clock.
-  let deadlineMS: Int64
-  /// The session that was stored when the sign-in began: its user, and when that user was last
-  /// authenticated.
-  private let owner: [UInt8]?
-  private let authenticatedMS: Int64
-
-  init(_ proof: Proof, over row: SessionRow, deadlineMS: Int64) {
-    self.proof = proof
-    self.deadlineMS = deadlineMS
-    owner = row.owner
-    authenticatedMS = row.authenticatedMS
-  }
-
-  /// Whether nobody signed in, unlocked or logged out since the sign-in began.
-  func isValid(over row: SessionRow) -> Bool {
-    row.owner == owner && row.authenticatedMS == authenticatedMS
-  }
-
-  func request(_ backend: Backend) throws(Failure) -> Request {
-    switch proof {
-    case .pkce(let code, let verifier):
-      return try AuthRequests.pkce(backend, code: code, verifier: verifier)
-    case .idToken(let provider, let token, let nonce):
-      return try AuthRequests.idToken(backend, provider: provider, idToken: token, nonce: nonce)
-    case .password(let email, let password):
-      return try AuthRequests.password(backend, email: email, password: password)
-    }
-  }
-}
-
-/// The pending sign-in, if any.
-final class PendingSignInState {
-  private let revision: Revision
-  private(set) var pending: PendingSignIn? { didSet { revision.advance() } }
-
-  init(_ revision: Revision) { self.revision = revision }
-
-  func begin(_ pending: PendingSignIn) { self.pending = pending }
-
-  func end() { pending = nil }
-}
-
 /// Signing in: methods, PKCE, and the exchange of a proof for a session.
 final class SignIn {
-  /// How long a sign-in may stay open in the browser. The server's own limit (300 s at least) is
-  /// usually shorter. The server's expiry error has its own reason.
-  private static var browserLimitMS: Int64 { 900_000 }
   /// A sign-in without a response for this long is given up.
   private static var exchangeLimitMS: Int64 { 60_000 }
 
@@ -69,6 +13,7 @@ final class SignIn {
   private let sessions: SessionStore
   private let sessionStart: SessionStart
   private let state: PendingSignInState
+  private let stored: StoredSignIns
   private let revocations: Revocation
   private let pauses: ServicePauses
   private let reachability: Reachability
@@ -84,15 +29,12 @@ final class SignIn {
     self.sessions = sessions
     self.sessionStart = sessionStart
     self.state = state
+    stored = StoredSignIns(core)
     self.revocations = revocations
     self.pauses = pauses
     self.reachability = reachability
     self.hostView = hostView
     self.inFlight = inFlight
-  }
-
-  private static func context(_ state: [UInt8]) -> SealContext {
-    SealContext(table: "sign_in", row: state, column: "sealed")
   }
 
   // MARK: Beginning
@@ -112,38 +54,27 @@ final class SignIn {
     case .password: return ["needs": ["email", "password"]]
     case .idToken:
       let nonce = Digest.base64URL(Random.bytes(32))
-      try store(nonce, ["provider": .string(method.provider)])
+      try stored.addNonce(nonce, provider: method.provider)
       return ["needs": ["id_token", "nonce"], "nonce": .string(nonce)]
     case .pkce: return try beginPKCE(method)
     }
   }
 
-  /// PKCE (RFC 7636): the verifier stays here, sealed; the browser sees its digest.
+  /// PKCE (RFC 7636): the verifier stays here, sealed; the browser sees its digest. The server takes
+  /// the code only with the verifier, which binds the answer to this device.
   private func beginPKCE(_ method: AuthMethod) throws(Failure) -> JSON {
-    let state = Digest.base64URL(Random.bytes(32))
+    guard let redirectURL = core.configuration.redirectURL else {
+      throw .defect("a sign-in in a browser without a redirect URL")
+    }
     let verifier = JSON.string(Digest.base64URL(Random.bytes(32)))
     let challenge = verifier.withUTF8 { Digest.base64URL(Digest.sha256($0)) } ?? ""
-    try store(state, ["verifier": verifier, "provider": .string(method.provider)])
+    try stored.addVerifier(verifier, provider: method.provider)
     return [
       "url": .string(
         AuthRequests.authorizeURL(
-          core.configuration.backend, provider: method.provider,
-          redirectURL: core.configuration.redirectURL, challenge: challenge, state: state)),
-      "state": .string(state),
+          core.configuration.backend, provider: method.provider, redirectURL: redirectURL,
+          challenge: challenge))
     ]
-  }
-
-  /// Keep what belongs to a `state` or `nonce`, sealed, for the one completion that brings it back.
-  private func store(_ state: String, _ value: JSON) throws(Failure) {
-    let keys = try core.keys()
-    let now = core.clock.now()
-    let tag = keys.lookup.tag("state", Array(state.utf8))
-    let sealed = try keys.signIns.seal(value, SignIn.context(tag))
-    try core.database.transaction { () throws(Failure) in
-      let begun = try core.steadyToStore(now)
-      try core.signIns.removeOlder(than: begun - SignIn.browserLimitMS)
-      try core.signIns.add(state: tag, sealed: sealed, now: begun)
-    }
   }
 
   // MARK: Completing
@@ -165,20 +96,23 @@ final class SignIn {
         try fields.text("id_token", maximum: 16_384), try fields.text("nonce", maximum: 1024)
       )
       // The nonce stays, so the same token works once there is a network.
-      if let refusal = try refusalOffline(decider) { return refusal }
-      let stored = try take(nonce.string, field: "/nonce")
-      guard stored.string("provider") == method.provider else {
+      guard reachability.isOnline else {
+        return try decider.show(Decision(.signIn, .signInOffline))
+      }
+      guard try stored.takeNonce(nonce.string) == method.provider else {
         throw fields.invalid("nonce", "it was made for another provider")
       }
       return try start(
         .idToken(provider: method.provider, token: token, nonce: nonce), decider)
     }
     try refuse(["nonce"], in: fields)
-    if fields.optional("method") != nil { _ = try method(fields, flow: .password) }
-    return try start(
-      .password(
-        email: try fields.text("email", maximum: 320),
-        password: try fields.text("password", maximum: 1024)), decider)
+    let (email, password) = (
+      try fields.text("email", maximum: 320), try fields.text("password", maximum: 1024)
+    )
+    guard try method(fields, flow: .password) != nil else {
+      throw Failure(.signInUnknownMethod, "no method with this flow", field: "/password")
+    }
+    return try start(.password(email: email, password: password), decider)
   }
 
   private func method(_ fields: Fields, flow: AuthMethod.Flow) throws(Failure) -> AuthMethod? {
@@ -199,83 +133,58 @@ final class SignIn {
     }
   }
 
-  private func completeInBrowser(
-    _ fields: Fields, _ decider: Decider
-  ) throws(Failure) -> JSON {
+  /// A callback proves nothing until the server has taken its code with a verifier of this device. So
+  /// it ends no sign-in: the verifiers stay until one succeeds, is cancelled or expires.
+  private func completeInBrowser(_ fields: Fields, _ decider: Decider) throws(Failure) -> JSON {
+    let providers = core.configuration.methods.filter { $0.flow == .pkce }.map { $0.provider }
+    guard let redirectURL = core.configuration.redirectURL, !providers.isEmpty else {
+      throw Failure(
+        .signInUnknownMethod, "no method returns from a browser", field: "/callback_url")
+    }
     let callback = try Callback.read(
-      try fields.text("callback_url", maximum: 8192),
-      redirectURL: core.configuration.redirectURL)
-    switch callback {
-    case .foreign:
+      try fields.text("callback_url", maximum: 8192), redirectURL: redirectURL)
+    if case .foreign = callback {
       throw Failure(
         .signInForeignCallback, "this is not the redirect_url of this app", field: "/callback_url")
-    case .code(let code, let state):
-      // The verifier stays, so the same callback works once there is a network.
-      if let refusal = try refusalOffline(decider) { return refusal }
-      return try start(.pkce(code: code, verifier: try takeVerifier(for: state)), decider)
-    case .refused(let error, let code, _, let state):
-      // Only a callback with the right state can end a sign-in.
-      _ = try takeVerifier(for: state)
+    }
+    let verifiers = try stored.verifiers(for: providers)
+    switch callback {
+    case .foreign: throw .defect("a foreign callback went on")
+    case .code(let code): return try start(.pkce(code: code, verifiers: verifiers), decider)
+    case .refused(let error, let code, _):
+      if state.pending != nil { return try decider.show(Decision(.wait, .signingIn)) }
       let reason: Reason =
         code == "flow_state_expired"
         ? .signInExpired : error == "access_denied" ? .signInCancelled : .signInFailed
-      return try decider.show(Decision(.signIn, reason))
+      return try returns() ? decider.decide(.navigate) : decider.show(Decision(.signIn, reason))
     }
   }
 
-  /// The sealed verifier of a state; it can be taken once.
-  private func takeVerifier(for state: String?) throws(Failure) -> SecretBytes {
-    let stored = try take(state, field: "/callback_url")
-    guard let sealed = stored["verifier"], let verifier = try SecretBytes.text(of: sealed) else {
-      throw Failure(
-        .signInStateMismatch, "no sign-in with this state is under way", field: "/callback_url")
-    }
-    return verifier
-  }
-
-  /// What was stored for a `state` or `nonce`; it can be taken once.
-  private func take(_ state: String?, field: String) throws(Failure) -> JSON {
-    let keys = try core.keys()
-    let now = core.clock.now()
-    let tag = keys.lookup.tag("state", Array((state ?? "").utf8))
-    return try core.database.transaction { () throws(Failure) in
-      guard let found = try core.signIns.find(state: tag), try core.signIns.remove(state: tag)
-      else {
-        throw Failure(
-          .signInStateMismatch, "no sign-in with this value is under way", field: field)
-      }
-      guard !found.sealed.isEmpty else {
-        throw Failure(
-          .signInCancelled, "this sign-in was cancelled", field: field)
-      }
-      guard abs(try core.steady(now) - found.created) <= SignIn.browserLimitMS else {
-        throw Failure(.signInExpired, "the sign-in took too long", field: field)
-      }
-      guard let json = try keys.signIns.openJSON(found.sealed, SignIn.context(tag)) else {
-        throw Failure(
-          .storageDamaged, "the stored sign-in is unreadable; call holdfast_sign_in_begin again")
-      }
-      return json
-    }
+  /// Whether a callback that proves nothing leads back to another screen than the sign-in.
+  private func returns() throws(Failure) -> Bool {
+    if hostView.shown.isSigningIn { return state.pending?.returns ?? false }
+    return try sessions.row().owner != nil && hostView.shown.screen != .signIn
   }
 
   private func start(
     _ proof: PendingSignIn.Proof, _ decider: Decider
   ) throws(Failure) -> JSON {
     _ = try core.keys()
-    if let refusal = try refusalOffline(decider) { return refusal }
+    var (isCallback, returns) = (false, false)
+    if case .pkce = proof {
+      isCallback = true
+      returns = try self.returns()
+    }
+    if !reachability.isOnline {
+      return try returns
+        ? decider.decide(.navigate) : decider.show(Decision(.signIn, .signInOffline))
+    }
     hostView.noteVisitor()
-    state.begin(
-      PendingSignIn(
-        proof, over: try sessions.row(),
-        deadlineMS: core.clock.now().monotonicMS + SignIn.exchangeLimitMS))
+    let pending = PendingSignIn(
+      proof, over: try sessions.row(), returns: returns,
+      deadlineMS: core.clock.now().monotonicMS + SignIn.exchangeLimitMS)
+    if isCallback { state.add(pending) } else { state.begin(pending) }
     return try decider.show(Decision(.wait, .signingIn))
-  }
-
-  /// Without a network a sign-in is answered at once; nil when there is one.
-  private func refusalOffline(_ decider: Decider) throws(Failure) -> JSON? {
-    if reachability.isOnline { return nil }
-    return try decider.show(Decision(.signIn, .signInOffline))
   }
 
   // MARK: Cancelling
@@ -283,13 +192,9 @@ final class SignIn {
   /// End the sign-in that is under way. Its callback is refused later, and its tokens are revoked.
   func cancel(_ request: JSON, _ decider: Decider) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])
-    let now = core.clock.now()
-    let inBrowser = try core.database.transaction { () throws(Failure) in
-      try core.signIns.removeOlder(than: try core.steady(now) - SignIn.browserLimitMS)
-      return try core.signIns.cancelAll()
-    }
+    let inBrowser = try stored.cancelAll()
     let decision = try decider.decide(.navigate)
-    let isCancelled = inBrowser > 0 || state.pending != nil
+    let isCancelled = inBrowser || state.pending != nil
     state.end()
     return ["cancelled": .bool(isCancelled), "decision": decision]
   }
@@ -311,7 +216,9 @@ final class SignIn {
   /// The network may have gone: a sign-in that waits for an answer ends.
   func followNetwork(_ decider: Decider) throws(Failure) {
     guard state.pending != nil, !reachability.isOnline else { return }
+    state.dropWaiting()
     try fail(.signInOffline, decider)
+    try decider.emitIfChanged()
   }
 
   /// Process the response to the exchange. It counts only if nobody signed in, unlocked or logged
@@ -328,14 +235,21 @@ final class SignIn {
       }
       return
     }
+    if outcome != .success, outcome != .transient, row.owner != nil, !pending.isValid(over: row) {
+      // Another session was stored meanwhile, perhaps with the same callback.
+      return showSession()
+    }
     switch outcome {
     case .success:
       guard let reply = try response.tokens() else { return try fail(.signInFailed, decider) }
       try adopt(reply, pending, row, now, decider)
+    case .foreign: if !pending.tryNextVerifier() { try fail(.signInForeign, decider) }
+    // The server looks the code up before it compares verifiers, so another one would not help.
     case .expired, .notFound: try fail(.signInExpired, decider)
     case .rejected: try fail(.signInFailed, decider)
     case .transient:
       if response.error == .offline || response.error == .dns {
+        state.dropWaiting()
         return try fail(.signInOffline, decider)
       }
       try pauses.backOff(.signIn, response, now)
@@ -353,14 +267,22 @@ final class SignIn {
     }
     try revocations.add(reply, now)
     if row.owner == nil { return try fail(.signInFailed, decider) }
-    // Another session was stored meanwhile: the next decision is about that one.
+    // Another session was stored meanwhile.
+    showSession()
+  }
+
+  /// End the sign-in; the next decision is about the session that is stored.
+  private func showSession() {
     state.end()
     hostView.expectDecision()
   }
 
-  /// End the sign-in without a session. If emitting fails, keep the sign-in pending and retry.
+  /// End the sign-in without a session, or go on with a callback that waits. If emitting fails, keep the
+  /// sign-in pending and retry.
   private func fail(_ reason: Reason, _ decider: Decider) throws(Failure) {
-    try decider.emit(Decision(.signIn, reason))
+    if state.advance(after: reason) { return }
+    guard let told = state.outcome(reason) else { return showSession() }
+    try decider.emit(Decision(.signIn, told))
     state.end()
   }
 }

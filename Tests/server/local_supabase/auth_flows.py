@@ -40,7 +40,7 @@ async def authorize(
 ) -> Reply:
     """Start a PKCE flow: redirect if the user is known, else show a page to choose one."""
     asked = request.parameters()
-    done = check_authorize(asked, refusal)
+    done = check_authorize(asked, refusal, config)
     if done is not None:
         return done
     provider, target = asked["provider"], asked["redirect_to"]
@@ -64,8 +64,32 @@ async def authorize(
     return redirect(target, {"code": code})
 
 
-def check_authorize(asked: dict[str, str], refusal: dict[str, str] | None) -> Reply | None:
-    """Return the error redirect of a refusal or cancellation. Bad parameters raise AuthError."""
+def may_return_to(target: str, config: Config) -> bool:
+    """Whether the project allows the redirect (GoTrue: `utilities.IsRedirectURLValid`)."""
+    if config.redirect_allow_list is None:
+        return True
+    parts = urllib.parse.urlsplit(target)
+    site = urllib.parse.urlsplit(config.site_url)
+    if (parts.scheme, parts.hostname) == (site.scheme, site.hostname):
+        return True
+    whole = parts._replace(fragment="").geturl()
+    return any(_glob(entry).fullmatch(whole) for entry in config.redirect_allow_list)
+
+
+def _glob(entry: str) -> re.Pattern[str]:
+    """A pattern of the allow list: `*` and `?` stop at a dot and at a slash, `**` does not."""
+    parts = {"**": ".*", "*": "[^./]*", "?": "[^./]"}
+    words = re.split(r"(\*\*|\*|\?)", entry)
+    return re.compile("".join(parts.get(word, re.escape(word)) for word in words), re.DOTALL)
+
+
+def check_authorize(
+    asked: dict[str, str], refusal: dict[str, str] | None, config: Config
+) -> Reply | None:
+    """Return the error redirect of a refusal or cancellation. Bad parameters raise AuthError.
+
+    A redirect that the project does not allow is replaced in `asked`.
+    """
     if not is_provider(asked.get("provider", "")):
         raise AuthError(
             400, "validation_failed", "Unsupported provider: Provider could not be found"
@@ -73,6 +97,8 @@ def check_authorize(asked: dict[str, str], refusal: dict[str, str] | None) -> Re
     target = asked.get("redirect_to", "")
     if not target:
         raise AuthError(400, "validation_failed", "redirect_to is missing")
+    if not may_return_to(target, config):
+        target = asked["redirect_to"] = config.site_url
     if asked.get("cancel"):
         refusal = {
             "error": "access_denied",

@@ -17,6 +17,10 @@ class Config:
     reuse_interval: float = 10.0
     #: Seconds between `/authorize` and the exchange of its code (GoTrue: at least 300).
     flow_state_lifetime: float = 300.0
+    #: The URLs to which `/authorize` may return, with `*` and `**` (GoTrue: `URI_ALLOW_LIST`). Another
+    #: URL is replaced by `site_url`, silently. None: every URL.
+    redirect_allow_list: list[str] | None = None
+    site_url: str = "https://site.example.org"
     #: Absolute and idle limits of a session in seconds; None: no limit. Checked at refresh.
     session_timebox: float | None = None
     session_inactivity: float | None = None

@@ -221,7 +221,7 @@ class Auth:
     def _authorize(self, request: Request) -> Reply:
         asked = request.parameters()
         refusal = self.refusals.pop(0) if self.refusals else None
-        done = auth_flows.check_authorize(asked, refusal)
+        done = auth_flows.check_authorize(asked, refusal, self.config)
         if done is not None:
             return done
         email = asked.get("user") or asked.get("login_hint") or self.config.provider_user

@@ -53,7 +53,9 @@ def warm_up(library: Library) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         backend = {"url": URL, "api_key": "none"}
         config = {"data_dir": folder, "backend": backend, "keystore": {"kind": "file"}}
-        Holdfast({**config, "policy": {"biometric": "off"}}, library=library).close()
+        Holdfast(
+            {**config, "policy": {"biometric": "off"}, "auth_methods": []}, library=library
+        ).close()
         return (Path(folder) / "holdfast.db").read_bytes()
 
 

@@ -53,7 +53,7 @@ def browser(world: World, process: Process, chance: random.Random, email: str) -
     reply = world.server.handle(Request("GET", parts.path, query, (), b"", URL))
     callback = reply.headers["Location"]
     if chance.random() < 0.15:
-        callback = callback.replace("state=", "state=x")
+        callback = callback.replace("code=", "code=0")
     if chance.random() < 0.1:
         process.device.kill(process)
         started = process.device.start()

@@ -161,7 +161,6 @@ class Operations:
         Reply:
             The method signs in in a browser.
             url (string): The URL to open in a browser.
-            state (string): The state that the callback brings back.
             or: The method signs in with an identity provider's token.
             needs (array of string): What sign_in_complete needs.
             nonce (string): The nonce. Pass its SHA-256 in hex to the identity provider.
@@ -177,8 +176,7 @@ class Operations:
 
         Example:
             >>> app.sign_in_begin({'method': 'bankid'})
-            {'url': 'https://x.supabase.co/auth/v1/authorize?provider=bankid', 'state':
-            'k3J9...'}
+            {'url': 'https://x.supabase.co/auth/v1/authorize?provider=bankid'}
         """
         return cast(SignInBeginReply, self._call("sign_in_begin", request))
 
@@ -216,10 +214,10 @@ class Operations:
             request.invalid_value: The value is outside the range that the message names. For
                 /data_dir: another user owns the folder, or everybody may write to it.
             sign_in.unknown_method: `auth_methods` has no such method, or none with this flow.
-            sign_in.foreign_callback: The URL does not begin with `redirect_url`. Handle it
-                elsewhere in the app.
-            sign_in.state_mismatch: No sign-in with this state is pending: the URL is a replay
-                or belongs to another device. Begin again.
+            sign_in.foreign_callback: The URL is not `redirect_url`, or carries no answer of a
+                sign-in. Handle it elsewhere in the app.
+            sign_in.state_mismatch: No sign-in is under way for this callback or nonce: it was
+                completed before, or begun on another device. Begin again.
             sign_in.expired: The sign-in began more than 15 minutes ago. Begin again.
             sign_in.cancelled: The sign-in was cancelled with sign_in_cancel. Begin again if the
                 user wants to sign in.

@@ -308,7 +308,7 @@ biometric_lockout, biometric_lockout_permanent, biometric_not_enrolled, biometri
 biometric_withheld, biometric_off, user_locked, unlocked, first_choice, chosen, switched,
 no_membership, membership_revoked, org_disabled, role_unknown, guard_pending, signing_in,
 sign_in_failed, sign_in_expired, sign_in_cancelled, sign_in_offline, sign_in_unreachable,
-route_forbidden, server_unreachable."""
+sign_in_foreign, route_forbidden, server_unreachable."""
 
 BannerCode: TypeAlias = str
 """What a banner says. This version knows erasure_owed, offline, stale_data, nothing_cached_yet,
@@ -662,7 +662,6 @@ class OpenInBrowser(TypedDict):
     """The method signs in in a browser."""
 
     url: str
-    state: str
 
 
 @final

@@ -21,6 +21,7 @@ func call(_ operation: Operation, _ app: OpaquePointer?, _ request: String = "{}
 let folder = CommandLine.arguments.dropFirst().first ?? "app-data"
 let config = """
   {"data_dir":"\(folder)","backend":{"url":"https://PROJECT.supabase.co","api_key":"KEY"},
+   "redirect_url":"com.example.app:/signed-in",
    "keystore":{"kind":"file"},"policy":{"biometric":"off"}}
   """
 var app: OpaquePointer?

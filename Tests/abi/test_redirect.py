@@ -1,0 +1,376 @@
+"""The redirect of a sign-in in the browser: HST-7, and finding 13 of the review of the lock.
+
+The URL is sent exactly as configured, and PKCE alone binds the answer to this device.
+"""
+
+from __future__ import annotations
+
+import json
+import urllib.parse
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import pytest
+from holdfast import HoldfastError
+
+from conftest import MakePhone, MakeUser
+from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
+from support.phone import METHODS, App, Phone
+from support.sign_in import begin, browse, finish, refused
+
+BACK = "app.example://signed-in"
+JUNK = f"{BACK}?code=00000000-0000-0000-0000-000000000000"
+DENIED = f"{BACK}?error=access_denied&error_code=access_denied#error=access_denied"
+
+
+@pytest.fixture
+def allow(directory: DirectoryFixtures) -> Iterator[Callable[[str], None]]:
+    """Lets the project allow exactly this redirect: with another one the browser goes elsewhere."""
+    yield lambda url: directory.control.set(redirect_allow_list=[url]) and None
+    directory.control.set(redirect_allow_list=None)
+
+
+@pytest.fixture
+def foreign(phones: MakePhone, directory: DirectoryFixtures) -> str:
+    """A callback that somebody obtained on another device, with an account of the same project."""
+    other = directory.person(directory.organisation())
+    directory.control.sign_in_as(other.email)
+    callback = browse(begin(phones().start())["url"])
+    assert callback.startswith(f"{BACK}?code=")
+    return callback
+
+
+@pytest.fixture
+def victim(phones: MakePhone, foreign: str, directory: DirectoryFixtures) -> Phone:
+    """A phone of the person whom the provider signs in from now on."""
+    person = directory.person(directory.organisation())
+    directory.control.sign_in_as(person.email)
+    phone = phones()
+    phone.start()
+    return phone
+
+
+def shown(app: App) -> tuple[str, str]:
+    return app.screen["screen"], app.screen["reason"]
+
+
+def told(app: App) -> list[tuple[str, str]]:
+    """The decisions that came as events."""
+    return [(e["decision"]["screen"], e["decision"]["reason"]) for e in app.of_type("decision")]
+
+
+def complete(app: App, callback: str) -> tuple[str, str]:
+    """Pass the callback; returns the decision that answers."""
+    reply = app.sign_in_complete({"callback_url": callback})
+    return reply["screen"], reply["reason"]
+
+
+def answer(phone: Phone, request: Any) -> None:  # noqa: ANN401
+    """Let the network answer a request that was polled."""
+    assert phone.app is not None
+    phone.app.complete(cast(Any, {"id": request["id"], **phone.network(request)}))
+
+
+# The URL ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "redirect",
+    [
+        "app.example://signed-in",
+        "com.example.app:/signed-in",
+        "com.example.my_app://signed-in/here?from=app",
+        "https://app.example.org/signed-in?from=a%20b",
+        "http://127.0.0.1:7777/signed-in",
+    ],
+)
+def test_HST_7_the_redirect_url_is_sent_exactly_as_configured(
+    phones: MakePhone, person: Person, allow: Callable[[str], None], redirect: str
+) -> None:
+    # Given a project that lists exactly this URL
+    allow(redirect)
+    app = phones(redirect_url=redirect).start()
+    # When a sign-in begins
+    begun = begin(app)
+    # Then the page gets the URL, and nothing is added to it
+    assert set(begun) == {"url"}
+    query = urllib.parse.parse_qs(urllib.parse.urlsplit(begun["url"]).query)
+    assert query["redirect_to"] == [redirect]
+    callback = browse(begun["url"])
+    assert urllib.parse.urlsplit(callback)[:3] == urllib.parse.urlsplit(redirect)[:3]
+    finish(app, callback)
+    assert shown(app) == ("home", "chosen")
+
+
+NOT_A_REDIRECT = [
+    "javascript:alert(1)",
+    "javascript://app.example.org/%0aalert(1)",
+    "data:text/html,x",
+    "holdfast://signed-in",
+    "myapp://signed-in",
+    "file:///etc/passwd",
+    "http://app.example.org/signed-in",
+    "http://127.0.0.1.example.org/",
+    "http://user@127.0.0.1/",
+    "https://",
+    "https:signed-in",
+    "https://user@app.example.org/",
+    "https://app.example.org/#signed-in",
+    "https://app.example.org/?code=1",
+    "https://app.example.org/?error=1",
+    "com.example.app:signed-in",
+    "com.example.app:",
+    "com.example.app://",
+    "com..app:/signed-in",
+    ".example.app:/signed-in",
+    "com.example.:/signed-in",
+    "com.example.app:/signed in",
+    "com.example.app:/å",
+    "signed-in",
+    "",
+]
+
+
+@pytest.mark.parametrize("redirect", NOT_A_REDIRECT)
+def test_HST_7_a_redirect_url_that_is_no_redirect_is_refused(phone: Phone, redirect: str) -> None:
+    """Also where no method needs it: a wrong one is a mistake all the same."""
+    phone.config["redirect_url"] = redirect
+    for methods in (METHODS, [METHODS[2]]):
+        phone.config["auth_methods"] = methods
+        with pytest.raises(HoldfastError) as caught:
+            phone.open()
+        error = caught.value
+        assert (error.code, error.field) == ("request.invalid_value", "/redirect_url")
+
+
+def test_HST_7_sign_ins_in_a_browser_need_a_redirect_url(phone: Phone) -> None:
+    """No default: a scheme that all apps share delivers one app's answer to another."""
+    del phone.config["redirect_url"]
+    for methods in (METHODS, None):
+        phone.config["auth_methods"] = methods
+        with pytest.raises(HoldfastError) as caught:
+            phone.open()
+        error = caught.value
+        assert (error.code, error.field) == ("request.missing_field", "/redirect_url")
+    # Other methods need none
+    phone.config["auth_methods"] = [METHODS[2]]
+    app = phone.start()
+    assert refused(app, JUNK) == "sign_in.unknown_method"
+
+
+# A foreign code -----------------------------------------------------------------------------------
+
+
+def test_HST_7_another_device_s_code_is_refused_and_the_sign_in_goes_on(
+    phones: MakePhone, victim: Phone, foreign: str
+) -> None:
+    # Given a sign-in in the browser
+    app = victim.app
+    assert app is not None
+    own = browse(begin(app)["url"])
+    # When a callback with the code of another device's sign-in arrives
+    assert complete(app, foreign) == ("wait", "signing_in")
+    app.settle()
+    # Then it is refused, with its own reason
+    assert shown(app) == ("sign_in", "sign_in_foreign")
+    assert app.screen["message"] is not None
+    assert app.session_status()["state"] == "signed_out"
+    # and the sign-in under way goes on, also after a restart
+    app = victim.start()
+    finish(app, own)
+    assert app.screen["screen"] == "home"
+
+
+def test_HST_7_a_foreign_code_does_not_disturb_an_exchange(
+    victim: Phone, foreign: str, directory: DirectoryFixtures
+) -> None:
+    # Given a callback whose exchange is in flight
+    app = victim.app
+    assert app is not None
+    assert complete(app, browse(begin(app)["url"])) == ("wait", "signing_in")
+    [request] = app.poll()["requests"]
+    # When more foreign ones arrive than are remembered
+    for number in range(8):
+        assert complete(app, f"{JUNK}{number}") == ("wait", "signing_in")
+    assert complete(app, foreign) == ("wait", "signing_in")
+    assert complete(app, DENIED) == ("wait", "signing_in")
+    assert app.poll()["requests"] == []
+    # Then the answer signs the user in
+    answer(victim, request)
+    app.settle()
+    assert [screen for screen, _ in told(app)] == ["home"]
+    assert app.screen["screen"] == "home"
+    assert app.session_status()["owed"] == []
+    assert not directory.control.requests("/auth/v1/logout", "POST")
+
+
+def test_HST_7_the_right_callback_follows_a_foreign_one_at_once(
+    victim: Phone, foreign: str
+) -> None:
+    # Given a foreign code whose exchange is in flight
+    app = victim.app
+    assert app is not None
+    own = browse(begin(app)["url"])
+    complete(app, foreign)
+    [request] = app.poll()["requests"]
+    # When the right callback comes, twice
+    assert complete(app, own) == ("wait", "signing_in")
+    assert complete(app, own) == ("wait", "signing_in")
+    # Then the user sees no failure in between
+    answer(victim, request)
+    app.settle()
+    assert [screen for screen, _ in told(app)] == ["home"]
+    sent = [r for r in victim.network.sent if "grant_type=pkce" in r["url"]]
+    assert len(sent) == 2
+
+
+def test_HST_7_a_callback_does_not_replace_a_sign_in_with_a_password(
+    victim: Phone, foreign: str, directory: DirectoryFixtures
+) -> None:
+    app = victim.app
+    assert app is not None
+    person = directory.person(directory.organisation())
+    begin(app)
+    app.sign_in_complete({"email": person.email, "password": PASSWORD})
+    [request] = app.poll()["requests"]
+    assert complete(app, foreign) == ("wait", "signing_in")
+    answer(victim, request)
+    app.settle()
+    assert app.session_status()["user_id"] == person.id
+    assert [screen for screen, _ in told(app)] == ["home"]
+
+
+@pytest.mark.parametrize("kind", ["another device's code", "a code that nobody issued", "an error"])
+def test_HST_7_a_foreign_callback_over_a_session_shows_the_session_again(
+    sign_in: MakeUser, foreign: str, kind: str
+) -> None:
+    # Given a user at home who has begun another sign-in
+    user = sign_in()
+    app = user.app
+    begin(app)
+    callback = {"another device's code": foreign, "an error": DENIED}.get(kind, JUNK)
+    # When a callback arrives that proves nothing
+    app.sign_in_complete({"callback_url": callback})
+    app.settle()
+    # Then the user is at home
+    assert (app.screen["screen"], app.screen["route"]) == ("home", user.home)
+    assert app.session_status()["state"] == "active"
+    # A lock stays a lock
+    app.session_lock()
+    app.sign_in_complete({"callback_url": callback})
+    app.settle()
+    assert app.screen["screen"] == "unlock"
+    app.touch()
+    app.settle()
+    assert app.screen["screen"] == "home"
+
+
+def test_HST_7_an_error_in_a_callback_ends_no_sign_in(victim: Phone) -> None:
+    """Any app and any page can open the redirect URL with an error: it proves nothing."""
+    app = victim.app
+    assert app is not None
+    own = browse(begin(app)["url"])
+    # The user is told, since it may be true
+    assert complete(app, DENIED) == ("sign_in", "sign_in_cancelled")
+    expired = f"{BACK}?error=server_error&error_code=flow_state_expired"
+    assert complete(app, expired) == ("sign_in", "sign_in_expired")
+    assert complete(app, f"{BACK}?error=server_error") == ("sign_in", "sign_in_failed")
+    # and the answer, if it comes, is taken
+    finish(app, own)
+    assert app.screen["screen"] == "home"
+
+
+def test_HST_7_without_a_sign_in_under_way_a_callback_is_refused(
+    phone: Phone, foreign: str
+) -> None:
+    app = phone.start()
+    for callback in (foreign, DENIED):
+        assert refused(app, callback) == "sign_in.state_mismatch"
+    begin(app)
+    app.sign_in_cancel()
+    for callback in (foreign, DENIED):
+        assert refused(app, callback) == "sign_in.cancelled"
+    phone.pass_time(901)
+    for callback in (foreign, DENIED):
+        assert refused(app, callback) == "sign_in.expired"
+    assert app.poll()["requests"] == []
+
+
+# Which sign-in a code belongs to ------------------------------------------------------------------
+
+
+def verifiers(phone: Phone) -> list[str]:
+    """The verifiers that were tried, in order."""
+    sent = [r for r in phone.network.sent if "grant_type=pkce" in r["url"]]
+    return [json.loads(r["body"] or "")["code_verifier"] for r in sent]
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_HST_7_the_verifier_of_a_code_is_found_by_trying(
+    phone: Phone, person: Person, which: int
+) -> None:
+    # Given a user who began three sign-ins
+    app = phone.start()
+    callbacks = []
+    for method in ("bankid", "vipps", "bankid"):
+        callbacks.append(browse(begin(app, method)["url"]))
+        phone.pass_time(1)
+    # When one of them comes back
+    finish(app, callbacks[which])
+    # Then its verifier is found, the newest first, and the screen changes once
+    assert app.screen["screen"] == "home"
+    assert len(verifiers(phone)) == len(set(verifiers(phone))) == 3 - which
+    assert [screen for screen, _ in told(app)] == ["home"]
+    # and the sign-in ends the others
+    for callback in callbacks:
+        assert refused(app, callback) == "sign_in.state_mismatch"
+
+
+def test_HST_7_a_code_is_tried_with_few_verifiers(phone: Phone, foreign: str) -> None:
+    """Each try is a request, and the server counts them."""
+    app = phone.start()
+    for _ in range(20):
+        begin(app)
+        phone.pass_time(1)
+    complete(app, foreign)
+    app.settle()
+    assert shown(app) == ("sign_in", "sign_in_foreign")
+    assert 1 < len(verifiers(phone)) <= 8
+
+
+def test_HST_7_a_code_that_nobody_issued_is_tried_once(phone: Phone, person: Person) -> None:
+    """The server looks the code up before it compares verifiers."""
+    app = phone.start()
+    begin(app)
+    own = browse(begin(app)["url"])
+    complete(app, JUNK)
+    app.settle()
+    assert shown(app) == ("sign_in", "sign_in_expired")
+    assert len(verifiers(phone)) == 1
+    finish(app, own)
+    assert app.screen["screen"] == "home"
+
+
+def test_HST_7_an_older_server_refuses_a_foreign_code_without_a_code(
+    phone: Phone, person: Person, directory: DirectoryFixtures
+) -> None:
+    """Servers before v2.164.0 have only the text."""
+    app = phone.start()
+    own = browse(begin(app)["url"])
+    body = '{"code":400,"msg":"code challenge does not match previously saved code verifier"}'
+    directory.control.respond("/auth/v1/token", 400, body=body, times=1)
+    complete(app, own)
+    app.settle()
+    assert shown(app) == ("sign_in", "sign_in_foreign")
+    finish(app, own)
+    assert app.screen["screen"] == "home"
+
+
+def test_HST_7_a_method_that_is_no_longer_configured_is_not_completed(
+    phone: Phone, person: Person
+) -> None:
+    app = phone.start()
+    callback = browse(begin(app, "vipps")["url"])
+    phone.config["auth_methods"] = [METHODS[0]]
+    app = phone.start()
+    assert refused(app, callback) == "sign_in.state_mismatch"
