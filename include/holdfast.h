@@ -41,7 +41,7 @@
  * DECISION   The one shape from which a host draws its screens:
  *              {"screen":"home|unlock|sign_in|select_org|wait","reason":"...","route":"/..."|null,
  *               "org":{"id","name","role"}|null,"message":{"code","text"}|null,
- *               "methods":[{"id","label","flow"}],"orgs":[<membership>...],
+ *               "can_unlock":bool,"methods":[{"id","label","flow"}],"orgs":[<membership>...],
  *               "banners":[{"code","tone","text","as_of_ms"}],"deadline_ms":n|null}
  *            An event "decision" follows every `wait`, at the latest at `deadline_ms`; after the reasons
  *            keystore_locked and keystore_failed when the key store answers, after server_unreachable
@@ -319,7 +319,8 @@ int32_t holdfast_session_resume(holdfast *self, const char *request, char **repl
  * Report the outcome of the biometric prompt. {"outcome":"success|failed|cancelled|lockout|
  * lockout_permanent|not_enrolled|invalidated|unavailable"} -> decision. On success the library
  * loads "biometric" from the key store. Without that key the session stays locked, even if the
- * host reports success. @since 0.1
+ * host reports success. After failed, cancelled, lockout and unavailable the decision is `sign_in`
+ * with `can_unlock`: offer the prompt beside the methods, and report its next outcome here. @since 0.1
  */
 int32_t holdfast_session_unlock(holdfast *self, const char *request, char **reply);
 

@@ -66,6 +66,8 @@ public struct Decision: Equatable, Sendable {
   public var quarantine: Bool
   /// Choose the only usable membership for the user.
   public var chooseOnly: Bool
+  /// Offer the biometric prompt beside the methods of the sign-in: another one may open the session.
+  public var canUnlock: Bool
   /// Show the banner `stale_data`.
   public var stale: Bool
   /// Show the banner `offline`.
@@ -73,7 +75,8 @@ public struct Decision: Equatable, Sendable {
 
   public init(
     _ screen: Screen, _ reason: Reason, lock: Bool = false, forget: Bool = false,
-    quarantine: Bool = false, chooseOnly: Bool = false, stale: Bool = false, offline: Bool = false
+    quarantine: Bool = false, chooseOnly: Bool = false, canUnlock: Bool = false,
+    stale: Bool = false, offline: Bool = false
   ) {
     self.screen = screen
     self.reason = reason
@@ -81,6 +84,7 @@ public struct Decision: Equatable, Sendable {
     self.forget = forget
     self.quarantine = quarantine
     self.chooseOnly = chooseOnly
+    self.canUnlock = canUnlock
     self.stale = stale
     self.offline = offline
   }

@@ -34,7 +34,9 @@ enum LockPolicy {
   /// sign-in screen.
   static func locked(_ s: Situation, because cause: Reason) -> Decision {
     let lock = s.record == .open && s.presence == .available
-    if let reason = failure(s) { return Decision(.signIn, reason, lock: lock) }
+    if let reason = failure(s) {
+      return Decision(.signIn, reason, lock: lock, canUnlock: passesByItself(s))
+    }
     if let reason = impossible(s) { return Decision(.signIn, reason, lock: lock) }
     if s.occasion == .unlock && s.outcome == .withheld {
       return Decision(.unlock, .biometricWithheld, lock: lock)
@@ -55,6 +57,16 @@ enum LockPolicy {
     case .unavailable: return .biometricUnavailable
     case .invalidated: return .keyLost
     case .none, .success, .withheld: return nil
+    }
+  }
+
+  /// Whether another prompt may open the session after a failed one: the key is still there, and the
+  /// cause needs nothing that the user does outside the app.
+  private static func passesByItself(_ s: Situation) -> Bool {
+    guard s.presence == .available else { return false }
+    switch s.outcome {
+    case .failed, .cancelled, .lockout, .unavailable: return true
+    case .none, .success, .withheld, .lockoutPermanent, .notEnrolled, .invalidated: return false
     }
   }
 

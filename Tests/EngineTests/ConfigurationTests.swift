@@ -9,8 +9,8 @@ import class Foundation.FileManager
   private func read(_ members: String) throws(Failure) -> Configuration {
     try Configuration.read(
       try json(
-        #"{"data_dir":"/d","backend":{"url":"https://x.supabase.co","api_key":"key"},\#(members)}"#)
-    )
+        #"{"data_dir":"/d","redirect_url":"com.example.app:/in","#
+          + #""backend":{"url":"https://x.supabase.co","api_key":"key"},\#(members)}"#))
   }
 
   /// The code and the field of the refusal; nil when the members are accepted.
@@ -84,7 +84,7 @@ import class Foundation.FileManager
       atPath: folder.path + "/link", withDestinationPath: "data")
     let configuration = try Configuration.read(
       try json(
-        #"{"data_dir":"\#(folder.path)/link","#
+        #"{"data_dir":"\#(folder.path)/link","auth_methods":[],"#
           + #""backend":{"url":"https://x.supabase.co","api_key":"key"}}"#))
     // When
     try configuration.resolveDataFolder()

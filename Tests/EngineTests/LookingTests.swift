@@ -13,7 +13,7 @@ import Testing
     engine = try Engine(
       try Configuration.read(
         try json(
-          #"{"data_dir":"\#(folder.path)","clock":"manual","#
+          #"{"data_dir":"\#(folder.path)","clock":"manual","auth_methods":[],"#
             + #""backend":{"url":"https://x.supabase.co","api_key":"key"}}"#)),
       keyStore: MemoryKeyStore())
     _ = try engine.setClock(["now_ms": 1_795_000_000_000])

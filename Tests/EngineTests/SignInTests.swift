@@ -53,27 +53,31 @@ import Vault
 
   // MARK: Refusals
 
-  @Test func onlyACallbackWithTheRightStateEndsASignIn() throws {
+  @Test func aCallbackWithAnErrorEndsNoSignIn() throws {
     // Given
     let rig = try Rig(config: Self.methods)
-    let state = try #require(try rig.signInFlow.begin(["method": "bankid"]).string("state"))
-    func complete(_ state: String) throws -> JSON {
+    func complete(_ query: String) throws -> String? {
       try rig.signInFlow.complete(
-        ["callback_url": .string("holdfast://signed-in?error=access_denied&state=\(state)")],
-        rig.decider)
+        ["callback_url": .string("app.example:/signed-in?\(query)")], rig.decider
+      ).string("reason")
     }
+    #expect(try refusal { try complete("error=access_denied") } == .signInStateMismatch)
+    _ = try rig.signInFlow.begin(["method": "bankid"])
     // When, then
-    #expect(try refusal { try complete("forged") } == .signInStateMismatch)
-    #expect(try complete(state).string("reason") == "sign_in_cancelled")
-    #expect(try refusal { try complete(state) } == .signInStateMismatch)
+    #expect(try complete("error=access_denied") == "sign_in_cancelled")
+    #expect(try complete("error=access_denied") == "sign_in_cancelled")
+    #expect(try complete("code=c") == "signing_in")
+    // and it does not end an exchange either
+    #expect(try complete("error=access_denied") == "signing_in")
+    #expect(rig.pendingSignIn.pending != nil)
   }
 
   @Test func withoutANetworkASignInIsAnsweredAtOnce() throws {
     let rig = try Rig(config: Self.methods)
-    let state = try #require(try rig.signInFlow.begin(["method": "bankid"]).string("state"))
+    _ = try rig.signInFlow.begin(["method": "bankid"])
     func complete() throws -> String? {
       try rig.signInFlow.complete(
-        ["callback_url": .string("holdfast://signed-in?code=c&state=\(state)")], rig.decider
+        ["callback_url": "app.example:/signed-in?code=c"], rig.decider
       ).string("reason")
     }
     _ = rig.reachability.setOnline(false)

@@ -90,12 +90,12 @@ struct DecisionOracle: Sendable {
     # Locked, and the key store gave the key.
     occasion=unlock outcome=success presence=available -> place unlocked
     # Locked, and the prompt failed.
-    occasion=unlock outcome=failed -> sign_in biometric_failed locking
-    occasion=unlock outcome=cancelled -> sign_in biometric_cancelled locking
-    occasion=unlock outcome=lockout -> sign_in biometric_lockout locking
+    occasion=unlock outcome=failed -> sign_in biometric_failed locking again
+    occasion=unlock outcome=cancelled -> sign_in biometric_cancelled locking again
+    occasion=unlock outcome=lockout -> sign_in biometric_lockout locking again
     occasion=unlock outcome=lockoutPermanent -> sign_in biometric_lockout_permanent locking
     occasion=unlock outcome=notEnrolled -> sign_in biometric_not_enrolled locking
-    occasion=unlock outcome=unavailable -> sign_in biometric_unavailable locking
+    occasion=unlock outcome=unavailable -> sign_in biometric_unavailable locking again
     occasion=unlock outcome=invalidated -> sign_in key_lost locking
     # Locked, and no prompt can open the session.
     presence!=available record=sealed -> sign_in key_lost
@@ -113,6 +113,8 @@ struct DecisionOracle: Sendable {
 
   /// An outcome `locking` erases the device wrap in these cells.
   static let locks = cube("record=open presence=available")
+  /// An outcome `again` offers another prompt in these cells.
+  static let prompts = cube("presence=available")
 
   /// The second table: the screen of an open session.
   static let place = DecisionOracle(
@@ -141,14 +143,15 @@ struct DecisionOracle: Sendable {
 
 extension Decision {
   /// Reads a decision in the form of the tables.
-  init(row: String, locks: Bool = false) {
+  init(row: String, locks: Bool = false, prompts: Bool = false) {
     let words = row.split(separator: " ").map(String.init)
     guard let screen = Screen(rawValue: words[0]), let reason = Reason(rawValue: words[1]) else {
       preconditionFailure("not a decision: \(row)")
     }
     self.init(
       screen, reason, lock: words.contains("locking") && locks, forget: words.contains("forget"),
-      quarantine: words.contains("quarantine"), chooseOnly: words.contains("chooseOnly"))
+      quarantine: words.contains("quarantine"), chooseOnly: words.contains("chooseOnly"),
+      canUnlock: words.contains("again") && prompts)
   }
 }
 

@@ -47,7 +47,7 @@ struct DecisionsDocument {
   let prompt = DecisionTable(
     "3. What a locked session shows",
     """
-    `of 2`: the reason from table 2. `lock`: erase the device wrap, so that only the biometric key
+    `of 2`: the reason from table 2. `again`: offer another prompt. `lock`: erase the device wrap, so that only the biometric key
     opens the session. `→ 4`: unlocked, continue with table 4 and the reason `unlocked`.
     """,
     columns: [
@@ -210,7 +210,7 @@ extension Decision {
   var deeds: String {
     [
       lock ? "lock" : "", forget ? "forget" : "", quarantine ? "quarantine" : "",
-      chooseOnly ? "choose" : "",
+      chooseOnly ? "choose" : "", canUnlock ? "again" : "",
     ].filter { !$0.isEmpty }.joined(separator: ", ")
   }
 

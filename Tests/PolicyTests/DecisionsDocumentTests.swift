@@ -130,6 +130,7 @@ private final class Reader {
     return Decision(
       screen, reason, lock: words.contains("lock"), forget: words.contains("forget"),
       quarantine: words.contains("quarantine"), chooseOnly: words.contains("choose"),
+      canUnlock: words.contains("again"),
       stale: words.contains("stale"), offline: words.contains("offline"))
   }
 }

@@ -135,7 +135,7 @@ extension Situation {
 }
 
 extension Decision {
-  /// The decision in sixteen bits: screen and reason, then the six flags.
+  /// The decision in sixteen bits: screen and reason, then the seven flags.
   var code: UInt16 {
     // Reads the case number from memory: `allCases.firstIndex` would take most of the time of the
     // whole sweep.
@@ -148,6 +148,7 @@ extension Decision {
     if chooseOnly { flags |= 8 }
     if stale { flags |= 16 }
     if offline { flags |= 32 }
+    if canUnlock { flags |= 64 }
     return (screen * UInt16(Reason.allCases.count) + reason) << 8 | flags
   }
 
@@ -156,6 +157,7 @@ extension Decision {
     self.init(
       Screen.allCases[head / Reason.allCases.count], Reason.allCases[head % Reason.allCases.count],
       lock: code & 1 != 0, forget: code & 2 != 0, quarantine: code & 4 != 0,
-      chooseOnly: code & 8 != 0, stale: code & 16 != 0, offline: code & 32 != 0)
+      chooseOnly: code & 8 != 0,
+      canUnlock: code & 64 != 0, stale: code & 16 != 0, offline: code & 32 != 0)
   }
 }

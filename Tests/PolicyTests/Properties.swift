@@ -25,6 +25,8 @@ enum Property: CaseIterable, Sendable {
       return decision.forget == (s.keys == .ready && s.record == .corrupt)
         && decision.quarantine == (s.keys == .lost)
         && decision.chooseOnly == (decision.reason == .chosen)
+        && (!decision.canUnlock
+          || decision.screen == .signIn && s.occasion == .unlock && s.presence == .available)
         && (!decision.lock || s.record == .open && s.presence == .available && isClosed)
     case .endsOnlyOnProof:
       return decision.reason != .sessionEnded || s.record == .ended || s.window == .pastLimit

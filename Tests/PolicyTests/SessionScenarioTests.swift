@@ -74,18 +74,19 @@ import Testing
   @Test(
     "RES-6: given a prompt that fails, then sign-in, with a reason for each cause",
     arguments: [
-      (Situation.Outcome.failed, Reason.biometricFailed),
-      (.cancelled, .biometricCancelled), (.lockout, .biometricLockout),
-      (.lockoutPermanent, .biometricLockoutPermanent), (.notEnrolled, .biometricNotEnrolled),
-      (.unavailable, .biometricUnavailable), (.invalidated, .keyLost),
+      (Situation.Outcome.failed, Reason.biometricFailed, true),
+      (.cancelled, .biometricCancelled, true), (.lockout, .biometricLockout, true),
+      (.lockoutPermanent, .biometricLockoutPermanent, false),
+      (.notEnrolled, .biometricNotEnrolled, false),
+      (.unavailable, .biometricUnavailable, true), (.invalidated, .keyLost, false),
     ])
-  func failedPrompt(outcome: Situation.Outcome, reason: Reason) {
+  func failedPrompt(outcome: Situation.Outcome, reason: Reason, again: Bool) {
     let decision = decide {
       $0.occasion = .unlock
       $0.record = .sealed
       $0.outcome = outcome
     }
-    #expect(decision == Decision(.signIn, reason))
+    #expect(decision == Decision(.signIn, reason, canUnlock: again))
   }
 
   @Test("RES-7: given a key store that is locked or fails, then wait, and nothing is cleared")

@@ -86,7 +86,9 @@ private final class PlaceTable {
 
   private func decision(_ cell: UInt64, _ outcome: String) -> Decision {
     guard outcome.hasPrefix("place") else {
-      return Decision(row: outcome, locks: cell & ~DecisionOracle.locks & context == 0)
+      return Decision(
+        row: outcome, locks: cell & ~DecisionOracle.locks & context == 0,
+        prompts: cell & ~DecisionOracle.prompts & context == 0)
     }
     let arrived =
       cell | (outcome == "place unlocked" ? DecisionOracle.unlocked : DecisionOracle.active)

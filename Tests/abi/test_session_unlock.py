@@ -157,3 +157,79 @@ def test_RES_6_signing_in_after_a_failed_prompt_keeps_the_user_s_data(sign_in: M
     user.app.settle()
     assert [str(row["id"]) for row in user.phone.directory.activities(user.person)] == [queued]
     assert user.app.contact_search({"query": ""})["total"] == 2
+
+
+#: Whether another prompt may open the session: the cause passes by itself, and the key is there.
+AGAIN = {
+    "failed": True,
+    "cancelled": True,
+    "lockout": True,
+    "unavailable": True,
+    "lockout_permanent": False,
+    "not_enrolled": False,
+    "invalidated": False,
+}
+
+
+@pytest.mark.parametrize("outcome", AGAIN)
+def test_RES_6_a_failed_prompt_says_whether_another_one_is_possible(
+    sign_in: MakeUser, outcome: str
+) -> None:
+    """Issue 16, point 6: a slip of the finger need not lead to BankID."""
+    # Given the biometric prompt
+    user = expired(sign_in())
+    app = user.app
+    assert app.screen["can_unlock"]
+    # When it fails
+    screen = app.session_unlock({"outcome": outcome})  # type: ignore[typeddict-item]
+    # Then the sign-in offers the prompt beside the methods if that can help
+    assert (screen["screen"], screen["can_unlock"]) == ("sign_in", AGAIN[outcome])
+    assert screen["methods"]
+    # and stays as it is until the user chooses
+    app.settle()
+    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", OUTCOMES[outcome])
+    assert app.of_type("decision") == []
+    if AGAIN[outcome]:
+        app.touch()
+        app.settle()
+        assert app.screen["screen"] == "home"
+        assert not app.screen["can_unlock"]
+
+
+@pytest.mark.parametrize("answer", [KEY_LOCKOUT, KEY_UNAVAILABLE, KEY_NOT_ENROLLED])
+def test_RES_6_the_key_store_s_answer_says_it_too(sign_in: MakeUser, answer: int) -> None:
+    user = expired(sign_in())
+    user.phone.keychain.answer("load", "biometric", answer)
+    assert user.app.touch()["can_unlock"] == (answer != KEY_NOT_ENROLLED)
+
+
+def test_RES_6_a_sign_in_that_fails_still_offers_the_prompt(sign_in: MakeUser) -> None:
+    # Given a failed prompt, and a user who tries a method instead
+    user = expired(sign_in())
+    app = user.app
+    app.session_unlock({"outcome": "cancelled"})
+    # When that is refused, or offline, or cancelled in the browser
+    waiting = app.sign_in_complete({"email": user.person.email, "password": "wrong-wrong"})
+    assert (waiting["screen"], waiting["can_unlock"]) == ("wait", False)
+    app.settle()
+    assert (app.screen["reason"], app.screen["can_unlock"]) == ("sign_in_failed", True)
+    app.sign_in_begin({"method": "bankid"})
+    denied = "app.example://signed-in?error=access_denied"
+    screen = app.sign_in_complete({"callback_url": denied})
+    assert (screen["reason"], screen["can_unlock"]) == ("sign_in_cancelled", True)
+    app.network_set({"online": False})
+    screen = app.sign_in_complete({"email": user.person.email, "password": "x"})
+    assert (screen["reason"], screen["can_unlock"]) == ("sign_in_offline", True)
+    app.network_set({"online": True})
+    # Then the finger opens the session
+    app.touch()
+    app.settle()
+    assert app.screen["screen"] == "home"
+
+
+def test_RES_6_without_a_session_no_prompt_is_offered(sign_in: MakeUser) -> None:
+    user = sign_in()
+    assert not user.app.screen["can_unlock"]
+    decision = user.app.session_logout()["decision"]
+    assert (decision["screen"], decision["can_unlock"]) == ("sign_in", False)
+    assert not user.app.session_unlock({"outcome": "cancelled"})["can_unlock"]

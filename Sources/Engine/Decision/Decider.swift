@@ -174,10 +174,15 @@ final class Decider {
   /// Render a decision, and remember it as what the host shows.
   func show(_ decision: Decision) throws(Failure) -> JSON {
     let rendered = try presenter.render(decision)
-    hostView.remember(rendered, decision.screen, decision.reason)
+    try remember(rendered, decision)
     // An undelivered decision is older: it must not follow this one.
     events.discard("decision")
     return rendered
+  }
+
+  private func remember(_ rendered: JSON, _ decision: Decision) throws(Failure) {
+    hostView.remember(
+      rendered, decision.screen, decision.reason, generation: try sessions.row().generation)
   }
 
   private func carryOut(_ decision: Decision) throws(Failure) {
@@ -230,7 +235,8 @@ final class Decider {
     // While the user is outside, this is their arrival: the start goes on that the key store made wait,
     // or another process may have unlocked the session.
     let arrival: Situation.Occasion = hostView.shown.isWaiting ? .resume : .foreground
-    var situation = try assess(hostView.visit == .inside ? .navigate : arrival).situation
+    let assessment = try assess(hostView.visit == .inside ? .navigate : arrival)
+    var situation = assessment.situation
     // A waiting host gets a decision after the check. A host that shows a screen keeps it
     // meanwhile, as after a return to the foreground.
     if !hostView.shown.isWaiting { situation.occasion = .foreground }
@@ -242,13 +248,19 @@ final class Decider {
       return try emitIfChanged()
     }
     let before = hostView.shown
+    // The sign-in that the user was led to from the lock stays until the session changes.
+    if before.screen == .signIn, decision.screen == .unlock, !decision.lock,
+      before.generation == assessment.row.generation
+    {
+      return
+    }
     try carryOut(decision)
     if hostView.visit != .nobody, canSend(situation) { hostView.enter() }
     let rendered = try presenter.render(decision)
     guard before.isWaiting || HostView.fingerprint(of: rendered) != before.fingerprint else {
       return
     }
-    hostView.remember(rendered, decision.screen, decision.reason)
+    try remember(rendered, decision)
     try emit(rendered, over: before)
   }
 

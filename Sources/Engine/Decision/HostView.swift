@@ -10,6 +10,11 @@ struct Shown {
   var isWaiting = false
   /// The screen of that decision.
   var screen: Screen?
+  /// The host was told that a biometric prompt may open the session. A sign-in that is tried meanwhile
+  /// changes nothing in that.
+  var canUnlock = false
+  /// The generation of the session row at that time.
+  var generation: Int64 = 0
   /// Why that screen is shown.
   var reason = Reason.sessionMissing
 
@@ -50,10 +55,15 @@ final class HostView {
 
   // MARK: Decisions
 
-  func remember(_ decision: JSON, _ screen: Screen, _ reason: Reason) {
+  func remember(
+    _ decision: JSON, _ screen: Screen, _ reason: Reason, generation: Int64 = 0
+  ) {
+    let before = shown.canUnlock
     shown = Shown(
       fingerprint: HostView.fingerprint(of: decision), isWaiting: screen == .wait, screen: screen,
+      canUnlock: decision.bool("can_unlock") ?? false, generation: generation,
       reason: reason)
+    if shown.isSigningIn { shown.canUnlock = before }
   }
 
   /// The event could not be emitted, so the host still shows what it showed before.

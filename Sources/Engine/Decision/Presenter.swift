@@ -37,6 +37,7 @@ final class Presenter {
         ["id": .string($0.orgID.text), "name": .string($0.name), "role": .string($0.role)]
       } ?? .null,
       "message": message(for: decision.reason),
+      "can_unlock": .bool(decision.screen == .unlock || decision.canUnlock),
       "methods": decision.screen == .signIn ? methods() : [],
       "orgs": decision.screen == .selectOrg ? organisations() : [],
       "banners": banners(notices, asOfMS: try sessions.row().membershipsMS),

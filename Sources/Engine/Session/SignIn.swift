@@ -97,7 +97,7 @@ final class SignIn {
       )
       // The nonce stays, so the same token works once there is a network.
       guard reachability.isOnline else {
-        return try decider.show(Decision(.signIn, .signInOffline))
+        return try show(.signInOffline, decider)
       }
       guard try stored.takeNonce(nonce.string) == method.provider else {
         throw fields.invalid("nonce", "it was made for another provider")
@@ -156,7 +156,7 @@ final class SignIn {
       let reason: Reason =
         code == "flow_state_expired"
         ? .signInExpired : error == "access_denied" ? .signInCancelled : .signInFailed
-      return try returns() ? decider.decide(.navigate) : decider.show(Decision(.signIn, reason))
+      return try returns() ? decider.decide(.navigate) : show(reason, decider)
     }
   }
 
@@ -177,7 +177,7 @@ final class SignIn {
     }
     if !reachability.isOnline {
       return try returns
-        ? decider.decide(.navigate) : decider.show(Decision(.signIn, .signInOffline))
+        ? decider.decide(.navigate) : show(.signInOffline, decider)
     }
     hostView.noteVisitor()
     let pending = PendingSignIn(
@@ -185,6 +185,11 @@ final class SignIn {
       deadlineMS: core.clock.now().monotonicMS + SignIn.exchangeLimitMS)
     if isCallback { state.add(pending) } else { state.begin(pending) }
     return try decider.show(Decision(.wait, .signingIn))
+  }
+
+  /// Show why the sign-in ended at once. What the prompt could open before it can open now.
+  private func show(_ reason: Reason, _ decider: Decider) throws(Failure) -> JSON {
+    try decider.show(Decision(.signIn, reason, canUnlock: hostView.shown.canUnlock))
   }
 
   // MARK: Cancelling
@@ -282,7 +287,7 @@ final class SignIn {
   private func fail(_ reason: Reason, _ decider: Decider) throws(Failure) {
     if state.advance(after: reason) { return }
     guard let told = state.outcome(reason) else { return showSession() }
-    try decider.emit(Decision(.signIn, told))
+    try decider.emit(Decision(.signIn, told, canUnlock: hostView.shown.canUnlock))
     state.end()
   }
 }

@@ -97,6 +97,9 @@ class AsyncOperations:
             route (Route | null): The route of a screen `home`.
             org (OrgSummary | null): The organisation of a screen `home`.
             message (Message | null): What to say to the user.
+            can_unlock (boolean): Whether a biometric prompt may open the session: on the screen
+                `unlock`, and beside the methods of `sign_in` after a prompt that failed for a
+                cause that passes by itself.
             methods (array of AuthMethod): The methods of the sign-in, with `sign_in`.
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
@@ -114,7 +117,8 @@ class AsyncOperations:
                 '01976b36-5e10-7f3a-9c44-2f0a6d1b8e02'}}})
             {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
             '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
-            'message': None, 'methods': [], 'orgs': [], 'banners': [], 'deadline_ms': None}
+            'message': None, 'can_unlock': False, 'methods': [], 'orgs': [], 'banners': [],
+            'deadline_ms': None}
         """
         return cast(Decision, await self._call("session_start", request))
 
@@ -169,6 +173,9 @@ class AsyncOperations:
             route (Route | null): The route of a screen `home`.
             org (OrgSummary | null): The organisation of a screen `home`.
             message (Message | null): What to say to the user.
+            can_unlock (boolean): Whether a biometric prompt may open the session: on the screen
+                `unlock`, and beside the methods of `sign_in` after a prompt that failed for a
+                cause that passes by itself.
             methods (array of AuthMethod): The methods of the sign-in, with `sign_in`.
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
@@ -192,8 +199,8 @@ class AsyncOperations:
             >>> await app.sign_in_complete({'email': 'kari@example.org', 'password': '...',
                 'method': 'email'})
             {'screen': 'wait', 'reason': 'signing_in', 'route': None, 'org': None, 'message':
-            {'code': 'signing_in', 'text': 'Signing in.'}, 'methods': [], 'orgs': [], 'banners':
-            [], 'deadline_ms': 1796000002500}
+            {'code': 'signing_in', 'text': 'Signing in.'}, 'can_unlock': False, 'methods': [],
+            'orgs': [], 'banners': [], 'deadline_ms': 1796000002500}
         """
         return cast(Decision, await self._call("sign_in_complete", request))
 
@@ -210,8 +217,8 @@ class AsyncOperations:
             >>> await app.sign_in_cancel()
             {'cancelled': True, 'decision': {'screen': 'sign_in', 'reason': 'signed_out',
             'route': None, 'org': None, 'message': {'code': 'signed_out', 'text': 'You are
-            signed out.'}, 'methods': [{'id': 'bankid', 'label': 'BankID', 'flow': 'pkce'}],
-            'orgs': [], 'banners': [], 'deadline_ms': None}}
+            signed out.'}, 'can_unlock': False, 'methods': [{'id': 'bankid', 'label': 'BankID',
+            'flow': 'pkce'}], 'orgs': [], 'banners': [], 'deadline_ms': None}}
         """
         return cast(SignInCancelReply, await self._call("sign_in_cancel", request))
 
@@ -226,6 +233,9 @@ class AsyncOperations:
             route (Route | null): The route of a screen `home`.
             org (OrgSummary | null): The organisation of a screen `home`.
             message (Message | null): What to say to the user.
+            can_unlock (boolean): Whether a biometric prompt may open the session: on the screen
+                `unlock`, and beside the methods of `sign_in` after a prompt that failed for a
+                cause that passes by itself.
             methods (array of AuthMethod): The methods of the sign-in, with `sign_in`.
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
@@ -235,7 +245,8 @@ class AsyncOperations:
             >>> await app.session_resume()
             {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
             '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
-            'message': None, 'methods': [], 'orgs': [], 'banners': [], 'deadline_ms': None}
+            'message': None, 'can_unlock': False, 'methods': [], 'orgs': [], 'banners': [],
+            'deadline_ms': None}
         """
         return cast(Decision, await self._call("session_resume", request))
 
@@ -251,6 +262,9 @@ class AsyncOperations:
             route (Route | null): The route of a screen `home`.
             org (OrgSummary | null): The organisation of a screen `home`.
             message (Message | null): What to say to the user.
+            can_unlock (boolean): Whether a biometric prompt may open the session: on the screen
+                `unlock`, and beside the methods of `sign_in` after a prompt that failed for a
+                cause that passes by itself.
             methods (array of AuthMethod): The methods of the sign-in, with `sign_in`.
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
@@ -266,7 +280,8 @@ class AsyncOperations:
             >>> await app.session_unlock({'outcome': 'success'})
             {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
             '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
-            'message': None, 'methods': [], 'orgs': [], 'banners': [], 'deadline_ms': None}
+            'message': None, 'can_unlock': False, 'methods': [], 'orgs': [], 'banners': [],
+            'deadline_ms': None}
         """
         return cast(Decision, await self._call("session_unlock", request))
 
@@ -281,6 +296,9 @@ class AsyncOperations:
             route (Route | null): The route of a screen `home`.
             org (OrgSummary | null): The organisation of a screen `home`.
             message (Message | null): What to say to the user.
+            can_unlock (boolean): Whether a biometric prompt may open the session: on the screen
+                `unlock`, and beside the methods of `sign_in` after a prompt that failed for a
+                cause that passes by itself.
             methods (array of AuthMethod): The methods of the sign-in, with `sign_in`.
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
@@ -289,8 +307,8 @@ class AsyncOperations:
         Example:
             >>> await app.session_lock()
             {'screen': 'unlock', 'reason': 'session_window', 'route': None, 'org': None,
-            'message': {'code': 'session_window', 'text': 'Unlock to go on.'}, 'methods': [],
-            'orgs': [], 'banners': [], 'deadline_ms': None}
+            'message': {'code': 'session_window', 'text': 'Unlock to go on.'}, 'can_unlock':
+            True, 'methods': [], 'orgs': [], 'banners': [], 'deadline_ms': None}
         """
         return cast(Decision, await self._call("session_lock", request))
 
@@ -305,6 +323,9 @@ class AsyncOperations:
             route (Route | null): The route of a screen `home`.
             org (OrgSummary | null): The organisation of a screen `home`.
             message (Message | null): What to say to the user.
+            can_unlock (boolean): Whether a biometric prompt may open the session: on the screen
+                `unlock`, and beside the methods of `sign_in` after a prompt that failed for a
+                cause that passes by itself.
             methods (array of AuthMethod): The methods of the sign-in, with `sign_in`.
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
@@ -313,8 +334,8 @@ class AsyncOperations:
         Example:
             >>> await app.session_background()
             {'screen': 'unlock', 'reason': 'session_window', 'route': None, 'org': None,
-            'message': {'code': 'session_window', 'text': 'Unlock to go on.'}, 'methods': [],
-            'orgs': [], 'banners': [], 'deadline_ms': None}
+            'message': {'code': 'session_window', 'text': 'Unlock to go on.'}, 'can_unlock':
+            True, 'methods': [], 'orgs': [], 'banners': [], 'deadline_ms': None}
         """
         return cast(Decision, await self._call("session_background", request))
 
@@ -329,6 +350,9 @@ class AsyncOperations:
             route (Route | null): The route of a screen `home`.
             org (OrgSummary | null): The organisation of a screen `home`.
             message (Message | null): What to say to the user.
+            can_unlock (boolean): Whether a biometric prompt may open the session: on the screen
+                `unlock`, and beside the methods of `sign_in` after a prompt that failed for a
+                cause that passes by itself.
             methods (array of AuthMethod): The methods of the sign-in, with `sign_in`.
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
@@ -338,7 +362,8 @@ class AsyncOperations:
             >>> await app.session_foreground()
             {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
             '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
-            'message': None, 'methods': [], 'orgs': [], 'banners': [], 'deadline_ms': None}
+            'message': None, 'can_unlock': False, 'methods': [], 'orgs': [], 'banners': [],
+            'deadline_ms': None}
         """
         return cast(Decision, await self._call("session_foreground", request))
 
@@ -396,8 +421,8 @@ class AsyncOperations:
                 2})
             {'unsent': 2, 'decision': {'screen': 'sign_in', 'reason': 'signed_out', 'route':
             None, 'org': None, 'message': {'code': 'signed_out', 'text': 'You are signed out.'},
-            'methods': [{'id': 'bankid', 'label': 'BankID', 'flow': 'pkce'}], 'orgs': [],
-            'banners': [], 'deadline_ms': None}}
+            'can_unlock': False, 'methods': [{'id': 'bankid', 'label': 'BankID', 'flow':
+            'pkce'}], 'orgs': [], 'banners': [], 'deadline_ms': None}}
         """
         return cast(SessionLogoutReply, await self._call("session_logout", request))
 
@@ -435,6 +460,9 @@ class AsyncOperations:
             route (Route | null): The route of a screen `home`.
             org (OrgSummary | null): The organisation of a screen `home`.
             message (Message | null): What to say to the user.
+            can_unlock (boolean): Whether a biometric prompt may open the session: on the screen
+                `unlock`, and beside the methods of `sign_in` after a prompt that failed for a
+                cause that passes by itself.
             methods (array of AuthMethod): The methods of the sign-in, with `sign_in`.
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
@@ -456,7 +484,8 @@ class AsyncOperations:
             >>> await app.org_select({'org_id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01'})
             {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
             '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
-            'message': None, 'methods': [], 'orgs': [], 'banners': [], 'deadline_ms': None}
+            'message': None, 'can_unlock': False, 'methods': [], 'orgs': [], 'banners': [],
+            'deadline_ms': None}
         """
         return cast(Decision, await self._call("org_select", request))
 
@@ -475,6 +504,9 @@ class AsyncOperations:
             route (Route | null): The route of a screen `home`.
             org (OrgSummary | null): The organisation of a screen `home`.
             message (Message | null): What to say to the user.
+            can_unlock (boolean): Whether a biometric prompt may open the session: on the screen
+                `unlock`, and beside the methods of `sign_in` after a prompt that failed for a
+                cause that passes by itself.
             methods (array of AuthMethod): The methods of the sign-in, with `sign_in`.
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
@@ -943,8 +975,8 @@ class AsyncOperations:
             'body': None, 'timeout_ms': 30000}], 'events': [{'seq': 12, 'type': 'decision',
             'decision': {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
             '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
-            'message': None, 'methods': [], 'orgs': [], 'banners': [], 'deadline_ms': None}}],
-            'wake_in_ms': 25000}
+            'message': None, 'can_unlock': False, 'methods': [], 'orgs': [], 'banners': [],
+            'deadline_ms': None}}], 'wake_in_ms': 25000}
         """
         return cast(PollReply, await self._call("poll", request))
 

@@ -132,6 +132,9 @@ class Operations:
             route (Route | null): The route of a screen `home`.
             org (OrgSummary | null): The organisation of a screen `home`.
             message (Message | null): What to say to the user.
+            can_unlock (boolean): Whether a biometric prompt may open the session: on the screen
+                `unlock`, and beside the methods of `sign_in` after a prompt that failed for a
+                cause that passes by itself.
             methods (array of AuthMethod): The methods of the sign-in, with `sign_in`.
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
@@ -148,7 +151,8 @@ class Operations:
                 'expires_in': 3600, 'user': {'id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e02'}}})
             {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
             '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
-            'message': None, 'methods': [], 'orgs': [], 'banners': [], 'deadline_ms': None}
+            'message': None, 'can_unlock': False, 'methods': [], 'orgs': [], 'banners': [],
+            'deadline_ms': None}
         """
         return cast(Decision, self._call("session_start", request))
 
@@ -203,6 +207,9 @@ class Operations:
             route (Route | null): The route of a screen `home`.
             org (OrgSummary | null): The organisation of a screen `home`.
             message (Message | null): What to say to the user.
+            can_unlock (boolean): Whether a biometric prompt may open the session: on the screen
+                `unlock`, and beside the methods of `sign_in` after a prompt that failed for a
+                cause that passes by itself.
             methods (array of AuthMethod): The methods of the sign-in, with `sign_in`.
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
@@ -226,8 +233,8 @@ class Operations:
             >>> app.sign_in_complete({'email': 'kari@example.org', 'password': '...', 'method':
                 'email'})
             {'screen': 'wait', 'reason': 'signing_in', 'route': None, 'org': None, 'message':
-            {'code': 'signing_in', 'text': 'Signing in.'}, 'methods': [], 'orgs': [], 'banners':
-            [], 'deadline_ms': 1796000002500}
+            {'code': 'signing_in', 'text': 'Signing in.'}, 'can_unlock': False, 'methods': [],
+            'orgs': [], 'banners': [], 'deadline_ms': 1796000002500}
         """
         return cast(Decision, self._call("sign_in_complete", request))
 
@@ -244,8 +251,8 @@ class Operations:
             >>> app.sign_in_cancel()
             {'cancelled': True, 'decision': {'screen': 'sign_in', 'reason': 'signed_out',
             'route': None, 'org': None, 'message': {'code': 'signed_out', 'text': 'You are
-            signed out.'}, 'methods': [{'id': 'bankid', 'label': 'BankID', 'flow': 'pkce'}],
-            'orgs': [], 'banners': [], 'deadline_ms': None}}
+            signed out.'}, 'can_unlock': False, 'methods': [{'id': 'bankid', 'label': 'BankID',
+            'flow': 'pkce'}], 'orgs': [], 'banners': [], 'deadline_ms': None}}
         """
         return cast(SignInCancelReply, self._call("sign_in_cancel", request))
 
@@ -260,6 +267,9 @@ class Operations:
             route (Route | null): The route of a screen `home`.
             org (OrgSummary | null): The organisation of a screen `home`.
             message (Message | null): What to say to the user.
+            can_unlock (boolean): Whether a biometric prompt may open the session: on the screen
+                `unlock`, and beside the methods of `sign_in` after a prompt that failed for a
+                cause that passes by itself.
             methods (array of AuthMethod): The methods of the sign-in, with `sign_in`.
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
@@ -269,7 +279,8 @@ class Operations:
             >>> app.session_resume()
             {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
             '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
-            'message': None, 'methods': [], 'orgs': [], 'banners': [], 'deadline_ms': None}
+            'message': None, 'can_unlock': False, 'methods': [], 'orgs': [], 'banners': [],
+            'deadline_ms': None}
         """
         return cast(Decision, self._call("session_resume", request))
 
@@ -285,6 +296,9 @@ class Operations:
             route (Route | null): The route of a screen `home`.
             org (OrgSummary | null): The organisation of a screen `home`.
             message (Message | null): What to say to the user.
+            can_unlock (boolean): Whether a biometric prompt may open the session: on the screen
+                `unlock`, and beside the methods of `sign_in` after a prompt that failed for a
+                cause that passes by itself.
             methods (array of AuthMethod): The methods of the sign-in, with `sign_in`.
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
@@ -300,7 +314,8 @@ class Operations:
             >>> app.session_unlock({'outcome': 'success'})
             {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
             '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
-            'message': None, 'methods': [], 'orgs': [], 'banners': [], 'deadline_ms': None}
+            'message': None, 'can_unlock': False, 'methods': [], 'orgs': [], 'banners': [],
+            'deadline_ms': None}
         """
         return cast(Decision, self._call("session_unlock", request))
 
@@ -315,6 +330,9 @@ class Operations:
             route (Route | null): The route of a screen `home`.
             org (OrgSummary | null): The organisation of a screen `home`.
             message (Message | null): What to say to the user.
+            can_unlock (boolean): Whether a biometric prompt may open the session: on the screen
+                `unlock`, and beside the methods of `sign_in` after a prompt that failed for a
+                cause that passes by itself.
             methods (array of AuthMethod): The methods of the sign-in, with `sign_in`.
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
@@ -323,8 +341,8 @@ class Operations:
         Example:
             >>> app.session_lock()
             {'screen': 'unlock', 'reason': 'session_window', 'route': None, 'org': None,
-            'message': {'code': 'session_window', 'text': 'Unlock to go on.'}, 'methods': [],
-            'orgs': [], 'banners': [], 'deadline_ms': None}
+            'message': {'code': 'session_window', 'text': 'Unlock to go on.'}, 'can_unlock':
+            True, 'methods': [], 'orgs': [], 'banners': [], 'deadline_ms': None}
         """
         return cast(Decision, self._call("session_lock", request))
 
@@ -339,6 +357,9 @@ class Operations:
             route (Route | null): The route of a screen `home`.
             org (OrgSummary | null): The organisation of a screen `home`.
             message (Message | null): What to say to the user.
+            can_unlock (boolean): Whether a biometric prompt may open the session: on the screen
+                `unlock`, and beside the methods of `sign_in` after a prompt that failed for a
+                cause that passes by itself.
             methods (array of AuthMethod): The methods of the sign-in, with `sign_in`.
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
@@ -347,8 +368,8 @@ class Operations:
         Example:
             >>> app.session_background()
             {'screen': 'unlock', 'reason': 'session_window', 'route': None, 'org': None,
-            'message': {'code': 'session_window', 'text': 'Unlock to go on.'}, 'methods': [],
-            'orgs': [], 'banners': [], 'deadline_ms': None}
+            'message': {'code': 'session_window', 'text': 'Unlock to go on.'}, 'can_unlock':
+            True, 'methods': [], 'orgs': [], 'banners': [], 'deadline_ms': None}
         """
         return cast(Decision, self._call("session_background", request))
 
@@ -363,6 +384,9 @@ class Operations:
             route (Route | null): The route of a screen `home`.
             org (OrgSummary | null): The organisation of a screen `home`.
             message (Message | null): What to say to the user.
+            can_unlock (boolean): Whether a biometric prompt may open the session: on the screen
+                `unlock`, and beside the methods of `sign_in` after a prompt that failed for a
+                cause that passes by itself.
             methods (array of AuthMethod): The methods of the sign-in, with `sign_in`.
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
@@ -372,7 +396,8 @@ class Operations:
             >>> app.session_foreground()
             {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
             '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
-            'message': None, 'methods': [], 'orgs': [], 'banners': [], 'deadline_ms': None}
+            'message': None, 'can_unlock': False, 'methods': [], 'orgs': [], 'banners': [],
+            'deadline_ms': None}
         """
         return cast(Decision, self._call("session_foreground", request))
 
@@ -427,8 +452,8 @@ class Operations:
             >>> app.session_logout({'scope': 'local', 'discard': True, 'confirm_unsent': 2})
             {'unsent': 2, 'decision': {'screen': 'sign_in', 'reason': 'signed_out', 'route':
             None, 'org': None, 'message': {'code': 'signed_out', 'text': 'You are signed out.'},
-            'methods': [{'id': 'bankid', 'label': 'BankID', 'flow': 'pkce'}], 'orgs': [],
-            'banners': [], 'deadline_ms': None}}
+            'can_unlock': False, 'methods': [{'id': 'bankid', 'label': 'BankID', 'flow':
+            'pkce'}], 'orgs': [], 'banners': [], 'deadline_ms': None}}
         """
         return cast(SessionLogoutReply, self._call("session_logout", request))
 
@@ -466,6 +491,9 @@ class Operations:
             route (Route | null): The route of a screen `home`.
             org (OrgSummary | null): The organisation of a screen `home`.
             message (Message | null): What to say to the user.
+            can_unlock (boolean): Whether a biometric prompt may open the session: on the screen
+                `unlock`, and beside the methods of `sign_in` after a prompt that failed for a
+                cause that passes by itself.
             methods (array of AuthMethod): The methods of the sign-in, with `sign_in`.
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
@@ -487,7 +515,8 @@ class Operations:
             >>> app.org_select({'org_id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01'})
             {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
             '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
-            'message': None, 'methods': [], 'orgs': [], 'banners': [], 'deadline_ms': None}
+            'message': None, 'can_unlock': False, 'methods': [], 'orgs': [], 'banners': [],
+            'deadline_ms': None}
         """
         return cast(Decision, self._call("org_select", request))
 
@@ -506,6 +535,9 @@ class Operations:
             route (Route | null): The route of a screen `home`.
             org (OrgSummary | null): The organisation of a screen `home`.
             message (Message | null): What to say to the user.
+            can_unlock (boolean): Whether a biometric prompt may open the session: on the screen
+                `unlock`, and beside the methods of `sign_in` after a prompt that failed for a
+                cause that passes by itself.
             methods (array of AuthMethod): The methods of the sign-in, with `sign_in`.
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
@@ -972,8 +1004,8 @@ class Operations:
             'body': None, 'timeout_ms': 30000}], 'events': [{'seq': 12, 'type': 'decision',
             'decision': {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
             '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
-            'message': None, 'methods': [], 'orgs': [], 'banners': [], 'deadline_ms': None}}],
-            'wake_in_ms': 25000}
+            'message': None, 'can_unlock': False, 'methods': [], 'orgs': [], 'banners': [],
+            'deadline_ms': None}}], 'wake_in_ms': 25000}
         """
         return cast(PollReply, self._call("poll", request))
 

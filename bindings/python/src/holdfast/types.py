@@ -367,6 +367,7 @@ class Decision(TypedDict):
     route: Route | None
     org: OrgSummary | None
     message: Message | None
+    can_unlock: bool
     methods: list[AuthMethod]
     orgs: list[Membership]
     banners: list[Banner]
