@@ -353,6 +353,18 @@ int32_t holdfast_session_foreground(holdfast *self, const char *request, char **
 int32_t holdfast_session_status(holdfast *self, const char *request, char **reply);
 
 /*
+ * Return the access token of the open session, for the host's own calls to storage, realtime and
+ * functions. {} -> {"access_token":"...","expires_ms":n}; expires_ms is in server time. Ask before
+ * every call and keep no copy: the library alone refreshes the session. A token that is about to end
+ * (refresh_margin_s), or that the server refused, is refreshed first: session.refreshing, with
+ * detail.wait_ms, and an event token_changed once there is another one. After the first call of this
+ * function the event also tells of every other new token.
+ * Errors: session.none, session.locked (also before anybody came in on this handle),
+ * session.refreshing (STATE, retryable), keystore.* (KEYSTORE). @since 0.2
+ */
+int32_t holdfast_session_token(holdfast *self, const char *request, char **reply);
+
+/*
  * Log out. {"scope":"local|global"="local","discard":bool=false,"confirm_unsent":n?} ->
  * {"unsent":n,"decision":<decision>}. Erases the session's keys, tokens, key wraps, the chosen organisation and the
  * cache, online or offline. The library revokes the server's session now or when next online, unless

@@ -31,6 +31,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
 
   case sessionNone = "session.none"
   case sessionLocked = "session.locked"
+  case sessionRefreshing = "session.refreshing"
   case sessionInvalid = "session.invalid"
   case sessionConfirmUnsent = "session.confirm_unsent"
 
@@ -88,7 +89,8 @@ public enum ErrorCode: String, CaseIterable, Sendable {
       .signInExpired, .signInCancelled, .queueUnknownKind, .queueInvalidID, .queueInvalidPayload,
       .queueUnknownColumn, .queueUnknownDependency, .queueItemTooLarge:
       return .invalid
-    case .sessionNone, .sessionLocked, .orgNone, .orgRevoked, .orgDisabled, .orgUnknownRole,
+    case .sessionNone, .sessionLocked, .sessionRefreshing, .orgNone, .orgRevoked, .orgDisabled,
+      .orgUnknownRole,
       .queueInFlight, .clockNotManual:
       return .state
     case .orgNotAMember, .queueNotFound, .contactNotFound: return .notFound
@@ -108,7 +110,8 @@ public enum ErrorCode: String, CaseIterable, Sendable {
   /// Whether the same call may succeed later without a change by the host.
   public var retryable: Bool {
     switch self {
-    case .queueInFlight, .keyStoreLocked, .keyStoreFailed, .storageFailed, .storageFull,
+    case .sessionRefreshing, .queueInFlight, .keyStoreLocked, .keyStoreFailed, .storageFailed,
+      .storageFull,
       .storageReadOnly, .storageBusy, .memoryExhausted:
       return true
     default: return false

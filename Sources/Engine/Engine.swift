@@ -21,6 +21,7 @@ public final class Engine {
   private let signIn: SignIn
   private let sessionStart: SessionStart
   private let presence: Presence
+  private let token: SessionToken
   private let logout: Logout
   private let orgSelection: OrgSelection
   private let decider: Decider
@@ -134,6 +135,9 @@ public final class Engine {
     presence = Presence(
       core, sessions, lock: lock, refresh: refresh, tokens: tokens, check: check, pulls: pulls,
       live: live, pauses: pauses, reachability: reachability, hostView: hostView, decider: decider)
+    token = SessionToken(
+      core, sessions, refresh: refresh, pauses: pauses, reachability: reachability,
+      events: events, decider: decider)
     logout = Logout(
       core, sessions, revocations: revocations, uploader: uploader, pauses: pauses,
       decider: decider)
@@ -160,7 +164,8 @@ public final class Engine {
       liveReader: liveReader, decider: decider)
     loop = HostLoop(
       core, sessions, scheduler: scheduler, dispatch: dispatch, wakeTimer: wakeTimer,
-      inFlight: inFlight, events: events, signIn: signIn, liveReader: liveReader, decider: decider)
+      inFlight: inFlight, events: events, signIn: signIn, token: token, liveReader: liveReader,
+      decider: decider)
     self.core = core
     self.sessions = sessions
     self.refresh = refresh
@@ -295,6 +300,8 @@ public final class Engine {
   public func sessionStatus(_ request: JSON) throws(Failure) -> JSON {
     try presence.status(request)
   }
+
+  public func sessionToken(_ request: JSON) throws(Failure) -> JSON { try token.get(request) }
 
   public func sessionLogout(_ request: JSON) throws(Failure) -> JSON { try logout.logOut(request) }
 

@@ -14,6 +14,7 @@ enum Operation: UInt8, CaseIterable {
   case sessionBackground
   case sessionForeground
   case sessionStatus
+  case sessionToken
   case sessionLogout
   case orgList
   case orgSelect
@@ -49,6 +50,7 @@ enum Operation: UInt8, CaseIterable {
     case .sessionBackground: "session_background"
     case .sessionForeground: "session_foreground"
     case .sessionStatus: "session_status"
+    case .sessionToken: "session_token"
     case .sessionLogout: "session_logout"
     case .orgList: "org_list"
     case .orgSelect: "org_select"

@@ -59,6 +59,7 @@ extension Operation {
     case .sessionBackground: try engine.sessionBackground(request)
     case .sessionForeground: try engine.sessionForeground(request)
     case .sessionStatus: try engine.sessionStatus(request)
+    case .sessionToken: try engine.sessionToken(request)
     case .sessionLogout: try engine.sessionLogout(request)
     case .orgList: try engine.orgList(request)
     case .orgSelect: try engine.orgSelect(request)

@@ -68,6 +68,12 @@ public func holdfast_session_status(
 ) -> Int32 { Boundary.call(self, .sessionStatus, request, reply) }
 
 @c @implementation
+public func holdfast_session_token(
+  _ self: OpaquePointer?, _ request: UnsafePointer<CChar>?,
+  _ reply: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> Int32 { Boundary.call(self, .sessionToken, request, reply) }
+
+@c @implementation
 public func holdfast_session_logout(
   _ self: OpaquePointer?, _ request: UnsafePointer<CChar>?,
   _ reply: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?

@@ -149,6 +149,8 @@ def test_ABI_5_every_operation_and_event_fits_the_schema(
     user.app.sign_in_begin({"method": "email"})
     user.app.sign_in_complete({"email": user.person.email, "password": "correct-horse-battery"})
     user.app.settle()
+    user.app.session_token()
+    user.app.sign_in(user.person)
     user.app.session_logout()
 
     seen = contract.judged - before

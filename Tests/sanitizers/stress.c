@@ -28,6 +28,7 @@ static const struct {
 } calls[] = {
     {holdfast_queue_add, "{\"kind\":\"activity\",\"payload\":{\"type\":\"visit\",\"minutes\":5}}"},
     {holdfast_session_status, NULL},
+    {holdfast_session_token, NULL},
     {holdfast_queue_list, "{\"limit\":3}"},
     {holdfast_contact_search, "{\"query\":\"a\"}"},
     {holdfast_session_resume, NULL},

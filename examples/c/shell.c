@@ -25,13 +25,13 @@ static const verb verbs[] = {
     VERB(clock_set),          VERB(session_start),  VERB(sign_in_begin),
     VERB(sign_in_complete),   VERB(sign_in_cancel), VERB(session_resume),
     VERB(session_unlock),     VERB(session_lock),   VERB(session_background),
-    VERB(session_foreground), VERB(session_status), VERB(session_logout),
-    VERB(org_list),           VERB(org_select),     VERB(route_check),
-    VERB(queue_add),          VERB(queue_list),     VERB(queue_get),
-    VERB(queue_edit),         VERB(queue_cancel),   VERB(queue_retry),
-    VERB(queue_export),       VERB(queue_explain),  VERB(contact_search),
-    VERB(contact_get),        VERB(summary_get),    VERB(network_set),
-    VERB(sync_now),           VERB(sync_status),
+    VERB(session_foreground), VERB(session_status), VERB(session_token),
+    VERB(session_logout),     VERB(org_list),       VERB(org_select),
+    VERB(route_check),        VERB(queue_add),      VERB(queue_list),
+    VERB(queue_get),          VERB(queue_edit),     VERB(queue_cancel),
+    VERB(queue_retry),        VERB(queue_export),   VERB(queue_explain),
+    VERB(contact_search),     VERB(contact_get),    VERB(summary_get),
+    VERB(network_set),        VERB(sync_now),       VERB(sync_status),
 };
 #undef VERB
 enum { VERB_COUNT = sizeof verbs / sizeof *verbs };

@@ -15,6 +15,7 @@ final class HostLoop {
   private let inFlight: InFlight
   private let events: EventQueue
   private let signIn: SignIn
+  private let token: SessionToken
   private let liveReader: LiveContactReader
   private let decider: Decider
   /// The system does not tell when another process changes the file.
@@ -25,7 +26,7 @@ final class HostLoop {
   init(
     _ core: Core, _ sessions: SessionStore, scheduler: Scheduler, dispatch: Dispatch,
     wakeTimer: WakeTimer, inFlight: InFlight, events: EventQueue, signIn: SignIn,
-    liveReader: LiveContactReader, decider: Decider
+    token: SessionToken, liveReader: LiveContactReader, decider: Decider
   ) {
     self.core = core
     self.sessions = sessions
@@ -35,6 +36,7 @@ final class HostLoop {
     self.inFlight = inFlight
     self.events = events
     self.signIn = signIn
+    self.token = token
     self.liveReader = liveReader
     self.decider = decider
   }
@@ -57,6 +59,7 @@ final class HostLoop {
     try decider.emitIfChanged()
     try sendAll(now)
     try liveReader.answerEnded(now)
+    try token.announce()
     if events.holds("contact"), try !decider.canUse(decider.assess(.navigate).situation) {
       events.withdrawContacts(core.message(.contactWithdrawn))
     }
@@ -94,6 +97,7 @@ final class HostLoop {
     if response.isOwn(request.purpose) { try core.learnServerTime(response.dateMS, now) }
     try dispatch.finish(request, response, now)
     try decider.emitIfChanged()
+    try token.announce()
     return ["accepted": true]
   }
 

@@ -39,15 +39,15 @@ TERMINAL_USER = {"session_not_found", "user_not_found", "user_banned"}
 DATA = {
     "org_list", "org_select", "queue_add", "queue_list", "queue_get", "queue_edit", "queue_cancel",
     "queue_retry", "queue_export", "contact_search", "contact_get", "summary_get", "sync_now",
-    "sync_status",
+    "session_token", "sync_status",
 }  # fmt: skip
 #: Errors that a host must handle; any other is a defect.
 EXPECTED = {
     "clock.not_manual", "keystore.failed", "keystore.key_lost", "keystore.locked",
     "org.disabled", "org.none", "org.not_a_member", "org.revoked", "org.unknown_role",
     "queue.id_taken", "queue.in_flight", "queue.not_found", "queue.unknown_dependency",
-    "session.confirm_unsent", "session.locked", "session.none", "sign_in.expired",
-    "sign_in.foreign_callback", "sign_in.state_mismatch", "contact.not_found",
+    "session.confirm_unsent", "session.locked", "session.none", "session.refreshing",
+    "sign_in.expired", "sign_in.foreign_callback", "sign_in.state_mismatch", "contact.not_found",
 }  # fmt: skip
 #: More polls than this within a minute are a busy loop.
 MAX_POLLS = 400

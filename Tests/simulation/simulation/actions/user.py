@@ -179,8 +179,8 @@ def carry_over(world: World, process: Process, chance: random.Random) -> None:
 def look_around(world: World, process: Process, chance: random.Random) -> None:
     """Make one or several read-only calls."""
     names = chance.choices((
-        "session_status", "org_list", "queue_list", "queue_explain", "summary_get", "sync_status",
-        "contact_search", "contact_get", "route_check", "queue_export", "queue_get",
+        "session_status", "session_token", "org_list", "queue_list", "queue_explain", "summary_get",
+        "sync_status", "contact_search", "contact_get", "route_check", "queue_export", "queue_get",
     ), k=chance.choice((1, 1, 4)))  # fmt: skip
     for name in names:
         _look_at(world, process, chance, name)

@@ -44,6 +44,7 @@ from .types import (
     SessionLogoutRequest,
     SessionStartRequest,
     SessionStatusReply,
+    SessionTokenReply,
     SessionUnlockRequest,
     SignInBeginReply,
     SignInBeginRequest,
@@ -392,6 +393,28 @@ class AsyncOperations:
             'generation': 4}
         """
         return cast(SessionStatusReply, await self._call("session_status", request))
+
+    async def session_token(self, request: Empty | None = None) -> SessionTokenReply:
+        """Return the access token of the open session, for the host's own calls.
+
+        Request: empty.
+
+        Reply:
+            access_token (string): The token, for `Authorization: Bearer`.
+            expires_ms (Instant): When the token ends, in server time.
+
+        Errors:
+            session.none: No user is signed in. Show the sign-in.
+            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+            session.refreshing: The access token is about to end or was refused, and the library
+                fetches another one. Keep polling, and ask again after the event token_changed,
+                or after `detail.wait_ms` (null: once there is a network).
+
+        Example:
+            >>> await app.session_token()
+            {'access_token': 'eyJh...', 'expires_ms': 1796003600000}
+        """
+        return cast(SessionTokenReply, await self._call("session_token", request))
 
     async def session_logout(
         self, request: SessionLogoutRequest | None = None

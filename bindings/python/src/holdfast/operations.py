@@ -44,6 +44,7 @@ from .types import (
     SessionLogoutRequest,
     SessionStartRequest,
     SessionStatusReply,
+    SessionTokenReply,
     SessionUnlockRequest,
     SignInBeginReply,
     SignInBeginRequest,
@@ -67,6 +68,7 @@ OPERATIONS = (
     "session_background",
     "session_foreground",
     "session_status",
+    "session_token",
     "session_logout",
     "org_list",
     "org_select",
@@ -426,6 +428,28 @@ class Operations:
             'generation': 4}
         """
         return cast(SessionStatusReply, self._call("session_status", request))
+
+    def session_token(self, request: Empty | None = None) -> SessionTokenReply:
+        """Return the access token of the open session, for the host's own calls.
+
+        Request: empty.
+
+        Reply:
+            access_token (string): The token, for `Authorization: Bearer`.
+            expires_ms (Instant): When the token ends, in server time.
+
+        Errors:
+            session.none: No user is signed in. Show the sign-in.
+            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+            session.refreshing: The access token is about to end or was refused, and the library
+                fetches another one. Keep polling, and ask again after the event token_changed,
+                or after `detail.wait_ms` (null: once there is a network).
+
+        Example:
+            >>> app.session_token()
+            {'access_token': 'eyJh...', 'expires_ms': 1796003600000}
+        """
+        return cast(SessionTokenReply, self._call("session_token", request))
 
     def session_logout(self, request: SessionLogoutRequest | None = None) -> SessionLogoutReply:
         """Log out, online or offline.

@@ -109,6 +109,7 @@ __all__ = [
     "SessionLogoutRequest",
     "SessionStartRequest",
     "SessionStatusReply",
+    "SessionTokenReply",
     "SessionUnlockRequest",
     "SignInBeginReply",
     "SignInBeginRequest",
@@ -124,6 +125,7 @@ __all__ = [
     "SyncNowReply",
     "SyncProgressEvent",
     "SyncStatusReply",
+    "TokenChangedEvent",
     "Tone",
     "TransportError",
     "Uuid",
@@ -160,15 +162,15 @@ ErrorCode: TypeAlias = str
 """`noun.reason`; stable. This version knows request.not_json, request.not_an_object,
 request.too_deep, request.too_many_values, request.duplicate_key, request.unknown_field,
 request.missing_field, request.wrong_type, request.invalid_value, request.unknown_operation,
-session.none, session.locked, session.invalid, session.confirm_unsent, sign_in.unknown_method,
-sign_in.foreign_callback, sign_in.state_mismatch, sign_in.expired, sign_in.cancelled, org.none,
-org.not_a_member, org.revoked, org.disabled, org.unknown_role, queue.unknown_kind,
-queue.invalid_id, queue.invalid_payload, queue.unknown_column, queue.unknown_dependency,
-queue.item_too_large, queue.id_taken, queue.not_found, queue.in_flight, contact.not_found,
-clock.not_manual, keystore.locked, keystore.failed, keystore.key_lost, storage.failed,
-storage.read_only, storage.newer_version, storage.not_private, storage.damaged, storage.full,
-storage.busy, handle.reentered, handle.closed, handle.forked, handle.too_many, memory.exhausted,
-internal.defect."""
+session.none, session.locked, session.refreshing, session.invalid, session.confirm_unsent,
+sign_in.unknown_method, sign_in.foreign_callback, sign_in.state_mismatch, sign_in.expired,
+sign_in.cancelled, org.none, org.not_a_member, org.revoked, org.disabled, org.unknown_role,
+queue.unknown_kind, queue.invalid_id, queue.invalid_payload, queue.unknown_column,
+queue.unknown_dependency, queue.item_too_large, queue.id_taken, queue.not_found, queue.in_flight,
+contact.not_found, clock.not_manual, keystore.locked, keystore.failed, keystore.key_lost,
+storage.failed, storage.read_only, storage.newer_version, storage.not_private, storage.damaged,
+storage.full, storage.busy, handle.reentered, handle.closed, handle.forked, handle.too_many,
+memory.exhausted, internal.defect."""
 
 
 class Error(TypedDict):
@@ -591,9 +593,18 @@ class PullCompletedEvent(TypedDict):
     problem: PullProblem | None
 
 
+@final
+class TokenChangedEvent(TypedDict):
+    """There is another access token than the one that session_token gave, or one after session.refreshing. Only a handle on which session_token was called gets it. Returned once."""
+
+    seq: Count
+    type: Literal["token_changed"]
+    expires_ms: Instant
+
+
 EventType: TypeAlias = str
 """The types of events. This version knows decision, sync_progress, sync_completed, item_parked,
-session_ended, org_access_changed, storage_recovered, contact, pull_completed."""
+session_ended, org_access_changed, storage_recovered, contact, pull_completed, token_changed."""
 
 
 @final
@@ -614,6 +625,7 @@ Event: TypeAlias = (
     | StorageRecoveredEvent
     | ContactEvent
     | PullCompletedEvent
+    | TokenChangedEvent
 )
 """Something that happened; `type` says what. Ignore a type that you do not know, and acknowledge
 it."""
@@ -743,6 +755,13 @@ class SessionStatusReply(TypedDict):
     owed: list[str]
     clock_offset_ms: Integer
     generation: Count
+
+
+class SessionTokenReply(TypedDict):
+    """The reply of session_token."""
+
+    access_token: str
+    expires_ms: Instant
 
 
 class SessionLogoutRequest(TypedDict):

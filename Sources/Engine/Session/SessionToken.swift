@@ -1,0 +1,86 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Vault
+
+/// The access token for the host's own calls, to storage, realtime and functions.
+///
+/// The library alone refreshes the session, so the host asks for the token before a call and keeps
+/// none. A host that has asked once on this handle is told when there is another one.
+final class SessionToken {
+  /// What the host has.
+  private enum Told {
+    /// It never asked, and is not told.
+    case nothing
+    /// It asked while the token was about to end.
+    case toWait
+    /// The SHA-256 of the token that it was given or told of.
+    case token([UInt8])
+  }
+
+  /// The next poll sends the refresh; its response usually comes within this time.
+  private static var responseMS: Int64 { 1000 }
+
+  private let core: Core
+  private let sessions: SessionStore
+  private let refresh: Refresh
+  private let pauses: ServicePauses
+  private let reachability: Reachability
+  private let events: EventQueue
+  private let decider: Decider
+  private var told = Told.nothing
+
+  init(
+    _ core: Core, _ sessions: SessionStore, refresh: Refresh, pauses: ServicePauses,
+    reachability: Reachability, events: EventQueue, decider: Decider
+  ) {
+    self.core = core
+    self.sessions = sessions
+    self.refresh = refresh
+    self.pauses = pauses
+    self.reachability = reachability
+    self.events = events
+    self.decider = decider
+  }
+
+  /// The token of the open session, unless it is about to end or the server refused it.
+  func get(_ request: JSON) throws(Failure) -> JSON {
+    _ = try Fields(request, known: [])
+    let session = try decider.requireSession()
+    let row = try sessions.row()
+    let now = core.clock.now()
+    if try refresh.isNeeded(session, row, now) {
+      told = .toWait
+      throw Failure(
+        .sessionRefreshing, "another access token is needed; the next poll asks for it",
+        detail: ["wait_ms": JSON(try waitMS(now))])
+    }
+    told = .token(SessionToken.digest(of: session))
+    return ["access_token": session.accessToken.json, "expires_ms": .int(row.expiresMS)]
+  }
+
+  /// When to ask again at the latest; nil without a network.
+  private func waitMS(_ now: Instant) throws(Failure) -> Int64? {
+    guard reachability.isOnline else { return nil }
+    return max(SessionToken.responseMS, try pauses.leftMS(.refresh, now))
+  }
+
+  /// Tell the host that there is another token than the one it has. The event does not hold it.
+  func announce() throws(Failure) {
+    if case .nothing = told { return }
+    guard let assessment = try decider.assessUnchanged(),
+      decider.canUse(assessment.situation), let session = sessions.session
+    else { return }
+    let digest = SessionToken.digest(of: session)
+    if case .token(let known) = told, known == digest { return }
+    guard try !refresh.isNeeded(session, assessment.row, core.clock.now()) else { return }
+    events.discard("token_changed")
+    try events.emit(["type": "token_changed", "expires_ms": .int(assessment.row.expiresMS)])
+    told = .token(digest)
+  }
+
+  private static func digest(of session: OpenSession) -> [UInt8] {
+    Digest.sha256(session.accessToken.bytes)
+  }
+}
