@@ -313,9 +313,8 @@ public final class Database {
   }
 
   /// Roll back a transaction whose ROLLBACK failed for lack of memory, before the next statement
-  /// can become a part of it.
+  /// can become a part of it. `depth` is 0 here, because a transaction begins with a statement.
   private func finishRollback() throws(Failure) {
-    guard needsRollback, depth == 0 else { return }
     let result = sqlite3_exec(connection, "ROLLBACK", nil, nil, nil)
     guard sqlite3_get_autocommit(connection) != 0 else { throw failure(result) }
     needsRollback = false

@@ -47,7 +47,7 @@ extension Database {
   }
 
   /// Whether a line of SQLite's check ends with "=" and a code of this class of error.
-  private static func names(_ wanted: Int32, in line: [UInt8]) -> Bool {
+  static func names(_ wanted: Int32, in line: [UInt8]) -> Bool {
     var code: Int32 = 0
     var digits = line.count
     while digits > 0, line[digits - 1] >= UInt8(ascii: "0"), line[digits - 1] <= UInt8(ascii: "9") {

@@ -185,6 +185,87 @@ import Testing
     #expect(!database.isSuspect)
   }
 
+  @Test func aFailureCarriesTheExtendedCodeOfSQLite() throws {
+    let folder = try TemporaryFolder()
+    let database = try folder.open()
+    let failure = #expect(throws: Failure.self) {
+      try database.run("INSERT INTO session(id, generation) VALUES (1, 0)")
+    }
+    #expect(failure?.detail?["sqlite"]?.int == Int64(SQLITE_CONSTRAINT | 6 << 8))
+  }
+
+  @Test func aPathThatIsALinkIsNotOpened() throws {
+    let folder = try TemporaryFolder()
+    try folder.open("real.db").close()
+    let real = URL(fileURLWithPath: folder.path + "/real.db")
+    let before = try Data(contentsOf: real)
+    try FileManager.default.createSymbolicLink(
+      atPath: folder.path + "/test.db", withDestinationPath: real.path)
+    #expect(throws: Failure.self) { try folder.open() }
+    #expect(try Data(contentsOf: real) == before)
+  }
+
+  /// A rollback needs memory. Until it succeeds, no statement may become a part of what has failed.
+  @Test func aTransactionWhoseRollbackFailsIsRolledBackBeforeTheNextStatement() throws {
+    let folder = try TemporaryFolder()
+    let database = try folder.open()
+    let meta = MetaTable(database)
+    sqlite3_set_authorizer(
+      database.connection,
+      { _, action, name, _, _, _ in
+        let isRollback =
+          action == SQLITE_TRANSACTION && name.map { String(cString: $0) } == "ROLLBACK"
+        return isRollback ? SQLITE_DENY : SQLITE_OK
+      }, nil)
+    for _ in 0..<2 {
+      #expect(throws: Failure.self) {
+        try database.transaction { () throws(Failure) in
+          try meta.set(.retryGroup, .int(5))
+          throw Failure(.internalDefect, "on purpose")
+        }
+      }
+      #expect(throws: Failure.self) { try meta.set(.uploads, .int(1)) }
+    }
+    sqlite3_set_authorizer(database.connection, nil, nil)
+    try meta.set(.uploads, .int(2))
+    let other = MetaTable(try folder.open())
+    #expect(try other.int(.uploads) == 2)
+    #expect(try other.int(.retryGroup) == nil)
+  }
+
+  /// A program that takes a file for itself must not keep the host from going on.
+  @Test func aFileThatAnotherProgramTakesForItselfIsBusy() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path + "/test.db"
+    try folder.open().close()
+    var other: OpaquePointer?
+    #expect(sqlite3_open(path, &other) == SQLITE_OK)
+    defer { sqlite3_close(other) }
+    let take = "PRAGMA locking_mode=EXCLUSIVE; BEGIN IMMEDIATE"
+    #expect(sqlite3_exec(other, take, nil, nil, nil) == SQLITE_OK)
+    let failure = #expect(throws: Failure.self) { try folder.open() }
+    #expect(failure?.code == .storageBusy)
+  }
+
+  /// A disk that fails is no damage to the file.
+  @Test(
+    arguments: [
+      ("Tree 5 page 3: unable to get the page. error code=10", SQLITE_IOERR),
+      ("unable to get the page. error code=266", SQLITE_IOERR), ("=522", SQLITE_IOERR),
+      ("unable to get the page. error code=7", SQLITE_NOMEM), ("error code=3082", SQLITE_IOERR),
+      ("error code=11", SQLITE_CORRUPT), ("error code=", SQLITE_OK),
+    ] as [(String, Int32)])
+  func theChecksLineNamesAnErrorsClass(line: String, code: Int32) {
+    for wanted in [SQLITE_OK, SQLITE_IOERR, SQLITE_NOMEM, SQLITE_CORRUPT] {
+      #expect(Database.names(wanted, in: Array(line.utf8)) == (wanted == code))
+    }
+  }
+
+  @Test(arguments: ["", "10", "row 10 missing from index queue_held", "code=10 ", "code 10", "ok"])
+  func aLineWithoutACodeNamesNoError(line: String) {
+    #expect(!Database.names(SQLITE_IOERR, in: Array(line.utf8)))
+  }
+
   @Test func aClosedFileFailsEveryCall() throws {
     let folder = try TemporaryFolder()
     let database = try folder.open()
