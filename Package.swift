@@ -56,8 +56,8 @@ let package = Package(
     .executableTarget(
       name: "fleet", dependencies: ["Policy"], path: "Tests/fleet/Sources",
       swiftSettings: [.swiftLanguageMode(.v6)]),
-    tests(of: "Base"),
-    tests(of: "Vault", on: ["Base"]),
+    tests(of: "Base", on: ["CPlatform", "CJansson"]),
+    tests(of: "Vault", on: ["Base", "CPlatform", "CJansson"]),
     tests(of: "Store", on: ["Vault", "Base", "CSQLite"]),
     tests(of: "Policy", on: ["Base"]),
     tests(of: "Supabase", on: ["Policy", "Vault", "Base"]),

@@ -107,7 +107,7 @@ private struct RealText {
   private var count = 0
 
   /// The smallest number of digits that reads back as the same double; nil: no memory, or not a
-  /// real number.
+  /// real number. Without memory the text may also be empty: callers check the memory.
   init?(shortening text: Slice<UnsafeRawBufferPointer>) {
     guard let number = RealText.read(UnsafeRawBufferPointer(rebasing: text)) else { return nil }
     defer { json_decref(number) }
@@ -120,7 +120,7 @@ private struct RealText {
           number, $0.baseAddress?.assumingMemoryBound(to: CChar.self), $0.count,
           JSON_ENCODE_ANY_FLAG | digits << JSON_REAL_PRECISION_SHIFT)
       }
-      guard count > 0, count <= room.count else { return nil }
+      guard count <= room.count else { return nil }
       if digits == 17 || reads(as: value) { return }
     }
   }
@@ -211,6 +211,7 @@ extension JSON {
       let number = WrittenNumber(bytes[token])
       guard number.isReal else { continue }
       if !number.isSurelyExact, RealText(shortening: bytes[token])?.written != number {
+        try checkMemory()
         throw Failure(
           .queueInvalidPayload, "a number with more digits than a double holds is not exact",
           field: JSONPointer.locate(at: token.lowerBound, in: bytes))

@@ -112,7 +112,10 @@ extension JSON {
         duplicate ? "the same key twice" : explanation(code(of: problem)), field: field)
     }
     let json = JSON(owning: raw)
-    if dialect == .exact, holdsReals(raw) { try makeExact(raw, bytes) }
+    if dialect == .exact, holdsReals(raw) {
+      try makeExact(raw, bytes)
+      try checkMemory()
+    }
     return json
   }
 

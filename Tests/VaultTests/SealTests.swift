@@ -1,4 +1,6 @@
 import Base
+import CJansson
+import CPlatform
 import Testing
 
 @testable import Vault
@@ -115,6 +117,23 @@ import Testing
     }
     #expect(try key.openJSON(try seal(Array("{".utf8), with: key, context), context) == nil)
     #expect(try key.openJSON([], context) == nil)
+  }
+
+  @Test("Without memory, a value is not taken for one that is not authentic")
+  func memory() throws {
+    let key = try fixedKey()
+    let sealed = try key.seal(["a": 1] as JSON, context)
+    platform_install_allocator()
+    var allocate: json_malloc_t?
+    json_get_alloc_funcs(&allocate, nil)
+    // An allocation that fails is noted until the next call of the API.
+    #expect(allocate?(.max) == nil)
+    var code: ErrorCode?
+    do throws(Failure) { _ = try key.openJSON(sealed, context) } catch { code = error.code }
+    platform_memory_begin()
+    #expect(code == .memoryExhausted)
+    let opened = try #require(try key.openJSON(sealed, context))
+    #expect(opened == ["a": 1])
   }
 
   @Test("A wrapped key unwraps; random bytes and other lengths do not become keys")

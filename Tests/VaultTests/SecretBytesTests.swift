@@ -1,4 +1,5 @@
 import Base
+import Glibc
 import Testing
 
 @testable import Vault
@@ -32,6 +33,24 @@ import Testing
     let (place, count) = (held[first].0.start, held[first].1.count)
     held.remove(at: first)
     #expect(UnsafeRawBufferPointer(start: place, count: count).allSatisfy { $0 == 0 })
+  }
+
+  @Test("A secret that is too large for a shared page gives its pages back")
+  func leaks() throws {
+    try Vault.start()
+    func mapped() throws -> Int {
+      let file = try #require(fopen("/proc/self/statm", "r"))
+      defer { fclose(file) }
+      var pages = 0
+      while let digit = ASCII.digit(UInt8(truncatingIfNeeded: fgetc(file))) {
+        pages = 10 * pages + digit
+      }
+      return pages
+    }
+    let before = try mapped()
+    for _ in 0..<1_000 { _ = try SecretBytes(count: 50_000, room: .guarded) }
+    // 16 pages each, with the guard pages; other tests run at the same time.
+    #expect(try mapped() < before + 8_000)
   }
 
   @Test("The text of a JSON string and back; other kinds have no text")
