@@ -25,7 +25,7 @@ public struct UUID: Hashable, Comparable, Sendable {
       at += 1
       if isDash != dashExpected { return nil }
       if isDash { continue }
-      guard let digit = Hex.value(byte), digits < 32 else { return nil }
+      guard let digit = Hex.value(byte) else { return nil }
       if digits < 16 { words.0 = words.0 << 4 | UInt64(digit) }
       if digits >= 16 { words.1 = words.1 << 4 | UInt64(digit) }
       digits += 1

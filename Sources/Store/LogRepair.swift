@@ -104,7 +104,7 @@ public struct LogRepair {
   }
 
   private func follows(_ frame: Int, _ before: LogChecksum) -> Bool {
-    frame < frames && computed(frame, after: before) == wanted(frame)
+    computed(frame, after: before) == wanted(frame)
   }
 
   // MARK: Mending
@@ -118,11 +118,9 @@ public struct LogRepair {
     let stored = checksum(at: 24)
     sum.add(log[0..<24])
     if sum == stored { return }
-    isCertain = follows(0, sum)
-    if !isCertain, follows(0, stored) {
-      sum = stored
-      isCertain = true
-    }
+    // The first frame tells which of both is right, else neither is known to be.
+    isCertain = follows(0, stored)
+    if isCertain { sum = stored }
   }
 
   /// Mend the frames that the index names; returns how many frames of the log count.
@@ -218,9 +216,7 @@ public struct LogRepair {
     // What adding 1 to a pair's first or second word adds to the sum.
     var left: (UInt32, UInt32) = (1, 1)
     var right: (UInt32, UInt32) = (0, 1)
-    var pair = (index.pageSize + 8) / 8
-    while pair > 0 {
-      pair -= 1
+    for pair in (0..<(index.pageSize + 8) / 8).reversed() {
       let at = start(frame) + (pair == 0 ? 0 : LogRepair.frameHeader + (pair - 1) * 8)
       for isLeft in [true, false] {
         let effect = isLeft ? left : right

@@ -44,7 +44,6 @@ public final class Salvage {
     entry: ([Value]) throws(Failure) -> Void = { (_) throws(Failure) in }
   ) throws(Failure) {
     unreadablePages = 0
-    overflow = []
     var unknown: [UInt32] = []
     let last = file.last
     var number: UInt32 = 1
@@ -121,12 +120,10 @@ public final class Salvage {
   private func payload(_ page: [UInt8], _ start: Int, _ size: Int64) -> [UInt8]? {
     guard let total = Int(exactly: size), total <= 1 << 24, start <= page.count else { return nil }
     let usable = file.pageSize
-    var local = total
-    if total > usable - 35 {
-      let least = (usable - 12) * 32 / 255 - 23
-      let fitting = least + (total - least) % (usable - 4)
-      local = fitting <= usable - 35 ? fitting : least
-    }
+    let least = (usable - 12) * 32 / 255 - 23
+    // For a payload that fits into the leaf, this is all of it.
+    let fitting = least + (total - least) % (usable - 4)
+    let local = fitting <= usable - 35 ? fitting : least
     guard start + local <= page.count else { return nil }
     var result = Array(page[start..<start + local])
     guard local < total else { return result }

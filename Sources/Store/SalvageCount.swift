@@ -45,7 +45,7 @@ public struct SalvageCount {
   /// A row of another table: `sqlite_sequence` tells how many items there were.
   public func add(_ record: Salvage.Record) throws(Failure) {
     guard record.columns.count == 2, record.columns[0].text == "queue",
-      let last = record.columns[1].int, last > 0
+      let last = record.columns[1].int
     else { return }
     try add(.sequence, last, nil)
   }

@@ -33,6 +33,16 @@ import Testing
 }
 
 @Suite struct HolderTests {
+  /// All processes must agree on it, whatever version of the library they have.
+  @Test(
+    "The hash of a boot's name is FNV-1a, by its published values",
+    arguments: [
+      ("", 0xcbf2_9ce4_8422_2325), ("a", 0xaf63_dc4c_8601_ec8c), ("foobar", 0x8594_4171_f739_67e8),
+    ] as [(String, UInt64)])
+  func hash(text: String, expected: UInt64) {
+    #expect(Holder.hash(text) == expected)
+  }
+
   @Test("This process is alive; a holder of another boot, of a dead process or malformed is not")
   func life() {
     let holder = Holder(bootID: "boot", nonce: 1)

@@ -72,6 +72,9 @@ import Testing
     #expect(
       refusal(#"{"list":["a",2]}"#) { (it) throws(Failure) in try it.strings(ifPresent: "list") }
         == "request.wrong_type /list/1")
+    #expect(
+      refusal(#"{"list":["a",""]}"#) { (it) throws(Failure) in try it.strings(ifPresent: "list") }
+        == "request.wrong_type /list/1")
   }
 
   @Test("An empty or too long text, a number out of range and a malformed UUID are invalid")

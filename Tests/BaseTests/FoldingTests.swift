@@ -37,6 +37,39 @@ import Testing
     #expect(fold("3 × 4") == " 3 4")
   }
 
+  /// The first and the last scalar of each range, and some between.
+  @Test(
+    "Unseen scalars do not end a word",
+    arguments: [
+      0x27, 0x60, 0xAD, 0xB4, 0x2B9, 0x2BF, 0x300, 0x36F, 0x483, 0x489, 0x591, 0x5BD, 0x5BF, 0x5C1,
+      0x5C2, 0x5C4, 0x5C5, 0x610, 0x61A, 0x640, 0x64B, 0x65F, 0x670, 0x6D6, 0x6ED, 0x1AB0, 0x1AFF,
+      0x1DC0, 0x1DFF, 0x20D0, 0x20FF, 0xFE00, 0xFE0F, 0xFE20, 0xFE2F, 0x61C, 0x200B, 0x200F, 0x2018,
+      0x201B, 0x202A, 0x202E, 0x2060, 0x206F, 0xFEFF,
+    ] as [UInt32])
+  func unseen(value: UInt32) throws {
+    let scalar = try #require(Unicode.Scalar(value))
+    #expect(fold("b\(scalar)c") == " bc")
+  }
+
+  @Test(
+    "Punctuation and spaces end a word",
+    arguments: [
+      0x00, 0x26, 0x28, 0x2F, 0x3A, 0x40, 0x5B, 0x5F, 0x7B, 0x7F, 0x80, 0xA0, 0xBF, 0xD7, 0xF7,
+      0x2000, 0x200A, 0x2010, 0x2017, 0x201C, 0x2029, 0x202F, 0x205F, 0x3000, 0x3003, 0x60C, 0x61B,
+      0x61F,
+    ] as [UInt32])
+  func gaps(value: UInt32) throws {
+    let scalar = try #require(Unicode.Scalar(value))
+    #expect(fold("b\(scalar)c") == " b c")
+  }
+
+  @Test("The ends of the alphabets")
+  func ends() {
+    #expect(fold("A Z a z 0 9") == " a z a z 0 9")
+    #expect(fold("ΑΩ АЯ ЀЏ") == " αω ая ѐџ")
+    #expect(fold("Œuvre Sœur") == " oeuvre soeur")
+  }
+
   @Test("The old spelling of å")
   func doubleA() {
     #expect(fold("Aase Haaland Aaa") == " ase haland a")
@@ -57,6 +90,13 @@ import Testing
         }
       }
     }
+  }
+
+  @Test("A combining ring belongs to an a of the same word")
+  func rings() {
+    #expect(sortKey("A\u{30A}") == sortKey("Å"))
+    #expect(sortKey("A \u{30A}") == sortKey("A"))
+    #expect(sortKey("E\u{30A}") == sortKey("E"))
   }
 
   @Test("Norwegian order: æ, ø, å after z")

@@ -102,6 +102,8 @@ import Testing
   func depthOfStrings() throws {
     let brackets = String(repeating: #"[{\""#, count: 100)
     #expect(try parse("[\"\(brackets)\"]").count == 1)
+    let siblings = "[" + String(repeating: "{},", count: 100) + "[]]"
+    #expect(try parse(siblings).count == 101)
     let cheat = String(repeating: "]", count: 200) + String(repeating: "[", count: 200)
     #expect(failure { () throws(Failure) in try parse(cheat) } != nil)
   }
@@ -168,7 +170,7 @@ import Testing
       ("[0.1]", "[0.1]"), ("[1.1,2.2,0.30000000000000004]", nil), ("[7.5]", "[7.5]"),
       ("[7.0]", "[7.0]"), ("[1e22]", "[1e22]"), ("[-0.0]", "[-0.0]"),
       ("[123456789.12345679]", "[123456789.12345679]"), ("[1.7976931348623157e308]", nil),
-      ("[5e-324]", nil), ("[2.5e-7,100.25]", "[2.5e-7,100.25]"),
+      ("[5e-324]", nil), ("[9.95]", "[9.95]"), ("[2.5e-7,100.25]", "[2.5e-7,100.25]"),
     ] as [(String, String?)])
   func reals(text: String, expected: String?) throws {
     let json = try parse(text)
@@ -187,7 +189,10 @@ import Testing
 
   @Test("A payload's number that a double holds is accepted as it is written")
   func exactReals() throws {
-    for text in ["0.1", "9007199254740992.0", "1.7976931348623157e308", "5e-324", "-0.0", "2.50"] {
+    for text in [
+      "0.1", "9007199254740992.0", "9007199254740992.000", "90071992547409920000e-4",
+      "1.7976931348623157e308", "5e-324", "-0.0", "2.50", "0.00e-300",
+    ] {
       let json = try parse("[\(text)]", .exact)
       #expect(json.elements.first?.kind == .real, "\(text)")
       #expect(try parse(json.text().string, .exact) == json)
@@ -207,6 +212,13 @@ import Testing
     #expect(refused?.code == .queueInvalidPayload)
     #expect(refused?.field == "/a/1/b")
     #expect(try parse("[\(text)]").elements.first?.kind == .real)
+    // behind any string, an empty one too
+    for string in ["", "a", #"\""#, #"\\"#] {
+      let behind = failure { () throws(Failure) in
+        try parse(#"["\#(string)",\#(text),""]"#, .exact)
+      }
+      #expect(behind?.field == "/1", "\(string)")
+    }
   }
 
   @Test("A payload's number without decimals is an integer, in its place")
@@ -215,6 +227,7 @@ import Testing
     let expected =
       #"{"a":1000,"b":[0.5,1500,{"c":-2,"d":7.0}],"e":1e22,"f":15.0,"g":15.0}"#
     #expect(try parse(text, .exact).text().string == expected)
+    #expect(try parse("[1e3,0e300]", .exact).text().string == "[1000,0]")
   }
 
   @Test("A scalar can be written by itself")

@@ -21,6 +21,14 @@ import Testing
     #expect(Suggestion.nearest(to: "cat", among: ["bat", "hat"]) == "bat")
   }
 
+  @Test("A long text counts with its first 64 bytes")
+  func longTexts() {
+    let name = (0..<60).map { String($0 % 10) }.joined() as String
+    let more = String(repeating: "x", count: 40)
+    #expect(Suggestion.nearest(to: name + more, among: [name]) == name)
+    #expect(Suggestion.nearest(to: more + name, among: [name]) == nil)
+  }
+
   @Test("No names, empty names and very long texts are handled")
   func edges() {
     #expect(Suggestion.nearest(to: "a", among: []) == nil)

@@ -1,4 +1,5 @@
 import Base
+import CSQLite
 import Testing
 
 @testable import Store
@@ -140,6 +141,47 @@ import Testing
       #expect(row.authenticatedMonotonicMS == nil)
       #expect(row.authenticatedBoot == nil)
     }
+  }
+
+  @Test(arguments: 1...Migrations.main.steps.count)
+  func theSessionOfEveryVersionIsSalvaged(version: Int) throws {
+    let folder = try TemporaryFolder()
+    let database = try Database(path: folder.path + "/test.db", .full)
+    try Migrations(steps: Array(Migrations.main.steps.prefix(version))).apply(to: database)
+    try database.execute(
+      """
+      UPDATE session SET generation = 12, owner = \(hex(1)), tokens = x'02', intent_ms = 600,
+        seen_wall_ms = 900;
+      """)
+    try database.flush()
+    var found: [SessionRow] = []
+    try Salvage(path: database.path).each { (record) throws(Failure) in
+      if let row = SessionRow(record) { found.append(row) }
+    }
+    let row = try #require(found.first)
+    #expect(found.count == 1)
+    #expect((row.generation, row.owner, row.tokens) == (12, tag(1), [2]))
+    #expect((row.intentMS, row.seenWallMS) == (600, 900))
+  }
+
+  /// Two processes of a new version find the old file at the same time.
+  @Test func whatAnotherProcessHasMigratedMeanwhileIsDone() throws {
+    let folder = try TemporaryFolder()
+    let (ours, theirs) = (
+      try Database(path: folder.path + "/test.db", .full),
+      try Database(path: folder.path + "/test.db", .full)
+    )
+    let steps = Migrations.main.steps
+    try theirs.execute("BEGIN IMMEDIATE")
+    for step in steps { try theirs.execute(step.description) }
+    try theirs.execute("PRAGMA user_version=\(steps.count); PRAGMA application_id=\(steps.count)")
+    // We have read that all steps are missing, and wait for the lock.
+    sqlite3_busy_handler(
+      ours.connection,
+      { theirs, _ in sqlite3_exec(OpaquePointer(theirs), "COMMIT", nil, nil, nil) == 0 ? 1 : 0 },
+      UnsafeMutableRawPointer(theirs.connection))
+    try Migrations.main.apply(to: ours)
+    #expect(try SessionTable(ours).read().generation == 0)
   }
 
   /// `device` wrapped the vault key up to version 6. The biometric key opens such a session; without one

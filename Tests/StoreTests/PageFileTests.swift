@@ -29,8 +29,10 @@ import Testing
   /// A frame of the log: page, the count that ends a commit (0: none), the page's bytes, the salt.
   private typealias Frame = (page: UInt32, commit: UInt32, fill: UInt8, salt: UInt8)
 
-  private func writeLog(pageSize: Int, salt: UInt8, _ frames: [Frame], cut: Int = 0) throws {
-    var bytes = bigEndian(0x377f_0682) + bigEndian(3_007_000) + bigEndian(UInt32(pageSize))
+  private func writeLog(
+    pageSize: Int, salt: UInt8, _ frames: [Frame], cut: Int = 0, magic: UInt32 = 0x377f_0682
+  ) throws {
+    var bytes = bigEndian(magic) + bigEndian(3_007_000) + bigEndian(UInt32(pageSize))
     bytes += bigEndian(0) + [UInt8](repeating: salt, count: 8) + bigEndian(0) + bigEndian(0)
     for frame in frames {
       bytes += bigEndian(frame.page) + bigEndian(frame.commit)
@@ -107,6 +109,14 @@ import Testing
     try writeFile(pageSize: 512, pages: 2)
     try writeLog(pageSize: 1024, salt: 9, [(1, 2, 11, 9)])
     #expect(fill(PageFile(path: path), 1) == 1)
+  }
+
+  /// Both byte orders of its checksums have a number of their own.
+  @Test(arguments: [(0x377f_0682, 11), (0x377f_0683, 11), (0x377f_0680, 1), (0, 1)])
+  func aFileThatIsNoLogIsIgnored(magic: UInt32, expected: UInt8) throws {
+    try writeFile(pageSize: 512, pages: 2)
+    try writeLog(pageSize: 512, salt: 9, [(1, 2, 11, 9)], magic: magic)
+    #expect(fill(PageFile(path: path), 1) == expected)
   }
 
   @Test func withoutAHeaderThePageSizeIsTheLogs() throws {

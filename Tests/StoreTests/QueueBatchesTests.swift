@@ -60,8 +60,11 @@ import Testing
       _ = try table.insert(row)
     }
     #expect(try take() == [1, 3, 5, 6])
+    // A later item does not join it.
+    _ = try table.insert(queueRow(6))
     #expect(try take() == [2])
     #expect(try take() == [4])
+    #expect(try take() == [7])
     #expect(try take().isEmpty)
   }
 

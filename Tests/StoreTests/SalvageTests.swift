@@ -1,4 +1,5 @@
 import Base
+import CSQLite
 import Foundation
 import Testing
 
@@ -118,6 +119,150 @@ import Testing
     #expect(try unreadable() == 2)
   }
 
+  /// The part of a row that is on its leaf page depends on its size, from where it does not fit on.
+  @Test func rowsOfEverySizeAroundAPageAreFoundWhole() throws {
+    let folder = try TemporaryFolder()
+    let database = try folder.open()
+    let table = QueueTable(database)
+    var bodies: [[UInt8]: [UInt8]] = [:]
+    try database.transaction { () throws(Failure) in
+      for size in 3_880...4_100 {
+        let row = queueRow(size, body: (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+        bodies[row.item] = row.body
+        _ = try table.insert(row)
+      }
+    }
+    try database.flush()
+    #expect(try found(database.path) == bodies)
+  }
+
+  @Test func rowsWithTheSmallestAndTheLargestKeysAreFound() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path + "/keys.db"
+    let keys: [Int64] = [.min, -5, -1, 0, 1 << 55, 1 << 56 - 1, 1 << 56, 1 << 62 + 77, .max]
+    var connection: OpaquePointer?
+    #expect(sqlite3_open(path, &connection) == SQLITE_OK)
+    #expect(sqlite3_exec(connection, "CREATE TABLE t(x)", nil, nil, nil) == SQLITE_OK)
+    for key in keys {
+      let sql = "INSERT INTO t(rowid, x) VALUES (\(key), 'x')"
+      #expect(sqlite3_exec(connection, sql, nil, nil, nil) == SQLITE_OK)
+    }
+    sqlite3_close(connection)
+    var found: [Int64] = []
+    try Salvage(path: path).each { (record) throws(Failure) in
+      if record.columns.count == 1, record.columns[0].text == "x" { found.append(record.rowID) }
+    }
+    #expect(found == keys)
+  }
+
+  // MARK: Pages
+
+  /// What a salvage finds in a file whose second page has these bytes at these places.
+  private func salvage(
+    _ parts: [(at: Int, bytes: [UInt8])]
+  ) throws -> (rows: [Int64], entries: Int, unreadable: Int64, stray: Int64) {
+    let folder = try TemporaryFolder()
+    var file = [UInt8](repeating: 0, count: 2 * 4096)
+    for part in parts {
+      file.replaceSubrange(4096 + part.at..<4096 + part.at + part.bytes.count, with: part.bytes)
+    }
+    let path = folder.path + "/made.db"
+    try Data(file).write(to: URL(fileURLWithPath: path))
+    let salvage = Salvage(path: path)
+    var rows: [Int64] = []
+    var entries = 0
+    try salvage.each({ (record) throws(Failure) in rows.append(record.rowID) }) {
+      (_) throws(Failure) in entries += 1
+    }
+    return (rows, entries, salvage.unreadablePages, salvage.strayPages)
+  }
+
+  /// A cell with the key 7 and one column, the number 1, or an index's entry with the same column.
+  private let cell: [UInt8] = [2, 7, 2, 9]
+  private let entry: [UInt8] = [2, 2, 9]
+
+  @Test func aCellIsReadWhereItsOffsetSays() throws {
+    #expect(try salvage([(0, [13, 0, 0, 0, 1, 0, 0, 0, 1, 0]), (256, cell)]).rows == [7])
+    // up to the page's end
+    #expect(try salvage([(0, [13, 0, 0, 0, 1, 0, 0, 0, 15, 252]), (4092, cell)]).rows == [7])
+    #expect(try salvage([(0, [10, 0, 0, 0, 1, 0, 0, 0, 15, 253]), (4093, entry)]).entries == 1)
+  }
+
+  @Test(
+    "A cell that leaves the page is skipped, and the others are read",
+    arguments: [
+      (4095, [0x80]),  // a number that does not end
+      (4094, [0x80, 0x80]), (4096, []), (65_535, []),
+      (4093, [2, 7, 2]),  // a payload
+      // A payload of 5,000 bytes, of which 908 are here; the next page's number follows them.
+      (3185, [0xA7, 0x08, 7]),
+      (4000, [0xA7, 0x08, 7]), (4090, [0xBF, 0xFF, 0xFF, 0x7F, 7]),
+    ] as [(Int, [UInt8])])
+  func cellsAtTheEnd(offset: Int, bytes: [UInt8]) throws {
+    let offsets = [UInt8(offset >> 8), UInt8(offset & 255), 1, 0]
+    let parts = [(8, offsets), (256, cell), (min(offset, 4095), Array(bytes))]
+    #expect(try salvage([(0, [13, 0, 0, 0, 2])] + parts).rows == [7])
+    let entries = [(8, offsets), (256, entry), (min(offset, 4095), Array(bytes))]
+    #expect(try salvage([(0, [10, 0, 0, 0, 2])] + entries).entries == 1)
+  }
+
+  /// 2,044 offsets of two bytes and a header of eight are a page.
+  @Test func aListOfCellsEndsWithThePage() throws {
+    #expect(try salvage([(0, [13, 0, 0, 0x07, 0xFC])]).unreadable == 0)
+    #expect(try salvage([(0, [13, 0, 0, 0x07, 0xFD])]).unreadable == 1)
+    // Each offset is 0x0802, where an entry of eight bytes begins: 8, 2, 8, …, which holds a zero.
+    let offsets = [[UInt8]](repeating: [8, 2], count: 2_044).flatMap { $0 }
+    #expect(try salvage([(0, [10, 0, 0, 0x07, 0xFC]), (8, offsets)]).entries == 2_044)
+    #expect(try salvage([(0, [10, 0, 0, 0x07, 0xFD]), (8, offsets)]).entries == 0)
+  }
+
+  @Test func aPageThatIsNothingKnownIsStray() throws {
+    for bytes in [[13], [10], [2], [5], []] as [[UInt8]] {
+      #expect(try salvage([(0, bytes)]).stray == 0, "\(bytes)")
+    }
+    #expect(try salvage([(0, [1])]).stray == 1)
+    // A trunk of the free list: the next trunk, how many leaves, the leaves, zeroes.
+    #expect(try salvage([(3, [1]), (7, [2]), (11, [2]), (15, [1])]).stray == 0)
+    #expect(try salvage([(3, [3])]).stray == 1, "a trunk that the file does not have")
+    #expect(try salvage([(7, [2]), (11, [3])]).stray == 1, "a leaf that the file does not have")
+    #expect(try salvage([(7, [2]), (16, [1])]).stray == 1, "more leaves than it says")
+    // 1,022 leaves fill a page.
+    #expect(try salvage([(6, [3, 0xFE])]).stray == 0)
+    #expect(try salvage([(6, [3, 0xFF])]).stray == 1)
+    #expect(try salvage([(4, [0xFF, 0xFF, 0xFF, 0xFF])]).stray == 1)
+  }
+
+  /// Overflow pages and the free list are known; each page of rows that is lost is not.
+  @Test func ofAWholeFileNoPageIsStray() throws {
+    let folder = try TemporaryFolder()
+    _ = try made(folder, checkpoint: true)
+    let database = try Database(path: folder.path + "/crashed.db", .full)
+    // Every second row and its pages: some trees and chains remain.
+    try database.execute("DELETE FROM queue WHERE seq % 2 = 0 OR seq BETWEEN 40 AND 200")
+    let free = try database.first("PRAGMA freelist_count") { (row) throws(Failure) in row.int(0) }
+    #expect(free ?? 0 > 20)
+    try database.flush()
+    let path = folder.path + "/copy.db"
+    let data = try Data(contentsOf: URL(fileURLWithPath: database.path))
+    try data.write(to: URL(fileURLWithPath: path))
+    let salvage = Salvage(path: path)
+    for _ in 0..<2 {
+      try salvage.each { (_) throws(Failure) in }
+      #expect((salvage.strayPages, salvage.unreadablePages) == (0, 0))
+    }
+    let leaves = (1..<data.count / 4096).filter { data[$0 * 4096] == 13 }
+    #expect(leaves.count > 3)
+    var hit = data
+    for leaf in leaves.prefix(3) {
+      hit.replaceSubrange(leaf * 4096..<(leaf + 1) * 4096, with: Data(repeating: 0xA5, count: 4096))
+    }
+    try hit.write(to: URL(fileURLWithPath: path))
+    try salvage.each { (_) throws(Failure) in }
+    #expect(salvage.strayPages >= 3)
+  }
+
+  // MARK: Rows
+
   /// A queue row's record, by column position.
   private func record(_ change: (inout [Value]) -> Void = { _ in }) -> Salvage.Record {
     var columns: [Value] = [
@@ -186,6 +331,17 @@ import Testing
     row.owner = tag(1)
     row.tokens = [2]
     row.wrapSession = [3]
+    row.wrapBiometric = [5]
+    row.choice = [6]
+    row.memberships = [7]
+    row.cacheKey = [8]
+    row.noteAuthentication(Instant(wallMS: 9, monotonicMS: 10, bootID: "third boot"))
+    row.noteValidation(Instant(wallMS: 11, monotonicMS: 12, bootID: "other boot"), serverMS: 13)
+    row.expiresMS = 14
+    row.membershipsMS = 15
+    row.intentMS = 16
+    row.backgroundWallMS = 17
+    row.backgroundMonotonicMS = 18
     row.locked = true
     row.backgroundBoot = "boot"
     row.seenWallMS = 1 << 40

@@ -133,6 +133,17 @@ import Testing
     #expect(age(validated(wallMS: 9000, serverMS: 1000), 9300, "next") == 300)
   }
 
+  @Test func theAgeOfAProofCountsByTheMonotonicClockWithinABootElseByTheDevices() {
+    let row = SessionRow()
+    row.noteAuthentication(Instant(wallMS: 1000, monotonicMS: 50, bootID: "boot"))
+    func age(_ wallMS: Int64, _ boot: String, _ monotonicMS: Int64) -> Int64 {
+      row.authenticatedAgeMS(Instant(wallMS: wallMS, monotonicMS: monotonicMS, bootID: boot))
+    }
+    #expect(age(999_000, "boot", 90) == 40)
+    #expect(age(1300, "next", 90) == 300)
+    #expect(age(1300, "boot", 10) == 300)
+  }
+
   @Test func aMissingRowIsDamage() throws {
     try table.database.execute("DELETE FROM session")
     do {

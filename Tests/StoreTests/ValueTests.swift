@@ -1,0 +1,55 @@
+import Base
+import Testing
+
+@testable import Store
+
+@Suite struct ValueTests {
+  @Test func aValueIsReadAsItsOwnKindOnly() {
+    let values: [Value] = [.null, .int(5), .blob([1]), .text("x"), .literal("y")]
+    #expect(values.map { $0.isNull } == [true, false, false, false, false])
+    #expect(values.map { $0.int } == [nil, 5, nil, nil, nil])
+    #expect(values.map { $0.blob } == [nil, nil, [1], nil, nil])
+    #expect(values.map { $0.text } == [nil, nil, nil, "x", nil])
+  }
+
+  @Test func anAbsentValueIsNull() {
+    #expect(Value(Int64?.none).isNull && Value([UInt8]?.none).isNull && Value(String?.none).isNull)
+    #expect(Value(Int64(0)).int == 0 && Value([UInt8]()).blob == [] && Value("").text == "")
+  }
+}
+
+/// The smaller tables' rows in a damaged file.
+@Suite struct SalvagedRowsTests {
+  private func record(_ columns: [Value]) -> Salvage.Record {
+    Salvage.Record(rowID: 4, columns: columns)
+  }
+
+  @Test func anEventIsForAllOrForOneUser() {
+    let common = record([.null, .null, .blob([5])]).durableEvent
+    #expect(common?.sequence == 4 && common?.owner == nil && common?.sealed == [5])
+    let own = record([.null, .blob(tag(1)), .blob([5])]).durableEvent
+    #expect(own?.sequence == 4 && own?.owner == tag(1) && own?.sealed == [5])
+  }
+
+  @Test func aRecordOfAnotherFormIsNoEvent() {
+    for columns in [
+      [.null, .null], [.null, .null, .blob([5]), .null], [.int(1), .null, .blob([5])],
+      [.null, .null, .null], [.null, .null, .text("x")], [.null, .blob([1]), .blob([5])],
+      [.null, .text("x"), .blob([5])],
+    ] as [[Value]] {
+      #expect(record(columns).durableEvent == nil)
+    }
+  }
+
+  @Test func aRevocationHasItsSealAndThreeNumbers() {
+    let columns: [Value] = [.null, .blob([5]), .int(1), .int(2), .null, .int(3)]
+    #expect(record(columns).revocation == [5])
+    for column in [0, 1, 2, 3, 5] {
+      var other = columns
+      other[column] = .text("x")
+      #expect(record(other).revocation == nil, "\(column)")
+    }
+    #expect(record(columns + [.null]).revocation == nil)
+    #expect(record(Array(columns.dropLast())).revocation == nil)
+  }
+}
