@@ -358,8 +358,10 @@ public final class Database {
     ofSystem problem: Int, _ message: String, _ file: String? = nil
   ) -> Failure {
     if let reason = PrivateFile.Reason(problem) {
+      let name = file ?? "a file of the data folder"
+      let message: String = name + " " + reason.advice.string
       return Failure(
-        .storageNotPrivate, (file ?? "a file of the data folder") + " " + reason.advice.string,
+        .storageNotPrivate, message,
         detail: ["file": JSON(file), "reason": JSON(reason.word)])
     }
     let detail: JSON = ["errno": .int(problem)]
