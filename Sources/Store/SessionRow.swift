@@ -83,7 +83,11 @@ public final class SessionRow {
   public var validatedServerMS: Int64 { validatedMS + validatedOffsetMS }
 
   /// The server has confirmed the session. `serverMS` is its time.
+  ///
+  /// The clock may have been corrected since the memberships were listed, so their time is told anew by
+  /// the present one: else the difference of both times would not be their age.
   public func noteValidation(_ now: Instant, serverMS: Int64) {
+    if membershipsMS != 0 { membershipsMS = now.wallMS - max(0, membershipsAgeMS(now)) }
     validatedMS = now.wallMS
     validatedOffsetMS = serverMS - now.wallMS
     validatedMonotonicMS = now.monotonicMS

@@ -115,6 +115,24 @@ import Testing
     row.validatedAgeMS(Instant(wallMS: wallMS, monotonicMS: monotonicMS, bootID: boot))
   }
 
+  @Test func aNewValidationTellsTheTimeOfTheMembershipsByThePresentClock() {
+    let monthMS: Int64 = 30 * 86_400_000
+    for correctedMS in [monthMS, -monthMS, 0] {
+      let row = validated(wallMS: 2 * monthMS, serverMS: 2 * monthMS)
+      row.membershipsMS = 2 * monthMS
+      let later = Instant(
+        wallMS: 2 * monthMS + correctedMS + 40, monotonicMS: 90, bootID: "boot")
+      row.noteValidation(later, serverMS: later.wallMS)
+      #expect(row.membershipsAgeMS(later) == 40)
+      #expect(row.membershipsMS == later.wallMS - 40)
+    }
+    // Memberships that were never listed have no time.
+    let row = validated(wallMS: 1000, serverMS: 1000)
+    row.noteValidation(
+      Instant(wallMS: 2000, monotonicMS: 90, bootID: "boot"), serverMS: 2000)
+    #expect(row.membershipsMS == 0)
+  }
+
   @Test func theAgeOfAValidationCountsByTheMonotonicClockWithinABoot() {
     let row = validated(wallMS: 1000, serverMS: 1000)
     #expect(row.validatedServerMS == 1000)

@@ -53,6 +53,34 @@ def test_LCK_8_memberships_that_nobody_confirmed_are_not_shown(sign_in: MakeUser
     assert app.contact_search({"query": ""})["total"] == 2
 
 
+def test_LCK_8_a_list_that_became_too_old_in_use_lets_nobody_wait_for_ever(
+    sign_in: MakeUser,
+) -> None:
+    """Seed 1727 of the simulation: the answer of the start still counted as the newest one, so the
+    `wait` for the memberships had a deadline and no end."""
+    # Given an app in use, and memberships that the data service does not list any more
+    policy = {"session_window_s": 100 * DAY_S, "offline_limit_s": 14 * DAY_S, "biometric": "off"}
+    user = sign_in(contacts=2, policy=policy)
+    app = user.app
+
+    def silent(request: HttpRequest) -> Answer | None:
+        return {"error": "timeout"} if request["purpose"] == "guard" else None
+
+    user.phone.network.instead.append(silent)
+    # When that lasts longer than the offline limit, and the token is refreshed every day
+    for _ in range(15):
+        user.phone.pass_time(DAY_S)
+        app.settle()
+    assert app.screen["screen"] == "wait"
+    user.phone.pass_time(3)
+    app.settle()
+    # Then the app says that the server cannot be reached, until it can
+    assert (app.screen["screen"], app.screen["reason"]) == ("wait", "server_unreachable")
+    user.phone.network.instead.clear()
+    app.settle_until("decision")
+    assert app.screen["screen"] == "home"
+
+
 def test_finding_7_only_this_users_object_validates_the_session(sign_in: MakeUser) -> None:
     user = sign_in()
     other = {"portal": "please log in"}

@@ -210,6 +210,28 @@ def test_A6_the_offline_limit_still_holds(sign_in: MakeUser) -> None:
     assert (user.app.screen["screen"], user.app.screen["reason"]) == ("sign_in", "session_ended")
 
 
+def test_A6_a_session_handed_over_under_a_clock_that_was_moved_back_does_not_end(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    """Seed 5282 of the simulation: the server's time was told by the clock before it was moved."""
+    # Given a phone that knows the server's time, is offline, and whose clock is moved back a month
+    user = sign_in()
+    network = user.phone.network
+    ahead = network.ahead_ms()
+    network.ahead_ms = lambda: ahead
+    session = directory.session(user.person)
+    user.app.go_offline()
+    user.phone.set_wall_clock(-30 * DAY)
+    user.app.session_start({"session": session})
+    # When the clock is corrected, and the phone starts again
+    user.phone.reboot()
+    user.phone.set_wall_clock(30 * DAY)
+    user.restart(online=False)
+    # Then the session goes on
+    assert user.app.screen["reason"] != "session_ended"
+    assert user.app.session_status()["state"] != "none"
+
+
 def test_A6_a_revocation_leased_under_a_wrong_clock_is_sent_when_the_lease_ends(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:

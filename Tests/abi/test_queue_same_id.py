@@ -157,3 +157,40 @@ def test_low_an_answer_that_names_too_few_rows_is_no_conflict(
     assert sorted(rows(directory, user)) == sorted(ids)
     assert user.app.of_type("item_parked") == []
     assert user.app.queue_list()["counts"] == EMPTY
+
+
+def test_low_a_membership_that_ends_before_the_question_makes_no_conflict(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    """Seed 1158 of the simulation: a stored item was parked as if its id belonged to somebody else.
+    Who registers it again has it twice."""
+    # Given an item that is stored, whose answer is lost, and a membership that ends
+    user = user_of(sign_in, "table")
+    person, org = user.person.id, user.org.id
+
+    def end(request: HttpRequest, answer: Answer) -> Answer:
+        if request["purpose"] == "upload" and request["method"] == "POST" and not ended:
+            assert answer["body"] == "[]"  # type: ignore[typeddict-item]
+            ended.append(request["id"])
+            directory.control.set_membership(person, org, status="ended")
+        return answer
+
+    ended: list[int] = []
+    user.phone.network.lose["upload"] = 1
+    user.phone.network.alter.append(end)
+    [item] = new_ids(1)
+    add(user.app, item, minutes=30)
+    # When the library asks for the item, which the user may not read any more
+    user.app.settle()
+    user.phone.pass_time(30)
+    user.app.settle()
+    assert len(ended) == 1
+    # Then it waits, and is not taken for another user's
+    assert code_of(user.app, item) == "waiting_organisation"
+    # and is done once the membership is back
+    directory.control.set_membership(person, org, status="active")
+    user.app.session_foreground()
+    drain(user.app)
+    assert user.app.of_type("item_parked") == []
+    assert user.app.queue_list()["counts"] == EMPTY
+    assert rows(directory, user) == {item: 30}

@@ -12,17 +12,19 @@ from holdfast.types import HttpRequest
 from conftest import MakePhone, MakeUser, SignedIn
 from support import sign_in as browser
 from support.directory_fixtures import DirectoryFixtures, Person
-from support.phone import App, Phone
+from support.phone import TOKEN_S, App, Phone
 from support.queue import EMPTY, add, code_of, item_of, stored
 from test_queue_processes import finish, start
 
 HOUR_S = 3600
 YEAR_S = 365 * 24 * HOUR_S
 UPLOAD = "/rest/v1/activities"
+MEMBERSHIPS = "/rest/v1/memberships"
 #: Longer than any pause that no server asked for.
 ORDINARY_S = 600
 #: The service's own answers: the table is missing; there is no connection to the database.
 NO_TABLE = {"code": "PGRST205", "message": "Could not find the table"}
+BROKEN = {"code": "42P17", "message": "infinite recursion detected in policy"}
 BUSY = {"code": "PGRST001", "message": "no connection"}
 #: What makes items wait: a missing table puts off its items, a busy service all uploads.
 CAUSES = {"items put off": (404, NO_TABLE), "uploads paused": (503, BUSY)}
@@ -406,6 +408,38 @@ def test_ATK_10_the_window_goes_on_in_another_process(sign_in: MakeUser) -> None
     # Then the time that passed counts
     screen = user.restart(online=False).screen
     assert (screen["screen"], screen["reason"]) == ("unlock", "session_window")
+
+
+def test_ATK_10_memberships_listed_under_a_clock_that_was_behind_stay_valid(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    """B3, seed 1727 of the simulation: the first refresh after the correction made the list a month
+    old, so that the user at home waited for the server and nothing was sent."""
+    # Given memberships that were listed under a clock that is behind by 30 days
+    user = sign_in(policy={"session_window_s": 10**6, "background_timeout_s": 10**6})
+    wrong = follow_true_time(user.phone)
+    move(user.phone, wrong, -30 * 24 * HOUR_S)
+    listed = directory.control.count(MEMBERSHIPS, "GET")
+    user.app.session_lock()
+    user.app.touch()
+    user.app.settle()
+    assert directory.control.count(MEMBERSHIPS, "GET") > listed
+    # When the clock is corrected and the token refreshed, and the memberships cannot be listed
+    move(user.phone, wrong, 30 * 24 * HOUR_S)
+    directory.control.respond(MEMBERSHIPS, 500, body=BROKEN, times=-1, method="GET")
+    refreshes = directory.refreshes()
+    user.phone.pass_time(TOKEN_S + 60)
+    user.app.settle()
+    assert directory.refreshes() == refreshes + 1
+    # Then the user stays at home, and what they add is sent
+    assert user.app.screen["screen"] == "home"
+    item = add(user.app)
+    user.app.settle()
+    assert item in stored(directory, user.person)
+    # and the host learns when the list was made, by the present clock
+    as_of_ms = user.app.org_list()["as_of_ms"]
+    assert as_of_ms is not None
+    assert 0 <= user.phone.now_ms - as_of_ms < 2 * TOKEN_S * 1000
 
 
 def test_ATK_10_a_clock_that_was_behind_at_sign_in_does_not_end_the_window(

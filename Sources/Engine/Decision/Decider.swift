@@ -192,9 +192,10 @@ final class Decider {
       try sessions.keys.eraseOwed()
     }
     if decision.lock { try lock.lock(byUser: false) }
-    // A reset may have cleared the check; ask again so that the wait ends.
-    if decision.reason == .guardPending, !check.isNeeded {
-      check.ask(.keepingAnswer, core.clock.now())
+    // A reset may have cleared the check, or its answer has become too old; ask again so that the wait
+    // ends.
+    if decision.reason == .guardPending, !check.isPending {
+      check.ask(.discardingAnswer, core.clock.now())
     }
     if decision.chooseOnly, let session = sessions.session {
       try orgSelection.chooseOnly(session)
@@ -242,9 +243,9 @@ final class Decider {
     if !hostView.shown.isWaiting { situation.occasion = .foreground }
     let decision = SessionPolicy.decide(situation)
     if hostView.shown.isWaiting, !endsWait(decision) {
-      if decision.reason != .guardPending || check.isNeeded { return }
+      if decision.reason != .guardPending || check.isPending { return }
       // No check is requested; request one, then decide again.
-      check.askSilently(.keepingAnswer, core.clock.now())
+      check.askSilently(.discardingAnswer, core.clock.now())
       return try emitIfChanged()
     }
     let before = hostView.shown

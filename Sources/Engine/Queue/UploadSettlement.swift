@@ -217,8 +217,10 @@ final class UploadSettlement {
 
   private func finishAbsent(_ absent: UploadBatch, _ now: Instant) throws(Failure) {
     // The id was not stored and cannot be read. With a confirmed membership, another user owns it:
-    // park. Otherwise hold.
-    if check.isConfirmed, isMember(of: absent.org) {
+    // park. Otherwise hold. A membership that has ended since it was confirmed hides the user's own rows
+    // as well, so the check that confirms it runs after the first time.
+    let wasHeld = absent.block != nil || absent.items.allSatisfy { $0.denials > 0 }
+    if wasHeld, check.isConfirmed, isMember(of: absent.org) {
       try removeCancelled(absent.filter { $0.isCancelled }, now)
       try parking.park(absent.filter { !$0.isCancelled }, absent.doubt ?? Rejection(.conflict), now)
     } else {

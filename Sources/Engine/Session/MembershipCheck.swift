@@ -29,6 +29,8 @@ final class MembershipCheck {
   var isNeeded: Bool { state.isNeeded }
   var isConfirmed: Bool { state.isConfirmed }
   var hasFailed: Bool { state.hasFailed }
+  /// A request must be sent or is in flight, and no earlier response counts meanwhile.
+  var isPending: Bool { state.isNeeded && !state.isConfirmed }
 
   /// What happens to the earlier response.
   enum Request {

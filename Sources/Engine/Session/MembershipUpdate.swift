@@ -92,8 +92,8 @@ final class MembershipUpdate {
       let row = try sessions.row()
       guard row.generation == session.generation else { return false }
       row.memberships = sealed
-      row.membershipsMS = now.wallMS
       row.noteValidation(now, serverMS: serverMS)
+      row.membershipsMS = now.wallMS
       guard try core.sessionTable.write(row, expecting: session.generation) else { return false }
       for membership in list where membership.isUsable {
         try core.queue.release(org: keys.orgTag(membership.orgID), of: session.owner)

@@ -118,13 +118,15 @@ final class SessionStart {
     return kept == nil ? .newUser : .sameUser
   }
 
-  /// The server's time. Before the first response it is known from the session alone: the access
-  /// token was issued its life time before its end.
+  /// The server's time. The access token was issued its life time before its end, so it is not earlier
+  /// than that. Before the first response nothing else is known, and what is known is too early when
+  /// the device's clock was moved back since.
   private func serverMS(
     _ reply: TokenReply, expiresMS: Int64, _ now: Instant
   ) throws(Failure) -> Int64 {
-    if try core.meta.int(.clockOffset) != nil { return try core.serverMS(now) }
-    return expiresMS - reply.expiresInS * 1000
+    let issuedMS = expiresMS - reply.expiresInS * 1000
+    guard try core.meta.int(.clockOffset) != nil else { return issuedMS }
+    return max(issuedMS, try core.serverMS(now))
   }
 }
 

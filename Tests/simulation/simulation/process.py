@@ -95,7 +95,9 @@ class Process(Holdfast):
             status, reply = self.library.call(name, self._handle, encoded)
         self.world.calls += 1
         text = (reply or b"").decode()
-        self.world.trace.note(f"{self} {name} {(encoded or b'').decode()} -> {status} {text}")
+        self.world.trace.note(
+            f"{self} @{self.world.now_ms} {name} {(encoded or b'').decode()} -> {status} {text}"
+        )
         try:
             value = self._decode(name, status, reply)
         except HoldfastError as error:

@@ -104,6 +104,12 @@ def add(world: World, process: Process, chance: random.Random, *, bad: bool = Fa
         strangers = [e.id for e in world.ledger.all() if tokens is None or e.owner != tokens.user]
         if strangers:
             request["id"] = chance.choice(strangers)
+            own = [
+                e for e in world.ledger.with_id(request["id"]) if tokens and e.owner == tokens.user
+            ]
+            if world.version >= 3 and own:
+                # The user has it, too: the ledger knows one item of each id.
+                del request["id"]
     mine = world.ledger.of(device.name, tokens.user if tokens else None)
     if mine and chance.random() < 0.2:
         request["depends_on"] = [chance.choice(mine).id]
