@@ -29,12 +29,12 @@
  * Handles    A handle is an opaque token and is never dereferenced. Every call on a closed or
  *            garbage handle returns HOLDFAST_CLOSED, also from a finaliser on another thread.
  * fork       In a child process every call on an inherited handle returns HOLDFAST_FORKED. A child
- *            may open its own handle only if no other thread was inside a call when the parent
- *            called fork(): SQLite's locks are copied as they are, and an open in the child can wait
- *            for one for ever. Otherwise start a new program in the child (exec).
+ *            may open its own only if no other thread was inside a call at the fork(): SQLite's locks
+ *            are copied, and an open can wait for one for ever. Otherwise call exec().
  * Files      `data_dir` holds holdfast.db, cache.db (SQLite) and, with the built-in key store,
  *            keys/. Several handles and processes may use one folder at once: what one changes
  *            wakes the hosts of the others (see holdfast_wait and holdfast_wake_fd).
+ * Since      0.1, unless a comment says @since.
  *
  * NOTATION   `x?` is optional, `x=v` has the default v, `x|y` is one of several, n is an integer.
  *
@@ -65,7 +65,6 @@ extern "C" {
 typedef struct holdfast holdfast;
 
 /* ---- Status codes: stable, one per class ------------------------------------------------------ */
-
 #define HOLDFAST_OK 0
 #define HOLDFAST_INVALID 1   /* the request is malformed; `field` says where */
 #define HOLDFAST_STATE 2     /* not allowed now: locked, signed out, no organisation, in flight */
@@ -81,7 +80,6 @@ typedef struct holdfast holdfast;
 #define HOLDFAST_INTERNAL 12 /* a defect of this library; please report `error.code` */
 
 /* ---- Key store -------------------------------------------------------------------------------- */
-
 /* Results of the functions of a key store. */
 #define HOLDFAST_KEY_OK 0
 #define HOLDFAST_KEY_NOT_FOUND 1         /* the store works and has no such key */
@@ -98,8 +96,7 @@ typedef struct holdfast holdfast;
 #define HOLDFAST_PROTECT_DEVICE 0    /* readable after the first unlock; never leaves this device */
 #define HOLDFAST_PROTECT_BIOMETRIC 1 /* needs the user's presence; lost on re-enrolment */
 
-/*
- * The platform's keychain, as functions. A key has 32 bytes. The names of keys:
+/* The platform's keychain, as functions. A key has 32 bytes. The names of keys:
  *
  * device     one per installation, HOLDFAST_PROTECT_DEVICE.
  * session    new with every sign-in and unlock, erased by every lock and logout,
@@ -115,20 +112,16 @@ typedef struct holdfast holdfast;
  *        other answer than NOT_FOUND or INVALIDATED means that the key is not erased. load() of an
  *        erased "biometric" must not prompt.
  * destroy  NULL, or called once with `context` when the library will not use it again: after
- *        holdfast_close() and the last running call, on the thread of that call, or before a
- *        failed holdfast_open() returns. Not called for a struct that holdfast_open() refuses (an
- *        error with a field below /keystore other than /keystore/kind).
+ *        holdfast_close() and the last running call, on its thread, or before a failed
+ *        holdfast_open() returns, except for a struct that it refuses (/keystore/... but not kind).
  *
- * Threads    The library calls the functions only inside a call of the host, on the same thread. The
- *            handle's lock is held: one handle calls one function at a time, but the handles that
- *            share a `context` call from several threads at once. The functions must not call the
- *            library (such a call returns HOLDFAST_BUSY).
+ * Threads    The library calls the functions only inside a call of the host, on the same thread, and
+ *            one at a time for one handle; handles that share a `context` call at the same time. The
+ *            functions must not call the library (such a call returns HOLDFAST_BUSY).
  * Exceptions Nothing may be thrown, raised or longjmp()ed across a function: the library's frames
- *            are not unwound, and its lock stays held. Catch everything and return
- *            HOLDFAST_KEY_FAILED.
+ *            are not unwound, and its lock stays held. Catch all; return HOLDFAST_KEY_FAILED.
  * Memory     The struct is copied. `context` and the functions must live until destroy() is called:
- *            in a language with garbage collection, hold references to them until then, for example
- *            in a static table, and remove them in destroy() or after it returned.
+ *            where memory is collected, hold references until then, for example in a static table.
  * Size       `size` is sizeof(holdfast_keystore). A struct of version 0.1, without `destroy`, works.
  */
 typedef struct holdfast_keystore {
@@ -142,7 +135,6 @@ typedef struct holdfast_keystore {
 } holdfast_keystore;
 
 /* ---- Life cycle ------------------------------------------------------------------------------- */
-
 /* The version of this header: 0.2.0 is 2000. In the preprocessor or a static assertion:
  * #if !HOLDFAST_VERSION_AT_LEAST(0, 2, 0). @since 0.2 */
 #define HOLDFAST_VERSION_MAJOR 0
@@ -154,46 +146,28 @@ typedef struct holdfast_keystore {
 #define HOLDFAST_VERSION_AT_LEAST(major, minor, patch)                                             \
   (HOLDFAST_VERSION_NUMBER >= HOLDFAST_VERSION_OF(major, minor, patch))
 
-/* The version of the library, "MAJOR.MINOR.PATCH". Static; never NULL. @since 0.1 */
+/* The version of the library, "MAJOR.MINOR.PATCH". Static; never NULL. */
 const char *holdfast_version(void);
 
 /* The version of the library as a number. A host that was compiled with this header needs a library
  * of at least HOLDFAST_VERSION_NUMBER. @since 0.2 */
 int32_t holdfast_version_number(void);
 
-/*
- * What the library consists of, as JSON. Static; never NULL.
+/* What the library consists of, as JSON. Static; never NULL.
  * {"version":"0.2.0","abi":1,"flavour":"embedded|runtime|bundled","sqlite":"3.40.1",
  *  "libsodium":"1.0.18","jansson":"2.14"}
  * `abi` is the number in the soname. A bundled library has the other three inside; the others use
- * those that the system has loaded. @since 0.2
- */
+ * those that the system has loaded. @since 0.2 */
 const char *holdfast_build_info(void);
 
-/*
- * Open a data folder; create it with mode 0700 if absent. Reads no key, uses no network.
+/* Open a data folder; create it with mode 0700 if absent. Reads no key, uses no network.
  *
- * config {"data_dir":"/path",
- *   "backend":{"url":"https://x.supabase.co","api_key":"...",
- *     "queue":{"activity":{"table":"activities","columns":[...],"upload":"table|rpc",
- *              "function":"submit_activities"},...},
- *     "memberships":{"table":"memberships"},
- *     "contacts":{"table":"contacts","columns":[...],"withheld":[...]},
- *     "summary":{"function":"activity_summary","kind":"activity"}},
- *   "auth_methods":[{"id":"bankid","provider":"bankid","flow":"pkce|id_token|password",
- *                    "label":"BankID"}],
- *   "redirect_url":"app.example://signed-in",
- *   "routes":{"peer_mentor":{"home":"/mentor","screens":["/mentor","/contacts"]},...},
- *   "policy":{"session_window_s":43200,"background_timeout_s":300,"offline_limit_s":1209600,
- *             "guard_timeout_ms":2500,"refresh_margin_s":90,
- *             "biometric":"required|preferred|off","pull_interval_s":900,
- *             "reconcile_interval_s":86400,"erase_on_switch":false,
- *             "lock_on_background":"after_timeout|at_once",
- *             "stored_items":10000,"stored_items_s":2592000},
- *   "locale":"nb|nn|en","keystore":{"kind":"file"},"clock":"system|manual"}
+ * config {"data_dir":"/path","backend":{"url":"https://x.supabase.co","api_key":"...","queue":{...},
+ *   "memberships":{...},"contacts":{...},"summary":{...}},"auth_methods":[...],
+ *   "redirect_url":"app.example://signed-in","routes":{...},"policy":{...},"locale":"nb|nn|en",
+ *   "keystore":{"kind":"file"},"clock":"system|manual"}
  * Required: data_dir, backend.url, backend.api_key, and redirect_url if a method has the flow pkce.
- * All other fields have defaults that fit the example backend of this project. A screen "*" allows
- * every route; a screen that ends in slash-star allows every route below it.
+ * "Config" in holdfast.schema.json describes every field and its default.
  * data_dir  Links to it are followed. A folder that another user owns or that others may write to
  *           is refused (request.invalid_value), and so is a file in it, a link in a file's place and
  *           a file with a second name (storage.not_private): detail.file names it, the message says
@@ -213,73 +187,58 @@ const char *holdfast_build_info(void);
  *           the session is open only in this process, and locked if it ends there.
  * reply     {"version":"...","recovered":bool,"keystore":"file|host"}; recovered: damaged files were
  *           set aside; keystore: the key store in use.
- * Errors: request.* (INVALID), storage.* (STORAGE, FULL, BUSY), handle.too_many (NOMEM). @since 0.1
- */
+ * Errors: request.* (INVALID), storage.* (STORAGE, FULL, BUSY), handle.too_many (NOMEM). */
 int32_t holdfast_open(const char *config, const holdfast_keystore *keystore, holdfast **self,
                       char **reply);
 
-/*
- * Close. Never blocks: running calls on other threads finish first, and the last one cleans up.
+/* Close. Never blocks: running calls on other threads finish first, and the last one cleans up.
  * Wakes every holdfast_wait(), which returns CLOSED. Accepts NULL, closed and garbage handles.
- * Zeroes the memory that held keys. @since 0.1
- */
+ * Zeroes the memory that held keys. */
 void holdfast_close(holdfast *self);
 
-/* Zero and release a reply. Accepts NULL. @since 0.1 */
+/* Zero and release a reply. Accepts NULL. */
 void holdfast_free(void *reply);
 
 /* The number of open handles and unreleased replies in this process, for leak tests. @since 0.2 */
 int64_t holdfast_live_count(void);
 
-/*
- * Send log lines for developers to `fn`, process-wide. The library calls fn(context, level, line)
+/* Send log lines for developers to `fn`, process-wide. The library calls fn(context, level, line)
  * inside a call of the host, on the same thread. Levels: 0 error, 1 warning, 2 info, 3 debug; lines
  * above `level` are skipped. Lines never contain tokens, names, ids of people or organisations, or
- * payloads. NULL as `fn` switches logging off. @since 0.1
- */
+ * payloads. NULL as `fn` switches logging off. */
 typedef void (*holdfast_log_fn)(void *context, int32_t level, const char *line);
 void holdfast_log(int32_t level, holdfast_log_fn fn, void *context);
 
-/*
- * Make a call by the name of its operation: holdfast_call(self, "queue_add", request, &reply) is
+/* Make a call by the name of its operation: holdfast_call(self, "queue_add", request, &reply) is
  * holdfast_queue_add(self, request, &reply). It has every operation of the schema's x-operations
  * but open, so a binding needs no other function for them.
- * Errors: request.unknown_operation (INVALID), which suggests the nearest name. @since 0.2
- */
+ * Errors: request.unknown_operation (INVALID), which suggests the nearest name. @since 0.2 */
 int32_t holdfast_call(holdfast *self, const char *operation, const char *request, char **reply);
 
-/*
- * Set the clock of a handle that was opened with "clock":"manual", for tests.
+/* Set the clock of a handle that was opened with "clock":"manual", for tests.
  * {"now_ms":n,"monotonic_ms":n?,"boot_id":"..."?} -> {}. Errors: clock.not_manual (STATE).
- * Without monotonic_ms the monotonic clock advances with now_ms, and never goes back. @since 0.1
- */
+ * Without monotonic_ms the monotonic clock advances with now_ms, and never goes back. */
 int32_t holdfast_clock_set(holdfast *self, const char *request, char **reply);
 
 /* ---- Session ---------------------------------------------------------------------------------- */
-
-/*
- * Adopt a session that the host obtained: the token response exactly as the server sent it.
+/* Adopt a session that the host obtained: the token response exactly as the server sent it.
  * {"session":{"access_token","refresh_token","expires_in","user":{"id",...},...}} -> decision.
  * Read tolerantly; access_token, refresh_token, expires_in and user.id are required.
  * Errors: session.invalid (INVALID, field), keystore.* (KEYSTORE), storage.*. An error changes
- * nothing. @since 0.1
- */
+ * nothing. */
 int32_t holdfast_session_start(holdfast *self, const char *request, char **reply);
 
-/*
- * Begin a sign-in with a method of "auth_methods". {"method":"bankid"} -> by flow:
+/* Begin a sign-in with a method of "auth_methods". {"method":"bankid"} -> by flow:
  * pkce      {"url":"https://..."}. Open the url in a browser. It names redirect_url exactly as
  *           configured; the project must list it. The library seals the PKCE verifier on disk, where
  *           it outlives the process and stays valid for 15 minutes.
  * id_token  {"needs":["id_token","nonce"],"nonce":"..."}. Pass sha256(nonce) in hex to the identity
  *           provider. The nonce is stored as the verifier is, and completes one sign-in.
  * password  {"needs":["email","password"]}.
- * Errors: sign_in.unknown_method (INVALID, /method). @since 0.1
- */
+ * Errors: sign_in.unknown_method (INVALID, /method). */
 int32_t holdfast_sign_in_begin(holdfast *self, const char *request, char **reply);
 
-/*
- * Complete a sign-in. {"callback_url":"..."} | {"id_token","nonce","method"?} |
+/* Complete a sign-in. {"callback_url":"..."} | {"id_token","nonce","method"?} |
  * {"email","password","method"?} -> decision. The decision is `wait` while the library asks the
  * server; the next decision comes as an event. Without a network, or when it goes meanwhile, the
  * decision is `sign_in` with the reason `sign_in_offline`; without an answer for a minute,
@@ -291,109 +250,90 @@ int32_t holdfast_sign_in_begin(holdfast *self, const char *request, char **reply
  * shown, with the reason if that was the sign-in. A success ends all other sign-ins.
  * Errors: sign_in.unknown_method (no method has this flow), sign_in.state_mismatch (none is under
  * way), sign_in.expired, sign_in.cancelled, sign_in.foreign_callback (INVALID, /callback_url or
- * /nonce). @since 0.1
- */
+ * /nonce). */
 int32_t holdfast_sign_in_complete(holdfast *self, const char *request, char **reply);
 
-/*
- * Cancel the sign-in that is under way. {} -> {"cancelled":bool,"decision":<decision>}: what was
+/* Cancel the sign-in that is under way. {} -> {"cancelled":bool,"decision":<decision>}: what was
  * shown before it. `cancelled` is false if none was under way, which is no error.
  * Ends all sign-ins in a browser, also those that another handle on the folder began: a callback
  * that comes later is refused with sign_in.cancelled. Drops the exchange that this handle has in
  * flight: an answer that comes later signs nobody in, and the session that the server made is
- * ended there. A new sign-in does not wait for that answer. @since 0.2
- */
+ * ended there. A new sign-in does not wait for that answer. @since 0.2 */
 int32_t holdfast_sign_in_cancel(holdfast *self, const char *request, char **reply);
 
-/*
- * Decide what to show at a cold start, from disk alone. {} -> decision. Call it first after
+/* Decide what to show at a cold start, from disk alone. {} -> decision. Call it first after
  * holdfast_open(). Does not wait for the network; requests to the server follow.
  * A new handle has seen nobody: until this call, holdfast_session_foreground(),
  * holdfast_session_unlock() or a sign-in lets the user in, calls that show or change data fail with
  * session.locked (session.none), and other decisions are those of this call. Queued items are sent
- * meanwhile, as far as the lock's rules allow. @since 0.1
- */
+ * meanwhile, as far as the lock's rules allow. */
 int32_t holdfast_session_resume(holdfast *self, const char *request, char **reply);
 
-/*
- * Report the outcome of the biometric prompt. {"outcome":"success|failed|cancelled|lockout|
+/* Report the outcome of the biometric prompt. {"outcome":"success|failed|cancelled|lockout|
  * lockout_permanent|not_enrolled|invalidated|unavailable"} -> decision. On success the library
  * loads "biometric" from the key store. Without that key the session stays locked, even if the
  * host reports success. After failed, cancelled, lockout and unavailable the decision is `sign_in`
- * with `can_unlock`: offer the prompt beside the methods, and report its next outcome here. @since 0.1
- */
+ * with `can_unlock`: offer the prompt beside the methods, and report its next outcome here. */
 int32_t holdfast_session_unlock(holdfast *self, const char *request, char **reply);
 
-/*
- * Lock now. {} -> decision. Only the biometric key can open the session afterwards; without one, a
+/* Lock now. {} -> decision. Only the biometric key can open the session afterwards; without one, a
  * sign-in. Old copies of the files do not open either. If the key store does not erase the "session"
  * key, the session is locked all the same, the decision has the banner `erasure_owed`, and every
- * later call asks the key store again. After an error of the storage the session is locked, too.
- * @since 0.1
- */
+ * later call asks the key store again. After an error of the storage the session is locked, too. */
 int32_t holdfast_session_lock(holdfast *self, const char *request, char **reply);
 
-/* Report that the app left the screen; its time away starts. {} -> decision. @since 0.1 */
+/* Report that the app left the screen; its time away starts. {} -> decision. */
 int32_t holdfast_session_background(holdfast *self, const char *request, char **reply);
 
 /* Report that the app is back. {} -> decision: `unlock` if the app was away for longer than
- * background_timeout_s. @since 0.1 */
+ * background_timeout_s. */
 int32_t holdfast_session_foreground(holdfast *self, const char *request, char **reply);
 
-/*
- * Return the state of the session.
+/* Return the state of the session.
  * {} -> {"state":"signed_out|locked|active","stale":bool,"user_id":"..."|null,
  *        "expires_ms":n|null,"validated_ms":n|null,"validated_age_ms":n|null,
  *        "owed":["refresh"|"validation"|"guard"|"revoke"|"erase"...],"clock_offset_ms":n,
  *        "generation":n}
  * expires_ms and validated_ms are in server time. user_id is null unless active; a handle on which
  * nobody came in is not active. `owed` lists what the library will still ask the server, and `erase`
- * if the key store still has to erase a key. @since 0.1
- */
+ * if the key store still has to erase a key. */
 int32_t holdfast_session_status(holdfast *self, const char *request, char **reply);
 
-/*
- * Return the access token of the open session, for the host's own calls to storage, realtime and
+/* Return the access token of the open session, for the host's own calls to storage, realtime and
  * functions. {} -> {"access_token":"...","expires_ms":n}; expires_ms is in server time. Ask before
  * every call and keep no copy: the library alone refreshes the session. A token that is about to end
  * (refresh_margin_s), or that the server refused, is refreshed first: session.refreshing, with
  * detail.wait_ms, and an event token_changed once there is another one. After the first call of this
  * function the event also tells of every other new token.
  * Errors: session.none, session.locked (also before anybody came in on this handle),
- * session.refreshing (STATE, retryable), keystore.* (KEYSTORE). @since 0.2
- */
+ * session.refreshing (STATE, retryable), keystore.* (KEYSTORE). @since 0.2 */
 int32_t holdfast_session_token(holdfast *self, const char *request, char **reply);
 
-/*
- * Log out. {"scope":"local|global"="local","discard":bool=false,"confirm_unsent":n?} ->
+/* Log out. {"scope":"local|global"="local","discard":bool=false,"confirm_unsent":n?} ->
  * {"unsent":n,"decision":<decision>}. Erases the session's keys, tokens, key wraps, the chosen organisation and the
  * cache, online or offline. The library revokes the server's session now or when next online, unless
  * the session is locked: its tokens are unreadable then. Unsent items stay for their owner's next
  * sign-in, unless `discard` is true and `confirm_unsent` equals their number.
- * Errors: session.confirm_unsent (CONFLICT; detail.unsent). @since 0.1
- */
+ * Errors: session.confirm_unsent (CONFLICT; detail.unsent). */
 int32_t holdfast_session_logout(holdfast *self, const char *request, char **reply);
 
 /* ---- Organisation ----------------------------------------------------------------------------- */
-
 /* List the memberships. {} -> {"orgs":[<membership>...],"freshness":"confirmed|cached|none",
- *  "as_of_ms":n|null}. @since 0.1 */
+ *  "as_of_ms":n|null}. */
 int32_t holdfast_org_list(holdfast *self, const char *request, char **reply);
 
 /* Choose an organisation, or switch to another. {"org_id":"uuid"} -> decision.
  * Errors: org.not_a_member (NOT_FOUND, /org_id); org.revoked, org.disabled, org.unknown_role (the
- * role has no `routes`) (STATE, /org_id). An error leaves the choice unchanged. @since 0.1 */
+ * role has no `routes`) (STATE, /org_id). An error leaves the choice unchanged. */
 int32_t holdfast_org_select(holdfast *self, const char *request, char **reply);
 
 /* Check whether a screen may open. {"route":"/contacts/1"} -> {"allow":true}, or a decision that
  * says where to go instead: the role's home with the reason route_forbidden, or unlock, sign_in,
- * select_org, wait. @since 0.1 */
+ * select_org, wait. */
 int32_t holdfast_route_check(holdfast *self, const char *request, char **reply);
 
 /* ---- Queue ------------------------------------------------------------------------------------ */
-
-/*
- * Queue an item for the server, online or offline. Durable when the call returns. Delivery is
+/* Queue an item for the server, online or offline. Durable when the call returns. Delivery is
  * at least once; the id makes it idempotent, so the server stores the item once.
  * {"kind":"activity","payload":{...},"id":"uuid"?,"depends_on":["uuid"...]?,"occurred_at_ms":n?,
  *  "org_id":"uuid"?} -> {"id":"uuid","state":"pending"|"waiting"}. The default id is a new UUIDv7.
@@ -407,29 +347,26 @@ int32_t holdfast_route_check(holdfast *self, const char *request, char **reply);
  * Errors: queue.unknown_kind, queue.invalid_id, queue.invalid_payload, queue.item_too_large,
  * queue.unknown_column, queue.unknown_dependency (INVALID), queue.id_taken (CONFLICT, /id),
  * session.locked, session.none, org.none (STATE), org.not_a_member (NOT_FOUND, /org_id),
- * keystore.*, storage.*. Limit: 256 kB per item.
- * @since 0.1
- */
+ * keystore.*, storage.*. Limit: 256 kB per item. */
 int32_t holdfast_queue_add(holdfast *self, const char *request, char **reply);
 
-/*
- * List queued items, in pages.
+/* List queued items, in pages.
  * {"state":"pending|sending|waiting|parked"?,"after":seq?,"limit":1..500=100} ->
  * {"items":[<item>...],"next":seq|null,"counts":{"pending":n,"sending":n,"waiting":n,"parked":n}}
  * in the order of registration. `next` is the `after` of the next page. An item that cannot be
- * decrypted has a substitute id and is parked with the code `unreadable`: cancel it.
- * @since 0.1
- */
+ * decrypted has a substitute id and is parked with the code `unreadable`: cancel it. */
 int32_t holdfast_queue_list(holdfast *self, const char *request, char **reply);
 
-/* Read one queued item. {"id":"uuid"} -> {"item":<item>}. An item that the server has stored is no
- * longer queued. Errors: queue.not_found. @since 0.1 */
+/* Read one item. {"id":"uuid"} -> {"state":"pending|sending|waiting|parked","item":<item>}, or, of one
+ * that left the queue, {"state":"stored","stored_ms":n} | {"state":"cancelled","cancelled_ms":n} in
+ * server time, as long as the library remembers it (policy.stored_items). Errors: queue.not_found: the
+ * user added no such item, or long ago. */
 int32_t holdfast_queue_get(holdfast *self, const char *request, char **reply);
 
 /* Replace the payload. {"id":"uuid","payload":{...}} -> {"id","state"}. A parked item becomes
  * pending. If the server turns out to have stored the old payload, the item is parked as
  * `unknown_outcome`. Errors: queue.in_flight (STATE, retryable), queue.not_found, and those of
- * queue_add. @since 0.1 */
+ * queue_add. */
 int32_t holdfast_queue_edit(holdfast *self, const char *request, char **reply);
 
 /* Remove an item that is not being sent. {"id":"uuid","force":bool=false} ->
@@ -438,69 +375,58 @@ int32_t holdfast_queue_edit(holdfast *self, const char *request, char **reply);
  * server is asked first: without a row the item goes, with one it is parked as `unknown_outcome`, and
  * cancelling it again removes it here. Adding or editing it takes the cancel back. `force` removes
  * the item at once, whatever the server has. Errors: queue.in_flight (STATE, retryable),
- * queue.not_found. @since 0.1 */
+ * queue.not_found. */
 int32_t holdfast_queue_cancel(holdfast *self, const char *request, char **reply);
 
 /* Send parked items again: all, or the one with `id`, which may also wait for something other than
  * a queued item. An item that was parked as "blocked" is tried once; one that waits as
  * "waiting_blocked" is sent at once, and its pause goes on if it is refused again.
- * {"id":"uuid"?} -> {"retried":n}. Errors: queue.in_flight, queue.not_found. @since 0.1 */
+ * {"id":"uuid"?} -> {"retried":n}. Errors: queue.in_flight, queue.not_found. */
 int32_t holdfast_queue_retry(holdfast *self, const char *request, char **reply);
 
 /* Export the user's items in a form that queue_add accepts. {"state":"..."?} -> {"items":[...]}.
- * Items that cannot be decrypted are left out. @since 0.1 */
+ * Items that cannot be decrypted are left out. */
 int32_t holdfast_queue_export(holdfast *self, const char *request, char **reply);
 
-/*
- * Explain why the queue sends nothing. {"id":"uuid"?} ->
+/* Explain why the queue sends nothing. {"id":"uuid"?} ->
  * {"reasons":[{"code","text","count","until_ms"|null}...],"counts":{...}}. The reasons are those
  * of the whole queue. With an id, the call fails with queue.not_found if the user has no such item.
  * Codes: nothing_queued, sending, offline, signed_out, locked, token, back_off, server_pause,
  * organisation, dependency, parked, other_user, schema_not_ready, waiting_blocked, ready. back_off:
- * after failures; sync_now ends it. server_pause: the server asked for it. @since 0.1
- */
+ * after failures; sync_now ends it. server_pause: the server asked for it. */
 int32_t holdfast_queue_explain(holdfast *self, const char *request, char **reply);
 
 /* ---- Cache ------------------------------------------------------------------------------------ */
-
-/*
- * Search contacts in the cache. Every word of the query must be part of a word of the name or
+/* Search contacts in the cache. Every word of the query must be part of a word of the name or
  * municipality; case and diacritics are ignored. The best match comes first, then by name.
  * {"query":"..." (up to 256 bytes; empty: all),"limit":1..200=50} ->
  * {"contacts":[{"id","name",...}],"total":n,"as_of_ms":n|null,"banners":[...]}. as_of_ms: when the
- * last complete pull ended; null if none did. @since 0.1
- */
+ * last complete pull ended; null if none did. */
 int32_t holdfast_contact_search(holdfast *self, const char *request, char **reply);
 
-/*
- * Read one contact. {"id":"uuid","live":bool=false} -> {"contact":{...},"withheld":["phone",...],
+/* Read one contact. {"id":"uuid","live":bool=false} -> {"contact":{...},"withheld":["phone",...],
  *  "message":{...}|null,"as_of_ms":n|null,"request":id|null,"banners":[...]}. Withheld columns are
  * never cached. With "live":true and online the library fetches them, and one event "contact"
  * {"request","contact","message"} answers within 30 s: with the contact, or with the reason why there
  * is none: contact_gone, contact_unreachable, offline, or contact_withdrawn after a lock or another
- * choice of organisation. Errors: contact.not_found. @since 0.1
- */
+ * choice of organisation. Errors: contact.not_found. */
 int32_t holdfast_contact_get(holdfast *self, const char *request, char **reply);
 
-/*
- * Read the user's figures. {} -> {"summary":{...}|null,"as_of_ms":n|null,
+/* Read the user's figures. {} -> {"summary":{...}|null,"as_of_ms":n|null,
  *  "sent":{"activities":n,"minutes":n},"queued":{"activities":n,"minutes":n},"banners":[...]}.
  * summary: the server's figures, from the cache. sent: items sent since the server counted. queued:
- * unsent items, except parked ones. No item counts twice; the sum is the user's total. @since 0.1
- */
+ * unsent items, except parked ones. No item counts twice; the sum is the user's total. */
 int32_t holdfast_summary_get(holdfast *self, const char *request, char **reply);
 
 /* ---- Network, sync, and the host's loop ------------------------------------------------------- */
-
 /* Report whether there is a network. {"online":bool} -> {}. Until the first call the library
- * assumes that there is. @since 0.1 */
+ * assumes that there is. */
 int32_t holdfast_network_set(holdfast *self, const char *request, char **reply);
 
 /* Pull and send now. Ends the back-offs of the data service and the waits of items, except those that
  * the server asked for and those of items that wait as "waiting_blocked". A back-off of the auth
  * service goes on.
- * {} -> {"started":bool,"reason":code|null}; reason: offline or server_pause, if not started.
- * @since 0.1 */
+ * {} -> {"started":bool,"reason":code|null}; reason: offline or server_pause, if not started. */
 int32_t holdfast_sync_now(holdfast *self, const char *request, char **reply);
 
 /* Return the state of sync.
@@ -508,11 +434,10 @@ int32_t holdfast_sync_now(holdfast *self, const char *request, char **reply);
  *  "pause":"back_off"|"server_pause"|null,
  *  "contacts":{"as_of_ms":n|null,"reconciled_ms":n|null,"skipped":n,"problem":"loop"|null},
  *  "summary":{"as_of_ms":n|null}}. skipped: unusable rows of the last pull. problem: why the pull
- * was given up. @since 0.1 */
+ * was given up. */
 int32_t holdfast_sync_status(holdfast *self, const char *request, char **reply);
 
-/*
- * Fetch the host's next work: requests to send and events to handle.
+/* Fetch the host's next work: requests to send and events to handle.
  * {"ack":seq?,"max_events":n?,"only_new":bool?,"from_oldest":bool?} ->
  * {"requests":[...],"events":[...],"wake_in_ms":n|null}
  *
@@ -535,38 +460,29 @@ int32_t holdfast_sync_status(holdfast *self, const char *request, char **reply);
  * from_oldest begin with the oldest durable event again, as if this handle had returned none
  *             (default false): after a page that the host could not show to its end.
  * wake_in_ms  poll again within this time. null: only when a call or a response requires it (see
- *             holdfast_wake_fd). @since 0.1
- */
+ *             holdfast_wake_fd). */
 int32_t holdfast_poll(holdfast *self, const char *request, char **reply);
 
-/*
- * Pass the response to a request: {"id":n,"status":200,"headers":{...},"body":"..."} or
+/* Pass the response to a request: {"id":n,"status":200,"headers":{...},"body":"..."} or
  * {"id":n,"error":"offline|timeout|tls|dns|refused|cancelled"} -> {"accepted":bool}. `body` is the
  * text as received, or null if it is not UTF-8. The library ignores the response, and `accepted` is
- * false, if the id is unknown, was completed before, or timed out (timeout_ms plus 5 s). @since 0.1
- */
+ * false, if the id is unknown, was completed before, or timed out (timeout_ms plus 5 s). */
 int32_t holdfast_complete(holdfast *self, const char *request, char **reply);
 
-/*
- * Block until holdfast_poll() has something to return, for at most timeout_ms (negative: no limit).
+/* Block until holdfast_poll() has something to return, for at most timeout_ms (negative: no limit).
  * HOLDFAST_OK: poll now, also after the time has passed. HOLDFAST_CLOSED: the handle was closed.
  * Meant for a worker thread of the host; other threads may use the handle meanwhile.
- * It also returns when another handle on the folder, in this process or another, has changed
- * something that gives this one work. That costs no wake-up while nothing changes. Where the system
- * cannot watch a file (Linux: no inotify instance is left), it looks for other processes' changes
- * once a second, but not between holdfast_session_background() and the return. @since 0.1
- */
+ * It also returns when another handle on the folder, in any process, has given this one work, and
+ * costs no wake-up while nothing changes. Where the system cannot watch a file (Linux: no inotify
+ * instance is left), it looks once a second, but not while the app is in the background. */
 int32_t holdfast_wait(holdfast *self, int32_t timeout_ms);
 
-/*
- * Return a descriptor for an event loop, or -1 for a bad handle. It is readable while
- * holdfast_poll() has something to return, and after a call made something due earlier than the
- * last `wake_in_ms`. It also becomes readable when another handle on the folder, in this process or
- * another, has changed something; the poll that follows may return nothing. Time alone does not make
- * it readable: keep a timer of `wake_in_ms`. (Where the system cannot watch a file, `wake_in_ms` is
- * at most 1000 while the app is on screen, so that polls find other processes' changes.) The handle
- * owns the descriptor: never read, write or close it. holdfast_close() ends it. @since 0.1
- */
+/* Return a descriptor for an event loop, or -1 for a bad handle. It is readable while
+ * holdfast_poll() has something to return, after a call made something due earlier than the last
+ * `wake_in_ms`, and when another handle on the folder, in any process, has changed something; the poll
+ * that follows may return nothing. Time alone does not make it readable: keep a timer of `wake_in_ms`
+ * (at most 1000 on screen where the system cannot watch a file). The handle owns the descriptor:
+ * never read, write or close it. holdfast_close() ends it. */
 int32_t holdfast_wake_fd(holdfast *self);
 
 #ifdef __cplusplus

@@ -57,10 +57,31 @@ final class Core {
   /// Remove items that are proved to be stored from the queue, and remember that they were.
   func removeStored(_ items: [[UInt8]], _ now: Instant) throws(Failure) {
     try queue.removeStored(items)
+    try remember(items, .stored, now)
+  }
+
+  /// Remove a cancelled item from the queue, and remember that it was.
+  func removeCancelled(_ item: [UInt8], _ now: Instant) throws(Failure) {
+    try queue.remove(item)
+    try remember([item], .cancelled, now)
+  }
+
+  private func remember(
+    _ items: [[UInt8]], _ fate: StoredItemTable.Fate, _ now: Instant
+  ) throws(Failure) {
     guard !items.isEmpty else { return }
     let limits = configuration.limits
-    try storedItems.add(
-      items, now: now.wallMS, limit: limits.storedItems, since: now.wallMS - limits.storedItemsMS)
+    let time = try serverMS(now)
+    // A server's answer tells the time, too. A cancel comes from a host whose clock may be wrong, and
+    // drops nothing because of its age.
+    let since = fate == .stored ? time - limits.storedItemsMS : Int64.min
+    try storedItems.add(items, fate, now: time, limit: limits.storedItems, since: since)
+  }
+
+  /// What became of an item that is not queued, as far as the library remembers.
+  func fate(of item: [UInt8]) throws(Failure) -> StoredItemTable.Record? {
+    let since = try serverMS(clock.now()) - configuration.limits.storedItemsMS
+    return try storedItems.find(item, since: since)
   }
 
   // MARK: Time

@@ -168,7 +168,11 @@ public struct Migrations {
       ALTER TABLE session ADD COLUMN cache_key BLOB;
       UPDATE session SET wrap_session = NULL WHERE wrap_biometric IS NOT NULL;
       """,
-    ]).making("SCxxhEyP2Jx1wJ8xVk4snM5wPV14FZIII9VS8AOe37c")
+      // Cancelled items are remembered beside the stored ones.
+      """
+      ALTER TABLE stored_item ADD COLUMN fate INTEGER NOT NULL DEFAULT 0;
+      """,
+    ]).making("Ja5n9OI5PS8wFsA83IbM3m0KZEisJrzwSMDBl86Y21s")
   }
 
   /// `cache.db`: copies of the server's data.

@@ -1,21 +1,39 @@
 public import Base
 
-/// The last items that the server has stored, by their tags: a bounded record.
+/// What became of the last items that left the queue, by their tags: a bounded record of those that
+/// the server has stored and those that the user has cancelled.
 ///
 /// Its index has three columns, so that `SalvageCount` does not take it for the queue's.
 public struct StoredItemTable {
+  public enum Fate: Int64, Sendable {
+    case stored = 0
+    case cancelled = 1
+  }
+
+  /// An item that left the queue, and when, in server time.
+  public struct Record: Equatable, Sendable {
+    public let fate: Fate
+    public let ms: Int64
+
+    public init(_ fate: Fate, ms: Int64) {
+      self.fate = fate
+      self.ms = ms
+    }
+  }
+
   let database: Database
 
   public init(_ database: Database) { self.database = database }
 
-  /// Record items as stored, within the transaction that removes them from the queue. Of all items
-  /// it keeps at most `limit`, and none that was stored before `since`.
+  /// Record items within the transaction that removes them from the queue. Of all items it keeps at
+  /// most `limit`, and none from before `since`.
   public func add(
-    _ items: [[UInt8]], now: Int64, limit: Int64, since: Int64
+    _ items: [[UInt8]], _ fate: Fate, now: Int64, limit: Int64, since: Int64
   ) throws(Failure) {
     for item in items {
       try database.run(
-        "INSERT INTO stored_item(item, stored_ms) VALUES (?, ?)", .blob(item), .int(now))
+        "INSERT INTO stored_item(item, stored_ms, fate) VALUES (?, ?, ?)", .blob(item), .int(now),
+        .int(fate.rawValue))
     }
     // The first row that is new enough is nearly always the first of all.
     try database.run(
@@ -25,11 +43,14 @@ public struct StoredItemTable {
       """, .int(limit), .int(since))
   }
 
-  /// When the item was stored; nil: it was not, or longer ago than the record reaches.
-  public func storedMS(_ item: [UInt8]) throws(Failure) -> Int64? {
-    try database.first(
-      "SELECT stored_ms FROM stored_item WHERE item = ? ORDER BY stored_ms DESC LIMIT 1",
+  /// What became of an item last; nil: it never left the queue, or did before `since`, or longer ago
+  /// than the record reaches.
+  public func find(_ item: [UInt8], since: Int64) throws(Failure) -> Record? {
+    let found = try database.first(
+      "SELECT fate, stored_ms FROM stored_item WHERE item = ? ORDER BY seq DESC LIMIT 1",
       .blob(item)
-    ) { (row) throws(Failure) in row.int(0) }
+    ) { (row) throws(Failure) in (fate: row.int(0), ms: row.int(1)) }
+    guard let found, found.ms >= since, let fate = Fate(rawValue: found.fate) else { return nil }
+    return Record(fate, ms: found.ms)
   }
 }

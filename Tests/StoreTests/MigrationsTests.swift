@@ -54,8 +54,8 @@ import Testing
     #expect((child.blocks, parked.blocks) == (0, 0))
     #expect(try DependencyTable(database).waitsForParked(tag(1)))
     let stored = StoredItemTable(database)
-    try stored.add([tag(5)], now: 60, limit: 9, since: 0)
-    #expect(try stored.storedMS(tag(5)) == 60)
+    try stored.add([tag(5)], .cancelled, now: 60, limit: 9, since: 0)
+    #expect(try stored.find(tag(5), since: 0) == .init(.cancelled, ms: 60))
     let run = try #require(try SyncRunTable(database).find(of: tag(9)))
     #expect((run.started, run.sent, run.parked) == (10, 20, 30))
     #expect(run.ids == nil)
@@ -69,6 +69,17 @@ import Testing
     #expect(try meta.int(.eventSequence) == 5)
     #expect(try SessionTable(database).read().generation == 12)
     #expect(try database.isSound())
+  }
+
+  /// Up to version 8 only stored items were remembered.
+  @Test func itemsThatWereRememberedWereStored() throws {
+    let folder = try TemporaryFolder()
+    let old = try Database(path: folder.path + "/test.db", .full)
+    try Migrations(steps: Array(Migrations.main.steps[..<8])).apply(to: old)
+    try old.execute("INSERT INTO stored_item(item, stored_ms) VALUES (\(hex(5)), 60)")
+    old.close()
+    let stored = StoredItemTable(try folder.open())
+    #expect(try stored.find(tag(5), since: 0) == .init(.stored, ms: 60))
   }
 
   @Test func theCounterOfEventsIsNotBelowAStoredEvent() throws {

@@ -19,41 +19,50 @@ import Testing
   }
 
   @Test func anItemIsKnownWithItsTime() throws {
-    try table.add([tag(1), tag(2)], now: 50, limit: 10, since: 0)
-    #expect(try table.storedMS(tag(2)) == 50)
-    #expect(try table.storedMS(tag(3)) == nil)
+    try table.add([tag(1), tag(2)], .stored, now: 50, limit: 10, since: 0)
+    #expect(try table.find(tag(2), since: 0) == .init(.stored, ms: 50))
+    #expect(try table.find(tag(3), since: 0) == nil)
   }
 
   @Test func anItemThatIsStoredAgainHasTheLaterTime() throws {
-    try table.add([tag(1)], now: 50, limit: 10, since: 0)
-    try table.add([tag(1)], now: 70, limit: 10, since: 0)
-    #expect(try table.storedMS(tag(1)) == 70)
+    try table.add([tag(1)], .stored, now: 50, limit: 10, since: 0)
+    try table.add([tag(1)], .stored, now: 70, limit: 10, since: 0)
+    #expect(try table.find(tag(1), since: 0) == .init(.stored, ms: 70))
+  }
+
+  @Test func itsLastFateIsTold() throws {
+    try table.add([tag(1)], .stored, now: 70, limit: 10, since: 0)
+    try table.add([tag(1)], .cancelled, now: 50, limit: 10, since: 0)
+    #expect(try table.find(tag(1), since: 0) == .init(.cancelled, ms: 50))
+    #expect(try table.find(tag(1), since: 51) == nil)
   }
 
   @Test func theOldestGoWhenThereAreTooMany() throws {
-    for number: UInt8 in 1...20 { try table.add([tag(number)], now: 50, limit: 5, since: 0) }
+    for number: UInt8 in 1...20 {
+      try table.add([tag(number)], .stored, now: 50, limit: 5, since: 0)
+    }
     #expect(try count() == 5)
-    #expect(try table.storedMS(tag(15)) == nil)
-    #expect(try table.storedMS(tag(16)) == 50)
-    try table.add([tag(30), tag(31)], now: 50, limit: 0, since: 0)
+    #expect(try table.find(tag(15), since: 0) == nil)
+    #expect(try table.find(tag(16), since: 0) == .init(.stored, ms: 50))
+    try table.add([tag(30), tag(31)], .stored, now: 50, limit: 0, since: 0)
     #expect(try count() == 0)
-    try table.add([tag(32)], now: 50, limit: 1, since: 0)
-    #expect(try table.storedMS(tag(32)) == 50)
+    try table.add([tag(32)], .stored, now: 50, limit: 1, since: 0)
+    #expect(try table.find(tag(32), since: 0) == .init(.stored, ms: 50))
   }
 
   @Test func theOldestGoAfterTheirTime() throws {
     for number: UInt8 in 1...5 {
-      try table.add([tag(number)], now: Int64(number) * 10, limit: 99, since: 0)
+      try table.add([tag(number)], .stored, now: Int64(number) * 10, limit: 99, since: 0)
     }
-    try table.add([tag(6)], now: 60, limit: 99, since: 30)
-    #expect(try table.storedMS(tag(2)) == nil)
-    #expect(try table.storedMS(tag(3)) == 30)
+    try table.add([tag(6)], .stored, now: 60, limit: 99, since: 30)
+    #expect(try table.find(tag(2), since: 0) == nil)
+    #expect(try table.find(tag(3), since: 0) == .init(.stored, ms: 30))
     #expect(try count() == 4)
   }
 
   /// A salvage counts the queue's rows and index entries; these must not look like them.
   @Test func aSalvageDoesNotTakeItsRowsForItems() throws {
-    try table.add([tag(1), tag(2)], now: 50, limit: 10, since: 0)
+    try table.add([tag(1), tag(2)], .stored, now: 50, limit: 10, since: 0)
     try database.flush()
     let salvage = Salvage(path: database.path)
     var items = 0

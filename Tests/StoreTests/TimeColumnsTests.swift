@@ -27,12 +27,12 @@ import Testing
     "queue.created_ms": .device, "session.authenticated_ms": .device,
     "session.background_wall_ms": .device, "session.intent_ms": .device,
     "session.memberships_ms": .device, "session.seen_wall_ms": .device,
-    "session.validated_ms": .device, "stored_item.stored_ms": .device, "dataset.as_of_ms": .device,
-    "dataset.reconciled_ms": .device,
+    "session.validated_ms": .device, "dataset.as_of_ms": .device, "dataset.reconciled_ms": .device,
 
     "session.authenticated_monotonic_ms": .monotonic,
     "session.background_monotonic_ms": .monotonic, "session.validated_monotonic_ms": .monotonic,
-    "session.expires_ms": .server, "session.validated_offset_ms": .none,
+    "session.expires_ms": .server, "stored_item.stored_ms": .server,
+    "session.validated_offset_ms": .none,
   ]
 
   @Test func everyTimeColumnHasItsClock() throws {

@@ -80,7 +80,10 @@ class AppProcess:
     def edit(self, app: App, item: str) -> None:
         """Edit an activity, unless it is in flight or was sent."""
         try:
-            payload = app.queue_get({"id": item})["item"]["payload"]
+            found = app.queue_get({"id": item})
+            if "item" not in found:
+                return
+            payload = found["item"]["payload"]
             note, minutes = payload["note"], self.chance.randint(1, MOST_MINUTES)
             self.report("edit", [note, minutes])
             app.queue_edit({"id": item, "payload": {**payload, "minutes": minutes}})

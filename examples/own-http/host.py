@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 import httpx
-from holdfast import Holdfast, NotFoundError
+from holdfast import Holdfast
 
 if TYPE_CHECKING:
     from holdfast.types import CompleteRequest, Config, Event, HttpRequest
@@ -57,11 +57,7 @@ def show(event: Event) -> None:
 
 def queued(app: Holdfast, item: str) -> bool:
     """Whether the item is still queued; an item leaves the queue when the server has stored it."""
-    try:
-        app.queue_get({"id": item})
-    except NotFoundError:
-        return False
-    return True
+    return app.queue_get({"id": item})["state"] != "stored"
 
 
 def main(url: str, key: str, folder: str, email: str, password: str) -> None:

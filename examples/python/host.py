@@ -16,7 +16,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from holdfast import AsyncHoldfast, FileKeyStore, KeyringKeyStore, NotFoundError
+from holdfast import AsyncHoldfast, FileKeyStore, KeyringKeyStore
 
 if TYPE_CHECKING:
     from holdfast import KeyStore
@@ -52,11 +52,7 @@ class Host:
 
     async def queued(self, item: str) -> bool:
         """Whether the item is still queued; an item leaves the queue when the server has stored it."""
-        try:
-            await self.app.queue_get({"id": item})
-        except NotFoundError:
-            return False
-        return True
+        return (await self.app.queue_get({"id": item}))["state"] != "stored"
 
     async def run(self, email: str) -> bool:
         """Register a visit; return whether the server has stored it."""

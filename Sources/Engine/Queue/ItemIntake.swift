@@ -143,7 +143,7 @@ final class ItemIntake {
     for (index, parent) in item.dependsOn.enumerated() {
       let tag = keys.itemTag(parent, owner)
       if try core.queue.contains(tag) { continue }
-      guard try core.storedItems.storedMS(tag) != nil else {
+      guard try core.fate(of: tag)?.fate == .stored else {
         throw Failure(
           .queueUnknownDependency, "no such item; add it first", field: "/depends_on/\(index)")
       }
@@ -228,7 +228,7 @@ final class ItemIntake {
         let state = try core.queue.find(row.item)?.state ?? .pending
         return ["id": id, "released": 0, "state": .string(state.word)]
       }
-      try core.queue.remove(row.item)
+      try core.removeCancelled(row.item, core.clock.now())
       let released = try core.queue.releaseDependents(of: row.item)
       try syncRuns.endIfDone(session.owner, core.clock.now())
       return ["id": id, "released": .int(released), "state": .null]
@@ -285,14 +285,21 @@ extension Core {
   /// The item with the `id` of a request, or the unreadable parked item with this substitute id.
   func findItem(_ fields: Fields, _ session: OpenSession) throws(Failure) -> QueueRow {
     let id = try fields.uuid("id")
-    var row = try queue.find(try keys().itemTag(id, session.owner))
-    if row == nil, let tag = try queue.findParked(id.bytes, of: session.owner) {
-      row = try queue.find(tag)
-    }
-    guard let row else {
-      throw Failure(
-        .queueNotFound, "no such item; a stored item is no longer queued", field: "/id")
-    }
-    return row
+    if let row = try queuedItem(id, session) { return row }
+    let known = try fate(of: keys().itemTag(id, session.owner))
+    let message: StaticCString =
+      switch known?.fate {
+      case .stored: "the item is not queued: the server has stored it"
+      case .cancelled: "the item is not queued: it was cancelled"
+      case nil: "no such item is queued, or known as stored or cancelled"
+      }
+    throw Failure(.queueNotFound, message.string, field: "/id")
+  }
+
+  /// The queued item with this id; nil: there is none.
+  func queuedItem(_ id: UUID, _ session: OpenSession) throws(Failure) -> QueueRow? {
+    if let row = try queue.find(try keys().itemTag(id, session.owner)) { return row }
+    guard let tag = try queue.findParked(id.bytes, of: session.owner) else { return nil }
+    return try queue.find(tag)
   }
 }

@@ -53,7 +53,17 @@ final class ItemReport {
   func get(_ request: JSON) throws(Failure) -> JSON {
     let fields = try Fields(request, known: ["id"])
     let session = try decider.requireSession()
-    return ["item": try describe(try core.findItem(fields, session), session)]
+    let id = try fields.uuid("id")
+    if try core.queuedItem(id, session) == nil,
+      let left = try core.fate(of: core.keys().itemTag(id, session.owner))
+    {
+      switch left.fate {
+      case .stored: return ["state": "stored", "stored_ms": .int(left.ms)]
+      case .cancelled: return ["state": "cancelled", "cancelled_ms": .int(left.ms)]
+      }
+    }
+    let row = try core.findItem(fields, session)
+    return ["state": .string(row.state.word), "item": try describe(row, session)]
   }
 
   /// An item as the host sees it. An unreadable one is shown too, so that it can be cancelled.

@@ -296,7 +296,7 @@ final class UploadSettlement {
     guard !batch.isEmpty else { return }
     try core.database.transaction { () throws(Failure) in
       for item in batch.items {
-        try core.queue.remove(item.tag)
+        try core.removeCancelled(item.tag, now)
         try core.queue.releaseDependents(of: item.tag)
       }
       try syncRuns.endIfDone(batch.owner, now)

@@ -122,7 +122,7 @@ def add(world: World, process: Process, chance: random.Random, *, bad: bool = Fa
         known = world.ledger.get(device.name, device.stored.tokens.user, reply["id"])
         if known is not None and known.state == HELD:
             return True
-        item = (process.ask("queue_get", {"id": reply["id"]}) or {"item": None})["item"]
+        item = (process.ask("queue_get", {"id": reply["id"]}) or {}).get("item")
         if item is None:
             raise Violation("nothing acknowledged is lost", f"{process} {reply['id']}")
         world.ledger.add(

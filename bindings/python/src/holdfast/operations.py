@@ -666,13 +666,18 @@ class Operations:
         return cast(QueueListReply, self._call("queue_list", request))
 
     def queue_get(self, request: QueueGetRequest) -> QueueGetReply:
-        """Read one queued item.
+        """Read one item: queued, stored or cancelled.
 
         Request:
             id (string): The item's id.
 
         Reply:
-            item (Item): The item.
+            state (ItemFate): What happens to the item, or became of it.
+            item (Item, optional): The item, while it is queued.
+            stored_ms (Instant, optional): With `stored`: when the library learned that the
+                server has it, in server time.
+            cancelled_ms (Instant, optional): With `cancelled`: when it left the queue, in
+                server time.
 
         Errors:
             request.missing_field: The field that `field` names is required. Add it.
@@ -681,14 +686,15 @@ class Operations:
                 /data_dir: another user owns the folder, or everybody may write to it.
             session.none: No user is signed in. Show the sign-in.
             session.locked: The session is locked. Ask for biometrics and call session_unlock.
-            queue.not_found: The user has no queued item with this id. An item that the server
-                has stored is no longer queued.
+            queue.not_found: The user has no queued item with this id. The message says whether
+                it was stored or cancelled, as does queue_get, as long as the library remembers
+                (`policy.stored_items`).
 
         Example:
             >>> app.queue_get({'id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e03'})
-            {'item': {'id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e03', 'seq': 7, 'kind':
-            'activity', 'state': 'pending', 'payload': {'type': 'visit', 'minutes': 30},
-            'org_id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'depends_on':
+            {'state': 'pending', 'item': {'id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e03', 'seq':
+            7, 'kind': 'activity', 'state': 'pending', 'payload': {'type': 'visit', 'minutes':
+            30}, 'org_id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'depends_on':
             ['01976b36-5e10-7f3a-9c44-2f0a6d1b8e04'], 'attempts': 0, 'created_ms':
             1796000000000, 'occurred_at_ms': 1795999940000, 'reason': None, 'field': None,
             'not_before_ms': None}}
@@ -721,8 +727,9 @@ class Operations:
             queue.unknown_column: The kind's `columns` do not include this column; the message
                 suggests the nearest name.
             queue.item_too_large: The item is larger than 256 kB; `detail.size` is its size.
-            queue.not_found: The user has no queued item with this id. An item that the server
-                has stored is no longer queued.
+            queue.not_found: The user has no queued item with this id. The message says whether
+                it was stored or cancelled, as does queue_get, as long as the library remembers
+                (`policy.stored_items`).
             queue.in_flight: The item is being sent. Try again after the next event.
 
         Example:
@@ -755,8 +762,9 @@ class Operations:
                 /data_dir: another user owns the folder, or everybody may write to it.
             session.none: No user is signed in. Show the sign-in.
             session.locked: The session is locked. Ask for biometrics and call session_unlock.
-            queue.not_found: The user has no queued item with this id. An item that the server
-                has stored is no longer queued.
+            queue.not_found: The user has no queued item with this id. The message says whether
+                it was stored or cancelled, as does queue_get, as long as the library remembers
+                (`policy.stored_items`).
             queue.in_flight: The item is being sent. Try again after the next event.
 
         Example:
@@ -780,8 +788,9 @@ class Operations:
                 /data_dir: another user owns the folder, or everybody may write to it.
             session.none: No user is signed in. Show the sign-in.
             session.locked: The session is locked. Ask for biometrics and call session_unlock.
-            queue.not_found: The user has no queued item with this id. An item that the server
-                has stored is no longer queued.
+            queue.not_found: The user has no queued item with this id. The message says whether
+                it was stored or cancelled, as does queue_get, as long as the library remembers
+                (`policy.stored_items`).
             queue.in_flight: The item is being sent. Try again after the next event.
 
         Example:
@@ -830,8 +839,9 @@ class Operations:
                 /data_dir: another user owns the folder, or everybody may write to it.
             session.none: No user is signed in. Show the sign-in.
             session.locked: The session is locked. Ask for biometrics and call session_unlock.
-            queue.not_found: The user has no queued item with this id. An item that the server
-                has stored is no longer queued.
+            queue.not_found: The user has no queued item with this id. The message says whether
+                it was stored or cancelled, as does queue_get, as long as the library remembers
+                (`policy.stored_items`).
 
         Example:
             >>> app.queue_explain({'id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e03'})

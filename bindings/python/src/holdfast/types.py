@@ -54,6 +54,7 @@ __all__ = [
     "Instant",
     "Integer",
     "Item",
+    "ItemFate",
     "ItemParkedEvent",
     "ItemReason",
     "ItemState",
@@ -378,6 +379,10 @@ class Decision(TypedDict):
 
 ItemState: TypeAlias = str
 """What happens to an item. This version knows pending, sending, waiting, parked."""
+
+ItemFate: TypeAlias = str
+"""The state of an item that is queued, or the end of one that no longer is. This version knows
+pending, sending, waiting, parked, stored, cancelled."""
 
 QueuedState: TypeAlias = Literal["pending", "sending", "waiting", "parked"]
 """A state by which a request selects items."""
@@ -859,9 +864,12 @@ class QueueGetRequest(TypedDict):
 
 
 class QueueGetReply(TypedDict):
-    """The reply of queue_get."""
+    """The reply of queue_get: a queued item, or what became of an item that left the queue."""
 
-    item: Item
+    state: ItemFate
+    item: NotRequired[Item]
+    stored_ms: NotRequired[Instant]
+    cancelled_ms: NotRequired[Instant]
 
 
 class QueueEditRequest(TypedDict):
