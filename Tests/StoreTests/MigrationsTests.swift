@@ -55,7 +55,7 @@ import Testing
     #expect(try DependencyTable(database).waitsForParked(tag(1)))
     let stored = StoredItemTable(database)
     try stored.add([tag(5)], .cancelled, now: 60, limit: 9, since: 0)
-    #expect(try stored.find(tag(5), since: 0) == .init(.cancelled, ms: 60))
+    #expect(try stored.find(tag(5), since: 0) == StoredItemTable.Record(.cancelled, ms: 60))
     let run = try #require(try SyncRunTable(database).find(of: tag(9)))
     #expect((run.started, run.sent, run.parked) == (10, 20, 30))
     #expect(run.ids == nil)
@@ -79,7 +79,7 @@ import Testing
     try old.execute("INSERT INTO stored_item(item, stored_ms) VALUES (\(hex(5)), 60)")
     old.close()
     let stored = StoredItemTable(try folder.open())
-    #expect(try stored.find(tag(5), since: 0) == .init(.stored, ms: 60))
+    #expect(try stored.find(tag(5), since: 0) == StoredItemTable.Record(.stored, ms: 60))
   }
 
   @Test func theCounterOfEventsIsNotBelowAStoredEvent() throws {

@@ -20,20 +20,20 @@ import Testing
 
   @Test func anItemIsKnownWithItsTime() throws {
     try table.add([tag(1), tag(2)], .stored, now: 50, limit: 10, since: 0)
-    #expect(try table.find(tag(2), since: 0) == .init(.stored, ms: 50))
+    #expect(try table.find(tag(2), since: 0) == StoredItemTable.Record(.stored, ms: 50))
     #expect(try table.find(tag(3), since: 0) == nil)
   }
 
   @Test func anItemThatIsStoredAgainHasTheLaterTime() throws {
     try table.add([tag(1)], .stored, now: 50, limit: 10, since: 0)
     try table.add([tag(1)], .stored, now: 70, limit: 10, since: 0)
-    #expect(try table.find(tag(1), since: 0) == .init(.stored, ms: 70))
+    #expect(try table.find(tag(1), since: 0) == StoredItemTable.Record(.stored, ms: 70))
   }
 
   @Test func itsLastFateIsTold() throws {
     try table.add([tag(1)], .stored, now: 70, limit: 10, since: 0)
     try table.add([tag(1)], .cancelled, now: 50, limit: 10, since: 0)
-    #expect(try table.find(tag(1), since: 0) == .init(.cancelled, ms: 50))
+    #expect(try table.find(tag(1), since: 0) == StoredItemTable.Record(.cancelled, ms: 50))
     #expect(try table.find(tag(1), since: 51) == nil)
   }
 
@@ -43,11 +43,11 @@ import Testing
     }
     #expect(try count() == 5)
     #expect(try table.find(tag(15), since: 0) == nil)
-    #expect(try table.find(tag(16), since: 0) == .init(.stored, ms: 50))
+    #expect(try table.find(tag(16), since: 0) == StoredItemTable.Record(.stored, ms: 50))
     try table.add([tag(30), tag(31)], .stored, now: 50, limit: 0, since: 0)
     #expect(try count() == 0)
     try table.add([tag(32)], .stored, now: 50, limit: 1, since: 0)
-    #expect(try table.find(tag(32), since: 0) == .init(.stored, ms: 50))
+    #expect(try table.find(tag(32), since: 0) == StoredItemTable.Record(.stored, ms: 50))
   }
 
   @Test func theOldestGoAfterTheirTime() throws {
@@ -56,7 +56,7 @@ import Testing
     }
     try table.add([tag(6)], .stored, now: 60, limit: 99, since: 30)
     #expect(try table.find(tag(2), since: 0) == nil)
-    #expect(try table.find(tag(3), since: 0) == .init(.stored, ms: 30))
+    #expect(try table.find(tag(3), since: 0) == StoredItemTable.Record(.stored, ms: 30))
     #expect(try count() == 4)
   }
 
