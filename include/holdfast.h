@@ -21,8 +21,7 @@
  *            types and unknown fields, and names the field. Server responses are read tolerantly.
  * Numbers    Integers lie within +-2^53. Other numbers in a payload are doubles: one that a double
  *            cannot hold exactly as written is refused. 1e3 is the integer 1000. `..._ms` of an
- *            instant is milliseconds since 1970 (UTC). Durations end in `_s` or `_ms`, and their
- *            names say that they are durations.
+ *            instant is milliseconds since 1970 (UTC). Durations end in `_s` or `_ms`.
  * Threads    Any thread may use any handle at any time. A handle runs one call at a time. No call
  *            waits for a network, a user or a timer, except holdfast_wait(), which waits for work.
  *            A call waits at most 5 s for a lock that another process holds (HOLDFAST_BUSY).
@@ -61,7 +60,6 @@
 extern "C" {
 #endif
 
-/* A handle: opaque, never dereferenced. */
 typedef struct holdfast holdfast;
 
 /* ---- Status codes: stable, one per class ------------------------------------------------------ */
@@ -140,11 +138,9 @@ typedef struct holdfast_keystore {
 #define HOLDFAST_VERSION_MAJOR 0
 #define HOLDFAST_VERSION_MINOR 2
 #define HOLDFAST_VERSION_PATCH 0
-#define HOLDFAST_VERSION_OF(major, minor, patch) ((major)*1000000 + (minor)*1000 + (patch))
-#define HOLDFAST_VERSION_NUMBER                                                                    \
-  HOLDFAST_VERSION_OF(HOLDFAST_VERSION_MAJOR, HOLDFAST_VERSION_MINOR, HOLDFAST_VERSION_PATCH)
+#define HOLDFAST_VERSION_NUMBER 2000
 #define HOLDFAST_VERSION_AT_LEAST(major, minor, patch)                                             \
-  (HOLDFAST_VERSION_NUMBER >= HOLDFAST_VERSION_OF(major, minor, patch))
+  (HOLDFAST_VERSION_NUMBER >= (major)*1000000 + (minor)*1000 + (patch))
 
 /* The version of the library, "MAJOR.MINOR.PATCH". Static; never NULL. */
 const char *holdfast_version(void);
@@ -156,8 +152,7 @@ int32_t holdfast_version_number(void);
 /* What the library consists of, as JSON. Static; never NULL.
  * {"version":"0.2.0","abi":1,"flavour":"embedded|runtime|bundled","sqlite":"3.40.1",
  *  "libsodium":"1.0.18","jansson":"2.14"}
- * `abi` is the number in the soname. A bundled library has the other three inside; the others use
- * those that the system has loaded. @since 0.2 */
+ * `abi`: the number in the soname. A bundled library has the other three inside. @since 0.2 */
 const char *holdfast_build_info(void);
 
 /* Open a data folder; create it with mode 0700 if absent. Reads no key, uses no network.
@@ -177,14 +172,10 @@ const char *holdfast_build_info(void);
  *           storage.read_only. A lock that somebody else keeps for more than 5 s gives storage.busy.
  * redirect_url  https, a reverse-domain scheme of this app (com.example.app:/signed-in), or http on
  *           this machine, without a fragment. Anything else is refused (/redirect_url).
- * keystore  The built-in "file" key store is for development, servers and kiosks: key files with
- *           mode 0600 beside the data. It does not protect against a reader of the folder and
- *           releases the "biometric" key without a prompt. So it must be asked for by name, with
- *           keystore NULL and "keystore":{"kind":"file"}, and "biometric":"required", the default,
- *           is refused with it (request.invalid_value, /policy/biometric).
- * lock_on_background  after_timeout: the session stays open for background_timeout_s, also for
- *           another process. at_once: the "session" key is erased when the app leaves the screen, so
- *           the session is open only in this process, and locked if it ends there.
+ * keystore  The built-in "file" key store is for development, servers and kiosks: key files with mode
+ *           0600 beside the data. It protects against no reader of the folder and releases the
+ *           "biometric" key without a prompt. So it must be asked for: keystore NULL, "keystore":
+ *           {"kind":"file"}, and not "biometric":"required" (request.invalid_value), the default.
  * reply     {"version":"...","recovered":bool,"keystore":"file|host"}; recovered: damaged files were
  *           set aside; keystore: the key store in use.
  * Errors: request.* (INVALID), storage.* (STORAGE, FULL, BUSY), handle.too_many (NOMEM). */
@@ -223,9 +214,8 @@ int32_t holdfast_clock_set(holdfast *self, const char *request, char **reply);
 /* ---- Session ---------------------------------------------------------------------------------- */
 /* Adopt a session that the host obtained: the token response exactly as the server sent it.
  * {"session":{"access_token","refresh_token","expires_in","user":{"id",...},...}} -> decision.
- * Read tolerantly; access_token, refresh_token, expires_in and user.id are required.
- * Errors: session.invalid (INVALID, field), keystore.* (KEYSTORE), storage.*. An error changes
- * nothing. */
+ * Read tolerantly; access_token, refresh_token, expires_in and user.id are required. Errors:
+ * session.invalid (INVALID, field), keystore.* (KEYSTORE), storage.*. An error changes nothing. */
 int32_t holdfast_session_start(holdfast *self, const char *request, char **reply);
 
 /* Begin a sign-in with a method of "auth_methods". {"method":"bankid"} -> by flow:
@@ -339,15 +329,14 @@ int32_t holdfast_route_check(holdfast *self, const char *request, char **reply);
  *  "org_id":"uuid"?} -> {"id":"uuid","state":"pending"|"waiting"}. The default id is a new UUIDv7.
  * The default org_id is the chosen organisation; the user must have a membership in another one.
  * The payload may repeat id, org_id and user_id with the same values only. A queued item with the
- * same id and content is left unchanged and its state is returned. "state" has no effect: it lets the
- * host add the output of queue_export again.
- * depends_on names items that are queued: this one is sent after them. An item that was stored may
- * be named too, as long as the library remembers it (policy.stored_items). Any other id is refused
- * with queue.unknown_dependency and its place in `field`: an item that is added later is no parent.
- * Errors: queue.unknown_kind, queue.invalid_id, queue.invalid_payload, queue.item_too_large,
- * queue.unknown_column, queue.unknown_dependency (INVALID), queue.id_taken (CONFLICT, /id),
- * session.locked, session.none, org.none (STATE), org.not_a_member (NOT_FOUND, /org_id),
- * keystore.*, storage.*. Limit: 256 kB per item. */
+ * same id and content is left unchanged and its state is returned. "state" has no effect: it lets
+ * the host add the output of queue_export again. depends_on names items that are queued: this one
+ * is sent after them. An item that was stored may be named too, as long as the library remembers it
+ * (policy.stored_items). Any other id is refused with queue.unknown_dependency and its place in
+ * `field`: an item that is added later is no parent. Errors: queue.unknown_kind, queue.invalid_id,
+ * queue.invalid_payload, queue.item_too_large, queue.unknown_column, queue.unknown_dependency
+ * (INVALID), queue.id_taken (CONFLICT, /id), session.locked, session.none, org.none (STATE),
+ * org.not_a_member (NOT_FOUND, /org_id), keystore.*, storage.*. Limit: 256 kB per item. */
 int32_t holdfast_queue_add(holdfast *self, const char *request, char **reply);
 
 /* List queued items, in pages.
@@ -457,10 +446,8 @@ int32_t holdfast_sync_status(holdfast *self, const char *request, char **reply);
  * max_events  at most so many durable events, 0..200 (default 200). 0: no events at all, and events
  *             do not wake the host until a poll takes some: for a host whose reader is slow.
  * only_new    leave out durable events that this handle has returned before (default false).
- * from_oldest begin with the oldest durable event again, as if this handle had returned none
- *             (default false): after a page that the host could not show to its end.
- * wake_in_ms  poll again within this time. null: only when a call or a response requires it (see
- *             holdfast_wake_fd). */
+ * from_oldest begin with the oldest durable event again, after a page that was not shown to its end.
+ * wake_in_ms  poll again within this time; null: only after a call or a response. */
 int32_t holdfast_poll(holdfast *self, const char *request, char **reply);
 
 /* Pass the response to a request: {"id":n,"status":200,"headers":{...},"body":"..."} or

@@ -198,7 +198,9 @@ def test_the_header_has_the_version_of_the_library(library: Library) -> None:
         for part in ("MAJOR", "MINOR", "PATCH")
     ]
     assert ".".join(map(str, parts)) == library.version()
-    assert library.version_number() == parts[0] * 1_000_000 + parts[1] * 1000 + parts[2]
+    number = parts[0] * 1_000_000 + parts[1] * 1000 + parts[2]
+    assert library.version_number() == number
+    assert f"#define HOLDFAST_VERSION_NUMBER {number}\n" in text
 
 
 def test_the_version_is_checked_at_compile_time_and_at_run_time(

@@ -127,3 +127,7 @@ def test_ABI_4_the_soname_carries_the_number_of_the_abi(library: Library) -> Non
 
 def test_the_version_is_three_numbers(library: Library) -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", library.version())
+
+
+def test_the_header_can_be_read_in_ten_minutes() -> None:
+    assert len(HEADER.read_text(encoding="utf-8").splitlines()) < 480
