@@ -435,8 +435,8 @@ int32_t holdfast_sync_status(holdfast *self, const char *request, char **reply);
  *         Each request is returned once. Send it once over HTTP and pass the response to
  *         holdfast_complete(). Requests carry credentials: do not log them.
  * event   {"seq":n,"type":"decision|sync_progress|sync_completed|item_parked|session_ended|
- *          org_access_changed|storage_recovered|contact|pull_completed","...":...}, with increasing
- *         `seq`. sync_completed, item_parked, session_ended, org_access_changed and
+ *          org_access_changed|storage_recovered|contact|pull_completed|token_changed","...":...},
+ *         with increasing `seq`. sync_completed, item_parked, session_ended, org_access_changed and
  *         storage_recovered are durable: they return in every poll, across restarts, until `ack`
  *         reaches their seq. The others are returned once. A poll returns at most 200 durable
  *         events. If there are more, those that this handle has not returned come first, and
