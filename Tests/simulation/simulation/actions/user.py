@@ -178,10 +178,13 @@ def carry_over(world: World, process: Process, chance: random.Random) -> None:
 @action(14)
 def look_around(world: World, process: Process, chance: random.Random) -> None:
     """Make one or several read-only calls."""
-    names = chance.choices((
-        "session_status", "session_token", "org_list", "queue_list", "queue_explain", "summary_get",
-        "sync_status", "contact_search", "contact_get", "route_check", "queue_export", "queue_get",
-    ), k=chance.choice((1, 1, 4)))  # fmt: skip
+    names = [
+        "session_status", "org_list", "queue_list", "queue_explain", "summary_get", "sync_status",
+        "contact_search", "contact_get", "route_check", "queue_export", "queue_get",
+    ]  # fmt: skip
+    if world.version >= 4:
+        names.append("session_token")
+    names = chance.choices(names, k=chance.choice((1, 1, 4)))
     for name in names:
         _look_at(world, process, chance, name)
 
