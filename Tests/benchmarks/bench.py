@@ -563,7 +563,7 @@ class Bench:
                 "≤ 0.64, ≤ 7.2, bundled ≤ 2.7 MB",
                 found["embedded"] <= 720_000
                 and found["runtime"] <= 7_250_000
-                and found["bundled"] <= 2_720_000,
+                and found["bundled"] <= 2_700_000,
                 told_or_missing(told, self.peers, "tdjson"),
             )
         )
