@@ -4,7 +4,7 @@
 APT := libsqlite3-dev libsodium-dev libjansson-dev binutils g++ pkg-config
 APT += libcurl4-openssl-dev
 APT += ca-certificates dpkg-dev patch xz-utils tcl autoconf automake libtool python3-venv
-APT += postgresql valgrind spin curl cmake libsecret-1-dev gnome-keyring dbus
+APT += postgresql valgrind spin curl cmake libsecret-1-dev gnome-keyring dbus libglib2.0-dev
 # The Python packages that are used by name, and the lock, which has the packages that these need, too.
 REQUIREMENTS := $(wildcard .ci/requirements.txt Tests/*/requirements.txt bindings/python/requirements*.txt)
 

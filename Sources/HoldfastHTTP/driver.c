@@ -23,7 +23,7 @@ struct driver {
   uintptr_t token;
   hfh_worker worker;
   pthread_t thread;
-  int users;   /* the list, the thread and calls; protected by the list's lock */
+  int users;   /* the list, the thread if there is one, and calls; protected by the list's lock */
   bool forked; /* the driver belongs to the parent process */
 };
 
@@ -44,6 +44,7 @@ static void destroy(struct driver *driver) {
   hfh_worker *worker = &driver->worker;
   if (worker->multi != NULL)
     curl_multi_cleanup(worker->multi);
+  hfh_loop_free(worker);
   if (worker->wake >= 0)
     close(worker->wake);
   hfh_events_free(&worker->events);
@@ -156,6 +157,7 @@ static int32_t make(holdfast *self, const char *options, struct driver **made) {
   worker->self = self;
   worker->ack = -1;
   worker->wake = -1;
+  worker->loop = (hfh_loop){.set = -1, .bell = -1, .timer = -1};
   int32_t status = hfh_options_read(options, &worker->options);
   if (status != HOLDFAST_OK || !hfh_events_init(&worker->events)) {
     hfh_options_free(&worker->options);
@@ -171,6 +173,8 @@ static int32_t make(holdfast *self, const char *options, struct driver **made) {
     else
       curl_multi_setopt(worker->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, worker->options.connections);
   }
+  if (status == HOLDFAST_OK && !worker->options.thread)
+    status = hfh_loop_init(worker);
   if (status != HOLDFAST_OK)
     destroy(driver);
   else
@@ -206,8 +210,9 @@ int32_t holdfast_http_start(holdfast *self, const char *options, holdfast_http *
     return status;
   pthread_mutex_lock(&list_lock);
   status = has_driver(self) ? HOLDFAST_STATE : HOLDFAST_OK;
-  made->users = 2; /* the list and the thread; set before the thread can leave */
-  if (status == HOLDFAST_OK && !start_thread(made))
+  bool threaded = made->worker.options.thread;
+  made->users = threaded ? 2 : 1; /* set before the thread can leave */
+  if (status == HOLDFAST_OK && threaded && !start_thread(made))
     status = HOLDFAST_INTERNAL;
   if (status == HOLDFAST_OK) {
     made->token = new_token();
@@ -218,6 +223,30 @@ int32_t holdfast_http_start(holdfast *self, const char *options, holdfast_http *
   pthread_mutex_unlock(&list_lock);
   if (status != HOLDFAST_OK)
     destroy(made);
+  return status;
+}
+
+/* ---- on the host's loop ---- */
+
+int32_t holdfast_http_fd(holdfast_http *token) {
+  struct driver *driver = NULL;
+  if (enter(token, &driver) != HOLDFAST_OK)
+    return -1;
+  int32_t descriptor = driver->worker.loop.set;
+  leave(driver);
+  return descriptor;
+}
+
+int32_t holdfast_http_run(holdfast_http *token, int32_t *timeout_ms) {
+  if (timeout_ms != NULL)
+    *timeout_ms = -1;
+  struct driver *driver = NULL;
+  int32_t status = enter(token, &driver);
+  if (status != HOLDFAST_OK)
+    return status;
+  status =
+      driver->worker.options.thread ? HOLDFAST_STATE : hfh_loop_run(&driver->worker, timeout_ms);
+  leave(driver);
   return status;
 }
 
@@ -235,6 +264,11 @@ void holdfast_http_stop(holdfast_http *token) {
   if (driver == NULL)
     return;
   hfh_events_end(&driver->worker.events, true);
+  if (!driver->worker.options.thread) {
+    hfh_loop_stop(&driver->worker);
+    leave(driver);
+    return;
+  }
   hfh_worker_stop(&driver->worker);
   if (pthread_equal(driver->thread, pthread_self()))
     pthread_detach(driver->thread);
@@ -251,7 +285,9 @@ int32_t holdfast_http_next(holdfast_http *token, int32_t timeout_ms, char **even
   int32_t status = enter(token, &driver);
   if (status != HOLDFAST_OK)
     return status;
-  status = hfh_events_take(&driver->worker.events, timeout_ms, event);
+  /* Without a thread, waiting here could keep the loop from the work that brings an event. */
+  int32_t wait_ms = driver->worker.options.thread ? timeout_ms : 0;
+  status = hfh_events_take(&driver->worker.events, wait_ms, event);
   if (status == HOLDFAST_OK)
     hfh_worker_resume(&driver->worker);
   leave(driver);

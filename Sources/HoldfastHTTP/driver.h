@@ -22,6 +22,7 @@ typedef struct {
   char *pinned_public_key; /* "sha256//..." joined by ';' */
   char *proxy;             /* NULL: from the environment */
   char *user_agent;
+  bool thread; /* false: the host calls holdfast_http_run() */
 } hfh_options;
 
 /* Read options from JSON text; NULL or "" means the defaults. Nothing to free after an error. */
@@ -86,7 +87,24 @@ char *hfh_failure(json_int_t id, const char *error);
 /* Zero and release a text. */
 void hfh_secret_free(char *text);
 
-/* ---- worker.c ---- */
+/* ---- worker.c: what the thread and the host's loop have in common ---- */
+
+/* A completion that the core was too busy to take. */
+typedef struct hfh_answer {
+  struct hfh_answer *next;
+  json_int_t id;
+  char *text;
+  int tries;
+} hfh_answer;
+
+/* The descriptors of a driver without a thread; all -1 with one. */
+typedef struct {
+  int set;         /* an epoll of all the others: the one that the host watches */
+  int bell;        /* an eventfd: another thread wants a call of holdfast_http_run() */
+  int timer;       /* a timerfd: readable at the time of the next step */
+  int64_t curl_at; /* when libcurl wants to be called */
+  bool listening;  /* the handle's descriptor is in the set */
+} hfh_loop;
 
 typedef struct {
   holdfast *self;
@@ -94,19 +112,54 @@ typedef struct {
   hfh_events events;
   CURLM *multi;
   hfh_transfer *transfers; /* in flight */
-  int wake;                /* a duplicate of the handle's descriptor */
-  bool paused;             /* the last poll took no events, because the host is slow */
-  pthread_mutex_t lock;    /* protects the members below */
+  hfh_answer *answers;     /* to be passed to the core at `answers_at` */
+  int64_t answers_at;
+  int wake; /* a duplicate of the handle's descriptor */
+  hfh_loop loop;
+  int32_t status;       /* of the last poll */
+  int64_t poll_at;      /* when to poll again */
+  bool completed;       /* a request was completed since the last poll */
+  bool called;          /* the handle's descriptor was readable */
+  int in_vain;          /* polls in a row for the descriptor that brought nothing new */
+  bool paused;          /* the last poll took no events, because the host is slow */
+  pthread_mutex_t lock; /* protects the members below */
   bool stopping;
+  bool running; /* a thread is in hfh_loop_run() or hfh_loop_stop() */
+  bool ended;
   int64_t ack; /* the next acknowledgement to pass on; -1: none */
 } hfh_worker;
 
-/* Serve the handle until it is closed or hfh_worker_stop() is called. */
+/* The thread: serve the handle until it is closed or hfh_worker_stop() is called. */
 void hfh_worker_run(hfh_worker *worker);
 void hfh_worker_stop(hfh_worker *worker);
 void hfh_worker_ack(hfh_worker *worker, int64_t seq);
 /* The host has taken an event. */
 void hfh_worker_resume(hfh_worker *worker);
+
+/* The parts of a step. Only one thread at a time may be in them. */
+int64_t hfh_now_ms(void);
+/* Poll the core, if there is a reason to. */
+void hfh_worker_poll(hfh_worker *worker);
+/* Complete the requests that have finished, and note that in `completed`. */
+void hfh_worker_collect(hfh_worker *worker);
+/* The time of the next step, as far as the core determines it. */
+int64_t hfh_worker_due(const hfh_worker *worker);
+/* The handle's descriptor calls for a poll. */
+bool hfh_worker_listens(const hfh_worker *worker);
+/* The handle is closed or belongs to the parent process. */
+bool hfh_worker_is_over(const hfh_worker *worker);
+/* Complete what is in flight as cancelled, and end the events. */
+void hfh_worker_end(hfh_worker *worker);
+
+/* ---- loop.c: without a thread, on the host's event loop ---- */
+
+/* HOLDFAST_INVALID where the system has no epoll. */
+int32_t hfh_loop_init(hfh_worker *worker);
+void hfh_loop_free(hfh_worker *worker);
+/* Make the descriptor readable, so that the host calls holdfast_http_run(). */
+void hfh_loop_ring(hfh_worker *worker);
+int32_t hfh_loop_run(hfh_worker *worker, int32_t *timeout_ms);
+void hfh_loop_stop(hfh_worker *worker);
 
 #pragma GCC visibility pop
 

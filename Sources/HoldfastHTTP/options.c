@@ -5,13 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One option: its name, its range, and the address of its value: a number or a text. */
+/* One option: its name, its range, and the address of its value: a number, a text or a flag. */
 typedef struct {
   const char *name;
   long *number;
   long least, most;
   char **text;
   bool may_be_null;
+  bool *flag;
 } option;
 
 static int32_t read_option(const option *known, size_t count, const char *name,
@@ -25,6 +26,12 @@ static int32_t read_option(const option *known, size_t count, const char *name,
       if (!json_is_integer(value) || number < it->least || number > it->most)
         return HOLDFAST_INVALID;
       *it->number = (long)number;
+      return HOLDFAST_OK;
+    }
+    if (it->flag != NULL) {
+      if (!json_is_boolean(value))
+        return HOLDFAST_INVALID;
+      *it->flag = json_is_true(value);
       return HOLDFAST_OK;
     }
     char *copy = NULL;
@@ -75,21 +82,22 @@ static bool are_pins(const char *text) {
 
 int32_t hfh_options_read(const char *text, hfh_options *options) {
   long body_limit = 8L << 20;
-  *options = (hfh_options){.connections = 8, .connect_timeout_ms = 10000};
+  *options = (hfh_options){.connections = 8, .connect_timeout_ms = 10000, .thread = true};
   options->user_agent = default_user_agent();
   if (options->user_agent == NULL)
     return HOLDFAST_NOMEM;
   int32_t status = HOLDFAST_OK;
   if (text != NULL && *text != 0) {
     const option known[] = {
-        {"connections", &options->connections, 1, 64, NULL, false},
-        {"connect_timeout_ms", &options->connect_timeout_ms, 1, 3600000, NULL, false},
-        {"body_limit", &body_limit, 1, 1L << 30, NULL, false},
-        {"ca_file", NULL, 0, 0, &options->ca_file, true},
-        {"ca_path", NULL, 0, 0, &options->ca_path, true},
-        {"pinned_public_key", NULL, 0, 0, &options->pinned_public_key, true},
-        {"proxy", NULL, 0, 0, &options->proxy, true},
-        {"user_agent", NULL, 0, 0, &options->user_agent, false},
+        {"connections", &options->connections, 1, 64, NULL, false, NULL},
+        {"connect_timeout_ms", &options->connect_timeout_ms, 1, 3600000, NULL, false, NULL},
+        {"body_limit", &body_limit, 1, 1L << 30, NULL, false, NULL},
+        {"ca_file", NULL, 0, 0, &options->ca_file, true, NULL},
+        {"ca_path", NULL, 0, 0, &options->ca_path, true, NULL},
+        {"pinned_public_key", NULL, 0, 0, &options->pinned_public_key, true, NULL},
+        {"proxy", NULL, 0, 0, &options->proxy, true, NULL},
+        {"thread", NULL, 0, 0, NULL, false, &options->thread},
+        {"user_agent", NULL, 0, 0, &options->user_agent, false, NULL},
     };
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     status = json_is_object(root) ? HOLDFAST_OK : HOLDFAST_INVALID;

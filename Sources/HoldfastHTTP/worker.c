@@ -1,4 +1,5 @@
-/* The worker thread. It repeats until the driver is stopped or the handle is closed:
+/* What the driver does for its handle, on a thread of its own or in holdfast_http_run() (loop.c).
+ * It repeats until the driver is stopped or the handle is closed:
  *
  * 1. Poll the core if a request was completed, the handle's descriptor is readable, the time of the
  *    last `wake_in_ms` has come, an acknowledgement waits, or a slow host has taken events again.
@@ -7,7 +8,10 @@
  * 3. Wait for the network, the descriptor, another thread, or the time of the next poll.
  *
  * The descriptor can stay readable although a poll brings nothing new. After POLLS_IN_VAIN such
- * polls the worker ignores it for IDLE_PAUSE_MS, so that it does not spin. */
+ * polls the worker ignores it for IDLE_PAUSE_MS, so that it does not spin.
+ *
+ * While another process writes, the core can be too busy to take a completion. It is kept and
+ * passed again ANSWER_PAUSE_MS later, since each try can wait in the call. */
 #define _GNU_SOURCE
 #include "driver.h"
 
@@ -22,9 +26,10 @@ enum {
   POLLS_IN_VAIN = 3,       /* polls for the descriptor without news, until it is ignored */
   IDLE_PAUSE_MS = 200,     /* how long the descriptor is ignored */
   COMPLETE_TRIES = 3,      /* attempts while HOLDFAST_BUSY; each waits up to 5 s in the call */
+  ANSWER_PAUSE_MS = 1000,  /* between two attempts */
 };
 
-static int64_t now_ms(void) {
+int64_t hfh_now_ms(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
@@ -32,11 +37,18 @@ static int64_t now_ms(void) {
 
 /* ---- calls of other threads ---- */
 
+static void wake(hfh_worker *worker) {
+  if (worker->options.thread)
+    curl_multi_wakeup(worker->multi);
+  else
+    hfh_loop_ring(worker);
+}
+
 void hfh_worker_stop(hfh_worker *worker) {
   pthread_mutex_lock(&worker->lock);
   worker->stopping = true;
   pthread_mutex_unlock(&worker->lock);
-  curl_multi_wakeup(worker->multi);
+  wake(worker);
 }
 
 void hfh_worker_ack(hfh_worker *worker, int64_t seq) {
@@ -44,7 +56,7 @@ void hfh_worker_ack(hfh_worker *worker, int64_t seq) {
   if (seq > worker->ack)
     worker->ack = seq;
   pthread_mutex_unlock(&worker->lock);
-  curl_multi_wakeup(worker->multi);
+  wake(worker);
 }
 
 void hfh_worker_resume(hfh_worker *worker) {
@@ -52,7 +64,7 @@ void hfh_worker_resume(hfh_worker *worker) {
   bool paused = worker->paused;
   pthread_mutex_unlock(&worker->lock);
   if (paused && hfh_events_have_room(&worker->events))
-    curl_multi_wakeup(worker->multi);
+    wake(worker);
 }
 
 static bool must_resume(hfh_worker *worker) {
@@ -88,18 +100,48 @@ static void ack_delivered(hfh_worker *worker, int64_t seq) {
 
 /* ---- completing ---- */
 
+/* Keep a completion that the core was too busy to take. False without memory. */
+static bool keep(hfh_worker *worker, json_int_t id, char *completion, int tries) {
+  hfh_answer *answer = malloc(sizeof *answer);
+  if (answer == NULL)
+    return false;
+  *answer = (hfh_answer){.id = id, .text = completion, .tries = tries};
+  hfh_answer **place = &worker->answers;
+  while (*place != NULL)
+    place = &(*place)->next;
+  *place = answer;
+  worker->answers_at = hfh_now_ms() + ANSWER_PAUSE_MS;
+  return true;
+}
+
 /* Takes over `completion`. If the core rejects it, the request is completed as failed, so that the
- * core does not wait for it. */
-static void complete(hfh_worker *worker, json_int_t id, char *completion) {
-  int32_t status = completion == NULL ? HOLDFAST_INVALID : HOLDFAST_BUSY;
-  for (int try = 0; try < COMPLETE_TRIES && status == HOLDFAST_BUSY; try++)
+ * core does not wait for it. `tries`: how often it was tried before. */
+static void complete(hfh_worker *worker, json_int_t id, char *completion, int tries) {
+  int32_t status = HOLDFAST_INVALID;
+  if (completion != NULL)
     status = holdfast_complete(worker->self, completion, NULL);
+  if (status == HOLDFAST_BUSY && tries + 1 < COMPLETE_TRIES &&
+      keep(worker, id, completion, tries + 1))
+    return;
   hfh_secret_free(completion);
   if (status == HOLDFAST_INVALID) {
     char *failure = hfh_failure(id, "refused");
     if (failure != NULL)
       holdfast_complete(worker->self, failure, NULL);
     hfh_secret_free(failure);
+  }
+}
+
+/* Pass the kept completions again. */
+static void answer_again(hfh_worker *worker) {
+  hfh_answer *kept = worker->answers;
+  worker->answers = NULL;
+  while (kept != NULL) {
+    hfh_answer *answer = kept;
+    kept = answer->next;
+    complete(worker, answer->id, answer->text, answer->tries);
+    free(answer);
+    worker->completed = true;
   }
 }
 
@@ -112,9 +154,7 @@ static hfh_transfer *unlink_transfer(hfh_worker *worker, hfh_transfer *transfer)
   return transfer;
 }
 
-/* True if a request was completed. */
-static bool collect(hfh_worker *worker) {
-  bool any = false;
+void hfh_worker_collect(hfh_worker *worker) {
   int left = 0;
   CURLMsg *message;
   while ((message = curl_multi_info_read(worker->multi, &left)) != NULL) {
@@ -124,18 +164,17 @@ static bool collect(hfh_worker *worker) {
     hfh_transfer *transfer = NULL;
     curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer);
     char *completion = hfh_transfer_completion(transfer, result);
-    complete(worker, transfer->id, completion);
+    complete(worker, transfer->id, completion, 0);
     hfh_transfer_free(unlink_transfer(worker, transfer));
-    any = true;
+    worker->completed = true;
   }
-  return any;
 }
 
 static void cancel_all(hfh_worker *worker, bool tell) {
   while (worker->transfers != NULL) {
     hfh_transfer *transfer = unlink_transfer(worker, worker->transfers);
     if (tell)
-      complete(worker, transfer->id, hfh_failure(transfer->id, "cancelled"));
+      complete(worker, transfer->id, hfh_failure(transfer->id, "cancelled"), 0);
     hfh_transfer_free(transfer);
   }
 }
@@ -152,7 +191,7 @@ static void begin(hfh_worker *worker, const json_t *request) {
   if (transfer != NULL)
     hfh_transfer_free(transfer);
   json_int_t id = json_integer_value(json_object_get(request, "id"));
-  complete(worker, id, hfh_failure(id, "refused"));
+  complete(worker, id, hfh_failure(id, "refused"), 0);
 }
 
 typedef struct {
@@ -195,48 +234,81 @@ static polled poll_core(hfh_worker *worker) {
   return outcome;
 }
 
-/* ---- the loop ---- */
+/* ---- a step ---- */
 
-/* Waits for the network, the handle's descriptor, another thread or the time. True when the
- * descriptor is readable. Without `listen`, the descriptor is ignored. */
-static bool wait_for_anything(hfh_worker *worker, int64_t until_ms, bool listen) {
-  int64_t left = until_ms - now_ms();
-  if (left < 0)
-    left = 0;
-  struct curl_waitfd handle = {.fd = worker->wake, .events = CURL_WAIT_POLLIN};
-  curl_multi_poll(worker->multi, &handle, listen ? 1 : 0, (int)left, NULL);
-  return handle.revents != 0;
+void hfh_worker_poll(hfh_worker *worker) {
+  if (worker->answers != NULL && hfh_now_ms() >= worker->answers_at)
+    answer_again(worker);
+  bool called = worker->called;
+  if (!worker->completed && !called && hfh_now_ms() < worker->poll_at && pending_ack(worker) < 0 &&
+      !must_resume(worker))
+    return;
+  worker->completed = worker->called = false;
+  polled outcome = poll_core(worker);
+  worker->status = outcome.status;
+  worker->in_vain = called && !outcome.has_news ? worker->in_vain + 1 : 0;
+  int64_t pause = outcome.wake_in_ms;
+  if (worker->in_vain >= POLLS_IN_VAIN && pause > IDLE_PAUSE_MS)
+    pause = IDLE_PAUSE_MS;
+  if (pause > LONGEST_WAIT_MS)
+    pause = LONGEST_WAIT_MS;
+  worker->poll_at = hfh_now_ms() + (pause < 0 ? 0 : pause);
 }
 
-void hfh_worker_run(hfh_worker *worker) {
-  int32_t status = HOLDFAST_OK;
-  int64_t poll_at = 0;
-  bool completed = true, called = false;
-  int in_vain = 0; /* polls in a row for the descriptor that brought nothing new */
-  while (status != HOLDFAST_CLOSED && status != HOLDFAST_FORKED && !is_stopping(worker)) {
-    if (completed || called || now_ms() >= poll_at || pending_ack(worker) >= 0 ||
-        must_resume(worker)) {
-      polled outcome = poll_core(worker);
-      status = outcome.status;
-      in_vain = called && !outcome.has_news ? in_vain + 1 : 0;
-      int64_t pause = outcome.wake_in_ms;
-      if (in_vain >= POLLS_IN_VAIN && pause > IDLE_PAUSE_MS)
-        pause = IDLE_PAUSE_MS;
-      if (pause > LONGEST_WAIT_MS)
-        pause = LONGEST_WAIT_MS;
-      poll_at = now_ms() + (pause < 0 ? 0 : pause);
-    }
-    int running = 0;
-    curl_multi_perform(worker->multi, &running);
-    completed = collect(worker);
-    bool listen = status == HOLDFAST_OK && in_vain < POLLS_IN_VAIN;
-    called = !completed && wait_for_anything(worker, poll_at, listen);
-  }
-  bool lives = status != HOLDFAST_CLOSED && status != HOLDFAST_FORKED;
+int64_t hfh_worker_due(const hfh_worker *worker) {
+  if (worker->completed)
+    return 0;
+  if (worker->answers != NULL && worker->answers_at < worker->poll_at)
+    return worker->answers_at;
+  return worker->poll_at;
+}
+
+bool hfh_worker_listens(const hfh_worker *worker) {
+  return worker->status == HOLDFAST_OK && worker->in_vain < POLLS_IN_VAIN;
+}
+
+bool hfh_worker_is_over(const hfh_worker *worker) {
+  return worker->status == HOLDFAST_CLOSED || worker->status == HOLDFAST_FORKED;
+}
+
+void hfh_worker_end(hfh_worker *worker) {
+  bool lives = !hfh_worker_is_over(worker);
   cancel_all(worker, lives);
   if (lives && pending_ack(worker) >= 0) {
     poll_core(worker);
     cancel_all(worker, true);
   }
+  answer_again(worker);
+  while (worker->answers != NULL) {
+    hfh_answer *answer = worker->answers;
+    worker->answers = answer->next;
+    hfh_secret_free(answer->text);
+    free(answer);
+  }
   hfh_events_end(&worker->events, false);
+}
+
+/* ---- the thread ---- */
+
+/* Waits for the network, the handle's descriptor, another thread or the time. Notes whether the
+ * descriptor is readable. */
+static void wait_for_anything(hfh_worker *worker) {
+  int64_t left = hfh_worker_due(worker) - hfh_now_ms();
+  if (left < 0)
+    left = 0;
+  struct curl_waitfd handle = {.fd = worker->wake, .events = CURL_WAIT_POLLIN};
+  curl_multi_poll(worker->multi, &handle, hfh_worker_listens(worker) ? 1 : 0, (int)left, NULL);
+  worker->called = handle.revents != 0;
+}
+
+void hfh_worker_run(hfh_worker *worker) {
+  while (!hfh_worker_is_over(worker) && !is_stopping(worker)) {
+    hfh_worker_poll(worker);
+    int running = 0;
+    curl_multi_perform(worker->multi, &running);
+    hfh_worker_collect(worker);
+    if (!worker->completed)
+      wait_for_anything(worker);
+  }
+  hfh_worker_end(worker);
 }

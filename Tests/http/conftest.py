@@ -52,6 +52,13 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     return built
 
 
+@pytest.fixture(params=["thread", "loop"])
+def mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Run the test twice: with the driver's own thread, and on the event loop of a host."""
+    monkeypatch.setattr(Driver, "threaded", request.param == "thread")
+    return str(request.param)
+
+
 @pytest.fixture
 def core(library: ctypes.CDLL) -> Iterator[Core]:
     opened = Core(library)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import pathlib
+import select
 import socket
 import threading
 import time
@@ -14,7 +16,7 @@ from typing import Any
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "Sources" / "HoldfastHTTP"
 
-OK, INVALID, STATE, NOT_FOUND, CLOSED, FORKED = 0, 1, 2, 3, 9, 10
+OK, INVALID, STATE, NOT_FOUND, BUSY, CLOSED, FORKED = 0, 1, 2, 3, 8, 9, 10
 
 
 def declare(library: ctypes.CDLL) -> None:
@@ -25,40 +27,101 @@ def declare(library: ctypes.CDLL) -> None:
     library.holdfast_http_stop.restype = None
     library.holdfast_http_next.argtypes = [pointer, ctypes.c_int32, ctypes.POINTER(pointer)]
     library.holdfast_http_ack.argtypes = [pointer, ctypes.c_int64]
+    library.holdfast_http_fd.argtypes = [pointer]
+    library.holdfast_http_run.argtypes = [pointer, ctypes.POINTER(ctypes.c_int32)]
     library.holdfast_http_free.argtypes = [pointer]
     library.holdfast_http_free.restype = None
 
 
 class Driver:
-    """A running driver."""
+    """A running driver: with its own thread, or on the event loop of a host, which `Loop` plays."""
+
+    #: The mode that a test did not ask for by itself; the fixture `mode` sets it.
+    threaded = True
 
     def __init__(self, library: ctypes.CDLL, handle: int | None, **options: Any) -> None:
         self.library = library
         self._token = ctypes.c_void_p()
+        if not self.threaded:
+            options["thread"] = False
         text = json.dumps(options).encode() if options else None
         self.status = library.holdfast_http_start(handle, text, ctypes.byref(self._token))
+        on_loop = not self.threaded and self.status == OK
+        self._loop = Loop(library, self.token) if on_loop else None
 
     @property
     def token(self) -> int | None:
         return self._token.value
 
     def stop(self) -> None:
+        if self._loop is not None:
+            self._loop.end()
         self.library.holdfast_http_stop(self.token)
 
     def next(self, timeout_ms: int = 5000) -> dict[str, Any] | int:
         """Return the next event, or the status when there is none."""
-        event = ctypes.c_void_p()
-        status = self.library.holdfast_http_next(self.token, timeout_ms, ctypes.byref(event))
-        if status != OK:
-            assert event.value is None
-            return int(status)
-        assert event.value is not None
-        value = json.loads(ctypes.string_at(event.value))
-        self.library.holdfast_http_free(event)
-        return dict(value)
+        if self._loop is None:
+            return take(self.library, self.token, timeout_ms)
+        return self._loop.next(timeout_ms)
 
     def ack(self, seq: int) -> int:
         return int(self.library.holdfast_http_ack(self.token, seq))
+
+
+def take(library: ctypes.CDLL, token: int | None, timeout_ms: int) -> dict[str, Any] | int:
+    """Call holdfast_http_next()."""
+    event = ctypes.c_void_p()
+    status = library.holdfast_http_next(token, timeout_ms, ctypes.byref(event))
+    if status != OK:
+        assert event.value is None
+        return int(status)
+    assert event.value is not None
+    value = json.loads(ctypes.string_at(event.value))
+    library.holdfast_http_free(event)
+    return dict(value)
+
+
+class Loop:
+    """A host's event loop: watches the descriptor of a driver, and runs the driver when it is readable."""
+
+    def __init__(self, library: ctypes.CDLL, token: int | None) -> None:
+        self.library = library
+        self.token = token
+        self._quit_read, self._quit = os.pipe()
+        self._turned = threading.Condition()
+        self._thread = threading.Thread(target=self._turn, daemon=True)
+        self._thread.start()
+
+    def _turn(self) -> None:
+        watched = select.poll()
+        watched.register(self.library.holdfast_http_fd(self.token), select.POLLIN)
+        watched.register(self._quit_read, select.POLLIN)
+        status = OK
+        while status == OK:
+            if any(number == self._quit_read for number, _ in watched.poll()):
+                return
+            status = self.library.holdfast_http_run(self.token, None)
+            with self._turned:
+                self._turned.notify_all()
+
+    def end(self) -> None:
+        """End the loop; the driver goes on existing."""
+        os.write(self._quit, b"x")
+        self._thread.join()
+        with self._turned:
+            self._turned.notify_all()
+
+    def next(self, timeout_ms: int) -> dict[str, Any] | int:
+        """Wait for an event as a host does: by turns of the loop."""
+        end = time.monotonic() + timeout_ms / 1000
+        with self._turned:
+            while (event := take(self.library, self.token, -1)) == NOT_FOUND:
+                left = end - time.monotonic()
+                if timeout_ms >= 0 and left <= 0:
+                    break
+                # Short, because a stop does not turn the loop.
+                self._turned.wait(0.05 if timeout_ms < 0 else min(left, 0.05))
+        return event
 
 
 class Core:

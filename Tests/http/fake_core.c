@@ -18,6 +18,8 @@ static pthread_cond_t told = PTHREAD_COND_INITIALIZER;
 static json_t *requests, *events, *completions;
 static json_int_t acked = -1;
 static int descriptor = -1, stuck = 0, poll_status = 0, polls = 0, handle_number = 0;
+static int busy, wake_in_ms = -1;
+static void (*on_poll)(void);
 static bool paused;
 static pid_t process;
 static atomic_int replies;
@@ -48,7 +50,9 @@ holdfast *fake_open(void) {
   events = json_array();
   completions = json_array();
   acked = -1;
-  stuck = poll_status = polls = 0;
+  stuck = poll_status = polls = busy = 0;
+  wake_in_ms = -1;
+  on_poll = NULL;
   descriptor = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   handle_number += 1;
   process = getpid();
@@ -85,6 +89,23 @@ void fake_set(int new_stuck, int new_poll_status) {
   raise_descriptor();
   pthread_mutex_unlock(&lock);
 }
+
+/* The next `times` completions are refused, as while another process writes. */
+void fake_busy(int times) {
+  pthread_mutex_lock(&lock);
+  busy = times;
+  pthread_mutex_unlock(&lock);
+}
+
+/* The `wake_in_ms` of the next poll only; negative: null. */
+void fake_wake_in(int ms) {
+  pthread_mutex_lock(&lock);
+  wake_in_ms = ms;
+  pthread_mutex_unlock(&lock);
+}
+
+/* Call the host in every poll, as the core calls its key store and log. */
+void fake_on_poll(void (*function)(void)) { on_poll = function; }
 
 int fake_polls(void) {
   pthread_mutex_lock(&lock);
@@ -171,6 +192,8 @@ static void acknowledge(json_int_t seq) {
 
 int32_t holdfast_poll(holdfast *self, const char *request, char **reply) {
   *reply = NULL;
+  if (on_poll != NULL)
+    on_poll();
   pthread_mutex_lock(&lock);
   int32_t status = check(self);
   if (status == HOLDFAST_OK) {
@@ -200,7 +223,10 @@ int32_t holdfast_poll(holdfast *self, const char *request, char **reply) {
     }
     if (!paused && json_array_size(page) == PAGE)
       raise_descriptor();
-    json_t *answer = json_pack("{s:O,s:o,s:n}", "requests", requests, "events", page, "wake_in_ms");
+    json_t *wake = wake_in_ms < 0 ? json_null() : json_integer(wake_in_ms);
+    wake_in_ms = -1;
+    json_t *answer =
+        json_pack("{s:O,s:o,s:o}", "requests", requests, "events", page, "wake_in_ms", wake);
     *reply = json_dumps(answer, JSON_COMPACT);
     atomic_fetch_add(&replies, 1);
     json_decref(answer);
@@ -219,6 +245,10 @@ int32_t holdfast_complete(holdfast *self, const char *request, char **reply) {
   int32_t status = check(self);
   if (status == HOLDFAST_OK && answer == NULL)
     status = HOLDFAST_INVALID;
+  if (status == HOLDFAST_OK && busy > 0) {
+    busy -= 1;
+    status = HOLDFAST_BUSY;
+  }
   if (status == HOLDFAST_OK)
     json_array_append(completions, answer);
   json_decref(answer);

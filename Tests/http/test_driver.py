@@ -25,6 +25,8 @@ from driver_stand import (
     Server,
 )
 
+pytestmark = pytest.mark.usefixtures("mode")
+
 # Requests -------------------------------------------------------------------------------------------
 
 
@@ -503,6 +505,8 @@ def test_second_driver_of_a_handle_is_refused(core: Core, driver: Driver) -> Non
         '{"user_agent":null}',
         '{"proxy":"a","proxy":"b"}',
         '{"ca_path":"a\\u0000b"}',
+        '{"thread":0}',
+        '{"thread":null}',
     ],
 )
 def test_bad_options_are_invalid(core: Core, options: str) -> None:

@@ -18,6 +18,8 @@ import pytest
 
 from driver_stand import INVALID, Core, Driver
 
+pytestmark = pytest.mark.usefixtures("mode")
+
 # Makes the folder of the first argument the system's certificates for this process, in a mount
 # namespace of its own, and fetches each URL with each set of options.
 IN_NAMESPACE = """

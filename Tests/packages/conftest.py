@@ -10,13 +10,21 @@ from pathlib import Path
 import pytest
 from local_supabase import LocalSupabase
 
-from consumers import ROOT
+from consumers import ROOT, install
 
 
 @pytest.fixture(scope="session")
 def backend() -> Iterator[LocalSupabase]:
     with LocalSupabase(demo=True) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An installed tree in the place that it was installed for."""
+    prefix = tmp_path_factory.mktemp("installed")
+    install(Path("/"), str(prefix))
+    return prefix
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def install(destination: Path, prefix: str, *variables: str) -> None:
+    """Run `make install` on the present build, without building."""
+    command = ["make", "-s", "-o", "lib", "install", f"DESTDIR={destination}", f"PREFIX={prefix}"]
+    subprocess.run([*command, *variables], cwd=ROOT, check=True)
+
+
 def run(
     *command: str | Path,
     folder: Path | None = None,

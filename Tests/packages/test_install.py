@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from consumers import ROOT, run
+from consumers import ROOT, install, run
 
 #: Prints the version; valid C89 and C++.
 PROGRAM = r"""
@@ -63,12 +63,6 @@ def version() -> str:
     """Return the library's version from its source."""
     [text] = re.findall('"(.*)"', (ROOT / "Sources/Base/Version.swift").read_text("utf-8"))
     return str(text)
-
-
-def install(destination: Path, prefix: str, *variables: str) -> None:
-    """Run `make install` on the present build, without building."""
-    command = ["make", "-s", "-o", "lib", "install", f"DESTDIR={destination}", f"PREFIX={prefix}"]
-    subprocess.run([*command, *variables], cwd=ROOT, check=True)
 
 
 @pytest.fixture(scope="session")

@@ -7,11 +7,16 @@
  * calling holdfast.h as before and takes the events from holdfast_http_next(), on a thread of its
  * own. The driver itself never calls functions of the host.
  *
+ * A host with an event loop (GLib, libuv, Qt, libevent) needs no thread: it starts the driver with
+ * {"thread":false}, watches holdfast_http_fd() for reading, and calls holdfast_http_run() and then
+ * holdfast_http_next() when it is readable. Below, "the worker" is then holdfast_http_run().
+ *
  * While a driver runs, the host must not call holdfast_poll(): each request and each one-time event
  * is returned only once, and the driver would miss it.
  *
  * The worker calls holdfast_poll() and holdfast_complete(). A key store given to holdfast_open()
- * and a function given to holdfast_log() can thus be called on the worker's thread.
+ * and a function given to holdfast_log() can thus be called on the worker's thread, or on the one
+ * that calls holdfast_http_run().
  *
  * The driver does not detect the state of the network: call holdfast_network_set() when the
  * platform reports a change.
@@ -54,39 +59,69 @@ typedef struct holdfast_http holdfast_http;
  *                                (SHA-256 in base64, several joined by ";"), beside being trusted
  *    "proxy":"http://..."|null,  null: from the environment (https_proxy, no_proxy, ...);
  *                                "": none
+ *    "thread":true,              false: no thread, see holdfast_http_run(). Linux only. @since 0.2
  *    "user_agent":"..."}         default: holdfast/VERSION
  *
  * TLS is of version 1.2 or newer. Each request's `timeout_ms` limits its total time. When a request
- * fails, holdfast_complete() receives one of dns        the name could not be resolved refused
- * nothing listens there; or the driver rejects the response: over the limit, not HTTP tls        no
- * trusted, encrypted connection could be made timeout    no complete response in time offline    no
- * route, or the connection broke before the response was complete cancelled  the driver was stopped
+ * fails, holdfast_complete() receives one of
+ *   dns        the name could not be resolved
+ *   refused    nothing listens there; or the driver rejects the response: over the limit, not HTTP
+ *   tls        no trusted, encrypted connection could be made
+ *   timeout    no complete response in time
+ *   offline    no route, or the connection broke before the response was complete
+ *   cancelled  the driver was stopped
  *
- * Errors: HOLDFAST_INVALID (options: not an object, an unknown field, a wrong type or value),
- * HOLDFAST_STATE (the handle has a driver), HOLDFAST_CLOSED and HOLDFAST_FORKED (the handle),
- * HOLDFAST_NOMEM, HOLDFAST_INTERNAL (libcurl or a thread would not start). @since 0.1
+ * Errors: HOLDFAST_INVALID (options: not an object, an unknown field, a wrong type or value,
+ * or "thread":false where there is no epoll), HOLDFAST_STATE (the handle has a driver),
+ * HOLDFAST_CLOSED and HOLDFAST_FORKED (the handle), HOLDFAST_NOMEM, HOLDFAST_INTERNAL (libcurl or a
+ * thread would not start). @since 0.1
  */
 int32_t holdfast_http_start(holdfast *self, const char *options, holdfast_http **driver);
+
+/*
+ * For a driver with "thread":false: do what is to be done now, without waiting for the network, a
+ * user or a timer: send, receive, complete, poll. Call it on the loop's thread when
+ * holdfast_http_fd() is readable, then take the events with holdfast_http_next() until it answers
+ * HOLDFAST_NOT_FOUND. A call that has nothing to do does no harm.
+ * timeout_ms, if not NULL, receives the time after which the next call is due, at most 30000. The
+ * descriptor is readable then, too: a loop that watches it needs no timer.
+ * The calls of holdfast.h in it can take their usual time: up to 5 s while another process holds a
+ * lock. libcurl may resolve names on short-lived threads of its own.
+ * Errors: HOLDFAST_CLOSED (the driver was stopped or its handle is closed: take the events that are
+ * left, remove the watch, stop the driver; timeout_ms is -1), HOLDFAST_BUSY (another thread is in
+ * this call, or a function of the key store or the log made it; timeout_ms is -1), HOLDFAST_STATE
+ * (the driver has a thread), HOLDFAST_FORKED. @since 0.2
+ */
+int32_t holdfast_http_run(holdfast_http *driver, int32_t *timeout_ms);
+
+/*
+ * The descriptor of a driver with "thread":false, for an event loop: readable while
+ * holdfast_http_run() has something to do, from the start on. It stays the same until the driver is
+ * stopped. Watch it for reading (level-triggered, the default of poll() and of GLib, libuv and Qt);
+ * never read, write or close it. Remove the watch before holdfast_http_stop(), which closes it.
+ * -1 for a driver with a thread, a stopped or invalid one, and in a child process. @since 0.2
+ */
+int32_t holdfast_http_fd(holdfast_http *driver);
 
 /*
  * Stop a driver. Requests in flight are completed with "cancelled" if the handle is open,
  * acknowledgements are passed on, the worker ends, and threads waiting in holdfast_http_next()
  * return. The call returns when the worker has ended, which never waits for the network. Called
- * from a function that the worker itself is calling (of a key store or the log), it returns at once
- * and the worker ends afterwards. Events that were not taken are dropped; those that a user must
- * learn of come again with the next driver. NULL, a stopped or an invalid driver is ignored. The
- * handle may be closed before or after: a driver whose handle is closed sends nothing more, and
- * must still be stopped. @since 0.1
+ * from a function that the worker itself is calling (of a key store or the log), or while another
+ * thread is in holdfast_http_run(), it returns at once and the worker ends afterwards. Events that
+ * were not taken are dropped; those that a user must learn of come again with the next driver.
+ * NULL, a stopped or an invalid driver is ignored. The handle may be closed before or after: a
+ * driver whose handle is closed sends nothing more, and must still be stopped. @since 0.1
  */
 void holdfast_http_stop(holdfast_http *driver);
 
 /*
  * The next event, as JSON text (see holdfast_poll()). Waits for it at most timeout_ms (0: not at
- * all, negative: no limit). Each event is returned once per driver. The caller owns `*event` and
- * releases it with holdfast_http_free(); it is NULL unless HOLDFAST_OK is returned. A
- * `sync_progress` that was not taken is replaced by the next one. A host that takes no events slows
- * nothing else: some hundred are kept for it, and all others in the library until it takes them.
- * Errors: HOLDFAST_NOT_FOUND (none came in that time), HOLDFAST_CLOSED
+ * all, negative: no limit; with "thread":false it never waits). Each event is returned once per
+ * driver. The caller owns `*event` and releases it with holdfast_http_free(); it is NULL unless
+ * HOLDFAST_OK is returned. A `sync_progress` that was not taken is replaced by the next one. A host
+ * that takes no events slows nothing else: some hundred are kept for it, and all others in the
+ * library until it takes them. Errors: HOLDFAST_NOT_FOUND (none came in that time), HOLDFAST_CLOSED
  * (the driver was stopped, or its handle is closed and all events are taken), HOLDFAST_INVALID
  * (event is NULL), HOLDFAST_FORKED, HOLDFAST_NOMEM. @since 0.1
  */
@@ -94,9 +129,9 @@ int32_t holdfast_http_next(holdfast_http *driver, int32_t timeout_ms, char **eve
 
 /*
  * Acknowledge the events up to `seq`, after the user has learned of them: the worker polls at once
- * with {"ack":seq}. Without it, events that a user must learn of come again after a restart.
- * Errors: HOLDFAST_INVALID (seq below 0 or above 2^53), HOLDFAST_CLOSED, HOLDFAST_FORKED. @since
- * 0.1
+ * with {"ack":seq} (with "thread":false, the descriptor becomes readable). Without it, events that
+ * a user must learn of come again after a restart. Errors: HOLDFAST_INVALID (seq below 0 or above
+ * 2^53), HOLDFAST_CLOSED, HOLDFAST_FORKED. @since 0.1
  */
 int32_t holdfast_http_ack(holdfast_http *driver, int64_t seq);
 

@@ -1,0 +1,344 @@
+"""Issue 16, point 9: the HTTP driver on a host's event loop, without a thread of its own."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from driver_stand import (
+    BUSY,
+    CLOSED,
+    FORKED,
+    NOT_FOUND,
+    OK,
+    STATE,
+    Core,
+    Driver,
+    Server,
+    take,
+)
+
+
+class Host:
+    """A host whose loop is the test's own thread."""
+
+    def __init__(self, core: Core) -> None:
+        self.library = core.library
+        token = ctypes.c_void_p()
+        start = core.library.holdfast_http_start
+        assert start(core.handle, b'{"thread":false}', ctypes.byref(token)) == OK
+        self.token = token.value
+        self.timeout_ms = ctypes.c_int32()
+        self.runs = 0
+        self.longest_s = 0.0
+
+    @property
+    def fd(self) -> int:
+        return int(self.library.holdfast_http_fd(self.token))
+
+    def readable(self, within_ms: int = 0) -> bool:
+        watched = select.poll()
+        watched.register(self.fd, select.POLLIN)
+        return watched.poll(within_ms) != []
+
+    def run(self) -> int:
+        began = time.monotonic()
+        status = self.library.holdfast_http_run(self.token, ctypes.byref(self.timeout_ms))
+        self.longest_s = max(self.longest_s, time.monotonic() - began)
+        self.runs += 1
+        return int(status)
+
+    def settle(self, quiet_ms: int = 200) -> None:
+        """Turn the loop until the descriptor stays quiet."""
+        while self.readable(quiet_ms):
+            assert self.run() == OK
+
+    def completion(self, core: Core, within_s: float = 10) -> dict[str, Any]:
+        """Turn the loop until a request is completed."""
+        end = time.monotonic() + within_s
+        while time.monotonic() < end:
+            if (answer := core.completion(0)) is not None:
+                return answer
+            if self.readable(100):
+                assert self.run() == OK
+        raise AssertionError("no request was completed")
+
+    def next(self) -> dict[str, Any] | int:
+        return take(self.library, self.token, -1)
+
+    def stop(self) -> None:
+        self.library.holdfast_http_stop(self.token)
+
+
+@pytest.fixture
+def host(core: Core) -> Iterator[Host]:
+    started = Host(core)
+    yield started
+    started.stop()
+
+
+def threads() -> int:
+    """The number of threads of this process, also those that are not Python's."""
+    return len(os.listdir("/proc/self/task"))
+
+
+def test_everything_happens_on_the_hosts_thread(core: Core, server: Server) -> None:
+    link = socket.create_connection(server.listener.getsockname())  # the server's threads run now
+    before = threads()
+    on: set[int] = set()
+    host = Host(core)
+    function = ctypes.CFUNCTYPE(None)(lambda: on.add(threading.get_native_id()))
+    core.library.fake_on_poll(function)
+    core.event(seq=1, type="decision")
+    host.settle()
+    assert host.next() == {"seq": 1, "type": "decision"}
+    assert threads() <= before + 1, "the server has accepted the connection at most"
+    number = core.request(server.url, method="POST", body="[1]")
+    assert host.completion(core) | {"headers": {}} == {
+        "id": number,
+        "status": 200,
+        "headers": {},
+        "body": "{}",
+    }
+    assert on == {threading.get_native_id()}
+    core.library.fake_on_poll(None)
+    host.stop()
+    link.close()
+
+
+def test_the_descriptor_is_readable_from_the_start_and_quiet_when_all_is_done(
+    core: Core, host: Host
+) -> None:
+    assert host.readable()
+    host.settle()
+    assert core.library.fake_polls() >= 1
+    before = core.library.fake_polls()
+    assert not host.readable(500)
+    assert 0 < host.timeout_ms.value <= 30000
+    # A call that has nothing to do polls nothing.
+    assert host.run() == OK
+    assert core.library.fake_polls() == before
+    assert not host.readable()
+
+
+def test_a_step_does_not_wait_for_the_network(core: Core, host: Host, server: Server) -> None:
+    release = threading.Event()
+
+    def slow(link: socket.socket, request: bytes) -> None:
+        release.wait(10)
+        Server.answer(link, b"[]")
+
+    server.handler = slow
+    core.request(server.url)
+    host.settle()
+    assert len(server.received) == 1
+    assert core.completion(0) is None
+    assert host.longest_s < 1
+    release.set()
+    assert host.completion(core)["body"] == "[]"
+
+
+def test_a_big_answer_takes_many_steps_and_none_spins(
+    core: Core, host: Host, server: Server
+) -> None:
+    def trickle(link: socket.socket, request: bytes) -> None:
+        link.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5000000\r\n\r\n")
+        for _ in range(5):
+            link.sendall(b"x" * 1_000_000)
+            time.sleep(0.05)
+
+    server.handler = trickle
+    core.request(server.url)
+    assert host.completion(core)["body"] == "x" * 5_000_000
+    assert host.runs < 5000
+    host.settle()
+
+
+def test_the_time_of_the_core_makes_the_descriptor_readable(core: Core, host: Host) -> None:
+    host.settle()
+    core.library.fake_wake_in(300)
+    core.event(seq=1, type="decision")
+    host.settle(quiet_ms=50)
+    assert 0 < host.timeout_ms.value <= 300
+    before = core.library.fake_polls()
+    assert host.readable(2000), "the time has passed"
+    assert host.run() == OK
+    assert core.library.fake_polls() == before + 1
+
+
+def test_the_time_out_of_a_request_makes_the_descriptor_readable(
+    core: Core, host: Host, server: Server
+) -> None:
+    server.handler = lambda link, request: time.sleep(3)
+    core.request(server.url, timeout_ms=300)
+    assert host.completion(core, within_s=2)["error"] == "timeout"
+
+
+def test_an_acknowledgement_makes_the_descriptor_readable(core: Core, host: Host) -> None:
+    core.event(seq=7, type="sync_completed", durable=True)
+    host.settle()
+    assert host.next() == {"seq": 7, "type": "sync_completed", "durable": True}
+    assert core.library.holdfast_http_ack(host.token, 7) == OK
+    assert host.readable()
+    host.settle()
+    assert core.library.fake_acked() == 7
+
+
+def test_an_answer_that_finds_the_core_busy_is_passed_again(
+    core: Core, host: Host, server: Server
+) -> None:
+    """While another process writes, the answer of a refresh must not be lost."""
+    core.library.fake_busy(2)
+    core.request(server.url)
+    assert host.completion(core)["status"] == 200
+    assert not host.readable(100)
+
+
+def test_next_does_not_wait(host: Host) -> None:
+    """The event would have to come from the thread that waits."""
+    assert host.next() == NOT_FOUND
+
+
+def test_a_closed_handle_ends_the_driver_and_quiets_the_descriptor(core: Core, host: Host) -> None:
+    core.event(seq=1, type="session_ended", durable=True)
+    host.settle()
+    core.close()
+    assert host.readable()
+    assert host.run() == CLOSED
+    assert host.timeout_ms.value == -1
+    assert not host.readable(300)
+    assert host.run() == CLOSED
+    assert host.next() == {"seq": 1, "type": "session_ended", "durable": True}
+    assert host.next() == CLOSED
+
+
+def test_stop_completes_what_is_in_flight(core: Core, server: Server) -> None:
+    server.handler = lambda link, request: time.sleep(3)
+    host = Host(core)
+    number = core.request(server.url)
+    host.settle()
+    began = time.monotonic()
+    host.stop()
+    assert time.monotonic() - began < 1
+    assert core.completion(0) == {"id": number, "error": "cancelled"}
+    assert host.fd == -1
+    assert host.run() == CLOSED
+
+
+def test_a_function_of_the_host_may_stop_the_driver_within_a_step(core: Core) -> None:
+    """A log function or a key store is called by the step, and may not be called by it again."""
+    host = Host(core)
+    host.settle()
+    inner: list[int] = []
+
+    def in_poll() -> None:
+        inner.append(core.library.holdfast_http_run(host.token, None))
+        host.stop()
+        inner.append(core.library.holdfast_http_run(host.token, None))
+
+    function = ctypes.CFUNCTYPE(None)(in_poll)
+    core.library.fake_on_poll(function)
+    number = core.request("nonsense://x")
+    assert host.run() == CLOSED
+    core.library.fake_on_poll(None)
+    assert inner == [BUSY, CLOSED]
+    assert core.completion(0) == {"id": number, "error": "refused"}
+    assert host.next() == CLOSED
+
+
+def test_two_threads_take_turns(core: Core, server: Server) -> None:
+    """A step that runs elsewhere is not waited for, and nothing is lost."""
+    host = Host(core)
+    statuses: set[int] = set()
+    done = threading.Event()
+
+    def turn() -> None:
+        while not done.is_set():
+            statuses.add(core.library.holdfast_http_run(host.token, None))
+            time.sleep(0.001)
+
+    loops = [threading.Thread(target=turn) for _ in range(3)]
+    for loop in loops:
+        loop.start()
+    numbers = {core.request(server.url) for _ in range(50)}
+    answers = [core.completion() for _ in numbers]
+    host.stop()
+    done.set()
+    for loop in loops:
+        loop.join(5)
+        assert not loop.is_alive()
+    assert {a["id"] for a in answers if a is not None} == numbers
+    assert statuses <= {OK, BUSY, CLOSED}
+
+
+def test_a_broken_pipe_in_a_step_does_not_end_the_host(core: Core) -> None:
+    """A TLS library writes to a connection that the server has closed; libcurl does not catch it."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        own = Core(core.library)
+        host = Host(own)
+        function = ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGPIPE))
+        own.library.fake_on_poll(function)
+        fine = host.run() == OK and signal.sigpending() == set()
+        os._exit(0 if fine else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
+def test_a_driver_with_a_thread_has_no_descriptor(core: Core, driver: Driver) -> None:
+    assert core.library.holdfast_http_fd(driver.token) == -1
+    assert core.library.holdfast_http_run(driver.token, None) == STATE
+
+
+@pytest.mark.parametrize("token", [None, 0, 1, 12345, 2**63 + 7])
+def test_an_invalid_driver_has_no_descriptor(library: ctypes.CDLL, token: int | None) -> None:
+    assert library.holdfast_http_fd(token) == -1
+    timeout_ms = ctypes.c_int32(7)
+    assert library.holdfast_http_run(token, ctypes.byref(timeout_ms)) == CLOSED
+    assert timeout_ms.value == -1
+
+
+def test_a_child_process_is_told_forked(core: Core, host: Host) -> None:
+    host.settle()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(5)
+        fine = host.run() == FORKED and host.fd == -1
+        host.stop()
+        os._exit(0 if fine else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    core.event(seq=1, type="decision")
+    host.settle()
+    assert host.next() == {"seq": 1, "type": "decision"}
+
+
+def test_a_stopped_driver_leaves_no_descriptor_open(core: Core, server: Server) -> None:
+    def open_files() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    first = Host(core)
+    core.request(server.url)
+    first.completion(core)
+    first.stop()
+    before = open_files()
+    for _ in range(20):
+        host = Host(core)
+        core.request(server.url)
+        host.completion(core)
+        host.stop()
+    end = time.monotonic() + 5
+    while open_files() > before and time.monotonic() < end:
+        time.sleep(0.05)  # the server closes its ends on its own threads
+    assert open_files() <= before
