@@ -3,7 +3,7 @@
 #   make setup    installs the Debian packages (with sudo, unless root) and the Python tools in .venv that are missing;
 #                 only this target, and demo and test through it, installs anything
 #   make lib      build/lib/libholdfast.so (Embedded Swift), build/lib-runtime/libholdfast.so (ordinary Swift),
-#                 build/include/ and, where libcurl is installed, build/lib/libholdfast_http.so
+#                 build/include/ and, where libcurl is installed, build/lib/libholdfast_http.so; archives (.a) of both
 #   make bundle   build/lib-bundled/libholdfast.so, which contains SQLite, libsodium and jansson
 #   make wheel    build/wheel/holdfast-*.whl, which contains the bundled library
 #   make install  headers, libraries, pkg-config and CMake files below PREFIX (/usr/local); honours DESTDIR, LIBDIR
@@ -54,7 +54,7 @@ include mk/benchmarks.mk
 
 .PHONY: lib bundle wheel install demo docs contract lint format test-clean-install help clean
 
-lib: build/lib/libholdfast.so build/lib-runtime/libholdfast.so build/include/holdfast.h $(HTTP_LIBRARY)
+lib: build/lib/libholdfast.so build/lib-runtime/libholdfast.so build/include/holdfast.h $(HTTP_LIBRARY) $(ARCHIVES)
 ifeq ($(HTTP_LIBRARY),)
 	@echo "libcurl's headers (libcurl4-openssl-dev) are missing: build/lib/libholdfast_http.so is not built"
 endif

@@ -55,13 +55,44 @@ HTTP_HEADERS := $(wildcard Sources/HoldfastHTTP/include/*.h)
 # Empty where libcurl's headers are missing: `lib` then leaves the driver out.
 HTTP_LIBRARY := $(shell echo '\#include <curl/curl.h>' | $(CLANG) -E -x c - > /dev/null 2>&1 && echo build/lib/libholdfast_http.so)
 
+HTTP_FLAGS := -fvisibility=hidden $(HARDENED) -D_FORTIFY_SOURCE=3 -Wall -Wextra -Werror -pthread -Iinclude \
+  -ISources/HoldfastHTTP/include
+
 build/lib/libholdfast_http.so: $(HTTP_SOURCES) $(HTTP_HEADERS) $(wildcard Sources/HoldfastHTTP/*.h) \
     build/lib/libholdfast.so .build/holdfast_http.map | .build/checked-http
-	@$(CLANG) -shared -fPIC -O2 -g -fvisibility=hidden $(HARDENED) -D_FORTIFY_SOURCE=3 -Wall -Wextra -Werror -pthread -Iinclude -ISources/HoldfastHTTP/include \
+	@$(CLANG) -shared -fPIC -O2 -g $(HTTP_FLAGS) \
 	  -o $@ $(HTTP_SOURCES) -Wl,--version-script=.build/holdfast_http.map,-z,nodelete,-z,relro,-z,now,--build-id \
 	  -Wl,-soname,libholdfast_http.so.$(ABI) -Lbuild/lib -lholdfast -lcurl -ljansson -Wl,-rpath,'$$ORIGIN'
 	$(call stripped,$@)
 	$(SONAME_LINK)
+
+# ---- static archives, for `make install` ----
+
+# $(call merged,OBJECTS,OPTIONS): an archive of one object, in which only holdfast_* is visible, so that nothing of it
+# can clash with the host's functions.
+define merged
+@ld -r --force-group-allocation $(2) -o $@.o $(1)
+@objcopy --strip-debug --wildcard --keep-global-symbol='holdfast_*' $@.o
+@rm -f $@
+@ar rcD $@ $@.o
+@rm $@.o
+endef
+
+# The linker keeps what the functions of the header use.
+build/lib/libholdfast.a: .build-embedded/release/libHoldfastStatic.a
+	@mkdir -p $(@D)
+	$(call merged,--whole-archive $<,--wrap=free --gc-sections \
+	  $$(nm -g --defined-only $< 2> /dev/null | awk '$$3 ~ /^holdfast_/ {print "-u", $$3}'))
+
+.build/http/%.o: Sources/HoldfastHTTP/%.c $(HTTP_HEADERS) $(wildcard Sources/HoldfastHTTP/*.h) include/holdfast.h | .build/checked-http
+	@mkdir -p $(@D)
+	@$(CLANG) -c -fPIC -O2 -g -ffunction-sections $(HTTP_FLAGS) -o $@ $<
+
+build/lib/libholdfast_http.a: $(HTTP_SOURCES:Sources/HoldfastHTTP/%.c=.build/http/%.o)
+	@mkdir -p $(@D)
+	$(call merged,$^)
+
+ARCHIVES := build/lib/libholdfast.a $(HTTP_LIBRARY:.so=.a)
 
 # ---- headers ----
 

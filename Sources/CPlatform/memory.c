@@ -30,8 +30,9 @@ PLATFORM_HIDDEN void arc4random_buf(void *bytes, size_t count) {
   }
 }
 
-/* Weak, because unit tests are linked without --wrap=free. */
-PLATFORM_HIDDEN void __real_free(void *bytes) __attribute__((weak));
+/* Weak, because unit tests are linked without --wrap=free. Not hidden, because in the static
+ * archive it is the host's free(). */
+void __real_free(void *bytes) __attribute__((weak));
 
 static void plain_free(void *bytes) {
   if (__real_free != NULL)

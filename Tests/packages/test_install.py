@@ -95,6 +95,8 @@ def test_every_file_has_its_place(prefix: Path) -> None:
         for suffix in ("", ".1", f".{version()}")
     }
     assert files == libraries | {
+        "lib/libholdfast.a",
+        "lib/libholdfast_http.a",
         "include/holdfast.h",
         "include/holdfast_http.h",
         "lib/cmake/holdfast/holdfast-config-version.cmake",
@@ -132,6 +134,73 @@ def test_a_program_builds_with_pkg_config(compiler: str, prefix: Path, tmp_path:
     found = {"LD_LIBRARY_PATH": str(prefix / "lib")}
     assert run(program, folder=tmp_path, environment=found).strip() == version()
     assert "libholdfast.so.1" in run("readelf", "-d", program)
+
+
+def static_flags(package: str, installed: Path) -> list[str]:
+    """What pkg-config says about the archives."""
+    environment = {"PKG_CONFIG_PATH": str(installed / "lib/pkgconfig")}
+    return run(
+        "pkg-config", "--static", "--cflags", "--libs", package, environment=environment
+    ).split()
+
+
+def needed(program: Path) -> set[str]:
+    """The shared libraries that a program names."""
+    return set(re.findall(r"\(NEEDED\) .*\[(.*)\]", run("readelf", "-d", program)))
+
+
+def test_a_static_program_needs_no_library(installed: Path, tmp_path: Path) -> None:
+    """Issue 16, point 9: the archive was not installed, and pkg-config knew nothing of SQLite."""
+    without_driver = "".join(
+        line for line in PROGRAM.splitlines(keepends=True) if "http_" not in line.split("{")[0]
+    ).replace("  holdfast_http *driver = NULL;\n", "")
+    source = tmp_path / "main.c"
+    source.write_text(without_driver, "utf-8")
+    program = tmp_path / "program"
+    flags = static_flags("holdfast", installed)
+    run("cc", "-static", source, "-o", program, *flags)
+    assert needed(program) == set()
+    assert run(program, folder=tmp_path).strip() == version()
+
+
+def test_a_program_with_the_driver_links_the_archives(installed: Path, tmp_path: Path) -> None:
+    """libcurl stays shared: Debian has no archives of all that its own needs."""
+    source = write_program(tmp_path, "c")
+    program = tmp_path / "program"
+    archive = {f"-l{name}": f"-l:lib{name}.a" for name in ("holdfast", "holdfast_http")}
+    flags = [archive.get(flag, flag) for flag in static_flags("holdfast_http", installed)]
+    run("cc", *STRICT, source, "-o", program, *flags)
+    names = needed(program)
+    assert not any("holdfast" in name for name in names)
+    assert any("libcurl" in name for name in names)
+    assert run(program, folder=tmp_path).strip() == version()
+
+
+def test_a_program_that_does_not_link_statically_needs_nothing_else(installed: Path) -> None:
+    """Without --static, pkg-config names neither SQLite nor libcurl."""
+    environment = {"PKG_CONFIG_PATH": str(installed / "lib/pkgconfig")}
+    said = run("pkg-config", "--libs", "holdfast_http", environment=environment).split()
+    assert [word for word in said if word.startswith("-l")] == ["-lholdfast_http", "-lholdfast"]
+
+
+@pytest.mark.parametrize("name", ["holdfast", "holdfast_http"])
+def test_an_archive_shows_only_the_functions_of_its_header(installed: Path, name: str) -> None:
+    """A host's own function of the same name as one within would clash."""
+    listed = run("nm", "-g", "--defined-only", installed / f"lib/lib{name}.a")
+    shown = {words[2] for words in map(str.split, listed.splitlines()) if len(words) == 3}
+    text = (installed / f"include/{name}.h").read_text("utf-8")
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    assert shown == set(re.findall(r"\b(holdfast_\w+)\((?!\*)[^;{)]*\);", text))
+
+
+def test_an_archive_zeroes_what_it_frees(installed: Path) -> None:
+    """The archive calls its own free(), which zeroes the block first, as the shared one does."""
+    symbols = run("readelf", "-sW", installed / "lib/libholdfast.a")
+    assert re.search(r" FUNC +LOCAL .* __wrap_free$", symbols, flags=re.MULTILINE)
+    assert not re.search(r" GLOBAL .* (__real_free|__wrap_free)$", symbols, flags=re.MULTILINE)
+    # Calls of free() itself come from __wrap_free alone.
+    moved = run("readelf", "-rW", installed / "lib/libholdfast.a")
+    assert len(re.findall(r" free(?: |$)", moved, flags=re.MULTILINE)) <= 4
 
 
 @pytest.mark.parametrize(("c", "cpp"), [("gcc", "g++"), ("clang", "clang++")])

@@ -25,6 +25,7 @@ for part in "${parts[@]}"; do
   install -m 755 "build/lib/$name.so" "$libraries/$name.so.$VERSION"
   ln -sf "$name.so.$VERSION" "$libraries/$name.so.$ABI"
   ln -sf "$name.so.$ABI" "$libraries/$name.so"
+  install -m 644 "build/lib/$name.a" "$libraries"
   fill "$part.pc" "$libraries/pkgconfig"
 done
 for file in holdfast-config.cmake holdfast-config-version.cmake; do fill "$file" "$libraries/cmake/holdfast"; done
