@@ -116,19 +116,4 @@ import class Foundation.FileManager
     #expect(asideNames(folder) == [aside])
     #expect(!folder.names.contains("recovery.name"))
   }
-
-  @Test func aLogStaysWhereItIsWhileItsFileCannotBeLookedAt() throws {
-    // Given a recovery that was cut short, and a path that leads nowhere
-    let folder = try TemporaryFolder()
-    try FileManager.default.createSymbolicLink(
-      atPath: folder.path + "/holdfast.db", withDestinationPath: "holdfast.db")
-    write([1, 2, 3], "holdfast.db-wal", in: folder)
-    write(Array("holdfast.db.damaged-7".utf8), "recovery.name", in: folder)
-    // When
-    let code = try refusal { try DataFolder.openOrReplaceMain(in: folder.path, at: Rig.start) }
-    // Then
-    #expect(code == .storageFailed)
-    #expect(folder.bytes("holdfast.db-wal") == [1, 2, 3])
-    #expect(asideNames(folder).isEmpty)
-  }
 }

@@ -612,7 +612,8 @@ import Testing
   @Test(arguments: [
     (200, rows(id(1)), true, true, "erased", false),
     (200, rows(id(1)), false, false, "erased", false),
-    (200, "[]", true, true, "parked, conflict, attempts 1", false),
+    // The memberships are checked before an item is parked: one that has ended hides the row.
+    (200, "[]", true, true, "waits for organisation, attempts 1, denials 1", false),
     (200, "[]", false, true, "waits for organisation, attempts 1, denials 1", false),
     (200, "[]", true, false, "pending, attempts 1", false),
     (401, code("PGRST301"), true, true, "pending, attempts 1", false),
@@ -668,11 +669,25 @@ import Testing
         == ["asks \(id(1).text)", "compares \(id(2).text)"])
   }
 
-  @Test func anItemThatTheServerLacksIsParkedForTheReasonOfItsDoubt() throws {
+  /// What the server answered to the upload, and why the item is parked when it has no row twice.
+  @Test(arguments: [(201, "[]", "conflict"), (409, code("23505"), "duplicate")])
+  func anItemThatTheServerLacksIsParkedOnceTheMembershipIsConfirmedAnew(
+    _ status: Int, _ body: String, _ reason: String
+  ) throws {
+    // Given an item that the server refused or did not name, and a first read-back without its row
     let rig = try Rig.atHome()
-    let batch = try readBack(rig, 409, Self.code("23505"))
-    try rig.settlement.finishReadBack(batch, isCurrent: true, try response(200, "[]"), rig.now)
-    #expect(try rig.state(id(1)) == "parked, duplicate, attempts 1")
+    let first = try readBack(rig, status, body)
+    try rig.settlement.finishReadBack(first, isCurrent: true, try response(200, "[]"), rig.now)
+    #expect(try rig.state(id(1)) == "waits for organisation, attempts 1, denials 1")
+    // When the membership is confirmed, and the same happens again
+    try rig.list(member(orgA))
+    try rig.settlement.finish(
+      try rig.upload(), isCurrent: true, try response(status, body), rig.now)
+    let second = try #require(rig.uploads.readBacks.first)
+    try rig.uploader.sendReadBack(second, try rig.session, rig.now)
+    try rig.settlement.finishReadBack(second, isCurrent: true, try response(200, "[]"), rig.now)
+    // Then
+    #expect(try rig.state(id(1)).hasPrefix("parked, \(reason), "))
   }
 
   @Test func theRowOfAnEditedItemMayBeTheOldOne() throws {
