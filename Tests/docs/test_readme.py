@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from local_supabase import LocalSupabase
 
 from pages import ROOT
@@ -99,3 +101,23 @@ def test_the_python_example_stores_its_activity(backend: LocalSupabase, tmp_path
     assert "sync_completed" in done.stdout
     after = backend.control.sql("select count(*) as n from activities")[0]["n"]
     assert after == before + 1
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_configurations_of_the_python_readme_open(number: int, tmp_path: Path) -> None:
+    """The second one was refused: it had the default methods, and no redirect_url."""
+    source = block_of("bindings/python/README.md", "python", number)
+    [config] = re.findall(r"^config = (\{.*?^\})", source, flags=re.MULTILINE | re.DOTALL)
+    opening = f"config = {config}\nconfig['data_dir'] = {str(tmp_path / 'data')!r}\n"
+    opening += "from holdfast import Holdfast\nprint(Holdfast(config).session_resume()['screen'])\n"
+    done = subprocess.run(
+        [sys.executable, "-c", opening],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={
+            "PYTHONPATH": str(ROOT / "bindings/python/src"),
+            "HOLDFAST_LIBRARY": str(ROOT / "build/lib/libholdfast.so"),
+        },
+    )
+    assert (done.returncode, done.stdout) == (0, "sign_in\n"), done.stderr
