@@ -12,6 +12,7 @@ import pytest
 from holdfast import Library
 from local_supabase import LocalSupabase
 
+from support.counts import COPIES, FLIPS, counts
 from support.directory_fixtures import DirectoryFixtures, Organisation, Person
 from support.hosted import HostedLibrary
 from support.paths import BUILDS, HEADER
@@ -31,6 +32,32 @@ __all__ = [
 ]
 
 MakePhone = Callable[..., Phone]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Keep what this test has counted."""
+    before = counts.copy()
+    try:
+        return (yield)
+    finally:
+        item.user_properties += list((counts - before).items())
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what was counted; what a failed test tried did not all survive."""
+    for what in (COPIES, FLIPS):
+        tried = {
+            outcome: sum(
+                dict(report.user_properties).get(what, 0)
+                for report in terminalreporter.stats.get(outcome, [])
+            )
+            for outcome in ("passed", "failed")
+        }
+        if total := sum(tried.values()):
+            terminalreporter.write_line(
+                f"reliability: {what}: {total} tried, {tried['passed']} survived"
+            )
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from holdfast import Holdfast, Library
 
+from support.counts import FLIPS, counts
 from support.flips import (
     FILES,
     FRAME_HEADER,
@@ -153,6 +154,7 @@ def judge(
     for original, seed, flips in cases:
         outcome = Case(original, tmp_path / "copy", library, flips or draw(original, seed)).run()
         outcomes.append(outcome)
+        counts[FLIPS] += 1
         if outcome.faults:
             bad.append(f"{original.name} seed {seed} {outcome.flips}: {outcome.faults}")
     print(report(outcomes))

@@ -100,12 +100,12 @@ def test_LCK_1_no_copy_mixture_or_prefix_lets_anybody_in(
         shutil.copytree(user.phone.folder / "keys", folder / "keys")
         (folder / "keys" / "biometric.key").unlink(missing_ok=True)
     for some in (past.copies, list(past.mixtures()), list(past.prefixes())):
-        for files in history.spread(some, 12):
+        for files in history.spread(some):
             history.put(folder, files)
             with history.start(user.phone, folder) as app:
                 history.assert_closed(app, user.phone)
     # and alive: under the app that was locked
-    for files in history.spread(past.copies, 12):
+    for files in history.spread(past.copies):
         history.put_under(user.app, files)
         history.assert_closed(user.app, user.phone)
 
@@ -117,7 +117,7 @@ def test_LCK_1_a_lock_holds_without_biometrics(sign_in: MakeUser, tmp_path: Path
     user.app.register()
     screen = user.app.session_lock()
     assert (screen["screen"], screen["reason"]) == ("sign_in", "key_lost")
-    for files in history.spread([*past.copies, *past.prefixes()], 12):
+    for files in history.spread([*past.copies, *past.prefixes()]):
         history.put(tmp_path / "put", files)
         with history.start(user.phone, tmp_path / "put") as app:
             history.assert_closed(app, user.phone)
@@ -460,7 +460,7 @@ def test_LCK_1_at_once_leaves_a_locked_folder_in_the_background(
     user.app.session_background()
     # Then the session key is gone: whoever kills the process has a locked folder
     assert user.phone.keychain.names() == {"device", "biometric"}
-    for files in history.spread([*past.copies, *past.prefixes()], 12):
+    for files in history.spread([*past.copies, *past.prefixes()]):
         history.put(tmp_path / "put", files)
         with history.start(user.phone, tmp_path / "put") as app:
             history.assert_closed(app, user.phone)

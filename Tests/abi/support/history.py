@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import os
 import sqlite3
 import struct
 import tempfile
@@ -15,6 +16,8 @@ from typing import Any
 from holdfast import Holdfast, HoldfastError
 
 from . import attacker
+from .counts import COPIES as COPIES_PUT_BACK
+from .counts import counts
 from .phone import App, Phone
 
 #: The files of the folder without SQLite's index of the log, which it makes anew.
@@ -102,9 +105,15 @@ class History:
                     yield {**copy, "holdfast.db-wal": log}
 
 
-def spread(copies: list[Files], count: int) -> list[Files]:
-    """So many of the copies at equal distances, with the first and the last."""
+#: How many copies of each sort are put back; 0: all (`make lock-copies`).
+COPIES = int(os.environ.get("HOLDFAST_COPIES", "12"))
+
+
+def spread(copies: list[Files], count: int = COPIES) -> list[Files]:
+    """So many of the copies at equal distances, with the first and the last; 0: all."""
     assert len(copies) > 1
+    if count == 0:
+        return copies
     last = len(copies) - 1
     return [copies[number] for number in sorted({last * n // (count - 1) for n in range(count)})]
 
@@ -196,6 +205,7 @@ def bearers(app: Holdfast, anon_key: str) -> list[str]:
 
 def assert_closed(app: Holdfast, phone: Phone) -> None:
     """Nobody gets in: no home, no data, no token but in an order to revoke."""
+    counts[COPIES_PUT_BACK] += 1
     decision = app.session_resume()
     assert decision["screen"] in {"unlock", "sign_in"}, decision
     assert decision["org"] is None
