@@ -39,12 +39,12 @@
  *
  * DECISION   The one shape from which a host draws its screens:
  *              {"screen":"home|unlock|sign_in|select_org|wait","reason":"...","route":"/..."|null,
- *               "org":{"id","name","role"}|null,"message":{"code","text"}|null,
+ *               "org":{"id","name","role"}|null,"message":{"code","text","cause"?}|null,
  *               "can_unlock":bool,"methods":[{"id","label","flow"}],"orgs":[<membership>...],
  *               "banners":[{"code","tone","text","as_of_ms"}],"deadline_ms":n|null}
- *            An event "decision" follows every `wait`, at the latest at `deadline_ms`; after the reasons
- *            keystore_locked and keystore_failed when the key store answers, after server_unreachable
- *            when the server answers. `methods` is filled with sign_in, `orgs` with select_org.
+ *            An event "decision" follows every `wait`, by `deadline_ms`; after keystore_locked and
+ *            keystore_failed when the key store answers, after server_unreachable when the server
+ *            does. methods: with sign_in. orgs: with select_org. cause: why a sign-in failed.
  * MEMBERSHIP {"org_id","name","role","status":"active|revoked|disabled","current":bool}
  * ITEM       {"id","seq","kind","state":"pending|sending|waiting|parked","payload","org_id",
  *             "depends_on":[id...],"attempts","created_ms","occurred_at_ms"|null,
@@ -422,8 +422,8 @@ int32_t holdfast_sync_now(holdfast *self, const char *request, char **reply);
  * {} -> {"running":bool,"counts":{...},"last_completed_ms":n|null,"not_before_ms":n|null,
  *  "pause":"back_off"|"server_pause"|null,
  *  "contacts":{"as_of_ms":n|null,"reconciled_ms":n|null,"skipped":n,"problem":"loop"|null},
- *  "summary":{"as_of_ms":n|null}}. skipped: unusable rows of the last pull. problem: why the pull
- * was given up. */
+ *  "summary":{"as_of_ms":n|null},"problems":[<problem>...]}. skipped: unusable rows of the last
+ * pull. problem: why the pull was given up. problems: what the server's schema refuses. */
 int32_t holdfast_sync_status(holdfast *self, const char *request, char **reply);
 
 /* Fetch the host's next work: requests to send and events to handle.

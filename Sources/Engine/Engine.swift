@@ -69,9 +69,11 @@ public final class Engine {
     let pulls = PullState(revision)
     let live = LiveContacts(revision)
     let cache = CacheFile(core, events, pulls)
+    let problems = Problems(core)
     let sessions = SessionStore(
       core, events: events, membershipCheck: check, tokens: tokens, pendingSignIn: pendingSignIn,
-      inFlight: inFlight, uploads: uploads, pulls: pulls, liveContacts: live, cache: cache)
+      inFlight: inFlight, uploads: uploads, pulls: pulls, liveContacts: live, cache: cache,
+      problems: problems)
 
     // The session.
     let lock = Lock(core, sessions)
@@ -145,13 +147,14 @@ public final class Engine {
       core, reserve: reserve, links: links, syncRuns: syncRuns, wakeTimer: wakeTimer,
       decider: decider)
     report = ItemReport(
-      core, tokens: tokens, pauses: pauses, reachability: reachability, decider: decider)
+      core, tokens: tokens, pauses: pauses, reachability: reachability, problems: problems,
+      decider: decider)
     search = ContactSearch(
       core, cache: cache, live: live, presenter: presenter, reachability: reachability,
       decider: decider)
     sync = SyncControl(
       core, check: check, reachability: reachability, pauses: pauses, inFlight: inFlight,
-      pulls: pulls, cache: cache, decider: decider)
+      pulls: pulls, cache: cache, problems: problems, decider: decider)
     let scheduler = Scheduler(
       core, sessions, decider: decider, tokens: tokens, pendingSignIn: pendingSignIn,
       refresh: refresh, check: check, reachability: reachability, pauses: pauses, events: events,
@@ -161,7 +164,7 @@ public final class Engine {
       core, sessions, inFlight: inFlight, refresh: refresh, memberships: memberships,
       signIn: signIn, revocations: revocations, uploader: uploader, settlement: settlement,
       reads: reads, contactPuller: contactPuller, summaryPuller: summaryPuller,
-      liveReader: liveReader, decider: decider)
+      liveReader: liveReader, problems: problems, decider: decider)
     loop = HostLoop(
       core, sessions, scheduler: scheduler, dispatch: dispatch, wakeTimer: wakeTimer,
       inFlight: inFlight, events: events, signIn: signIn, token: token, liveReader: liveReader,

@@ -116,7 +116,7 @@ public enum AuthClassification {
   /// `POST /token` with a PKCE code, an identity token or a password.
   public static func signIn(_ facts: ResponseFacts) -> SignInOutcome {
     if facts.isSuccess { return facts.isServerJSON ? .success : .transient }
-    guard facts.isServerJSON, !facts.isPassing else { return .transient }
+    guard facts.isServerJSON && !facts.isPassing || endsSignIn(facts) else { return .transient }
     guard let code = facts.knownCode else {
       if facts.describes("code challenge does not match") { return .foreign }
       return .rejected(facts.oauthError ?? "unknown")

@@ -58,6 +58,8 @@ public enum Reason: String, CaseIterable, Sendable {
 public struct Decision: Equatable, Sendable {
   public var screen: Screen
   public var reason: Reason
+  /// Why the sign-in failed, with `signInFailed`.
+  public var cause: SignInCause?
   /// Erase the session key now. Afterwards only the biometric key opens the session.
   public var lock: Bool
   /// Clear the damaged session record. The queue stays.
@@ -74,12 +76,14 @@ public struct Decision: Equatable, Sendable {
   public var offline: Bool
 
   public init(
-    _ screen: Screen, _ reason: Reason, lock: Bool = false, forget: Bool = false,
+    _ screen: Screen, _ reason: Reason, cause: SignInCause? = nil, lock: Bool = false,
+    forget: Bool = false,
     quarantine: Bool = false, chooseOnly: Bool = false, canUnlock: Bool = false,
     stale: Bool = false, offline: Bool = false
   ) {
     self.screen = screen
     self.reason = reason
+    self.cause = cause
     self.lock = lock
     self.forget = forget
     self.quarantine = quarantine

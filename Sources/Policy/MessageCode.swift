@@ -44,6 +44,15 @@ public enum MessageCode: String, CaseIterable, Sendable {
   case routeForbidden = "route_forbidden"
   case serverUnreachable = "server_unreachable"
 
+  // Why a sign-in failed.
+  case wrongPassword = "wrong_password"
+  case unconfirmedAddress = "unconfirmed_address"
+  case providerDisabled = "provider_disabled"
+  case wrongAPIKey = "wrong_api_key"
+  case wrongURL = "wrong_url"
+  case notSupabase = "not_supabase"
+  case projectPaused = "project_paused"
+
   // Banners.
   case erasureOwed = "erasure_owed"
   case staleData = "stale_data"

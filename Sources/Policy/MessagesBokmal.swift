@@ -57,6 +57,16 @@ extension Messages {
     case .signInForeign: "Denne innloggingen ble ikke startet her. Begynn på nytt i appen."
     case .routeForbidden: "Den siden hører ikke til rollen din. Her er startsiden din."
     case .serverUnreachable: "Vi får ikke kontakt akkurat nå. Vi fortsetter å prøve."
+    // Why a sign-in failed.
+    case .wrongPassword: "E-postadressen eller passordet stemmer ikke. Prøv igjen."
+    case .unconfirmedAddress:
+      "Adressen din er ikke bekreftet ennå. Åpne lenken du har fått tilsendt, og logg inn."
+    case .providerDisabled: "Denne måten å logge inn på er slått av. Velg en annen."
+    case .wrongAPIKey:
+      "Appen er ikke satt opp riktig, så tjenesten avviser den. Si fra til dem som lager den."
+    case .wrongURL: "Appen leter etter tjenesten på galt sted. Si fra til dem som lager den."
+    case .notSupabase: "Svaret kom ikke fra tjenesten vår. Sjekk nettet, og prøv igjen."
+    case .projectPaused: "Tjenesten er satt på pause. Prøv igjen senere."
     // Banners.
     case .erasureOwed: "En nøkkel på enheten er ikke slettet ennå. Appen prøver igjen."
     case .staleData: "Opplysningene kan være utdaterte."

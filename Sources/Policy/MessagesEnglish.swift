@@ -58,6 +58,17 @@ extension Messages {
     case .signInForeign: "That sign-in was not started here. Please start again in this app."
     case .routeForbidden: "That page is not part of your role. Here is your home page."
     case .serverUnreachable: "We cannot get through right now. We will keep trying."
+    // Why a sign-in failed.
+    case .wrongPassword: "The e-mail address or the password is not right. Please try again."
+    case .unconfirmedAddress:
+      "Your address is not confirmed yet. Open the link that was sent to you, then sign in."
+    case .providerDisabled: "This way of signing in is switched off. Please choose another."
+    case .wrongAPIKey:
+      "This app is not set up right, so the service refuses it. Please tell those who made it."
+    case .wrongURL:
+      "This app looks for the service in the wrong place. Please tell those who made it."
+    case .notSupabase: "The answer did not come from our service. Check the network, and try again."
+    case .projectPaused: "The service is paused for now. Please try again later."
     // Banners.
     case .erasureOwed: "A key on this device is not erased yet. The app keeps trying."
     case .staleData: "This information may be out of date."

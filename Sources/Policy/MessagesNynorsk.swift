@@ -54,6 +54,16 @@ extension Messages {
     case .signInForeign: "Denne innlogginga vart ikkje starta her. Start på nytt i appen."
     case .routeForbidden: "Den sida høyrer ikkje til rolla di. Her er startsida di."
     case .serverUnreachable: "Vi får ikkje kontakt akkurat no. Vi held fram med å prøve."
+    // Why a sign-in failed.
+    case .wrongPassword: "E-postadressa eller passordet stemmer ikkje. Prøv igjen."
+    case .unconfirmedAddress:
+      "Adressa di er ikkje stadfesta enno. Opne lenkja du har fått tilsend, og logg inn."
+    case .providerDisabled: "Denne måten å logge inn på er slått av. Vel ein annan."
+    case .wrongAPIKey:
+      "Appen er ikkje sett opp rett, så tenesta avviser han. Sei frå til dei som lagar han."
+    case .wrongURL: "Appen leitar etter tenesta på gal stad. Sei frå til dei som lagar han."
+    case .notSupabase: "Svaret kom ikkje frå tenesta vår. Sjekk nettet, og prøv igjen."
+    case .projectPaused: "Tenesta er sett på pause. Prøv igjen seinare."
     // Banners.
     case .erasureOwed: "Ein nøkkel på eininga er ikkje sletta enno. Appen prøver igjen."
     case .staleData: "Opplysningane kan vere utdaterte."

@@ -33,7 +33,8 @@ public enum RestOutcome: Equatable, Sendable {
   case tooLarge
   /// The statement took too long: send fewer items. Send a single item again after a back-off.
   case statementTimeout
-  /// The server does not know the table, column or function (yet): pause without parking items.
+  /// The server does not know the table, column or function (yet), or lets nobody use it: pause without
+  /// parking items.
   case schemaNotReady
   /// A defect of the server's schema or configuration: pause without parking items.
   case serverBug

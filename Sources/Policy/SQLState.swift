@@ -20,7 +20,9 @@ enum SQLState {
     // The same row twice in one statement. In two requests both are accepted.
     case "21000": return .itemFault(.duplicate)
     case "22023" where isAboutRole(facts): return .needsToken
-    case "42501": return facts.status == 401 ? .needsToken : .denied
+    // Without a grant on the table or function nobody with this role is let in, whatever the row.
+    case "42501" where facts.status == 401: return .needsToken
+    case "42501": return facts.describes("permission denied for") ? .schemaNotReady : .denied
     // Unknown table, column, function, schema; no such unique key; a generated column.
     case "42P01", "42703", "42883", "3F000", "42P10", "428C9": return .schemaNotReady
     case "57014": return .statementTimeout

@@ -37,6 +37,18 @@ extension QueueTable {
       .blob(owner))
   }
 
+  /// The items that our own back-off suspends, by batch key: one of each, and how many there are.
+  public func suspended(
+    of owner: [UInt8]
+  ) throws(Failure) -> [(item: [UInt8], count: Int64)] {
+    try database.all(
+      """
+      SELECT item, count(*) FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 2
+      GROUP BY batch_key
+      """, .blob(owner)
+    ) { (row) throws(Failure) in (row.blob(0), row.int(1)) }
+  }
+
   /// How long until the first item is due that waits for a time, 0 or less: now; nil: none does. An item
   /// that is to wait for longer than any does (`longest`) was stored in another boot, under another
   /// clock: it is due.

@@ -41,6 +41,23 @@ public struct ServerError: Equatable, Sendable {
     }
   }
 
+  /// Finds the table or view in the English message texts, where possible. A name without its schema.
+  public static func table(_ code: String?, _ message: String?) -> String? {
+    let message = Array((message ?? "").utf8)
+    switch code {
+    case "42501":
+      // permission denied for table t; … violates row-level security policy for table "t"
+      return name(after: "for table \"", in: message) ?? name(after: "for table ", in: message)
+        ?? name(after: "for view ", in: message)
+    case "42P01", "42P17":
+      return name(after: "relation \"public.", in: message)
+        ?? name(after: "relation \"", in: message)
+    case "PGRST200": return name(after: "' and '", in: message)
+    case "PGRST205": return name(after: "the table 'public.", in: message)
+    default: return nil
+    }
+  }
+
   /// The column of a constraint. PostgreSQL names the constraints of a column
   /// `<table>_<column>_check` and `_fkey`, with a number at the end from the second on.
   private static func constrained(
@@ -68,7 +85,14 @@ public struct ServerError: Equatable, Sendable {
     for start in 0..<(text.count - words.count)
     where Array(text[start..<(start + words.count)]) == words {
       let rest = text[(start + words.count)...]
-      return identifier(rest.prefix { Identifier.isPart($0) })
+      let found = rest.prefix { Identifier.isPart($0) }
+      // The beginning of another word, such as an address, is no name.
+      switch rest.dropFirst(found.count).first {
+      case nil, UInt8(ascii: " "), UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: ")"),
+        UInt8(ascii: ","), UInt8(ascii: "."):
+        return identifier(found)
+      default: return nil
+      }
     }
     return nil
   }

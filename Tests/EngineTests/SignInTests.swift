@@ -178,15 +178,15 @@ import Vault
     for one in codes { state.add(one) }
     #expect(state.pending === first)
     for expected in [codes[1], codes[3], codes[4], codes[5]] {
-      #expect(state.advance(after: .signInForeign))
+      #expect(state.advance(after: SignInFailure(reason: .signInForeign)))
       #expect(state.pending === expected)
       state.add(expected)
     }
-    #expect(!state.advance(after: .signInForeign))
+    #expect(!state.advance(after: SignInFailure(reason: .signInForeign)))
     // A sign-in that the user chooses in the app replaces all of them
     state.add(codes[0])
     state.begin(first)
-    #expect(!state.advance(after: .signInForeign))
+    #expect(!state.advance(after: SignInFailure(reason: .signInForeign)))
   }
 
   @Test func theReasonThatIsToldIsTheUsersOwn() throws {
@@ -195,8 +195,9 @@ import Vault
     // A wrong password, then a foreign callback
     state.begin(try password(over: rig))
     state.add(try callback("a", over: rig, returns: true))
-    #expect(state.advance(after: .signInFailed))
-    #expect(state.outcome(.signInForeign) == .signInFailed)
+    let password = SignInFailure(reason: .signInFailed, cause: .wrongPassword)
+    #expect(state.advance(after: password))
+    #expect(state.outcome(SignInFailure(reason: .signInForeign)) == password)
     // Callbacks only: one that proves nothing leads back
     state.end()
     for (reason, told) in [
@@ -204,10 +205,17 @@ import Vault
       (.signInFailed, .signInFailed),
     ] {
       state.add(try callback("a", over: rig, returns: true))
-      #expect(state.outcome(reason) == told)
+      #expect(state.outcome(SignInFailure(reason: reason))?.reason == told)
       state.end()
       state.add(try callback("a", over: rig))
-      #expect(state.outcome(reason) == reason)
+      #expect(state.outcome(SignInFailure(reason: reason))?.reason == reason)
+      state.end()
+    }
+    // Only the auth service's own refusal proves that the callback was this device's
+    for cause in SignInCause.allCases {
+      state.add(try callback("a", over: rig, returns: true))
+      let told = state.outcome(SignInFailure(reason: .signInFailed, cause: cause))
+      #expect((told?.cause == cause) == cause.isOfAuthService)
       state.end()
     }
   }

@@ -157,9 +157,11 @@ final class Rig {
     pulls = PullState(revision)
     live = LiveContacts(revision)
     cache = CacheFile(core, events, pulls)
+    let problems = Problems(core)
     sessions = SessionStore(
       core, events: events, membershipCheck: check, tokens: tokens, pendingSignIn: pendingSignIn,
-      inFlight: inFlight, uploads: uploads, pulls: pulls, liveContacts: live, cache: cache)
+      inFlight: inFlight, uploads: uploads, pulls: pulls, liveContacts: live, cache: cache,
+      problems: problems)
     lock = Lock(core, sessions)
     revocations = Revocation(core, inFlight)
     refresh = Refresh(
@@ -221,13 +223,14 @@ final class Rig {
       core, reserve: Reserve(core), links: links, syncRuns: syncRuns, wakeTimer: wakeTimer,
       decider: decider)
     report = ItemReport(
-      core, tokens: tokens, pauses: pauses, reachability: reachability, decider: decider)
+      core, tokens: tokens, pauses: pauses, reachability: reachability, problems: problems,
+      decider: decider)
     search = ContactSearch(
       core, cache: cache, live: live, presenter: presenter, reachability: reachability,
       decider: decider)
     sync = SyncControl(
       core, check: check, reachability: reachability, pauses: pauses, inFlight: inFlight,
-      pulls: pulls, cache: cache, decider: decider)
+      pulls: pulls, cache: cache, problems: problems, decider: decider)
     scheduler = Scheduler(
       core, sessions, decider: decider, tokens: tokens, pendingSignIn: pendingSignIn,
       refresh: refresh, check: check, reachability: reachability, pauses: pauses, events: events,
@@ -237,7 +240,7 @@ final class Rig {
       core, sessions, inFlight: inFlight, refresh: refresh, memberships: memberships,
       signIn: signInFlow, revocations: revocations, uploader: uploader, settlement: settlement,
       reads: reads, contactPuller: contactPuller, summaryPuller: summaryPuller,
-      liveReader: liveReader, decider: decider)
+      liveReader: liveReader, problems: problems, decider: decider)
     try recovery.findUnfinished()
   }
 

@@ -132,6 +132,43 @@ import Testing
     #expect(AuthClassification.signIn(ResponseFacts(status: 200)) == .transient)
   }
 
+  @Test(
+    "HST-4: the cause of a failed sign-in",
+    arguments: [
+      (400, "invalid_credentials", SignInCause.wrongPassword),
+      (400, "email_not_confirmed", .unconfirmedAddress),
+      (400, "phone_not_confirmed", .unconfirmedAddress),
+      (400, "provider_disabled", .providerDisabled),
+      (422, "phone_provider_disabled", .providerDisabled),
+      (401, nil, .wrongAPIKey), (401, "UNAUTHORIZED", .wrongAPIKey), (404, nil, .wrongURL),
+      (540, nil, .projectPaused), (200, nil, .notSupabase),
+      (400, nil, nil), (400, "validation_failed", nil), (429, "over_request_rate_limit", nil),
+      (404, "flow_state_not_found", nil), (500, "unexpected_failure", nil), (403, nil, nil),
+    ] as [(Int, String?, SignInCause?)])
+  func signInCause(status: Int, code: String?, cause: SignInCause?) {
+    #expect(AuthClassification.signInCause(json(status, code)) == cause)
+  }
+
+  @Test("HST-4: a page or a silence instead of an answer")
+  func signInPage() {
+    func cause(_ status: Int) -> SignInCause? {
+      AuthClassification.signInCause(ResponseFacts(status: status))
+    }
+    #expect(cause(0) == nil)
+    #expect(cause(302) == .notSupabase)
+    #expect(cause(403) == .notSupabase)
+    #expect(cause(404) == .wrongURL)
+    #expect(cause(502) == nil)
+    #expect(cause(540) == .projectPaused)
+    // Only what another try cannot change ends the sign-in at once
+    for status in [404, 540] {
+      #expect(AuthClassification.signIn(ResponseFacts(status: status)) == .rejected("unknown"))
+    }
+    for status in [0, 200, 302, 401, 403, 502] {
+      #expect(AuthClassification.signIn(ResponseFacts(status: status)) == .transient)
+    }
+  }
+
   @Test("SES-8: a logout is done when the session has ended, now or earlier")
   func revoke() {
     #expect(AuthClassification.revoke(ResponseFacts(status: 204)) == .done)

@@ -64,6 +64,20 @@ import Testing
     #expect(outcome(status, code) == .schemaNotReady)
   }
 
+  @Test("HST-4: without a grant nobody is let in; a policy refuses this user, or these rows")
+  func grants() {
+    func outcome(_ status: Int, _ description: String) -> RestOutcome {
+      RestClassification.rest(
+        ResponseFacts(status: status, code: "42501", description: description, isServerJSON: true))
+    }
+    #expect(outcome(403, "permission denied for table activities") == .schemaNotReady)
+    #expect(outcome(403, "permission denied for function submit") == .schemaNotReady)
+    #expect(outcome(401, "permission denied for table activities") == .needsToken)
+    let policy = "new row violates row-level security policy for table \"activities\""
+    #expect(outcome(403, policy) == .denied)
+    #expect(outcome(403, "") == .denied)
+  }
+
   @Test(
     "Permanent faults of the server",
     arguments: [

@@ -27,6 +27,20 @@ import Testing
     #expect(try table.state(3) == .pending)
   }
 
+  @Test func suspendedItemsAreCountedByBatchKey() throws {
+    for number in 0..<5 {
+      let row = queueRow(number, owner: number == 4 ? 2 : 1)
+      if number > 1 { row.batchKey = tag(9) }
+      _ = try table.insert(row)
+    }
+    try table.suspend(like: 1, of: tag(1), .time(until: 40))
+    try table.transition(3, .waiting(.time(until: 50)))
+    try table.transition(4, .waiting(.server(until: 50)))
+    let found = try table.suspended(of: tag(1)).map { $0.count }
+    #expect(found.sorted() == [1, 2])
+    #expect(try table.suspended(of: tag(2)).isEmpty)
+  }
+
   @Test func suspendingLeavesOtherStatesAlone() throws {
     try table.fill(4)
     try table.transition(2, .parked(rejection: nil))

@@ -71,6 +71,32 @@ import Testing
   }
 
   @Test(
+    "HST-4: the table is found in the texts; a name in no such form is none",
+    arguments: [
+      ("42501", "permission denied for table activities", "activities"),
+      (
+        "42501", "new row violates row-level security policy for table \"activities\"",
+        "activities"
+      ),
+      ("42501", "permission denied for view totals", "totals"),
+      ("42501", "permission denied for schema public", nil),
+      ("42501", "permission denied for table \"kari-ann@example.org\"", nil),
+      ("42P01", "relation \"public.activities\" does not exist", "activities"),
+      ("42P01", "relation \"activities\" does not exist", "activities"),
+      ("42P17", "infinite recursion detected in policy for relation \"members\"", "members"),
+      ("PGRST205", "Could not find the table 'public.visits' in the schema cache", "visits"),
+      (
+        "PGRST200",
+        "Could not find a relationship between 'memberships' and 'organizations' in the schema cache",
+        "organizations"
+      ),
+      ("23505", "duplicate key in table \"x\"", nil),
+    ] as [(String, String, String?)])
+  func tables(code: String, message: String, expected: String?) {
+    #expect(ServerError.table(code, message) == expected)
+  }
+
+  @Test(
     "No column, if the texts do not tell it",
     arguments: [
       ("22P02", #"invalid input syntax for type integer: "1.5""#, nil),

@@ -36,7 +36,7 @@ final class Presenter {
       "org": chosen.map {
         ["id": .string($0.orgID.text), "name": .string($0.name), "role": .string($0.role)]
       } ?? .null,
-      "message": message(for: decision.reason),
+      "message": message(for: decision),
       "can_unlock": .bool(decision.screen == .unlock || decision.canUnlock),
       "methods": decision.screen == .signIn ? methods() : [],
       "orgs": decision.screen == .selectOrg ? organisations() : [],
@@ -56,14 +56,18 @@ final class Presenter {
     return now.wallMS + max(0, check.timeoutLeftMS(now))
   }
 
-  private func message(for reason: Reason) -> JSON {
-    guard let code = reason.messageCode else { return .null }
-    return [
-      "code": .string(reason.rawValue),
+  private func message(for decision: Decision) -> JSON {
+    guard let code = decision.cause?.messageCode ?? decision.reason.messageCode else {
+      return .null
+    }
+    let message: JSON = [
+      "code": .string(decision.reason.rawValue),
       "text": .string(
         Messages.text(
           code, configuration.language, organisation: sessions.session?.chosen?.name)),
     ]
+    if let cause = decision.cause { message.set("cause", .string(cause.rawValue)) }
+    return message
   }
 
   private func methods() -> JSON {

@@ -19,13 +19,15 @@ final class Dispatch {
   private let contactPuller: ContactPuller
   private let summaryPuller: SummaryPuller
   private let liveReader: LiveContactReader
+  private let problems: Problems
   private let decider: Decider
 
   init(
     _ core: Core, _ sessions: SessionStore, inFlight: InFlight, refresh: Refresh,
     memberships: MembershipUpdate, signIn: SignIn, revocations: Revocation, uploader: Uploader,
     settlement: UploadSettlement, reads: ReadFailures, contactPuller: ContactPuller,
-    summaryPuller: SummaryPuller, liveReader: LiveContactReader, decider: Decider
+    summaryPuller: SummaryPuller, liveReader: LiveContactReader, problems: Problems,
+    decider: Decider
   ) {
     self.core = core
     self.sessions = sessions
@@ -40,6 +42,7 @@ final class Dispatch {
     self.contactPuller = contactPuller
     self.summaryPuller = summaryPuller
     self.liveReader = liveReader
+    self.problems = problems
     self.decider = decider
   }
 
@@ -80,6 +83,7 @@ final class Dispatch {
     _ request: InFlightRequest, _ row: SessionRow, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
     let isCurrent = row.generation == request.generation
+    if isCurrent { problems.note(request, response, now) }
     switch request.content {
     case .refresh: try refresh.finish(request.generation, response, now)
     case .validate:

@@ -13,11 +13,12 @@ final class SyncControl {
   private let inFlight: InFlight
   private let pulls: PullState
   private let cache: CacheFile
+  private let problems: Problems
   private let decider: Decider
 
   init(
     _ core: Core, check: MembershipCheck, reachability: Reachability, pauses: ServicePauses,
-    inFlight: InFlight, pulls: PullState, cache: CacheFile, decider: Decider
+    inFlight: InFlight, pulls: PullState, cache: CacheFile, problems: Problems, decider: Decider
   ) {
     self.core = core
     self.check = check
@@ -26,6 +27,7 @@ final class SyncControl {
     self.inFlight = inFlight
     self.pulls = pulls
     self.cache = cache
+    self.problems = problems
     self.decider = decider
   }
 
@@ -68,6 +70,7 @@ final class SyncControl {
         "skipped": .int(contacts?.skipped ?? 0), "problem": JSON(contacts?.problem),
       ],
       "summary": ["as_of_ms": JSON(summary?.asOfMS)],
+      "problems": problems.json,
     ]
   }
 }

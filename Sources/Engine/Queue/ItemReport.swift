@@ -10,16 +10,18 @@ final class ItemReport {
   private let tokens: TokenState
   private let pauses: ServicePauses
   private let reachability: Reachability
+  private let problems: Problems
   private let decider: Decider
 
   init(
     _ core: Core, tokens: TokenState, pauses: ServicePauses, reachability: Reachability,
-    decider: Decider
+    problems: Problems, decider: Decider
   ) {
     self.core = core
     self.tokens = tokens
     self.pauses = pauses
     self.reachability = reachability
+    self.problems = problems
     self.decider = decider
   }
 
@@ -97,7 +99,7 @@ final class ItemReport {
     }
     let code: MessageCode
     if case .waiting(let waitReason) = row.state {
-      code = try self.code(of: waitReason, row)
+      code = try self.code(of: waitReason, row, item.kind)
     } else if item.isCancelled {
       code = .unknownOutcome
     } else {
@@ -109,11 +111,14 @@ final class ItemReport {
     ]
   }
 
-  private func code(of reason: WaitReason, _ row: QueueRow) throws(Failure) -> MessageCode {
+  private func code(
+    of reason: WaitReason, _ row: QueueRow, _ kind: String
+  ) throws(Failure) -> MessageCode {
     switch reason {
-    case .time: return .waitingTime
+    case .time: return problems.concern(kind: kind) ? .schemaNotReady : .waitingTime
     case .server: return .serverPause
-    case .organisation: return .waitingOrganisation
+    case .organisation:
+      return problems.concern(.membershipCheck) ? .schemaNotReady : .waitingOrganisation
     case .kind: return .schemaNotReady
     case .blocked: return .waitingBlocked
     case .dependency:
@@ -179,9 +184,15 @@ final class ItemReport {
     for (reason, count) in try core.queue.waitCounts(of: owner) {
       switch reason {
       case .dependency: add(.dependency, count, to: reasons)
-      case .time(let until): add(.backOff, count, try core.wallMS(until, now), to: reasons)
+      case .time(let until):
+        let refused = try countRefused(of: owner)
+        let untilMS = try core.wallMS(until, now)
+        if refused > 0 { add(.schemaNotReady, refused, untilMS, to: reasons) }
+        if count > refused { add(.backOff, count - refused, untilMS, to: reasons) }
       case .server(let until): add(.serverPause, count, try core.wallMS(until, now), to: reasons)
-      case .organisation: add(.organisation, count, to: reasons)
+      case .organisation:
+        add(
+          problems.concern(.membershipCheck) ? .schemaNotReady : .organisation, count, to: reasons)
       case .kind: add(.schemaNotReady, count, to: reasons)
       case .blocked(let until):
         add(.waitingBlocked, count, try core.wallMS(until, now), to: reasons)
@@ -205,6 +216,19 @@ final class ItemReport {
     }
     if let pause = try pauses.shown(.upload, now) { return (pause.code, pause.untilMS) }
     return (.ready, nil)
+  }
+
+  /// How many of the items that wait for a time have a kind that the server's schema refuses.
+  private func countRefused(of owner: [UInt8]) throws(Failure) -> Int64 {
+    guard problems.concern(.upload) else { return 0 }
+    let key = try core.keys().queues.derived(for: owner)
+    var count: Int64 = 0
+    for group in try core.queue.suspended(of: owner) {
+      if let kind = try core.queue.find(group.item)?.read(key)?.kind, problems.concern(kind: kind) {
+        count += group.count
+      }
+    }
+    return count
   }
 
   private func add(

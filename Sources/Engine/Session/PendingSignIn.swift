@@ -21,6 +21,8 @@ final class PendingSignIn {
   /// A callback came while the host showed another screen than the sign-in: it may be anybody's, so a
   /// failure that proves nothing leads back there.
   let returns: Bool
+  /// Why the last response was of no use; nil: it did not tell, or none came.
+  var cause: SignInCause?
   /// The session that was stored when the sign-in began: its user, and when that user was last
   /// authenticated.
   private let owner: [UInt8]?
@@ -67,6 +69,13 @@ final class PendingSignIn {
   }
 }
 
+/// How a sign-in failed.
+struct SignInFailure: Equatable {
+  let reason: Reason
+  /// Why, with `signInFailed`, if the server told.
+  var cause: SignInCause?
+}
+
 /// The pending sign-in, if any, and the callbacks that came meanwhile.
 ///
 /// Any app can send a callback. So a callback does not replace a pending sign-in: it waits until that
@@ -79,7 +88,7 @@ final class PendingSignInState {
   private(set) var pending: PendingSignIn? { didSet { revision.advance() } }
   private var waiting: [PendingSignIn] = []
   /// Why an earlier one failed, for the user.
-  private var earlier: Reason?
+  private var earlier: SignInFailure?
 
   init(_ revision: Revision) { self.revision = revision }
 
@@ -103,21 +112,21 @@ final class PendingSignInState {
   }
 
   /// The pending one failed: go on to the next callback. Returns false when none waits.
-  func advance(after reason: Reason) -> Bool {
+  func advance(after failure: SignInFailure) -> Bool {
     guard let next = waiting.first else { return false }
-    earlier = outcome(reason)
+    earlier = outcome(failure)
     waiting.removeFirst()
     pending = next
     return true
   }
 
-  /// What the user is told when the last one has failed with `reason`; nil: what was shown before is
-  /// shown again. The server compares the verifier before it refuses for another reason, so only
-  /// `signInFailed` proves that the callback was this device's.
-  func outcome(_ reason: Reason) -> Reason? {
-    if reason == .signInFailed { return reason }
+  /// What the user is told when the last one has failed; nil: what was shown before is shown again. The
+  /// server compares the verifier before it refuses for another reason, so only its own refusal, as
+  /// `signInFailed`, proves that the callback was this device's.
+  func outcome(_ failure: SignInFailure) -> SignInFailure? {
+    if failure.reason == .signInFailed, failure.cause?.isOfAuthService ?? true { return failure }
     if pending?.returns == true { return earlier }
-    return reason == .signInForeign ? earlier ?? reason : reason
+    return failure.reason == .signInForeign ? earlier ?? failure : failure
   }
 
   /// No callback waits any longer.

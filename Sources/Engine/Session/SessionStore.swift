@@ -43,6 +43,7 @@ final class SessionStore {
   private let pulls: PullState
   private let liveContacts: LiveContacts
   private let cache: CacheFile
+  private let problems: Problems
   let keys: SessionKeys
   /// The readable session, or nil. It mirrors the row of its generation.
   private(set) var session: OpenSession? { didSet { core.revision.advance() } }
@@ -56,7 +57,7 @@ final class SessionStore {
   init(
     _ core: Core, events: EventQueue, membershipCheck: MembershipCheck, tokens: TokenState,
     pendingSignIn: PendingSignInState, inFlight: InFlight, uploads: UploadState, pulls: PullState,
-    liveContacts: LiveContacts, cache: CacheFile
+    liveContacts: LiveContacts, cache: CacheFile, problems: Problems
   ) {
     self.core = core
     self.events = events
@@ -68,6 +69,7 @@ final class SessionStore {
     self.pulls = pulls
     self.liveContacts = liveContacts
     self.cache = cache
+    self.problems = problems
     keys = SessionKeys(core)
   }
 
@@ -213,6 +215,7 @@ final class SessionStore {
       tokens.forgetRefusal()
     case .user:
       withdrawContacts()
+      problems.forgetAll()
       // A host that waits keeps its deadline: `reset` keeps the start of the check.
       membershipCheck.reset()
     case .organisation:

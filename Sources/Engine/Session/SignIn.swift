@@ -151,12 +151,15 @@ final class SignIn {
     switch callback {
     case .foreign: throw .defect("a foreign callback went on")
     case .code(let code): return try start(.pkce(code: code, verifiers: verifiers), decider)
-    case .refused(let error, let code, _):
+    case .refused(let error, let code, let description):
       if state.pending != nil { return try decider.show(Decision(.wait, .signingIn)) }
       let reason: Reason =
         code == "flow_state_expired"
         ? .signInExpired : error == "access_denied" ? .signInCancelled : .signInFailed
-      return try returns() ? decider.decide(.navigate) : show(reason, decider)
+      let facts = ResponseFacts(
+        status: 400, code: code, description: description, isServerJSON: true)
+      let cause = reason == .signInFailed ? AuthClassification.signInCause(facts) : nil
+      return try returns() ? decider.decide(.navigate) : show(reason, cause: cause, decider)
     }
   }
 
@@ -188,8 +191,11 @@ final class SignIn {
   }
 
   /// Show why the sign-in ended at once. What the prompt could open before it can open now.
-  private func show(_ reason: Reason, _ decider: Decider) throws(Failure) -> JSON {
-    try decider.show(Decision(.signIn, reason, canUnlock: hostView.shown.canUnlock))
+  private func show(
+    _ reason: Reason, cause: SignInCause? = nil, _ decider: Decider
+  ) throws(Failure) -> JSON {
+    try decider.show(
+      Decision(.signIn, reason, cause: cause, canUnlock: hostView.shown.canUnlock))
   }
 
   // MARK: Cancelling
@@ -215,7 +221,8 @@ final class SignIn {
   /// Give up a sign-in that the server did not answer in time.
   func expire(_ now: Instant, _ decider: Decider) throws(Failure) {
     guard let pending = state.pending, pending.deadlineMS <= now.monotonicMS else { return }
-    try fail(.signInUnreachable, decider)
+    guard let cause = pending.cause else { return try fail(.signInUnreachable, decider) }
+    try fail(.signInFailed, cause: cause, decider)
   }
 
   /// The network may have gone: a sign-in that waits for an answer ends.
@@ -246,17 +253,21 @@ final class SignIn {
     }
     switch outcome {
     case .success:
-      guard let reply = try response.tokens() else { return try fail(.signInFailed, decider) }
+      guard let reply = try response.tokens() else {
+        return try fail(.signInFailed, cause: .notSupabase, decider)
+      }
       try adopt(reply, pending, row, now, decider)
     case .foreign: if !pending.tryNextVerifier() { try fail(.signInForeign, decider) }
     // The server looks the code up before it compares verifiers, so another one would not help.
     case .expired, .notFound: try fail(.signInExpired, decider)
-    case .rejected: try fail(.signInFailed, decider)
+    case .rejected:
+      try fail(.signInFailed, cause: AuthClassification.signInCause(response.facts), decider)
     case .transient:
       if response.error == .offline || response.error == .dns {
         state.dropWaiting()
         return try fail(.signInOffline, decider)
       }
+      pending.cause = AuthClassification.signInCause(response.facts)
       try pauses.backOff(.signIn, response, now)
     }
   }
@@ -284,10 +295,15 @@ final class SignIn {
 
   /// End the sign-in without a session, or go on with a callback that waits. If emitting fails, keep the
   /// sign-in pending and retry.
-  private func fail(_ reason: Reason, _ decider: Decider) throws(Failure) {
-    if state.advance(after: reason) { return }
-    guard let told = state.outcome(reason) else { return showSession() }
-    try decider.emit(Decision(.signIn, told, canUnlock: hostView.shown.canUnlock))
+  private func fail(
+    _ reason: Reason, cause: SignInCause? = nil, _ decider: Decider
+  ) throws(Failure) {
+    let failure = SignInFailure(reason: reason, cause: cause)
+    if state.advance(after: failure) { return }
+    guard let told = state.outcome(failure) else { return showSession() }
+    try decider.emit(
+      Decision(
+        .signIn, told.reason, cause: told.cause, canUnlock: hostView.shown.canUnlock))
     state.end()
   }
 }

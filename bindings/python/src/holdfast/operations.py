@@ -995,6 +995,8 @@ class Operations:
             pause (PauseCode | null): Why uploads pause.
             contacts (ContactsStatus): The cache of contacts.
             summary (AsOf): The cached figures.
+            problems (array of Problem): What the server's schema refuses, until the same
+                request is answered. Empty in a new handle, until the server has answered it.
 
         Errors:
             session.none: No user is signed in. Show the sign-in.
@@ -1005,7 +1007,7 @@ class Operations:
             {'running': False, 'counts': {'pending': 2, 'sending': 0, 'waiting': 1, 'parked':
             0}, 'last_completed_ms': 1796000000000, 'not_before_ms': None, 'pause': None,
             'contacts': {'as_of_ms': 1796000000000, 'reconciled_ms': 1795996400000, 'skipped':
-            0, 'problem': None}, 'summary': {'as_of_ms': 1796000000000}}
+            0, 'problem': None}, 'summary': {'as_of_ms': 1796000000000}, 'problems': []}
         """
         return cast(SyncStatusReply, self._call("sync_status", request))
 

@@ -78,6 +78,8 @@ __all__ = [
     "Policy",
     "PollReply",
     "PollRequest",
+    "Problem",
+    "ProblemWhat",
     "PullCompletedEvent",
     "PullProblem",
     "Purpose",
@@ -116,6 +118,7 @@ __all__ = [
     "SignInBeginRequest",
     "SignInCallback",
     "SignInCancelReply",
+    "SignInCause",
     "SignInCompleteRequest",
     "SignInIdToken",
     "SignInPassword",
@@ -150,6 +153,12 @@ Route: TypeAlias = str
 Code: TypeAlias = str
 """A stable code for programs."""
 
+SignInCause: TypeAlias = str
+"""Why a sign-in failed: the user's mistake, a switched-off method, or a mistake of the
+configuration. not_supabase: a page or another server's answer, for instance a captive portal's.
+project_paused: the project does not run. This version knows wrong_password, unconfirmed_address,
+provider_disabled, wrong_api_key, wrong_url, not_supabase, project_paused."""
+
 
 @final
 class Message(TypedDict):
@@ -157,6 +166,7 @@ class Message(TypedDict):
 
     code: Code
     text: str
+    cause: NotRequired[SignInCause]
 
 
 ErrorCode: TypeAlias = str
@@ -1008,6 +1018,25 @@ class AsOf(TypedDict):
     as_of_ms: Instant | None
 
 
+ProblemWhat: TypeAlias = str
+"""Which part of the configuration a problem is about. This version knows memberships, contacts,
+summary, queue."""
+
+
+class Problem(TypedDict):
+    """A request that the server refuses for its schema: a table, column or function is missing or has another name, or a grant or policy is missing."""
+
+    what: ProblemWhat
+    kind: str | None
+    purpose: Purpose
+    table: str | None
+    function: str | None
+    column: str | None
+    code: str
+    since_ms: Instant
+    text: str
+
+
 class ContactsStatus(TypedDict):
     """The state of the cached contacts."""
 
@@ -1032,6 +1061,7 @@ class SyncStatusReply(TypedDict):
     pause: PauseCode | None
     contacts: ContactsStatus
     summary: AsOf
+    problems: list[Problem]
 
 
 class PollRequest(TypedDict):

@@ -1,0 +1,85 @@
+import Base
+import Supabase
+import Testing
+
+@testable import Engine
+
+/// HST-4: what the server's schema refuses.
+@Suite struct ProblemsTests {
+  private func request(
+    _ purpose: Purpose, _ content: InFlightRequest.Content
+  ) -> InFlightRequest {
+    InFlightRequest(id: 1, purpose: purpose, content: content, generation: 1, deadlineMS: 0)
+  }
+
+  private func refusal(_ code: String, _ message: String = "") throws -> HTTPResponse {
+    try response(404, #"{"code":"\#(code)","message":"\#(message)"}"#)
+  }
+
+  /// (purpose, code, table, function) of each problem.
+  private func listed(_ problems: Problems) -> [[String?]] {
+    problems.json.elements.map {
+      [$0.string("purpose"), $0.string("code"), $0.string("table"), $0.string("function")]
+    }
+  }
+
+  @Test func eachPurposeHasItsOwnProblemUntilItsRequestIsAnswered() throws {
+    let rig = try Rig.atHome()
+    let problems = Problems(rig.core)
+    let check = request(.membershipCheck, .membershipCheck)
+    let figures = request(.summary, .summary(org: orgA, uploads: 0))
+    // Given two that are refused
+    problems.note(check, try refusal("PGRST205"), rig.now)
+    problems.note(figures, try refusal("PGRST202"), rig.now)
+    let both: [[String?]] = [
+      ["guard", "PGRST205", "memberships", nil],
+      ["summary", "PGRST202", nil, "activity_summary"],
+    ]
+    #expect(listed(problems) == both)
+    // A passing fault and a refused token say nothing about the schema
+    problems.note(check, try response(503, ""), rig.now)
+    problems.note(check, try response(401, #"{"code":"PGRST301"}"#), rig.now)
+    #expect(listed(problems) == both)
+    // An answer ends one of them
+    problems.note(check, try response(200, "[]"), rig.now)
+    #expect(listed(problems) == [both[1]])
+    #expect(problems.concern(.summary) && !problems.concern(.membershipCheck))
+  }
+
+  @Test func aProblemKeepsItsTimeUntilAnotherTakesItsPlace() throws {
+    let rig = try Rig.atHome()
+    let problems = Problems(rig.core)
+    let check = request(.membershipCheck, .membershipCheck)
+    let begin = rig.now.wallMS
+    problems.note(check, try refusal("PGRST205"), rig.now)
+    rig.advance(1000)
+    problems.note(check, try refusal("PGRST205"), rig.now)
+    #expect(problems.json.elements.map { $0.int("since_ms") } == [begin])
+    problems.note(
+      check, try refusal("42501", "permission denied for table organizations"), rig.now)
+    #expect(problems.json.elements.map { $0.int("since_ms") } == [begin + 1000])
+    #expect(listed(problems) == [["guard", "42501", "organizations", nil]])
+    problems.forgetAll()
+    #expect(listed(problems).isEmpty)
+  }
+
+  @Test func anUploadAndItsReadBackAreDifferentRequests() throws {
+    let rig = try Rig.atHome()
+    let problems = Problems(rig.core)
+    try rig.add(id(1))
+    let batch = try rig.upload()
+    let upload = request(.upload, .upload(batch))
+    problems.note(request(.upload, .readBack(batch)), try refusal("42P01"), rig.now)
+    problems.note(upload, try response(201, "[]"), rig.now)
+    #expect(listed(problems) == [["upload", "42P01", "activities", nil]])
+    #expect(problems.concern(kind: "activity") && !problems.concern(kind: "contact"))
+    // A read-back that compares rows asks again with fewer columns
+    problems.note(request(.upload, .readBack(batch)), try response(200, "[]"), rig.now)
+    problems.note(
+      request(.upload, .readBack(batch.comparing(true))), try refusal("42703"), rig.now)
+    #expect(listed(problems).isEmpty)
+    // The first refusal by a policy leads to the membership check
+    problems.note(upload, try response(403, #"{"code":"42501"}"#), rig.now)
+    #expect(listed(problems).isEmpty)
+  }
+}
