@@ -162,7 +162,7 @@ const char *holdfast_build_info(void);
  *   "redirect_url":"app.example://signed-in","routes":{...},"policy":{...},"locale":"nb|nn|en",
  *   "keystore":{"kind":"file"},"clock":"system|manual"}
  * Required: data_dir, backend.url, backend.api_key, and redirect_url if a method has the flow pkce.
- * "Config" in holdfast.schema.json describes every field and its default.
+ * "Config" in holdfast.schema.json has all fields. memberships, contacts and summary can be null.
  * data_dir  Links to it are followed. A folder that another user owns or that others may write to
  *           is refused (request.invalid_value), and so is a file in it, a link in a file's place and
  *           a file with a second name (storage.not_private): detail.file names it, the message says

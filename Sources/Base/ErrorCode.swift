@@ -59,6 +59,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
 
   case contactNotFound = "contact.not_found"
   case clockNotManual = "clock.not_manual"
+  case configNotConfigured = "config.not_configured"
 
   case keyStoreLocked = "keystore.locked"
   case keyStoreFailed = "keystore.failed"
@@ -91,7 +92,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
       return .invalid
     case .sessionNone, .sessionLocked, .sessionRefreshing, .orgNone, .orgRevoked, .orgDisabled,
       .orgUnknownRole,
-      .queueInFlight, .clockNotManual:
+      .queueInFlight, .clockNotManual, .configNotConfigured:
       return .state
     case .orgNotAMember, .queueNotFound, .contactNotFound: return .notFound
     case .sessionConfirmUnsent, .queueIDTaken: return .conflict

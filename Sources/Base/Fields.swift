@@ -36,6 +36,9 @@ public struct Fields {
     return value
   }
 
+  /// Whether a member is present and null.
+  public func isNull(_ name: StaticCString) -> Bool { object[name]?.isNull ?? false }
+
   @inline(never)
   public func required(_ name: StaticCString) throws(Failure) -> JSON {
     guard let value = optional(name) else {

@@ -98,6 +98,11 @@ public struct JSON: @unchecked Sendable {
   }
 
   @inline(never)
+  public init(_ value: UUID?) {
+    if let value { self = .uuid(value) } else { self = .null }
+  }
+
+  @inline(never)
   public init(_ value: Int64?) {
     if let value { self = .int(value) } else { self = .null }
   }

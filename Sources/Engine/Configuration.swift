@@ -83,19 +83,20 @@ public final class Configuration {
     let folder = try fields.string("data_dir")
     if folder.utf8.contains(0) { throw fields.invalid("data_dir", "a path is expected") }
     _ = try fields.required("backend")
+    let backend = try Backend.read(
+      try fields.fields(
+        "backend",
+        known: [
+          "url", "api_key", "allow_insecure", "queue", "memberships", "contacts", "summary",
+        ]))
     return Configuration(
       dataFolder: folder,
-      backend: try Backend.read(
-        try fields.fields(
-          "backend",
-          known: [
-            "url", "api_key", "allow_insecure", "queue", "memberships", "contacts", "summary",
-          ])),
+      backend: backend,
       methods: methods,
       redirectURL: try RedirectURL.read(fields, for: methods),
-      routes: try readRoutes(fields),
+      routes: try readRoutes(fields, backend),
       limits: try readLimits(fields),
-      language: try fields.choice(ifPresent: "locale", Language.self) ?? .nb,
+      language: try fields.choice(ifPresent: "locale", Language.self) ?? .en,
       clock: try fields.choice(ifPresent: "clock", Clock.Kind.self) ?? .system,
       usesKeyFiles: keyStore != nil)
   }
@@ -182,8 +183,13 @@ public final class Configuration {
     return limits
   }
 
-  private static func readRoutes(_ config: Fields) throws(Failure) -> [RoleRoutes] {
-    guard let value = config.optional("routes") else { return defaultRoutes }
+  private static func readRoutes(
+    _ config: Fields, _ backend: Backend
+  ) throws(Failure) -> [RoleRoutes] {
+    guard let value = config.optional("routes") else {
+      return backend.hasOrganisations
+        ? defaultRoutes : [RoleRoutes(role: soleRole, home: "/", screens: ["*"])]
+    }
     guard value.kind == .object, value.count > 0 else {
       throw config.wrongType("routes", "an object of roles")
     }
@@ -198,8 +204,16 @@ public final class Configuration {
       }
       result.append(RoleRoutes(role: role, home: home, screens: screens))
     }
+    if !backend.hasOrganisations, !result.contains(where: { $0.role == soleRole }) {
+      throw Failure(
+        .requestMissingField, "without memberships every user has the role \"user\"",
+        field: config.pointer("routes") + "/" + soleRole)
+    }
     return result
   }
+
+  /// The role of every user in an app without organisations.
+  private static var soleRole: String { "user" }
 
   private static var defaultRoutes: [RoleRoutes] {
     [
@@ -214,4 +228,10 @@ public final class Configuration {
   }
 
   public func routes(for role: String) -> RoleRoutes? { routes.first { $0.role == role } }
+
+  /// What a user may open who works under this membership; in an app without organisations, under none.
+  public func routes(under membership: Membership?) -> RoleRoutes? {
+    guard backend.hasOrganisations else { return routes(for: Configuration.soleRole) }
+    return membership.flatMap { routes(for: $0.role) }
+  }
 }

@@ -17,7 +17,8 @@ final class KeyRing {
 
     func userTag(_ user: UUID) -> [UInt8] { lookup.tag("user", user.bytes) }
 
-    func orgTag(_ org: UUID) -> [UInt8] { lookup.tag("org", org.bytes) }
+    /// nil: no organisation.
+    func orgTag(_ org: UUID?) -> [UInt8] { lookup.tag("org", org?.bytes ?? []) }
 
     func itemTag(_ item: UUID, _ owner: [UInt8]) -> [UInt8] {
       lookup.tag("item", owner, item.bytes)

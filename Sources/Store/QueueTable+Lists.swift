@@ -96,14 +96,14 @@ extension QueueTable {
       .blob(owner))
   }
 
-  /// Whether the server may have stored an item of the organisation without a proof of it here. (An
+  /// Whether the server may have stored an item of the organisation (nil: of any) without a proof of it here. (An
   /// item that waits for its parent was refused for it, and of one that was refused on the way the
   /// server was asked, so they are not stored.)
-  public func isInDoubt(org: [UInt8], of owner: [UInt8]) throws(Failure) -> Bool {
+  public func isInDoubt(org: [UInt8]?, of owner: [UInt8]) throws(Failure) -> Bool {
     try database.exists(
       """
-      SELECT 1 FROM queue WHERE owner = ?1 AND org = ?2 AND attempts > 0
+      SELECT 1 FROM queue WHERE owner = ?1 AND (?2 IS NULL OR org = ?2) AND attempts > 0
         AND (state IN (0, 1) OR state = 2 AND wait_reason NOT IN (1, 6)) LIMIT 1
-      """, .blob(owner), .blob(org))
+      """, .blob(owner), Value(org))
   }
 }

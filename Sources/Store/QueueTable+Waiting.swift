@@ -152,6 +152,18 @@ extension QueueTable {
       """, .blob(owner), .blob(org))
   }
 
+  /// The app has no organisations any more: what waits for one becomes pending, or waits for its
+  /// parents.
+  public func releaseAll(of owner: [UInt8]) throws(Failure) {
+    try database.run(
+      """
+      UPDATE queue SET
+        state = CASE WHEN item IN (SELECT item FROM dependency) THEN 2 ELSE 0 END,
+        wait_reason = CASE WHEN item IN (SELECT item FROM dependency) THEN 1 ELSE 0 END
+      WHERE owner = ?1 AND state = 2 AND wait_reason = 3
+      """, .blob(owner))
+  }
+
   /// Clear the denials of items that wait for their organisation: they were earned without a
   /// membership, and say nothing about the time after the user's return.
   public func forgetDenials(of owner: [UInt8]) throws(Failure) {

@@ -9,12 +9,15 @@ public final class Backend {
   /// `Authorization`.
   public let apiKey: String
   public let kinds: [QueueKind]
+  /// Empty in an app without organisations.
   public let membershipsTable: String
+  /// Empty in an app without contacts.
   public let contactsTable: String
   /// The columns of a contact that are cached, with `id` and `org_id`.
   public let contactColumns: [String]
   /// The columns of a contact that are never cached.
   public let withheld: [String]
+  /// Empty in an app without figures.
   public let summaryFunction: String
   /// The kind of the queued items that the summary counts.
   public let summaryKind: String
@@ -35,6 +38,37 @@ public final class Backend {
     self.summaryKind = summaryKind
   }
 
+  /// The sections of the configuration that can be null: the app has no such thing.
+  public enum Section: Sendable {
+    case memberships, contacts, summary
+
+    fileprivate var name: StaticCString {
+      switch self {
+      case .memberships: "memberships"
+      case .contacts: "contacts"
+      case .summary: "summary"
+      }
+    }
+  }
+
+  public var hasOrganisations: Bool { has(.memberships) }
+
+  public func has(_ section: Section) -> Bool {
+    switch section {
+    case .memberships: !membershipsTable.isEmpty
+    case .contacts: !contactsTable.isEmpty
+    case .summary: !summaryFunction.isEmpty
+    }
+  }
+
+  /// Throws `config.not_configured` for a call whose section is null.
+  public func require(_ section: Section) throws(Failure) {
+    guard !has(section) else { return }
+    let name = section.name.string
+    throw Failure(
+      .configNotConfigured, "\"\(name)\" is null in the configuration", field: "/backend/" + name)
+  }
+
   public func kind(_ name: String) -> QueueKind? { kinds.first { $0.name == name } }
 
   /// The `backend` object of the config.
@@ -43,16 +77,22 @@ public final class Backend {
     let contacts = try fields.fields(
       ifPresent: "contacts", known: ["table", "columns", "withheld"])
     let summary = try fields.fields(ifPresent: "summary", known: ["function", "kind"])
-    let columns = try readColumns(contacts)
+    let hasOrg = !fields.isNull("memberships")
+    let columns = try readColumns(contacts, hasOrg: hasOrg)
+    let hasContacts = !fields.isNull("contacts")
+    let hasSummary = !fields.isNull("summary")
     return Backend(
       url: try readURL(fields),
       apiKey: try readKey(fields),
-      kinds: try QueueKind.readAll(fields),
-      membershipsTable: try Identifier.read("table", in: memberships, default: "memberships"),
-      contactsTable: try Identifier.read("table", in: contacts, default: "contacts"),
+      kinds: try QueueKind.readAll(fields, hasOrg: hasOrg),
+      membershipsTable: hasOrg
+        ? try Identifier.read("table", in: memberships, default: "memberships") : "",
+      contactsTable: hasContacts
+        ? try Identifier.read("table", in: contacts, default: "contacts") : "",
       contactColumns: columns.cached,
       withheld: columns.withheld,
-      summaryFunction: try Identifier.read("function", in: summary, default: "activity_summary"),
+      summaryFunction: hasSummary
+        ? try Identifier.read("function", in: summary, default: "activity_summary") : "",
       summaryKind: try Identifier.read("kind", in: summary, default: "activity"))
   }
 
@@ -122,20 +162,29 @@ public final class Backend {
   }
 
   private static func readColumns(
-    _ contacts: Fields?
+    _ contacts: Fields?, hasOrg: Bool
   ) throws(Failure) -> (cached: [String], withheld: [String]) {
     let withheld = ["phone", "address", "national_id"]
     guard let contacts else {
-      return (["id", "org_id", "name", "municipality", "relation"], withheld)
+      return (keyColumns(hasOrg) + ["name", "municipality", "relation"], withheld)
     }
     return try chosenColumns(
-      contacts, withheld: try Identifier.readAll("withheld", in: contacts) ?? withheld)
+      contacts, withheld: try Identifier.readAll("withheld", in: contacts) ?? withheld,
+      hasOrg: hasOrg)
+  }
+
+  /// The columns that every cached contact has.
+  private static func keyColumns(_ hasOrg: Bool) -> [String] {
+    // Embedded Swift 6.3 returns one of two array literals whatever the condition.
+    var columns = ["id"]
+    if hasOrg { columns.append("org_id") }
+    return columns
   }
 
   /// The columns that the configuration chooses. A withheld column (also one that is withheld by
   /// default) must not be among the cached ones.
   private static func chosenColumns(
-    _ contacts: Fields, withheld: [String]
+    _ contacts: Fields, withheld: [String], hasOrg: Bool
   ) throws(Failure) -> (cached: [String], withheld: [String]) {
     let listed = try Identifier.readAll("columns", in: contacts)
     let cached = listed ?? ["name", "municipality", "relation"]
@@ -145,12 +194,12 @@ public final class Backend {
         .requestInvalidValue, "\"\(column)\" cannot be cached and withheld",
         field: listed == nil ? field : "\(field)/\(index)")
     }
-    for column in ["id", "org_id"] where withheld.contains(column) {
+    for column in keyColumns(hasOrg) where withheld.contains(column) {
       throw contacts.invalid("withheld", "\"\(column)\" cannot be withheld")
     }
     guard cached.contains("name") else {
       throw contacts.invalid("columns", "\"name\" is required: the search needs it")
     }
-    return (["id", "org_id"].filter { !cached.contains($0) } + cached, withheld)
+    return (keyColumns(hasOrg).filter { !cached.contains($0) } + cached, withheld)
   }
 }

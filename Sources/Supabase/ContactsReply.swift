@@ -26,7 +26,7 @@ public struct ContactsPage {
   public static var maxBytes: Int { 65_536 }
 
   /// nil when the body is not an array.
-  public init?(_ body: JSON?, org: UUID, columns: [String]) {
+  public init?(_ body: JSON?, org: UUID?, columns: [String]) {
     guard let body, body.kind == .array else { return nil }
     for row in body.elements {
       count += 1
@@ -45,9 +45,9 @@ public struct ContactsPage {
   }
 
   private static func contact(
-    _ row: JSON, _ place: Cursor, _ org: UUID, _ columns: [String]
+    _ row: JSON, _ place: Cursor, _ org: UUID?, _ columns: [String]
   ) -> ContactRow? {
-    guard row.uuid("org_id") == org,
+    guard org == nil || row.uuid("org_id") == org,
       isTextOrNull(row["deleted_at"])
     else { return nil }
     if row.string("deleted_at") != nil {

@@ -22,10 +22,12 @@ public final class QueueKind {
   public let references: [String]
   /// Whether the rows have a `user_id`.
   public let hasUser: Bool
+  /// Whether the rows have an `org_id`: not in an app without organisations.
+  public let hasOrg: Bool
 
   init(
     name: String, table: String, columns: [String], upload: Upload, function: String,
-    references: [String], hasUser: Bool
+    references: [String], hasUser: Bool, hasOrg: Bool = true
   ) {
     self.name = name
     self.table = table
@@ -34,50 +36,56 @@ public final class QueueKind {
     self.function = function
     self.references = references
     self.hasUser = hasUser
+    self.hasOrg = hasOrg
   }
 
   /// Whether a row may have the column.
   public func accepts(_ column: String) -> Bool {
-    columns.contains(column) || column == "id" || column == "org_id"
+    columns.contains(column) || column == "id" || hasOrg && column == "org_id"
       || hasUser && column == "user_id"
   }
 
   /// The kinds of the example backend.
-  static var standard: [QueueKind] {
+  static func standard(hasOrg: Bool) -> [QueueKind] {
     [
       QueueKind(
         name: "activity", table: "activities",
         columns: ["type", "minutes", "occurred_at", "contact_id", "follows", "note"],
         upload: .table, function: "submit_activities", references: ["contact_id", "follows"],
-        hasUser: true),
+        hasUser: true,
+        hasOrg: hasOrg),
       QueueKind(
         name: "contact", table: "contacts",
         columns: ["name", "municipality", "relation"],
-        upload: .table, function: "", references: [], hasUser: false),
+        upload: .table, function: "", references: [], hasUser: false,
+        hasOrg: hasOrg),
       QueueKind(
         name: "contact_details", table: "contact_details",
         columns: ["contact_id", "phone", "address", "national_id"],
-        upload: .table, function: "", references: ["contact_id"], hasUser: false),
+        upload: .table, function: "", references: ["contact_id"], hasUser: false,
+        hasOrg: hasOrg),
     ]
   }
 
   /// Reads the member `queue`. When it is present, it replaces the standard kinds.
-  static func readAll(_ backend: Fields) throws(Failure) -> [QueueKind] {
-    guard let queue = backend.optional("queue") else { return standard }
+  static func readAll(_ backend: Fields, hasOrg: Bool) throws(Failure) -> [QueueKind] {
+    guard let queue = backend.optional("queue") else { return standard(hasOrg: hasOrg) }
     guard queue.kind == .object else { throw backend.wrongType("queue", "an object of kinds") }
     var result: [QueueKind] = []
     for (name, value) in queue.members {
       let path = backend.pointer("queue") + "/" + JSONPointer.escape(name)
       guard Identifier.isValid(name.utf8) else { throw Identifier.refusal(path) }
       let fields = try Fields(value, at: path, known: ["table", "columns", "upload", "function"])
-      result.append(try read(name, fields))
+      result.append(try read(name, fields, hasOrg: hasOrg))
     }
     return result
   }
 
   /// Reads one kind. Members that are absent come from the standard kind with the same name.
-  private static func read(_ name: String, _ fields: Fields) throws(Failure) -> QueueKind {
-    let known = standard.first { $0.name == name }
+  private static func read(
+    _ name: String, _ fields: Fields, hasOrg: Bool
+  ) throws(Failure) -> QueueKind {
+    let known = standard(hasOrg: hasOrg).first { $0.name == name }
     _ = try fields.required("table")
     let table = try Identifier.read("table", in: fields, default: "")
     let listed = try Identifier.readAll("columns", in: fields)
@@ -85,7 +93,7 @@ public final class QueueKind {
       throw Failure(
         .requestMissingField, "this field is required", field: fields.pointer("columns"))
     }
-    let columns = all.filter { $0 != "id" && $0 != "org_id" && $0 != "user_id" }
+    let columns = all.filter { $0 != "id" && $0 != "user_id" && !(hasOrg && $0 == "org_id") }
     guard !columns.isEmpty else { throw fields.invalid("columns", "at least one is expected") }
     let upload = try fields.choice(ifPresent: "upload", Upload.self) ?? .table
     let function = try Identifier.read("function", in: fields, default: known?.function ?? "")
@@ -98,7 +106,7 @@ public final class QueueKind {
     return QueueKind(
       name: name, table: table, columns: columns, upload: upload, function: function,
       references: references.filter { columns.contains($0) },
-      hasUser: all.contains("user_id") || known?.hasUser ?? false)
+      hasUser: all.contains("user_id") || known?.hasUser ?? false, hasOrg: hasOrg)
   }
 
   private static func endsWithID(_ column: String) -> Bool {

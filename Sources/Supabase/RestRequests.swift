@@ -58,7 +58,7 @@ public enum RestRequests {
 
   /// Reads the page of contacts after a cursor, in the order of change, with tombstones.
   public static func contactsPage(
-    _ backend: Backend, org: UUID, after: Cursor?, limit: Int, bearer: SecretBytes
+    _ backend: Backend, org: UUID?, after: Cursor?, limit: Int, bearer: SecretBytes
   ) -> Request {
     var url = cachedContacts(backend, org)
     if let after {
@@ -72,7 +72,7 @@ public enum RestRequests {
 
   /// Reads contacts by their ids. At most 100 keep the URL below 8 kB.
   public static func contacts(
-    _ backend: Backend, org: UUID, ids: [UUID], bearer: SecretBytes
+    _ backend: Backend, org: UUID?, ids: [UUID], bearer: SecretBytes
   ) -> Request {
     let url = cachedContacts(backend, org) + "&id=in.(\(list(ids)))"
     return read(backend, .pull, url, bearer)
@@ -81,22 +81,25 @@ public enum RestRequests {
   /// Reads the ids and versions of all contacts, to find those that were deleted without a
   /// tombstone and changes that were committed too late for the delta read.
   public static func contactVersions(
-    _ backend: Backend, org: UUID, after: UUID?, limit: Int, bearer: SecretBytes
+    _ backend: Backend, org: UUID?, after: UUID?, limit: Int, bearer: SecretBytes
   ) -> Request {
     var url = backend.rest(backend.contactsTable)
-    url += "?select=id,updated_at&org_id=eq.\(org.text)&deleted_at=is.null"
+    url += "?select=id,updated_at" + filter(org) + "&deleted_at=is.null"
     if let after { url += "&id=gt.\(after.text)" }
     return read(backend, .pull, url + "&order=id.asc&limit=\(limit)", bearer)
   }
 
   /// The URL for the contacts of an organisation, with only the columns that may be cached.
-  private static func cachedContacts(_ backend: Backend, _ org: UUID) -> String {
+  private static func cachedContacts(_ backend: Backend, _ org: UUID?) -> String {
     var columns = backend.contactColumns
     for column in ["updated_at", "deleted_at"] where !columns.contains(column) {
       columns.append(column)
     }
-    return backend.rest(backend.contactsTable) + "?select=\(list(columns))&org_id=eq.\(org.text)"
+    return backend.rest(backend.contactsTable) + "?select=" + list(columns) + filter(org)
   }
+
+  /// Only rows of this organisation; nil: the table has no organisations.
+  private static func filter(_ org: UUID?) -> String { org.map { "&org_id=eq." + $0.text } ?? "" }
 
   /// Reads one contact with columns that are never cached.
   public static func contactLive(
@@ -106,10 +109,12 @@ public enum RestRequests {
     return read(backend, .live, url + "&id=eq." + id.text, bearer)
   }
 
-  public static func summary(_ backend: Backend, org: UUID, bearer: SecretBytes) -> Request {
-    Request(
+  public static func summary(_ backend: Backend, org: UUID?, bearer: SecretBytes) -> Request {
+    var body: JSON = [:]
+    if let org { body = ["org": .uuid(org)] }
+    return Request(
       .summary, "POST", backend.rest("rpc/") + backend.summaryFunction, headers: backend.headers,
-      bearer: bearer, body: ["org": .uuid(org)], timeoutMS: readTimeoutMS)
+      bearer: bearer, body: body, timeoutMS: readTimeoutMS)
   }
 
   private static func read(

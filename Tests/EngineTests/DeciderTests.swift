@@ -73,7 +73,7 @@ import Testing
     let now = rig.now
     try rig.sessions.patch { (row) throws(Failure) in row.membershipsMS = now.wallMS - ageMS }
     rig.check.reset()
-    #expect(try refusal { try rig.decider.requireOrganisation() } == expected)
+    #expect(try refusal { try rig.decider.requirePlace() } == expected)
   }
 
   @Test func anEventLetsNobodyInWhoIsLockedOut() throws {
@@ -261,7 +261,7 @@ import Testing
     default: break
     }
     // Then
-    #expect(try refusal { try rig.decider.requireOrganisation() } == code)
+    #expect(try refusal { try rig.decider.requirePlace() } == code)
   }
 
   @Test func assessingUnchangedTellsWhenOnlyAssessingCan() throws {

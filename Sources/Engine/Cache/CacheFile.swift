@@ -164,8 +164,9 @@ final class CacheFile {
 
 /// The keyed tags and seal contexts of cached rows.
 enum CacheNames {
-  static func org(_ org: UUID, _ session: OpenSession, _ keys: KeyRing.Keys) -> [UInt8] {
-    keys.lookup.tag("cache", session.owner, org.bytes)
+  /// nil: no organisation.
+  static func org(_ org: UUID?, _ session: OpenSession, _ keys: KeyRing.Keys) -> [UInt8] {
+    keys.lookup.tag("cache", session.owner, org?.bytes ?? [])
   }
 
   /// A contact of an organisation. The same id in another organisation is another row, so neither

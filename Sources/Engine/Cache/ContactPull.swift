@@ -21,7 +21,8 @@ struct ContactPull {
   /// Rows that were committed late have an `updated_at` before the cursor; re-read the last 10 s.
   static var overlapS: Int64 { 10 }
 
-  let org: UUID
+  /// nil in an app without organisations.
+  let org: UUID?
   /// From the first row, not from a stored cursor.
   let isWhole: Bool
   var stage: Stage
@@ -32,7 +33,7 @@ struct ContactPull {
   /// Rows that could not be used.
   var skipped: Int64 = 0
 
-  init(org: UUID, after cursor: Cursor?) {
+  init(org: UUID?, after cursor: Cursor?) {
     self.org = org
     isWhole = cursor == nil
     stage = .changes(after: cursor)

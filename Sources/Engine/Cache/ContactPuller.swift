@@ -49,14 +49,16 @@ final class ContactPuller {
 
   // MARK: When
 
-  func isDue(_ org: UUID, _ now: Instant) -> Bool {
-    state.needsContacts || state.current?.org == org || core.isPullOver(state.contactsMS, now)
+  func isDue(_ org: UUID?, _ now: Instant) -> Bool {
+    guard core.configuration.backend.has(.contacts) else { return false }
+    return state.needsContacts || state.current.map { $0.org == org } ?? false
+      || core.isPullOver(state.contactsMS, now)
   }
 
   // MARK: Asking
 
   /// Send the next page's request. If the cache cannot be used, only reads pause.
-  func send(_ session: OpenSession, _ org: UUID, _ now: Instant) throws(Failure) {
+  func send(_ session: OpenSession, _ org: UUID?, _ now: Instant) throws(Failure) {
     let pull: ContactPull
     if let current = state.current, current.org == org {
       pull = current
@@ -75,7 +77,7 @@ final class ContactPuller {
 
   /// The position of the last pull of any process; nil: start at the first row, for instance
   /// because the columns changed.
-  private func cursor(of org: UUID, _ session: OpenSession) throws(Failure) -> Cursor? {
+  private func cursor(of org: UUID?, _ session: OpenSession) throws(Failure) -> Cursor? {
     let tag = CacheNames.org(org, session, try core.keys())
     let entry = try cache.use { (cache) throws(Failure) in
       try cache.datasets.read(.contacts, of: tag)

@@ -29,13 +29,14 @@ final class ContactSearch {
 
   func search(_ request: JSON) throws(Failure) -> JSON {
     let fields = try Fields(request, known: ["query", "limit"])
-    let (session, org) = try decider.requireOrganisation()
+    try core.configuration.backend.require(.contacts)
+    let (session, org) = try decider.requirePlace()
     guard let query = try fields.required("query").string else {
       throw fields.wrongType("query", "a string")
     }
     guard query.utf8.count <= 256 else { throw fields.invalid("query", "at most 256 bytes") }
     let limit = try fields.integer(ifPresent: "limit", in: 1...200) ?? 50
-    let tag = CacheNames.org(org.orgID, session, try core.keys())
+    let tag = CacheNames.org(org, session, try core.keys())
     return try cache.use { (tables) throws(Failure) in
       let found = try index(session, tag, tables).search(query, limit: Int(limit))
       let contacts = JSON.array([])
@@ -77,11 +78,12 @@ final class ContactSearch {
 
   func get(_ request: JSON) throws(Failure) -> JSON {
     let fields = try Fields(request, known: ["id", "live"])
-    let (session, org) = try decider.requireOrganisation()
+    try core.configuration.backend.require(.contacts)
+    let (session, org) = try decider.requirePlace()
     let id = try fields.uuid("id")
     let isLive = try fields.bool(ifPresent: "live") ?? false
     let keys = try core.keys()
-    let orgTag = CacheNames.org(org.orgID, session, keys)
+    let orgTag = CacheNames.org(org, session, keys)
     let (contact, asOfMS) = try cache.use { (tables) throws(Failure) in
       (
         try read(CacheNames.contact(id, of: orgTag, keys), of: orgTag, session, tables),
@@ -92,7 +94,7 @@ final class ContactSearch {
       throw Failure(.contactNotFound, "no such contact in the cache", field: "/id")
     }
     let number =
-      isLive && reachability.isOnline ? live.add(id, in: org.orgID, core.clock.now()) : nil
+      isLive && reachability.isOnline ? live.add(id, in: org, core.clock.now()) : nil
     let withheld = core.configuration.backend.withheld
     var banners = presenter.dataBanners(asOfMS: asOfMS)
     banners.withholds = !withheld.isEmpty

@@ -7,7 +7,7 @@ import Vault
 struct LiveRequest {
   let number: Int64
   let contact: UUID
-  let org: UUID
+  let org: UUID?
   /// When the host is told at the latest, by the monotonic clock.
   let deadlineMS: Int64
   var isSent = false
@@ -28,7 +28,7 @@ final class LiveContacts {
   init(_ revision: Revision) { self.revision = revision }
 
   /// Ask for a contact; the number is in the event that answers.
-  func add(_ contact: UUID, in org: UUID, _ now: Instant) -> Int64 {
+  func add(_ contact: UUID, in org: UUID?, _ now: Instant) -> Int64 {
     lastNumber += 1
     requests.append(
       LiveRequest(

@@ -50,12 +50,13 @@ final class Summary {
     _ request: JSON, _ decider: Decider, _ presenter: Presenter
   ) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])
-    let (session, org) = try decider.requireOrganisation()
-    let tag = CacheNames.org(org.orgID, session, try core.keys())
+    try core.configuration.backend.require(.summary)
+    let (session, org) = try decider.requirePlace()
+    let tag = CacheNames.org(org, session, try core.keys())
     let summary = try cache.use { (tables) throws(Failure) in
       try read(of: tag, session, tables)
     }
-    let queued = try queued(in: org.orgID, since: summary.sinceMS, session)
+    let queued = try queued(in: org, since: summary.sinceMS, session)
     let asOfMS = summary.entry?.asOfMS
     var banners = presenter.dataBanners(asOfMS: asOfMS)
     banners.isUnsent = queued.activities > 0
@@ -68,12 +69,12 @@ final class Summary {
   /// What is registered and not stored on the server yet. Parked items are left out: they wait for
   /// the user, and may never be stored.
   private func queued(
-    in org: UUID, since: Int64?, _ session: OpenSession
+    in org: UUID?, since: Int64?, _ session: OpenSession
   ) throws(Failure) -> Figures {
     var result = Figures()
     try core.queue.eachRow(of: session.owner, state: nil) { (row) throws(Failure) in
-      guard row.state != .parked, let item = try row.read(session.queueKey), item.org == org,
-        let registered = Registered(item, core.configuration.backend)
+      guard row.state != .parked, let item = try row.read(session.queueKey),
+        org == nil || item.org == org, let registered = Registered(item, core.configuration.backend)
       else { return }
       result.add(registered, since: since)
     }
@@ -83,9 +84,11 @@ final class Summary {
   /// Count stored items until the next figures arrive. Runs after they were deleted from the queue: it
   /// may undercount until the next pull, and never double-counts.
   func countSent(_ batch: UploadBatch, _ session: OpenSession?) {
-    guard let session, session.owner == batch.owner else { return }
+    let backend = core.configuration.backend
+    guard let session, session.owner == batch.owner, backend.has(.summary) else { return }
+    let org = backend.hasOrganisations ? batch.org : nil
     do throws(Failure) {
-      let tag = CacheNames.org(batch.org, session, try core.keys())
+      let tag = CacheNames.org(org, session, try core.keys())
       try cache.use { (tables) throws(Failure) in
         try tables.database.transaction { () throws(Failure) in
           var summary = try read(of: tag, session, tables)
@@ -108,7 +111,7 @@ final class Summary {
 
   /// Store the server's figures.
   func store(
-    _ figures: JSON, of org: UUID, _ session: OpenSession, _ now: Instant
+    _ figures: JSON, of org: UUID?, _ session: OpenSession, _ now: Instant
   ) throws(Failure) {
     let tag = CacheNames.org(org, session, try core.keys())
     let entry = DatasetTable.Entry()
@@ -147,10 +150,11 @@ final class SummaryPuller {
   }
 
   func isDue(_ now: Instant) -> Bool {
-    state.needsSummary || core.isPullOver(state.summaryMS, now)
+    guard core.configuration.backend.has(.summary) else { return false }
+    return state.needsSummary || core.isPullOver(state.summaryMS, now)
   }
 
-  func send(_ session: OpenSession, _ org: UUID, _ now: Instant) throws(Failure) {
+  func send(_ session: OpenSession, _ org: UUID?, _ now: Instant) throws(Failure) {
     try inFlight.send(
       RestRequests.summary(core.configuration.backend, org: org, bearer: session.accessToken),
       .summary(org: org, uploads: try core.meta.int(.uploads) ?? 0),
@@ -159,7 +163,7 @@ final class SummaryPuller {
 
   /// `uploads`: the number of uploads that had begun when the request was sent.
   func finish(
-    _ org: UUID, uploads: Int64, _ response: HTTPResponse, _ now: Instant
+    _ org: UUID?, uploads: Int64, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
     guard let session = sessions.session, session.choice == org else { return }
     let outcome = RestClassification.rest(response.facts)

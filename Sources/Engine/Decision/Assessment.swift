@@ -79,6 +79,8 @@ final class Assessment {
   private static func membership(
     _ facts: Facts, _ configuration: Configuration
   ) -> Situation.Membership {
+    // Without organisations nothing stands between an open session and its data.
+    guard configuration.backend.hasOrganisations else { return .active }
     // A list that the server has not confirmed for too long counts as none.
     guard let session = facts.session, let list = session.memberships,
       facts.row.membershipsAgeMS(facts.now) <= configuration.limits.offlineLimitMS

@@ -123,9 +123,10 @@ final class Decider {
     return (session, situation)
   }
 
-  /// The open session and its chosen, usable organisation.
-  func requireOrganisation() throws(Failure) -> (session: OpenSession, org: Membership) {
+  /// The open session and its chosen, usable organisation; nil in an app without organisations.
+  func requirePlace() throws(Failure) -> (session: OpenSession, org: UUID?) {
     let (session, situation) = try requireUsable()
+    guard core.configuration.backend.hasOrganisations else { return (session, nil) }
     guard session.choice != nil else {
       throw Failure(.orgNone, "no organisation is chosen")
     }
@@ -136,7 +137,7 @@ final class Decider {
       throw Failure(.orgRevoked, "the membership has ended")
     }
     guard chosen.orgActive else { throw Failure(.orgDisabled, "the organisation is disabled") }
-    return (session, chosen)
+    return (session, chosen.orgID)
   }
 
   // MARK: Deciding

@@ -26,13 +26,14 @@ final class Presenter {
 
   func render(_ decision: Decision) throws(Failure) -> JSON {
     let now = core.clock.now()
-    let chosen = decision.screen == .home ? sessions.session?.chosen : nil
+    let isHome = decision.screen == .home
+    let chosen = isHome ? sessions.session?.chosen : nil
     var notices = Banners(decision: decision)
     notices.owesErasure = sessions.keys.isOwing
     return [
       "screen": .string(decision.screen.rawValue),
       "reason": .string(decision.reason.rawValue),
-      "route": JSON(chosen.flatMap { configuration.routes(for: $0.role)?.home }),
+      "route": JSON(isHome ? configuration.routes(under: chosen)?.home : nil),
       "org": chosen.map {
         ["id": .string($0.orgID.text), "name": .string($0.name), "role": .string($0.role)]
       } ?? .null,

@@ -13,7 +13,7 @@ final class InFlightRequest {
     case upload(UploadBatch)
     case readBack(UploadBatch)
     indirect case contacts(ContactPull)
-    indirect case summary(org: UUID, uploads: Int64)
+    indirect case summary(org: UUID?, uploads: Int64)
     case live(LiveRequest)
   }
 

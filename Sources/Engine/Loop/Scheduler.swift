@@ -19,8 +19,8 @@ final class Scheduler {
     indirect case revoke(RevocationTable.Job, OpenSession?)
     case upload(OpenSession)
     indirect case readBack(OpenSession, UploadBatch)
-    indirect case contacts(OpenSession, UUID)
-    indirect case summary(OpenSession, UUID)
+    indirect case contacts(OpenSession, UUID?)
+    indirect case summary(OpenSession, UUID?)
     indirect case live(OpenSession, LiveRequest)
   }
 
@@ -30,6 +30,8 @@ final class Scheduler {
     case assess
     /// Items have waited for their organisation for a pull interval: check the memberships again.
     case checkMembership
+    /// Items wait for an organisation, and the configuration has none any more.
+    case releaseHeld
     /// The read-backs belong to another user.
     case abandonReadBacks
     case reclaimLeases
@@ -130,18 +132,25 @@ final class Scheduler {
   /// The next read. Nothing is read while any process sends an item: an older row must not hide
   /// what the user just wrote, and no item may be counted twice.
   private func nextPull(_ session: OpenSession, _ now: Instant) throws(Failure) -> Job? {
-    guard let chosen = session.chosen, chosen.isUsable,
-      try !core.queue.hasSending(of: session.owner)
-    else { return nil }
-    if contactPuller.isDue(chosen.orgID, now), try maySend(.pull, now) {
-      return .contacts(session, chosen.orgID)
-    }
+    guard hasPlace(session), try !core.queue.hasSending(of: session.owner) else { return nil }
+    let org = session.choice
+    if contactPuller.isDue(org, now), try maySend(.pull, now) { return .contacts(session, org) }
     if summaryPuller.isDue(now), try maySend(.summary, now),
-      try !core.queue.isInDoubt(org: core.keys().orgTag(chosen.orgID), of: session.owner)
+      try !core.queue.isInDoubt(org: try orgTag(org), of: session.owner)
     {
-      return .summary(session, chosen.orgID)
+      return .summary(session, org)
     }
     return nil
+  }
+
+  /// Whether the user works somewhere: in a usable organisation, or in an app without organisations.
+  private func hasPlace(_ session: OpenSession) -> Bool {
+    !core.configuration.backend.hasOrganisations || session.chosen?.isUsable ?? false
+  }
+
+  private func orgTag(_ org: UUID?) throws(Failure) -> [UInt8]? {
+    guard let org else { return nil }
+    return try core.keys().orgTag(org)
   }
 
   /// The session, if it may be used now. Reads memory and the row, and changes nothing.
@@ -176,6 +185,9 @@ final class Scheduler {
       switch preparation {
       case .assess: _ = try decider.assess(.navigate)
       case .checkMembership: check.ask(.keepingAnswer, now)
+      case .releaseHeld:
+        guard let session = sessions.session else { return }
+        try core.queue.releaseAll(of: session.owner)
       case .abandonReadBacks: try uploader.abandonReadBacks()
       case .reclaimLeases: try uploader.reclaimLostLeases(now)
       case .releaseKnownKinds:
@@ -195,6 +207,11 @@ final class Scheduler {
       try !refresh.isNeeded(session, row, now), try !tokens.isExpired(row, now)
     else { return nil }
     if let due = try nextHeldCheckMS(session, now), due <= 0 { return .checkMembership }
+    if !core.configuration.backend.hasOrganisations,
+      try core.queue.hasWaitingForOrganisation(of: session.owner)
+    {
+      return .releaseHeld
+    }
     guard !inFlight.contains(.upload) else { return nil }
     if let batch = uploader.nextReadBack {
       return batch.owner == session.owner ? nil : .abandonReadBacks
@@ -210,9 +227,9 @@ final class Scheduler {
   private func nextHeldCheckMS(
     _ session: OpenSession, _ now: Instant
   ) throws(Failure) -> Int64? {
-    guard !check.isNeeded, try core.queue.hasWaitingForOrganisation(of: session.owner) else {
-      return nil
-    }
+    guard core.configuration.backend.hasOrganisations, !check.isNeeded,
+      try core.queue.hasWaitingForOrganisation(of: session.owner)
+    else { return nil }
     return core.configuration.limits.pullIntervalMS - check.ageMS(now)
   }
 
@@ -271,8 +288,11 @@ final class Scheduler {
 
   /// How long until the cache is old enough to be pulled again.
   private func nextPullMS(_ session: OpenSession, _ now: Instant) -> Int64? {
-    guard session.choice != nil, let contactsMS = pulls.contactsMS else { return nil }
-    return min(contactsMS, pulls.summaryMS ?? contactsMS)
+    let backend = core.configuration.backend
+    guard !backend.hasOrganisations || session.choice != nil,
+      let first = backend.has(.contacts) ? pulls.contactsMS : pulls.summaryMS
+    else { return nil }
+    return min(first, pulls.summaryMS ?? first)
       + core.configuration.limits.pullIntervalMS - now.monotonicMS
   }
 }

@@ -47,6 +47,13 @@ final class SyncControl {
     return ["started": true, "reason": .null]
   }
 
+  private static func json(_ contacts: DatasetTable.Entry?) -> JSON {
+    [
+      "as_of_ms": JSON(contacts?.asOfMS), "reconciled_ms": JSON(contacts?.reconciledMS),
+      "skipped": .int(contacts?.skipped ?? 0), "problem": JSON(contacts?.problem),
+    ]
+  }
+
   func status(_ request: JSON) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])
     let (session, keys) = (try decider.requireSession(), try core.keys())
@@ -54,8 +61,9 @@ final class SyncControl {
     let pause = try pauses.shown(.upload, now)
     var contacts: DatasetTable.Entry?
     var summary: DatasetTable.Entry?
-    if let choice = session.choice {
-      let org = CacheNames.org(choice, session, keys)
+    let backend = core.configuration.backend
+    if !backend.hasOrganisations || session.choice != nil {
+      let org = CacheNames.org(session.choice, session, keys)
       (contacts, summary) = try cache.use { (tables) throws(Failure) in
         (try tables.datasets.read(.contacts, of: org), try tables.datasets.read(.summary, of: org))
       }
@@ -65,11 +73,8 @@ final class SyncControl {
       "counts": try core.queue.counts(of: session.owner).json,
       "last_completed_ms": JSON(try core.meta.int(.lastSyncRun)),
       "not_before_ms": JSON(pause?.untilMS), "pause": JSON(pause?.code.rawValue),
-      "contacts": [
-        "as_of_ms": JSON(contacts?.asOfMS), "reconciled_ms": JSON(contacts?.reconciledMS),
-        "skipped": .int(contacts?.skipped ?? 0), "problem": JSON(contacts?.problem),
-      ],
-      "summary": ["as_of_ms": JSON(summary?.asOfMS)],
+      "contacts": backend.has(.contacts) ? SyncControl.json(contacts) : .null,
+      "summary": backend.has(.summary) ? ["as_of_ms": JSON(summary?.asOfMS)] : .null,
       "problems": problems.json,
     ]
   }

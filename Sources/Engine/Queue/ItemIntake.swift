@@ -9,7 +9,7 @@ final class ItemIntake {
   /// Memo of the last batch key: the next item usually has the same.
   private struct LastBatchKey {
     let lookup: Key
-    let org: UUID
+    let org: UUID?
     let kind: String
     let columns: [String]
     let key: [UInt8]
@@ -44,8 +44,8 @@ final class ItemIntake {
     // Adding only adds work: what was due stays due, so the wake-up is not computed again.
     let isDue = wakeTimer.isKnownDue()
     defer { if isDue { wakeTimer.keepDue() } }
-    let (session, current) = try decider.requireOrganisation()
-    let org = try readOrganisation(fields, session) ?? current.orgID
+    let (session, current) = try decider.requirePlace()
+    let org = try readOrganisation(fields, session) ?? current
     _ = try ItemReport.readState(fields)
     let now = core.clock.now()
     let kind = try readKind(fields)
@@ -86,6 +86,10 @@ final class ItemIntake {
     _ fields: Fields, _ session: OpenSession
   ) throws(Failure) -> UUID? {
     guard fields.optional("org_id") != nil else { return nil }
+    guard core.configuration.backend.hasOrganisations else {
+      throw Failure(
+        .configNotConfigured, "\"memberships\" is null in the configuration", field: "/org_id")
+    }
     let id = try fields.uuid("org_id")
     guard session.membership(in: id) != nil else {
       throw Failure(.orgNotAMember, "no membership in this organisation", field: "/org_id")
@@ -175,7 +179,8 @@ final class ItemIntake {
     }
     // "shape" is part of stored tags, whatever the name in the code.
     let key = keys.lookup.tag(
-      "shape", item.org.bytes, Array(item.kind.utf8), Array(columns.joined(separator: ",").utf8))
+      "shape", item.org?.bytes ?? [], Array(item.kind.utf8),
+      Array(columns.joined(separator: ",").utf8))
     lastBatchKey = LastBatchKey(
       lookup: keys.lookup, org: item.org, kind: item.kind, columns: columns, key: key)
     return key

@@ -79,7 +79,7 @@ final class ItemReport {
     return [
       "id": .uuid(item.id), "seq": .int(row.sequence), "kind": .string(item.kind),
       "state": .string(row.state.word), "payload": item.payload,
-      "org_id": .uuid(item.org),
+      "org_id": JSON(item.org),
       "depends_on": .array(item.dependsOn.map { .string($0.text) }),
       "attempts": .int(row.attempts), "created_ms": .int(row.createdMS),
       "occurred_at_ms": JSON(item.occurredAtMS), "reason": try reason(row, item, rejection),
@@ -143,7 +143,7 @@ final class ItemReport {
       guard let item = try row.read(session.queueKey) else { return }
       let entry: JSON = [
         "id": .uuid(item.id), "kind": .string(item.kind), "payload": item.payload,
-        "org_id": .uuid(item.org), "state": .string(row.state.word),
+        "org_id": JSON(item.org), "state": .string(row.state.word),
       ]
       var parents: [JSON] = []
       for id in item.dependsOn

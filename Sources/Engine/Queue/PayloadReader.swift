@@ -6,7 +6,7 @@ enum PayloadReader {
   /// The payload without the columns that the session sets. `accepted` is the payload that an edit
   /// replaces: it may keep columns that the kind does not list any more.
   static func read(
-    _ fields: Fields, _ kind: QueueKind, accepted: JSON? = nil, id: UUID, org: UUID, user: UUID
+    _ fields: Fields, _ kind: QueueKind, accepted: JSON? = nil, id: UUID, org: UUID?, user: UUID
   ) throws(Failure) -> JSON {
     let payload = try fields.required("payload")
     guard payload.kind == .object else {

@@ -8,7 +8,8 @@ import Vault
 final class QueueItem {
   let id: UUID
   let kind: String
-  let org: UUID
+  /// nil in an app without organisations. The row of such an item has no `org_id`.
+  let org: UUID?
   var payload: JSON
   let dependsOn: [UUID]
   let occurredAtMS: Int64?
@@ -24,7 +25,7 @@ final class QueueItem {
 
   var json: JSON {
     let json: JSON = [
-      "id": .uuid(id), "kind": .string(kind), "org_id": .uuid(org),
+      "id": .uuid(id), "kind": .string(kind), "org_id": JSON(org),
       "payload": payload, "depends_on": .array(dependsOn.map { .uuid($0) }),
       "occurred_at_ms": JSON(occurredAtMS),
     ]
@@ -35,7 +36,7 @@ final class QueueItem {
   }
 
   init(
-    id: UUID, kind: String, org: UUID, payload: JSON, dependsOn: [UUID], occurredAtMS: Int64?,
+    id: UUID, kind: String, org: UUID?, payload: JSON, dependsOn: [UUID], occurredAtMS: Int64?,
     hasUser: Bool? = nil
   ) {
     self.id = id
@@ -49,11 +50,11 @@ final class QueueItem {
 
   init?(_ json: JSON) {
     guard let id = json.uuid("id"), let kind = json.string("kind"),
-      let org = json.uuid("org_id"), let payload = json["payload"]
+      let org = json["org_id"], org.isNull || org.uuid != nil, let payload = json["payload"]
     else { return nil }
     self.id = id
     self.kind = kind
-    self.org = org
+    self.org = org.uuid
     self.payload = payload
     dependsOn = (json["depends_on"]?.elements ?? []).compactMap { $0.uuid }
     occurredAtMS = json.int("occurred_at_ms")
@@ -72,14 +73,15 @@ final class QueueItem {
 
   // MARK: Sending
 
-  // An item keeps the columns that it was accepted with: its payload's, and `user_id` or not. The
+  // An item keeps the columns that it was accepted with: its payload's, `org_id` or not, and
+  // `user_id` or not. The
   // configuration of a later version of the app may list others.
 
   /// The row that the server receives.
   func row(user: UUID?) -> JSON {
     let row = payload.shallowCopy
     row.set("id", .uuid(id))
-    row.set("org_id", .uuid(org))
+    if let org { row.set("org_id", .uuid(org)) }
     if let user { row.set("user_id", .uuid(user)) }
     return row
   }
@@ -87,7 +89,8 @@ final class QueueItem {
   /// The columns that the row has: in the kind's order, then those that the kind does not list any
   /// more.
   func columns(_ kind: QueueKind, hasUser: Bool) -> [String] {
-    var result = ["id", "org_id"]
+    var result = ["id"]
+    if org != nil { result.append("org_id") }
     if hasUser { result.append("user_id") }
     let listed = kind.columns.filter { payload[member: $0] != nil }
     result += listed

@@ -54,7 +54,7 @@ final class UploadBatch {
   }
 
   let owner: [UInt8]
-  let org: UUID
+  let org: UUID?
   let kind: QueueKind
   /// The columns that the items were accepted with.
   let columns: [String]
@@ -67,7 +67,7 @@ final class UploadBatch {
   let comparesRows: Bool
 
   init(
-    owner: [UInt8], org: UUID, kind: QueueKind, columns: [String], items: [Item],
+    owner: [UInt8], org: UUID?, kind: QueueKind, columns: [String], items: [Item],
     doubt: Rejection? = nil, block: Block? = nil, comparesRows: Bool = false
   ) {
     self.owner = owner

@@ -220,7 +220,7 @@ final class UploadSettlement {
     // park. Otherwise hold. A membership that has ended since it was confirmed hides the user's own rows
     // as well, so the check that confirms it runs after the first time.
     let wasHeld = absent.block != nil || absent.items.allSatisfy { $0.denials > 0 }
-    if wasHeld, check.isConfirmed, isMember(of: absent.org) {
+    if isFree(absent) || wasHeld && isMember(of: absent.org) {
       try removeCancelled(absent.filter { $0.isCancelled }, now)
       try parking.park(absent.filter { !$0.isCancelled }, absent.doubt ?? Rejection(.conflict), now)
     } else {
@@ -244,8 +244,15 @@ final class UploadSettlement {
     return batch.filter { !others.contains($0.id) }
   }
 
-  private func isMember(of org: UUID) -> Bool {
-    sessions.session?.membership(in: org)?.isUsable ?? false
+  /// Whether no membership decides: the app has no organisations, or had none when the items were added.
+  private func isFree(_ batch: UploadBatch) -> Bool {
+    batch.org == nil || !core.configuration.backend.hasOrganisations
+  }
+
+  /// Whether the server has confirmed the membership in this process.
+  private func isMember(of org: UUID?) -> Bool {
+    guard let org, check.isConfirmed else { return false }
+    return sessions.session?.membership(in: org)?.isUsable ?? false
   }
 
   // MARK: Stored
@@ -366,11 +373,13 @@ final class UploadSettlement {
   }
 
   /// A policy of the server refused the items. At first they wait, and the membership check runs.
-  /// If the membership is then confirmed and an item is denied again, an item is at fault.
+  /// If the membership is then confirmed and an item is denied again, an item is at fault. Where no
+  /// membership decides, it is at once.
   func deny(
     _ batch: UploadBatch, _ rejection: Rejection, _ now: Instant
   ) throws(Failure) {
-    if batch.items.contains(where: { $0.denials > 0 }), check.isConfirmed, isMember(of: batch.org) {
+    let isKnown = batch.items.contains { $0.denials > 0 } && isMember(of: batch.org)
+    if isFree(batch) || isKnown {
       return try blame(batch, rejection, now)
     }
     try hold(batch, charge: .denial, now)

@@ -1,5 +1,6 @@
 import Base
 import Policy
+import Supabase
 
 /// The state of the membership check in this process: whether the server must be asked for the
 /// user's memberships, and what is known of its response.
@@ -26,8 +27,11 @@ final class MembershipCheck {
     self.hostView = hostView
   }
 
+  /// An app without organisations has nothing to ask for, so nothing is open.
+  private var isUsed: Bool { core.configuration.backend.hasOrganisations }
+
   var isNeeded: Bool { state.isNeeded }
-  var isConfirmed: Bool { state.isConfirmed }
+  var isConfirmed: Bool { state.isConfirmed || !isUsed }
   var hasFailed: Bool { state.hasFailed }
   /// A request must be sent or is in flight, and no earlier response counts meanwhile.
   var isPending: Bool { state.isNeeded && !state.isConfirmed }
@@ -52,6 +56,7 @@ final class MembershipCheck {
   }
 
   private func begin(_ request: Request) {
+    guard isUsed else { return }
     if request == .discardingAnswer { state.isConfirmed = false }
     state.isNeeded = true
     state.hasFailed = false
@@ -82,7 +87,7 @@ final class MembershipCheck {
   func ageMS(_ now: Instant) -> Int64 { now.monotonicMS - state.sinceMS }
 
   func freshness(_ now: Instant) -> Situation.Freshness {
-    if state.isConfirmed { return .confirmed }
+    if isConfirmed { return .confirmed }
     guard state.isNeeded else { return .cached }
     guard reachability.isOnline, !state.hasFailed, timeoutLeftMS(now) > 0 else {
       return .unreachable

@@ -28,6 +28,7 @@ final class OrgSelection {
 
   func list(_ request: JSON, _ decider: Decider) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])
+    try core.configuration.backend.require(.memberships)
     let isListed = try decider.requireUsable().situation.membership != .unasked
     return [
       "orgs": isListed ? presenter.organisations() : [],
@@ -39,6 +40,7 @@ final class OrgSelection {
   func select(_ request: JSON, _ decider: Decider) throws(Failure) -> JSON {
     let fields = try Fields(request, known: ["org_id"])
     let id = try fields.uuid("org_id")
+    try core.configuration.backend.require(.memberships)
     let (session, situation) = try decider.requireUsable()
     guard situation.membership != .unasked, let membership = session.membership(in: id) else {
       throw Failure(.orgNotAMember, "no membership in this organisation", field: "/org_id")
@@ -93,8 +95,7 @@ final class OrgSelection {
     let situation = try decider.assess(decider.whileOutside(.navigate)).situation
     var decision = SessionPolicy.decide(situation)
     guard decision.screen == .home, decider.canUse(situation),
-      let chosen = sessions.session?.chosen,
-      let routes = core.configuration.routes(for: chosen.role)
+      let routes = core.configuration.routes(under: sessions.session?.chosen)
     else { return try decider.present(situation) }
     if RoutePolicy.allows(route, screens: routes.screens, home: routes.home) {
       return ["allow": true]

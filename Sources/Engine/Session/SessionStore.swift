@@ -181,15 +181,17 @@ final class SessionStore {
       let tokens = try Tokens(json), let sealedKey = row.cacheKey,
       let cacheKey = try vault.unwrap(sealedKey, SessionKeys.context("cache_key", owner))
     else { return nil }
+    // An app without organisations leaves what an earlier version stored as it is.
+    let hasOrganisations = core.configuration.backend.hasOrganisations
     var choice: UUID?
-    if let sealed = row.choice {
+    if hasOrganisations, let sealed = row.choice {
       guard let json = try vault.openJSON(sealed, SessionKeys.context("choice", owner)),
         let id = json.uuid("org_id")
       else { return nil }
       choice = id
     }
     var memberships: [Membership]?
-    if let sealed = row.memberships {
+    if hasOrganisations, let sealed = row.memberships {
       guard let json = try vault.openJSON(sealed, SessionKeys.context("memberships", owner)),
         let list = json["memberships"]
       else { return nil }

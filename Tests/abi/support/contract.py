@@ -45,7 +45,7 @@ SCREENS = {
     "allOf": [
         {
             "if": {"properties": {"screen": {"const": "home"}}},
-            "then": {"properties": {"route": {"type": "string"}, "org": {"type": "object"}}},
+            "then": {"properties": {"route": {"type": "string"}}},
         },
         {
             "if": {"properties": {"screen": {"const": "sign_in"}}},

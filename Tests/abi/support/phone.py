@@ -73,7 +73,14 @@ class App(Holdfast):
         decision = value.get("decision", value)
         if "screen" in decision and name != "route_check":
             self.shown = cast(Decision, decision)
+            self._judge_organisation(self.shown)
         return value
+
+    def _judge_organisation(self, shown: Decision) -> None:
+        """A screen `home` is that of an organisation, if the app has organisations."""
+        has_any = self.phone.config["backend"].get("memberships", {}) is not None
+        if shown["screen"] == "home":
+            assert (shown["org"] is not None) == has_any, shown
 
     def _on_event(self, event: Event) -> None:
         self.events.append(event)

@@ -462,6 +462,8 @@ class AsyncOperations:
         Errors:
             session.none: No user is signed in. Show the sign-in.
             session.locked: The session is locked. Ask for biometrics and call session_unlock.
+            config.not_configured: The call needs a section of the configuration that is null;
+                `field` names it.
 
         Example:
             >>> await app.org_list()
@@ -502,6 +504,8 @@ class AsyncOperations:
             org.revoked: The user's membership has ended.
             org.disabled: The organisation is disabled.
             org.unknown_role: `routes` does not have the user's role in this organisation.
+            config.not_configured: The call needs a section of the configuration that is null;
+                `field` names it.
 
         Example:
             >>> await app.org_select({'org_id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01'})
@@ -556,7 +560,8 @@ class AsyncOperations:
             id (string, optional): The item's id, a UUID. Default: a new one.
             depends_on (array of string, optional): Items that must be sent before it.
             occurred_at_ms (Instant, optional): When it happened.
-            org_id (string, optional): The organisation. Default: the chosen one.
+            org_id (string | null, optional): The organisation. Default: the chosen one. An app
+                without organisations leaves it out.
             state (QueuedState, optional): Has no effect; lets the host add the output of
                 queue_export.
 
@@ -591,6 +596,8 @@ class AsyncOperations:
                 leave the entry out.
             queue.id_taken: An item with this id and different content is queued. Use another
                 id, or edit the queued item.
+            config.not_configured: The call needs a section of the configuration that is null;
+                `field` names it.
 
         Example:
             >>> await app.queue_add({'kind': 'activity', 'payload': {'type': 'visit', 'minutes':
@@ -842,6 +849,8 @@ class AsyncOperations:
             org.none: No organisation is chosen. Show the selection.
             org.revoked: The user's membership has ended.
             org.disabled: The organisation is disabled.
+            config.not_configured: The call needs a section of the configuration that is null;
+                `field` names it.
 
         Example:
             >>> await app.contact_search({'query': 'kari', 'limit': 50})
@@ -878,6 +887,8 @@ class AsyncOperations:
             org.revoked: The user's membership has ended.
             org.disabled: The organisation is disabled.
             contact.not_found: The cache of the chosen organisation has no such contact.
+            config.not_configured: The call needs a section of the configuration that is null;
+                `field` names it.
 
         Example:
             >>> await app.contact_get({'id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e05', 'live':
@@ -906,6 +917,8 @@ class AsyncOperations:
             org.none: No organisation is chosen. Show the selection.
             org.revoked: The user's membership has ended.
             org.disabled: The organisation is disabled.
+            config.not_configured: The call needs a section of the configuration that is null;
+                `field` names it.
 
         Example:
             >>> await app.summary_get()
@@ -963,8 +976,9 @@ class AsyncOperations:
             last_completed_ms (Instant | null): When the last run ended.
             not_before_ms (Instant | null): Nothing is sent before this time.
             pause (PauseCode | null): Why uploads pause.
-            contacts (ContactsStatus): The cache of contacts.
-            summary (AsOf): The cached figures.
+            contacts (ContactsStatus | null): The cache of contacts; null in an app without
+                contacts.
+            summary (AsOf | null): The cached figures; null in an app without figures.
             problems (array of Problem): What the server's schema refuses, until the same
                 request is answered. Empty in a new handle, until the server has answered it.
 

@@ -494,6 +494,8 @@ class Operations:
         Errors:
             session.none: No user is signed in. Show the sign-in.
             session.locked: The session is locked. Ask for biometrics and call session_unlock.
+            config.not_configured: The call needs a section of the configuration that is null;
+                `field` names it.
 
         Example:
             >>> app.org_list()
@@ -534,6 +536,8 @@ class Operations:
             org.revoked: The user's membership has ended.
             org.disabled: The organisation is disabled.
             org.unknown_role: `routes` does not have the user's role in this organisation.
+            config.not_configured: The call needs a section of the configuration that is null;
+                `field` names it.
 
         Example:
             >>> app.org_select({'org_id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01'})
@@ -588,7 +592,8 @@ class Operations:
             id (string, optional): The item's id, a UUID. Default: a new one.
             depends_on (array of string, optional): Items that must be sent before it.
             occurred_at_ms (Instant, optional): When it happened.
-            org_id (string, optional): The organisation. Default: the chosen one.
+            org_id (string | null, optional): The organisation. Default: the chosen one. An app
+                without organisations leaves it out.
             state (QueuedState, optional): Has no effect; lets the host add the output of
                 queue_export.
 
@@ -623,6 +628,8 @@ class Operations:
                 leave the entry out.
             queue.id_taken: An item with this id and different content is queued. Use another
                 id, or edit the queued item.
+            config.not_configured: The call needs a section of the configuration that is null;
+                `field` names it.
 
         Example:
             >>> app.queue_add({'kind': 'activity', 'payload': {'type': 'visit', 'minutes': 30},
@@ -873,6 +880,8 @@ class Operations:
             org.none: No organisation is chosen. Show the selection.
             org.revoked: The user's membership has ended.
             org.disabled: The organisation is disabled.
+            config.not_configured: The call needs a section of the configuration that is null;
+                `field` names it.
 
         Example:
             >>> app.contact_search({'query': 'kari', 'limit': 50})
@@ -909,6 +918,8 @@ class Operations:
             org.revoked: The user's membership has ended.
             org.disabled: The organisation is disabled.
             contact.not_found: The cache of the chosen organisation has no such contact.
+            config.not_configured: The call needs a section of the configuration that is null;
+                `field` names it.
 
         Example:
             >>> app.contact_get({'id': '01976b36-5e10-7f3a-9c44-2f0a6d1b8e05', 'live': True})
@@ -936,6 +947,8 @@ class Operations:
             org.none: No organisation is chosen. Show the selection.
             org.revoked: The user's membership has ended.
             org.disabled: The organisation is disabled.
+            config.not_configured: The call needs a section of the configuration that is null;
+                `field` names it.
 
         Example:
             >>> app.summary_get()
@@ -993,8 +1006,9 @@ class Operations:
             last_completed_ms (Instant | null): When the last run ended.
             not_before_ms (Instant | null): Nothing is sent before this time.
             pause (PauseCode | null): Why uploads pause.
-            contacts (ContactsStatus): The cache of contacts.
-            summary (AsOf): The cached figures.
+            contacts (ContactsStatus | null): The cache of contacts; null in an app without
+                contacts.
+            summary (AsOf | null): The cached figures; null in an app without figures.
             problems (array of Problem): What the server's schema refuses, until the same
                 request is answered. Empty in a new handle, until the server has answered it.
 

@@ -10,8 +10,6 @@ __all__ = [
     "AuthMethod",
     "AuthMethodConfig",
     "Backend",
-    "BackendMemberships",
-    "BackendSummary",
     "Banner",
     "BannerCode",
     "BuildInfo",
@@ -60,6 +58,7 @@ __all__ = [
     "ItemState",
     "Membership",
     "MembershipStatus",
+    "MembershipsMapping",
     "Message",
     "MethodFlow",
     "NeedsIdToken",
@@ -125,6 +124,7 @@ __all__ = [
     "StorageRecoveredEvent",
     "Summary",
     "SummaryGetReply",
+    "SummaryMapping",
     "SyncCompletedEvent",
     "SyncNowReply",
     "SyncProgressEvent",
@@ -178,10 +178,10 @@ sign_in.unknown_method, sign_in.foreign_callback, sign_in.state_mismatch, sign_i
 sign_in.cancelled, org.none, org.not_a_member, org.revoked, org.disabled, org.unknown_role,
 queue.unknown_kind, queue.invalid_id, queue.invalid_payload, queue.unknown_column,
 queue.unknown_dependency, queue.item_too_large, queue.id_taken, queue.not_found, queue.in_flight,
-contact.not_found, clock.not_manual, keystore.locked, keystore.failed, keystore.key_lost,
-storage.failed, storage.read_only, storage.newer_version, storage.not_private, storage.damaged,
-storage.full, storage.busy, handle.reentered, handle.closed, handle.forked, handle.too_many,
-memory.exhausted, internal.defect."""
+contact.not_found, clock.not_manual, config.not_configured, keystore.locked, keystore.failed,
+keystore.key_lost, storage.failed, storage.read_only, storage.newer_version, storage.not_private,
+storage.damaged, storage.full, storage.busy, handle.reentered, handle.closed, handle.forked,
+handle.too_many, memory.exhausted, internal.defect."""
 
 
 class Error(TypedDict):
@@ -217,12 +217,14 @@ class QueueKind(TypedDict):
     function: NotRequired[str]
 
 
-class BackendMemberships(TypedDict):
-    """The table of memberships."""
+@final
+class MembershipsMapping(TypedDict):
+    """Where the memberships are."""
 
     table: str
 
 
+@final
 class ContactsMapping(TypedDict):
     """The table of contacts."""
 
@@ -231,8 +233,9 @@ class ContactsMapping(TypedDict):
     withheld: NotRequired[list[str]]
 
 
-class BackendSummary(TypedDict):
-    """The function that returns the figures, and the kind of queued items that are added to them."""
+@final
+class SummaryMapping(TypedDict):
+    """Where the figures come from."""
 
     function: NotRequired[str]
     kind: NotRequired[str]
@@ -245,9 +248,9 @@ class Backend(TypedDict):
     allow_insecure: NotRequired[bool]
     api_key: str
     queue: NotRequired[dict[str, QueueKind]]
-    memberships: NotRequired[BackendMemberships]
-    contacts: NotRequired[ContactsMapping]
-    summary: NotRequired[BackendSummary]
+    memberships: NotRequired[MembershipsMapping | None]
+    contacts: NotRequired[ContactsMapping | None]
+    summary: NotRequired[SummaryMapping | None]
 
 
 Flow: TypeAlias = Literal["pkce", "id_token", "password"]
@@ -429,7 +432,7 @@ class Item(TypedDict):
     kind: str
     state: ItemState
     payload: Payload
-    org_id: Uuid
+    org_id: Uuid | None
     depends_on: list[Uuid]
     attempts: Count
     created_ms: Instant
@@ -447,7 +450,7 @@ class ExportedItem(TypedDict):
     id: Uuid
     depends_on: NotRequired[list[Uuid]]
     occurred_at_ms: NotRequired[Instant]
-    org_id: Uuid
+    org_id: Uuid | None
     state: ItemState
 
 
@@ -840,7 +843,7 @@ class QueueAddRequest(TypedDict):
     id: NotRequired[str]
     depends_on: NotRequired[list[str]]
     occurred_at_ms: NotRequired[Instant]
-    org_id: NotRequired[str]
+    org_id: NotRequired[str | None]
     state: NotRequired[QueuedState]
 
 
@@ -1012,6 +1015,7 @@ class SyncNowReply(TypedDict):
     reason: Code | None
 
 
+@final
 class AsOf(TypedDict):
     """The age of cached data."""
 
@@ -1037,6 +1041,7 @@ class Problem(TypedDict):
     text: str
 
 
+@final
 class ContactsStatus(TypedDict):
     """The state of the cached contacts."""
 
@@ -1059,8 +1064,8 @@ class SyncStatusReply(TypedDict):
     last_completed_ms: Instant | None
     not_before_ms: Instant | None
     pause: PauseCode | None
-    contacts: ContactsStatus
-    summary: AsOf
+    contacts: ContactsStatus | None
+    summary: AsOf | None
     problems: list[Problem]
 
 
