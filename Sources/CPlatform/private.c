@@ -58,9 +58,11 @@ int platform_check_folder(const char *folder, bool has_keys, const char **name) 
   static const char *const names[] = {
       "holdfast.db",
       "holdfast.db-wal",
+      "holdfast.db-journal",
       "holdfast.db-shm",
       "cache.db",
       "cache.db-wal",
+      "cache.db-journal",
       "cache.db-shm",
       "recovery.lock",
       "recovery.name",

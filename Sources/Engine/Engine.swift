@@ -35,6 +35,7 @@ public final class Engine {
   private let sync: SyncControl
   private let loop: HostLoop
   private let notice: ChangeNotice
+  private var heard: UInt64 = 0
 
   /// Opens the files. `keyStore` nil: the built-in file store, if the configuration asks for it.
   public init(_ configuration: Configuration, keyStore: (any KeyStore)?) throws(Failure) {
@@ -246,6 +247,13 @@ public final class Engine {
   /// Tell other processes that this handle changed the main file; returns whether it did since the
   /// last call.
   public func giveNotice() -> Bool { notice.giveIfChanged(core.database) }
+
+  /// Before a call: the number of changes by other handles that this one has heard of.
+  public func hears(_ changes: UInt64) {
+    guard changes != heard else { return }
+    heard = changes
+    sessions.keys.doubtVault()
+  }
 
   /// The file whose change tells that another process changed the main file.
   public var noticePath: String { notice.path }

@@ -21,6 +21,7 @@ enum Boundary {
     let entry = platform_handle_enter(value, true, &object)
     guard entry == PLATFORM_ENTERED, let object else { return refuse(entry, reply) }
     let engine = Unmanaged<Engine>.fromOpaque(object).takeUnretainedValue()
+    engine.hears(platform_handle_hear(value, false))
     let status = run(engine, request, reply, dialect, room, body)
     signal(value, engine)
     release(platform_handle_leave(value, true))

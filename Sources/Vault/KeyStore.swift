@@ -50,11 +50,13 @@ public struct CheckedKeyStore {
     guard try has(key, name) else { throw .failed }
   }
 
-  /// Whether the store has this key and no other under the name.
+  /// Whether the store has this key and no other under the name. Throws when the store cannot say.
   public func has(_ key: Key, _ name: KeyName) throws(KeyRefusal) -> Bool {
     do throws(KeyRefusal) { return try store.load(name).isEqual(to: key) } catch {
-      if error == .locked { throw error }
-      return false
+      switch error {
+      case .notFound, .invalidated, .damaged: return false
+      default: throw error
+      }
     }
   }
 

@@ -110,6 +110,29 @@ def test_LCK_1_no_copy_mixture_or_prefix_lets_anybody_in(
         history.assert_closed(user.app, user.phone)
 
 
+@pytest.mark.parametrize("end", ENDS)
+def test_LCK_1_no_older_copy_lets_in_a_handle_that_was_in_before(
+    sign_in: MakeUser, end: str
+) -> None:
+    # Given a second handle of the process, in which the user is in as well
+    user = sign_in(contacts=1)
+    user.app.register()
+    with history.start(user.phone, user.phone.folder) as other:
+        assert other.session_resume()["screen"] in {"home", "wait"}
+        assert other.session_status()["state"] == "active"
+        before = {
+            path.name: path.read_bytes() for path in user.phone.folder.iterdir() if path.is_file()
+        }
+        # When the first one locks, and the files are as before when the second one looks
+        ENDS[end](user.app)
+        for name, content in before.items():
+            with (user.phone.folder / name).open("r+b") as file:
+                file.write(content)
+                file.truncate()
+        # Then
+        history.assert_closed(other, user.phone)
+
+
 def test_LCK_1_a_lock_holds_without_biometrics(sign_in: MakeUser, tmp_path: Path) -> None:
     # Given a policy without biometrics: only a sign-in follows a lock
     user = sign_in(policy={"biometric": "off"})

@@ -46,6 +46,8 @@ final class SessionKeys {
   /// A sign-in that has not succeeded began to replace the keys in the key store. Holds the new
   /// `biometric`, if that was saved.
   private var replacement: (Key?)?
+  /// Another handle has changed something since the key store was asked for the held vault's key.
+  private var isDoubted = false
   /// A wrap for which the key store has no key.
   private var lockedWrap: [UInt8]?
   /// `session` is erased, and the vault is only in this process (`lock_on_background` `at_once`).
@@ -93,6 +95,31 @@ final class SessionKeys {
     }
     held = (wrap, vault)
     return .open(vault)
+  }
+
+  /// Another handle has changed something: it may have locked, and an older file may be back in place
+  /// before this handle looks. So the key store is asked whether the key of the held vault is still there.
+  func doubtVault() { isDoubted = true }
+
+  /// Whether the vault that this process holds is still that of an unlocked session.
+  func isConfirmed(_ row: SessionRow) throws(Failure) -> Bool {
+    // In the background, and after a sign-in that failed, the key store need not have the key.
+    guard isDoubted, let held, let owner = row.owner, !isOnlyHeld, !isInDoubt else { return true }
+    var key: Key?
+    do throws(KeyRefusal) { key = try store.load(.session) } catch {
+      switch error {
+      case .notFound, .invalidated, .damaged: break
+      // It did not answer; the next call asks again.
+      default: return true
+      }
+    }
+    isDoubted = false
+    if let key, try key.unwrap(held.wrap, SessionKeys.context("wrap_session", owner)) != nil {
+      return true
+    }
+    lockedWrap = held.wrap
+    forgetVault()
+    return false
   }
 
   /// Whether a row is known not to open.

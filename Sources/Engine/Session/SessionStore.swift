@@ -138,7 +138,7 @@ final class SessionStore {
   /// answer (`keyState`), the row counts as sealed, and the next call asks the store for all keys again.
   func reload(_ row: SessionRow) throws(Failure) -> Situation.Record {
     keyState = .ready
-    if let session, session.mirrors(row) { return .open }
+    if let session, session.mirrors(row), try keys.isConfirmed(row) { return .open }
     if let owner, owner != row.owner { reset(.user) }
     reset(.mirror)
     owner = row.owner

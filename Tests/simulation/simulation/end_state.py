@@ -161,7 +161,9 @@ def _count_stored(world: World) -> int:
 
 def _is_in_doubt(world: World, item: Json) -> bool:
     code = (item["reason"] or {}).get("code")
-    return code == "waiting_organisation" and item["id"] in world.stored_ids(item["kind"])
+    # A membership list that the server has no table for is named as that.
+    waits = code in {"waiting_organisation", "schema_not_ready"}
+    return waits and item["id"] in world.stored_ids(item["kind"])
 
 
 def _is_refused(item: Json) -> bool:
