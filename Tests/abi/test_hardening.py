@@ -225,10 +225,12 @@ def test_LCK_6_a_key_that_others_may_read_is_refused(used: FilePhone, name: str,
     opens(used)
 
 
-@pytest.mark.parametrize("name", ["holdfast.db", "recovery.lock", "recovery.name", KEYS[0]])
+@pytest.mark.parametrize(
+    "name", ["holdfast.db", "holdfast.db-journal", "recovery.lock", "recovery.name", KEYS[0]]
+)
 def test_LCK_6_a_pipe_in_the_place_of_a_file_is_refused(used: FilePhone, name: str) -> None:
     """Finding 2: who opens a pipe waits for its other end."""
-    (used.folder / name).unlink()
+    (used.folder / name).unlink(missing_ok=True)
     os.mkfifo(used.folder / name, 0o600)
     config = json.dumps(used.config)
     done = children.run_text(OPEN, str(used.library.path), config, timeout_s=30).check()
