@@ -300,8 +300,8 @@ int32_t holdfast_session_status(holdfast *self, const char *request, char **repl
 int32_t holdfast_session_token(holdfast *self, const char *request, char **reply);
 
 /* Log out. {"scope":"local|global"="local","discard":bool=false,"confirm_unsent":n?} ->
- * {"unsent":n,"decision":<decision>}. Erases the session's keys, tokens, key wraps, the chosen organisation and the
- * cache, online or offline. The library revokes the server's session now or when next online, unless
+ * {"unsent":n,"decision":<decision>}. Erases the session's keys, tokens, key
+ * wraps, the chosen organisation and the cache, online or offline. The library revokes the server's session now or when next online, unless
  * the session is locked: its tokens are unreadable then. Unsent items stay for their owner's next
  * sign-in, unless `discard` is true and `confirm_unsent` equals their number.
  * Errors: session.confirm_unsent (CONFLICT; detail.unsent). */
