@@ -103,8 +103,11 @@ final class UploadSettlement {
       if !isCurrent { return try isolation.release(batch) }
       try deny(batch, Rejection(code: ItemFault.rejected.rawValue, response), now)
     case .needsToken:
-      try isolation.release(batch)
-      if isCurrent { try refresh.refuseToken(.upload, response, now) }
+      guard isCurrent, refresh.isTokenRefusedAgain(now) else { return try isolation.release(batch) }
+      // A new token does not help. Perhaps something on the way answers 401 to one of these items: the
+      // read-back, which has the same token, tells.
+      try enqueueReadBack(
+        batch.doubted(.blocked(response), block: UploadBatch.Block(batch, now)), isCurrent)
     case .tooLarge:
       if batch.items.count > 1 { return try isolation.split(batch) }
       try blame(batch, Rejection(code: ItemFault.tooLong.rawValue, response), now)

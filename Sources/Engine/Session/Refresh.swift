@@ -203,10 +203,14 @@ final class Refresh {
   func refuseToken(
     _ purpose: Purpose, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
-    guard let session = sessions.session else { return }
-    if tokens.refuse(generation: session.generation, now) {
-      try pauses.backOff(purpose, response, now)
-    }
+    if isTokenRefusedAgain(now) { try pauses.backOff(purpose, response, now) }
+  }
+
+  /// Refresh the access token, which the server refused. Returns true, and keeps it for a while, when the
+  /// server had refused another one shortly before.
+  func isTokenRefusedAgain(_ now: Instant) -> Bool {
+    guard let session = sessions.session else { return false }
+    return tokens.refuse(generation: session.generation, now)
   }
 }
 
