@@ -122,7 +122,7 @@ def test_pkce_exchange(backend: LocalSupabase) -> None:
     assert answer.status_code == 302
     target = urllib.parse.urlsplit(answer.headers["location"])
     got = dict(urllib.parse.parse_qsl(target.query))
-    assert target.scheme == "holdfast"
+    assert target.scheme == "app.example"
     assert got["state"] == "abc"
     done = client.exchange_code_for_session({"auth_code": got["code"]})
     assert done.session is not None
