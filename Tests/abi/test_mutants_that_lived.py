@@ -120,7 +120,7 @@ def test_items_that_wait_for_a_time_are_held_with_their_organisation(
     directory.control.respond(UPLOADS[upload], 404, body=missing, method="POST")
     item = add(app)
     app.settle()
-    assert code_of(app, item) == "waiting_time"
+    assert code_of(app, item) == "schema_not_ready"
     # When the membership ends
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
     return_to_foreground(user)

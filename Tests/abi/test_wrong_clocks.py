@@ -159,7 +159,7 @@ def test_ATK_10_the_time_until_which_an_item_waits_is_told_by_the_present_clock(
     told = item_of(user.app, item)["not_before_ms"]
     assert 0 < told - user.phone.now_ms <= ORDINARY_S * 1000
     (reason,) = user.app.queue_explain()["reasons"]
-    assert (reason["code"], reason["until_ms"]) == ("back_off", told)
+    assert (reason["code"], reason["until_ms"]) == ("schema_not_ready", told)
 
 
 @pytest.mark.parametrize("by_s", [YEAR_S, -YEAR_S])
