@@ -23,7 +23,6 @@
 #   make fuzz                MINUTES=n: libFuzzer over the C API
 #   make sanitize            the tests under ASan, TSan and valgrind
 #   make soak                SEEDS=n worlds of the simulation on every core; make replay SEED=n (KEEP=) shows one; FLAVOUR=
-#   make lock-copies         every old copy of a data folder, put back after a lock or a logout
 #   make flips               CASES=n data folders with flipped bits; FLAVOUR=
 #   make mutants             small faults in Sources, and whether the tests notice them; make test takes 60
 #   make test-faults-full    every failure of a disk at every point of a scripted day; test-faults takes a sample

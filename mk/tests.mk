@@ -69,15 +69,6 @@ flips: lib | $(PYTHON)
 	@HOLDFAST_FLAVOUR=$(FLAVOUR) HOLDFAST_FLIPS=$(or $(CASES),10000) HOLDFAST_FLIPS_FIRST=$(or $(FIRST),1) \
 	  $(PYTEST) -s Tests/abi/test_flips.py
 
-# ---- copies of a folder, put back after a lock or a logout ----
-
-.PHONY: lock-copies
-
-# Every copy, every mixture of a main file and a log, and every log cut at a commit; `make test` has
-# twelve of each sort.
-lock-copies: lib | $(PYTHON)
-	@HOLDFAST_FLAVOUR=$(FLAVOUR) HOLDFAST_COPIES=0 $(PYTEST) -n 2 Tests/abi/test_lock_history.py -k LCK_1
-
 # ---- power cuts, failing operations and refused memory (Tests/disk) ----
 
 build/bin/holdfast-disk: $(wildcard Tests/disk/*.c Tests/disk/*.h) build/lib/libholdfast.so include/holdfast.h

@@ -105,7 +105,7 @@ class History:
                     yield {**copy, "holdfast.db-wal": log}
 
 
-#: How many copies of each sort are put back; 0: all (`make lock-copies`).
+#: How many copies of each sort are put back; 0: all.
 COPIES = int(os.environ.get("HOLDFAST_COPIES", "12"))
 
 
