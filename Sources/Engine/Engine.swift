@@ -225,6 +225,7 @@ public final class Engine {
     // A call does not fail because an erasure is owed, or a sign-in failed before.
     do throws(Failure) { try sessions.keys.eraseOwed() } catch {}
     do throws(Failure) { try sessions.keepUsable() } catch {}
+    try sessions.confirmVault()
   }
 
   /// Replace a damaged file; returns false when the failure had another cause.

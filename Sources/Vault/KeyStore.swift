@@ -23,6 +23,14 @@ public enum KeyRefusal: Int32, Error, Sendable {
   case unavailable = 9
   /// The built-in store's file is no key. A host's store does not answer with this number.
   case damaged = -1
+
+  /// The store answered, and has no key under the name that could open anything.
+  public var isGone: Bool {
+    switch self {
+    case .notFound, .invalidated, .damaged: return true
+    default: return false
+    }
+  }
 }
 
 /// A store for keys: the platform's, or files.
@@ -53,10 +61,8 @@ public struct CheckedKeyStore {
   /// Whether the store has this key and no other under the name. Throws when the store cannot say.
   public func has(_ key: Key, _ name: KeyName) throws(KeyRefusal) -> Bool {
     do throws(KeyRefusal) { return try store.load(name).isEqual(to: key) } catch {
-      switch error {
-      case .notFound, .invalidated, .damaged: return false
-      default: throw error
-      }
+      if error.isGone { return false }
+      throw error
     }
   }
 

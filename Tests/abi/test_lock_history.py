@@ -7,6 +7,7 @@ store. The process is alive or killed: closing would empty the log.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import shutil
 import sqlite3
@@ -37,11 +38,16 @@ def work(user: SignedIn, app: App) -> None:
 
 
 def day(user: SignedIn) -> History:
-    """Work, a lock, an unlock, work."""
+    """Work, a lock, an unlock, work; a restart, which empties the log into the main file; work."""
     past = History(user.app)
     work(user, user.app)
     user.app.session_lock()
     user.app.touch()
+    user.app.settle()
+    work(user, user.app)
+    user.phone.close()
+    past.copy()
+    past.watch(user.restart())
     user.app.settle()
     work(user, user.app)
     return past
@@ -99,38 +105,72 @@ def test_LCK_1_no_copy_mixture_or_prefix_lets_anybody_in(
         folder.mkdir(mode=0o700)
         shutil.copytree(user.phone.folder / "keys", folder / "keys")
         (folder / "keys" / "biometric.key").unlink(missing_ok=True)
-    for some in (past.copies, list(past.mixtures()), list(past.prefixes())):
-        for files in history.spread(some):
-            history.put(folder, files)
-            with history.start(user.phone, folder) as app:
-                history.assert_closed(app, user.phone)
+    past.end()
+    everything = [*past.copies, *past.mixtures(), *past.prefixes()]
+    for files in everything:
+        history.put(folder, files)
+        with history.start(user.phone, folder) as app:
+            history.assert_closed(app, user.phone)
     # and alive: under the app that was locked
-    for files in history.spread(past.copies):
+    for files in everything:
         history.put_under(user.app, files)
         history.assert_closed(user.app, user.phone)
 
 
+def put_back(user: SignedIn, files: dict[str, bytes]) -> None:
+    """Write the files in place, the index of the log as well: no handle sees a change."""
+    for name, content in files.items():
+        with (user.phone.folder / name).open("r+b") as file:
+            file.write(content)
+            file.truncate()
+
+
+def all_files(user: SignedIn) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in user.phone.folder.iterdir() if path.is_file()}
+
+
+@pytest.mark.parametrize("copy", ["just before", "before the token was refreshed"])
 @pytest.mark.parametrize("end", ENDS)
 def test_LCK_1_no_older_copy_lets_in_a_handle_that_was_in_before(
-    sign_in: MakeUser, end: str
+    sign_in: MakeUser, end: str, copy: str
 ) -> None:
     # Given a second handle of the process, in which the user is in as well
     user = sign_in(contacts=1)
     user.app.register()
+    before = all_files(user)
+    generation = user.app.session_status()["generation"]
+    # The token is refreshed a minute before its end, so that the older copy is valid as well.
+    user.phone.pass_time(TOKEN_S - 30)
+    user.app.settle()
+    assert user.app.session_status()["generation"] > generation
     with history.start(user.phone, user.phone.folder) as other:
         assert other.session_resume()["screen"] in {"home", "wait"}
         assert other.session_status()["state"] == "active"
-        before = {
-            path.name: path.read_bytes() for path in user.phone.folder.iterdir() if path.is_file()
-        }
-        # When the first one locks, and the files are as before when the second one looks
+        if copy == "just before":
+            before = all_files(user)
+        # When the first one locks, and the files are older ones when the second one looks
         ENDS[end](user.app)
-        for name, content in before.items():
-            with (user.phone.folder / name).open("r+b") as file:
-                file.write(content)
-                file.truncate()
+        put_back(user, before)
         # Then
         history.assert_closed(other, user.phone)
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_LCK_1_a_handle_that_only_polls_hands_out_no_token_after_the_lock(
+    sign_in: MakeUser, end: str
+) -> None:
+    # Given a second handle of the process, in which the user is in and sends what is queued
+    user = sign_in()
+    with history.start(user.phone, user.phone.folder) as other:
+        other.session_resume()
+        user.app.go_offline()
+        user.app.register()
+        before = all_files(user)
+        # When the first one locks, and the files are older ones when the second one polls
+        ENDS[end](user.app)
+        put_back(user, before)
+        # Then
+        assert set(history.bearers(other, user.phone.backend.anon_key)) <= {"revoke"}
 
 
 def test_LCK_1_a_lock_holds_without_biometrics(sign_in: MakeUser, tmp_path: Path) -> None:
@@ -140,7 +180,8 @@ def test_LCK_1_a_lock_holds_without_biometrics(sign_in: MakeUser, tmp_path: Path
     user.app.register()
     screen = user.app.session_lock()
     assert (screen["screen"], screen["reason"]) == ("sign_in", "key_lost")
-    for files in history.spread([*past.copies, *past.prefixes()]):
+    past.end()
+    for files in itertools.chain(past.copies, past.prefixes()):
         history.put(tmp_path / "put", files)
         with history.start(user.phone, tmp_path / "put") as app:
             history.assert_closed(app, user.phone)
@@ -483,7 +524,8 @@ def test_LCK_1_at_once_leaves_a_locked_folder_in_the_background(
     user.app.session_background()
     # Then the session key is gone: whoever kills the process has a locked folder
     assert user.phone.keychain.names() == {"device", "biometric"}
-    for files in history.spread([*past.copies, *past.prefixes()]):
+    past.end()
+    for files in itertools.chain(past.copies, past.prefixes()):
         history.put(tmp_path / "put", files)
         with history.start(user.phone, tmp_path / "put") as app:
             history.assert_closed(app, user.phone)

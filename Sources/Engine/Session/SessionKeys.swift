@@ -40,9 +40,15 @@ final class SessionKeys {
     let wrapBiometric: [UInt8]?
   }
 
-  private let core: Core
   /// The open vault, and the wrap that it came from.
-  private var held: (wrap: [UInt8], vault: Key)?
+  private struct Held {
+    let owner: [UInt8]
+    var wrap: [UInt8]
+    let vault: Key
+  }
+
+  private let core: Core
+  private var held: Held?
   /// A sign-in that has not succeeded began to replace the keys in the key store. Holds the new
   /// `biometric`, if that was saved.
   private var replacement: (Key?)?
@@ -80,46 +86,45 @@ final class SessionKeys {
     }
     if let held, held.wrap == wrap { return .open(held.vault) }
     forgetVault()
-    let key: Key
-    do throws(KeyRefusal) { key = try store.load(.session) } catch {
-      switch error {
-      case .notFound, .invalidated, .damaged: break
-      default: return .refused(error)
-      }
-      lockedWrap = wrap
-      return .locked
+    let opening = try unwrap(wrap, owner)
+    switch opening {
+    case .open(let vault): held = Held(owner: owner, wrap: wrap, vault: vault)
+    case .locked: lockedWrap = wrap
+    case .refused: break
     }
-    guard let vault = try key.unwrap(wrap, SessionKeys.context("wrap_session", owner)) else {
-      lockedWrap = wrap
-      return .locked
-    }
-    held = (wrap, vault)
-    return .open(vault)
+    return opening
   }
 
-  /// Another handle has changed something: it may have locked, and an older file may be back in place
+  /// Another handle has changed something: it may have locked, and older files may be back in place
   /// before this handle looks. So the key store is asked whether the key of the held vault is still there.
   func doubtVault() { isDoubted = true }
 
-  /// Whether the vault that this process holds is still that of an unlocked session.
-  func isConfirmed(_ row: SessionRow) throws(Failure) -> Bool {
+  /// Ask the key store, if there is a doubt, and drop the vault if its key is gone; returns whether it
+  /// is still held, or was not. Whatever the row says, it opens nothing before this.
+  func confirm() throws(Failure) -> Bool {
     // In the background, and after a sign-in that failed, the key store need not have the key.
-    guard isDoubted, let held, let owner = row.owner, !isOnlyHeld, !isInDoubt else { return true }
-    var key: Key?
-    do throws(KeyRefusal) { key = try store.load(.session) } catch {
-      switch error {
-      case .notFound, .invalidated, .damaged: break
-      // It did not answer; the next call asks again.
-      default: return true
-      }
+    guard isDoubted, let held, !isOnlyHeld, !isInDoubt else { return true }
+    switch try unwrap(held.wrap, held.owner) {
+    case .open: isDoubted = false
+    // It did not answer; the next call asks again.
+    case .refused: break
+    case .locked:
+      isDoubted = false
+      lockedWrap = held.wrap
+      forgetVault()
+      return false
     }
-    isDoubted = false
-    if let key, try key.unwrap(held.wrap, SessionKeys.context("wrap_session", owner)) != nil {
-      return true
+    return true
+  }
+
+  /// What the key store's `session` makes of a wrap.
+  private func unwrap(_ wrap: [UInt8], _ owner: [UInt8]) throws(Failure) -> Opening {
+    let session: Key
+    do throws(KeyRefusal) { session = try store.load(.session) } catch {
+      return error.isGone ? .locked : .refused(error)
     }
-    lockedWrap = held.wrap
-    forgetVault()
-    return false
+    let vault = try session.unwrap(wrap, SessionKeys.context("wrap_session", owner))
+    return vault.map { .open($0) } ?? .locked
   }
 
   /// Whether a row is known not to open.
@@ -181,7 +186,8 @@ final class SessionKeys {
       row.wrapBiometric = try wrap(held.vault, by: biometric, owner)
     }
     // In the background the vault stays in this process.
-    if !isOnlyHeld, try !opens(held.wrap, owner) {
+    if !isOnlyHeld {
+      if case .open = try unwrap(held.wrap, owner) { return true }
       row.wrapSession = try wrapByNewKey(held.vault, owner)
     }
     return true
@@ -189,15 +195,8 @@ final class SessionKeys {
 
   /// The row has this wrap of the open session.
   func settled(_ wrap: [UInt8]?) {
-    if let wrap, let vault = held?.vault { held = (wrap, vault) }
+    if let wrap { held?.wrap = wrap }
     replacement = nil
-  }
-
-  /// Whether the key store's `session` opens a wrap.
-  private func opens(_ wrap: [UInt8], _ owner: [UInt8]) throws(Failure) -> Bool {
-    let session: Key
-    do throws(KeyRefusal) { session = try store.load(.session) } catch { return false }
-    return try session.unwrap(wrap, SessionKeys.context("wrap_session", owner)) != nil
   }
 
   private func wrapByNewKey(_ vault: Key, _ owner: [UInt8]) throws(Failure) -> [UInt8] {
@@ -285,8 +284,8 @@ final class SessionKeys {
 
   /// The row has the wrap of `wrapAgain`.
   func returned(_ wrap: [UInt8]) {
-    guard let vault = held?.vault else { return }
-    held = (wrap, vault)
+    guard held != nil else { return }
+    held?.wrap = wrap
     isOnlyHeld = false
   }
 

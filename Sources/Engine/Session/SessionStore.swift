@@ -134,11 +134,16 @@ final class SessionStore {
 
   // MARK: The mirror
 
+  /// Close the session in memory if another handle locked it, whatever the files say now.
+  func confirmVault() throws(Failure) {
+    if try !keys.confirm() { reset(.mirror) }
+  }
+
   /// Bring the mirror up to date with `row`; returns the state of the row. If the key store does not
   /// answer (`keyState`), the row counts as sealed, and the next call asks the store for all keys again.
   func reload(_ row: SessionRow) throws(Failure) -> Situation.Record {
     keyState = .ready
-    if let session, session.mirrors(row), try keys.isConfirmed(row) { return .open }
+    if let session, session.mirrors(row) { return .open }
     if let owner, owner != row.owner { reset(.user) }
     reset(.mirror)
     owner = row.owner

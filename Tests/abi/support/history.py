@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import os
 import sqlite3
 import struct
 import tempfile
@@ -73,6 +72,7 @@ class History:
     def __init__(self, app: App) -> None:
         self.copies: list[Files] = []
         self._folder = app.phone.folder
+        self._is_over = False
         self.watch(app)
 
     def watch(self, app: App) -> None:
@@ -83,10 +83,18 @@ class History:
             try:
                 return call(name, request)
             finally:
-                if (files := read(self._folder)) not in self.copies[-1:]:
-                    self.copies.append(files)
+                self.copy()
 
         app._call = copying  # type: ignore[method-assign]
+
+    def copy(self) -> None:
+        """Copy the files as they are now."""
+        if not self._is_over and (files := read(self._folder)) not in self.copies[-1:]:
+            self.copies.append(files)
+
+    def end(self) -> None:
+        """Make no more copies: those that are there are put back now."""
+        self._is_over = True
 
     def mixtures(self) -> Iterator[Files]:
         """Every main file with every log."""
@@ -103,19 +111,6 @@ class History:
                 if (copy["holdfast.db"], log) not in seen:
                     seen.add((copy["holdfast.db"], log))
                     yield {**copy, "holdfast.db-wal": log}
-
-
-#: How many copies of each sort are put back; 0: all.
-COPIES = int(os.environ.get("HOLDFAST_COPIES", "12"))
-
-
-def spread(copies: list[Files], count: int = COPIES) -> list[Files]:
-    """So many of the copies at equal distances, with the first and the last; 0: all."""
-    assert len(copies) > 1
-    if count == 0:
-        return copies
-    last = len(copies) - 1
-    return [copies[number] for number in sorted({last * n // (count - 1) for n in range(count)})]
 
 
 def commits(log: bytes) -> Iterator[bytes]:
