@@ -37,18 +37,28 @@ static void in_child(void) {
 static pthread_once_t fork_hooks = PTHREAD_ONCE_INIT;
 static void install_fork_hooks(void) { pthread_atfork(before_fork, in_parent, in_child); }
 
+/* The place of a file with connections, or -1. The table must be locked. */
+static int place_of(uint64_t file) {
+  for (int at = 0; at < ROOM; at++)
+    if (opened[at].connections > 0 && opened[at].file == file)
+      return at;
+  return -1;
+}
+
+/* A place without connections, or -1. The table must be locked. */
+static int free_place(void) {
+  for (int at = 0; at < ROOM; at++)
+    if (opened[at].connections == 0)
+      return at;
+  return -1;
+}
+
 void platform_opened(uint64_t file) {
   pthread_once(&fork_hooks, install_fork_hooks);
   pthread_mutex_lock(&table);
-  int found = -1;
-  for (int at = 0; at < ROOM; at++) {
-    if (opened[at].connections > 0 && opened[at].file == file) {
-      found = at;
-      break;
-    }
-    if (opened[at].connections == 0 && found < 0)
-      found = at;
-  }
+  int found = place_of(file);
+  if (found < 0)
+    found = free_place();
   if (found < 0) {
     unlisted += 1;
   } else {
@@ -58,17 +68,9 @@ void platform_opened(uint64_t file) {
   pthread_mutex_unlock(&table);
 }
 
-/* The table must be locked. */
-static int connections_to(uint64_t file) {
-  for (int at = 0; at < ROOM; at++)
-    if (opened[at].connections > 0 && opened[at].file == file)
-      return at;
-  return -1;
-}
-
 void platform_closed(uint64_t file) {
   pthread_mutex_lock(&table);
-  int found = connections_to(file);
+  int found = place_of(file);
   if (found >= 0)
     opened[found].connections -= 1;
   else if (unlisted > 0)
@@ -79,7 +81,7 @@ void platform_closed(uint64_t file) {
 /* Opens the index if no process uses it. Returns the descriptor or -errno. */
 static int open_unused(const char *database, uint64_t file, int how) {
   char path[4096];
-  if (connections_to(file) >= 0 || unlisted > 0)
+  if (place_of(file) >= 0 || unlisted > 0)
     return -EBUSY;
   if (snprintf(path, sizeof path, "%s-shm", database) >= (int)sizeof path)
     return -ENAMETOOLONG;

@@ -148,7 +148,8 @@ PLATFORM_HIDDEN int platform_check_file(const char *path);
 /* The same for a data folder and the files in it. *name: the one that is not in order; NULL: the
  * folder itself. */
 PLATFORM_HIDDEN int platform_check_folder(const char *folder, bool has_keys, const char **name);
-/* Read at most `capacity` bytes; sets *length to the number read. */
+/* Read at most `capacity` bytes; sets *length to the number read. A secret must be readable by
+ * this user alone. */
 PLATFORM_HIDDEN int platform_read_secret(const char *path, void *bytes, size_t capacity,
                                          size_t *length);
 PLATFORM_HIDDEN int platform_read(const char *path, void *bytes, size_t capacity, size_t *length);

@@ -143,15 +143,16 @@ final class SignIn {
     }
     let callback = try Callback.read(
       try fields.text("callback_url", maximum: 8192), redirectURL: redirectURL)
-    if case .foreign = callback {
+    switch callback {
+    case .foreign:
       throw Failure(
         .signInForeignCallback, "this is not the redirect_url of this app", field: "/callback_url")
-    }
-    let verifiers = try stored.verifiers(for: providers)
-    switch callback {
-    case .foreign: throw .defect("a foreign callback went on")
-    case .code(let code): return try start(.pkce(code: code, verifiers: verifiers), decider)
+    case .code(let code):
+      let verifiers = try stored.verifiers(for: providers)
+      return try start(.pkce(code: code, verifiers: verifiers), decider)
     case .refused(let error, let code, let description):
+      // Only what follows a sign-in that is under way counts.
+      _ = try stored.verifiers(for: providers)
       if state.pending != nil { return try decider.show(Decision(.wait, .signingIn)) }
       let reason: Reason =
         code == "flow_state_expired"

@@ -32,24 +32,25 @@ final class StoredSignIns {
     let keys = try core.keys()
     let now = try core.steady(core.clock.now())
     var result: [SecretBytes] = []
-    var failure = Failure(
-      .signInStateMismatch, "no sign-in in a browser is under way", field: "/callback_url")
-    for (state, sealed, created) in try core.signIns.all().reversed() {
+    var newestFailure: Failure?
+    for (state, sealed, created) in try core.signIns.all() {
       if abs(now - created) > StoredSignIns.limitMS {
-        failure = expired("/callback_url")
+        newestFailure = newestFailure ?? expired("/callback_url")
       } else if sealed.isEmpty {
-        failure = cancelled("/callback_url")
+        newestFailure = newestFailure ?? cancelled("/callback_url")
       } else if let json = try keys.signIns.openJSON(sealed, StoredSignIns.context(state)) {
         guard let text = json["verifier"], let verifier = try SecretBytes.text(of: text),
           let provider = json.string("provider"), providers.contains(provider)
         else { continue }
-        result.insert(verifier, at: 0)
+        result.append(verifier)
       } else {
-        failure = unreadable
+        newestFailure = newestFailure ?? unreadable
       }
     }
-    guard !result.isEmpty else { throw failure }
-    return result
+    guard result.isEmpty else { return result }
+    throw newestFailure
+      ?? Failure(
+        .signInStateMismatch, "no sign-in in a browser is under way", field: "/callback_url")
   }
 
   // MARK: Nonces
