@@ -19,6 +19,7 @@ from .network import Fate
 from .process import Process
 
 if TYPE_CHECKING:
+    from .ledger import Entry
     from .world import World
 
 #: The name of a database that was set aside.
@@ -115,6 +116,8 @@ class Device:
         #: The key store reported the device key as lost.
         self.key_was_denied = False
         self.set_aside: set[str] = set()
+        #: A file that was set aside and is not yet carried over -> the items in it.
+        self.aside: dict[str, list[Entry]] = {}
         self.biometric = chance.choice(("required", "required", "required", "preferred", "off"))
         self._upload = chance.choice(("table", "table", "rpc"))
         #: Which of `QUEUES` the next process is configured with.

@@ -151,6 +151,7 @@ class InvariantChecker:
         if is_new_file:
             device.stored = before = observer.Stored()
         after = device.look()
+        self._carried_over(device, after)
         self._session_changed(process, name, request, before, after, is_new_file)
         self._queue(device, after)
         return after
@@ -182,9 +183,20 @@ class InvariantChecker:
             raise Violation("nothing acknowledged is lost", f"{kept} of {len(unsent)} set aside")
         for entry in waiting:
             entry.state = SET_ASIDE
+        device.aside[names[-1]] = waiting
         self._events = {k: event for k, event in self._events.items() if k[0] != device.name}
-        device.users = {}
         self._leave(device)
+
+    def _carried_over(self, device: Device, after: observer.Stored) -> None:
+        """The items of a file that was set aside are back if its device key is.
+
+        Seed 50366: the key store reported the key as lost once, and had it again at the next call.
+        """
+        for name in [name for name in device.aside if name != after.salvage]:
+            waiting = device.aside.pop(name)
+            if observer.opens(device.folder / name, device.keychain.keys().get("device")):
+                for entry in waiting:
+                    entry.state = HELD
 
     # The session ----------------------------------------------------------------------------------
 

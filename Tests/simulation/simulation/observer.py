@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import sqlite3
@@ -12,7 +11,10 @@ from pathlib import Path
 
 from support import attacker
 
-_SESSION = "SELECT generation, owner, ended, wrap_session IS NOT NULL, locked FROM session"
+_SESSION = (
+    "SELECT generation, owner, ended, wrap_session IS NOT NULL, locked, "
+    "(SELECT value FROM meta WHERE name = 'salvage') FROM session"
+)
 _SEALED = "SELECT wrap_session, tokens FROM session"
 _QUEUED = "SELECT owner, count(*) FROM queue GROUP BY owner"
 
@@ -40,6 +42,8 @@ class Stored:
     queued: dict[bytes, int] = field(default_factory=dict)
     #: None while the session is locked or absent.
     tokens: Tokens | None = None
+    #: The file that was set aside and is not yet carried over.
+    salvage: str | None = None
 
     @property
     def usable(self) -> bool:
@@ -52,7 +56,7 @@ class Observer:
 
     def __init__(self, folder: Path) -> None:
         """Prepare to read; the first look opens the file."""
-        self._path = str(folder / "holdfast.db")
+        self.path = str(folder / "holdfast.db")
         self._database: sqlite3.Connection | None = None
         self._file = 0
         self._version = -1
@@ -60,7 +64,7 @@ class Observer:
     def file(self) -> int:
         """Return the number of the file; 0 when there is none."""
         try:
-            return os.stat(self._path).st_ino
+            return os.stat(self.path).st_ino
         except FileNotFoundError:
             return 0
 
@@ -72,7 +76,7 @@ class Observer:
             return Stored()
         if self._database is None or file != self._file:
             self.close()
-            self._database = sqlite3.connect(self._path, isolation_level=None)
+            self._database = sqlite3.connect(self.path, isolation_level=None)
             self._file = file
         version = int(self._database.execute("PRAGMA data_version").fetchone()[0])
         if version == self._version:
@@ -80,7 +84,7 @@ class Observer:
         self._version = version
         row = self._database.execute(_SESSION).fetchone()
         queued = dict(self._database.execute(_QUEUED).fetchall())
-        generation, owner, ended, readable, locked = row
+        generation, owner, ended, readable, locked, salvage = row
         same = before.generation == generation and before.owner == owner
         tokens = before.tokens if same else None
         if tokens is None and owner and readable:
@@ -91,7 +95,9 @@ class Observer:
             # wrap, while the process that holds the vault goes on with the session.
             if tokens is None and before.owner == owner:
                 tokens = before.tokens
-        return Stored(generation, owner, ended, bool(readable), bool(locked), queued, tokens)
+        return Stored(
+            generation, owner, ended, bool(readable), bool(locked), queued, tokens, salvage
+        )
 
     def close(self) -> None:
         """Close the connection; the next look opens it again."""
@@ -114,5 +120,11 @@ def _unseal(owner: bytes, wrap: bytes, sealed: bytes | None, session_key: bytes)
 
 def queued_in(path: Path) -> int:
     """Count the items in a database that was set aside."""
-    with contextlib.closing(sqlite3.connect(path)) as database:
-        return int(database.execute("SELECT count(*) FROM queue").fetchone()[0])
+    return int(attacker.rows(path, "SELECT count(*) FROM queue")[0][0])
+
+
+def opens(path: Path, device_key: bytes | None) -> bool:
+    """Whether this device key is the one of a database that was set aside."""
+    [(check,)] = attacker.rows(path, "SELECT value FROM meta WHERE name = 'key_check'")
+    context = attacker.context("meta", b"", b"", "key_check")
+    return device_key is not None and attacker.unseal(device_key, check, context) is not None

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
+from holdfast.keystore import KEY_NOT_FOUND
+
 from memory_supabase.database import SERVICE
 from memory_supabase.schema import TABLES
 
 from ..actions import steps
+from ..device import Device
 from ..invariants import InvariantChecker
+from ..observer import Observer, Stored
 from ..process import Process
 from ..world import World
 from .injection import (
@@ -51,6 +56,28 @@ def _unstored() -> Mutant:
         return {}
 
     return mock.patch.object(World, "stored_ids", empty)
+
+
+@violates("nothing acknowledged is lost")
+@contextmanager
+def _left_in_the_file_that_was_set_aside() -> Iterator[None]:
+    """The key store reports the device key as lost once, and the items are not carried over."""
+    start, look = Device.start, Observer.look
+
+    def lose(self: Device) -> Process | None:
+        if self.stored.queued and not self.set_aside:
+            self.script("load", "device", [KEY_NOT_FOUND])
+        return start(self)
+
+    def empty(self: Observer, key: Any, before: Stored) -> Stored:  # noqa: ANN401
+        if before.salvage is not None:
+            with sqlite3.connect(self.path) as database:
+                database.execute("DELETE FROM queue")
+            database.close()
+        return look(self, key, before)
+
+    with mock.patch.object(Device, "start", lose), mock.patch.object(Observer, "look", empty):
+        yield
 
 
 @violates("nothing unknown is queued")
