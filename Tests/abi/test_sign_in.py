@@ -226,6 +226,27 @@ def test_B10_a_sign_in_that_is_not_answered_in_time_promises_nothing(
     assert app.poll()["requests"] == []
 
 
+def test_SES_13_sign_ins_that_ran_out_together_end_at_one_poll(
+    phone: Phone, person: Person
+) -> None:
+    """Seeds 300873 and 301567 of the simulation: each poll ended one, and sent the next one."""
+    # Given a sign-in that is not answered, and two callbacks that wait behind it
+    app = phone.start()
+    callbacks = [browse(begin(app, method)["url"]) for method in ("bankid", "vipps")]
+    app.sign_in_complete({"email": person.email, "password": PASSWORD})
+    for callback in callbacks:
+        app.sign_in_complete({"callback_url": callback})
+    assert len(app.poll()["requests"]) == 1
+    # When all of them have run out before the app is awake again
+    phone.pass_time(120)
+    polled = app.poll()
+    # Then the next poll ends the wait and sends none of them
+    assert polled["requests"] == []
+    [decision] = [event["decision"] for event in polled["events"] if event["type"] == "decision"]
+    assert (decision["screen"], decision["reason"]) == ("sign_in", "sign_in_unreachable")
+    assert polled["wake_in_ms"] != 0
+
+
 @pytest.mark.parametrize(
     ("operation", "request_"),
     [

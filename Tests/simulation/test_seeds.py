@@ -43,6 +43,9 @@ FOUND = {
     (3, 1610): "the world took an item that depends on a refused one for stuck",
     (2, 909): "the answer for the session before kept a wait open",
     (4, 50366): "the world did not know that items come back with the device key",
+    (4, 300873): "of several sign-ins that had run out a poll ended only one",
+    (4, 301567): "of several sign-ins that had run out a poll ended only one",
+    (4, 302454): "of several sign-ins that had run out a poll ended only one",
 }
 #: The second build takes the same decisions (test_replay.py), so it runs a share only.
 PARTS = [("embedded", part) for part in range(17)] + [("runtime", part) for part in range(17, 20)]

@@ -219,11 +219,16 @@ final class SignIn {
       generation: try sessions.row().generation, now)
   }
 
-  /// Give up a sign-in that the server did not answer in time.
+  /// Give up a sign-in that the server did not answer in time. After a sleep, the callbacks behind it
+  /// have run out, too.
   func expire(_ now: Instant, _ decider: Decider) throws(Failure) {
-    guard let pending = state.pending, pending.deadlineMS <= now.monotonicMS else { return }
-    guard let cause = pending.cause else { return try fail(.signInUnreachable, decider) }
-    try fail(.signInFailed, cause: cause, decider)
+    while let pending = state.pending, pending.deadlineMS <= now.monotonicMS {
+      if let cause = pending.cause {
+        try fail(.signInFailed, cause: cause, decider)
+      } else {
+        try fail(.signInUnreachable, decider)
+      }
+    }
   }
 
   /// The network may have gone: a sign-in that waits for an answer ends.
