@@ -14,7 +14,9 @@ from pathlib import Path
 from simulation import machine
 
 ROOT = Path(__file__).resolve().parents[2]
+#: Seeds per process, at most: fewer when there are too few to keep every core busy to the end.
 PART = 500
+PARTS_PER_JOB = 4
 
 
 def main() -> int:
@@ -28,9 +30,10 @@ def main() -> int:
     folder = ROOT / "build" / "simulation"
     folder.mkdir(parents=True, exist_ok=True)
     environment = machine.environment(machine.build(folder))
+    size = max(1, min(PART, -(-arguments.seeds // (PARTS_PER_JOB * arguments.jobs))))
 
     def part(first: int) -> int:
-        count: int = min(PART, arguments.first + arguments.seeds - first)
+        count: int = min(size, arguments.first + arguments.seeds - first)
         command = [
             sys.executable, "-m", "simulation", "--first", str(first), "--seeds", str(count),
             "--flavour", arguments.flavour, "--go-on",
@@ -44,7 +47,7 @@ def main() -> int:
         return int(closing[2])
 
     started = time.monotonic()
-    firsts = range(arguments.first, arguments.first + arguments.seeds, PART)
+    firsts = range(arguments.first, arguments.first + arguments.seeds, size)
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         failed = sum(pool.map(part, firsts))
     took = time.monotonic() - started

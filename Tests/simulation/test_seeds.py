@@ -43,6 +43,7 @@ FOUND = {
     (3, 1610): "the world took an item that depends on a refused one for stuck",
     (2, 909): "the answer for the session before kept a wait open",
     (4, 50366): "the world did not know that items come back with the device key",
+    (4, 302155): "the world forgot an edit that came back from the other device",
     (4, 300873): "of several sign-ins that had run out a poll ended only one",
     (4, 301567): "of several sign-ins that had run out a poll ended only one",
     (4, 302454): "of several sign-ins that had run out a poll ended only one",

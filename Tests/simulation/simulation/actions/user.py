@@ -167,6 +167,9 @@ def carry_over(world: World, process: Process, chance: random.Random) -> None:
         known = world.ledger.get(other.name, here.user, item["id"])
         if known is not None:
             known.is_cancelled = False
+            if known.payload.get("minutes") != source.payload.get("minutes"):
+                # It was sent from there and is accepted anew, as it was edited here meanwhile.
+                known.edit(source.payload)
         if known is None or known.state != HELD:
             copy = Entry(
                 item["id"], other.name, here.user, item["org_id"], item["kind"],
