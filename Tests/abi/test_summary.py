@@ -62,6 +62,44 @@ def test_OFF_8_a_sent_item_stays_counted_until_the_figures_include_it(sign_in: M
     assert reply["sent"] == reply["queued"] == {"activities": 0, "minutes": 0}
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"status":"login_required"}',
+        '[{"status":"login_required","links":["http://portal.example/"]}]',
+        '{"online":false,"user":null}',
+        "{}",
+    ],
+)
+def test_A6_a_portal_s_json_is_no_summary(sign_in: MakeUser, body: str) -> None:
+    """Seed 303286 of the simulation: the portal's object was shown as the user's figures."""
+    user = sign_in()
+    user.app.register(minutes=40)
+    user.app.settle_until("sync_completed")
+    user.phone.pass_time(900)
+    user.app.settle()
+    before = user.app.summary_get()
+    # Given a portal that answers the request for the figures with JSON of its own
+    answer: Answer = {"status": 200, "headers": {"content-type": "application/json"}, "body": body}
+    user.phone.network.alter.append(
+        lambda request, real: answer if request["purpose"] == "summary" else real
+    )
+    asked = user.phone.network.count("summary")
+    # When the figures are requested again
+    user.phone.pass_time(900)
+    user.app.settle()
+    # Then those of the server stay, with their age
+    assert user.phone.network.count("summary") > asked
+    after = user.app.summary_get()
+    assert (after["summary"], after["as_of_ms"]) == (before["summary"], before["as_of_ms"])
+    # and the next answer of the server counts
+    user.phone.network.alter.clear()
+    user.phone.pass_time(900)
+    user.app.settle()
+    assert total(user) == (1, 40)
+    assert user.app.summary_get()["as_of_ms"] != before["as_of_ms"]
+
+
 def test_OFF_8_last_year_s_queued_visits_are_not_counted(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:

@@ -169,7 +169,8 @@ final class SummaryPuller {
     let outcome = RestClassification.rest(response.facts)
     let body = response.body
     let figures = body?.kind == .array ? body?.elements.first : body
-    guard outcome == .answered, let figures, figures.kind == .object else {
+    // Figures may have any names. A captive portal's JSON has none.
+    guard outcome == .answered, let figures, figures.kind == .object, figures.holdsNumber else {
       return try reads.fail(.summary, outcome, response, now)
     }
     try pauses.succeed(.summary)
@@ -177,5 +178,17 @@ final class SummaryPuller {
     state.finishSummary(now.monotonicMS)
     try summary.store(figures, of: org, session, now)
     try events.emitPulled(.summary, rows: 1)
+  }
+}
+
+extension JSON {
+  /// Whether there is a number in it, at any depth.
+  fileprivate var holdsNumber: Bool {
+    switch kind {
+    case .integer, .real: true
+    case .array: elements.contains { $0.holdsNumber }
+    case .object: members.contains { $0.value.holdsNumber }
+    case .string, .boolean, .null: false
+    }
   }
 }

@@ -66,6 +66,8 @@ LONG_MS = 1_000_000_000
 #: An item is parked as `blocked` after at least this many refusals of it alone, over this time.
 MIN_REFUSALS = 7
 MIN_REFUSED_MS = 3 * 3_600_000
+#: Why a screen waits for the key store.
+KEYLESS = {"keystore_failed", "keystore_locked"}
 #: An item's id in a request body. Other ids have other names there.
 ID = r'"id": ?"([0-9a-f-]{36})"'
 
@@ -387,6 +389,7 @@ class InvariantChecker:
         if process.polls_in_a_row > 3:
             raise Violation("wake_in_ms is never in the past", f"{process} is busy for nothing")
         self._bounded(self._polls, str(process), MAX_POLLS, "no busy loop")
+        process.was_keyless = (process.shown or {}).get("reason") in KEYLESS
 
     def _bounded(self, table: dict[str, deque[int]], who: str, most: int, rule: str) -> None:
         seen = table.setdefault(who, deque())
@@ -399,9 +402,12 @@ class InvariantChecker:
     def _in_order(self, process: Process, events: list[Json]) -> None:
         """Numbers rise, and an event comes again only until it is acknowledged.
 
-        A user's own events, which may be older, come when they sign in.
+        A user's own events, which may be older, come when they sign in. While the key store does
+        not give the device key, events of the file wait, and the screen that says so does not.
         """
         owner = process.device.stored.owner
+        if process.was_keyless:
+            process.last_event = 0
         if owner != process.events_of:
             # The host acknowledged events of the user before: this user's may come again.
             process.events_of, process.last_event = owner, 0
@@ -577,6 +583,8 @@ class InvariantChecker:
         tokens = process.device.stored.tokens
         if tokens is None or reply["summary"] is None:
             return
+        if "org_id" not in reply["summary"]:
+            raise Violation("the summary follows the server", f"{process} {reply}")
         org = reply["summary"]["org_id"]
         entries = [
             entry

@@ -46,6 +46,8 @@ class Process(Holdfast):
         self.seen_events: set[int] = set()
         self.last_event = 0
         self.events_of: bytes | None = None
+        #: At the last poll, the key store did not give the device key.
+        self.was_keyless = False
         #: Live reads without an answer: request -> when it was made, by the monotonic clock.
         self.live: dict[int, int] = {}
         #: Polls since the oldest of them should have been answered.

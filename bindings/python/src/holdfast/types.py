@@ -473,7 +473,7 @@ Contact: TypeAlias = dict[str, Any]
 """`id`, `name` and the other configured columns."""
 
 Summary: TypeAlias = dict[str, Any]
-"""The result of the server's summary function."""
+"""The result of the server's summary function: an object with a number in it."""
 
 Purpose: TypeAlias = str
 """What a request is for. This version knows refresh, validate, guard, upload, pull, summary,
