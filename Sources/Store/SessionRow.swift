@@ -146,9 +146,10 @@ public final class SessionRow {
     // Since version 7.
     case cacheKey
 
-    /// A record that was written before one of these versions is shorter.
+    /// A record that was written before one of these versions is shorter. One to whose table somebody
+    /// has added columns is longer: new columns are the last.
     static func fits(_ count: Int) -> Bool {
-      count == allCases.count
+      count >= allCases.count
         || [cacheKey, authenticatedMonotonicMS, validatedMonotonicMS].contains {
           Int($0.rawValue) == count
         }

@@ -349,6 +349,50 @@ def test_LCK_3_a_planted_schema_is_damage(sign_in: MakeUser, plant: str) -> None
     assert user.restart(online=False).screen["screen"] == "unlock"
 
 
+@pytest.mark.parametrize("locked", [False, True])
+@pytest.mark.parametrize("table", ["session", "durable_event", "revocation", "queue"])
+def test_B9_a_column_planted_under_an_open_app_costs_nobody_the_session(
+    sign_in: MakeUser, table: str, locked: bool
+) -> None:
+    """Finding B9: the salvage did not recognise rows that had a column more."""
+    # Given an open app, and a file to which somebody adds columns
+    user = sign_in()
+    app = user.app
+    app.go_offline()
+    queued = app.register()
+    path = user.phone.folder / "holdfast.db"
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute(f"ALTER TABLE {table} ADD COLUMN more")
+        database.execute(f"ALTER TABLE {table} ADD COLUMN evil BLOB DEFAULT x'00'")
+        database.execute(PLANTS["a trigger"])
+    # When the app goes on, which writes rows with these columns, and starts again later
+    if locked:
+        app.session_lock()
+    else:
+        app.session_background()
+        app.session_foreground()
+        app.register()
+    user.phone.close()
+    app = user.restart(online=False)
+    # Then the file was set aside, the trigger is gone, and the session and the items are there
+    assert app.opened["recovered"]
+    if locked:
+        assert app.screen["screen"] == "unlock"
+        app.touch()
+    assert app.screen["screen"] == "home"
+    [event] = app.of_type("storage_recovered") or [*app.settle()][:1]
+    assert event["session"] is True
+    assert queued in [item["id"] for item in app.queue_list()["items"]]
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        [(planted,)] = database.execute(
+            "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' OR sql LIKE '%evil%'"
+        )
+    assert planted == 0
+    # and a lock locks
+    app.session_lock()
+    history.assert_closed(app, user.phone)
+
+
 def test_LCK_3_a_trigger_planted_under_an_open_app_does_not_undo_a_lock(sign_in: MakeUser) -> None:
     user = sign_in()
     path = user.phone.folder / "holdfast.db"
