@@ -46,8 +46,8 @@ public enum Callback {
     String(decoding: bytes.bytes, as: UTF8.self)
   }
 
-  /// The parameters that are read. Of several with the same name the last counts: the service adds
-  /// its own after those of the redirect URL.
+  /// The parameters that are read. None may come twice (RFC 6749, section 3.1): which one counts would be
+  /// a guess, and somebody may have added the other.
   private struct Parameters {
     var code: SecretBytes?
     var error: SecretBytes?
@@ -64,13 +64,25 @@ public enum Callback {
         let equals = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
         let value = equals < pair.endIndex ? pair[(equals + 1)...] : pair[equals...]
         switch Callback.text(of: try Percent.decode(pair[..<equals])) {
-        case "code": code = try Percent.decode(value)
-        case "error": error = try Percent.decode(value)
-        case "error_code": errorCode = try Percent.decode(value)
-        case "error_description": description = try Percent.decode(value)
+        case "code": try Parameters.take(value, into: &code, "code")
+        case "error": try Parameters.take(value, into: &error, "error")
+        case "error_code": try Parameters.take(value, into: &errorCode, "error_code")
+        case "error_description":
+          try Parameters.take(value, into: &description, "error_description")
         default: break
         }
       }
+    }
+
+    private static func take(
+      _ value: URLParts.Part, into known: inout SecretBytes?, _ name: StaticCString
+    ) throws(Failure) {
+      guard known == nil else {
+        throw Failure(
+          .requestInvalidValue, "the parameter \(name.string) comes more than once",
+          field: "/callback_url")
+      }
+      known = try Percent.decode(value)
     }
   }
 }

@@ -69,6 +69,21 @@ import Vault
   }
 
   @Test(
+    "A parameter that comes twice is refused, whatever its values",
+    arguments: [
+      ("?code=c&code=c", "code"), ("?code=&code=c", "code"), ("?code=c&state=s&c%6fde", "code"),
+      ("#code=c&code=d", "code"), ("?error=x&error=y", "error"),
+      ("?error=x&error_code=a&error_code=a", "error_code"),
+      ("?error_description=a&error_description=b&code=c", "error_description"),
+    ])
+  func repeated(answer: String, name: String) throws {
+    let error = #expect(throws: Failure.self) { try words("app.example://signed-in" + answer) }
+    #expect(error?.code == .requestInvalidValue)
+    #expect(error?.field == "/callback_url")
+    #expect(error?.message == "the parameter \(name) comes more than once")
+  }
+
+  @Test(
     "Another URL, or one without the parameters of a sign-in",
     arguments: [
       "", "app.example", "app.example://signed-in", "app.example://signed-in?",
@@ -161,9 +176,14 @@ import Vault
     ]
     for _ in 0..<20_000 {
       let url = (0..<next() % 16).map { _ in pieces[next() % pieces.count] }.joined()
-      _ = try words(url)
-      _ = try words("app.example://signed-in" + url)
-      _ = try words(url, url)
+      for (url, redirect) in [
+        (url, "app.example://signed-in"),
+        ("app.example://signed-in" + url, "app.example://signed-in"), (url, url),
+      ] {
+        do { _ = try words(url, redirect) } catch let error as Failure {
+          #expect(error.code == .requestInvalidValue)
+        }
+      }
     }
   }
 }

@@ -296,6 +296,36 @@ def test_HST_7_without_a_sign_in_under_way_a_callback_is_refused(
     assert app.poll()["requests"] == []
 
 
+@pytest.mark.parametrize(
+    ("answer", "name"),
+    [
+        ("?code=11111111-1111-4111-8111-111111111111&code={code}", "code"),
+        ("?code={code}&code=11111111-1111-4111-8111-111111111111", "code"),
+        ("?code={code}&c%6Fde={code}", "code"),
+        ("?error=access_denied&error=server_error", "error"),
+        ("?error=access_denied&error_code=a&error_code=b", "error_code"),
+        ("#error=x&error_description=a&error_description=b", "error_description"),
+    ],
+)
+def test_B10_a_callback_with_a_repeated_parameter_is_refused(
+    victim: Phone, answer: str, name: str
+) -> None:
+    """Finding B10: of two codes the last one counted (RFC 6749, section 3.1)."""
+    app = victim.app
+    assert app is not None
+    own = browse(begin(app)["url"])
+    [code] = urllib.parse.parse_qs(urllib.parse.urlsplit(own).query)["code"]
+    # When a parameter comes twice, then the callback is refused, and the message names it
+    with pytest.raises(HoldfastError, match=f"the parameter {name} comes more than once") as caught:
+        app.sign_in_complete({"callback_url": BACK + answer.format(code=code)})
+    error = caught.value
+    assert (error.code, error.field) == ("request.invalid_value", "/callback_url")
+    # and nothing was sent, and the sign-in goes on
+    assert verifiers(victim) == []
+    finish(app, own)
+    assert app.screen["screen"] == "home"
+
+
 # Which sign-in a code belongs to ------------------------------------------------------------------
 
 
