@@ -240,7 +240,7 @@ int32_t holdfast_sign_in_begin(holdfast *self, const char *request, char **reply
  * shown, with the reason if that was the sign-in. A success ends all other sign-ins.
  * Errors: sign_in.unknown_method (no method has this flow), sign_in.state_mismatch (none is under
  * way), sign_in.expired, sign_in.cancelled, sign_in.foreign_callback (INVALID, /callback_url or
- * /nonce). */
+ * /nonce), request.invalid_value (/callback_url: a parameter such as `code` comes more than once). */
 int32_t holdfast_sign_in_complete(holdfast *self, const char *request, char **reply);
 
 /* Cancel the sign-in that is under way. {} -> {"cancelled":bool,"decision":<decision>}: what was
@@ -347,9 +347,10 @@ int32_t holdfast_queue_add(holdfast *self, const char *request, char **reply);
 int32_t holdfast_queue_list(holdfast *self, const char *request, char **reply);
 
 /* Read one item. {"id":"uuid"} -> {"state":"pending|sending|waiting|parked","item":<item>}, or, of one
- * that left the queue, {"state":"stored","stored_ms":n} | {"state":"cancelled","cancelled_ms":n} in
- * server time, as long as the library remembers it (policy.stored_items). Errors: queue.not_found: the
- * user added no such item, or long ago. */
+ * that left the queue, {"state":"stored","stored_ms":n} | {"state":"cancelled","cancelled_ms":n} |
+ * {"state":"unknown_outcome","cancelled_ms":n} in server time, as long as the library remembers it
+ * (policy.stored_items). `unknown_outcome`: its user cancelled it, and the server may have stored it.
+ * Errors: queue.not_found: the user added no such item, or long ago. */
 int32_t holdfast_queue_get(holdfast *self, const char *request, char **reply);
 
 /* Replace the payload. {"id":"uuid","payload":{...}} -> {"id","state"}. A parked item becomes

@@ -61,9 +61,11 @@ final class Core {
   }
 
   /// Remove a cancelled item from the queue, and remember that it was.
-  func removeCancelled(_ item: [UInt8], _ now: Instant) throws(Failure) {
+  func removeCancelled(
+    _ item: [UInt8], _ now: Instant, mayBeStored: Bool = false
+  ) throws(Failure) {
     try queue.remove(item)
-    try remember([item], .cancelled, now)
+    try remember([item], mayBeStored ? .unknownOutcome : .cancelled, now)
   }
 
   private func remember(

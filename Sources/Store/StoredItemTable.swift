@@ -8,6 +8,8 @@ public struct StoredItemTable {
   public enum Fate: Int64, Sendable {
     case stored = 0
     case cancelled = 1
+    /// The user has cancelled it, and the server may have it.
+    case unknownOutcome = 2
   }
 
   /// An item that left the queue, and when, in server time.

@@ -10,7 +10,7 @@ from holdfast import HoldfastError
 
 from conftest import MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures
-from support.queue import add, drain, new_ids, stored
+from support.queue import BAD_MINUTES, add, code_of, drain, new_ids, stored
 
 DAY_S = 86_400
 
@@ -160,3 +160,55 @@ def test_HST_6_another_user_learns_nothing(sign_in: MakeUser, directory: Directo
     user.app.session_logout()
     user.app.sign_in(directory.person(user.org))
     assert fate(user.app, item) == "unknown"
+
+
+def lose_an_answer(user: SignedIn, directory: DirectoryFixtures) -> str:
+    """Add an item that the server stores without the device hearing of it; the network goes."""
+    item = add(user.app)
+    directory.control.drop_after("/rest/v1/activities", method="POST", times=1)
+    user.app.settle()
+    user.app.go_offline()
+    assert stored(directory, user.person) == [item]
+    return item
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("how", ["twice", "by force", "after a refused edit"])
+def test_B10_a_cancelled_item_that_the_server_may_have_is_no_cancelled_one(
+    sign_in: MakeUser, directory: DirectoryFixtures, how: str, restarted: bool
+) -> None:
+    """Finding B10: queue_get said `cancelled` of an item that the server has stored."""
+    # Given an item that the server has, and whose answer was lost
+    user = sign_in(policy={"biometric": "off"})
+    app = user.app
+    item = lose_an_answer(user, directory)
+    if how == "after a refused edit":
+        app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": BAD_MINUTES}})
+    # When its user cancels it at once, or after the library has said that it cannot know
+    if how == "twice":
+        app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
+    if how != "by force":
+        user.phone.pass_time(60)
+        app.go_online()
+        drain(app)
+        expected = "unknown_outcome" if how == "twice" else "server_rule"
+        assert code_of(app, item) == expected
+    app.queue_cancel({"id": item, "force": how != "twice"})
+    if restarted:
+        app = user.restart(online=False)
+    # Then it is gone, and its fate is what the library knows: nothing
+    assert app.queue_list()["items"] == []
+    reply = app.queue_get({"id": item})
+    assert reply == {"state": "unknown_outcome", "cancelled_ms": reply["cancelled_ms"]}
+    with pytest.raises(HoldfastError, match="the server may have stored it") as caught:
+        app.queue_cancel({"id": item})
+    assert (caught.value.code, caught.value.field) == ("queue.not_found", "/id")
+
+
+def test_B10_an_item_that_the_server_refused_is_cancelled(sign_in: MakeUser) -> None:
+    """The other side of B10: there is no doubt about it."""
+    user = sign_in()
+    item = add(user.app, minutes=BAD_MINUTES)
+    drain(user.app)
+    user.app.queue_cancel({"id": item})
+    assert fate(user.app, item) == "cancelled"

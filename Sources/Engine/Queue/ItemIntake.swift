@@ -228,25 +228,30 @@ final class ItemIntake {
     return try core.database.transaction { () throws(Failure) in
       let row = try findIdle(fields, session)
       let id = JSON.string(try fields.uuid("id").text)
-      if !isForced, try mayBeStored(row, session) {
+      let doubt = try self.doubt(row, session)
+      if !isForced, doubt == .untold {
         try core.queue.setCancelled(row, true, session.queueKey)
         let state = try core.queue.find(row.item)?.state ?? .pending
         return ["id": id, "released": 0, "state": .string(state.word)]
       }
-      try core.removeCancelled(row.item, core.clock.now())
+      try core.removeCancelled(row.item, core.clock.now(), mayBeStored: doubt != .none)
       let released = try core.queue.releaseDependents(of: row.item)
       try syncRuns.endIfDone(session.owner, core.clock.now())
       return ["id": id, "released": .int(released), "state": .null]
     }
   }
 
-  /// Whether the server may have the item, and the user was not told. Of a parked item the user was:
-  /// the server refused it, or was asked. But it may have refused an edit and have the older payload.
-  private func mayBeStored(_ row: QueueRow, _ session: OpenSession) throws(Failure) -> Bool {
-    guard row.attempts > 0, let item = try row.read(session.queueKey) else { return false }
-    guard row.state == .parked, item.isRevised else { return row.state != .parked }
+  /// Whether the server may have an item, and whether the user was told so.
+  private enum Doubt { case none, untold, told }
+
+  /// Of a parked item the user was told: the server refused it, or was asked. But it may have refused an
+  /// edit and have the older payload.
+  private func doubt(_ row: QueueRow, _ session: OpenSession) throws(Failure) -> Doubt {
+    guard row.attempts > 0, let item = try row.read(session.queueKey) else { return .none }
+    guard row.state == .parked else { return .untold }
     let rejection = try Rejection.read(row, session.queueKey)
-    return rejection?.string("code") != MessageCode.unknownOutcome.rawValue
+    if rejection?.string("code") == MessageCode.unknownOutcome.rawValue { return .told }
+    return item.isRevised ? .untold : .none
   }
 
   /// Try one item again, or all that are parked.
@@ -291,14 +296,20 @@ extension Core {
   func findItem(_ fields: Fields, _ session: OpenSession) throws(Failure) -> QueueRow {
     let id = try fields.uuid("id")
     if let row = try queuedItem(id, session) { return row }
-    let known = try fate(of: keys().itemTag(id, session.owner))
+    throw Core.notQueued(try fate(of: keys().itemTag(id, session.owner))?.fate)
+  }
+
+  /// The failure of a call about an item that is not queued.
+  static func notQueued(_ fate: StoredItemTable.Fate?) -> Failure {
     let message: StaticCString =
-      switch known?.fate {
+      switch fate {
       case .stored: "the item is not queued: the server has stored it"
       case .cancelled: "the item is not queued: it was cancelled"
+      case .unknownOutcome:
+        "the item is not queued: it was cancelled, and the server may have stored it"
       case nil: "no such item is queued, or known as stored or cancelled"
       }
-    throw Failure(.queueNotFound, message.string, field: "/id")
+    return Failure(.queueNotFound, message.string, field: "/id")
   }
 
   /// The queued item with this id; nil: there is none.

@@ -56,16 +56,17 @@ final class ItemReport {
     let fields = try Fields(request, known: ["id"])
     let session = try decider.requireSession()
     let id = try fields.uuid("id")
-    if try core.queuedItem(id, session) == nil,
-      let left = try core.fate(of: core.keys().itemTag(id, session.owner))
-    {
-      switch left.fate {
-      case .stored: return ["state": "stored", "stored_ms": .int(left.ms)]
-      case .cancelled: return ["state": "cancelled", "cancelled_ms": .int(left.ms)]
-      }
+    if let row = try core.queuedItem(id, session) {
+      return ["state": .string(row.state.word), "item": try describe(row, session)]
     }
-    let row = try core.findItem(fields, session)
-    return ["state": .string(row.state.word), "item": try describe(row, session)]
+    guard let left = try core.fate(of: core.keys().itemTag(id, session.owner)) else {
+      throw Core.notQueued(nil)
+    }
+    switch left.fate {
+    case .stored: return ["state": "stored", "stored_ms": .int(left.ms)]
+    case .cancelled: return ["state": "cancelled", "cancelled_ms": .int(left.ms)]
+    case .unknownOutcome: return ["state": "unknown_outcome", "cancelled_ms": .int(left.ms)]
+    }
   }
 
   /// An item as the host sees it. An unreadable one is shown too, so that it can be cancelled.

@@ -651,8 +651,8 @@ class AsyncOperations:
             item (Item, optional): The item, while it is queued.
             stored_ms (Instant, optional): With `stored`: when the library learned that the
                 server has it, in server time.
-            cancelled_ms (Instant, optional): With `cancelled`: when it left the queue, in
-                server time.
+            cancelled_ms (Instant, optional): With `cancelled` and `unknown_outcome`: when its
+                user removed it from the queue, in server time.
 
         Errors:
             request.missing_field: The field that `field` names is required. Add it.

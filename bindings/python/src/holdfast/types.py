@@ -395,7 +395,7 @@ ItemState: TypeAlias = str
 
 ItemFate: TypeAlias = str
 """The state of an item that is queued, or the end of one that no longer is. This version knows
-pending, sending, waiting, parked, stored, cancelled."""
+pending, sending, waiting, parked, stored, cancelled, unknown_outcome."""
 
 QueuedState: TypeAlias = Literal["pending", "sending", "waiting", "parked"]
 """A state by which a request selects items."""
