@@ -19,3 +19,23 @@ static inline int csqlite_distrust(sqlite3 *database) {
 static inline void sqlite3_keep_log(sqlite3 *connection, int on) {
   sqlite3_db_config(connection, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, on, (int *)0);
 }
+
+/* Change the size of the log's file; added bytes are zero, so they are no frame. Call it in a write
+ * transaction and leave the committed frames. */
+static inline int sqlite3_resize_log(sqlite3 *connection, sqlite3_int64 size) {
+  char zeros[4096] = {0};
+  sqlite3_file *log = 0;
+  sqlite3_int64 now = 0;
+  int result = sqlite3_file_control(connection, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+  if (result != SQLITE_OK || log == 0 || log->pMethods == 0)
+    return SQLITE_MISUSE;
+  result = log->pMethods->xFileSize(log, &now);
+  if (result == SQLITE_OK && now > size)
+    return log->pMethods->xTruncate(log, size);
+  while (result == SQLITE_OK && now < size) {
+    int count = size - now < (int)sizeof zeros ? (int)(size - now) : (int)sizeof zeros;
+    result = log->pMethods->xWrite(log, zeros, count, now);
+    now += count;
+  }
+  return result;
+}

@@ -193,9 +193,16 @@ public final class Engine {
       do throws(Failure) {
         try recovery.findUnfinished()
         return try uploader.reclaimVoidLeases(core.clock.now())
-      } catch  where error.code == .storageDamaged {
-        tries += 1
-        guard tries <= Engine.recoveries, try recovery.recover() else { throw error }
+      } catch {
+        switch error.code {
+        case .storageDamaged:
+          tries += 1
+          guard tries <= Engine.recoveries, try recovery.recover() else { throw error }
+        case .storageFull:
+          // The next poll reclaims what is left.
+          guard !core.database.isTight, releaseReserve() else { return }
+        default: throw error
+        }
       }
     }
   }
@@ -363,7 +370,11 @@ public final class Engine {
 
   public func syncStatus(_ request: JSON) throws(Failure) -> JSON { try sync.status(request) }
 
-  public func poll(_ request: JSON) throws(Failure) -> JSON { try loop.poll(request) }
+  public func poll(_ request: JSON) throws(Failure) -> JSON {
+    let reply = try loop.poll(request)
+    reserve.followRoom()
+    return reply
+  }
 
   public func complete(_ request: JSON) throws(Failure) -> JSON { try loop.complete(request) }
 }

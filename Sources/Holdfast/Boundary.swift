@@ -95,8 +95,7 @@ enum Boundary {
     }
   }
 
-  /// The room on the disk that a call may use. The reserve is for calls that finish what is in flight,
-  /// lock or log out.
+  /// The room on the disk that a call may use. The reserve is for all calls but those that add items.
   enum Room { case ordinary, reserve }
 
   /// Parses a request. NULL and "" mean an empty object.

@@ -38,11 +38,11 @@ extension Operation {
     }
   }
 
-  /// Calls that finish what is in flight, remove, lock or log out may use the reserve on a full disk.
+  /// On a full disk, a call that adds work is refused; all others may use the reserve.
   var room: Boundary.Room {
     switch self {
-    case .sessionLock, .sessionBackground, .sessionLogout, .queueCancel, .poll, .complete: .reserve
-    default: .ordinary
+    case .queueAdd, .queueEdit: .ordinary
+    default: .reserve
     }
   }
 

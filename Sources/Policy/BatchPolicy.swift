@@ -9,6 +9,14 @@ public enum BatchPolicy {
   /// would send each nearly five times.
   public static let carefulItems = 62
 
+  /// On a full disk, a batch must fit into the log that is there.
+  public static let tightItems = 32
+  public static let tightBytes = 128_000
+
   /// After a failure, a single item probes whether the server has recovered.
-  public static func items(probing: Bool) -> Int { probing ? 1 : maxItems }
+  public static func items(probing: Bool, isTight: Bool = false) -> Int {
+    probing ? 1 : isTight ? tightItems : maxItems
+  }
+
+  public static func bytes(isTight: Bool) -> Int { isTight ? tightBytes : maxBytes }
 }

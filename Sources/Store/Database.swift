@@ -41,6 +41,11 @@ public final class Database {
   /// Bits of the log have flipped, so pages may be damaged.
   public var isDoubtful = false
 
+  /// The disk was full, and the reserve is gone: transactions must be small.
+  public var isTight = false
+  /// The log could not be copied into the file, because the disk is full.
+  public internal(set) var isLogStuck = false
+
   /// How long a call waits for a lock that somebody else holds.
   public static var busyTimeoutMS: Int32 { 5000 }
 
@@ -120,7 +125,7 @@ public final class Database {
     case .full: try execute("PRAGMA synchronous=FULL")
     case .normal: try execute("PRAGMA synchronous=NORMAL")
     }
-    sqlite3_wal_autocheckpoint(connection, 500)
+    checkpointAfterCommits()
     try execute(
       """
       PRAGMA secure_delete=ON; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-1024;
@@ -258,15 +263,6 @@ public final class Database {
   /// reader in another process can prevent that; a later checkpoint then completes it.
   public func flush() throws(Failure) { try execute("PRAGMA wal_checkpoint(TRUNCATE)") }
 
-  /// Copy what can be copied of the log into the file, without waiting for others. Returns whether all
-  /// of it was: then the next transaction begins the log anew, in the room that it has.
-  public func shortenLog() -> Bool {
-    var (frames, copied): (Int32, Int32) = (0, -1)
-    let result = sqlite3_wal_checkpoint_v2(
-      connection, "main", SQLITE_CHECKPOINT_PASSIVE, &frames, &copied)
-    return result == SQLITE_OK && frames == copied
-  }
-
   public var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(connection) }
 
   /// Commit all of `body`'s changes or none. A nested call joins the outermost transaction.
@@ -287,6 +283,7 @@ public final class Database {
   @inline(never)
   private func begin() throws(Failure) {
     if depth == 0 {
+      if isLogStuck { reuseLog() }
       try run("BEGIN IMMEDIATE")
       changesBefore = sqlite3_total_changes(connection)
       dropOutdatedReadCache()

@@ -101,11 +101,13 @@ extension QueueTable {
   /// End a dead or late holder's leases. Its requests may have been sent, so each item is charged
   /// with an attempt. A damaged file may name no holder: `leases` gives an empty one then.
   public func reclaim(from holder: [UInt8]) throws(Failure) {
-    try database.run(
-      """
-      UPDATE queue SET state = 0, wait_reason = 0, lease = NULL, lease_ms = 0,
-        attempts = attempts + 1
-      WHERE state = 1 AND lease IS ?1
-      """, Value(holder.isEmpty ? nil : holder))
+    try inSlices { (most) throws(Failure) in
+      try database.run(
+        """
+        UPDATE queue SET state = 0, wait_reason = 0, lease = NULL, lease_ms = 0,
+          attempts = attempts + 1
+        WHERE seq IN (SELECT seq FROM queue WHERE state = 1 AND lease IS ?1 LIMIT ?2)
+        """, Value(holder.isEmpty ? nil : holder), .int(most))
+    }
   }
 }

@@ -16,6 +16,13 @@ public struct LongestWaits: Sendable {
 
 /// What makes items wait, and what ends that.
 extension QueueTable {
+  /// Change many rows: on a full disk a few in each transaction, so that each fits into the log. `change`
+  /// gets the most rows that it may change, and returns how many it has changed.
+  func inSlices(_ change: (Int) throws(Failure) -> Int) throws(Failure) {
+    let most = database.isTight ? 32 : Int.max
+    while try change(most) == most {}
+  }
+
   // MARK: Time
 
   /// Pending items with the batch key of this one wait: the server takes none of them.
@@ -85,14 +92,17 @@ extension QueueTable {
   ) throws(Failure) {
     // Without due items there is no write, so no wait for another process's write lock.
     guard let left = try leftMS(of: owner, now: now, longest: longest), left <= 0 else { return }
-    try database.run(
-      """
-      UPDATE queue SET state = 0, wait_reason = 0
-      WHERE owner = ?1 AND state = 2 AND wait_reason IN (2, 5, 6)
-        AND (not_before_ms <= ?2 OR not_before_ms - ?2 >
-          CASE wait_reason WHEN 2 THEN ?3 WHEN 5 THEN ?4 ELSE ?5 END)
-      """, .blob(owner), .int(now.ms), .int(longest.ownMS), .int(longest.askedMS),
-      .int(longest.blockedMS))
+    try inSlices { (most) throws(Failure) in
+      try database.run(
+        """
+        UPDATE queue SET state = 0, wait_reason = 0 WHERE seq IN (SELECT seq FROM queue
+          WHERE owner = ?1 AND state = 2 AND wait_reason IN (2, 5, 6)
+            AND (not_before_ms <= ?2 OR not_before_ms - ?2 >
+              CASE wait_reason WHEN 2 THEN ?3 WHEN 5 THEN ?4 ELSE ?5 END)
+          LIMIT ?6)
+        """, .blob(owner), .int(now.ms), .int(longest.ownMS), .int(longest.askedMS),
+        .int(longest.blockedMS), .int(most))
+    }
   }
 
   /// Suspended items become pending, except those that a server put off.
@@ -141,27 +151,16 @@ extension QueueTable {
       """, .blob(owner), .blob(org))
   }
 
-  /// The user is in the organisation again: its items become pending, or wait for their parents.
-  public func release(org: [UInt8], of owner: [UInt8]) throws(Failure) {
+  /// The user is in the organisation again, or (nil) the app has no organisations any more: what waits
+  /// for it becomes pending, or waits for its parents.
+  public func release(org: [UInt8]?, of owner: [UInt8]) throws(Failure) {
     try database.run(
       """
       UPDATE queue SET
         state = CASE WHEN item IN (SELECT item FROM dependency) THEN 2 ELSE 0 END,
         wait_reason = CASE WHEN item IN (SELECT item FROM dependency) THEN 1 ELSE 0 END
-      WHERE owner = ?1 AND org = ?2 AND state = 2 AND wait_reason = 3
-      """, .blob(owner), .blob(org))
-  }
-
-  /// The app has no organisations any more: what waits for one becomes pending, or waits for its
-  /// parents.
-  public func releaseAll(of owner: [UInt8]) throws(Failure) {
-    try database.run(
-      """
-      UPDATE queue SET
-        state = CASE WHEN item IN (SELECT item FROM dependency) THEN 2 ELSE 0 END,
-        wait_reason = CASE WHEN item IN (SELECT item FROM dependency) THEN 1 ELSE 0 END
-      WHERE owner = ?1 AND state = 2 AND wait_reason = 3
-      """, .blob(owner))
+      WHERE owner = ?1 AND (?2 IS NULL OR org = ?2) AND state = 2 AND wait_reason = 3
+      """, .blob(owner), Value(org))
   }
 
   /// Clear the denials of items that wait for their organisation: they were earned without a

@@ -18,6 +18,31 @@ import Testing
     #expect(rig.folder.bytes("holdfast.reserve")?.count == 1_048_576)
   }
 
+  @Test func theLogTakesTheRoomAndGivesItBackForTheReserve() throws {
+    // Given a call that found the disk full
+    let rig = try Rig.atHome()
+    let reserve = Reserve(rig.core)
+    try reserve.make()
+    let before = try #require(rig.folder.bytes("holdfast.db-wal")).count
+    #expect(reserve.release())
+    // Then the log has the room, transactions are small, and the next ones begin it anew
+    let size = before + 1_048_576
+    #expect(rig.folder.bytes("holdfast.db-wal")?.count == size)
+    #expect(rig.core.database.isTight)
+    for time in 0..<300 { try rig.core.meta.set(.lastSyncRun, .int(Int64(time))) }
+    #expect(rig.folder.bytes("holdfast.db-wal")?.count == size)
+    // and it can be read, also by another process
+    let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
+    #expect(try other.core.meta.int(.lastSyncRun) == 299)
+    // When the disk has room for the reserve again, then transactions need not be small
+    reserve.followRoom()
+    #expect(!rig.core.database.isTight)
+    #expect(rig.folder.bytes("holdfast.reserve")?.count == 1_048_576)
+    // and an empty log gives all of its room back
+    #expect(rig.core.database.emptyLog() == Int64(size))
+    #expect(try rig.core.meta.int(.lastSyncRun) == 299)
+  }
+
   @Test func theRoomIsWorthAnotherTryWhileTheLogCannotBeShortened() throws {
     // Given a reader in another process, which sees the file as it was before the last commit
     let rig = try Rig.atHome()

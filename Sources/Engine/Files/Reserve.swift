@@ -2,15 +2,16 @@ import Base
 import CPlatform
 import Store
 
-/// Room that is kept on the disk for the calls that must work when it is full: those that finish what
-/// is in flight, lock or log out.
+/// Room that is kept on the disk for the calls that must work when it is full: all but those that add
+/// items.
 ///
 /// The room is the file `holdfast.reserve`. When such a call finds the disk full, the file is emptied,
-/// the log is copied into the main file, and the call runs again. From then on the log is written from
-/// its beginning, so the following transactions need no new room until it has its former size. An add
-/// or an edit first makes the reserve anew and is refused when there is no room for it.
+/// the log is copied into the main file and takes the room that is left, and the call runs again. From
+/// then on the log is written from its beginning, transactions are small (`Database.isTight`), and the
+/// disk may stay full. An add or an edit first makes the reserve anew, if need be of the log's room, and
+/// is refused when it cannot.
 final class Reserve {
-  /// 1 MiB: 20 transactions of the usual size, if the log cannot be copied.
+  /// 1 MiB. It has room for the pages that the log adds to the main file (`FullDisk.swift`).
   static var size: Int64 { 1 << 20 }
 
   private let core: Core
@@ -19,20 +20,44 @@ final class Reserve {
 
   private var path: String { core.configuration.dataFolder + "/holdfast.reserve" }
 
-  /// Make the reserve if it is not there. Throws `storage.full`; another failure is no reason to refuse
-  /// a call.
+  /// For a call that adds: make the reserve if it is not there. Throws `storage.full`; another failure is
+  /// no reason to refuse a call.
   func make() throws(Failure) {
-    guard platform_size(path) < Reserve.size else { return }
-    let problem = Int(platform_reserve(path, Reserve.size))
-    if problem == PLATFORM_NO_SPACE {
-      throw Database.failure(ofSystem: problem, "the reserve could not be made")
+    let database = core.database
+    // What is added while the log cannot be copied would make it longer.
+    var isFull = database.isLogStuck && !database.reuseLog()
+    if !isFull, !isThere() {
+      let room = database.emptyLog()
+      isFull = !isThere()
+      if isFull { database.giveToLog(room) }
     }
+    database.isTight = isFull
+    if isFull {
+      throw Database.failure(
+        ofSystem: PLATFORM_NO_SPACE, "the reserve could not be made")
+    }
+  }
+
+  /// Whether the reserve is whole now. False: the disk has no room for it.
+  private func isThere() -> Bool {
+    platform_size(path) >= Reserve.size
+      || Int(platform_reserve(path, Reserve.size)) != PLATFORM_NO_SPACE
   }
 
   /// Give the room to the call that runs. Returns whether it is worth another try.
   func release() -> Bool {
-    let isReleased = platform_size(path) > 0 && platform_empty(path) == 0
+    let database = core.database
+    let room = platform_size(path)
+    let isReleased = room > 0 && platform_empty(path) == 0
     if isReleased { Log.line(.warning, "the disk is full; the reserve is used") }
-    return core.database.shortenLog() || isReleased
+    database.isTight = true
+    let isReusable = database.reuseLog()
+    if isReleased { database.giveToLog(room) }
+    return isReusable || isReleased
+  }
+
+  /// After a call: transactions need not be small any more if the disk has room again.
+  func followRoom() {
+    if core.database.isTight, isThere() { core.database.isTight = false }
   }
 }

@@ -187,7 +187,7 @@ final class Scheduler {
       case .checkMembership: check.ask(.keepingAnswer, now)
       case .releaseHeld:
         guard let session = sessions.session else { return }
-        try core.queue.releaseAll(of: session.owner)
+        try core.queue.release(org: nil, of: session.owner)
       case .abandonReadBacks: try uploader.abandonReadBacks()
       case .reclaimLeases: try uploader.reclaimLostLeases(now)
       case .releaseKnownKinds:

@@ -151,10 +151,12 @@ final class Uploader {
   private func take(_ session: OpenSession, _ now: Instant) throws(Failure) -> [QueueRow] {
     try core.database.transaction { () throws(Failure) in
       let begun = try core.steadyToStore(now)
+      let isTight = core.database.isTight
       let rows = try core.queue.take(
         of: session.owner, holder: core.holder.bytes, until: begun + Uploader.leaseMS,
-        maximumItems: BatchPolicy.items(probing: try pauses.isProbing(.upload)),
-        freshItems: state.freshItems, maximumSize: Int64(BatchPolicy.maxBytes))
+        maximumItems: BatchPolicy.items(
+          probing: try pauses.isProbing(.upload), isTight: isTight),
+        freshItems: state.freshItems, maximumSize: Int64(BatchPolicy.bytes(isTight: isTight)))
       guard !rows.isEmpty else { return rows }
       _ = try core.meta.next(.uploads)
       try core.syncRuns.start(of: session.owner, now: begun)
