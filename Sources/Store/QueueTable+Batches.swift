@@ -98,6 +98,33 @@ extension QueueTable {
     ) { (row) throws(Failure) in (row.blob(0), SteadyTime(ms: row.int(1))) }
   }
 
+  /// Whether there are items whose state or reason to wait is none of ours: four steps in the indexes by
+  /// state and by reason. Text is more than any number.
+  public func hasUnknownStates(of owner: [UInt8]) throws(Failure) -> Bool {
+    try database.exists(
+      """
+      SELECT seq FROM queue WHERE owner = ?1 AND state < 0
+      UNION ALL SELECT seq FROM queue WHERE owner = ?1 AND state > 3
+      UNION ALL SELECT seq FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason < 1
+      UNION ALL SELECT seq FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason > 6
+      """, .blob(owner))
+  }
+
+  /// A newer version, a tool or damage has given items a state that this version does not know: they
+  /// become pending. The server may have them, so each is charged with an attempt.
+  public func settleStates(of owner: [UInt8]) throws(Failure) {
+    try inSlices { (most) throws(Failure) in
+      try database.run(
+        """
+        UPDATE queue SET state = 0, wait_reason = 0, lease = NULL, lease_ms = 0,
+          attempts = attempts + 1
+        WHERE seq IN (SELECT seq FROM queue WHERE owner = ?1 AND (state < 0 OR state > 3
+          OR state = 2 AND (wait_reason < 1 OR wait_reason > 6)) LIMIT ?2)
+        """, .blob(owner), .int(most))
+    }
+    Log.line(.warning, "items had an unknown state; they are sent")
+  }
+
   /// End a dead or late holder's leases. Its requests may have been sent, so each item is charged
   /// with an attempt. A damaged file may name no holder: `leases` gives an empty one then.
   public func reclaim(from holder: [UInt8]) throws(Failure) {

@@ -45,11 +45,11 @@ extension QueueTable {
       "SELECT state, count(*) FROM queue WHERE owner = ? GROUP BY state", [.blob(owner)]
     ) { (row) throws(Failure) in
       switch ItemState.Code(rawValue: row.int(0)) {
-      case .pending: result.pending = row.int(1)
+      // An unknown state is that of an item to be sent (`settleStates`).
+      case .pending, nil: result.pending += row.int(1)
       case .sending: result.sending = row.int(1)
       case .waiting: result.waiting = row.int(1)
       case .parked: result.parked = row.int(1)
-      case nil: break
       }
       return true
     }
@@ -67,9 +67,8 @@ extension QueueTable {
       GROUP BY wait_reason
       """, [.blob(owner)]
     ) { (row) throws(Failure) in
-      if let reason = WaitReason(code: row.int(0), notBeforeMS: row.int(2)) {
-        result.append((reason, row.int(1)))
-      }
+      // A reason of a newer version holds the item until a process settles it.
+      result.append((WaitReason(code: row.int(0), notBeforeMS: row.int(2)) ?? .kind, row.int(1)))
       return true
     }
     return result

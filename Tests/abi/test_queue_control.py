@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import sqlite3
 import time
@@ -488,6 +489,45 @@ def test_an_unreadable_item_is_parked_and_can_be_cancelled(
     # and it can be cancelled but not edited
     assert refused(app.queue_edit, {"id": item["id"], "payload": {}}).status != 0
     app.queue_cancel({"id": item["id"]})
+    assert app.queue_list()["counts"] == EMPTY
+
+
+STRANGE = {
+    "a state of a newer version": "state = 77",
+    "a negative state": "state = -1",
+    "a state that is text": "state = 'x'",
+    "a wait without a reason": "state = 2, wait_reason = 0",
+    "a reason of a newer version": "state = 2, wait_reason = 99",
+}
+
+
+@pytest.mark.parametrize("strange", STRANGE)
+@pytest.mark.parametrize("running", [False, True])
+def test_B9_an_item_of_an_unknown_state_is_counted_and_sent(
+    sign_in: MakeUser, directory: DirectoryFixtures, strange: str, running: bool
+) -> None:
+    """Finding B9: a row with an unknown state was never sent, and nothing said so."""
+    # Given two items, one of which has a state that this version does not know
+    user = sign_in(policy={"biometric": "off"})
+    user.app.go_offline()
+    ids = [add(user.app) for _ in range(2)]
+    if not running:
+        user.phone.close()
+    with contextlib.closing(sqlite3.connect(user.phone.folder / "holdfast.db")) as database:
+        database.execute(
+            f"UPDATE queue SET {STRANGE[strange]} WHERE seq = (SELECT min(seq) FROM queue)"
+        )
+        database.commit()
+    app = user.app if running else user.restart(online=False)
+    # Then it is listed, counted, and explained
+    assert [item["id"] for item in app.queue_list()["items"]] == ids
+    assert sum(app.queue_list()["counts"].values()) == 2
+    explained = app.queue_explain()
+    assert sum(reason["count"] for reason in explained["reasons"]) == 2
+    # and when the network comes, it is sent
+    app.go_online()
+    drain(app)
+    assert stored(directory, user.person) == sorted(ids)
     assert app.queue_list()["counts"] == EMPTY
 
 

@@ -35,6 +35,8 @@ final class Scheduler {
     /// The read-backs belong to another user.
     case abandonReadBacks
     case reclaimLeases
+    /// Items have a state that this version does not know.
+    case settleStates
     /// Items wait because another handle does not know their kind: this one may.
     case releaseKnownKinds
     /// Items have waited until their time.
@@ -190,6 +192,9 @@ final class Scheduler {
         try core.queue.release(org: nil, of: session.owner)
       case .abandonReadBacks: try uploader.abandonReadBacks()
       case .reclaimLeases: try uploader.reclaimLostLeases(now)
+      case .settleStates:
+        guard let session = sessions.session else { return }
+        try core.queue.settleStates(of: session.owner)
       case .releaseKnownKinds:
         guard let session = sessions.session else { return }
         try uploader.releaseKnownKinds(session)
@@ -217,6 +222,7 @@ final class Scheduler {
       return batch.owner == session.owner ? nil : .abandonReadBacks
     }
     if try uploader.hasLostLeases(now) { return .reclaimLeases }
+    if try core.queue.hasUnknownStates(of: session.owner) { return .settleStates }
     if try uploader.hasHeldKinds(session) { return .releaseKnownKinds }
     if let left = try suspendedLeftMS(session, now), left <= 0 { return .promote }
     return nil
