@@ -159,7 +159,7 @@ const char *holdfast_build_info(void);
  *
  * config {"data_dir":"/path","backend":{"url":"https://x.supabase.co","api_key":"...","queue":{...},
  *   "memberships":{...},"contacts":{...},"summary":{...}},"auth_methods":[...],
- *   "redirect_url":"app.example://signed-in","routes":{...},"policy":{...},"locale":"nb|nn|en",
+ *   "redirect_url":"app.example://signed-in","routes":{...},"policy":{...},"locale":"nb-NO|nn|en",
  *   "keystore":{"kind":"file"},"clock":"system|manual"}
  * Required: data_dir, backend.url, backend.api_key, and redirect_url if a method has the flow pkce.
  * "Config" in holdfast.schema.json has all fields. memberships, contacts and summary can be null.
@@ -203,7 +203,7 @@ void holdfast_log(int32_t level, holdfast_log_fn fn, void *context);
 /* Make a call by the name of its operation: holdfast_call(self, "queue_add", request, &reply) is
  * holdfast_queue_add(self, request, &reply). It has every operation of the schema's x-operations
  * but open, so a binding needs no other function for them.
- * Errors: request.unknown_operation (INVALID), which suggests the nearest name. @since 0.2 */
+ * Errors: request.unknown_operation (INVALID), which suggests a near name. @since 0.2 */
 int32_t holdfast_call(holdfast *self, const char *operation, const char *request, char **reply);
 
 /* Set the clock of a handle that was opened with "clock":"manual", for tests.

@@ -8,18 +8,27 @@ public struct Fields {
   @inline(never)
   public init(_ value: JSON, at path: String = "", known: [StaticCString]) throws(Failure) {
     guard value.kind == .object else {
+      var message = "an object is expected"
+      if !known.isEmpty { message += ", with " + Suggestion.list(Fields.texts(known)) }
       throw Failure(
-        path.isEmpty ? .requestNotAnObject : .requestWrongType, "an object is expected",
-        field: path)
+        path.isEmpty ? .requestNotAnObject : .requestWrongType, message, field: path)
     }
     object = value
     self.path = path
     guard let unknown = value.firstMember(notAmong: known) else { return }
+    throw Fields.unknown(
+      unknown, Suggestion.nearest(to: unknown, among: Fields.texts(known)), at: path)
+  }
+
+  @inline(never)
+  private static func texts(_ names: [StaticCString]) -> [String] { names.map { $0.string } }
+
+  /// The failure of a field that the object at `path` must not have.
+  @inline(never)
+  public static func unknown(_ name: String, _ near: String?, at path: String) -> Failure {
     var message = "unknown field"
-    if let near = Suggestion.nearest(to: unknown, among: known.map { $0.string }) {
-      message += "; did you mean \"\(near)\"?"
-    }
-    throw Failure(.requestUnknownField, message, field: pointer(member: unknown))
+    if let near { message += "; did you mean \"\(near)\"?" }
+    return Failure(.requestUnknownField, message, field: path + "/" + JSONPointer.escape(name))
   }
 
   /// The pointer of a member whose name needs no escape.
@@ -159,19 +168,25 @@ public struct Fields {
   public func choice<Choice: RawRepresentable & CaseIterable>(
     _ name: StaticCString, _ type: Choice.Type
   ) throws(Failure) -> Choice where Choice.RawValue == String {
-    let text = try string(name)
-    if let choice = Choice(listed: text) { return choice }
-    throw invalid(name, text, isNoneOf: Choice.allCases.map { $0.rawValue })
+    let text = optional(name)?.string
+    if let text, let choice = Choice(listed: text) { return choice }
+    throw refusal(name, text, isNoneOf: Choice.allCases.map { $0.rawValue })
   }
 
-  private func invalid(
-    _ name: StaticCString, _ text: String, isNoneOf choices: [String]
+  /// The failure of a member that is none of the choices, or no text, or absent.
+  @inline(never)
+  private func refusal(
+    _ name: StaticCString, _ text: String?, isNoneOf choices: [String]
   ) -> Failure {
-    var message = "one of \(choices.joined(separator: ", ")) is expected"
-    if let near = Suggestion.nearest(to: text, among: choices) {
-      message += "; did you mean \"\(near)\"?"
+    let listed = "one of " + Suggestion.list(choices)
+    if let text {
+      guard let near = Suggestion.nearest(to: text, among: choices) else {
+        return invalid(name, listed + " is expected")
+      }
+      return invalid(name, listed + " is expected; did you mean \"" + near + "\"?")
     }
-    return invalid(name, message)
+    if optional(name) != nil { return wrongType(name, listed) }
+    return Failure(.requestMissingField, "this field is required: " + listed, field: pointer(name))
   }
 
   public func choice<Choice: RawRepresentable & CaseIterable>(
@@ -199,6 +214,16 @@ public struct Fields {
 
 /// "Did you mean …?"
 public enum Suggestion {
+  @inline(never)
+  public static func list(_ names: [String]) -> String { names.joined(separator: ", ") }
+
+  /// What to write instead of a name that `place` does not have: a near one, or one of all.
+  @inline(never)
+  public static func advice(_ text: String, among names: [String], in place: String) -> String {
+    if let near = nearest(to: text, among: names) { return "did you mean \"\(near)\"?" }
+    return names.isEmpty ? place + " is empty" : "one of \(list(names)) is expected"
+  }
+
   /// The name with the smallest edit distance (Levenshtein), if that is at most a third of the
   /// name's length, or 1.
   public static func nearest(to text: String, among names: [String]) -> String? {

@@ -222,7 +222,7 @@ public struct JSON: @unchecked Sendable {
   }
 
   /// The first name of a member that is not among `names`.
-  func firstMember(notAmong names: [StaticCString]) -> String? {
+  public func firstMember(notAmong names: [StaticCString]) -> String? {
     var at = json_object_iter(raw)
     while let iterator = at {
       if let key = json_object_iter_key(iterator), !names.contains(where: { $0.equals(key) }) {

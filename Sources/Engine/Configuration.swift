@@ -82,13 +82,11 @@ public final class Configuration {
     let methods = try AuthMethod.readAll(fields)
     let folder = try fields.string("data_dir")
     if folder.utf8.contains(0) { throw fields.invalid("data_dir", "a path is expected") }
-    _ = try fields.required("backend")
-    let backend = try Backend.read(
-      try fields.fields(
-        "backend",
-        known: [
-          "url", "api_key", "allow_insecure", "queue", "memberships", "contacts", "summary",
-        ]))
+    if folder.utf8.first == UInt8(ascii: "~") {
+      throw fields.invalid(
+        "data_dir", "only a shell replaces ~: write the path in full, or ./~ for such a name")
+    }
+    let backend = try Backend.read(in: fields)
     return Configuration(
       dataFolder: folder,
       backend: backend,
@@ -96,7 +94,7 @@ public final class Configuration {
       redirectURL: try RedirectURL.read(fields, for: methods),
       routes: try readRoutes(fields, backend),
       limits: try readLimits(fields),
-      language: try fields.choice(ifPresent: "locale", Language.self) ?? .en,
+      language: try readLanguage(fields),
       clock: try fields.choice(ifPresent: "clock", Clock.Kind.self) ?? .system,
       usesKeyFiles: keyStore != nil)
   }
@@ -183,6 +181,20 @@ public final class Configuration {
     return limits
   }
 
+  /// The language of a BCP 47 tag such as nb-NO; some platforms write nb_NO.
+  private static func readLanguage(_ config: Fields) throws(Failure) -> Language {
+    guard let value = config.optional("locale") else { return .en }
+    let tag = value.string ?? ""
+    var language: [UInt8] = []
+    for byte in tag.utf8 {
+      if byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_") { break }
+      language.append(ASCII.lowered(byte))
+    }
+    let name = String(decoding: language, as: UTF8.self)
+    if let known = Language(listed: name) { return known }
+    return try config.choice("locale", Language.self)
+  }
+
   private static func readRoutes(
     _ config: Fields, _ backend: Backend
   ) throws(Failure) -> [RoleRoutes] {
@@ -190,8 +202,9 @@ public final class Configuration {
       return backend.hasOrganisations
         ? defaultRoutes : [RoleRoutes(role: soleRole, home: "/", screens: ["*"])]
     }
-    guard value.kind == .object, value.count > 0 else {
-      throw config.wrongType("routes", "an object of roles")
+    guard value.kind == .object else { throw config.wrongType("routes", "an object of roles") }
+    guard value.count > 0 else {
+      throw config.invalid("routes", "at least one role is expected; without routes: the default")
     }
     var result: [RoleRoutes] = []
     for (role, entry) in value.members {

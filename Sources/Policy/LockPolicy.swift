@@ -71,11 +71,11 @@ enum LockPolicy {
   }
 
   /// Why no prompt can open the session; nil when one can. A sealed session without a biometric
-  /// wrap has lost its only key (SES-9).
+  /// wrap has lost its only key (SES-9), unless the user had it erased, by a lock.
   private static func impossible(_ s: Situation) -> Reason? {
     switch s.presence {
     case .available: nil
-    case _ where s.record == .sealed: .keyLost
+    case _ where s.record == .sealed && !s.lockedByUser: .keyLost
     case .unenrolled, .required: .biometricNotEnrolled
     case .off: .biometricOff
     }

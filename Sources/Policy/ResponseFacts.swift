@@ -49,6 +49,15 @@ public final class ResponseFacts: Sendable {
     return code
   }
 
+  /// The code, if it has the form of the auth service's: another text could hold anything.
+  public var plainCode: String? {
+    guard let code, !code.isEmpty, code.utf8.count <= 63 else { return nil }
+    for byte in code.utf8 where byte != UInt8(ascii: "_") && !ASCII.isLetter(byte) {
+      return nil
+    }
+    return code
+  }
+
   /// Whether `description` contains `words`, without regard to case.
   func describes(_ words: StaticString) -> Bool {
     guard let description else { return false }

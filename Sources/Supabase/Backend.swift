@@ -71,8 +71,28 @@ public final class Backend {
 
   public func kind(_ name: String) -> QueueKind? { kinds.first { $0.name == name } }
 
-  /// The `backend` object of the config.
-  public static func read(_ fields: Fields) throws(Failure) -> Backend {
+  /// The member `backend` of the config.
+  public static func read(in config: Fields) throws(Failure) -> Backend {
+    let value = try config.required("backend")
+    let known: [StaticCString] = [
+      "url", "api_key", "allow_insecure", "queue", "memberships", "contacts", "summary",
+    ]
+    if value.kind == .object, let unknown = value.firstMember(notAmong: known),
+      let ours = name(of: unknown)
+    {
+      throw Fields.unknown(unknown, ours, at: config.pointer("backend"))
+    }
+    return try read(try config.fields("backend", known: known))
+  }
+
+  /// The field that other clients of Supabase, and its pages, call so.
+  private static func name(of field: String) -> String? {
+    let keys = ["anon_key", "anonKey", "publishable_key", "supabase_key", "supabaseKey", "key"]
+    if keys.contains(field) { return "api_key" }
+    return ["supabase_url", "supabaseUrl", "base_url"].contains(field) ? "url" : nil
+  }
+
+  private static func read(_ fields: Fields) throws(Failure) -> Backend {
     let memberships = try fields.fields(ifPresent: "memberships", known: ["table"])
     let contacts = try fields.fields(
       ifPresent: "contacts", known: ["table", "columns", "withheld"])

@@ -98,7 +98,7 @@ struct DecisionOracle: Sendable {
     occasion=unlock outcome=unavailable -> sign_in biometric_unavailable locking again
     occasion=unlock outcome=invalidated -> sign_in key_lost locking
     # Locked, and no prompt can open the session.
-    presence!=available record=sealed -> sign_in key_lost
+    presence!=available record=sealed locked=no -> sign_in key_lost
     presence=off -> sign_in biometric_off
     presence=unenrolled|required -> sign_in biometric_not_enrolled
     # Locked, and a prompt can open the session.

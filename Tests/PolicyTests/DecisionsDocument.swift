@@ -52,16 +52,17 @@ struct DecisionsDocument {
     """,
     columns: [
       .axis("occasion"), .axis("outcome"), .axis("presence"), .axis("record", ["sealed", "open"]),
+      .axis("locked"),
     ],
     outcomes: ["screen", "reason", "also"]
   ) { values in
-    var situation = Situation.named(["occasion", "outcome", "presence", "record"], values)
-    situation.lockedByUser = true
+    var situation = Situation.named(
+      ["occasion", "outcome", "presence", "record", "locked"], values)
+    if !situation.lockedByUser { situation.absence = .long }
     let decision = SessionPolicy.decide(situation)
     if decision.screen == .home { return ["→ 4", "", ""] }
-    situation.lockedByUser = false
-    situation.absence = .long
-    let isOfCause = SessionPolicy.decide(situation).reason != decision.reason
+    let cause: Reason = situation.lockedByUser ? .userLocked : .backgroundTimeout
+    let isOfCause = decision.reason == cause
     return [
       decision.screen.rawValue, isOfCause ? "of 2" : decision.reason.rawValue, decision.deeds,
     ]

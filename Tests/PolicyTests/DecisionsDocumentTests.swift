@@ -84,7 +84,11 @@ private final class Reader {
       ])
     guard lock[0] == "→ 3" else { return ["→ 4", "active"] }
     let prompt = read(
-      document.prompt, ["\(s.occasion)", "\(s.outcome)", "\(s.presence)", "\(s.record)"])
+      document.prompt,
+      [
+        "\(s.occasion)", "\(s.outcome)", "\(s.presence)", "\(s.record)",
+        s.lockedByUser ? "yes" : "no",
+      ])
     if prompt[0] == "→ 4" { return ["→ 4", "unlocked"] }
     return [prompt[0], prompt[1] == "of 2" ? lock[1] : prompt[1], prompt[2]]
   }

@@ -264,6 +264,14 @@ import Testing
         $0.presence = presence
       }
       #expect(gone == Decision(.signIn, .keyLost))
+      // A lock by the user erased the key: it was not lost.
+      let locked = decide {
+        $0.record = .sealed
+        $0.presence = presence
+        $0.lockedByUser = true
+      }
+      let reason: Reason = presence == .off ? .biometricOff : .biometricNotEnrolled
+      #expect(locked == Decision(.signIn, reason))
     }
   }
 

@@ -44,13 +44,8 @@ func refusal<Value>(_ body: () throws(Failure) -> Value) -> String? {
 func backend(
   _ rest: String = "", url: String = "https://x.supabase.co", key: String = "sb_publishable_k"
 ) throws(Failure) -> Backend {
-  let config = try json(#"{"url":"\#(url)","api_key":"\#(key)"\#(rest)}"#)
-  return try Backend.read(
-    try Fields(
-      config, at: "/backend",
-      known: [
-        "url", "api_key", "allow_insecure", "queue", "memberships", "contacts", "summary",
-      ]))
+  let config = try json(#"{"backend":{"url":"\#(url)","api_key":"\#(key)"\#(rest)}}"#)
+  return try Backend.read(in: try Fields(config, known: ["backend"]))
 }
 
 func rendered(_ request: Request, id: Int64 = 1) throws -> String {

@@ -217,7 +217,7 @@ def test_ABI_1_a_dangling_link_or_a_link_to_an_open_folder_is_refused(phone: Pho
 
 def test_ABI_1_a_file_or_folder_of_the_wrong_type_has_a_defined_result(phone: Phone) -> None:
     phone.folder.write_text("a file")
-    assert refused(phone)["code"] == "storage.failed"
+    assert refused(phone)["code"] == "request.invalid_value"
     assert phone.folder.read_text() == "a file"
     phone.folder.unlink()
     for name in ("holdfast.db", "cache.db"):

@@ -179,7 +179,7 @@ def test_LCK_1_a_lock_holds_without_biometrics(sign_in: MakeUser, tmp_path: Path
     past = History(user.app)
     user.app.register()
     screen = user.app.session_lock()
-    assert (screen["screen"], screen["reason"]) == ("sign_in", "key_lost")
+    assert (screen["screen"], screen["reason"]) == ("sign_in", "biometric_off")
     past.end()
     for files in itertools.chain(past.copies, past.prefixes()):
         history.put(tmp_path / "put", files)

@@ -6,6 +6,11 @@ import Store
 enum DataFolder {
   static func make(_ path: String) throws(Failure) {
     let problem = Int(platform_folder(path))
+    if problem == PLATFORM_NO_FOLDER {
+      throw Failure(
+        .requestInvalidValue, "a folder is expected, and a file has this name or one above it",
+        field: "/data_dir")
+    }
     guard problem == 0 else {
       throw Database.failure(ofSystem: problem, "the data folder could not be made")
     }

@@ -65,10 +65,9 @@ final class ItemIntake {
     let name = try fields.string("kind", maximum: 64)
     let backend = core.configuration.backend
     guard let kind = backend.kind(name) else {
-      let near = Suggestion.nearest(to: name, among: backend.kinds.map { $0.name })
-      throw Failure(
-        .queueUnknownKind,
-        near.map { "no such kind; did you mean \"\($0)\"?" } ?? "no such kind", field: "/kind")
+      let advice = Suggestion.advice(
+        name, among: backend.kinds.map { $0.name }, in: "backend.queue")
+      throw Failure(.queueUnknownKind, "no such kind; " + advice, field: "/kind")
     }
     return kind
   }

@@ -131,6 +131,8 @@ final class Lock {
       _ = try sessions.update(ifGeneration: row.generation) { (row) throws(Failure) in
         row.wrapSession = nil
         row.wrapBiometric = nil
+        // From now on it is the lost key that closes the session, and not the user.
+        row.locked = false
       }
     }
     sessions.reset(.session)

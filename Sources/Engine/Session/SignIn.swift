@@ -44,11 +44,7 @@ final class SignIn {
     let id = try fields.string("method")
     let methods = core.configuration.methods
     guard let method = methods.first(where: { $0.id == id }) else {
-      let near = Suggestion.nearest(to: id, among: methods.map { $0.id })
-      throw Failure(
-        .signInUnknownMethod,
-        near.map { "no such method; did you mean \"\($0)\"?" } ?? "no such method",
-        field: "/method")
+      throw unknownMethod(id, methods)
     }
     switch method.flow {
     case .password: return ["needs": ["email", "password"]]
@@ -116,14 +112,17 @@ final class SignIn {
   }
 
   private func method(_ fields: Fields, flow: AuthMethod.Flow) throws(Failure) -> AuthMethod? {
-    let methods = core.configuration.methods
-    guard let id = try fields.string(ifPresent: "method") else {
-      return methods.first { $0.flow == flow }
-    }
-    guard let found = methods.first(where: { $0.id == id && $0.flow == flow }) else {
-      throw Failure(.signInUnknownMethod, "no such method", field: fields.pointer("method"))
+    let methods = core.configuration.methods.filter { $0.flow == flow }
+    guard let id = try fields.string(ifPresent: "method") else { return methods.first }
+    guard let found = methods.first(where: { $0.id == id }) else {
+      throw unknownMethod(id, methods)
     }
     return found
+  }
+
+  private func unknownMethod(_ id: String, _ methods: [AuthMethod]) -> Failure {
+    let advice = Suggestion.advice(id, among: methods.map { $0.id }, in: "auth_methods")
+    return Failure(.signInUnknownMethod, "no such method; " + advice, field: "/method")
   }
 
   /// Refuse the fields of another form, because the intended form is unclear.
@@ -160,6 +159,7 @@ final class SignIn {
       let facts = ResponseFacts(
         status: 400, code: code, description: description, isServerJSON: true)
       let cause = reason == .signInFailed ? AuthClassification.signInCause(facts) : nil
+      if reason != .signInCancelled { log(reason, cause, ResponseFacts(status: 0, code: code)) }
       return try returns() ? decider.decide(.navigate) : show(reason, cause: cause, decider)
     }
   }
@@ -260,14 +260,16 @@ final class SignIn {
     switch outcome {
     case .success:
       guard let reply = try response.tokens() else {
-        return try fail(.signInFailed, cause: .notSupabase, decider)
+        return try fail(.signInFailed, cause: .notSupabase, to: response.facts, decider)
       }
       try adopt(reply, pending, row, now, decider)
-    case .foreign: if !pending.tryNextVerifier() { try fail(.signInForeign, decider) }
+    case .foreign:
+      if !pending.tryNextVerifier() { try fail(.signInForeign, to: response.facts, decider) }
     // The server looks the code up before it compares verifiers, so another one would not help.
-    case .expired, .notFound: try fail(.signInExpired, decider)
+    case .expired, .notFound: try fail(.signInExpired, to: response.facts, decider)
     case .rejected:
-      try fail(.signInFailed, cause: AuthClassification.signInCause(response.facts), decider)
+      let facts = response.facts
+      try fail(.signInFailed, cause: AuthClassification.signInCause(facts), to: facts, decider)
     case .transient:
       if response.error == .offline || response.error == .dns {
         state.dropWaiting()
@@ -302,8 +304,9 @@ final class SignIn {
   /// End the sign-in without a session, or go on with a callback that waits. If emitting fails, keep the
   /// sign-in pending and retry.
   private func fail(
-    _ reason: Reason, cause: SignInCause? = nil, _ decider: Decider
+    _ reason: Reason, cause: SignInCause? = nil, to facts: ResponseFacts = .none, _ decider: Decider
   ) throws(Failure) {
+    log(reason, cause, facts)
     let failure = SignInFailure(reason: reason, cause: cause)
     if state.advance(after: failure) { return }
     guard let told = state.outcome(failure) else { return showSession() }
@@ -311,5 +314,12 @@ final class SignIn {
       Decision(
         .signIn, told.reason, cause: told.cause, canUnlock: hostView.shown.canUnlock))
     state.end()
+  }
+
+  /// For developers: why it failed, as far as the server tells.
+  private func log(_ reason: Reason, _ cause: SignInCause?, _ facts: ResponseFacts) {
+    let why = cause?.rawValue ?? facts.plainCode ?? reason.rawValue
+    let status = facts.status == 0 ? "" : ", status \(facts.status)"
+    Log.line(.warning, "the sign-in failed: \(why)\(status)")
   }
 }

@@ -112,7 +112,8 @@ class Operations:
             request.missing_field: The field that `field` names is required. Add it.
             request.wrong_type: The field has the wrong type; the message names the right one.
             request.invalid_value: The value is outside the range that the message names. For
-                /data_dir: another user owns the folder, or everybody may write to it.
+                /data_dir: another user owns the folder, everybody may write to it, the path
+                begins with ~, or it names a file.
             clock.not_manual: clock_set requires a handle that was opened with `clock` `manual`.
 
         Example:
@@ -177,8 +178,10 @@ class Operations:
             request.missing_field: The field that `field` names is required. Add it.
             request.wrong_type: The field has the wrong type; the message names the right one.
             request.invalid_value: The value is outside the range that the message names. For
-                /data_dir: another user owns the folder, or everybody may write to it.
+                /data_dir: another user owns the folder, everybody may write to it, the path
+                begins with ~, or it names a file.
             sign_in.unknown_method: `auth_methods` has no such method, or none with this flow.
+                The message suggests a near name; if none is near, it lists all.
 
         Example:
             >>> app.sign_in_begin({'method': 'bankid'})
@@ -221,8 +224,10 @@ class Operations:
             request.missing_field: The field that `field` names is required. Add it.
             request.wrong_type: The field has the wrong type; the message names the right one.
             request.invalid_value: The value is outside the range that the message names. For
-                /data_dir: another user owns the folder, or everybody may write to it.
+                /data_dir: another user owns the folder, everybody may write to it, the path
+                begins with ~, or it names a file.
             sign_in.unknown_method: `auth_methods` has no such method, or none with this flow.
+                The message suggests a near name; if none is near, it lists all.
             sign_in.foreign_callback: The URL is not `redirect_url`, or carries no answer of a
                 sign-in. Handle it elsewhere in the app.
             sign_in.state_mismatch: No sign-in is under way for this callback or nonce: it was
@@ -310,7 +315,8 @@ class Operations:
             request.missing_field: The field that `field` names is required. Add it.
             request.wrong_type: The field has the wrong type; the message names the right one.
             request.invalid_value: The value is outside the range that the message names. For
-                /data_dir: another user owns the folder, or everybody may write to it.
+                /data_dir: another user owns the folder, everybody may write to it, the path
+                begins with ~, or it names a file.
 
         Example:
             >>> app.session_unlock({'outcome': 'success'})
@@ -342,9 +348,10 @@ class Operations:
 
         Example:
             >>> app.session_lock()
-            {'screen': 'unlock', 'reason': 'session_window', 'route': None, 'org': None,
-            'message': {'code': 'session_window', 'text': 'Unlock to go on.'}, 'can_unlock':
-            True, 'methods': [], 'orgs': [], 'banners': [], 'deadline_ms': None}
+            {'screen': 'unlock', 'reason': 'user_locked', 'route': None, 'org': None, 'message':
+            {'code': 'user_locked', 'text': 'The app is locked. Please confirm that it is
+            you.'}, 'can_unlock': True, 'methods': [], 'orgs': [], 'banners': [], 'deadline_ms':
+            None}
         """
         return cast(Decision, self._call("session_lock", request))
 
@@ -369,9 +376,10 @@ class Operations:
 
         Example:
             >>> app.session_background()
-            {'screen': 'unlock', 'reason': 'session_window', 'route': None, 'org': None,
-            'message': {'code': 'session_window', 'text': 'Unlock to go on.'}, 'can_unlock':
-            True, 'methods': [], 'orgs': [], 'banners': [], 'deadline_ms': None}
+            {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
+            '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
+            'message': None, 'can_unlock': False, 'methods': [], 'orgs': [], 'banners': [],
+            'deadline_ms': None}
         """
         return cast(Decision, self._call("session_background", request))
 
@@ -440,7 +448,9 @@ class Operations:
 
         Errors:
             session.none: No user is signed in. Show the sign-in.
-            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+            session.locked: The session is locked, or nobody came in on this handle yet. Show
+                the decision of session_resume: with `can_unlock`, ask for biometrics and call
+                session_unlock; else offer its `methods`.
             session.refreshing: The access token is about to end or was refused, and the library
                 fetches another one. Keep polling, and ask again after the event token_changed,
                 or after `detail.wait_ms` (null: once there is a network).
@@ -468,7 +478,8 @@ class Operations:
         Errors:
             request.wrong_type: The field has the wrong type; the message names the right one.
             request.invalid_value: The value is outside the range that the message names. For
-                /data_dir: another user owns the folder, or everybody may write to it.
+                /data_dir: another user owns the folder, everybody may write to it, the path
+                begins with ~, or it names a file.
             session.confirm_unsent: `discard` requires `confirm_unsent` to equal the number of
                 unsent items, which is in `detail.unsent`. Show it to the user and ask again.
 
@@ -493,7 +504,9 @@ class Operations:
 
         Errors:
             session.none: No user is signed in. Show the sign-in.
-            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+            session.locked: The session is locked, or nobody came in on this handle yet. Show
+                the decision of session_resume: with `can_unlock`, ask for biometrics and call
+                session_unlock; else offer its `methods`.
             config.not_configured: The call needs a section of the configuration that is null;
                 `field` names it.
 
@@ -529,9 +542,12 @@ class Operations:
             request.missing_field: The field that `field` names is required. Add it.
             request.wrong_type: The field has the wrong type; the message names the right one.
             request.invalid_value: The value is outside the range that the message names. For
-                /data_dir: another user owns the folder, or everybody may write to it.
+                /data_dir: another user owns the folder, everybody may write to it, the path
+                begins with ~, or it names a file.
             session.none: No user is signed in. Show the sign-in.
-            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+            session.locked: The session is locked, or nobody came in on this handle yet. Show
+                the decision of session_resume: with `can_unlock`, ask for biometrics and call
+                session_unlock; else offer its `methods`.
             org.not_a_member: The library knows no membership of the user in this organisation.
             org.revoked: The user's membership has ended.
             org.disabled: The organisation is disabled.
@@ -575,7 +591,8 @@ class Operations:
             request.missing_field: The field that `field` names is required. Add it.
             request.wrong_type: The field has the wrong type; the message names the right one.
             request.invalid_value: The value is outside the range that the message names. For
-                /data_dir: another user owns the folder, or everybody may write to it.
+                /data_dir: another user owns the folder, everybody may write to it, the path
+                begins with ~, or it names a file.
 
         Example:
             >>> app.route_check({'route': '/contacts/1'})
@@ -605,20 +622,23 @@ class Operations:
             request.missing_field: The field that `field` names is required. Add it.
             request.wrong_type: The field has the wrong type; the message names the right one.
             request.invalid_value: The value is outside the range that the message names. For
-                /data_dir: another user owns the folder, or everybody may write to it.
+                /data_dir: another user owns the folder, everybody may write to it, the path
+                begins with ~, or it names a file.
             session.none: No user is signed in. Show the sign-in.
-            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+            session.locked: The session is locked, or nobody came in on this handle yet. Show
+                the decision of session_resume: with `can_unlock`, ask for biometrics and call
+                session_unlock; else offer its `methods`.
             org.none: No organisation is chosen. Show the selection.
             org.not_a_member: The library knows no membership of the user in this organisation.
             org.revoked: The user's membership has ended.
             org.disabled: The organisation is disabled.
-            queue.unknown_kind: `backend.queue` has no such kind; the message suggests the
-                nearest name.
+            queue.unknown_kind: `backend.queue` has no such kind. The message suggests a near
+                name; if none is near, it lists all.
             queue.invalid_payload: The payload is not an object, contradicts the item's id,
                 organisation or user, or contains an integer beyond 2^53 or a number with more
                 digits than a double holds.
             queue.unknown_column: The kind's `columns` do not include this column; the message
-                suggests the nearest name.
+                suggests a near name, if there is one.
             queue.item_too_large: The item is larger than 256 kB; `detail.size` is its size.
             queue.invalid_id: The id is not a UUID. Correct it, or leave it out to get a new
                 one.
@@ -656,9 +676,12 @@ class Operations:
         Errors:
             request.wrong_type: The field has the wrong type; the message names the right one.
             request.invalid_value: The value is outside the range that the message names. For
-                /data_dir: another user owns the folder, or everybody may write to it.
+                /data_dir: another user owns the folder, everybody may write to it, the path
+                begins with ~, or it names a file.
             session.none: No user is signed in. Show the sign-in.
-            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+            session.locked: The session is locked, or nobody came in on this handle yet. Show
+                the decision of session_resume: with `can_unlock`, ask for biometrics and call
+                session_unlock; else offer its `methods`.
 
         Example:
             >>> app.queue_list({'state': 'pending', 'after': 6, 'limit': 100})
@@ -690,9 +713,12 @@ class Operations:
             request.missing_field: The field that `field` names is required. Add it.
             request.wrong_type: The field has the wrong type; the message names the right one.
             request.invalid_value: The value is outside the range that the message names. For
-                /data_dir: another user owns the folder, or everybody may write to it.
+                /data_dir: another user owns the folder, everybody may write to it, the path
+                begins with ~, or it names a file.
             session.none: No user is signed in. Show the sign-in.
-            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+            session.locked: The session is locked, or nobody came in on this handle yet. Show
+                the decision of session_resume: with `can_unlock`, ask for biometrics and call
+                session_unlock; else offer its `methods`.
             queue.not_found: The user has no queued item with this id. The message says whether
                 it was stored or cancelled, as does queue_get, as long as the library remembers
                 (`policy.stored_items`).
@@ -723,16 +749,19 @@ class Operations:
             request.missing_field: The field that `field` names is required. Add it.
             request.wrong_type: The field has the wrong type; the message names the right one.
             request.invalid_value: The value is outside the range that the message names. For
-                /data_dir: another user owns the folder, or everybody may write to it.
+                /data_dir: another user owns the folder, everybody may write to it, the path
+                begins with ~, or it names a file.
             session.none: No user is signed in. Show the sign-in.
-            session.locked: The session is locked. Ask for biometrics and call session_unlock.
-            queue.unknown_kind: `backend.queue` has no such kind; the message suggests the
-                nearest name.
+            session.locked: The session is locked, or nobody came in on this handle yet. Show
+                the decision of session_resume: with `can_unlock`, ask for biometrics and call
+                session_unlock; else offer its `methods`.
+            queue.unknown_kind: `backend.queue` has no such kind. The message suggests a near
+                name; if none is near, it lists all.
             queue.invalid_payload: The payload is not an object, contradicts the item's id,
                 organisation or user, or contains an integer beyond 2^53 or a number with more
                 digits than a double holds.
             queue.unknown_column: The kind's `columns` do not include this column; the message
-                suggests the nearest name.
+                suggests a near name, if there is one.
             queue.item_too_large: The item is larger than 256 kB; `detail.size` is its size.
             queue.not_found: The user has no queued item with this id. The message says whether
                 it was stored or cancelled, as does queue_get, as long as the library remembers
@@ -766,9 +795,12 @@ class Operations:
             request.missing_field: The field that `field` names is required. Add it.
             request.wrong_type: The field has the wrong type; the message names the right one.
             request.invalid_value: The value is outside the range that the message names. For
-                /data_dir: another user owns the folder, or everybody may write to it.
+                /data_dir: another user owns the folder, everybody may write to it, the path
+                begins with ~, or it names a file.
             session.none: No user is signed in. Show the sign-in.
-            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+            session.locked: The session is locked, or nobody came in on this handle yet. Show
+                the decision of session_resume: with `can_unlock`, ask for biometrics and call
+                session_unlock; else offer its `methods`.
             queue.not_found: The user has no queued item with this id. The message says whether
                 it was stored or cancelled, as does queue_get, as long as the library remembers
                 (`policy.stored_items`).
@@ -792,9 +824,12 @@ class Operations:
         Errors:
             request.wrong_type: The field has the wrong type; the message names the right one.
             request.invalid_value: The value is outside the range that the message names. For
-                /data_dir: another user owns the folder, or everybody may write to it.
+                /data_dir: another user owns the folder, everybody may write to it, the path
+                begins with ~, or it names a file.
             session.none: No user is signed in. Show the sign-in.
-            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+            session.locked: The session is locked, or nobody came in on this handle yet. Show
+                the decision of session_resume: with `can_unlock`, ask for biometrics and call
+                session_unlock; else offer its `methods`.
             queue.not_found: The user has no queued item with this id. The message says whether
                 it was stored or cancelled, as does queue_get, as long as the library remembers
                 (`policy.stored_items`).
@@ -818,9 +853,12 @@ class Operations:
         Errors:
             request.wrong_type: The field has the wrong type; the message names the right one.
             request.invalid_value: The value is outside the range that the message names. For
-                /data_dir: another user owns the folder, or everybody may write to it.
+                /data_dir: another user owns the folder, everybody may write to it, the path
+                begins with ~, or it names a file.
             session.none: No user is signed in. Show the sign-in.
-            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+            session.locked: The session is locked, or nobody came in on this handle yet. Show
+                the decision of session_resume: with `can_unlock`, ask for biometrics and call
+                session_unlock; else offer its `methods`.
 
         Example:
             >>> app.queue_export({'state': 'parked'})
@@ -843,9 +881,12 @@ class Operations:
         Errors:
             request.wrong_type: The field has the wrong type; the message names the right one.
             request.invalid_value: The value is outside the range that the message names. For
-                /data_dir: another user owns the folder, or everybody may write to it.
+                /data_dir: another user owns the folder, everybody may write to it, the path
+                begins with ~, or it names a file.
             session.none: No user is signed in. Show the sign-in.
-            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+            session.locked: The session is locked, or nobody came in on this handle yet. Show
+                the decision of session_resume: with `can_unlock`, ask for biometrics and call
+                session_unlock; else offer its `methods`.
             queue.not_found: The user has no queued item with this id. The message says whether
                 it was stored or cancelled, as does queue_get, as long as the library remembers
                 (`policy.stored_items`).
@@ -874,9 +915,12 @@ class Operations:
             request.missing_field: The field that `field` names is required. Add it.
             request.wrong_type: The field has the wrong type; the message names the right one.
             request.invalid_value: The value is outside the range that the message names. For
-                /data_dir: another user owns the folder, or everybody may write to it.
+                /data_dir: another user owns the folder, everybody may write to it, the path
+                begins with ~, or it names a file.
             session.none: No user is signed in. Show the sign-in.
-            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+            session.locked: The session is locked, or nobody came in on this handle yet. Show
+                the decision of session_resume: with `can_unlock`, ask for biometrics and call
+                session_unlock; else offer its `methods`.
             org.none: No organisation is chosen. Show the selection.
             org.revoked: The user's membership has ended.
             org.disabled: The organisation is disabled.
@@ -911,9 +955,12 @@ class Operations:
             request.missing_field: The field that `field` names is required. Add it.
             request.wrong_type: The field has the wrong type; the message names the right one.
             request.invalid_value: The value is outside the range that the message names. For
-                /data_dir: another user owns the folder, or everybody may write to it.
+                /data_dir: another user owns the folder, everybody may write to it, the path
+                begins with ~, or it names a file.
             session.none: No user is signed in. Show the sign-in.
-            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+            session.locked: The session is locked, or nobody came in on this handle yet. Show
+                the decision of session_resume: with `can_unlock`, ask for biometrics and call
+                session_unlock; else offer its `methods`.
             org.none: No organisation is chosen. Show the selection.
             org.revoked: The user's membership has ended.
             org.disabled: The organisation is disabled.
@@ -943,7 +990,9 @@ class Operations:
 
         Errors:
             session.none: No user is signed in. Show the sign-in.
-            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+            session.locked: The session is locked, or nobody came in on this handle yet. Show
+                the decision of session_resume: with `can_unlock`, ask for biometrics and call
+                session_unlock; else offer its `methods`.
             org.none: No organisation is chosen. Show the selection.
             org.revoked: The user's membership has ended.
             org.disabled: The organisation is disabled.
@@ -968,7 +1017,8 @@ class Operations:
             request.missing_field: The field that `field` names is required. Add it.
             request.wrong_type: The field has the wrong type; the message names the right one.
             request.invalid_value: The value is outside the range that the message names. For
-                /data_dir: another user owns the folder, or everybody may write to it.
+                /data_dir: another user owns the folder, everybody may write to it, the path
+                begins with ~, or it names a file.
 
         Example:
             >>> app.network_set({'online': True})
@@ -987,7 +1037,9 @@ class Operations:
 
         Errors:
             session.none: No user is signed in. Show the sign-in.
-            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+            session.locked: The session is locked, or nobody came in on this handle yet. Show
+                the decision of session_resume: with `can_unlock`, ask for biometrics and call
+                session_unlock; else offer its `methods`.
 
         Example:
             >>> app.sync_now()
@@ -1014,7 +1066,9 @@ class Operations:
 
         Errors:
             session.none: No user is signed in. Show the sign-in.
-            session.locked: The session is locked. Ask for biometrics and call session_unlock.
+            session.locked: The session is locked, or nobody came in on this handle yet. Show
+                the decision of session_resume: with `can_unlock`, ask for biometrics and call
+                session_unlock; else offer its `methods`.
 
         Example:
             >>> app.sync_status()
@@ -1044,7 +1098,8 @@ class Operations:
         Errors:
             request.wrong_type: The field has the wrong type; the message names the right one.
             request.invalid_value: The value is outside the range that the message names. For
-                /data_dir: another user owns the folder, or everybody may write to it.
+                /data_dir: another user owns the folder, everybody may write to it, the path
+                begins with ~, or it names a file.
 
         Example:
             >>> app.poll({'ack': 14, 'max_events': 200, 'only_new': False, 'from_oldest':
@@ -1079,7 +1134,8 @@ class Operations:
             request.missing_field: The field that `field` names is required. Add it.
             request.wrong_type: The field has the wrong type; the message names the right one.
             request.invalid_value: The value is outside the range that the message names. For
-                /data_dir: another user owns the folder, or everybody may write to it.
+                /data_dir: another user owns the folder, everybody may write to it, the path
+                begins with ~, or it names a file.
 
         Example:
             >>> app.complete({'id': 41, 'status': 200, 'headers': {'content-type':

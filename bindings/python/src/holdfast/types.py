@@ -305,7 +305,7 @@ class Config(TypedDict):
     redirect_url: NotRequired[str]
     routes: NotRequired[dict[str, RoleRoutes]]
     policy: NotRequired[Policy]
-    locale: NotRequired[Literal["nb", "nn", "en"]]
+    locale: NotRequired[str]
     keystore: NotRequired[BuiltInKeyStore]
     clock: NotRequired[Literal["system", "manual"]]
 
