@@ -8,6 +8,7 @@
 #   make wheel    build/wheel/holdfast-*.whl, which contains the bundled library
 #   make install  headers, libraries, pkg-config and CMake files below PREFIX (/usr/local); honours DESTDIR, LIBDIR
 #   make demo     the tour of examples/c against a local backend
+#   make doctor   CONFIG=file (EMAIL=address): checks a configuration against its Supabase project (docs/doctor.md)
 #   make test     every test. Parts of it: test-swift, test-model, test-fleet, test-python, test-simulation,
 #                 sanitize-smoke, test-faults, mutants-sample
 #   make lint     style and types; make format corrects what a tool can correct
@@ -53,7 +54,7 @@ include mk/tests.mk
 include mk/sanitizers.mk
 include mk/benchmarks.mk
 
-.PHONY: lib bundle wheel install demo docs contract lint format test-clean-install help clean
+.PHONY: lib bundle wheel install demo doctor docs contract lint format test-clean-install help clean
 
 lib: build/lib/libholdfast.so build/lib-runtime/libholdfast.so build/include/holdfast.h $(HTTP_LIBRARY) $(ARCHIVES)
 ifeq ($(HTTP_LIBRARY),)
@@ -72,6 +73,9 @@ install: lib
 demo: setup
 	@$(AGAIN) lib build/bin/holdfast-tour
 	@examples/c/demo.sh
+
+doctor: build/lib/libholdfast.so | $(PYTHON)
+	@PYTHONPATH=bindings/python/src $(PYTHON) -m holdfast doctor '$(CONFIG)' $(if $(EMAIL),--email '$(EMAIL)')
 
 # Tests/docs and Tests/PolicyTests check that these pages are current.
 docs: | $(PYTHON)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import email.utils
 import time
+import urllib.parse
 import uuid
 
 import httpx
@@ -312,3 +313,21 @@ def test_database_stopped_and_started() -> None:
         own.control.start_database()
         assert person.rest.get("/activities").status_code == 200
         assert refresh(own, person.session["refresh_token"]).status_code == 200
+
+
+def test_a_link_that_has_expired_shows_what_the_project_lists(backend: LocalSupabase) -> None:
+    """GoTrue answers the unknown token of a mail's link with the same rule for the redirect."""
+    backend.control.set(redirect_allow_list=["app.example://in"])
+    for target, reached in (
+        ("app.example://in", "app.example://in"),
+        ("app.example://in?state=x", "https://site.example.org"),
+        ("", "https://site.example.org"),
+    ):
+        query = {"token": "0" * 56, "type": "signup", "redirect_to": target}
+        headers = {"apikey": backend.anon_key}
+        answer = httpx.get(f"{backend.auth_url}/verify", params=query, headers=headers)
+        place, _, facts = answer.headers["location"].partition("#")
+        assert (answer.status_code, place) == (303, reached)
+        assert urllib.parse.parse_qs(facts)["error_code"] == ["otp_expired"]
+    refused = httpx.get(f"{backend.auth_url}/verify?type=signup", headers=headers)
+    assert refused.status_code == 400

@@ -52,6 +52,7 @@ class Auth:
             ("PUT", "/user"): self._put_user,
             ("POST", "/logout"): self._logout,
             ("GET", "/authorize"): self._authorize,
+            ("GET", "/verify"): self._verify,
             ("GET", "/health"): self._health,
             ("GET", "/settings"): self._settings,
             ("GET", "/.well-known/jwks.json"): self._keys,
@@ -241,6 +242,13 @@ class Auth:
     async def _authorize(self, request: Request) -> Reply:
         refusal = self.refusals.pop(0) if self.refusals else None
         return await auth_flows.authorize(request, self.config, self.database, refusal)
+
+    async def _verify(self, request: Request) -> Reply:
+        """A link of a mail. No mail is sent here, so every link has expired."""
+        asked = request.parameters()
+        if not asked.get("token") or not asked.get("type"):
+            raise AuthError(400, "validation_failed", "Verify requires a token and a type")
+        return auth_flows.expired_link(asked.get("redirect_to", ""), self.config)
 
     async def _health(self, _: Request) -> Reply:
         shown = {"version": "local", "name": "GoTrue", "description": "Local stand-in for GoTrue"}

@@ -76,6 +76,20 @@ def may_return_to(target: str, config: Config) -> bool:
     return any(_glob(entry).fullmatch(whole) for entry in config.redirect_allow_list)
 
 
+def expired_link(target: str, config: Config) -> Reply:
+    """The answer to a mail's link that has expired (GoTrue: `verifyGet`)."""
+    if not target or not may_return_to(target, config):
+        target = config.site_url
+    facts = {
+        "error": "access_denied",
+        "error_code": "otp_expired",
+        "error_description": "Email link is invalid or has expired",
+    }
+    parts = urllib.parse.urlsplit(target)
+    place = parts._replace(query="", fragment=urllib.parse.urlencode(facts)).geturl()
+    return Reply(303, b"", {"Location": place})
+
+
 def _glob(entry: str) -> re.Pattern[str]:
     """A pattern of the allow list: `*` and `?` stop at a dot and at a slash, `**` does not."""
     parts = {"**": ".*", "*": "[^./]*", "?": "[^./]"}

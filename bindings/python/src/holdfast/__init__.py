@@ -8,6 +8,7 @@ the pages on hosts, sync and security: begin with docs/reference.md.
 from collections.abc import Callable
 
 from .async_handle import AsyncHoldfast, ThreadTransport
+from .checkup import Step, doctor
 from .errors import (
     BusyError,
     ClosedError,
@@ -55,10 +56,12 @@ __all__ = [
     "NotFoundError",
     "Runner",
     "StateError",
+    "Step",
     "StorageError",
     "ThreadTransport",
     "Transport",
     "build_info",
+    "doctor",
     "live",
     "set_log",
     "version",

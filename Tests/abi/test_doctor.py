@@ -1,0 +1,922 @@
+"""HST-4: `holdfast.doctor` against the local backend, for a good project and for each mistake.
+
+Issue 16, point 5. Before, nobody said which of project, network and configuration was wrong.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.server
+import json
+import os
+import re
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+import urllib.parse
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from holdfast import HttpTransport, Library, Step, doctor
+from holdfast.project import Names, Project
+from holdfast.transport import Answer
+from holdfast.types import HttpRequest
+from local_supabase import LocalSupabase
+
+from conftest import MakePhone, MakeUser
+from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
+from support.paths import ROOT
+from support.phone import METHODS, ROUTES
+
+REDIRECT = "app.example://signed-in"
+
+
+class Examine:
+    """Runs the doctor; keeps what was sent."""
+
+    def __init__(self, config: dict[str, Any], library: Library) -> None:
+        self.config = config
+        self.library = library
+        self.sent: list[HttpRequest] = []
+
+    def __call__(
+        self,
+        change: Mapping[str, Any] | None = None,
+        **options: Any,  # noqa: ANN401
+    ) -> list[Step]:
+        """The steps, with `backend` changed."""
+        backend = {**self.config["backend"], **(change or {})}
+        transport = options.pop("transport", None) or HttpTransport()
+
+        def send(request: HttpRequest) -> Answer:
+            self.sent.append(request)
+            answer: Answer = transport(request)
+            return answer
+
+        steps = doctor(
+            {**self.config, "backend": backend},
+            library=self.library,
+            transport=send,
+            timeout_s=options.pop("timeout_s", 5),
+            **options,
+        )
+        text = "\n".join(map(str, steps))
+        assert PASSWORD not in text
+        assert str(backend["api_key"]) not in text
+        for step in steps:
+            assert bool(step.advice) == (step.outcome != "ok"), step
+            assert step.advice == "" or step.advice.rstrip().endswith((".", "?")), step
+        return steps
+
+
+@pytest.fixture
+def examine(backend: LocalSupabase, library: Library, tmp_path: Path) -> Examine:
+    """A doctor for the configuration that fits the local backend."""
+    return Examine(
+        {
+            "data_dir": str(tmp_path / "data"),
+            "backend": {"url": backend.url, "api_key": backend.anon_key},
+            "auth_methods": METHODS,
+            "redirect_url": REDIRECT,
+            "routes": ROUTES,
+            "keystore": {"kind": "file"},
+            "policy": {"biometric": "preferred"},
+        },
+        library,
+    )
+
+
+def bad(steps: list[Step]) -> list[Step]:
+    return [step for step in steps if step.outcome != "ok"]
+
+
+def only(steps: list[Step], outcome: str = "fail") -> Step:
+    """The one step that is not ok."""
+    [step] = bad(steps)
+    assert step.outcome == outcome, step
+    return step
+
+
+def by_name(steps: list[Step]) -> dict[str, Step]:
+    named = {step.name: step for step in steps}
+    assert len(named) == len(steps)
+    return named
+
+
+@contextmanager
+def changed(directory: DirectoryFixtures, change: str, back: str) -> Iterator[None]:
+    """The server's schema is changed for a while."""
+    try:
+        directory.control.sql(change)
+        directory.control.reload_schema()
+        yield
+    finally:
+        directory.control.sql(back)
+        directory.control.reload_schema()
+
+
+# ---- A good project ------------------------------------------------------------------------------
+
+
+def test_HST_4_the_doctor_finds_a_good_project_good(examine: Examine) -> None:
+    steps = by_name(examine())
+    assert bad(list(steps.values())) == []
+    assert list(steps) == [
+        "configuration",
+        "reachable",
+        "supabase",
+        "api key",
+        "data service",
+        "sign-in bankid",
+        "sign-in vipps",
+        "sign-in email",
+        "redirect",
+        "table memberships (memberships)",
+        "table organizations (memberships)",
+        "table contacts (contacts)",
+        "table activities (queue.activity)",
+        "table contacts (queue.contact)",
+        "table contact_details (queue.contact_details)",
+        "policies of memberships",
+        "policies of organizations",
+        "policies of contacts",
+        "policies of activities",
+        "policies of contact_details",
+        "function activity_summary (summary)",
+        "clock",
+        "latency",
+    ]
+    assert not Path(examine.config["data_dir"]).exists(), "the doctor made the data folder"
+
+
+def test_HST_4_the_doctor_writes_nothing(
+    examine: Examine, directory: DirectoryFixtures, sign_in: MakeUser
+) -> None:
+    """Every call without a user is a GET; with one, no row and no session stays."""
+    user = sign_in(contacts=3)
+    tables = ["memberships", "organizations", "contacts", "contact_details", "activities"]
+    count = " union all ".join(f"select count(*) as n from {table}" for table in tables)
+    sessions = "select count(*) as n from auth.sessions"
+    before = directory.control.sql(count), directory.control.sql(sessions)
+    examine()
+    assert {request["method"] for request in examine.sent} == {"GET"}
+    steps = examine(email=user.person.email, password=PASSWORD)
+    assert bad(steps) == []
+    assert (directory.control.sql(count), directory.control.sql(sessions)) == before
+    posted = [request["url"] for request in examine.sent if request["method"] == "POST"]
+    # Uploads that no table takes, the sign-in and its end.
+    assert len(posted) == 3 + 2
+
+
+@pytest.mark.parametrize("upload", ["table", "rpc"])
+def test_HST_4_the_doctor_asks_for_the_names_that_the_library_uses(
+    sign_in: MakeUser, directory: DirectoryFixtures, examine: Examine, upload: str
+) -> None:
+    """Its defaults are those of the core: tables, columns and functions are compared."""
+    queue = {"activity": {"table": "activities", "upload": upload}}
+    tables = {"queue": queue} if upload == "rpc" else {}
+    user = sign_in(contacts=2, tables=tables)
+    hit = user.app.contact_search({"query": ""})["contacts"][0]["id"]
+    user.app.register(contact_id=hit)
+    directory.control.clear_requests()
+    user.app.sync_now()
+    user.app.contact_get({"id": hit, "live": True})
+    user.app.settle()
+    used: dict[str, set[str]] = {}
+    for entry in directory.control.requests("/rest/v1/"):
+        query = dict(urllib.parse.parse_qsl(entry["query"]))
+        table = entry["path"].removeprefix("/rest/v1/")
+        text = query.get("columns") or query.get("select", "")
+        used.setdefault(table, set()).update(re.sub(r"\w+\(.*\)", "", text).split(","))
+    steps = examine(tables)
+    asked: dict[str, set[str]] = {}
+    for request in examine.sent:
+        url = urllib.parse.urlsplit(request["url"])
+        query = dict(urllib.parse.parse_qsl(url.query))
+        table = url.path.removeprefix("/rest/v1/")
+        asked.setdefault(table, set()).update(
+            re.sub(r"\w+\(.*\)", "", query.get("select", "")).split(",")
+        )
+    assert {"memberships", "contacts", "rpc/activity_summary"} <= set(used)
+    assert ("rpc/submit_activities" if upload == "rpc" else "activities") in used
+    for table, columns in used.items():
+        assert columns - {""} <= asked[table], table
+    assert bad(steps) == []
+
+
+def test_HST_4_the_doctor_of_an_app_without_sections_asks_for_no_names(examine: Examine) -> None:
+    backend = {"memberships": None, "contacts": None, "summary": None, "queue": {}}
+    examine.config["routes"] = {"user": {"home": "/"}}
+    steps = by_name(examine(backend))
+    assert bad(list(steps.values())) == []
+    assert [name for name in steps if name.startswith(("table", "function", "policies"))] == []
+
+
+# ---- Configuration and key -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("url", "advice"),
+    [
+        ("https://supabase.com/dashboard/project/abcdefgh", "https://abcdefgh.supabase.co."),
+        ("https://abcdefgh.supabase.co/rest/v1/", "Write https://abcdefgh.supabase.co."),
+        ("https://abcdefgh.supabase.co/auth/v1", "Write https://abcdefgh.supabase.co."),
+        ("http://abcdefgh.supabase.co", "https is expected"),
+        ("abcdefgh.supabase.co", "http(s)://host"),
+        ("https://user@abcdefgh.supabase.co", "http(s)://host"),
+    ],
+)
+def test_HST_4_the_doctor_corrects_an_address(examine: Examine, url: str, advice: str) -> None:
+    step = only(examine({"url": url}))
+    assert (step.name, step.found.split(":")[0].split(" ")[0]) == ("configuration", "/backend/url")
+    assert advice in step.advice
+    assert examine.sent == []
+
+
+def test_HST_4_the_doctor_passes_on_what_the_library_refuses(
+    examine: Examine, tmp_path: Path
+) -> None:
+    examine.config["routes"] = {}
+    step = only(examine())
+    assert step.found == "/routes: request.invalid_value"
+    assert "at least one role" in step.advice
+    examine.config["routes"] = ROUTES
+    examine.config["data_dir"] = "~/data"
+    assert "/data_dir" in only(examine()).found
+    (tmp_path / "file").write_text("a file")
+    examine.config["data_dir"] = str(tmp_path / "file")
+    assert only(examine()).found == "/data_dir is a file"
+    del examine.config["data_dir"]
+    assert only(examine()).found == "/data_dir: request.missing_field"
+    del examine.config["backend"]["api_key"]
+    examine.config["data_dir"] = "x"
+    with pytest.raises(KeyError):
+        examine()  # the harness reads it; the doctor itself says
+    assert only(doctor(examine.config, library=examine.library)).found == (
+        "/backend/api_key: request.missing_field"
+    )
+    assert only(doctor({}, library=examine.library)).name == "configuration"
+
+
+def token(**claims: object) -> str:
+    parts = [{"alg": "HS256"}, claims]
+    coded = [base64.urlsafe_b64encode(json.dumps(p).encode()).decode().rstrip("=") for p in parts]
+    return ".".join([*coded, "c2ln"])
+
+
+@pytest.mark.parametrize(
+    "key", ["sb_secret_0123456789", token(role="service_role", ref="abcdefgh")]
+)
+def test_HST_4_a_secret_key_is_said_loudly_and_never_sent(examine: Examine, key: str) -> None:
+    step = only(examine({"api_key": key}))
+    assert step.name == "api key"
+    assert "SECRET KEY" in step.found
+    assert "Replace it at once" in step.advice
+    assert examine.sent == []
+
+
+def test_HST_4_a_key_that_shows_its_mistake_is_not_sent(examine: Examine) -> None:
+    host = "https://abcdefgh.supabase.co"
+    for key, found in (
+        (token(role="anon", ref="otherone"), "another project"),
+        (token(role="authenticated", sub="x"), "access token"),
+        (token(role="anon", ref="abcdefgh", exp=1_600_000_000), "expired"),
+    ):
+        step = bad(examine({"url": host, "api_key": key}))[-1]
+        assert (step.name, step.outcome) == ("api key", "fail")
+        assert found in step.found
+    assert examine.sent == []
+
+
+@pytest.mark.parametrize(
+    "key", ["sb_publishable_of_another_project", token(role="anon"), "no-form"]
+)
+def test_HST_4_a_key_that_the_project_refuses(examine: Examine, key: str) -> None:
+    step = examine({"api_key": key})[-1]
+    assert (step.name, step.outcome, step.found) == ("api key", "fail", "the project refuses it")
+    assert "API Keys" in step.advice
+
+
+def test_HST_4_a_key_that_only_the_health_check_refuses(
+    examine: Examine, directory: DirectoryFixtures
+) -> None:
+    """Gateways differ in what they ask a key for."""
+    body = json.dumps({"message": "Invalid API key"})
+    for path in ("/auth/v1/health", "/auth/v1/settings", "/rest/v1/"):
+        directory.control.clear_faults()
+        directory.control.respond(path, 401, body=body, times=1)
+        assert examine()[-1].name == "api key", path
+
+
+# ---- The network and the host --------------------------------------------------------------------
+
+
+def test_HST_4_nobody_listens(examine: Examine) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    step = only(examine({"url": f"http://127.0.0.1:{port}"}))
+    assert (step.name, step.outcome) == ("reachable", "fail")
+    assert "host and port" in step.advice
+
+
+@pytest.mark.parametrize(
+    ("error", "found", "advice"),
+    [
+        ("dns", "is not known", "paused for long"),
+        ("offline", "no connection", "network"),
+        ("timeout", "does not answer within 5 s", "firewall"),
+        ("tls", "no TLS connection", "certificate"),
+    ],
+)
+def test_HST_4_a_network_that_fails(examine: Examine, error: str, found: str, advice: str) -> None:
+    step = only(examine(transport=lambda request: {"error": error}))
+    assert step.name == "reachable"
+    assert found in step.found
+    assert advice in step.advice
+
+
+def test_HST_4_a_name_that_nobody_knows(examine: Examine) -> None:
+    def unknown(*_: object, **__: object) -> None:
+        raise socket.gaierror(-2, "Name or service not known")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket, "getaddrinfo", unknown)
+        step = only(examine({"url": "https://abcdefgh.supabase.co", "api_key": "sb_publishable_x"}))
+    assert "abcdefgh.supabase.co is not known" in step.found
+
+
+def test_HST_4_a_project_that_hangs(examine: Examine, directory: DirectoryFixtures) -> None:
+    directory.control.hang("/auth/v1/health", times=1)
+    step = only(examine(timeout_s=0.3))
+    assert "does not answer within 0.3 s" in step.found
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate that nobody signed."""
+    path = tmp_path_factory.mktemp("tls") / "server.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    made += ["-subj", "/CN=localhost", "-keyout", str(path) + ".key", "-out", str(path)]
+    subprocess.run(made, check=True, capture_output=True)
+    path.write_text(path.read_text() + Path(str(path) + ".key").read_text())
+    return path
+
+
+def test_HST_4_a_certificate_that_nobody_trusts(examine: Examine, certificate: Path) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    with serving(context) as port:
+        step = only(examine({"url": f"https://localhost:{port}"}))
+    assert "no TLS connection" in step.found
+    assert "self-signed certificate" in step.found
+
+
+class Quiet(http.server.BaseHTTPRequestHandler):
+    """Answers every request with 501."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def serving(context: ssl.SSLContext | None = None) -> Iterator[int]:
+    """A server on this machine; its port."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet)
+    if context is not None:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_HST_4_https_for_a_server_without_tls(examine: Examine) -> None:
+    with serving() as port:
+        step = only(examine({"url": f"https://127.0.0.1:{port}"}))
+    assert (step.name, step.outcome) == ("reachable", "fail")
+    assert "wrong version number" in step.found
+
+
+#: What the server answers to the first request, and what the doctor says.
+HOSTS: dict[str, tuple[int, str, dict[str, str], str, str]] = {
+    "paused": (540, "<html>Project paused</html>", {}, "the project is paused", "Restore it"),
+    "portal": (200, "<html>Welcome to the hotel</html>", {}, "not Supabase's", "portal"),
+    "portal that redirects": (
+        302,
+        "",
+        {"Location": "https://portal.example.org/login?a=b"},
+        "https://portal.example.org",
+        "portal",
+    ),
+    "http that leads to https": (
+        308,
+        "",
+        {"Location": "https://x.example.org/auth/v1/health"},
+        "it sends on to https://x.example.org",
+        "https",
+    ),
+    "another server": (404, "<html>Not Found</html>", {}, "there is no /auth/v1", "another server"),
+    "another server's JSON": (200, '{"hello":"world"}', {}, "not Supabase's", "another server"),
+    "overloaded": (503, "", {}, "answers 503", "dashboard"),
+    "too many": (429, "{}", {}, "too many requests", "Wait"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTS)
+def test_HST_4_a_host_that_is_not_the_project(
+    examine: Examine, directory: DirectoryFixtures, case: str
+) -> None:
+    status, body, headers, found, advice = HOSTS[case]
+    directory.control.respond("/auth/v1/health", status, body=body, headers=headers, times=1)
+    step = only(examine())
+    assert step.name == "supabase"
+    assert found in step.found
+    assert advice in step.advice
+
+
+def test_HST_4_a_path_too_many(examine: Examine, backend: LocalSupabase) -> None:
+    step = only(examine({"url": f"{backend.url}/project"}))
+    assert (step.name, step.found) == ("supabase", "there is no /auth/v1")
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "found"),
+    [
+        (404, "<html>", "there is no /rest/v1"),
+        (200, "<html>", "not Supabase's"),
+        (503, '{"code":"PGRST002","message":"x"}', "answers 503"),
+        (406, '{"code":"PGRST106","message":"x"}', "does not expose the schema"),
+    ],
+)
+def test_HST_4_a_data_service_that_is_not_there(
+    examine: Examine, directory: DirectoryFixtures, status: int, body: str, found: str
+) -> None:
+    directory.control.respond("/rest/v1/", status, body=body, times=1)
+    step = only(examine())
+    assert step.name == "data service"
+    assert found in step.found
+
+
+def test_HST_4_a_clock_ten_minutes_off(examine: Examine, directory: DirectoryFixtures) -> None:
+    for offset, where in ((600, "10 minutes behind"), (-600, "10 minutes ahead of")):
+        directory.control.set(date_offset_s=offset)
+        step = only(examine(), "warn")
+        assert step.name == "clock"
+        assert where in step.found
+
+
+def test_HST_4_a_slow_project(examine: Examine) -> None:
+    http = HttpTransport()
+
+    def slow(request: HttpRequest) -> Answer:
+        answer = http(request)
+        clock[0] += 3
+        return answer
+
+    clock = [0.0]
+    real = time.monotonic
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "monotonic", lambda: real() + clock[0])
+        step = only(examine(transport=slow), "warn")
+    assert step.name == "latency"
+
+
+# ---- Sign-in -------------------------------------------------------------------------------------
+
+
+def test_HST_4_a_method_that_is_off(examine: Examine, directory: DirectoryFixtures) -> None:
+    external = {"bankid": True, "vipps": False, "email": False}
+    settings = json.dumps({"external": external})
+    directory.control.respond("/auth/v1/settings", 200, body=settings, times=1)
+    steps = by_name(examine())
+    assert [step.name for step in bad(list(steps.values()))] == ["sign-in vipps", "sign-in email"]
+    assert steps["sign-in email"].found == "the provider email is off in the project"
+
+
+def test_HST_4_a_method_that_the_project_does_not_tell_of(
+    examine: Examine, directory: DirectoryFixtures
+) -> None:
+    settings = json.dumps({"external": {"email": True, "vipps": True}})
+    directory.control.respond("/auth/v1/settings", 200, body=settings, times=1)
+    assert only(examine(), "warn").name == "sign-in bankid"
+
+
+def test_HST_4_no_method(examine: Examine) -> None:
+    examine.config["auth_methods"] = []
+    assert only(examine(), "warn").found == "auth_methods is empty"
+
+
+@pytest.mark.parametrize(
+    ("listed", "outcome"),
+    [
+        ([REDIRECT], "ok"),
+        (["app.example://**"], "ok"),
+        (["app.example://other"], "fail"),
+        ([], "fail"),
+    ],
+)
+def test_HST_4_a_redirect_that_the_project_does_not_list(
+    examine: Examine, directory: DirectoryFixtures, listed: list[str], outcome: str
+) -> None:
+    directory.control.set(redirect_allow_list=listed)
+    try:
+        step = by_name(examine())["redirect"]
+    finally:
+        directory.control.set(redirect_allow_list=None)
+    assert step.outcome == outcome
+    if outcome == "fail":
+        assert "https://site.example.org" in step.found
+        assert REDIRECT in step.advice
+
+
+def test_HST_4_a_redirect_that_does_not_show(
+    examine: Examine, directory: DirectoryFixtures
+) -> None:
+    directory.control.respond("/auth/v1/verify", 404, body="404 page not found", times=1)
+    step = only(examine(), "warn")
+    assert (step.name, REDIRECT in step.advice) == ("redirect", True)
+
+
+# ---- Tables, columns, policies and functions -----------------------------------------------------
+
+#: How the schema is changed and changed back; what the doctor says, step by step.
+SCHEMA: dict[str, tuple[str, str, dict[str, str]]] = {
+    "memberships table": (
+        "alter table memberships rename to members",
+        "alter table members rename to memberships",
+        {"table memberships (memberships)": "there is no such table"},
+    ),
+    "memberships column": (
+        "alter table memberships rename column status to state",
+        "alter table memberships rename column state to status",
+        {"table memberships (memberships)": "has no column status"},
+    ),
+    "organisations table": (
+        "alter table organizations rename to orgs",
+        "alter table orgs rename to organizations",
+        {"table organizations (memberships)": "there is no such table"},
+    ),
+    "two columns of contacts": (
+        "alter table contacts rename column municipality to town;"
+        " alter table contacts rename column deleted_at to gone_at",
+        "alter table contacts rename column town to municipality;"
+        " alter table contacts rename column gone_at to deleted_at",
+        {
+            "table contacts (contacts)": "has no columns municipality, deleted_at",
+            "table contacts (queue.contact)": "has no column municipality",
+        },
+    ),
+    "withheld column": (
+        "alter function phone(contacts) rename to mobile",
+        "alter function mobile(contacts) rename to phone",
+        {"table contacts (contacts)": "has no column phone"},
+    ),
+    "queue column": (
+        "alter table activities rename column minutes to length",
+        "alter table activities rename column length to minutes",
+        {"table activities (queue.activity)": "has no column minutes"},
+    ),
+    "summary function": (
+        "alter function activity_summary rename to figures",
+        "alter function figures rename to activity_summary",
+        {"function activity_summary (summary)": "there is no such function with the argument org"},
+    ),
+    "open table": (
+        "alter table contacts disable row level security; grant select on contacts to anon",
+        "alter table contacts enable row level security; revoke select on contacts from anon",
+        {"policies of contacts": "OPEN TO THE WORLD"},
+    ),
+    "policy for everybody": (
+        'create policy "all" on organizations for select to anon using (true);'
+        " grant select on organizations to anon",
+        'drop policy "all" on organizations; revoke select on organizations from anon',
+        {"policies of organizations": "OPEN TO THE WORLD"},
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", SCHEMA)
+def test_HST_4_a_schema_that_does_not_fit(
+    examine: Examine, directory: DirectoryFixtures, mistake: str
+) -> None:
+    change, back, expected = SCHEMA[mistake]
+    directory.organisation(contacts=1)
+    with changed(directory, change, back):
+        found = {step.name: step.found for step in bad(examine())}
+    for name, text in expected.items():
+        assert text in found.pop(name)
+    # A renamed table breaks what refers to it, and nothing else.
+    assert all("organizations" in text or "memberships" in name for name, text in found.items())
+    assert bad(examine()) == []
+
+
+def test_HST_4_a_closed_table_is_good_whether_rows_or_grants_close_it(
+    examine: Examine, directory: DirectoryFixtures
+) -> None:
+    """Supabase grants new tables to anon: row-level security alone closes them."""
+    directory.organisation(contacts=1)
+    with changed(
+        directory, "grant select on contacts to anon", "revoke select on contacts from anon"
+    ):
+        step = by_name(examine())["policies of contacts"]
+    assert (step.outcome, "no rows without a user" in step.found) == ("ok", True)
+
+
+def test_HST_4_a_name_in_the_configuration_that_is_near(examine: Examine) -> None:
+    step = only(examine({"queue": {"activity": {"table": "activitys"}}}))
+    assert step.name == "table activitys (queue.activity)"
+    assert "/backend/queue/activity: did you mean activities?" in step.advice
+
+
+def test_HST_4_an_upload_function(examine: Examine) -> None:
+    kind: dict[str, Any] = {"table": "activities", "upload": "rpc"}
+    steps = by_name(examine({"queue": {"activity": kind}}))
+    assert steps["function submit_activities (queue.activity)"].outcome == "ok"
+    kind["function"] = "activity_summary"
+    step = only(examine({"queue": {"activity": kind}}))
+    assert "there is no such function with the argument items" in step.found
+    assert "did you mean activity_summary(org, since)?" in step.advice
+    assert step.name == "function activity_summary (queue.activity)"
+
+
+def test_HST_4_an_upload_function_that_writes_for_an_empty_list(
+    examine: Examine, directory: DirectoryFixtures
+) -> None:
+    """The doctor calls it where it can write nothing, and says so."""
+    with changed(
+        directory,
+        "create table calls (at timestamptz); grant insert on calls to anon;"
+        " create function noting(items jsonb) returns json language sql"
+        " as $$ insert into calls values (now()); select '[]'::json $$",
+        "drop function noting; drop table calls",
+    ):
+        kind = {"table": "activities", "upload": "rpc", "function": "noting"}
+        step = only(examine({"queue": {"activity": kind}}), "warn")
+        assert directory.control.sql("select count(*) as n from calls") == [{"n": 0}]
+    assert "writes even when there is nothing to store" in step.found
+
+
+# ---- With a user ---------------------------------------------------------------------------------
+
+
+def as_user(examine: Examine, person: Person, **backend: Any) -> list[Step]:  # noqa: ANN401
+    return examine(backend, email=person.email, password=PASSWORD)
+
+
+def test_HST_4_the_doctor_checks_what_a_user_may_do(
+    examine: Examine, sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    user = sign_in(contacts=3)
+    directory.control.set(max_rows=2)
+    steps = by_name(as_user(examine, user.person))
+    assert bad(list(steps.values())) == []
+    assert steps["memberships (memberships)"].found == "1 usable"
+    assert steps["contacts"].found == steps["contacts, live"].found == "the user reads them"
+    assert steps["max_rows"].found.startswith("2:")
+    assert steps["function activity_summary (summary) for the user"].outcome == "ok"
+    for kind in ("activity", "contact", "contact_details"):
+        assert "may insert" in steps[f"upload of {kind}"].found
+    kind_of_rpc = {"activity": {"table": "activities", "upload": "rpc"}}
+    steps = by_name(as_user(examine, user.person, queue=kind_of_rpc))
+    assert steps["function submit_activities (queue.activity) for the user"].outcome == "ok"
+
+
+def test_HST_4_an_access_token_is_used_and_its_session_goes_on(
+    examine: Examine, directory: DirectoryFixtures
+) -> None:
+    person = directory.person(directory.organisation(contacts=1))
+    session = directory.session(person)
+    steps = examine(access_token=session["access_token"])
+    assert by_name(steps)["user"].outcome == "ok"
+    assert bad(steps) == []
+    assert bad(examine(access_token=session["access_token"])) == []
+    assert session["access_token"] not in "".join(map(str, steps))
+    secret = token(role="service_role")
+    sent = len(examine.sent)
+    step = only(examine(access_token=secret))
+    assert "SECRET KEY" in step.found
+    assert secret not in json.dumps(examine.sent[sent:])
+    step = only(examine(access_token="x.y.z"))
+    assert (step.name, "refuses the access token" in step.found) == ("user", True)
+
+
+def test_HST_4_a_user_who_cannot_sign_in(examine: Examine, directory: DirectoryFixtures) -> None:
+    person = directory.person()
+    step = only(examine(email=person.email, password="not-the-password"))
+    assert step.found == "the sign-in failed: invalid_credentials"
+    assert "password is wrong" in step.advice
+    body = json.dumps({"code": "email_not_confirmed", "message": "x"})
+    directory.control.respond("/auth/v1/token", 400, body=body, times=1)
+    assert "Confirm the address" in only(as_user(examine, person)).advice
+
+
+def test_HST_4_a_user_without_a_membership(examine: Examine, directory: DirectoryFixtures) -> None:
+    step = only(as_user(examine, directory.person()))
+    assert (step.name, step.found) == ("memberships (memberships)", "the user sees none")
+
+
+def test_HST_4_a_user_whose_membership_is_no_use(
+    examine: Examine, directory: DirectoryFixtures
+) -> None:
+    org = directory.organisation(contacts=1)
+    person = directory.person(org, role="peer_mentor")
+    examine.config["routes"] = {"coordinator": ROUTES["coordinator"]}
+    step = only(as_user(examine, person), "warn")
+    assert step.advice == "Add to /routes: peer_mentor."
+    examine.config["routes"] = ROUTES
+    directory.control.set_membership(person.id, org.id, status="ended")
+    steps = bad(as_user(examine, person))
+    assert steps[0].found == "1, and none is usable"
+
+
+#: How the rights are changed and changed back; what the doctor says.
+RIGHTS: dict[str, tuple[str, str, str, str]] = {
+    "policy of memberships": (
+        'alter policy "own memberships" on memberships to service_role',
+        'alter policy "own memberships" on memberships to authenticated',
+        "memberships (memberships)",
+        "the user sees none",
+    ),
+    "policy of organisations": (
+        'alter policy "own organisations" on organizations to service_role',
+        'alter policy "own organisations" on organizations to authenticated',
+        "memberships (memberships)",
+        "not its organisation",
+    ),
+    "grant of organisations": (
+        "revoke select on organizations from authenticated",
+        "grant select on organizations to authenticated",
+        "memberships (memberships)",
+        "no right to select (table organizations)",
+    ),
+    "grant of contacts": (
+        "revoke select on contacts from authenticated",
+        "grant select on contacts to authenticated",
+        "contacts",
+        "no right to select (table contacts)",
+    ),
+    "policy of contacts": (
+        'alter policy "read contacts" on contacts to service_role',
+        'alter policy "read contacts" on contacts to authenticated',
+        "contacts",
+        "the user sees none",
+    ),
+    "grant of the summary": (
+        "revoke execute on function activity_summary from authenticated, public",
+        "grant execute on function activity_summary to authenticated",
+        "function activity_summary (summary) for the user",
+        "may not use it",
+    ),
+    "grant of an upload": (
+        "revoke insert on activities from authenticated",
+        "grant insert (id, org_id, user_id, type, occurred_at, minutes, contact_id, follows, note)"
+        " on activities to authenticated",
+        "upload of activity",
+        "no right to insert",
+    ),
+    "grant of one column": (
+        "revoke insert (note) on activities from authenticated",
+        "grant insert (note) on activities to authenticated",
+        "upload of activity",
+        "no right to insert",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", RIGHTS)
+def test_HST_4_a_right_that_a_user_lacks(
+    examine: Examine, directory: DirectoryFixtures, mistake: str
+) -> None:
+    change, back, name, found = RIGHTS[mistake]
+    person = directory.person(directory.organisation(contacts=1))
+    with changed(directory, change, back):
+        steps = {step.name: step for step in bad(as_user(examine, person))}
+    assert found in steps[name].found
+    assert bad(as_user(examine, person)) == []
+
+
+def test_HST_4_a_table_whose_ids_are_not_unique(
+    examine: Examine, directory: DirectoryFixtures
+) -> None:
+    person = directory.person(directory.organisation(contacts=1))
+    with changed(
+        directory,
+        "create table notes (id uuid, org_id uuid, text text);"
+        " grant select, insert on notes to authenticated",
+        "drop table notes",
+    ):
+        queue = {"note": {"table": "notes", "columns": ["text"]}}
+        step = only(as_user(examine, person, queue=queue))
+        assert step.found == "the column id has no unique constraint"
+        directory.control.sql("alter table notes alter id type text")
+        directory.control.reload_schema()
+        step = only(as_user(examine, person, queue=queue))
+        assert step.found == "the column id is no uuid"
+        assert directory.control.sql("select count(*) as n from notes") == [{"n": 0}]
+
+
+# ---- The command ---------------------------------------------------------------------------------
+
+
+def command(examine: Examine, folder: Path, *more: str, **names: str) -> tuple[int, str, str]:
+    """Exit code and output of `python -m holdfast doctor`."""
+    file = folder / "config.json"
+    file.write_text(json.dumps(examine.config))
+    places = {
+        "PYTHONPATH": str(ROOT / "bindings/python/src"),
+        "HOLDFAST_LIBRARY": str(examine.library.path),
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "holdfast", "doctor", str(file), *more],
+        env={**os.environ, **places, **names},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_HST_4_the_command_prints_a_line_for_each_step(
+    examine: Examine, directory: DirectoryFixtures, tmp_path: Path
+) -> None:
+    code, printed, _ = command(examine, tmp_path)
+    assert code == 0
+    assert {line[:4] for line in printed.splitlines()} == {"ok  "}
+    person = directory.person(directory.organisation(contacts=1))
+    code, printed, _ = command(
+        examine, tmp_path, "--email", person.email, "--json", HOLDFAST_PASSWORD=PASSWORD
+    )
+    steps = json.loads(printed)
+    assert code == 0
+    assert {
+        "name": "memberships (memberships)",
+        "outcome": "ok",
+        "found": "1 usable",
+        "advice": "",
+    } in steps
+    examine.config["backend"]["api_key"] = "sb_publishable_wrong"
+    code, printed, _ = command(examine, tmp_path)
+    assert code == 1
+    [failed] = [line for line in printed.splitlines() if line.startswith("fail")]
+    assert failed == "fail  api key: the project refuses it"
+    assert printed.splitlines()[-1].startswith("      Copy the publishable")
+
+
+def test_HST_4_the_command_says_which_file_it_cannot_read(examine: Examine, tmp_path: Path) -> None:
+    places = {"PYTHONPATH": str(ROOT / "bindings/python/src")}
+    for content in (None, "{", "[]"):
+        file = tmp_path / "other.json"
+        if content is not None:
+            file.write_text(content)
+        done = subprocess.run(
+            [sys.executable, "-m", "holdfast", "doctor", str(file)],
+            env={**os.environ, **places},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert (done.returncode, done.stdout) == (2, "")
+        assert str(file) in done.stderr
+
+
+def test_HST_4_make_doctor_runs_it(examine: Examine, tmp_path: Path) -> None:
+    """The target of the Makefile passes the file and the address on."""
+    made = subprocess.run(
+        ["make", "-n", "doctor", "CONFIG=a b.json", "EMAIL=kari@example.org"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert "-m holdfast doctor 'a b.json' --email 'kari@example.org'" in made
+
+
+def test_HST_4_the_methods_of_the_doctor_are_the_default_ones(phones: MakePhone) -> None:
+    phone = phones()
+    del phone.config["auth_methods"]
+    shown = [method["id"] for method in phone.start().screen["methods"]]
+    backend = {"url": "https://x.supabase.co", "api_key": "k"}
+    assert [method for _, _, method in Names.of({"backend": backend}).methods] == shown
+
+
+def test_HST_4_a_date_that_cannot_be_read_is_no_clock(examine: Examine) -> None:
+    http = HttpTransport()
+
+    def undated(request: HttpRequest) -> Answer:
+        answer = http(request)
+        headers = {**answer["headers"], "date": "yesterday"}
+        return {**answer, "headers": headers}
+
+    assert only(examine(transport=undated), "warn").found == "the project sends no Date"
+    project = Project(Names.of(examine.config), undated, 1)
+    assert project.auth("health").ahead_s is None

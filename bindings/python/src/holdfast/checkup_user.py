@@ -1,0 +1,230 @@
+"""What `holdfast.doctor` checks with a user who is signed in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .project import claims
+from .verdicts import odd, table_of
+
+if TYPE_CHECKING:
+    from .checkup import Checkup
+    from .project import Kind, Project, Reply
+
+#: A value that no column of the type uuid takes.
+NO_UUID = "not-a-uuid"
+
+
+@dataclass
+class UserCheckup:
+    """What a signed-in user may do."""
+
+    checkup: Checkup
+    project: Project
+    token: str = ""
+    user: str = ""
+
+    def run(self, email: str | None, password: str | None, access_token: str | None) -> None:
+        """Check it, if somebody signs in."""
+        if access_token and claims(access_token).get("role") == "service_role":
+            self.checkup.fail(
+                "user",
+                "THIS IS A SECRET KEY, and no user's token. It was not sent.",
+                "Pass the access token of a user who is signed in.",
+            )
+        elif access_token:
+            self.token = access_token
+        elif email:
+            self._sign_in(email, password or "")
+        if not self.token:
+            return
+        try:
+            if self._known():
+                org = self._memberships()
+                if org is not None:
+                    self._contacts(org)
+                    self._summary(org)
+                for kind in self.project.names.kinds:
+                    self._upload(kind)
+        finally:
+            if not access_token:
+                self.project.auth("logout?scope=local", bearer=self.token, body={})
+
+    def _sign_in(self, email: str, password: str) -> None:
+        body = {"email": email, "password": password}
+        reply = self.project.auth("token?grant_type=password", body=body)
+        value = reply.value if isinstance(reply.value, dict) else {}
+        token = value.get("access_token")
+        if reply.status == 200 and isinstance(token, str):
+            self.token = token
+            return
+        causes = {
+            "invalid_credentials": "The address or the password is wrong, or no such user exists.",
+            "email_not_confirmed": "Confirm the address, in the mail or in the dashboard.",
+            "email_provider_disabled": "Switch on the provider Email.",
+            "captcha_failed": "The project asks for a captcha: pass an access token instead.",
+        }
+        advice = causes.get(reply.code, "Try it in the app, or pass an access token.")
+        self.checkup.fail("user", f"the sign-in failed: {reply.code or reply.status}", advice)
+
+    def _known(self) -> bool:
+        reply = self.project.auth("user", bearer=self.token)
+        value = reply.value if isinstance(reply.value, dict) else {}
+        if reply.status == 200 and isinstance(value.get("id"), str):
+            self.user = value["id"]
+            self.checkup.ok("user", "the auth service knows the session")
+            return True
+        self.checkup.fail(
+            "user",
+            f"the auth service refuses the access token: {reply.code or reply.status}",
+            "Take one that has not expired, of this project.",
+        )
+        return False
+
+    def _memberships(self) -> str | None:
+        """The organisation to look at; empty in an app without, None if there is none."""
+        table = self.project.names.memberships
+        if not table:
+            return ""
+        query = {
+            "select": "org_id,role,status,organizations(id,name,status)",
+            "user_id": f"eq.{self.user}",
+        }
+        step = f"memberships ({table})"
+        reply = self.project.read(table, query, bearer=self.token)
+        if reply.code == "42501":
+            self._no_grant(step, "select", reply, table)
+            return None
+        if reply.status != 200:
+            self.checkup.warn(step, *odd(reply))
+            return None
+        rows = [row for row in reply.rows if isinstance(row, dict)]
+        if not rows:
+            self.checkup.fail(
+                step,
+                "the user sees none",
+                f"Add a row for the user, or a policy: create policy … on public.{table} for select"
+                " to authenticated using (user_id = auth.uid()).",
+            )
+            return None
+        seen = [row for row in rows if isinstance(row.get("organizations"), dict)]
+        if not seen:
+            self.checkup.fail(
+                step,
+                "the user sees the membership and not its organisation",
+                "Add a policy for select on public.organizations for its members.",
+            )
+            return None
+        usable = [
+            row
+            for row in seen
+            if (row.get("status"), row["organizations"].get("status")) == ("active", "active")
+        ]
+        roles = sorted({str(row.get("role")) for row in usable} - set(self.project.names.roles))
+        if not usable:
+            self.checkup.warn(
+                step,
+                f"{len(seen)}, and none is usable",
+                "The status of the membership and of the organisation must be active.",
+            )
+        elif roles:
+            self.checkup.warn(
+                step,
+                "there are roles without an entry in /routes",
+                f"Add to /routes: {', '.join(role for role in roles if role.isidentifier())}.",
+            )
+        else:
+            self.checkup.ok(step, f"{len(usable)} usable")
+        return str((usable or seen)[0].get("org_id"))
+
+    def _contacts(self, org: str) -> None:
+        names = self.project.names
+        if not names.contacts:
+            return
+        mine = {"org_id": f"eq.{org}"} if org else {}
+        columns = [*names.cached, "updated_at", "deleted_at"]
+        for step, chosen in (("contacts", columns), ("contacts, live", ["id", *names.withheld])):
+            query = {"select": ",".join(dict.fromkeys(chosen)), **mine, "limit": "1"}
+            reply = self.project.read(names.contacts, query, bearer=self.token)
+            if reply.code == "42501":
+                self._no_grant(step, "select", reply, names.contacts)
+            elif reply.status != 200:
+                self.checkup.warn(step, *odd(reply))
+            elif not reply.rows:
+                self.checkup.warn(
+                    step,
+                    "the user sees none",
+                    f"If there are any, add a policy for select on public.{names.contacts}.",
+                )
+            else:
+                self.checkup.ok(step, "the user reads them")
+        reply = self.project.read(
+            names.contacts, {"select": "id", **mine}, bearer=self.token, prefer="count=exact"
+        )
+        total = reply.headers.get("content-range", "").rpartition("/")[2]
+        if total.isdigit() and int(total) > len(reply.rows) > 0:
+            self.checkup.ok("max_rows", f"{len(reply.rows)}: the library reads in pages")
+
+    def _summary(self, org: str) -> None:
+        if self.project.names.summary:
+            arguments = {"org": org} if org else {}
+            self.checkup.function(
+                self.project, "summary", self.project.names.summary, arguments, self.token
+            )
+
+    def _upload(self, kind: Kind) -> None:
+        """An upload that cannot be stored: a value that is no uuid, for a column that is one."""
+        if kind.function:
+            section, items = f"queue.{kind.name}", {"items": "[]"}
+            reply = self.checkup.function(
+                self.project, section, kind.function, items, bearer=self.token
+            )
+            if reply.status == 200 and not isinstance(reply.value, list):
+                self.checkup.fail(
+                    f"function {kind.function} ({section})",
+                    "it returns no list",
+                    "It must return one result for each item; docs/sync.md shows their form.",
+                )
+            return
+        step = f"upload of {kind.name}"
+        probe = {"select": "id", "id": f"eq.{NO_UUID}", "limit": "0"}
+        reply = self.project.read(kind.table, probe, bearer=self.token)
+        if reply.code == "22P02":
+            query = {"columns": ",".join(kind.columns), "on_conflict": "id", "select": "id"}
+            reply = self.project.read(
+                kind.table,
+                query,
+                bearer=self.token,
+                body=[{"id": NO_UUID}],
+                prefer="resolution=ignore-duplicates,return=representation,missing=default",
+            )
+        elif reply.status == 200:
+            self.checkup.fail(
+                step, "the column id is no uuid", "The library makes UUIDs: alter its type to uuid."
+            )
+            return
+        if reply.code == "22P02":
+            self.checkup.ok(
+                step, "the user may insert (which rows a policy takes shows only with a row)"
+            )
+        elif reply.code == "42501":
+            self._no_grant(step, "insert", reply, kind.table)
+        elif reply.code == "42P10":
+            self.checkup.fail(
+                step,
+                "the column id has no unique constraint",
+                f"alter table public.{kind.table} add primary key (id): without it an item could be"
+                " stored twice.",
+            )
+        elif reply.code not in {"PGRST204", "PGRST205", "42703"}:
+            # Those are in the step of the table.
+            self.checkup.warn(step, *odd(reply))
+
+    def _no_grant(self, step: str, right: str, reply: Reply, table: str) -> None:
+        self.checkup.fail(
+            step,
+            f"the user has no right to {right}{table_of(reply)}",
+            f"grant {right} on public.{table} to authenticated (for each table, and each column"
+            " that the library sends or reads).",
+        )

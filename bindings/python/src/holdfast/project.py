@@ -1,0 +1,247 @@
+"""A Supabase project as `holdfast.doctor` sees it: what the configuration names, and requests."""
+
+from __future__ import annotations
+
+import base64
+import email.utils
+import json
+import time
+import urllib.parse
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from .transport import Transport
+    from .types import HttpRequest
+
+#: The default kinds: table, columns, whether the rows have a user_id, and the function for `rpc`.
+KINDS: dict[str, tuple[str, list[str], bool, str]] = {
+    "activity": (
+        "activities",
+        ["type", "minutes", "occurred_at", "contact_id", "follows", "note"],
+        True,
+        "submit_activities",
+    ),
+    "contact": ("contacts", ["name", "municipality", "relation"], False, ""),
+    "contact_details": (
+        "contact_details",
+        ["contact_id", "phone", "address", "national_id"],
+        False,
+        "",
+    ),
+}
+METHODS: list[dict[str, str]] = [
+    {"id": "bankid", "flow": "pkce"},
+    {"id": "vipps", "flow": "pkce"},
+]
+ROLES = ["peer_mentor", "coordinator", "org_admin"]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of queued items."""
+
+    name: str
+    table: str
+    columns: list[str]
+    #: The function that takes the rows, for `"upload": "rpc"`.
+    function: str
+
+
+@dataclass(frozen=True)
+class Names:
+    """What a valid configuration names on the server."""
+
+    url: str
+    api_key: str
+    #: (flow, the auth service's name of the provider, id).
+    methods: list[tuple[str, str, str]]
+    redirect_url: str
+    memberships: str
+    contacts: str
+    cached: list[str]
+    withheld: list[str]
+    summary: str
+    kinds: list[Kind]
+    roles: list[str]
+
+    @classmethod
+    def of(cls, configuration: Mapping[str, Any]) -> Names:
+        """Read a configuration that the library takes; what it leaves out has the defaults."""
+        backend = configuration["backend"]
+        has_org = not is_null(backend, "memberships")
+        contacts = backend.get("contacts") or {}
+        columns = contacts.get("columns") or ["name", "municipality", "relation"]
+        keys = ["id", "org_id"] if has_org else ["id"]
+        methods = configuration.get("auth_methods")
+        return cls(
+            url=backend["url"].rstrip("/"),
+            api_key=backend["api_key"],
+            methods=[
+                (method["flow"], method.get("provider") or method["id"], method["id"])
+                for method in (METHODS if methods is None else methods)
+            ],
+            redirect_url=configuration.get("redirect_url") or "",
+            memberships=named(backend, "memberships", "table", "memberships"),
+            contacts=named(backend, "contacts", "table", "contacts"),
+            cached=[key for key in keys if key not in columns] + columns,
+            withheld=contacts.get("withheld", ["phone", "address", "national_id"]),
+            summary=named(backend, "summary", "function", "activity_summary"),
+            kinds=kinds(backend.get("queue"), has_org=has_org),
+            roles=list(configuration.get("routes") or (ROLES if has_org else ["user"])),
+        )
+
+
+def is_null(backend: Mapping[str, Any], section: str) -> bool:
+    """Whether the app has no such section."""
+    return section in backend and backend[section] is None
+
+
+def named(backend: Mapping[str, Any], section: str, name: str, default: str) -> str:
+    """A table or function; empty where the app has no such section."""
+    if is_null(backend, section):
+        return ""
+    return str((backend.get(section) or {}).get(name, default))
+
+
+def kinds(queue: Mapping[str, Any] | None, *, has_org: bool) -> list[Kind]:
+    """The kinds of queued items, with all columns that the library sends."""
+    if queue is None:
+        queue = {name: {"table": table} for name, (table, *_) in KINDS.items()}
+    found = []
+    for name, kind in queue.items():
+        _, columns, has_user, function = KINDS.get(name, ("", [], False, ""))
+        columns = kind.get("columns") or columns
+        keys = ["id"] + ["org_id"] * has_org + ["user_id"] * has_user
+        called = kind.get("function", function) if kind.get("upload") == "rpc" else ""
+        every = keys + [column for column in columns if column not in keys]
+        found.append(Kind(name, kind["table"], every, called))
+    return found
+
+
+def claims(token: str) -> dict[str, Any]:
+    """The claims of a JSON web token, unverified; empty for any other text."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        return {}
+    try:
+        found = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The response to one request, or the reason why there is none."""
+
+    status: int
+    error: str
+    headers: dict[str, str]
+    #: The body as JSON; None for any other body.
+    value: Any
+    seconds: float
+    #: How far the server's clock is ahead of this machine's, in seconds.
+    ahead_s: float | None
+
+    @property
+    def code(self) -> str:
+        """The server's code; empty when there is none."""
+        for name in ("code", "error_code"):
+            code = self.value.get(name) if isinstance(self.value, dict) else None
+            if isinstance(code, str):
+                return code
+        return ""
+
+    @property
+    def message(self) -> str:
+        """The server's text. It may hold data of users: never shown, only searched."""
+        if not isinstance(self.value, dict):
+            return ""
+        return " ".join(str(self.value.get(name, "")) for name in ("message", "msg", "hint"))
+
+    @property
+    def rows(self) -> list[Any]:
+        """The rows; empty when the body is no list."""
+        return self.value if isinstance(self.value, list) else []
+
+
+@dataclass
+class Project:
+    """Sends requests as the library does."""
+
+    names: Names
+    transport: Transport
+    timeout_s: float
+    replies: list[Reply] = field(default_factory=list)
+
+    def auth(self, path: str, **more: Any) -> Reply:  # noqa: ANN401
+        """Ask the auth service."""
+        headers = {"X-Supabase-Api-Version": "2024-01-01"}
+        return self.send(f"/auth/v1/{path}", headers=headers, **more)
+
+    def rest(self, path: str, **more: Any) -> Reply:  # noqa: ANN401
+        """Ask the data service."""
+        return self.send(f"/rest/v1/{path}", **more)
+
+    def read(self, table: str, query: Mapping[str, str], **more: Any) -> Reply:  # noqa: ANN401
+        """Read a table."""
+        return self.rest(f"{table}?{urllib.parse.urlencode(query, safe=',()')}", **more)
+
+    def send(
+        self,
+        path: str,
+        *,
+        bearer: str = "",
+        body: object = None,
+        prefer: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> Reply:
+        """Send a request; POST if it has a body."""
+        sent = {"apikey": self.names.api_key, "Accept": "application/json", **(headers or {})}
+        if bearer:
+            sent["Authorization"] = f"Bearer {bearer}"
+        if prefer:
+            sent["Prefer"] = prefer
+        if body is not None:
+            sent["Content-Type"] = "application/json"
+        request = {
+            "id": len(self.replies) + 1,
+            "purpose": "validate",
+            "method": "GET" if body is None else "POST",
+            "url": self.names.url + path,
+            "headers": sent,
+            "body": None if body is None else json.dumps(body),
+            "timeout_ms": round(self.timeout_s * 1000),
+        }
+        began, clock = time.monotonic(), time.time()
+        answer = self.transport(cast("HttpRequest", request))
+        seconds = time.monotonic() - began
+        received = {name.lower(): text for name, text in (answer.get("headers") or {}).items()}
+        reply = Reply(
+            status=answer.get("status", 0),
+            error=answer.get("error", ""),
+            headers=received,
+            value=parsed(answer.get("body")),
+            seconds=seconds,
+            ahead_s=lead(received.get("date"), clock + seconds / 2),
+        )
+        self.replies.append(reply)
+        return reply
+
+
+def parsed(body: str | None) -> Any:  # noqa: ANN401
+    """The body as JSON, or None."""
+    try:
+        return None if body is None else json.loads(body)
+    except ValueError:
+        return None
+
+
+def lead(date: str | None, now: float) -> float | None:
+    """How far a Date header is ahead of `now`, in seconds."""
+    try:
+        return None if date is None else email.utils.parsedate_to_datetime(date).timestamp() - now
+    except (ValueError, OverflowError):
+        return None
