@@ -12,7 +12,7 @@ import pytest
 
 SOURCES = Path(__file__).parent / "simulation"
 #: The name of a rule where the code checks it.
-RULE = re.compile(r"""(?:Violation\(\s*|_bounded\([^"\n]*)"([^"]+)\"""")
+RULE = re.compile(r"""(?:Violation\(\s*|_bounded\([^"\n]*|_wait_while\([^"]*)"([^"]+)\"""")
 PARTS = 8
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
 from typing import Any
 
 from memory_supabase.schema import TABLES
@@ -114,20 +115,36 @@ def _drain(world: World, process: Process, user: str, chance: random.Random) -> 
     _arrive(world, process, user, chance)
     if not world.ledger.of(device.name, user):
         return
-    waited = 0
-    while _unsettled(world, process):
-        if waited > _patience(process.device):
-            raise Violation("everything drains", _why(process))
-        world.run(ROUND_MS, chance)
-        waited += ROUND_MS
+
+    def is_unsettled() -> bool:
         if process.shown is not None and process.shown["screen"] in {"unlock", "sign_in"}:
             raise Violation("everything drains", f"{process} shows {process.shown['reason']}")
+        return _unsettled(world, process)
+
+    _wait_while(process, chance, is_unsettled, "everything drains", ROUND_MS, _patience(device))
     if world.firewall is not None:
         _wait_for_the_firewall(world, process, user, chance)
     if world.version >= 2:
         _drain_while_reads_fail(world, process, user)
     _judge(world, process, user)
     _last_chance(world, process, user, chance)
+
+
+def _wait_while(
+    process: Process,
+    chance: random.Random,
+    holds: Callable[[], bool],
+    rule: str,
+    step_ms: int,
+    patience_ms: int,
+) -> None:
+    """Let the hosts work while something holds; for longer than the patience breaks the rule."""
+    waited = 0
+    while holds():
+        if waited > patience_ms:
+            raise Violation(rule, _why(process))
+        process.world.run(step_ms, chance)
+        waited += step_ms
 
 
 def _wait_for_the_firewall(
@@ -138,20 +155,16 @@ def _wait_for_the_firewall(
         completed, stored = process.completed, _count_stored(world)
         mine = random.Random(f"firewall {world.seed} {process} {user}")
         steps.add(world, process, mine)
-        waited = 0
-        while _unsettled(world, process):
-            if waited > FIREWALL_PATIENCE_MS:
-                raise Violation("a refused item holds up nothing else", _why(process))
-            world.run(MINUTE, chance)
-            waited += MINUTE
+        _wait_while(
+            process, chance, lambda: _unsettled(world, process),
+            "a refused item holds up nothing else", MINUTE, FIREWALL_PATIENCE_MS,
+        )  # fmt: skip
         if process.completed == completed and _count_stored(world) > stored:
             raise Violation("a run ends without what is refused", _why(process))
-    waited = 0
-    while any(_is_refused(item) for item in _items(process)):
-        if waited > REFUSED_PATIENCE_MS:
-            raise Violation("a refused item is parked in the end", _why(process))
-        world.run(ROUND_MS, chance)
-        waited += ROUND_MS
+    _wait_while(
+        process, chance, lambda: any(_is_refused(item) for item in _items(process)),
+        "a refused item is parked in the end", ROUND_MS, REFUSED_PATIENCE_MS,
+    )  # fmt: skip
     world.firewall = None
 
 
@@ -180,19 +193,15 @@ def _drain_while_reads_fail(world: World, process: Process, user: str) -> None:
     world.outages = dict.fromkeys(failing, (world.now_ms + DAY, answer))
     for _ in range(chance.choice((1, 3))):
         steps.add(world, process, chance)
-    waited = 0
-    while _unsettled(world, process, in_outage=True):
-        if waited > OUTAGE_PATIENCE_MS:
-            raise Violation("a failing read holds up nothing else", _why(process))
-        world.run(MINUTE, chance)
-        waited += MINUTE
+    _wait_while(
+        process, chance, lambda: _unsettled(world, process, in_outage=True),
+        "a failing read holds up nothing else", MINUTE, OUTAGE_PATIENCE_MS,
+    )  # fmt: skip
     world.outages.clear()
-    waited = 0
-    while _unsettled(world, process):
-        if waited > OUTAGE_PATIENCE_MS:
-            raise Violation("everything drains", _why(process))
-        world.run(MINUTE, chance)
-        waited += MINUTE
+    _wait_while(
+        process, chance, lambda: _unsettled(world, process),
+        "everything drains", MINUTE, OUTAGE_PATIENCE_MS,
+    )  # fmt: skip
 
 
 def _arrive(world: World, process: Process, user: str, chance: random.Random) -> None:
@@ -344,12 +353,10 @@ def _last_chance(world: World, process: Process, user: str, chance: random.Rando
     """Retry all in a healthy world: only items that the server really rejects are left."""
     process.ask("queue_retry")
     world.run(ROUND_MS, chance)
-    waited = 0
-    while _unsettled(world, process):
-        if waited > _patience(process.device):
-            raise Violation("everything drains", _why(process))
-        world.run(ROUND_MS, chance)
-        waited += ROUND_MS
+    _wait_while(
+        process, chance, lambda: _unsettled(world, process),
+        "everything drains", ROUND_MS, _patience(process.device),
+    )  # fmt: skip
     left = {item["id"]: (item["reason"] or {}).get("code") for item in _items(process)}
     for item, code in left.items():
         entry = world.ledger.get(process.device.name, user, item)
