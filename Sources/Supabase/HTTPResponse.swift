@@ -49,7 +49,9 @@ public final class HTTPResponse {
     let headers = try Headers(fields)
     response.dateMS = headers.value("date").flatMap { HTTPDate.parse($0) }
     response.retryAfterMS = headers.value("retry-after").flatMap {
-      RetryAfter.parse($0, serverNowMS: response.dateMS ?? nowMS)
+      RetryAfter.parse(
+        $0, serverNowMS: response.dateMS ?? nowMS,
+        longestMS: response.dateMS == nil ? Backoff.maxStepMS : RetryAfter.maxMS)
     }
     return response
   }

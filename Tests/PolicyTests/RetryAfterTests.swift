@@ -26,6 +26,14 @@ import Testing
     #expect(RetryAfter.parse(value, serverNowMS: now) == expected)
   }
 
+  @Test("A date that only an estimate is known for")
+  func estimated() {
+    let date = "Sun, 06 Nov 1994 08:50:37 GMT"
+    #expect(RetryAfter.parse(date, serverNowMS: now, longestMS: 60_000) == 60_000)
+    #expect(RetryAfter.parse(date, serverNowMS: now, longestMS: 59_999) == 59_999)
+    #expect(RetryAfter.parse("120", serverNowMS: now, longestMS: 59_999) == 120_000)
+  }
+
   @Test(
     "Values that are neither",
     arguments: ["", " ", "-1", "+5", "1.5", "5s", "soon", "0x10", "1e3", "5 5", "٣", "Sun, 06 Nov"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import email.utils
+import json
 import time
 from typing import Any, cast
 
@@ -101,6 +103,38 @@ def test_ATK_10_a_corrected_clock_does_not_prolong_a_wait(
     pass_time(user, ORDINARY_S)
     assert stored(directory, user.person) == [item]
     assert user.app.queue_list()["counts"] == EMPTY
+
+
+@AFTERWARDS
+@pytest.mark.parametrize("wrong_s", [-YEAR_S, -12 * 24 * HOUR_S, -90 * 60])
+def test_ATK_10_a_date_without_the_server_s_time_asks_for_no_long_pause(
+    sign_in: MakeUser, directory: DirectoryFixtures, after: str, wrong_s: int
+) -> None:
+    """Seeds 306925, 307511 and 308977 of the simulation: the pause lasted a day."""
+    # Given a phone whose clock is behind
+    user = sign_in(policy={"offline_limit_s": 10 * YEAR_S})
+    wrong = follow_true_time(user.phone)
+    move(user.phone, wrong, wrong_s)
+    # and a service that asks for a pause until a time, and does not say what time it has
+    true_s = user.phone.now_ms / 1000 - wrong_s
+    headers = {
+        "content-type": "application/json",
+        "retry-after": email.utils.formatdate(true_s + 60, usegmt=True),
+    }
+    answer: Answer = {"status": 503, "headers": headers, "body": json.dumps(BUSY)}
+    user.phone.network.instead.append(
+        lambda request: answer if request["purpose"] == "upload" else None
+    )
+    item = add(user.app)
+    user.app.settle()
+    assert user.phone.network.count("upload") == 1
+    user.phone.network.instead.clear()
+    # When the clock is corrected
+    move(user.phone, wrong, -wrong_s)
+    at_home(user, after)
+    # Then the item is sent within the ordinary back-off
+    pass_time(user, ORDINARY_S)
+    assert stored(directory, user.person) == [item]
 
 
 @ANY_CAUSE

@@ -47,6 +47,18 @@ FOUND = {
     (4, 60024): "the world did not know that events of the file wait for the device key",
     (4, 303286): "a portal's JSON was shown as the user's figures",
     (4, 303612): "a portal's JSON was shown as the user's figures",
+    (
+        4,
+        306925,
+    ): "a date in Retry-After, read by a clock that was behind, stopped a purpose for a day",
+    (
+        4,
+        307511,
+    ): "a date in Retry-After, read by a clock that was behind, stopped a purpose for a day",
+    (
+        4,
+        308977,
+    ): "a date in Retry-After, read by a clock that was behind, stopped a purpose for a day",
     (4, 300873): "of several sign-ins that had run out a poll ended only one",
     (4, 301567): "of several sign-ins that had run out a poll ended only one",
     (4, 302454): "of several sign-ins that had run out a poll ended only one",
