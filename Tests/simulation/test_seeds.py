@@ -59,6 +59,11 @@ FOUND = {
         4,
         308977,
     ): "a date in Retry-After, read by a clock that was behind, stopped a purpose for a day",
+    (
+        4,
+        309043,
+    ): "a date in Retry-After, read by a clock that was behind, stopped a purpose for a day",
+    (4, 309391): "the world expected a key of a file that was set aside at the first start",
     (4, 300873): "of several sign-ins that had run out a poll ended only one",
     (4, 301567): "of several sign-ins that had run out a poll ended only one",
     (4, 302454): "of several sign-ins that had run out a poll ended only one",

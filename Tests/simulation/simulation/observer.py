@@ -124,7 +124,12 @@ def queued_in(path: Path) -> int:
 
 
 def opens(path: Path, device_key: bytes | None) -> bool:
-    """Whether this device key is the one of a database that was set aside."""
-    [(check,)] = attacker.rows(path, "SELECT value FROM meta WHERE name = 'key_check'")
+    """Whether this device key is the one of a database that was set aside.
+
+    A database that was set aside at the first start has no key.
+    """
+    checks = attacker.rows(path, "SELECT value FROM meta WHERE name = 'key_check'")
     context = attacker.context("meta", b"", b"", "key_check")
-    return device_key is not None and attacker.unseal(device_key, check, context) is not None
+    return device_key is not None and any(
+        attacker.unseal(device_key, check, context) is not None for (check,) in checks
+    )
