@@ -348,9 +348,8 @@ int32_t holdfast_queue_list(holdfast *self, const char *request, char **reply);
 
 /* Read one item. {"id":"uuid"} -> {"state":"pending|sending|waiting|parked","item":<item>}, or, of one
  * that left the queue, {"state":"stored","stored_ms":n} | {"state":"cancelled","cancelled_ms":n} |
- * {"state":"unknown_outcome","cancelled_ms":n} in server time, as long as the library remembers it
- * (policy.stored_items). `unknown_outcome`: its user cancelled it, and the server may have stored it.
- * Errors: queue.not_found: the user added no such item, or long ago. */
+ * {"state":"unknown_outcome","cancelled_ms":n} (cancelled, and the server may have it), in server
+ * time, as long as the library remembers it (policy.stored_items). Errors: queue.not_found. */
 int32_t holdfast_queue_get(holdfast *self, const char *request, char **reply);
 
 /* Replace the payload. {"id":"uuid","payload":{...}} -> {"id","state"}. A parked item becomes
