@@ -8,6 +8,9 @@ public enum BatchPolicy {
   /// item in a hundred, bisecting batches of this size sends every item twice; with full batches it
   /// would send each nearly five times.
   public static let carefulItems = 62
+  /// No gateway's limit is smaller. If one calls a single item of this size too large, it refuses the item
+  /// for something else.
+  public static let smallBytes: Int64 = 16_384
 
   /// On a full disk, a batch must fit into the log that is there.
   public static let tightItems = 32

@@ -15,7 +15,8 @@ public final class QueueRow {
   public var retryGroup: Int64 = 0
   public var attempts: Int64 = 0
   public var denials: Int64 = 0
-  /// How much speaks for it that something on the way to the service refuses this item.
+  /// Above 0: this item was found to fail while others get through. It is sent alone and waits for
+  /// itself. How much speaks for it that something on the way to the service refuses this item.
   public var blocks: Int64 = 0
   /// When a wait ends or ended.
   public var notBefore: SteadyTime = 0

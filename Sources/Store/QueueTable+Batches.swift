@@ -5,7 +5,7 @@ public import Base
 /// 1. The head is the oldest pending item of the lowest retry group.
 /// 2. The batch is the head and the items after it with the same group and key, oldest first, until
 ///    the limit of items or of bytes. The head itself may be larger than the limit of bytes. An item
-///    that was refused on the way is a batch of its own.
+///    that was found to be at fault (`blocks`) is a batch of its own.
 /// 3. All of them get the state `sending` and a lease. The holder ends it by `transition`; when the
 ///    holder is dead or late, `reclaim` does.
 ///
@@ -14,13 +14,14 @@ public import Base
 /// age would cost every insert.
 extension QueueTable {
   /// Lease the next batch; empty when nothing is pending. `freshItems` limits the items of retry
-  /// group 0, which were not refused together with others.
+  /// group 0, which were not refused together with others, and `maximumItems` those of a batch key.
   public func take(
-    of owner: [UInt8], holder: [UInt8], until leaseEnd: SteadyTime, maximumItems: Int,
-    freshItems: Int = .max, maximumSize: Int64
+    of owner: [UInt8], holder: [UInt8], until leaseEnd: SteadyTime, freshItems: Int = .max,
+    maximumSize: Int64, maximumItems: ([UInt8]) -> Int
   ) throws(Failure) -> [QueueRow] {
     try database.transaction { () throws(Failure) in
       guard let head = try oldest(of: owner) else { return [] }
+      let maximumItems = maximumItems(head.batchKey)
       var rows: [QueueRow] = []
       var size: Int64 = 0
       try database.each(

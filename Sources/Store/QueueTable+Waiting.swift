@@ -37,11 +37,13 @@ extension QueueTable {
       """, .blob(owner), .int(sequence), .int(reason.code), .int(reason.notBeforeMS))
   }
 
-  /// Whether items are suspended. Those that were refused on the way are not: each waits for itself.
+  /// Whether items are suspended. Those that were found to be at fault are not: each waits for itself.
   public func hasSuspended(of owner: [UInt8]) throws(Failure) -> Bool {
     try database.exists(
-      "SELECT 1 FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason IN (2, 5) LIMIT 1",
-      .blob(owner))
+      """
+      SELECT 1 FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason IN (2, 5) AND blocks = 0
+      LIMIT 1
+      """, .blob(owner))
   }
 
   /// The items that our own back-off suspends, by batch key: one of each, and how many there are.

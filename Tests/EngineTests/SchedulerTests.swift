@@ -33,7 +33,8 @@ import Testing
   private func lease(_ rig: Rig, boot: String = "boot") throws {
     _ = try rig.core.queue.take(
       of: try rig.session.owner, holder: Holder(bootID: boot, nonce: 5).bytes,
-      until: try rig.core.steadyToStore(rig.now) + 60_000, maximumItems: 10, maximumSize: 1_000_000)
+      until: try rig.core.steadyToStore(rig.now) + 60_000, maximumSize: 1_000_000
+    ) { _ in 10 }
   }
 
   private func readBack(_ rig: Rig, _ number: Int) throws {

@@ -78,7 +78,7 @@ import Testing
     let kind = try #require(rig.core.configuration.backend.kind("activity"))
     rig.uploads.add(
       readBack: UploadBatch(
-        owner: session.owner, org: orgA, kind: kind, columns: [], items: []))
+        owner: session.owner, key: [1], org: orgA, kind: kind, columns: [], items: []))
     rig.pulls.begin(ContactPull(org: orgA, after: nil))
     rig.pulls.finishSummary(1)
     rig.cache.use(ContactIndex(org: [1], version: 1))

@@ -318,6 +318,13 @@ final class Rig {
     return batch
   }
 
+  /// An upload with the batch key of the items that wait to be sent.
+  func sample() throws -> UploadBatch {
+    let batch = try upload()
+    try isolation.release(batch)
+    return batch
+  }
+
   func row(_ id: UUID, of user: UUID = alice) throws -> QueueRow? {
     let keys = try core.keys()
     return try core.queue.find(keys.itemTag(id, keys.userTag(user)))

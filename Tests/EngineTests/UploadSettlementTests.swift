@@ -93,8 +93,11 @@ import Testing
     Case(items: 4, status: 401, body: code("42501"), states: pending4, refreshes: true),
     // Too large.
     Case(
-      items: 1, status: 413, body: nil, states: ["parked, too_long, attempts 1"],
+      items: 1, status: 413, body: code("PT413"), states: ["parked, too_long, attempts 1"],
       events: ["item_parked", "sync_completed"]),
+    Case(items: 4, status: 413, body: code("PT413"), states: halves),
+    // A gateway says so of an item that is small: it refuses it for something else.
+    Case(items: 1, status: 413, body: nil, states: ["sending"], readBack: 1),
     Case(items: 4, status: 413, body: nil, states: halves),
     // The statement took too long.
     Case(items: 1, status: 500, body: code("57014"), states: [suspended]),
@@ -309,7 +312,7 @@ import Testing
       try (1...7).map { try rig.state(id($0)) } == [
         "erased", "sending", "parked, conflict, attempts 1", "parked, invalid_value, attempts 1",
         "waits for organisation, denials 1", "parked, rejected, attempts 1",
-        "waits for time, attempts 1",
+        "waits for time, attempts 1, group 1",
       ])
     #expect(rig.uploads.readBacks.map { $0.items.map { $0.id } } == [[id(2)]])
     #expect(rig.uploads.readBacks.allSatisfy { $0.comparesRows })
@@ -520,8 +523,8 @@ import Testing
   func anItemIsParkedAtTheTwentyFirst(_ count: Int64, _ state: String) throws {
     // Given a service that judges others
     let rig = try Rig.atHome()
-    rig.uploads.noteJudged()
     try rig.add(id(1))
+    rig.uploads.noteJudged(try rig.sample(), rig.now)
     try rig.core.queue.setBlocks(try #require(try rig.row(id(1))).sequence, count)
     // When
     try block(rig)
@@ -532,8 +535,8 @@ import Testing
   @Test func anItemThatWasParkedAndEditedIsCountedAnew() throws {
     // Given an item that was parked after refusals on the way, while the service judged one other
     let rig = try Rig.atHome()
-    rig.uploads.noteJudged()
     try rig.add(id(1))
+    rig.uploads.noteJudged(try rig.sample(), rig.now)
     try rig.core.queue.setBlocks(try #require(try rig.row(id(1))).sequence, 20)
     try block(rig)
     #expect(try rig.state(id(1)) == "parked, blocked, attempts 1")

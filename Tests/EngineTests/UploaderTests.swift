@@ -12,7 +12,8 @@ import Testing
     _ = try rig.core.queue.take(
       of: try rig.session.owner, holder: holder,
       until: try rig.core.steadyToStore(rig.now) + leftMS,
-      maximumItems: 10, maximumSize: 1_000_000)
+      maximumSize: 1_000_000
+    ) { _ in 10 }
     return holder
   }
 

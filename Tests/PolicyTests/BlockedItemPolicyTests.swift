@@ -4,11 +4,14 @@ import Testing
 @Suite("Items that are refused on the way")
 struct BlockedItemPolicyTests {
   /// The refusals until the item is parked, and the shortest and longest time that they take.
-  private func course(othersWereJudged: Bool) -> (tries: Int, least: Int64, most: Int64) {
+  private func course(
+    othersWereJudged: Bool, mayPass: Bool = false
+  ) -> (tries: Int, least: Int64, most: Int64) {
     var (count, tries) = (Int64(0), 0)
     var (least, most) = (Int64(0), Int64(0))
     while true {
-      count += BlockedItemPolicy.weight(othersWereJudged: othersWereJudged)
+      count = BlockedItemPolicy.count(
+        after: count, othersWereJudged: othersWereJudged, mayPass: mayPass)
       tries += 1
       if count >= BlockedItemPolicy.limit { return (tries, least / 60_000, most / 60_000) }
       least += BlockedItemPolicy.pauseMS(count: count, random: 0)
@@ -30,6 +33,15 @@ struct BlockedItemPolicyTests {
     #expect(course.tries == 21)
     #expect(course.least >= 9 * 60)
     #expect(course.most <= 18 * 60)
+  }
+
+  @Test("B3: an answer that an outage gives, too, counts only while others are judged")
+  func anAnswerThatMayPass() {
+    #expect(course(othersWereJudged: true, mayPass: true).tries == 7)
+    for count in Int64(0)..<BlockedItemPolicy.limit {
+      let next = BlockedItemPolicy.count(after: count, othersWereJudged: false, mayPass: true)
+      #expect(next == max(count, 1))
+    }
   }
 
   @Test(

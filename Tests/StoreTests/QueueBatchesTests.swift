@@ -17,9 +17,8 @@ import Testing
     until: SteadyTime = 50
   ) throws -> [Int64] {
     try table.take(
-      of: tag(1), holder: holder, until: until, maximumItems: items, freshItems: fresh,
-      maximumSize: size
-    ).map { $0.sequence }
+      of: tag(1), holder: holder, until: until, freshItems: fresh, maximumSize: size
+    ) { _ in items }.map { $0.sequence }
   }
 
   @Test func aBatchHasOneKeyStaysWithinBothLimitsAndIsLeased() throws {
@@ -34,6 +33,20 @@ import Testing
     #expect(try take().isEmpty)
     #expect(try table.leased(by: [1]) == [1, 2, 3, 4])
     #expect(try table.leased(by: [2]) == [5, 6, 7, 8, 9, 10])
+  }
+
+  @Test func theLimitOfABatchDependsOnItsKey() throws {
+    for number in 0..<6 {
+      let row = queueRow(number)
+      if number < 2 { row.batchKey = tag(9) }
+      _ = try table.insert(row)
+    }
+    func take() throws -> [Int64] {
+      try table.take(of: tag(1), holder: [1], until: 50, maximumSize: 10_000) {
+        $0 == tag(9) ? 1 : 3
+      }.map { $0.sequence }
+    }
+    #expect(try (0..<4).map { _ in try take() } == [[1], [2], [3, 4, 5], [6]])
   }
 
   @Test func batchesComeInTheOrderOfTheirOldestItems() throws {
@@ -141,7 +154,8 @@ import Testing
     #expect(throws: Failure.self) {
       try table.database.transaction { () throws(Failure) in
         _ = try table.take(
-          of: tag(1), holder: [1], until: 9, maximumItems: 2, maximumSize: 99)
+          of: tag(1), holder: [1], until: 9, maximumSize: 99
+        ) { _ in 2 }
         throw Failure(.internalDefect, "on purpose")
       }
     }

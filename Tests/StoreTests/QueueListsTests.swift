@@ -52,7 +52,7 @@ import Testing
   @Test func countsAreByStateAndOwner() throws {
     try table.fill(7)
     _ = try table.insert(queueRow(9, owner: 2))
-    _ = try table.take(of: tag(1), holder: [1], until: 9, maximumItems: 1, maximumSize: 99)
+    _ = try table.take(of: tag(1), holder: [1], until: 9, maximumSize: 99) { _ in 1 }
     for sequence in 2...3 { try table.transition(Int64(sequence), .waiting(.kind)) }
     for sequence in 4...6 { try table.transition(Int64(sequence), .parked(rejection: nil)) }
     let counts = try table.counts(of: tag(1))
@@ -83,7 +83,7 @@ import Testing
     #expect(try table.hasPending(of: tag(1)))
     #expect(try !table.hasPending(of: tag(2)))
     #expect(try !table.hasSending(of: tag(1)))
-    _ = try table.take(of: tag(1), holder: [1], until: 9, maximumItems: 1, maximumSize: 99)
+    _ = try table.take(of: tag(1), holder: [1], until: 9, maximumSize: 99) { _ in 1 }
     #expect(try !table.hasPending(of: tag(1)))
     #expect(try table.hasSending(of: tag(1)))
     #expect(try !table.hasSending(of: tag(2)))

@@ -71,7 +71,7 @@ import Testing
   ])
   func aTransitionSetsStateChargeAndRejectionAndEndsTheLease(_ transition: Transition) throws {
     try table.fill(2)
-    _ = try table.take(of: tag(1), holder: [1], until: 9, maximumItems: 2, maximumSize: 99)
+    _ = try table.take(of: tag(1), holder: [1], until: 9, maximumSize: 99) { _ in 2 }
     try table.transition(1, transition)
     let row = try #require(try table.find(queueRow(0).item))
     #expect(row.state == transition.state)

@@ -77,6 +77,9 @@ import Testing
     #expect(try !table.hasSuspended(of: tag(1)))
     try table.transition(2, .waiting(.time(until: 3)))
     #expect(try table.hasSuspended(of: tag(1)))
+    // One that was found to be at fault waits for itself alone.
+    try table.setBlocks(2, 1)
+    #expect(try !table.hasSuspended(of: tag(1)))
     #expect(try leftMS(0, of: 2) == nil)
     try table.promote(of: tag(2), now: 9, longest: longest)
     #expect(try table.state(1) == .waiting(.time(until: 3)))
@@ -155,7 +158,7 @@ import Testing
     try table.transition(4, .waiting(.kind))
     try table.transition(5, .parked(rejection: nil))
     try table.assign(6, retryGroup: 1)
-    _ = try table.take(of: tag(1), holder: [1], until: 9, maximumItems: 1, maximumSize: 99)
+    _ = try table.take(of: tag(1), holder: [1], until: 9, maximumSize: 99) { _ in 1 }
     try table.withhold(org: tag(7), of: tag(2))
     #expect(try !table.hasWaitingForOrganisation(of: tag(1)))
     try table.withhold(org: tag(7), of: tag(1))

@@ -234,9 +234,9 @@ def test_413_halves_the_batch_until_it_fits(
     user = user_of(sign_in, upload)
     app = user.app
     app.go_offline()
-    ids = [add(app) for _ in range(60)]
-    large = add(app, note="z" * 3900)
-    directory.control.set(max_body_bytes=3500)
+    ids = [add(app, note="y" * 900) for _ in range(60)]
+    large = add(app, note="z" * 30_000)
+    directory.control.set(max_body_bytes=20_000)
     app.go_online()
     done = drain(app)
     # A single item that is too large is parked as too large; all others are sent

@@ -13,11 +13,9 @@ import Vault
 ///
 /// A batch that fails for a passing reason is sent again. After several such failures one of its
 /// items may be the cause (for instance, a proxy drops the request): the batch is split as well,
-/// and a single item moves behind all others, so that it delays none.
+/// and a single item moves behind all others. Once others get through, the item at fault is found
+/// without a wait, and set aside: it is sent alone, and waits for itself (`DoubtPolicy`).
 final class BatchIsolation {
-  /// From this number of failed attempts on, one of the items may be the cause.
-  private static var suspectAfter: Int64 { 2 }
-
   private let core: Core
   private let uploads: UploadState
 
@@ -48,12 +46,37 @@ final class BatchIsolation {
 
   /// Send the batch again, and count the attempt.
   func retry(_ batch: UploadBatch) throws(Failure) {
-    let isSuspect = batch.attempts >= BatchIsolation.suspectAfter
+    let isSuspect = batch.attempts >= DoubtPolicy.suspectAfter
     if isSuspect, batch.items.count > 1 { return try split(batch, .attempt) }
     for item in batch.items {
       try core.queue.transition(item.sequence, .pending(charge: .attempt))
     }
     if isSuspect, let only = batch.items.first { try moveToEnd(only) }
+  }
+
+  /// These items fail while others get through: each waits for itself, and is sent alone.
+  func setAside(
+    _ items: [UploadBatch.Item], _ response: HTTPResponse, _ now: Instant
+  ) throws(Failure) {
+    try core.database.transaction { () throws(Failure) in
+      for item in items {
+        try delay(item, response, now)
+        try core.queue.setBlocks(item.sequence, max(1, item.blocks))
+        try moveToEnd(item)
+      }
+    }
+  }
+
+  /// Let an item wait by its own attempts.
+  func delay(
+    _ item: UploadBatch.Item, _ response: HTTPResponse, _ now: Instant
+  ) throws(Failure) {
+    let delay = Backoff.delayMS(
+      attempt: Int(clamping: item.attempts + 1), random: Random.word(),
+      floorMS: response.floorMS(for: .upload))
+    let until = try core.steadyToStore(now) + delay
+    try core.queue.transition(
+      item.sequence, .waiting(response.wait(until: until), charge: .attempt))
   }
 
   /// Move it to the last group; start a new group only if it is already there. Otherwise an outage

@@ -55,8 +55,11 @@ final class BlockedItems {
     let isEarly = item.blocks > 0 && leftMS > 0 && leftMS <= BlockedItemPolicy.maxPauseMS
     var (count, until) = (item.blocks, item.notBefore)
     if !isEarly {
-      count += BlockedItemPolicy.weight(
-        othersWereJudged: uploads.othersWereJudged(since: item.sequence))
+      count = BlockedItemPolicy.count(
+        after: count,
+        othersWereJudged: uploads.othersWereJudged(
+          since: item.sequence, kind: batch.kind.name, anew: block.mayPass),
+        mayPass: block.mayPass)
       until = time + BlockedItemPolicy.pauseMS(count: count, random: Random.word())
     }
     if count >= BlockedItemPolicy.limit {

@@ -14,6 +14,7 @@ final class UploadBatch {
     let attempts: Int64
     let denials: Int64
     let blocks: Int64
+    let size: Int64
     let notBefore: SteadyTime
     /// The server may have an older payload.
     let isRevised: Bool
@@ -31,6 +32,7 @@ final class UploadBatch {
       attempts = row.attempts
       denials = row.denials
       blocks = row.blocks
+      size = row.size
       notBefore = row.notBefore
       isRevised = item.isRevised
       isCancelled = item.isCancelled
@@ -44,16 +46,20 @@ final class UploadBatch {
     let sinceMS: Int64
     /// The upload had one item.
     let isOfOne: Bool
+    /// An outage gives the same answer.
+    let mayPass: Bool
     /// The parts of one upload are read back one by one, and it counts once.
     var isCounted = false
 
-    init(_ batch: UploadBatch, _ now: Instant) {
+    init(_ batch: UploadBatch, mayPass: Bool, _ now: Instant) {
+      self.mayPass = mayPass
       sinceMS = now.monotonicMS
       isOfOne = batch.items.count == 1
     }
   }
 
   let owner: [UInt8]
+  let key: [UInt8]
   let org: UUID?
   let kind: QueueKind
   /// The columns that the items were accepted with.
@@ -67,10 +73,11 @@ final class UploadBatch {
   let comparesRows: Bool
 
   init(
-    owner: [UInt8], org: UUID?, kind: QueueKind, columns: [String], items: [Item],
+    owner: [UInt8], key: [UInt8], org: UUID?, kind: QueueKind, columns: [String], items: [Item],
     doubt: Rejection? = nil, block: Block? = nil, comparesRows: Bool = false
   ) {
     self.owner = owner
+    self.key = key
     self.org = org
     self.kind = kind
     self.columns = columns
@@ -84,6 +91,11 @@ final class UploadBatch {
 
   /// The highest number of failed attempts among the items.
   var attempts: Int64 { items.reduce(0) { max($0, $1.attempts) } }
+
+  var size: Int64 { items.reduce(0) { $0 + $1.size } }
+
+  /// This is one item that was found to be at fault.
+  var isSetAside: Bool { items.count == 1 && items[0].blocks > 0 }
 
   func with(_ items: [Item]) -> UploadBatch {
     copy(items, doubt: doubt, block: block, comparesRows: comparesRows)
@@ -103,7 +115,7 @@ final class UploadBatch {
     _ items: [Item], doubt: Rejection?, block: Block?, comparesRows: Bool
   ) -> UploadBatch {
     UploadBatch(
-      owner: owner, org: org, kind: kind, columns: columns, items: items, doubt: doubt,
+      owner: owner, key: key, org: org, kind: kind, columns: columns, items: items, doubt: doubt,
       block: block, comparesRows: comparesRows)
   }
 

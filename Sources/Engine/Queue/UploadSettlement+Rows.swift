@@ -19,7 +19,7 @@ extension UploadSettlement {
     // An answer about none of the rows, or one that decides about none, does not say that the function
     // works.
     let isJudged = batch.items.contains { judged.contains($0.id) }
-    if isJudged { try noteJudged() }
+    if isJudged { try noteJudged(batch, now) }
     let unsettled = try erase(batch, stored: ids { $0.status == .stored }, now)
     // The row of an item that was not sent before may be another one's.
     func isDoubtful(_ item: UploadBatch.Item) -> Bool {
@@ -35,14 +35,13 @@ extension UploadSettlement {
     let undecided = rest.filter { answered.contains($0.id) && !judged.contains($0.id) }
     let passing = ids { $0.outcome == .transient }
     if isJudged {
-      try delay(undecided, now)
-    } else if undecided.items.contains(where: { passing.contains($0.id) }) {
-      try pause([undecided], response, now)
+      try delay(undecided, response, now)
     } else {
-      try suspend(undecided, response, now)
+      let isPassing = undecided.items.contains { passing.contains($0.id) }
+      try doubt(undecided, isPassing ? .service : .batchKey, isCurrent, response, now)
     }
-    // Rows without a result prove nothing. Their batch key waits.
-    try suspend(rest.filter { !answered.contains($0.id) }, response, now)
+    // Rows without a result prove nothing. (A server that caps its answers gives too few.)
+    try doubt(rest.filter { !answered.contains($0.id) }, .batchKey, isCurrent, response, now)
   }
 
   /// Settle a row that a function refused. The first denied row makes the membership unconfirmed,
@@ -60,15 +59,16 @@ extension UploadSettlement {
   }
 
   /// The function decided about other rows of the request, and not about these: each waits for itself.
-  private func delay(_ batch: UploadBatch, _ now: Instant) throws(Failure) {
+  /// Those that failed several times are at fault.
+  private func delay(
+    _ batch: UploadBatch, _ response: HTTPResponse, _ now: Instant
+  ) throws(Failure) {
+    func isSuspect(_ item: UploadBatch.Item) -> Bool { item.attempts >= DoubtPolicy.suspectAfter }
     try core.database.transaction { () throws(Failure) in
-      let time = try core.steadyToStore(now)
-      for item in batch.items {
-        let delay = Backoff.delayMS(
-          attempt: Int(clamping: item.attempts + 1), random: Random.word())
-        try core.queue.transition(
-          item.sequence, .waiting(.time(until: time + delay), charge: .attempt))
-      }
+      for item in batch.items where !isSuspect(item) { try isolation.delay(item, response, now) }
+      let suspects = batch.items.filter(isSuspect)
+      try isolation.setAside(suspects, response, now)
+      if !suspects.isEmpty { try syncRuns.endIfDone(batch.owner, now) }
     }
   }
 }

@@ -15,12 +15,12 @@ import Vault
 /// | a parent is missing | split; a single one waits for its queued parent, else it is parked |
 /// | denied | wait for their organisation; denied again as a confirmed member: bisected |
 /// | the token was refused | sent again with a new token |
-/// | too large | split; a single one is parked |
-/// | the statement took too long | split; a single one's batch key waits |
-/// | the table takes nothing | that batch key waits; others go on |
+/// | too large | split; a single one is parked, or as below if a gateway says so of a small one |
+/// | the statement took too long | split; a single one as below |
+/// | the table takes nothing | that batch key waits, or the item at fault: see `doubt` |
 /// | it has no such column, nor has the configuration | they are parked |
 /// | refused on the way, by a firewall or a captive portal | asked about, then see `BlockedItems` |
-/// | anything passing | sent again, charged; the service backs off |
+/// | anything passing | sent again, charged; the service backs off, or see `doubt` |
 ///
 /// Charged means attempts + 1; a parked item is charged, too. `BatchIsolation.retry` splits a charged
 /// batch after several attempts.
@@ -37,11 +37,11 @@ final class UploadSettlement {
   let state: UploadState
   let isolation: BatchIsolation
   private let links: ItemLinks
-  private let syncRuns: SyncRunReporter
+  let syncRuns: SyncRunReporter
   private let refresh: Refresh
   private let check: MembershipCheck
   let pauses: ServicePauses
-  private let reachability: Reachability
+  let reachability: Reachability
   let parking: Parking
   private let blocked: BlockedItems
   private let pulls: PullState
@@ -84,7 +84,7 @@ final class UploadSettlement {
     let batch = try stillLeased(sent)
     guard !batch.isEmpty else { return }
     let outcome = RestClassification.rest(response.facts)
-    if outcome.isVerdictOnRows { try noteJudged() }
+    if outcome.isVerdictOnRows { try noteJudged(batch, now) }
     switch outcome {
     case .answered: try finishAnswered(batch, isCurrent, response, now)
     case .itemFault(let fault):
@@ -106,25 +106,26 @@ final class UploadSettlement {
       guard isCurrent, refresh.isTokenRefusedAgain(now) else { return try isolation.release(batch) }
       // A new token does not help. Perhaps something on the way answers 401 to one of these items: the
       // read-back, which has the same token, tells.
-      try enqueueReadBack(
-        batch.doubted(.blocked(response), block: UploadBatch.Block(batch, now)), isCurrent)
+      try askWhetherOpen(batch, isCurrent, response, now)
+    case .tooLarge where batch.items.count > 1, .statementTimeout where batch.items.count > 1:
+      state.noteTooLarge(batch)
+      try isolation.split(batch)
+    case .tooLarge where !response.isOwn(.upload) && batch.size <= BatchPolicy.smallBytes:
+      // It is not: a gateway refuses the item for something else.
+      try askWhetherOpen(batch, isCurrent, response, now)
     case .tooLarge:
-      if batch.items.count > 1 { return try isolation.split(batch) }
       try blame(batch, Rejection(code: ItemFault.tooLong.rawValue, response), now)
-    case .statementTimeout:
-      if batch.items.count > 1 { return try isolation.split(batch) }
-      try pauses.succeed(.upload)
-      try suspend(batch, response, now)
     case .schemaNotReady where batch.lacksColumn(response):
-      try noteJudged()
+      try noteJudged(batch, now)
       try parking.park(batch, Rejection(code: MessageCode.missingColumn.rawValue, response), now)
-    case .schemaNotReady, .serverBug, .unknownRejection:
+    case .statementTimeout, .schemaNotReady, .serverBug, .unknownRejection:
+      // The service answers: it is this table or function that fails.
       try pauses.succeed(.upload)
-      try suspend(batch, response, now)
-    case .endOfData, .transient: try pause([batch], response, now)
-    case .blocked:
-      try enqueueReadBack(
-        batch.doubted(.blocked(response), block: UploadBatch.Block(batch, now)), isCurrent)
+      try doubt(batch, .batchKey, isCurrent, response, now)
+    case .endOfData, .transient:
+      try doubt(
+        batch, response.isOwn(.upload) ? .service : .onTheWay, isCurrent, response, now)
+    case .blocked: try askWhetherOpen(batch, isCurrent, response, now)
     }
   }
 
@@ -133,22 +134,22 @@ final class UploadSettlement {
   ) throws(Failure) {
     if batch.kind.upload == .rpc {
       guard let rows = UploadReply.rows(response.body) else {
-        return try pause([batch], response, now)
+        return try doubt(batch, .onTheWay, isCurrent, response, now)
       }
       return try finishRows(batch, rows, isCurrent, response, now)
     }
     guard let ids = UploadReply.storedIDs(response.body) else {
-      return try pause([batch], response, now)
+      return try doubt(batch, .onTheWay, isCurrent, response, now)
     }
-    try noteJudged()
+    try noteJudged(batch, now)
     let missing = try erase(batch, stored: SortedUUIDSet(ids), now)
     state.growBatches()
     try enqueueReadBack(missing, isCurrent)
   }
 
   /// The service has judged the upload, so it works. An answer that cannot be used says no such thing.
-  func noteJudged() throws(Failure) {
-    state.noteJudged()
+  func noteJudged(_ batch: UploadBatch, _ now: Instant) throws(Failure) {
+    state.noteJudged(batch, now)
     try pauses.succeed(.upload)
   }
 
@@ -328,33 +329,6 @@ final class UploadSettlement {
   ) throws(Failure) {
     if batch.items.count > 1 { return try isolation.bisect(batch) }
     try parking.park(batch, rejection, now)
-  }
-
-  /// Not the items' fault: the service backs off, in the transaction that counts the attempt.
-  func pause(
-    _ batches: [UploadBatch], _ response: HTTPResponse, _ now: Instant
-  ) throws(Failure) {
-    try core.database.transaction { () throws(Failure) in
-      for batch in batches { try isolation.retry(try stillLeased(batch)) }
-      try pauses.backOff(.upload, response, now)
-    }
-    reachability.noteFailure()
-  }
-
-  /// The service works but stores no item of this batch key, for instance because the table is
-  /// missing. The batch key waits; nothing is parked, and others continue.
-  func suspend(
-    _ batch: UploadBatch, _ response: HTTPResponse, _ now: Instant
-  ) throws(Failure) {
-    guard let first = batch.items.first else { return }
-    let delay = Backoff.delayMS(
-      attempt: Int(clamping: batch.attempts + 1), random: Random.word(),
-      floorMS: response.floorMS(for: .upload))
-    try core.database.transaction { () throws(Failure) in
-      let until = try core.steadyToStore(now) + delay
-      try isolation.retry(batch)
-      try core.queue.suspend(like: first.sequence, of: batch.owner, response.wait(until: until))
-    }
   }
 
   /// Let a single item wait for its parent if that is queued; else park it.

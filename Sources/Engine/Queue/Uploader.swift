@@ -4,71 +4,6 @@ import Store
 import Supabase
 import Vault
 
-/// The state of this process's uploads that is not in the queue's rows.
-final class UploadState {
-  private let revision: Revision
-  /// Batches whose ids must be read back.
-  private(set) var readBacks: [UploadBatch] = [] { didSet { revision.advance() } }
-  /// The batch size for items that were not refused yet.
-  private(set) var freshItems = BatchPolicy.maxItems
-  /// The batch keys of items whose kind this handle's configuration does not list.
-  private var unknownKinds: [[UInt8]] = []
-  /// How many uploads the service has judged.
-  private var judged = 0
-  /// The items that were refused on the way, each with what `judged` was at the first refusal.
-  private var blocked: [(sequence: Int64, judged: Int)] = []
-  /// How many uploads of new items in a row were refused on the way.
-  private(set) var blockedInARow = 0
-
-  init(_ revision: Revision) { self.revision = revision }
-
-  func add(readBack: UploadBatch) { readBacks.append(readBack) }
-
-  func removeFirstReadBack() { readBacks.removeFirst() }
-
-  func removeReadBacks() { readBacks = [] }
-
-  /// Remove and return the read-backs of uploads that were refused on the way.
-  func takeBlockedReadBacks() -> [UploadBatch] {
-    let taken = readBacks.filter { $0.block != nil }
-    if !taken.isEmpty { readBacks.removeAll { $0.block != nil } }
-    return taken
-  }
-
-  /// The service has judged an upload: it stored items, or refused them for what they are.
-  func noteJudged() {
-    judged += 1
-    blockedInARow = 0
-  }
-
-  /// An upload was refused on the way.
-  func noteBlocked() { blockedInARow += 1 }
-
-  /// Whether the service has judged other uploads since this process first saw the item refused on the
-  /// way; the first time, whether it has judged any.
-  func othersWereJudged(since sequence: Int64) -> Bool {
-    if let first = blocked.first(where: { $0.sequence == sequence }) {
-      return judged > first.judged
-    }
-    blocked.append((sequence, judged))
-    return judged > 0
-  }
-
-  func forgetBlocked(_ sequence: Int64) { blocked.removeAll { $0.sequence == sequence } }
-
-  func isOfUnknownKind(_ batchKey: [UInt8]) -> Bool { unknownKinds.contains(batchKey) }
-
-  func add(unknownKind batchKey: [UInt8]) {
-    if !isOfUnknownKind(batchKey) { unknownKinds.append(batchKey) }
-  }
-
-  /// Items are being refused: each costs less in a small batch.
-  func sendSmallBatches() { freshItems = BatchPolicy.carefulItems }
-
-  /// A batch was accepted.
-  func growBatches() { freshItems = min(freshItems * 2, BatchPolicy.maxItems) }
-}
-
 /// Takes items from the queue and sends them.
 ///
 /// Items are leased to this handle before they are sent. The leases of a dead or late process are
@@ -131,7 +66,7 @@ final class Uploader {
     // All have the same columns, as their batch key says.
     let hasUser = items.lazy.compactMap { $0.item.hasUser }.first ?? kind.hasUser
     let all = UploadBatch(
-      owner: session.owner, org: head.org, kind: kind,
+      owner: session.owner, key: first.batchKey, org: head.org, kind: kind,
       columns: head.columns(kind, hasUser: hasUser),
       items: items.map { UploadBatch.Item($0.row, $0.item, Registered($0.item, backend)) })
     settlement.ask(about: all.filter { $0.isCancelled })
@@ -152,11 +87,11 @@ final class Uploader {
     try core.database.transaction { () throws(Failure) in
       let begun = try core.steadyToStore(now)
       let isTight = core.database.isTight
+      let isProbing = try pauses.isProbing(.upload)
       let rows = try core.queue.take(
         of: session.owner, holder: core.holder.bytes, until: begun + Uploader.leaseMS,
-        maximumItems: BatchPolicy.items(
-          probing: try pauses.isProbing(.upload), isTight: isTight),
-        freshItems: state.freshItems, maximumSize: Int64(BatchPolicy.bytes(isTight: isTight)))
+        freshItems: state.freshItems, maximumSize: Int64(BatchPolicy.bytes(isTight: isTight))
+      ) { state.maxItems(of: $0, isProbing: isProbing, isTight: isTight) }
       guard !rows.isEmpty else { return rows }
       _ = try core.meta.next(.uploads)
       try core.syncRuns.start(of: session.owner, now: begun)

@@ -1,0 +1,116 @@
+import Base
+import Policy
+import Supabase
+
+/// The state of this process's uploads that is not in the queue's rows.
+final class UploadState {
+  private let revision: Revision
+  /// Batches whose ids must be read back.
+  private(set) var readBacks: [UploadBatch] = [] { didSet { revision.advance() } }
+  /// The batch size for items that were not refused yet.
+  private(set) var freshItems = BatchPolicy.maxItems
+  /// The batch keys of items whose kind this handle's configuration does not list.
+  private var unknownKinds: [[UInt8]] = []
+  /// Whether uploads get through: all of them, and those of each batch key.
+  private var proof = UploadProof()
+  private var proofs: [(key: [UInt8], proof: UploadProof)] = []
+  /// How large an upload may be.
+  private var size = UploadSize()
+  /// How many uploads of each kind the service has judged.
+  private var judged: [(kind: String, count: Int)] = []
+  /// The items that were refused on the way, each with what `judged` was at the first refusal, or at
+  /// the last one that counted.
+  private var blocked: [(sequence: Int64, judged: Int)] = []
+  /// How many uploads of new items in a row were refused on the way.
+  private(set) var blockedInARow = 0
+
+  init(_ revision: Revision) { self.revision = revision }
+
+  func add(readBack: UploadBatch) { readBacks.append(readBack) }
+
+  func removeFirstReadBack() { readBacks.removeFirst() }
+
+  func removeReadBacks() { readBacks = [] }
+
+  /// Remove and return the read-backs of uploads that were refused on the way.
+  func takeBlockedReadBacks() -> [UploadBatch] {
+    let taken = readBacks.filter { $0.block != nil }
+    if !taken.isEmpty { readBacks.removeAll { $0.block != nil } }
+    return taken
+  }
+
+  // MARK: Judged or not
+
+  /// The service has judged an upload: it stored items, or refused them for what they are.
+  func noteJudged(_ batch: UploadBatch, _ now: Instant) {
+    let nowMS = now.monotonicMS
+    proof.judge(at: nowMS)
+    proofs[place(of: batch.key)].proof.judge(at: nowMS)
+    size.judge()
+    blockedInARow = 0
+    if let place = judged.firstIndex(where: { $0.kind == batch.kind.name }) {
+      judged[place].count += 1
+    } else {
+      judged.append((batch.kind.name, 1))
+    }
+  }
+
+  /// An upload failed, and the failure blames no item. Returns whether uploads of its batch key, or any,
+  /// get through nevertheless.
+  func noteFailed(_ batch: UploadBatch, _ fault: UploadFault, _ now: Instant) -> Bool {
+    guard fault == .batchKey else { return proof.fail(at: now.monotonicMS) }
+    return proofs[place(of: batch.key)].proof.fail(at: now.monotonicMS)
+  }
+
+  /// The items of this batch key wait: the next upload has one of them. Returns how many times in a row
+  /// they did.
+  func noteWait(_ batch: UploadBatch) -> Int { proofs[place(of: batch.key)].proof.wait() }
+
+  private func place(of key: [UInt8]) -> Int {
+    if let place = proofs.firstIndex(where: { $0.key == key }) { return place }
+    proofs.append((key, UploadProof()))
+    return proofs.count - 1
+  }
+
+  /// An upload was too large, or took the server too long.
+  func noteTooLarge(_ batch: UploadBatch) { size.refuse(items: batch.items.count) }
+
+  /// How many items the next upload of this batch key may have.
+  func maxItems(of key: [UInt8], isProbing: Bool, isTight: Bool = false) -> Int {
+    let isOfOne = isProbing || proofs.contains { $0.key == key && $0.proof.isProbing }
+    return min(BatchPolicy.items(probing: isOfOne, isTight: isTight), size.maxItems)
+  }
+
+  // MARK: Refused on the way
+
+  /// An upload was refused on the way.
+  func noteBlocked() { blockedInARow += 1 }
+
+  /// Whether the service has judged other uploads of the kind since this process first saw the item
+  /// refused on the way; the first time, whether it has judged any. `anew`: the next time only those
+  /// count that are judged from now on.
+  func othersWereJudged(since sequence: Int64, kind: String, anew: Bool) -> Bool {
+    let count = judged.first { $0.kind == kind }?.count ?? 0
+    guard let place = blocked.firstIndex(where: { $0.sequence == sequence }) else {
+      blocked.append((sequence, count))
+      return count > 0
+    }
+    let wereJudged = count > blocked[place].judged
+    if anew { blocked[place].judged = count }
+    return wereJudged
+  }
+
+  func forgetBlocked(_ sequence: Int64) { blocked.removeAll { $0.sequence == sequence } }
+
+  func isOfUnknownKind(_ batchKey: [UInt8]) -> Bool { unknownKinds.contains(batchKey) }
+
+  func add(unknownKind batchKey: [UInt8]) {
+    if !isOfUnknownKind(batchKey) { unknownKinds.append(batchKey) }
+  }
+
+  /// Items are being refused: each costs less in a small batch.
+  func sendSmallBatches() { freshItems = BatchPolicy.carefulItems }
+
+  /// A batch was accepted.
+  func growBatches() { freshItems = min(freshItems * 2, BatchPolicy.maxItems) }
+}
