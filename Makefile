@@ -24,6 +24,7 @@
 #   make fuzz                MINUTES=n: libFuzzer over the C API
 #   make sanitize            the tests under ASan, TSan and valgrind
 #   make soak                SEEDS=n worlds of the simulation on every core; make replay SEED=n (KEEP=) shows one; FLAVOUR=
+#   make arm64               build/lib-arm64/libholdfast.so; make test-arm64 runs tests of it under qemu (installs qemu-user)
 #   make flips               CASES=n data folders with flipped bits; FLAVOUR=
 #   make mutants             small faults in Sources, and whether the tests notice them; make test takes 60
 #   make test-faults-full    every failure of a disk at every point of a scripted day; test-faults takes a sample
@@ -50,6 +51,7 @@ AGAIN := $(MAKE) --no-print-directory
 include mk/setup.mk
 include mk/library.mk
 include mk/embedded.mk
+include mk/arm64.mk
 include mk/tests.mk
 include mk/sanitizers.mk
 include mk/benchmarks.mk

@@ -16,7 +16,7 @@ from holdfast.operations import OPERATIONS
 
 from conftest import MakeUser
 from support import contract
-from support.paths import HEADER, ROOT
+from support.paths import EMULATOR, HEADER, ROOT
 from support.phone import Phone
 
 NOBODY = "01976b36-0000-7000-8000-000000000000"
@@ -233,4 +233,4 @@ def test_the_version_is_checked_at_compile_time_and_at_run_time(
         assert refused.stderr.count("too old") >= 2, "not refused in both places"
     done = compiled(major, minor, patch)
     assert done.returncode == 0, done.stderr
-    assert subprocess.run([str(program)]).returncode == 0
+    assert subprocess.run([*EMULATOR, str(program)]).returncode == 0

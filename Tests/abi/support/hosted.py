@@ -11,6 +11,8 @@ from holdfast import Library
 from holdfast.keystore import KeyStoreStruct
 from holdfast.library import Answer
 
+from .paths import EMULATOR
+
 
 class HostedLibrary(Library):
     """Like `Library`, with one handle at a time and the built-in file key store."""
@@ -18,7 +20,7 @@ class HostedLibrary(Library):
     def __init__(self, program: Path, path: Path) -> None:  # not loaded into this process
         self.path = path
         self.process = subprocess.Popen(
-            [str(program), str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [*EMULATOR, str(program), str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -12,6 +13,9 @@ SCHEMA = ROOT / "include" / "holdfast.schema.json"
 #: HOLDFAST_SANITIZER selects instrumented builds ("asan", "tsan"; see Tests/sanitizers).
 BUILD = ROOT / "build" / os.environ.get("HOLDFAST_SANITIZER", "")
 
+#: HOLDFAST_EMULATOR starts programs that tests compile, where this interpreter is emulated, too.
+EMULATOR = shlex.split(os.environ.get("HOLDFAST_EMULATOR", ""))
+
 #: The two builds that every run tests.
 FLAVOURS = {
     "embedded": BUILD / "lib" / "libholdfast.so",
@@ -19,7 +23,10 @@ FLAVOURS = {
 }
 
 #: HOLDFAST_FLAVOUR limits a run to one of these; wheels and app bundles carry "bundled".
-BUILDS = FLAVOURS | {"bundled": ROOT / "build" / "lib-bundled" / "libholdfast.so"}
+#: "arm64" is tested by an emulated interpreter (mk/arm64.mk).
+BUILDS = FLAVOURS | {
+    name: ROOT / "build" / f"lib-{name}" / "libholdfast.so" for name in ("bundled", "arm64")
+}
 
 
 def chosen_flavours() -> list[str]:

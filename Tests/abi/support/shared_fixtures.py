@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,8 +47,9 @@ def library(flavour: str) -> Library:
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[LocalSupabase]:
-    """One backend for all tests of this process."""
-    with LocalSupabase() as running:
+    """One backend for all tests of this process; an emulated interpreter names one for it."""
+    python = os.environ.get("HOLDFAST_SERVER_PYTHON", sys.executable)
+    with LocalSupabase(python=python) as running:
         yield running
 
 
