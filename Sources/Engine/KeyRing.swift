@@ -55,6 +55,9 @@ final class KeyRing {
       damagedSinceMS = nil
       return .key(key)
     } catch {
+      // A key that the store has invalidated is as one that it does not have: a new file gets a new
+      // key, else it would be set aside again and again, and what it still has to carry over with it.
+      if error == .invalidated { return .refused(.notFound) }
       guard error == .damaged else { return .refused(error) }
       let nowMS = clock.now().monotonicMS
       let sinceMS = damagedSinceMS ?? nowMS
@@ -84,7 +87,7 @@ final class KeyRing {
   private func judge(_ found: Found, _ database: Database) throws(Failure) -> Situation.Keys {
     switch found {
     case .key(let device): return try adopt(device, MetaTable(database)) ? .ready : .lost
-    case .refused(.notFound), .refused(.invalidated): return .lost
+    case .refused(.notFound): return .lost
     case .refused(.locked): return .locked
     case .refused: return .failed
     }

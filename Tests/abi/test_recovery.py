@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from holdfast import HoldfastError
+from holdfast.keystore import KEY_INVALIDATED, KEY_NOT_FOUND
 
 from support.phone import FilePhone
 from support.queue import BOTH, UPLOADS, add, code_of, item_of, stored, user_of
@@ -267,6 +268,33 @@ def test_ATK_14_a_foreign_device_key_ends_in_a_sign_in(
     assert (phone.folder / event["file"]).exists()
     add(app)
     phone.close()
+
+
+@pytest.mark.parametrize("times", [1, 2, 5])
+@pytest.mark.parametrize("answer", [KEY_NOT_FOUND, KEY_INVALIDATED])
+def test_ATK_14_one_file_is_set_aside_for_a_lost_key(
+    sign_in: MakeUser, directory: DirectoryFixtures, answer: int, times: int
+) -> None:
+    """Seeds 170 and 196 of the simulation, version 5: the second file hid the first one."""
+    # Given a queued item
+    user = sign_in()
+    user.app.go_offline()
+    item = add(user.app)
+    # When the key store says at a start, and for some calls after it, that the device key is gone
+    user.phone.keychain.answer("load", "device", *[answer] * times)
+    app = user.phone.start()
+    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "key_lost")
+    for _ in range(3):
+        app.poll()
+    # Then one file is set aside, and the user can sign in
+    assert len(list(user.phone.folder.glob("holdfast.db.keyless-*[0-9]"))) == 1
+    app.go_online()
+    app.sign_in(user.person)
+    assert app.screen["screen"] == "home"
+    # and the item is back with its key and sent, or counted as lost without it
+    app.settle()
+    lost = sum(event["lost"] for event in app.of_type("storage_recovered"))
+    assert (stored(directory, user.person), lost) == (([item], 0) if times <= 2 else ([], 1))
 
 
 def recovered(app: App) -> list[dict[str, Any]]:
