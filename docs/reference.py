@@ -263,7 +263,7 @@ def page() -> str:
         "AuthMethodConfig",
         "RoleRoutes",
         "Policy",
-        "BuiltInKeyStore",
+        "KeyStoreChoice",
     ]
     parts += [shapes.described(name) for name in settings]
 

@@ -42,9 +42,8 @@
  *               "org":{"id","name","role"}|null,"message":{"code","text","cause"?}|null,
  *               "can_unlock":bool,"methods":[{"id","label","flow"}],"orgs":[<membership>...],
  *               "banners":[{"code","tone","text","as_of_ms"}],"deadline_ms":n|null}
- *            An event "decision" follows every `wait`, by `deadline_ms`; after keystore_locked and
- *            keystore_failed when the key store answers, after server_unreachable when the server
- *            does. methods: with sign_in. orgs: with select_org. cause: why a sign-in failed.
+ *            An event "decision" follows every `wait`, by `deadline_ms`; after keystore_* and
+ *            server_unreachable when the answer is there. cause: why a sign-in failed.
  * MEMBERSHIP {"org_id","name","role","status":"active|revoked|disabled","current":bool}
  * ITEM       {"id","seq","kind","state":"pending|sending|waiting|parked","payload","org_id",
  *             "depends_on":[id...],"attempts","created_ms","occurred_at_ms"|null,
@@ -97,8 +96,7 @@ typedef struct holdfast holdfast;
 /* The platform's keychain, as functions. A key has 32 bytes. The names of keys:
  *
  * device     one per installation, HOLDFAST_PROTECT_DEVICE.
- * session    new with every sign-in and unlock, erased by every lock and logout,
- *            HOLDFAST_PROTECT_DEVICE. @since 0.2
+ * session    new with every sign-in and unlock, erased by every lock; like device. @since 0.2
  * biometric  new with every sign-in, HOLDFAST_PROTECT_BIOMETRIC.
  *
  * load   writes the key to `key` (`capacity` bytes of room) and its length to `*length`. OK with
@@ -145,8 +143,7 @@ typedef struct holdfast_keystore {
 /* The version of the library, "MAJOR.MINOR.PATCH". Static; never NULL. */
 const char *holdfast_version(void);
 
-/* The version of the library as a number. A host that was compiled with this header needs a library
- * of at least HOLDFAST_VERSION_NUMBER. @since 0.2 */
+/* The same as a number: a host needs at least its header's HOLDFAST_VERSION_NUMBER. @since 0.2 */
 int32_t holdfast_version_number(void);
 
 /* What the library consists of, as JSON. Static; never NULL.
@@ -160,22 +157,21 @@ const char *holdfast_build_info(void);
  * config {"data_dir":"/path","backend":{"url":"https://x.supabase.co","api_key":"...","queue":{...},
  *   "memberships":{...},"contacts":{...},"summary":{...}},"auth_methods":[...],
  *   "redirect_url":"app.example://signed-in","routes":{...},"policy":{...},"locale":"nb-NO|nn|en",
- *   "keystore":{"kind":"file"},"clock":"system|manual"}
+ *   "keystore":{"kind":"file|host"},"clock":"system|manual"}
  * Required: data_dir, backend.url, backend.api_key, and redirect_url if a method has the flow pkce.
  * "Config" in holdfast.schema.json has all fields. memberships, contacts and summary can be null.
  * data_dir  Links to it are followed. A folder that another user owns or that others may write to
  *           is refused (request.invalid_value), and so is a file in it, a link in a file's place and
- *           a file with a second name (storage.not_private): detail.file names it, the message says
- *           what to do, and nothing is changed. The private group of the user, which has the user's
- *           number, may write. A folder that others may read is accepted: every file in it has mode
- *           0600 and sealed content. A full disk gives storage.full, a read-only one
- *           storage.read_only. A lock that somebody else keeps for more than 5 s gives storage.busy.
+ *           a file with a second name (storage.not_private; detail.file names it). The private group
+ *           of the user, which has the user's number, may write. A folder that others may read is
+ *           accepted: every file in it has mode 0600 and sealed content. A full disk gives
+ *           storage.full, a read-only one storage.read_only, a lock kept for 5 s storage.busy.
  * redirect_url  https, a reverse-domain scheme of this app (com.example.app:/signed-in), or http on
  *           this machine, without a fragment. Anything else is refused (/redirect_url).
- * keystore  The built-in "file" key store is for development, servers and kiosks: key files with mode
- *           0600 beside the data. It protects against no reader of the folder and releases the
- *           "biometric" key without a prompt. So it must be asked for: keystore NULL, "keystore":
- *           {"kind":"file"}, and not "biometric":"required" (request.invalid_value), the default.
+ * keystore  With NULL, the configuration names one. {"kind":"host"}: holdfast_poll() asks for key
+ *           operations, for keychains that answer later. {"kind":"file"}: key files with mode 0600
+ *           beside the data, for development, servers and kiosks. They protect against no reader of
+ *           the folder and need no prompt, so "biometric":"required", the default, is refused.
  * reply     {"version":"...","recovered":bool,"keystore":"file|host"}; recovered: damaged files were
  *           set aside; keystore: the key store in use.
  * Errors: request.* (INVALID), storage.* (STORAGE, FULL, BUSY), handle.too_many (NOMEM). */
@@ -215,7 +211,7 @@ int32_t holdfast_clock_set(holdfast *self, const char *request, char **reply);
 /* Adopt a session that the host obtained: the token response exactly as the server sent it.
  * {"session":{"access_token","refresh_token","expires_in","user":{"id",...},...}} -> decision.
  * Read tolerantly; access_token, refresh_token, expires_in and user.id are required. Errors:
- * session.invalid (INVALID, field), keystore.* (KEYSTORE), storage.*. An error changes nothing. */
+ * session.invalid (INVALID, field), keystore.*, storage.*. An error changes nothing. */
 int32_t holdfast_session_start(holdfast *self, const char *request, char **reply);
 
 /* Begin a sign-in with a method of "auth_methods". {"method":"bankid"} -> by flow:
@@ -233,30 +229,28 @@ int32_t holdfast_sign_in_begin(holdfast *self, const char *request, char **reply
  * server; the next decision comes as an event. Without a network, or when it goes meanwhile, the
  * decision is `sign_in` with the reason `sign_in_offline`; without an answer for a minute,
  * `sign_in_unreachable`. A callback_url that was refused offline can be passed again.
- * Any app can send a callback_url. PKCE binds its code to this device: the server takes it only with
- * the verifier of a sign-in that was begun here. A foreign code (reason `sign_in_foreign`), a code
- * that the server does not know, and a callback with an error prove nothing: they leave the sign-ins
- * that are under way valid, also one that waits for its answer, and lead back to the screen that was
- * shown, with the reason if that was the sign-in. A success ends all other sign-ins.
- * Errors: sign_in.unknown_method (no method has this flow), sign_in.state_mismatch (none is under
- * way), sign_in.expired, sign_in.cancelled, sign_in.foreign_callback (INVALID, /callback_url or
- * /nonce), request.invalid_value (/callback_url: a parameter such as `code` comes more than once). */
+ * Any app can send a callback_url. The server takes its code only with the verifier of a sign-in
+ * that was begun here (PKCE). A foreign code (reason `sign_in_foreign`), an unknown one and a
+ * callback with an error prove nothing: they leave the sign-ins that are under way valid and lead
+ * back to the screen that was shown, with the reason if that was the sign-in. A success ends all
+ * other sign-ins.
+ * Errors: sign_in.unknown_method (no method has this flow), sign_in.state_mismatch, sign_in.expired,
+ * sign_in.cancelled, sign_in.foreign_callback (INVALID, /callback_url or /nonce),
+ * request.invalid_value (/callback_url: a parameter such as `code` comes more than once). */
 int32_t holdfast_sign_in_complete(holdfast *self, const char *request, char **reply);
 
 /* Cancel the sign-in that is under way. {} -> {"cancelled":bool,"decision":<decision>}: what was
  * shown before it. `cancelled` is false if none was under way, which is no error.
  * Ends all sign-ins in a browser, also those that another handle on the folder began: a callback
- * that comes later is refused with sign_in.cancelled. Drops the exchange that this handle has in
- * flight: an answer that comes later signs nobody in, and the session that the server made is
- * ended there. A new sign-in does not wait for that answer. @since 0.2 */
+ * that comes later is refused with sign_in.cancelled. An exchange in flight signs nobody in, and
+ * the session that the server made is ended there. @since 0.2 */
 int32_t holdfast_sign_in_cancel(holdfast *self, const char *request, char **reply);
 
 /* Decide what to show at a cold start, from disk alone. {} -> decision. Call it first after
  * holdfast_open(). Does not wait for the network; requests to the server follow.
- * A new handle has seen nobody: until this call, holdfast_session_foreground(),
- * holdfast_session_unlock() or a sign-in lets the user in, calls that show or change data fail with
- * session.locked (session.none), and other decisions are those of this call. Queued items are sent
- * meanwhile, as far as the lock's rules allow. */
+ * Until this call, holdfast_session_foreground(), holdfast_session_unlock() or a sign-in lets the
+ * user in, calls that show or change data fail with session.locked (session.none), and other
+ * decisions are those of this call. Queued items are sent meanwhile, as the lock's rules allow. */
 int32_t holdfast_session_resume(holdfast *self, const char *request, char **reply);
 
 /* Report the outcome of the biometric prompt. {"outcome":"success|failed|cancelled|lockout|
@@ -275,8 +269,7 @@ int32_t holdfast_session_lock(holdfast *self, const char *request, char **reply)
 /* Report that the app left the screen; its time away starts. {} -> decision. */
 int32_t holdfast_session_background(holdfast *self, const char *request, char **reply);
 
-/* Report that the app is back. {} -> decision: `unlock` if the app was away for longer than
- * background_timeout_s. */
+/* Report that the app is back. {} -> decision: `unlock` after more than background_timeout_s. */
 int32_t holdfast_session_foreground(holdfast *self, const char *request, char **reply);
 
 /* Return the state of the session.
@@ -284,26 +277,24 @@ int32_t holdfast_session_foreground(holdfast *self, const char *request, char **
  *        "expires_ms":n|null,"validated_ms":n|null,"validated_age_ms":n|null,
  *        "owed":["refresh"|"validation"|"guard"|"revoke"|"erase"...],"clock_offset_ms":n,
  *        "generation":n}
- * expires_ms and validated_ms are in server time. user_id is null unless active; a handle on which
- * nobody came in is not active. `owed` lists what the library will still ask the server, and `erase`
- * if the key store still has to erase a key. */
+ * expires_ms and validated_ms are in server time. user_id is null unless active (somebody came in on
+ * this handle). `owed`: what the server will be asked, and `erase` if the key store has to erase. */
 int32_t holdfast_session_status(holdfast *self, const char *request, char **reply);
 
 /* Return the access token of the open session, for the host's own calls to storage, realtime and
  * functions. {} -> {"access_token":"...","expires_ms":n}; expires_ms is in server time. Ask before
- * every call and keep no copy: the library alone refreshes the session. A token that is about to end
- * (refresh_margin_s), or that the server refused, is refreshed first: session.refreshing, with
- * detail.wait_ms, and an event token_changed once there is another one. After the first call of this
- * function the event also tells of every other new token.
+ * every call and keep no copy. A token that is about to end (refresh_margin_s), or that the server
+ * refused, is refreshed first: session.refreshing, with detail.wait_ms, and an event token_changed
+ * once there is another one. After the first call the event also tells of every other new token.
  * Errors: session.none, session.locked (also before anybody came in on this handle),
  * session.refreshing (STATE, retryable), keystore.* (KEYSTORE). @since 0.2 */
 int32_t holdfast_session_token(holdfast *self, const char *request, char **reply);
 
 /* Log out. {"scope":"local|global"="local","discard":bool=false,"confirm_unsent":n?} ->
- * {"unsent":n,"decision":<decision>}. Erases the session's keys, tokens, key
- * wraps, the chosen organisation and the cache, online or offline. The library revokes the server's session now or when next online, unless
- * the session is locked: its tokens are unreadable then. Unsent items stay for their owner's next
- * sign-in, unless `discard` is true and `confirm_unsent` equals their number.
+ * {"unsent":n,"decision":<decision>}. Erases the session's keys, tokens, wraps, choice and cache,
+ * online or offline. The server's session is revoked now or when next online, unless it is locked here: its
+ * tokens are unreadable then. Unsent items stay for their owner's next sign-in, unless `discard` is
+ * true and `confirm_unsent` equals their number.
  * Errors: session.confirm_unsent (CONFLICT; detail.unsent). */
 int32_t holdfast_session_logout(holdfast *self, const char *request, char **reply);
 
@@ -428,12 +419,16 @@ int32_t holdfast_sync_status(holdfast *self, const char *request, char **reply);
 
 /* Fetch the host's next work: requests to send and events to handle.
  * {"ack":seq?,"max_events":n?,"only_new":bool?,"from_oldest":bool?} ->
- * {"requests":[...],"events":[...],"wake_in_ms":n|null}
+ * {"requests":[...],"key_requests":[...]?,"events":[...],"wake_in_ms":n|null}
  *
  * request {"id":n,"purpose":"refresh|validate|guard|upload|pull|summary|revoke|live|sign_in",
  *          "method","url","headers":{...},"body":"..."|null,"timeout_ms":n}
  *         Each request is returned once. Send it once over HTTP and pass the response to
  *         holdfast_complete(). Requests carry credentials: do not log them.
+ * key_request {"id":n,"operation":"load|save|erase","name","protection":"device|biometric",
+ *         "value":"base64"|null,"prompt":"..."|null,"timeout_ms":n}, only with the key store "host".
+ *         Carry it out once, as the functions above, for holdfast_key_complete(). prompt: its
+ *         text, for a load that the user releases; null: show none, and answer `cancelled`.
  * event   {"seq":n,"type":"decision|sync_progress|sync_completed|item_parked|session_ended|
  *          org_access_changed|storage_recovered|contact|pull_completed|token_changed","...":...},
  *         with increasing `seq`. sync_completed, item_parked, session_ended, org_access_changed and
@@ -456,12 +451,17 @@ int32_t holdfast_poll(holdfast *self, const char *request, char **reply);
  * false, if the id is unknown, was completed before, or timed out (timeout_ms plus 5 s). */
 int32_t holdfast_complete(holdfast *self, const char *request, char **reply);
 
+/* Pass the outcome of a key request: {"id":n,"result":"ok|not_found|locked|cancelled|failed|lockout|
+ * lockout_permanent|not_enrolled|invalidated|unavailable","value":"base64"?} -> {"accepted":bool}.
+ * value: the key that a load found. Until the answers are there, decisions are `wait` and calls that
+ * need a key fail with keystore.pending (KEYSTORE, retryable). @since 0.2 */
+int32_t holdfast_key_complete(holdfast *self, const char *request, char **reply);
+
 /* Block until holdfast_poll() has something to return, for at most timeout_ms (negative: no limit).
  * HOLDFAST_OK: poll now, also after the time has passed. HOLDFAST_CLOSED: the handle was closed.
  * Meant for a worker thread of the host; other threads may use the handle meanwhile.
- * It also returns when another handle on the folder, in any process, has given this one work, and
- * costs no wake-up while nothing changes. Where the system cannot watch a file (Linux: no inotify
- * instance is left), it looks once a second, but not while the app is in the background. */
+ * It also returns when another handle on the folder, in any process, has given this one work. Where
+ * the system cannot watch a file, it looks once a second, not while the app is in the background. */
 int32_t holdfast_wait(holdfast *self, int32_t timeout_ms);
 
 /* Return a descriptor for an event loop, or -1 for a bad handle. It is readable while

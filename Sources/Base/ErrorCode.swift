@@ -63,6 +63,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
 
   case keyStoreLocked = "keystore.locked"
   case keyStoreFailed = "keystore.failed"
+  case keyStorePending = "keystore.pending"
   case keyStoreKeyLost = "keystore.key_lost"
 
   case storageFailed = "storage.failed"
@@ -96,7 +97,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
       return .state
     case .orgNotAMember, .queueNotFound, .contactNotFound: return .notFound
     case .sessionConfirmUnsent, .queueIDTaken: return .conflict
-    case .keyStoreLocked, .keyStoreFailed, .keyStoreKeyLost: return .keyStore
+    case .keyStoreLocked, .keyStoreFailed, .keyStorePending, .keyStoreKeyLost: return .keyStore
     case .storageFailed, .storageReadOnly, .storageNewer, .storageNotPrivate, .storageDamaged:
       return .storage
     case .storageFull: return .full
@@ -111,9 +112,9 @@ public enum ErrorCode: String, CaseIterable, Sendable {
   /// Whether the same call may succeed later without a change by the host.
   public var retryable: Bool {
     switch self {
-    case .sessionRefreshing, .queueInFlight, .keyStoreLocked, .keyStoreFailed, .storageFailed,
-      .storageFull,
-      .storageReadOnly, .storageBusy, .memoryExhausted:
+    case .sessionRefreshing, .queueInFlight, .keyStoreLocked, .keyStoreFailed,
+      .keyStorePending, .storageFailed, .storageFull, .storageReadOnly, .storageBusy,
+      .memoryExhausted:
       return true
     default: return false
     }

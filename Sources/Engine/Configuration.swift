@@ -52,10 +52,13 @@ public final class Configuration {
   public let clock: Clock.Kind
   /// The configuration asks for the built-in key store.
   public let usesKeyFiles: Bool
+  /// The configuration asks for a key store that the host serves through `poll`.
+  public let asksHostForKeys: Bool
 
   private init(
     dataFolder: String, backend: Backend, methods: [AuthMethod], redirectURL: String?,
-    routes: [RoleRoutes], limits: Limits, language: Language, clock: Clock.Kind, usesKeyFiles: Bool
+    routes: [RoleRoutes], limits: Limits, language: Language, clock: Clock.Kind,
+    keyStore: KeyStoreKind?
   ) {
     self.dataFolder = dataFolder
     self.backend = backend
@@ -65,10 +68,11 @@ public final class Configuration {
     self.limits = limits
     self.language = language
     self.clock = clock
-    self.usesKeyFiles = usesKeyFiles
+    usesKeyFiles = keyStore == .file
+    asksHostForKeys = keyStore == .host
   }
 
-  public enum KeyStoreKind: String, CaseIterable, Sendable { case file }
+  public enum KeyStoreKind: String, CaseIterable, Sendable { case file, host }
 
   public static func read(_ config: JSON) throws(Failure) -> Configuration {
     let fields = try Fields(
@@ -78,7 +82,7 @@ public final class Configuration {
         "keystore", "clock",
       ])
     let keyStore = try fields.fields(ifPresent: "keystore", known: ["kind"])
-    _ = try keyStore?.choice("kind", KeyStoreKind.self)
+    let keyStoreKind = try keyStore?.choice("kind", KeyStoreKind.self)
     let methods = try AuthMethod.readAll(fields)
     let folder = try fields.string("data_dir")
     if folder.utf8.contains(0) { throw fields.invalid("data_dir", "a path is expected") }
@@ -96,21 +100,23 @@ public final class Configuration {
       limits: try readLimits(fields),
       language: try readLanguage(fields),
       clock: try fields.choice(ifPresent: "clock", Clock.Kind.self) ?? .system,
-      usesKeyFiles: keyStore != nil)
+      keyStore: keyStoreKind)
   }
 
-  /// The built-in key store must be asked for, because its keys lie beside the data; and it cannot
+  /// A key store is passed, or one of the two that the configuration names; not both. The built-in key
+  /// files must be asked for, because its keys lie beside the data; and it cannot
   /// ask for the user's presence.
   func check(hasKeyStore: Bool) throws(Failure) {
-    if usesKeyFiles, hasKeyStore {
+    if usesKeyFiles || asksHostForKeys, hasKeyStore {
       throw Failure(
         .requestInvalidValue, "a key store was passed: leave out \"keystore\"",
         field: "/keystore/kind")
     }
-    if !usesKeyFiles, !hasKeyStore {
+    if !usesKeyFiles, !asksHostForKeys, !hasKeyStore {
       throw Failure(
         .requestMissingField,
-        "pass a key store, or ask for key files with {\"keystore\":{\"kind\":\"file\"}}",
+        "pass a key store, or name one: {\"keystore\":{\"kind\":\"host\"}} asks the host in poll, "
+          + "{\"kind\":\"file\"} keeps key files",
         field: "/keystore")
     }
     if usesKeyFiles, limits.biometric == .required {

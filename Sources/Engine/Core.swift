@@ -17,19 +17,26 @@ final class Core {
   let configuration: Configuration
   let clock: Clock
   let keyRing: KeyRing
+  let keyTurn: KeyTurn
   /// Names this handle in leases.
   let holder: Holder
-  let revision = Revision()
+  let revision: Revision
   private(set) var database: Database {
     didSet {
       revision.advance()
+      keyTurn.forget()
       steadyOffset = nil
     }
   }
   /// The boot for which it is known how steady time differs from the monotonic clock, and by how much.
   private var steadyOffset: (bootID: String, ms: Int64)?
 
-  init(_ configuration: Configuration, _ clock: Clock, _ keyRing: KeyRing, _ database: Database) {
+  init(
+    _ configuration: Configuration, _ clock: Clock, _ keyRing: KeyRing, _ database: Database,
+    _ revision: Revision = Revision()
+  ) {
+    self.revision = revision
+    keyTurn = KeyTurn(revision)
     self.configuration = configuration
     self.clock = clock
     self.keyRing = keyRing
@@ -163,7 +170,7 @@ final class Core {
   /// Return the keys, or throw the failure that a data call answers with. Loads the device key at
   /// first use.
   func keys() throws(Failure) -> KeyRing.Keys {
-    try Core.require(try keyRing.state(for: database))
+    try Core.require(try keyState())
     guard let keys = keyRing.keys else { throw .defect("the key ring is empty") }
     return keys
   }
@@ -172,6 +179,7 @@ final class Core {
     switch state {
     case .ready: return
     case .locked: throw Failure(.keyStoreLocked, "the device was not unlocked yet")
+    case .pending: throw keyPending
     case .failed: throw Failure(.keyStoreFailed, "the key store did not answer")
     case .lost: throw Failure(.keyStoreKeyLost, "the device key is gone; sign in again")
     }

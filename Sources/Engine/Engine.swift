@@ -47,14 +47,17 @@ public final class Engine {
     let folder = configuration.dataFolder
     // Before anything is changed. Afterwards nobody else can put a file there.
     try PrivateFile.check(folder: folder, hasKeys: configuration.usesKeyFiles)
-    let keyRing = KeyRing(
-      keyStore ?? FileKeyStore(folder: folder + "/keys"),
-      deadlineMS: configuration.limits.guardTimeoutMS, clock)
+    let revision = Revision()
+    let deadlineMS = configuration.limits.guardTimeoutMS
+    let keyRing =
+      configuration.asksHostForKeys
+      ? KeyRing(RequestedKeys(clock, revision), deadlineMS: deadlineMS, clock)
+      : KeyRing(
+        keyStore ?? FileKeyStore(folder: folder + "/keys"), deadlineMS: deadlineMS, clock)
     notice = ChangeNotice(folder: folder)
     let opened = try DataFolder.openOrReplaceMain(in: folder, at: clock.now())
-    let core = Core(configuration, clock, keyRing, opened.database)
+    let core = Core(configuration, clock, keyRing, opened.database, revision)
     reserve = Reserve(core)
-    let revision = core.revision
 
     // State, without rules about other parts.
     let reachability = Reachability(revision)
@@ -166,10 +169,13 @@ public final class Engine {
       signIn: signIn, revocations: revocations, uploader: uploader, settlement: settlement,
       reads: reads, contactPuller: contactPuller, summaryPuller: summaryPuller,
       liveReader: liveReader, problems: problems, decider: decider)
+    let lateKeys = LateKeys(
+      core, sessions, lock: lock, sessionStart: sessionStart, presence: presence,
+      dispatch: dispatch, inFlight: inFlight, hostView: hostView, decider: decider)
     loop = HostLoop(
       core, sessions, scheduler: scheduler, dispatch: dispatch, wakeTimer: wakeTimer,
       inFlight: inFlight, events: events, signIn: signIn, token: token, liveReader: liveReader,
-      decider: decider)
+      decider: decider, lateKeys: lateKeys)
     self.core = core
     self.sessions = sessions
     self.refresh = refresh
@@ -214,6 +220,7 @@ public final class Engine {
   public func close() {
     _ = try? uploader.releaseLeases()
     _ = try? refresh.releaseLease()
+    _ = try? core.keyTurn.giveBack(core)
     sessions.reset(.file)
   }
 
@@ -279,8 +286,8 @@ public final class Engine {
   public func sessionStart(_ request: JSON) throws(Failure) -> JSON {
     let fields = try Fields(request, known: ["session"])
     let reply = try TokenReply.read(try fields.required("session"), at: "/session")
-    guard try sessionStart.adopt(reply, ifGeneration: try sessions.row().generation) else {
-      throw Failure(.storageBusy, "another process changed the session meanwhile")
+    guard try sessionStart.begin(reply) else {
+      return try decider.show(Decision(.wait, .keystorePending))
     }
     return try decider.decide(.navigate)
   }
@@ -296,15 +303,20 @@ public final class Engine {
   }
 
   public func sessionResume(_ request: JSON) throws(Failure) -> JSON {
+    core.keyRing.requested?.askAgain()
     loop.isOnScreen = true
     return try presence.resume(request)
   }
 
   public func sessionUnlock(_ request: JSON) throws(Failure) -> JSON {
-    try presence.unlock(request)
+    core.keyRing.requested?.askAgain()
+    return try presence.unlock(request)
   }
 
-  public func sessionLock(_ request: JSON) throws(Failure) -> JSON { try presence.lock(request) }
+  public func sessionLock(_ request: JSON) throws(Failure) -> JSON {
+    core.keyRing.requested?.askAgain()
+    return try presence.lock(request)
+  }
 
   public func sessionBackground(_ request: JSON) throws(Failure) -> JSON {
     loop.isOnScreen = false
@@ -312,6 +324,7 @@ public final class Engine {
   }
 
   public func sessionForeground(_ request: JSON) throws(Failure) -> JSON {
+    core.keyRing.requested?.askAgain()
     loop.isOnScreen = true
     return try presence.foreground(request)
   }
@@ -322,7 +335,10 @@ public final class Engine {
 
   public func sessionToken(_ request: JSON) throws(Failure) -> JSON { try token.get(request) }
 
-  public func sessionLogout(_ request: JSON) throws(Failure) -> JSON { try logout.logOut(request) }
+  public func sessionLogout(_ request: JSON) throws(Failure) -> JSON {
+    core.keyRing.requested?.askAgain()
+    return try logout.logOut(request)
+  }
 
   public func orgList(_ request: JSON) throws(Failure) -> JSON {
     try orgSelection.list(request, decider)
@@ -377,4 +393,8 @@ public final class Engine {
   }
 
   public func complete(_ request: JSON) throws(Failure) -> JSON { try loop.complete(request) }
+
+  public func keyComplete(_ request: JSON) throws(Failure) -> JSON {
+    try loop.keyComplete(request)
+  }
 }

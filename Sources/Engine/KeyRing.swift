@@ -25,17 +25,31 @@ final class KeyRing {
     }
   }
 
-  let store: CheckedKeyStore
+  let store: any CheckedKeys
+  /// The same, when the host is asked in `poll`.
+  let requested: RequestedKeys?
   private(set) var keys: Keys?
 
   /// When the store first answered with a damaged device key, by the monotonic clock. It counts as no
   /// answer until the deadline, in case the store is being restored; then the key is lost.
   private var damagedSinceMS: Int64?
   private let deadlineMS: Int64
+  /// Whether the file had a proof of the device key when the store was last asked for it.
+  private var askedWithCheck = false
+  /// This handle has the turn to change keys, and may make the device key.
+  private(set) var isMaking = false
   private let clock: Clock
 
   init(_ store: any KeyStore, deadlineMS: Int64, _ clock: Clock) {
     self.store = CheckedKeyStore(store)
+    requested = nil
+    self.deadlineMS = deadlineMS
+    self.clock = clock
+  }
+
+  init(_ requested: RequestedKeys, deadlineMS: Int64, _ clock: Clock) {
+    store = requested
+    self.requested = requested
     self.deadlineMS = deadlineMS
     self.clock = clock
   }
@@ -66,25 +80,60 @@ final class KeyRing {
     }
   }
 
-  /// The state of the device key, from the key store. The first use of a new folder makes the key.
-  func state(for database: Database) throws(Failure) -> Situation.Keys {
+  /// The state of the device key, from the key store. The first use of a new folder makes the key, if
+  /// it is this handle's `turn` to change keys.
+  func state(
+    for database: Database, turn: () throws(Failure) -> KeyTurn.Answer = { .held }
+  ) throws(Failure) -> Situation.Keys {
     if keys != nil { return .ready }
-    let found = loadDevice()
+    let check = try MetaTable(database).blob(.keyCheck)
+    // That there was no key before another process made one does not prove that it is lost.
+    if (check != nil) != askedWithCheck { store.distrust(.device) }
+    askedWithCheck = check != nil
+    // While a new key is being saved it is known that there is none.
+    var found =
+      check == nil && store.prepared(.device) != nil ? .refused(.notFound) : loadDevice()
     guard case .refused(.notFound) = found else { return try judge(found, database) }
-    guard try MetaTable(database).blob(.keyCheck) == nil else { return .lost }
+    guard check == nil else { return .lost }
+    switch try turn() {
+    case .taken:
+      // Who had it before may have made a key.
+      store.distrust(.device)
+      isMaking = true
+      found = loadDevice()
+      guard case .refused(.notFound) = found else { return try judge(found, database) }
+    case .held: break
+    case .refused: return .pending
+    }
     // Under the file's write lock, so that only one of several processes makes the key.
     return try database.transaction { () throws(Failure) in
-      let found = loadDevice()
-      guard case .refused(.notFound) = found else { return try judge(found, database) }
-      let fresh = try Key.random()
-      do throws(KeyRefusal) { try store.save(fresh, .device) } catch {
-        return error == .locked ? .locked : .failed
+      if try MetaTable(database).blob(.keyCheck) != nil {
+        store.distrust(.device)
+        return try judge(loadDevice(), database)
+      }
+      if store.prepared(.device) == nil {
+        let found = loadDevice()
+        guard case .refused(.notFound) = found else { return try judge(found, database) }
+      }
+      let fresh = try newKey(.device)
+      do throws(KeyRefusal) { try store.save(fresh, .device, beside: nil) } catch {
+        switch error {
+        case .pending: return .pending
+        case .locked:
+          isMaking = false
+          return .locked
+        default:
+          isMaking = false
+          return .failed
+        }
       }
       return try judge(.key(fresh), database)
     }
   }
 
   private func judge(_ found: Found, _ database: Database) throws(Failure) -> Situation.Keys {
+    if case .refused(.pending) = found { return .pending }
+    isMaking = false
     switch found {
     case .key(let device): return try adopt(device, MetaTable(database)) ? .ready : .lost
     case .refused(.notFound): return .lost
@@ -105,6 +154,12 @@ final class KeyRing {
       durableEvents: try device.derived(.notices), signIns: try device.derived(.signIns),
       revocations: try device.derived(.revocations), queues: try device.derived(.queues))
     return true
+  }
+
+  /// A new key to save: the one that is being saved already, or a fresh one.
+  func newKey(_ name: KeyName) throws(Failure) -> Key {
+    if let prepared = store.prepared(name) { return prepared }
+    return try Key.random()
   }
 
   /// Ask the key store again at the next use.

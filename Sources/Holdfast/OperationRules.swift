@@ -80,6 +80,7 @@ extension Operation {
     case .syncStatus: try engine.syncStatus(request)
     case .poll: try engine.poll(request)
     case .complete: try engine.complete(request)
+    case .keyComplete: try engine.keyComplete(request)
     }
   }
 }

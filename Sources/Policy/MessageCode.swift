@@ -53,6 +53,9 @@ public enum MessageCode: String, CaseIterable, Sendable {
   case notSupabase = "not_supabase"
   case projectPaused = "project_paused"
 
+  // The prompt of the key store.
+  case unlockPrompt = "unlock_prompt"
+
   // Banners.
   case erasureOwed = "erasure_owed"
   case staleData = "stale_data"

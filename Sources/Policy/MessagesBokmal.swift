@@ -68,6 +68,7 @@ extension Messages {
     case .notSupabase: "Svaret kom ikke fra tjenesten vår. Sjekk nettet, og prøv igjen."
     case .projectPaused: "Tjenesten er satt på pause. Prøv igjen senere."
     // Banners.
+    case .unlockPrompt: "Lås opp for å fortsette."
     case .erasureOwed: "En nøkkel på enheten er ikke slettet ennå. Appen prøver igjen."
     case .staleData: "Opplysningene kan være utdaterte."
     case .offline: "Du er uten nett. Det du registrerer, blir tatt vare på og sendt senere."

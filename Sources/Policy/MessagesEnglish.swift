@@ -70,6 +70,7 @@ extension Messages {
     case .notSupabase: "The answer did not come from our service. Check the network, and try again."
     case .projectPaused: "The service is paused for now. Please try again later."
     // Banners.
+    case .unlockPrompt: "Unlock to continue."
     case .erasureOwed: "A key on this device is not erased yet. The app keeps trying."
     case .staleData: "This information may be out of date."
     case .offline: "You are offline. What you register is kept and sent later."

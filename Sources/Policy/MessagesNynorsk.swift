@@ -65,6 +65,7 @@ extension Messages {
     case .notSupabase: "Svaret kom ikkje frå tenesta vår. Sjekk nettet, og prøv igjen."
     case .projectPaused: "Tenesta er sett på pause. Prøv igjen seinare."
     // Banners.
+    case .unlockPrompt: "Lås opp for å halde fram."
     case .erasureOwed: "Ein nøkkel på eininga er ikkje sletta enno. Appen prøver igjen."
     case .staleData: "Opplysningane kan vere utdaterte."
     case .offline: "Du er utan nett. Det du registrerer, blir teke vare på og sendt seinare."

@@ -22,6 +22,8 @@ public struct Situation: Equatable, Sendable {
     case locked
     /// The store did not answer.
     case failed
+    /// The host was asked and answers with a later call.
+    case pending
     /// The store works and holds no key, although files are sealed with one.
     case lost
   }

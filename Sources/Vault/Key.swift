@@ -143,7 +143,7 @@ public final class Key {
   }
 
   /// Compares in constant time.
-  func isEqual(to other: Key) -> Bool {
+  public func isEqual(to other: Key) -> Bool {
     sodium_memcmp(secret.start, other.secret.start, Key.size) == 0
   }
 

@@ -23,6 +23,8 @@ public enum KeyRefusal: Int32, Error, Sendable {
   case unavailable = 9
   /// The built-in store's file is no key. A host's store does not answer with this number.
   case damaged = -1
+  /// The host was asked, and its answer comes with a later call. No function answers with this number.
+  case pending = -2
 
   /// The store answered, and has no key under the name that could open anything.
   public var isGone: Bool {
@@ -41,32 +43,57 @@ public protocol KeyStore: AnyObject {
   func erase(_ name: KeyName) throws(KeyRefusal)
 }
 
-/// A key store that is not taken at its word: what it saved is read back, and what it erased is looked
-/// for.
-public struct CheckedKeyStore {
+/// The keys of a key store that is not taken at its word: what was saved is read back, and what was
+/// erased is looked for.
+///
+/// A store that answers later throws `pending`, and the caller tries the whole step again when the
+/// answer is there. So a step that saves a key asks for `prepared` first, and saves the same key again.
+public protocol CheckedKeys: AnyObject {
+  func load(_ name: KeyName) throws(KeyRefusal) -> Key
+  /// Fails also when the store answers OK and has another key, or none, and when the store has lost
+  /// `device`, as one that does not tell names apart has. A key behind presence is not read back,
+  /// because that takes the user: its first unlock shows it.
+  func save(_ key: Key, _ name: KeyName, beside device: Key?) throws(KeyRefusal)
+  /// Fails also when the store answers OK and still has the key, or cannot say.
+  func erase(_ name: KeyName) throws(KeyRefusal)
+  /// A new key that is being saved, or was, for a step that is not done.
+  func prepared(_ name: KeyName) -> Key?
+  /// What the store has answered to `load` so far counts no more.
+  func distrust(_ name: KeyName)
+}
+
+/// The keys of a store that answers at once.
+public final class CheckedKeyStore: CheckedKeys {
   private let store: any KeyStore
 
   public init(_ store: any KeyStore) { self.store = store }
 
   public func load(_ name: KeyName) throws(KeyRefusal) -> Key { try store.load(name) }
 
-  /// Fails also when the store answers OK and has another key, or none. A key behind presence is not
-  /// read back, because that takes the user: its first unlock shows it.
-  public func save(_ key: Key, _ name: KeyName) throws(KeyRefusal) {
+  public func save(
+    _ key: Key, _ name: KeyName, beside device: Key?
+  ) throws(KeyRefusal) {
+    try saveChecked(key, name)
+    if let device, name != .device, try !has(device, .device) {
+      try saveChecked(device, .device)
+      throw .failed
+    }
+  }
+
+  private func saveChecked(_ key: Key, _ name: KeyName) throws(KeyRefusal) {
     try store.save(key, name)
     if name == .biometric { return }
     guard try has(key, name) else { throw .failed }
   }
 
   /// Whether the store has this key and no other under the name. Throws when the store cannot say.
-  public func has(_ key: Key, _ name: KeyName) throws(KeyRefusal) -> Bool {
+  private func has(_ key: Key, _ name: KeyName) throws(KeyRefusal) -> Bool {
     do throws(KeyRefusal) { return try store.load(name).isEqual(to: key) } catch {
       if error.isGone { return false }
       throw error
     }
   }
 
-  /// Fails also when the store answers OK and still has the key, or cannot say.
   public func erase(_ name: KeyName) throws(KeyRefusal) {
     try store.erase(name)
     do throws(KeyRefusal) { _ = try store.load(name) } catch {
@@ -75,6 +102,10 @@ public struct CheckedKeyStore {
     }
     throw .failed
   }
+
+  public func prepared(_ name: KeyName) -> Key? { nil }
+
+  public func distrust(_ name: KeyName) {}
 }
 
 /// The key store of the host, as C functions with a `context`.

@@ -102,6 +102,11 @@ import Testing
         $0.record = record
       }
       #expect(failed == Decision(.wait, .keystoreFailed))
+      let pending = decide {
+        $0.keys = .pending
+        $0.record = record
+      }
+      #expect(pending == Decision(.wait, .keystorePending))
     }
   }
 

@@ -114,7 +114,7 @@ private final class Host {
     let store = CheckedKeyStore(host.store)
     let key = try fixedKey()
     func save(_ name: KeyName) -> KeyRefusal? {
-      refusal { () throws(KeyRefusal) in try store.save(key, name) }
+      refusal { () throws(KeyRefusal) in try store.save(key, name, beside: nil) }
     }
     #expect(save(.session) == nil)
     #expect(refusal { () throws(KeyRefusal) in try store.erase(.session) } == nil)

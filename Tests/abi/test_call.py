@@ -66,6 +66,7 @@ SCRIPT: list[tuple[str, Any]] = [
     ("poll", {"max_events": 201}),
     ("complete", {"id": 1, "status": 200}),
     ("complete", {"id": 1}),
+    ("key_complete", {"id": 1, "result": "ok"}),
     ("session_status", {}),
     ("session_token", {}),
     ("session_background", {}),
@@ -90,7 +91,14 @@ SCRIPT: list[tuple[str, Any]] = [
 
 
 #: The operations that the script only lets fail.
-NEVER = {"clock_set", "session_start", "sign_in_complete", "org_select", "contact_get"}
+NEVER = {
+    "key_complete",
+    "clock_set",
+    "session_start",
+    "sign_in_complete",
+    "org_select",
+    "contact_get",
+}
 
 
 def named(library: Library, name: str, handle: int | None, request: bytes | None) -> Any:  # noqa: ANN401

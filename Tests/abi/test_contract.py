@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from holdfast import HoldfastError
+from holdfast import Holdfast, HoldfastError
 from jsonschema import Draft202012Validator
 
 from conftest import MakePhone, MakeUser
@@ -152,6 +152,12 @@ def test_ABI_5_every_operation_and_event_fits_the_schema(
     user.app.session_token()
     user.app.sign_in(user.person)
     user.app.session_logout()
+    user.phone.close()
+    asked = Holdfast(
+        {**user.phone.config, "keystore": {"kind": "host"}}, library=user.phone.library
+    )
+    with asked:
+        contract.judge_reply("key_complete", 0, asked.key_complete({"id": 1, "result": "failed"}))
 
     seen = contract.judged - before
     answered = {name for kind, name in seen if kind == "reply"}

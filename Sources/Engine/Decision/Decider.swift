@@ -49,16 +49,23 @@ final class Decider {
   /// Read everything that a decision depends on. At first use this loads or makes the device key,
   /// completes a recovery that waited for it, and opens the session.
   func assess(_ occasion: Situation.Occasion) throws(Failure) -> Assessment {
-    var keys = try core.keyRing.state(for: core.database)
+    var keys = try core.keyState()
+    var isLegacy = false
     if keys == .ready {
       try recovery.completeIfNeeded()
-      try lock.adoptLegacy(try sessions.row())
+      do throws(Failure) { try lock.adoptLegacy(try sessions.row()) } catch {
+        guard error.code == .keyStorePending else { throw error }
+        isLegacy = true
+      }
     }
     let row = try sessions.row()
     var record = Situation.Record.missing
-    if keys == .ready {
+    if keys == .ready, !isLegacy {
       record = try sessions.reload(row)
       keys = sessions.keyState
+    } else if isLegacy {
+      sessions.awaitKey()
+      keys = .pending
     }
     return try assessment(occasion, keys, record, row)
   }
@@ -66,7 +73,7 @@ final class Decider {
   /// The same without changing anything; nil if only `assess` can tell, because a recovery waits or
   /// the session has changed.
   func assessUnchanged() throws(Failure) -> Assessment? {
-    guard core.keyRing.keys != nil, !recovery.isNeeded else { return nil }
+    guard !awaitsKeys, !recovery.isNeeded else { return nil }
     let row = try sessions.row()
     guard let record = sessions.record(row) else { return nil }
     return try assessment(.navigate, .ready, record, row)
@@ -84,6 +91,9 @@ final class Decider {
         isOnline: reachability.isOnline, freshness: check.freshness(now)),
       core.configuration)
   }
+
+  /// Only the key store's answer can change the decision.
+  var awaitsKeys: Bool { core.keyRing.keys == nil || sessions.keyState != .ready }
 
   // MARK: Access
 
@@ -160,6 +170,8 @@ final class Decider {
   /// Decide for a user who has just come.
   func receive(_ occasion: Situation.Occasion) throws(Failure) -> JSON {
     let situation = try assess(occasion).situation
+    // What follows an arrival follows the key store's answer.
+    hostView.lateOccasion = core.keyRing.requested != nil && awaitsKeys ? occasion : nil
     let reply = try present(situation)
     hostView.arrive(isIn: canSend(situation))
     return reply
@@ -183,7 +195,8 @@ final class Decider {
 
   private func remember(_ rendered: JSON, _ decision: Decision) throws(Failure) {
     hostView.remember(
-      rendered, decision.screen, decision.reason, generation: try sessions.row().generation)
+      rendered, decision.screen, decision.reason, generation: try sessions.row().generation,
+      as: decision)
   }
 
   private func carryOut(_ decision: Decision) throws(Failure) {
@@ -205,11 +218,16 @@ final class Decider {
 
   // MARK: Changes
 
-  /// Whether a `wait` that the host shows ends with this decision. Only a first
-  /// `server_unreachable` replaces a shown `wait`.
+  /// Whether a `wait` that the host shows ends with this decision. Only a first `server_unreachable`
+  /// replaces a shown `wait`, and the key store's refusal the wait for its answer.
   private func endsWait(_ decision: Decision) -> Bool {
-    decision.screen != .wait
-      || decision.reason == .serverUnreachable && hostView.shown.reason != decision.reason
+    if decision.screen != .wait { return true }
+    switch decision.reason {
+    case .serverUnreachable: return hostView.shown.reason != decision.reason
+    // The host knows by now why it waits.
+    case .keystoreLocked, .keystoreFailed: return hostView.shown.reason == .keystorePending
+    default: return false
+    }
   }
 
   /// Whether the host shows the wait for a pending sign-in. If it has shown another decision since,
@@ -224,7 +242,7 @@ final class Decider {
       return false
     }
     // Without keys, only the key store ends the wait; `Scheduler` asks it again.
-    guard core.keyRing.keys != nil else { return false }
+    guard !awaitsKeys else { return false }
     guard let assessment = try assessUnchanged() else { return true }
     return endsWait(SessionPolicy.decide(assessment.situation))
   }
@@ -233,16 +251,19 @@ final class Decider {
   /// a `wait` that a call was answered with gets one, and it lets nobody in.
   func emitIfChanged() throws(Failure) {
     let isExpected = hostView.visit != .nobody || hostView.shown.isWaiting
-    guard !hostView.shown.fingerprint.isEmpty, isExpected, !awaitsSignIn else { return }
+    guard !hostView.shown.fingerprint.isEmpty, isExpected, !awaitsSignIn, !hostView.awaitsKey
+    else { return }
     // While the user is outside, this is their arrival: the start goes on that the key store made wait,
     // or another process may have unlocked the session.
-    let arrival: Situation.Occasion = hostView.shown.isWaiting ? .resume : .foreground
+    let arrival = hostView.shown.isWaiting ? hostView.lateOccasion ?? .resume : .foreground
     let assessment = try assess(hostView.visit == .inside ? .navigate : arrival)
     var situation = assessment.situation
+    // What the host shows stays until the key store has answered; calls for data wait meanwhile.
+    if situation.keys == .pending { return }
     // A waiting host gets a decision after the check. A host that shows a screen keeps it
     // meanwhile, as after a return to the foreground.
     if !hostView.shown.isWaiting { situation.occasion = .foreground }
-    let decision = SessionPolicy.decide(situation)
+    var decision = SessionPolicy.decide(situation)
     if hostView.shown.isWaiting, !endsWait(decision) {
       if decision.reason != .guardPending || check.isPending { return }
       // No check is requested; request one, then decide again.
@@ -255,6 +276,13 @@ final class Decider {
       before.generation == assessment.row.generation
     {
       return
+    }
+    // A sign-in keeps its reason until the session changes; only its banners may differ.
+    if before.screen == .signIn, decision == Decision(.signIn, .sessionMissing),
+      before.generation == assessment.row.generation, let told = before.decision
+    {
+      decision = Decision(
+        .signIn, told.reason, cause: told.cause, canUnlock: told.canUnlock)
     }
     try carryOut(decision)
     if hostView.visit != .nobody, canSend(situation) { hostView.enter() }
@@ -270,6 +298,12 @@ final class Decider {
   func emit(_ decision: Decision) throws(Failure) {
     let before = hostView.shown
     try emit(try show(decision), over: before)
+  }
+
+  /// Decide for a call that was told to wait, and emit the decision.
+  func emitLate(_ decide: () throws(Failure) -> JSON) throws(Failure) {
+    let before = hostView.shown
+    try emit(try decide(), over: before)
   }
 
   /// If emitting fails, the host still shows the earlier decision; a later call emits the new one.

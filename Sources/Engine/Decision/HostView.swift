@@ -18,6 +18,9 @@ struct Shown {
   /// Why that screen is shown.
   var reason = Reason.sessionMissing
 
+  /// The whole decision, to render it again with other banners.
+  var decision: Decision?
+
   /// The host was told to wait for a sign-in.
   var isSigningIn: Bool { screen == .wait && reason == .signingIn }
 }
@@ -41,6 +44,11 @@ final class HostView {
 
   private(set) var visit = Visit.nobody { didSet { revision.advance() } }
 
+  /// An unlock or a session that the host passed waits for the key store; its decision follows.
+  var awaitsKey = false
+  /// What the user came for when the key store made the decision wait.
+  var lateOccasion: Situation.Occasion?
+
   init(_ revision: Revision) { self.revision = revision }
 
   // MARK: The user
@@ -56,13 +64,14 @@ final class HostView {
   // MARK: Decisions
 
   func remember(
-    _ decision: JSON, _ screen: Screen, _ reason: Reason, generation: Int64 = 0
+    _ decision: JSON, _ screen: Screen, _ reason: Reason, generation: Int64 = 0,
+    as made: Decision? = nil
   ) {
     let before = shown.canUnlock
     shown = Shown(
       fingerprint: HostView.fingerprint(of: decision), isWaiting: screen == .wait, screen: screen,
       canUnlock: decision.bool("can_unlock") ?? false, generation: generation,
-      reason: reason)
+      reason: reason, decision: made)
     if shown.isSigningIn { shown.canUnlock = before }
   }
 

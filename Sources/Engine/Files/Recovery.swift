@@ -111,7 +111,7 @@ final class Recovery {
     suspected = next.database.fileID
     if next.replaced { hasRecovered = true }
     isNeeded = true
-    if try core.keyRing.state(for: core.database) == .ready { try completeIfNeeded() }
+    if try core.keyState() == .ready { try completeIfNeeded() }
     return true
   }
 

@@ -18,6 +18,7 @@ final class HostLoop {
   private let token: SessionToken
   private let liveReader: LiveContactReader
   private let decider: Decider
+  private let lateKeys: LateKeys
   /// The system does not tell when another process changes the file.
   var isDeaf = false
   /// The host has not said that the app left the screen.
@@ -26,7 +27,7 @@ final class HostLoop {
   init(
     _ core: Core, _ sessions: SessionStore, scheduler: Scheduler, dispatch: Dispatch,
     wakeTimer: WakeTimer, inFlight: InFlight, events: EventQueue, signIn: SignIn,
-    token: SessionToken, liveReader: LiveContactReader, decider: Decider
+    token: SessionToken, liveReader: LiveContactReader, decider: Decider, lateKeys: LateKeys
   ) {
     self.core = core
     self.sessions = sessions
@@ -39,6 +40,7 @@ final class HostLoop {
     self.token = token
     self.liveReader = liveReader
     self.decider = decider
+    self.lateKeys = lateKeys
   }
 
   func poll(_ request: JSON) throws(Failure) -> JSON {
@@ -54,6 +56,7 @@ final class HostLoop {
     wakeTimer.forget()
     sessions.keys.lookForOwed()
     try sessions.keys.eraseOwed()
+    try lateKeys.goOn(now)
     try expire(now)
     try signIn.expire(now, decider)
     try decider.emitIfChanged()
@@ -66,14 +69,18 @@ final class HostLoop {
     do throws(Failure) {
       let taken = try events.take(
         limit: limit.map { Int($0) } ?? EventQueue.pageSize, onlyNew: onlyNew)
+      let keyRequests = try lateKeys.takeOutbox()
       let wakeMS = try wakeIn(now)
       wakeTimer.promise(wakeMS, now)
-      return [
+      let reply: JSON = [
         "requests": .array(inFlight.takeOutbox()), "events": .array(taken),
         "wake_in_ms": JSON(wakeMS),
       ]
+      if let keyRequests { reply.set("key_requests", keyRequests) }
+      return reply
     } catch {
       events.restore()
+      core.keyRing.requested?.restoreOutbox()
       throw error
     }
   }
@@ -93,10 +100,18 @@ final class HostLoop {
     let response = try HTTPResponse.read(
       fields, nowMS: try core.serverMS(now), most: inFlight.find(id)?.purpose.mostValues ?? 0)
     try expire(now)
-    guard let request = inFlight.find(id) else { return ["accepted": false] }
+    guard let request = inFlight.find(id), request.kept == nil else { return ["accepted": false] }
     if response.isOwn(request.purpose) { try core.learnServerTime(response.dateMS, now) }
     try dispatch.finish(request, response, now)
     try decider.emitIfChanged()
+    try token.announce()
+    return ["accepted": true]
+  }
+
+  func keyComplete(_ request: JSON) throws(Failure) -> JSON {
+    guard try lateKeys.take(request) else { return ["accepted": false] }
+    let now = core.clock.now()
+    try lateKeys.goOn(now)
     try token.announce()
     return ["accepted": true]
   }
@@ -114,12 +129,14 @@ final class HostLoop {
   func begin() {
     events.confirm()
     inFlight.confirmOutbox()
+    core.keyRing.requested?.begin()
   }
 
   /// Building the reply failed; hand out the same requests and events at the next poll.
   func replyWasLost() {
     events.restore()
     inFlight.restoreOutbox()
+    core.keyRing.requested?.restoreOutbox()
   }
 
   private func wakeIn(_ now: Instant) throws(Failure) -> Int64? {

@@ -45,6 +45,8 @@ final class Scheduler {
 
   /// The key store sends no notice; ask every 10 s.
   private static var keyStoreIntervalMS: Int64 { 10_000 }
+  /// How often to look whether another handle still changes keys.
+  private static var turnIntervalMS: Int64 { 250 }
   /// How often to check another process's refresh: it may end long before its lease.
   private static var refreshIntervalMS: Int64 { 1000 }
 
@@ -206,7 +208,7 @@ final class Scheduler {
   }
 
   private func preparation(_ now: Instant) throws(Failure) -> Preparation? {
-    guard reachability.isOnline, core.keyRing.keys != nil else { return nil }
+    guard reachability.isOnline, !decider.awaitsKeys else { return nil }
     if try decider.assessUnchanged() == nil { return .assess }
     guard let (session, row) = try usableSession(),
       try !refresh.isNeeded(session, row, now), try !tokens.isExpired(row, now)
@@ -251,6 +253,7 @@ final class Scheduler {
   /// Whether a poll has work.
   func hasWork(_ now: Instant) throws(Failure) -> Bool {
     if try events.hasUndelivered() { return true }
+    if core.keyRing.requested?.hasWork(now) ?? false { return true }
     if !inFlight.late(now).isEmpty || live.firstEnded(now) != nil { return true }
     if let pending = pendingSignIn.pending, pending.deadlineMS <= now.monotonicMS { return true }
     // First, because usually there is a request to send, and finding it takes fewer statements.
@@ -274,8 +277,13 @@ final class Scheduler {
     if hostView.shown.isWaiting, check.isNeeded, reachability.isOnline {
       consider(check.timeoutLeftMS(now))
     }
-    if hostView.shown.isWaiting, core.keyRing.keys == nil {
+    if hostView.shown.isWaiting, decider.awaitsKeys {
       consider(Scheduler.keyStoreIntervalMS)
+    }
+    if let requested = core.keyRing.requested {
+      consider(requested.deadlineMS.map { $0 - now.monotonicMS })
+      if inFlight.keepsResponse { consider(Scheduler.keyStoreIntervalMS) }
+      if core.keyTurn.isAwaited { consider(Scheduler.turnIntervalMS) }
     }
     guard reachability.isOnline, core.keyRing.keys != nil else { return next }
     for purpose in Purpose.allCases { consider(try pauses.leftMS(purpose, now)) }

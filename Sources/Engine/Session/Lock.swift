@@ -33,10 +33,16 @@ final class Lock {
   private let core: Core
   private let sessions: SessionStore
 
+  /// The host saves the key with which the session comes back.
+  private var isComingBack = false
+
   init(_ core: Core, _ sessions: SessionStore) {
     self.core = core
     self.sessions = sessions
   }
+
+  /// The key store has answered.
+  func goOn() { if isComingBack { comeBack() } }
 
   private var keys: SessionKeys { sessions.keys }
 
@@ -71,7 +77,8 @@ final class Lock {
     guard let owner = row.owner, let wrap = row.wrapBiometric else { return .invalidated }
     let biometric: Key
     do throws(KeyRefusal) { biometric = try core.keyRing.store.load(.biometric) } catch {
-      return Lock.outcome(of: error)
+      if error == .pending { throw Core.keyPending }
+      return outcome(of: error)
     }
     // Another key never opens the session, so another prompt would not help.
     guard let vault = try biometric.unwrap(wrap, SessionKeys.context("wrap_biometric", owner))
@@ -96,11 +103,14 @@ final class Lock {
   private func rewrap(
     _ row: SessionRow, from vault: Key, biometric: Key?, _ edit: (SessionRow) -> Void
   ) throws(Failure) -> Bool {
-    try core.database.transaction { () throws(Failure) in
+    try core.requireKeyTurn()
+    var made: SessionKeys.Fresh?
+    let isStored = try core.database.transaction { () throws(Failure) in
       guard let owner = row.owner, try sessions.row().generation == row.generation else {
         return false
       }
       let fresh = try keys.renew(owner, biometric: biometric)
+      made = fresh
       return try sessions.update(ifGeneration: row.generation) { (row) throws(Failure) in
         try keys.reseal(row, from: vault, to: fresh.vault)
         row.wrapSession = fresh.wrapSession
@@ -108,17 +118,21 @@ final class Lock {
         edit(row)
       }
     }
+    if isStored, let made { keys.stored(made) }
+    return isStored
   }
 
-  private static func outcome(of refusal: KeyRefusal) -> Situation.Outcome {
+  private func outcome(of refusal: KeyRefusal) -> Situation.Outcome {
     switch refusal {
+    // With a host that is asked, the prompt is part of the answer.
+    case .cancelled where core.keyRing.requested != nil: return .cancelled
     case .notFound, .invalidated, .damaged: return .invalidated
     case .lockout: return .lockout
     case .lockoutPermanent: return .lockoutPermanent
     case .notEnrolled: return .notEnrolled
     case .unavailable: return .unavailable
     // The host reports success, but the key store gives no key: the session stays locked.
-    case .locked, .cancelled, .failed: return .withheld
+    case .locked, .cancelled, .failed, .pending: return .withheld
     }
   }
 
@@ -142,14 +156,17 @@ final class Lock {
 
   /// The app has left the screen: a process that is killed there leaves a locked folder.
   func leave() throws(Failure) {
+    isComingBack = false
     if core.configuration.limits.lockOnBackground == .atOnce { try keys.withdraw() }
   }
 
   /// The app is back, and no lock is due. The session is open in this process; a failure leaves it
   /// in memory only.
   func comeBack() {
+    isComingBack = false
     guard keys.isOnlyHeld else { return }
     do throws(Failure) {
+      try core.requireKeyTurn()
       try core.database.transaction { () throws(Failure) in
         guard let wrap = try keys.wrapAgain(try sessions.row()) else { return }
         // The vault is the same, so other processes need not open the session again.
@@ -157,6 +174,8 @@ final class Lock {
         keys.returned(wrap)
       }
     } catch {
+      isComingBack = error.code == .keyStorePending
+      if isComingBack { return }
       Log.line(.warning, "the session stays in memory only: \(error.code.rawValue)")
     }
   }

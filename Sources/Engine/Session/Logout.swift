@@ -32,7 +32,8 @@ final class Logout {
     let scope = try fields.choice(ifPresent: "scope", Scope.self) ?? .local
     let discard = try fields.bool(ifPresent: "discard") ?? false
     let confirmed = try fields.integer(ifPresent: "confirm_unsent", in: 0...Fields.safe.upperBound)
-    _ = try decider.assess(.navigate)
+    // The session that is to be revoked may open as soon as the host has answered.
+    if try decider.assess(.navigate).situation.keys == .pending { throw Core.keyPending }
     var unsent: Int64 = 0
     // Read the row inside the transaction, because another process may just have changed it: what
     // is cleared must be what is revoked and confirmed.

@@ -18,6 +18,8 @@ final class Presence {
   private let reachability: Reachability
   private let hostView: HostView
   private let decider: Decider
+  /// The generation of the session whose unlock waits for the key store.
+  private var unlocking: Int64?
 
   init(
     _ core: Core, _ sessions: SessionStore, lock: Lock, refresh: Refresh, tokens: TokenState,
@@ -47,11 +49,15 @@ final class Presence {
     _ = try Fields(request, known: [])
     let reply = try arrive(.foreground)
     // A lock that is only a flag leaves the session open; the time away goes on.
+    try endAbsence()
+    return reply
+  }
+
+  private func endAbsence() throws(Failure) {
     if hostView.visit == .inside, sessions.session != nil {
       try sessions.patch { (row) throws(Failure) in row.forgetBackground() }
       lock.comeBack()
     }
-    return reply
   }
 
   /// Decide at once from what is stored; the server confirms it afterwards.
@@ -61,6 +67,15 @@ final class Presence {
       confirmWithServer(check.isConfirmed ? .keepingAnswer : .discardingAnswer)
     }
     return reply
+  }
+
+  /// The key store has answered, and the user who came was let in or not.
+  func finishArrival() throws(Failure) {
+    guard let occasion = hostView.lateOccasion, !decider.awaitsKeys else { return }
+    hostView.lateOccasion = nil
+    guard sessions.session != nil else { return }
+    confirmWithServer(check.isConfirmed ? .keepingAnswer : .discardingAnswer)
+    if occasion == .foreground { try endAbsence() }
   }
 
   /// Validate the session, check the memberships and pull the cache when next possible.
@@ -113,12 +128,56 @@ final class Presence {
     let outcome = try fields.choice("outcome", PromptOutcome.self)
     let assessment = try decider.assess(.unlock)
     var situation = assessment.situation
+    endUnlock(keepingAnswer: outcome == .success)
     guard SessionPolicy.decide(situation).screen == .unlock else {
       return try decider.receive(decider.whileOutside(.navigate))
     }
-    situation.outcome =
-      outcome == .success ? try lock.unlock(assessment.row) : outcome.judged
-    if situation.outcome == .invalidated { try lock.dropWraps(assessment.row) }
+    guard outcome == .success else {
+      situation.outcome = outcome.judged
+      return try finishUnlock(situation, assessment.row)
+    }
+    do throws(Failure) { situation.outcome = try lock.unlock(assessment.row) } catch {
+      guard error.code == .keyStorePending else { throw error }
+      unlocking = assessment.row.generation
+      hostView.arrive(isIn: false)
+      hostView.awaitsKey = true
+      return try decider.show(Decision(.wait, .keystorePending))
+    }
+    endUnlock()
+    return try finishUnlock(situation, assessment.row)
+  }
+
+  /// The key store has answered: go on with an unlock that waited for it.
+  func goOn() throws(Failure) {
+    guard let generation = unlocking else { return }
+    let assessment = try decider.assess(.unlock)
+    var situation = assessment.situation
+    if situation.keys == .pending { return }
+    guard assessment.row.generation == generation,
+      SessionPolicy.decide(situation).screen == .unlock
+    else { return endUnlock() }
+    do throws(Failure) { situation.outcome = try lock.unlock(assessment.row) } catch {
+      switch error.code {
+      case .keyStorePending: return
+      case _ where error.code.status == .keyStore: situation.outcome = .withheld
+      default: throw error
+      }
+    }
+    endUnlock()
+    try decider.emitLate { () throws(Failure) in try finishUnlock(situation, assessment.row) }
+  }
+
+  /// The unlock is done, or begins anew. The key behind presence serves one unlock.
+  private func endUnlock(keepingAnswer: Bool = false) {
+    unlocking = nil
+    hostView.awaitsKey = false
+    if !keepingAnswer { core.keyRing.store.distrust(.biometric) }
+  }
+
+  private func finishUnlock(
+    _ situation: Situation, _ row: SessionRow
+  ) throws(Failure) -> JSON {
+    if situation.outcome == .invalidated { try lock.dropWraps(row) }
     hostView.arrive(isIn: situation.outcome == .success)
     guard situation.outcome == .success else { return try decider.present(situation) }
     confirmWithServer(.discardingAnswer)
@@ -137,7 +196,7 @@ final class Presence {
     let (situation, row) = (assessment.situation, assessment.row)
     let now = core.clock.now()
     let (isActive, sends) = (decider.canUse(situation), decider.canSend(situation))
-    let isSignedIn = situation.keys == .ready && row.owner != nil
+    let isSignedIn = (situation.keys == .ready || situation.keys == .pending) && row.owner != nil
     var owed: [JSON] = []
     if sends, let session = sessions.session, try refresh.isNeeded(session, row, now) {
       owed.append("refresh")

@@ -35,6 +35,7 @@ final class SessionKeys {
 
   /// A new vault and its wraps.
   struct Fresh {
+    let owner: [UInt8]
     let vault: Key
     let wrapSession: [UInt8]
     let wrapBiometric: [UInt8]?
@@ -52,6 +53,8 @@ final class SessionKeys {
   /// A sign-in that has not succeeded began to replace the keys in the key store. Holds the new
   /// `biometric`, if that was saved.
   private var replacement: (Key?)?
+  /// The wrap whose key the store was asked for.
+  private var loading: [UInt8]?
   /// Another handle has changed something since the key store was asked for the held vault's key.
   private var isDoubted = false
   /// A wrap for which the key store has no key.
@@ -69,7 +72,7 @@ final class SessionKeys {
 
   init(_ core: Core) { self.core = core }
 
-  private var store: CheckedKeyStore { core.keyRing.store }
+  private var store: any CheckedKeys { core.keyRing.store }
 
   /// The context in which a value of the session row is sealed.
   static func context(_ column: StaticCString, _ owner: [UInt8]) -> SealContext {
@@ -86,6 +89,9 @@ final class SessionKeys {
     }
     if let held, held.wrap == wrap { return .open(held.vault) }
     forgetVault()
+    // The key of an earlier wrap does not prove that this one is locked.
+    if loading != wrap { store.distrust(.session) }
+    loading = wrap
     let opening = try unwrap(wrap, owner)
     switch opening {
     case .open(let vault): held = Held(owner: owner, wrap: wrap, vault: vault)
@@ -97,7 +103,10 @@ final class SessionKeys {
 
   /// Another handle has changed something: it may have locked, and older files may be back in place
   /// before this handle looks. So the key store is asked whether the key of the held vault is still there.
-  func doubtVault() { isDoubted = true }
+  func doubtVault() {
+    isDoubted = true
+    if held != nil { store.distrust(.session) }
+  }
 
   /// Ask the key store, if there is a doubt, and drop the vault if its key is gone; returns whether it
   /// is still held, or was not. Whatever the row says, it opens nothing before this.
@@ -145,7 +154,7 @@ final class SessionKeys {
   func renew(_ owner: [UInt8], biometric: Key?) throws(Failure) -> Fresh {
     let vault = try Key.random()
     return Fresh(
-      vault: vault, wrapSession: try wrapByNewKey(vault, owner),
+      owner: owner, vault: vault, wrapSession: try wrapByNewKey(vault, owner),
       wrapBiometric: try wrap(vault, by: biometric, owner))
   }
 
@@ -158,7 +167,16 @@ final class SessionKeys {
     let biometric = try makeBiometric()
     replacement = .some(biometric)
     return Fresh(
-      vault: vault, wrapSession: wrapSession, wrapBiometric: try wrap(vault, by: biometric, owner))
+      owner: owner, vault: vault, wrapSession: wrapSession,
+      wrapBiometric: try wrap(vault, by: biometric, owner))
+  }
+
+  /// The row has the wraps of a new vault. A host that is asked has just given its key back once; the
+  /// others are asked again.
+  func stored(_ fresh: Fresh) {
+    if core.keyRing.requested != nil {
+      held = Held(owner: fresh.owner, wrap: fresh.wrapSession, vault: fresh.vault)
+    }
   }
 
   /// The sign-in is stored.
@@ -182,12 +200,11 @@ final class SessionKeys {
     guard let replacement, let held, let owner = row.owner, held.wrap == row.wrapSession else {
       return false
     }
-    if let biometric = replacement, row.wrapBiometric != nil {
+    if let biometric = try newBiometric(replacement), row.wrapBiometric != nil {
       row.wrapBiometric = try wrap(held.vault, by: biometric, owner)
     }
     // In the background the vault stays in this process.
-    if !isOnlyHeld {
-      if case .open = try unwrap(held.wrap, owner) { return true }
+    if !isOnlyHeld, try !isSaved(held.wrap, owner) {
       row.wrapSession = try wrapByNewKey(held.vault, owner)
     }
     return true
@@ -199,23 +216,43 @@ final class SessionKeys {
     replacement = nil
   }
 
+  /// The new `biometric` that a sign-in saved, also one that was given up while the host saved it; nil:
+  /// there is none.
+  private func newBiometric(_ saved: Key?) throws(Failure) -> Key? {
+    if let saved { return saved }
+    guard let key = store.prepared(.biometric) else { return nil }
+    do throws(KeyRefusal) { try save(key, .biometric) } catch {
+      if error == .pending { throw Core.keyPending }
+      return nil
+    }
+    return key
+  }
+
+  /// Whether the key store keeps the key of a wrap: it has it, and saves no other.
+  private func isSaved(_ wrap: [UInt8], _ owner: [UInt8]) throws(Failure) -> Bool {
+    if store.prepared(.session) != nil { return false }
+    switch try unwrap(wrap, owner) {
+    case .open: return true
+    case .refused(.pending): throw Core.keyPending
+    case .refused, .locked: return false
+    }
+  }
+
   private func wrapByNewKey(_ vault: Key, _ owner: [UInt8]) throws(Failure) -> [UInt8] {
-    let session = try Key.random()
+    let session = try core.keyRing.newKey(.session)
     do throws(KeyRefusal) { try save(session, .session) } catch {
-      if error == .locked { throw Failure(.keyStoreLocked, "the device was not unlocked yet") }
-      throw Failure(.keyStoreFailed, "the key store did not save the session key")
+      switch error {
+      case .pending: throw Core.keyPending
+      case .locked: throw Failure(.keyStoreLocked, "the device was not unlocked yet")
+      default: throw Failure(.keyStoreFailed, "the key store did not save the session key")
+      }
     }
     try note(.session, isOwed: false)
     return try session.wrap(vault, SessionKeys.context("wrap_session", owner))
   }
 
   private func save(_ key: Key, _ name: KeyName) throws(KeyRefusal) {
-    try store.save(key, name)
-    // A store that does not tell names apart has just lost `device`.
-    if let device = core.keyRing.keys?.device, try !store.has(device, .device) {
-      try store.save(device, .device)
-      throw .failed
-    }
+    try store.save(key, name, beside: core.keyRing.keys?.device)
   }
 
   /// Seal the session's values with another vault. A value that does not open stays as it is, so that
@@ -251,9 +288,10 @@ final class SessionKeys {
   /// Make and save a new `biometric`; nil if the device has no biometrics or the policy uses none.
   private func makeBiometric() throws(Failure) -> Key? {
     guard core.configuration.limits.biometric != .off else { return nil }
-    let key = try Key.random()
+    let key = try core.keyRing.newKey(.biometric)
     do throws(KeyRefusal) { try save(key, .biometric) } catch {
       switch error {
+      case .pending: throw Core.keyPending
       case .notEnrolled, .unavailable: return nil
       case .locked: throw Failure(.keyStoreLocked, "the device was not unlocked yet")
       default:
@@ -293,8 +331,16 @@ final class SessionKeys {
 
   /// Ask the key store to erase a key, and note whether it still owes that.
   func erase(_ name: KeyName) throws(Failure) {
+    if core.keyRing.requested != nil {
+      do throws(Failure) { try core.requireKeyTurn() } catch {
+        // Without the file, which does not take the lease either, the erasure is asked for all the same.
+        if error.code == .keyStorePending { return try note(name, isOwed: true) }
+      }
+    }
     do throws(KeyRefusal) { try store.erase(name) } catch {
-      Log.line(.warning, "the key store did not erase a key; every call asks it again")
+      if error != .pending {
+        Log.line(.warning, "the key store did not erase a key; every call asks it again")
+      }
       return try note(name, isOwed: true)
     }
     try note(name, isOwed: false)

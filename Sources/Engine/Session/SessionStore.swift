@@ -51,6 +51,8 @@ final class SessionStore {
   private var owner: [UInt8]?
   /// The generation of a row that did not open.
   private var corruptGeneration: Int64?
+  /// A session that the host passed waits until its keys are saved.
+  var startWaits = false
   /// `ready` unless the key store gave no answer when the mirror was last brought up to date.
   private(set) var keyState = Situation.Keys.ready
 
@@ -119,9 +121,10 @@ final class SessionStore {
   }
 
   /// Wrap the open session anew after a sign-in over it failed. Tried again by every call until it
-  /// succeeds or the session is closed.
+  /// succeeds or the session is closed. Not while the sign-in waits for the host to save its keys.
   func keepUsable() throws(Failure) {
-    guard keys.isInDoubt else { return }
+    guard keys.isInDoubt, !startWaits, !inFlight.keepsSignIn else { return }
+    try core.requireKeyTurn()
     var wrap: [UInt8]?
     try core.database.transaction { () throws(Failure) in
       let row = try row()
@@ -152,8 +155,14 @@ final class SessionStore {
     switch try keys.open(row) {
     case .locked: return .sealed
     case .refused(let refusal):
-      keyState = refusal == .locked ? .locked : .failed
-      core.keyRing.forget()
+      switch refusal {
+      // Only the session's key is awaited.
+      case .pending: keyState = .pending
+      case .locked: keyState = .locked
+      default: keyState = .failed
+      }
+      // A host that is asked answers for each key; the device key is there.
+      if core.keyRing.requested == nil { core.keyRing.forget() }
       return .sealed
     case .open(let vault):
       session = try open(row, with: vault)
@@ -166,6 +175,9 @@ final class SessionStore {
       return .open
     }
   }
+
+  /// The host was asked for the key of a step that the session needs first.
+  func awaitKey() { keyState = .pending }
 
   /// The state of the row, without changing the mirror; nil if only `reload` can tell.
   func record(_ row: SessionRow) -> Situation.Record? {

@@ -284,10 +284,19 @@ final class SignIn {
     _ reply: TokenReply, _ pending: PendingSignIn, _ row: SessionRow, _ now: Instant,
     _ decider: Decider
   ) throws(Failure) {
-    if pending.isValid(over: row),
-      try sessionStart.adopt(reply, ifGeneration: row.generation)
-    {
-      return hostView.expectDecision()
+    do throws(Failure) {
+      if pending.isValid(over: row),
+        try sessionStart.adopt(reply, ifGeneration: row.generation)
+      {
+        return hostView.expectDecision()
+      }
+    } catch {
+      // A host that is asked learns the outcome from the decision; others repeat the response.
+      guard core.keyRing.requested != nil, error.code.status == .keyStore,
+        error.code != .keyStorePending
+      else { throw error }
+      try revocations.add(reply, now)
+      return try fail(.signInFailed, decider)
     }
     try revocations.add(reply, now)
     if row.owner == nil { return try fail(.signInFailed, decider) }

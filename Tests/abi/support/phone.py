@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import uuid
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from holdfast.handle import encode
 from holdfast.keystore import KeyStore
 from holdfast.types import ClockSetRequest, Decision, Event
 
-from . import contract, secrecy
+from . import contract, requested, secrecy
 from .directory_fixtures import Backend, DirectoryFixtures, Organisation, Person, Reached
 from .keychain import KeyChain
 from .network import Network, moved_session, real_now_ms
@@ -55,12 +56,15 @@ class App(Holdfast):
         #: What the app shows now.
         self.shown: Decision | None = None
         secrecy.listen(phone.library)
+        #: Serves key requests between the calls, if the environment asks for that.
+        self.key_requests = requested.Requests(phone) if phone.serves_keys else None
         super().__init__(cast(Any, config), phone.key_store, library=phone.library)
         contract.judge_reply("open", 0, cast(dict[str, Any], self.opened))
         contract.judge_accepted_request("open", config)
         self.runner = Runner(self, self._on_event, phone.network)
 
-    def _call(self, name: str, request: Mapping[str, Any] | None) -> object:
+    def raw(self, name: str, request: Mapping[str, Any] | None) -> Any:  # noqa: ANN401
+        """Make one call."""
         sent = None if request is None else encode(request)
         secrecy.current.request(name, request or {})
         status, reply = self.library.call(name, self._handle, sent)
@@ -69,7 +73,12 @@ class App(Holdfast):
         secrecy.current.reply(name, status, heard or {})
         if status == 0:
             contract.judge_accepted_request(name, dict(request or {}))
-        value = self._decode(name, status, reply)
+        return self._decode(name, status, reply)
+
+    def _call(self, name: str, request: Mapping[str, Any] | None) -> object:
+        if self.key_requests is not None:
+            return requested.call(self, self.key_requests, name, request)
+        value = self.raw(name, request)
         decision = value.get("decision", value)
         if "screen" in decision and name != "route_check":
             self.shown = cast(Decision, decision)
@@ -81,6 +90,10 @@ class App(Holdfast):
         has_any = self.phone.config["backend"].get("memberships", {}) is not None
         if shown["screen"] == "home":
             assert (shown["org"] is not None) == has_any, shown
+
+    def show(self, event: Event) -> None:
+        """Take an event of the library."""
+        self._on_event(event)
 
     def _on_event(self, event: Event) -> None:
         self.events.append(event)
@@ -199,6 +212,12 @@ class Phone:
             "clock": clock,
             **config,
         }
+        #: The suite runs with the key store `host` (see requested.py).
+        self.serves_keys = os.environ.get("HOLDFAST_KEY_STORE") == "host" and (
+            "keystore" not in self.config
+        )
+        if self.serves_keys:
+            self.config["keystore"] = {"kind": "host"}
 
     def spec(self) -> str:
         """The phone as JSON, for a child process that continues with it (see `from_spec`)."""
@@ -237,9 +256,9 @@ class Phone:
         return made
 
     @property
-    def key_store(self) -> KeyStore:
-        """The key store that the library gets."""
-        return self.keychain
+    def key_store(self) -> KeyStore | None:
+        """The key store that the library gets as functions."""
+        return None if self.config.get("keystore") == {"kind": "host"} else self.keychain
 
     def ahead_ms(self) -> int:
         """The lead of the phone's clock over the real clock, in milliseconds."""

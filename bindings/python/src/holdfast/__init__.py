@@ -25,6 +25,7 @@ from .errors import (
     StorageError,
 )
 from .handle import Holdfast
+from .key_requests import AsyncKeyStore
 from .keystore import KeyStore, KeyStoreAnswer
 from .keystores import FileKeyStore, KeyringKeyStore, MemoryKeyStore
 from .library import Library
@@ -34,6 +35,7 @@ from .types import BuildInfo
 
 __all__ = [
     "AsyncHoldfast",
+    "AsyncKeyStore",
     "AsyncTransport",
     "BusyError",
     "ClosedError",

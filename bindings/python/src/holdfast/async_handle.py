@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import logging
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from .async_operations import AsyncOperations
 from .errors import ClosedError, HoldfastError, InvalidError
 from .handle import Holdfast
+from .key_requests import AsyncKeyStore, asks_host, serve, serve_async
 from .transport import REFUSED, Answer, AsyncTransport, HttpTransport, answered
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
         Config,
         Event,
         HttpRequest,
+        KeyRequest,
         OpenReply,
         PollReply,
         PollRequest,
@@ -61,14 +64,20 @@ class AsyncHoldfast(AsyncOperations):
     def __init__(
         self,
         config: Config | Mapping[str, Any],
-        keystore: KeyStore | None = None,
+        keystore: KeyStore | AsyncKeyStore | None = None,
         *,
         transport: AsyncTransport | None = None,
         connections: int = 8,
         library: Library | None = None,
     ) -> None:
-        """Does not open anything. At most `connections` requests are in flight at once."""
-        self._open: Callable[[], Holdfast] = lambda: Holdfast(config, keystore, library=library)
+        """Does not open anything. At most `connections` requests are in flight at once.
+
+        With `{"keystore": {"kind": "host"}}`, `keystore` may be an `AsyncKeyStore`, which is asked
+        on the loop; a `KeyStore` is then asked on a thread.
+        """
+        self._keystore = keystore if asks_host(config) else None
+        given = cast("KeyStore | None", None if asks_host(config) else keystore)
+        self._open: Callable[[], Holdfast] = lambda: Holdfast(config, given, library=library)
         # Our own transport ends with this object; another one is the host's.
         self._http = HttpTransport()
         self._transport: AsyncTransport = transport or ThreadTransport(self._http)
@@ -245,6 +254,30 @@ class AsyncHoldfast(AsyncOperations):
             task = asyncio.get_running_loop().create_task(self._send(request))
             self._sending.add(task)
             task.add_done_callback(self._sending.discard)
+
+        for asked in polled.get("key_requests", []):
+            serving = asyncio.get_running_loop().create_task(self._serve(asked))
+            self._sending.add(serving)
+            serving.add_done_callback(self._sending.discard)
+
+    async def _serve(self, request: KeyRequest) -> None:
+        """Carry out a key request; the next open asks again for what `close()` interrupts."""
+        if self._keystore is None:
+            log.error("a key was asked for: pass a key store")
+            return
+        if inspect.iscoroutinefunction(self._keystore.load):
+            outcome = await serve_async(cast("AsyncKeyStore", self._keystore), request)
+        else:
+            outcome = await asyncio.to_thread(serve, cast("KeyStore", self._keystore), request)
+        try:
+            await patiently(self.key_complete, outcome)
+        except ClosedError:
+            pass
+        except InvalidError as error:
+            log.error("key_complete failed: %s", error)
+            await self.key_complete({"id": request["id"], "result": "failed"})
+        except HoldfastError as error:
+            log.error("key_complete failed: %s", error)
 
     async def _send(self, request: HttpRequest) -> None:
         try:

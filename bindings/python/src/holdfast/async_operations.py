@@ -17,6 +17,7 @@ from .types import (
     Decision,
     Empty,
     EmptyReply,
+    KeyCompleteRequest,
     NetworkSetRequest,
     OrgListReply,
     OrgSelectRequest,
@@ -1061,6 +1062,8 @@ class AsyncOperations:
 
         Reply:
             requests (array of HttpRequest): Requests to send, each returned once.
+            key_requests (array of KeyRequest, optional): Key operations to carry out, each
+                returned once; absent unless the key store is `host`.
             events (array of Event): Events to handle.
             wake_in_ms (Count | null): Poll again within this time; null: only after a call or a
                 response.
@@ -1113,3 +1116,33 @@ class AsyncOperations:
             {'accepted': True}
         """
         return cast(CompleteReply, await self._call("complete", request))
+
+    async def key_complete(self, request: KeyCompleteRequest) -> CompleteReply:
+        """Pass the outcome of a key request.
+
+        Request:
+            id (Count): The number of the operation.
+            result ("ok" | "not_found" | "locked" | "cancelled" | "failed" | "lockout" |
+                "lockout_permanent" | "not_enrolled" | "invalidated" | "unavailable"): As
+                HOLDFAST_KEY_*. not_found: the store works and has no such key.
+            value (string | null, optional): The key that a load found, in base64 (RFC 4648,
+                with padding); required for it, and refused otherwise. Another length than 32
+                bytes counts as `failed`.
+
+        Reply:
+            accepted (boolean): Whether the request was still open.
+
+        Errors:
+            config.not_configured: The call needs a section of the configuration that is null;
+                `field` names it.
+            request.missing_field: The field that `field` names is required. Add it.
+            request.wrong_type: The field has the wrong type; the message names the right one.
+            request.invalid_value: The value is outside the range that the message names. For
+                /data_dir: another user owns the folder, everybody may write to it, the path
+                begins with ~, or it names a file.
+
+        Example:
+            >>> await app.key_complete({'id': 7, 'result': 'not_found'})
+            {'accepted': True}
+        """
+        return cast(CompleteReply, await self._call("key_complete", request))

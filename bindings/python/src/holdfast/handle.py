@@ -32,8 +32,9 @@ class Holdfast(Operations):
     ) -> None:
         """Open the folder.
 
-        Without `keystore`, `config` must ask for the built-in key files by name:
-        `{"keystore": {"kind": "file"}}`, with `"policy": {"biometric": "preferred"}` or `"off"`.
+        Without `keystore`, `config` names a key store. `{"keystore": {"kind": "host"}}`: polls
+        return key requests, and `Runner` serves them. `{"keystore": {"kind": "file"}}`: key files
+        beside the data, with `"policy": {"biometric": "preferred"}` or `"off"`.
         """
         self._handle = 0
         self.library = library or Library.default()

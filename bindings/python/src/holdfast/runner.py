@@ -13,13 +13,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from .errors import ClosedError, HoldfastError, InvalidError
+from .key_requests import serve
 from .transport import REFUSED, Answer, HttpTransport, Transport, answered
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from .handle import Holdfast
-    from .types import Event, HttpRequest, PollRequest
+    from .keystore import KeyStore
+    from .types import Event, HttpRequest, KeyRequest, PollRequest
 
 log = logging.getLogger("holdfast")
 
@@ -46,11 +48,13 @@ class Step:
     accepted: list[bool] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     wake_in_ms: int | None = None
+    # Keys are secrets, too.
+    key_requests: list[KeyRequest] = field(default_factory=list, repr=False)
 
     @property
     def idle(self) -> bool:
         """Whether the round had no request and no event."""
-        return not self.requests and not self.events
+        return not self.requests and not self.events and not self.key_requests
 
 
 class Runner:
@@ -64,9 +68,15 @@ class Runner:
         holdfast: Holdfast,
         on_event: Callable[[Event], None] | None = None,
         transport: Transport | None = None,
+        keystore: KeyStore | None = None,
     ) -> None:
-        """`on_event` is called on the thread that steps; `queue.Queue().put` is enough."""
+        """`on_event` is called on the thread that steps; `queue.Queue().put` is enough.
+
+        `keystore` serves the key requests of a handle with the key store `host`, on the thread that
+        steps.
+        """
         self.holdfast = holdfast
+        self.keystore = keystore
         self.on_event = on_event
         # Our own transport's connections end with the thread; another one is the host's.
         self._http = HttpTransport()
@@ -80,6 +90,8 @@ class Runner:
     def step(self) -> Step:
         """Poll once, then send and complete each request in turn; raises `HoldfastError`."""
         step = self._poll()
+        for asked in step.key_requests:
+            self._serve(asked)
         for request in step.requests:
             answer = self.transport(request)
             step.answers.append(answer)
@@ -95,6 +107,7 @@ class Runner:
             given["from_oldest"] = True
         polled = self.holdfast.poll(given or None)
         step = Step(polled["requests"], events=polled["events"], wake_in_ms=polled["wake_in_ms"])
+        step.key_requests = polled.get("key_requests", [])
         # An event whose handler fails comes again, and those behind it.
         self._unshown = True
         for event in step.events:
@@ -103,6 +116,13 @@ class Runner:
             self._ack = max(self._ack or 0, event["seq"])
         self._unshown = False
         return step
+
+    def _serve(self, request: KeyRequest) -> None:
+        """Carry out a key request; without a key store nobody answers it."""
+        if self.keystore is None:
+            log.error("a key was asked for: pass a key store to the runner")
+            return
+        self.holdfast.key_complete(serve(self.keystore, request))
 
     def run_until_idle(self, limit: int = 100) -> list[Step]:
         """Step until a round is idle; RuntimeError after `limit` rounds."""
@@ -144,6 +164,8 @@ class Runner:
                 step = self._poll()
                 for request in step.requests:
                     self._start(request)
+                for asked in step.key_requests:
+                    self._serve(asked)
                 if not self._sleep(step):
                     return
             except ClosedError:

@@ -13,7 +13,6 @@ __all__ = [
     "Banner",
     "BannerCode",
     "BuildInfo",
-    "BuiltInKeyStore",
     "ClockSetRequest",
     "Code",
     "CompleteReply",
@@ -56,6 +55,9 @@ __all__ = [
     "ItemParkedEvent",
     "ItemReason",
     "ItemState",
+    "KeyCompleteRequest",
+    "KeyRequest",
+    "KeyStoreChoice",
     "Membership",
     "MembershipStatus",
     "MembershipsMapping",
@@ -179,9 +181,9 @@ sign_in.cancelled, org.none, org.not_a_member, org.revoked, org.disabled, org.un
 queue.unknown_kind, queue.invalid_id, queue.invalid_payload, queue.unknown_column,
 queue.unknown_dependency, queue.item_too_large, queue.id_taken, queue.not_found, queue.in_flight,
 contact.not_found, clock.not_manual, config.not_configured, keystore.locked, keystore.failed,
-keystore.key_lost, storage.failed, storage.read_only, storage.newer_version, storage.not_private,
-storage.damaged, storage.full, storage.busy, handle.reentered, handle.closed, handle.forked,
-handle.too_many, memory.exhausted, internal.defect."""
+keystore.pending, keystore.key_lost, storage.failed, storage.read_only, storage.newer_version,
+storage.not_private, storage.damaged, storage.full, storage.busy, handle.reentered,
+handle.closed, handle.forked, handle.too_many, memory.exhausted, internal.defect."""
 
 
 class Error(TypedDict):
@@ -290,10 +292,10 @@ class Policy(TypedDict):
     lock_on_background: NotRequired[Literal["after_timeout", "at_once"]]
 
 
-class BuiltInKeyStore(TypedDict):
-    """The built-in key store."""
+class KeyStoreChoice(TypedDict):
+    """The key store of a host that passes none as functions."""
 
-    kind: Literal["file"]
+    kind: Literal["file", "host"]
 
 
 class Config(TypedDict):
@@ -306,7 +308,7 @@ class Config(TypedDict):
     routes: NotRequired[dict[str, RoleRoutes]]
     policy: NotRequired[Policy]
     locale: NotRequired[str]
-    keystore: NotRequired[BuiltInKeyStore]
+    keystore: NotRequired[KeyStoreChoice]
     clock: NotRequired[Literal["system", "manual"]]
 
 
@@ -319,12 +321,12 @@ Screen: TypeAlias = str
 DecisionReason: TypeAlias = str
 """Why a decision was made. This version knows active, session_missing, session_corrupt,
 session_expired, session_window, background_timeout, clock_moved_back, session_ended, signed_out,
-key_lost, keystore_locked, keystore_failed, biometric_failed, biometric_cancelled,
-biometric_lockout, biometric_lockout_permanent, biometric_not_enrolled, biometric_unavailable,
-biometric_withheld, biometric_off, user_locked, unlocked, first_choice, chosen, switched,
-no_membership, membership_revoked, org_disabled, role_unknown, guard_pending, signing_in,
-sign_in_failed, sign_in_expired, sign_in_cancelled, sign_in_offline, sign_in_unreachable,
-sign_in_foreign, route_forbidden, server_unreachable."""
+key_lost, keystore_locked, keystore_failed, keystore_pending, biometric_failed,
+biometric_cancelled, biometric_lockout, biometric_lockout_permanent, biometric_not_enrolled,
+biometric_unavailable, biometric_withheld, biometric_off, user_locked, unlocked, first_choice,
+chosen, switched, no_membership, membership_revoked, org_disabled, role_unknown, guard_pending,
+signing_in, sign_in_failed, sign_in_expired, sign_in_cancelled, sign_in_offline,
+sign_in_unreachable, sign_in_foreign, route_forbidden, server_unreachable."""
 
 BannerCode: TypeAlias = str
 """What a banner says. This version knows erasure_owed, offline, stale_data, nothing_cached_yet,
@@ -1078,12 +1080,44 @@ class PollRequest(TypedDict):
     from_oldest: NotRequired[bool]
 
 
+class KeyRequest(TypedDict):
+    """One operation on the host's key store. The library asks for one at a time under each name."""
+
+    id: Count
+    operation: str
+    name: str
+    protection: str
+    value: str | None
+    prompt: str | None
+    timeout_ms: Count
+
+
 class PollReply(TypedDict):
     """The reply of poll."""
 
     requests: list[HttpRequest]
+    key_requests: NotRequired[list[KeyRequest]]
     events: list[Event]
     wake_in_ms: Count | None
+
+
+class KeyCompleteRequest(TypedDict):
+    """The request of key_complete."""
+
+    id: Count
+    result: Literal[
+        "ok",
+        "not_found",
+        "locked",
+        "cancelled",
+        "failed",
+        "lockout",
+        "lockout_permanent",
+        "not_enrolled",
+        "invalidated",
+        "unavailable",
+    ]
+    value: NotRequired[str | None]
 
 
 @final
@@ -1109,6 +1143,6 @@ CompleteRequest: TypeAlias = HttpAnswer | HttpFailure
 
 
 class CompleteReply(TypedDict):
-    """The reply of complete."""
+    """The reply of complete and key_complete."""
 
     accepted: bool
