@@ -54,6 +54,7 @@ FOUND = {
     (4, 310938): "a date in Retry-After was read by a clock that was behind",
     (4, 309391): "the world expected a key of a file that was set aside at the first start",
     (4, 311188): "a date in Retry-After was read by a clock that was behind",
+    (4, 313461): "the world did not wait for the memberships while a back-off lasted",
     (4, 300873): "of several sign-ins that had run out a poll ended only one",
     (4, 301567): "of several sign-ins that had run out a poll ended only one",
     (4, 302454): "of several sign-ins that had run out a poll ended only one",

@@ -217,7 +217,7 @@ def _arrive(world: World, process: Process, user: str, chance: random.Random) ->
         raise Violation("a healthy user signs in", str(process))
     world.run(MINUTE, chance)
     waited = 0
-    while (process.shown or {}).get("screen") == "wait" and waited < _patience(process.device):
+    while _waits_for_memberships(process) and waited < _patience(process.device):
         world.run(MINUTE, chance)
         waited += MINUTE
     shown = process.shown or {}
@@ -232,6 +232,13 @@ def _arrive(world: World, process: Process, user: str, chance: random.Random) ->
         _arrive(world, process, user, chance)
     elif (process.shown or {}).get("screen") != "home":
         raise Violation("a healthy user reaches home", f"{process} {str(process.shown)[:300]}")
+
+
+def _waits_for_memberships(process: Process) -> bool:
+    """Whether the list is still to come: meanwhile a cached one without a usable one may show."""
+    shown = process.shown or {}
+    usable = [org for org in shown.get("orgs", []) if org["status"] == "active"]
+    return shown.get("screen") == "wait" or (shown.get("screen") == "select_org" and not usable)
 
 
 def _items(process: Process) -> list[Json]:
