@@ -182,7 +182,8 @@ final class UploadSettlement {
     guard !batch.isEmpty else { return }
     let outcome = RestClassification.rest(response.facts)
     if outcome == .needsToken {
-      try isolation.release(batch, .attempt)
+      // An upload that was refused for its token, too, was no attempt of its items.
+      try isolation.release(batch, batch.block == nil ? .attempt : .nothing)
       if isCurrent { try refresh.refuseToken(.upload, response, now) }
       return
     }
