@@ -41,7 +41,8 @@
  *              {"screen":"home|unlock|sign_in|select_org|wait","reason":"...","route":"/..."|null,
  *               "org":{"id","name","role"}|null,"message":{"code","text","cause"?}|null,
  *               "can_unlock":bool,"methods":[{"id","label","flow"}],"orgs":[<membership>...],
- *               "banners":[{"code","tone","text","as_of_ms"}],"deadline_ms":n|null}
+ *               "banners":[{"code","tone","text","as_of_ms"}],"deadline_ms":n|null,"number":n}
+ *            number: rises with a handle's decisions. Show none below the one on the screen.
  *            An event "decision" follows every `wait`, by `deadline_ms`; after keystore_* and
  *            server_unreachable when the answer is there. cause: why a sign-in failed.
  * MEMBERSHIP {"org_id","name","role","status":"active|revoked|disabled","current":bool}
@@ -459,9 +460,8 @@ int32_t holdfast_key_complete(holdfast *self, const char *request, char **reply)
 
 /* Block until holdfast_poll() has something to return, for at most timeout_ms (negative: no limit).
  * HOLDFAST_OK: poll now, also after the time has passed. HOLDFAST_CLOSED: the handle was closed.
- * Meant for a worker thread of the host; other threads may use the handle meanwhile.
- * It also returns when another handle on the folder, in any process, has given this one work. Where
- * the system cannot watch a file, it looks once a second, not while the app is in the background. */
+ * For a thread of its own. Also returns when another handle on the folder, in any process, gave this
+ * one work; where no file can be watched, it looks once a second, not while in the background. */
 int32_t holdfast_wait(holdfast *self, int32_t timeout_ms);
 
 /* Return a descriptor for an event loop, or -1 for a bad handle. It is readable while

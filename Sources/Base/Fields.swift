@@ -105,7 +105,7 @@ public struct Fields {
     _ name: StaticCString, in range: ClosedRange<Int64> = Fields.safe
   ) throws(Failure) -> Int64 {
     let value = try required(name)
-    guard let number = value.int else { throw wrongType(name, "an integer") }
+    guard let number = value.wholeNumber else { throw wrongType(name, "an integer") }
     guard range.contains(number) else {
       throw invalid(name, "\(range.lowerBound) to \(range.upperBound) is expected")
     }

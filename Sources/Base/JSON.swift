@@ -179,6 +179,12 @@ public struct JSON: @unchecked Sendable {
 
   public func int(_ key: StaticCString) -> Int64? { self[key]?.int }
 
+  /// The value of an integer, also of one that is written as 12.0, as JSON Schema defines it.
+  @inline(never)
+  public var wholeNumber: Int64? {
+    kind == .real ? Int64(exactly: json_real_value(raw)) : int
+  }
+
   /// The value of an integer or a real number.
   public var number: Double? {
     switch kind {

@@ -86,10 +86,11 @@ extension JSON {
   /// A text with more values is an error. The largest payload has fewer.
   public static var maxValues: Int { 262_144 }
 
-  /// Reads a JSON object or array of at most `most` values. Throws `request.*` with the field where
-  /// reading stopped, or `memory.exhausted`.
+  /// Reads a JSON object or array of at most `most` values, or with `scalars` any value. Throws
+  /// `request.*` with the field where reading stopped, or `memory.exhausted`.
   public static func parse(
-    _ bytes: UnsafeRawBufferPointer, _ dialect: Dialect = .strict, most: Int = maxValues
+    _ bytes: UnsafeRawBufferPointer, _ dialect: Dialect = .strict, most: Int = maxValues,
+    scalars: Bool = false
   ) throws(Failure) -> JSON {
     let size = measure(bytes)
     guard size.depth <= maxDepth else {
@@ -99,7 +100,9 @@ extension JSON {
       throw Failure(.requestTooManyValues, "more than \(most) values")
     }
     var problem = json_error_t()
-    let flags = dialect == .tolerant ? 0 : JSON_REJECT_DUPLICATES_FLAG
+    let flags =
+      (dialect == .tolerant ? 0 : JSON_REJECT_DUPLICATES_FLAG)
+      | (scalars ? JSON_DECODE_ANY_FLAG : 0)
     let start = bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
     let read = start.flatMap { json_loadb($0, bytes.count, flags, &problem) }
     guard let raw = read, !platform_memory_exhausted() else {
@@ -184,3 +187,4 @@ private var JSON_COMPACT_FLAG: Int { 0x20 }
 private var JSON_SORT_KEYS_FLAG: Int { 0x80 }
 private var JSON_ENCODE_ANY_FLAG: Int { 0x200 }
 private var JSON_REJECT_DUPLICATES_FLAG: Int { 0x1 }
+private var JSON_DECODE_ANY_FLAG: Int { 0x4 }

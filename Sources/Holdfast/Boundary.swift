@@ -66,7 +66,9 @@ enum Boundary {
     platform_memory_begin()
     var hasBegun = false
     do throws(Failure) {
-      let json = try read(request, dialect)
+      var json = try read(request, dialect)
+      // Bindings write an absent request as null.
+      if json.isNull { json = [:] }
       var tries = 0
       var hasReleased = false
       while true {
@@ -98,12 +100,14 @@ enum Boundary {
   /// The room on the disk that a call may use. The reserve is for all calls but those that add items.
   enum Room { case ordinary, reserve }
 
-  /// Parses a request. NULL and "" mean an empty object.
+  /// Parses the configuration or a request. NULL and "" mean an empty object. The reader of the fields
+  /// refuses what is no object.
   static func read(_ request: Text?, _ dialect: JSON.Dialect = .strict) throws(Failure) -> JSON {
     guard let request, request.pointee != 0 else { return [:] }
     var count = 0
     while request[count] != 0 { count += 1 }
-    return try JSON.parse(UnsafeRawBufferPointer(start: request, count: count), dialect)
+    return try JSON.parse(
+      UnsafeRawBufferPointer(start: request, count: count), dialect, scalars: true)
   }
 
   /// Hands a reply to the host, as text that it releases with `holdfast_free`.

@@ -74,8 +74,17 @@ public func holdfast_open(
     self.pointee = OpaquePointer(bitPattern: handle)
     return status
   } catch {
-    return Boundary.fail(error, reply)
+    return Boundary.fail(opening(error), reply)
   }
+}
+
+/// The failure of an open. Where descriptors ran out on the way, the storage is sound.
+private func opening(_ failure: Failure) -> Failure {
+  guard failure.code == .storageFailed, let problem = failure.detail?.int("errno"),
+    Database.isOutOfFiles(Int(problem))
+  else { return failure }
+  return Failure(
+    .handleTooMany, "too many handles or descriptors are open", detail: failure.detail)
 }
 
 private func keyStore(

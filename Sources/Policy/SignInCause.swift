@@ -10,16 +10,28 @@ public enum SignInCause: String, CaseIterable, Sendable {
   /// The response is no answer of the auth service: a captive portal's page, another server's JSON.
   case notSupabase = "not_supabase"
   case projectPaused = "project_paused"
+  /// No response came: nothing listens there, or the name, the certificate or the time is at fault.
+  case refused, dns, tls, timeout
 
   /// Whether the auth service itself refused the sign-in. The others stopped the request before it.
   public var isOfAuthService: Bool {
     switch self {
     case .wrongPassword, .unconfirmedAddress, .providerDisabled: true
-    case .wrongAPIKey, .wrongURL, .notSupabase, .projectPaused: false
+    case .wrongAPIKey, .wrongURL, .notSupabase, .projectPaused, .refused, .dns, .tls, .timeout:
+      false
     }
   }
 
-  public var messageCode: MessageCode {
+  /// Whether no response came.
+  public var isSilence: Bool {
+    switch self {
+    case .refused, .dns, .tls, .timeout: true
+    default: false
+    }
+  }
+
+  /// nil: the text of the reason says it to the user.
+  public var messageCode: MessageCode? {
     switch self {
     case .wrongPassword: .wrongPassword
     case .unconfirmedAddress: .unconfirmedAddress
@@ -28,6 +40,7 @@ public enum SignInCause: String, CaseIterable, Sendable {
     case .wrongURL: .wrongURL
     case .notSupabase: .notSupabase
     case .projectPaused: .projectPaused
+    case .refused, .dns, .tls, .timeout: nil
     }
   }
 }
@@ -39,7 +52,8 @@ extension AuthClassification {
   /// Why the sign-in failed that this response answers; nil when the response does not tell.
   ///
   /// The auth service refuses a sign-in with 400, 403 or 422, so 401 comes from the gateway, which
-  /// knows no such key, and 404 without a code from a server that has no such path.
+  /// knows no such key, and 404 without a code from a server that has no such path. 404 with a code of
+  /// the data service proves that the request went there.
   public static func signInCause(_ facts: ResponseFacts) -> SignInCause? {
     if facts.status == pausedStatus { return .projectPaused }
     if facts.status >= 200, facts.status < 400 { return .notSupabase }
@@ -51,7 +65,8 @@ extension AuthClassification {
       return .providerDisabled
     case "validation_failed":
       return facts.describes("provider is not enabled") ? .providerDisabled : nil
-    case .some: return nil
+    case .some(let code):
+      return facts.status == 404 && code.utf8.starts(with: "PGRST".utf8) ? .wrongURL : nil
     case nil: break
     }
     if facts.oauthError == "invalid_grant" {

@@ -73,10 +73,11 @@ public final class Database {
     var result = path.withCString { sqlite3_open_v2($0, &opened, flags, nil) }
     if result == SQLITE_OK { result = csqlite_distrust(opened) }
     guard let opened, result == SQLITE_OK else {
+      let failure = Database.failure(ofOpening: opened, result)
       sqlite3_close_v2(opened)
       platform_closed(fileID)
       guard opened != nil else { throw Failure(.memoryExhausted, "no memory for a database") }
-      throw Database.failure(result, "a data file could not be opened")
+      throw failure
     }
     connection = opened
     if keepsLog { sqlite3_keep_log(connection, 1) }
@@ -116,7 +117,7 @@ public final class Database {
       guard result & 0xFF == SQLITE_BUSY, platform_monotonic_ms() < end else {
         // The statement is correct: SQLite does not know the format that the header names.
         throw Database.failure(
-          result == SQLITE_ERROR ? SQLITE_CORRUPT : result, "a data file could not be opened")
+          ofOpening: connection, result == SQLITE_ERROR ? SQLITE_CORRUPT : result)
       }
       sqlite3_sleep(20)
     }
@@ -333,6 +334,19 @@ public final class Database {
     default: break
     }
     return failure
+  }
+
+  /// A file that could not be opened: the system's number says whether descriptors are missing.
+  private static func failure(ofOpening connection: OpaquePointer?, _ result: Int32) -> Failure {
+    let problem = Int(sqlite3_system_errno(connection))
+    let message = "a data file could not be opened"
+    return isOutOfFiles(problem)
+      ? failure(ofSystem: problem, message) : failure(result, message)
+  }
+
+  /// The process or the system has no descriptor left.
+  public static func isOutOfFiles(_ problem: Int) -> Bool {
+    problem == PLATFORM_PROCESS_FILES || problem == PLATFORM_SYSTEM_FILES
   }
 
   static func failure(_ result: Int32, _ message: String) -> Failure {

@@ -51,6 +51,13 @@ public final class Backend {
     }
   }
 
+  /// The host of the URL, with its port.
+  public var host: String {
+    Array(url.utf8).withUnsafeBytes {
+      String(decoding: URLParts($0)?.authority ?? $0[..<0], as: UTF8.self)
+    }
+  }
+
   public var hasOrganisations: Bool { has(.memberships) }
 
   public func has(_ section: Section) -> Bool {
@@ -133,7 +140,20 @@ public final class Backend {
     }
     var end = url.count
     while url[end - 1] == UInt8(ascii: "/") { end -= 1 }
-    return String(decoding: url[..<end], as: UTF8.self)
+    let base = url[..<end]
+    if let service = services.first(where: { base.suffix($0.count).elementsEqual($0.bytes) }) {
+      let right = String(decoding: base.dropLast(service.count), as: UTF8.self)
+      throw fields.invalid(
+        "url",
+        "the library adds \(service.string) itself; \"\(right)\" is expected")
+    }
+    return String(decoding: base, as: UTF8.self)
+  }
+
+  /// The paths of the services: a URL that ends with one is the address of a service. Neither a project
+  /// nor a proxy has the services below it.
+  private static var services: [StaticCString] {
+    ["/rest/v1", "/auth/v1", "/storage/v1", "/functions/v1", "/realtime/v1", "/graphql/v1"]
   }
 
   private static func isPlain(_ url: UnsafeRawBufferPointer) -> Bool {

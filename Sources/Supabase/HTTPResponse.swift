@@ -21,6 +21,24 @@ public final class HTTPResponse {
 
   private init(status: Int) { self.status = status }
 
+  /// Why no response came, as a sign-in tells it; nil when one came, or there is no network.
+  public var silence: SignInCause? {
+    guard status == 0 else { return nil }
+    switch error {
+    case .refused: return .refused
+    case .dns: return .dns
+    case .tls: return .tls
+    case .timeout, nil: return .timeout
+    case .offline, .cancelled: return nil
+    }
+  }
+
+  /// The status, and the word of the host when there is none, for the log.
+  public var outcome: String {
+    guard status == 0 else { return "status \(status)" }
+    return "status 0, " + (error ?? .timeout).rawValue
+  }
+
   /// The response that is assumed when none came in time.
   public static var timedOut: HTTPResponse { HTTPResponse(status: 0) }
 

@@ -64,7 +64,7 @@ import Testing
     }
     #expect(wrong(#"{"text":1}"#) { (it) throws(Failure) in try it.string("text") })
     #expect(wrong(#"{"count":"1"}"#) { (it) throws(Failure) in try it.integer("count") })
-    #expect(wrong(#"{"count":1.0}"#) { (it) throws(Failure) in try it.integer("count") })
+    #expect(wrong(#"{"count":1.5}"#) { (it) throws(Failure) in try it.integer("count") })
     #expect(wrong(#"{"flag":1}"#) { (it) throws(Failure) in try it.bool("flag") })
     #expect(wrong(#"{"list":{}}"#) { (it) throws(Failure) in try it.strings(ifPresent: "list") })
     #expect(

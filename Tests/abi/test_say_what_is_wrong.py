@@ -405,7 +405,7 @@ def test_HST_4_a_page_and_then_silence_is_not_named_after_the_page(
     finish(app, browse(begin(app)["url"]))
     app.settle_until("decision", within_s=61)
     assert app.screen["reason"] == "sign_in_unreachable"
-    assert (app.screen["message"] or {}).get("cause") is None
+    assert (app.screen["message"] or {}).get("cause") == "timeout"
 
 
 @pytest.mark.parametrize("locale", ["nb", "nn", "en"])

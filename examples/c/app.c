@@ -106,8 +106,11 @@ json_t *app_settle(app *app, json_t *decision) {
     json_t *event = app_event(app, "decision", 20);
     if (event == NULL)
       return decision;
-    json_decref(decision);
-    decision = json_incref(json_object_get(event, "decision"));
+    json_t *shown = json_object_get(event, "decision");
+    if (number_at(shown, "number") > number_at(decision, "number")) { /* not an older event */
+      json_decref(decision);
+      decision = json_incref(shown);
+    }
     json_decref(event);
   }
   return decision;

@@ -14,6 +14,7 @@ typedef struct {
   GMainLoop *loop;
   const char *email, *password;
   gboolean visited;
+  json_int_t shown; /* the number of the decision on the screen */
   int result;
 } app;
 
@@ -41,8 +42,14 @@ static const char *text_of(const json_t *object, const char *name) {
   return text == NULL ? "" : text;
 }
 
-/* Act on a decision, and release it. */
+/* Act on a decision, and release it. An event can be older than a reply that is shown already. */
 static void show(app *app, json_t *decision) {
+  json_int_t number = json_integer_value(json_object_get(decision, "number"));
+  if (number != 0 && number <= app->shown) {
+    json_decref(decision);
+    return;
+  }
+  app->shown = number;
   const char *screen = text_of(decision, "screen");
   g_print("screen: %s (%s)\n", screen, text_of(decision, "reason"));
   if (strcmp(screen, "sign_in") == 0 && app->password != NULL) {

@@ -78,7 +78,7 @@ def main(url: str, key: str, folder: str, email: str, password: str) -> None:
             polled = app.poll({"ack": seen})  # new events and requests; acknowledges shown events
             for event in polled["events"]:
                 show(event)
-                if event["type"] == "decision":
+                if event["type"] == "decision" and not app.superseded(event):
                     decision = event["decision"]
                 seen = event["seq"]  # acknowledge it in the next poll
             for request in polled["requests"]:

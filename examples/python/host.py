@@ -46,7 +46,9 @@ class Host:
     async def settled(self, decision: Decision) -> Decision:
         """While the decision is `wait`, wait for the next one; the library sends it in bounded time."""
         while decision["screen"] == "wait":
-            decision = await self.screens.get()
+            shown = await self.screens.get()
+            if shown["number"] > decision["number"]:  # an older event may come after a reply
+                decision = shown
         print(f"screen: {decision['screen']} ({decision['reason']})")
         return decision
 

@@ -205,6 +205,8 @@ enum {
   PLATFORM_NO_ACCESS = 13,
   PLATFORM_BUSY = 16,
   PLATFORM_EXISTS = 17,
+  PLATFORM_SYSTEM_FILES = 23,  /* no descriptor is left on the system */
+  PLATFORM_PROCESS_FILES = 24, /* none in the process */
   PLATFORM_NO_FOLDER = 20,
   PLATFORM_NO_SPACE = 28,
   PLATFORM_READ_ONLY = 30,

@@ -75,7 +75,7 @@ final class Dispatch {
       // A response to the session waits until its key is there, so that no rotated token is lost.
       if core.keyRing.requested != nil, sessions.keyState != .ready { throw Core.keyPending }
       Log.line(
-        .debug, "response \(request.id): \(request.purpose.rawValue), status \(response.status)")
+        .debug, "response \(request.id): \(request.purpose.rawValue), \(response.outcome)")
       try route(request, row, response, now)
     } catch {
       guard error.code == .keyStorePending else { throw error }

@@ -21,7 +21,7 @@ final class PendingSignIn {
   /// A callback came while the host showed another screen than the sign-in: it may be anybody's, so a
   /// failure that proves nothing leads back there.
   let returns: Bool
-  /// Why the last response was of no use; nil: it did not tell, or none came.
+  /// Why the last response was of no use, or none came; nil: it did not tell.
   var cause: SignInCause?
   /// The session that was stored when the sign-in began: its user, and when that user was last
   /// authenticated.
@@ -72,7 +72,7 @@ final class PendingSignIn {
 /// How a sign-in failed.
 struct SignInFailure: Equatable {
   let reason: Reason
-  /// Why, with `signInFailed`, if the server told.
+  /// Why, if the server or the host's client told.
   var cause: SignInCause?
 }
 

@@ -223,11 +223,9 @@ final class SignIn {
   /// have run out, too.
   func expire(_ now: Instant, _ decider: Decider) throws(Failure) {
     while let pending = state.pending, pending.deadlineMS <= now.monotonicMS {
-      if let cause = pending.cause {
-        try fail(.signInFailed, cause: cause, decider)
-      } else {
-        try fail(.signInUnreachable, decider)
-      }
+      let isAnswered = pending.cause.map { !$0.isSilence } ?? false
+      try fail(
+        isAnswered ? .signInFailed : .signInUnreachable, cause: pending.cause, decider)
     }
   }
 
@@ -273,9 +271,9 @@ final class SignIn {
     case .transient:
       if response.error == .offline || response.error == .dns {
         state.dropWaiting()
-        return try fail(.signInOffline, decider)
+        return try fail(.signInOffline, cause: response.silence, decider)
       }
-      pending.cause = AuthClassification.signInCause(response.facts)
+      pending.cause = response.silence ?? AuthClassification.signInCause(response.facts)
       try pauses.backOff(.signIn, response, now)
     }
   }
@@ -325,10 +323,11 @@ final class SignIn {
     state.end()
   }
 
-  /// For developers: why it failed, as far as the server tells.
+  /// For developers: why it failed, as far as the server or the host's client tells, and where.
   private func log(_ reason: Reason, _ cause: SignInCause?, _ facts: ResponseFacts) {
-    let why = cause?.rawValue ?? facts.plainCode ?? reason.rawValue
-    let status = facts.status == 0 ? "" : ", status \(facts.status)"
-    Log.line(.warning, "the sign-in failed: \(why)\(status)")
+    var why = cause?.rawValue ?? facts.plainCode ?? reason.rawValue
+    if let cause, cause.isSilence { why = reason.rawValue + ", " + cause.rawValue }
+    if facts.status != 0 { why += ", status \(facts.status)" }
+    Log.line(.warning, "the sign-in failed: \(why), host \(core.configuration.backend.host)")
   }
 }

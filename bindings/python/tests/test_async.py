@@ -202,6 +202,29 @@ def test_requesting_the_next_event_acknowledges_the_last() -> None:
     run(main())
 
 
+def test_a_decision_that_a_reply_has_superseded_is_left_out() -> None:
+    """Newcomers' finding 1: an old `home` was drawn over the `unlock` of a later reply."""
+
+    def decision(number: int) -> dict[str, Any]:
+        shown = {"screen": "home", "number": number}
+        return {"seq": number, "type": "decision", "decision": shown}
+
+    class Locking(FakeLibrary):
+        def session_lock(self, _: object) -> tuple[int, bytes]:
+            return 0, b'{"screen":"unlock","number":2}'
+
+    async def main() -> None:
+        fake = Locking()
+        fake.then({"events": [decision(1), decision(3)]})
+        async with opened(fake) as app:
+            await until(lambda: app._events.qsize() == 2)
+            await app.session_lock()
+            assert (await anext(app.events()))["seq"] == 3
+            await until(lambda: {"ack": 1, "only_new": True} in fake.asked)
+
+    run(main())
+
+
 def test_the_descriptor_and_wake_in_ms_both_wake() -> None:
     async def main() -> None:
         fake = FakeLibrary()

@@ -31,6 +31,9 @@ class Scripted:
         self.completed.append(given)
         return {"accepted": True}
 
+    def superseded(self, event: Event) -> bool:
+        return event["type"] == "decision" and event["decision"]["number"] < 5
+
     def wait(self, timeout_ms: int) -> bool:
         time.sleep(timeout_ms / 1000)
         return True
@@ -48,6 +51,20 @@ def test_a_step_sends_completes_and_acknowledges() -> None:
     step = runner.step()
     assert (seen, step.accepted, app.completed) == ([event], [True], [{"id": 1, "status": 204}])
     assert runner.step().idle
+    assert app.asked == [None, {"ack": 4}]
+
+
+def test_a_superseded_decision_is_acknowledged_and_not_shown() -> None:
+    """Newcomers' finding 1: an old `home` was drawn over the `unlock` of a later reply."""
+    old = {"seq": 4, "type": "decision", "decision": {"number": 4}}
+    new = {"seq": 5, "type": "decision", "decision": {"number": 6}}
+    app = Scripted([{"events": [old]}, {"events": [new]}])
+    seen: list[Event] = []
+    runner = runner_for(app, seen.append)
+    runner.step()
+    assert seen == []
+    runner.step()
+    assert seen == [new]
     assert app.asked == [None, {"ack": 4}]
 
 

@@ -124,13 +124,15 @@ class AsyncHoldfast(AsyncOperations):
     async def events(self) -> AsyncIterator[Event]:
         """Iterate over events, for one reader; ends when the handle is closed.
 
-        Requesting the next event acknowledges the last one. A durable event without acknowledgement
+        A decision that a reply has superseded meanwhile is left out. Requesting the next event
+        acknowledges the last one. A durable event without acknowledgement
         comes again after a restart. A slow reader slows nothing else: some hundred events wait for
         it here, and all others in the library. Raises the `HoldfastError` that stopped the polling,
         if any.
         """
         while (event := await self._events.get()) is not None:
-            yield event
+            if not self._handle().superseded(event):
+                yield event
             self._seen = max(self._seen or 0, event["seq"])
             self._woken.set()  # acknowledges, and takes the events that wait in the library
         self._events.put_nowait(None)  # ends a later iteration, too

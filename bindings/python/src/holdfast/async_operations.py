@@ -107,6 +107,10 @@ class AsyncOperations:
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
             deadline_ms (Instant | null): With `wait`: until then an event `decision` follows.
+            number (integer): Counts the decisions of this handle, replies and events alike.
+                Show a decision only if its number is higher than that of the one on the screen:
+                an older event can arrive after the reply of a newer call. A new handle counts
+                from 1. @since 0.2
 
         Errors:
             request.missing_field: The field that `field` names is required. Add it.
@@ -121,7 +125,7 @@ class AsyncOperations:
             {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
             '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
             'message': None, 'can_unlock': False, 'methods': [], 'orgs': [], 'banners': [],
-            'deadline_ms': None}
+            'deadline_ms': None, 'number': 3}
         """
         return cast(Decision, await self._call("session_start", request))
 
@@ -185,6 +189,10 @@ class AsyncOperations:
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
             deadline_ms (Instant | null): With `wait`: until then an event `decision` follows.
+            number (integer): Counts the decisions of this handle, replies and events alike.
+                Show a decision only if its number is higher than that of the one on the screen:
+                an older event can arrive after the reply of a newer call. A new handle counts
+                from 1. @since 0.2
 
         Errors:
             request.missing_field: The field that `field` names is required. Add it.
@@ -207,7 +215,7 @@ class AsyncOperations:
                 'method': 'email'})
             {'screen': 'wait', 'reason': 'signing_in', 'route': None, 'org': None, 'message':
             {'code': 'signing_in', 'text': 'Signing in.'}, 'can_unlock': False, 'methods': [],
-            'orgs': [], 'banners': [], 'deadline_ms': 1796000002500}
+            'orgs': [], 'banners': [], 'deadline_ms': 1796000002500, 'number': 3}
         """
         return cast(Decision, await self._call("sign_in_complete", request))
 
@@ -225,7 +233,7 @@ class AsyncOperations:
             {'cancelled': True, 'decision': {'screen': 'sign_in', 'reason': 'signed_out',
             'route': None, 'org': None, 'message': {'code': 'signed_out', 'text': 'You are
             signed out.'}, 'can_unlock': False, 'methods': [{'id': 'bankid', 'label': 'BankID',
-            'flow': 'pkce'}], 'orgs': [], 'banners': [], 'deadline_ms': None}}
+            'flow': 'pkce'}], 'orgs': [], 'banners': [], 'deadline_ms': None, 'number': 3}}
         """
         return cast(SignInCancelReply, await self._call("sign_in_cancel", request))
 
@@ -247,13 +255,17 @@ class AsyncOperations:
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
             deadline_ms (Instant | null): With `wait`: until then an event `decision` follows.
+            number (integer): Counts the decisions of this handle, replies and events alike.
+                Show a decision only if its number is higher than that of the one on the screen:
+                an older event can arrive after the reply of a newer call. A new handle counts
+                from 1. @since 0.2
 
         Example:
             >>> await app.session_resume()
             {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
             '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
             'message': None, 'can_unlock': False, 'methods': [], 'orgs': [], 'banners': [],
-            'deadline_ms': None}
+            'deadline_ms': None, 'number': 3}
         """
         return cast(Decision, await self._call("session_resume", request))
 
@@ -276,6 +288,10 @@ class AsyncOperations:
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
             deadline_ms (Instant | null): With `wait`: until then an event `decision` follows.
+            number (integer): Counts the decisions of this handle, replies and events alike.
+                Show a decision only if its number is higher than that of the one on the screen:
+                an older event can arrive after the reply of a newer call. A new handle counts
+                from 1. @since 0.2
 
         Errors:
             request.missing_field: The field that `field` names is required. Add it.
@@ -289,7 +305,7 @@ class AsyncOperations:
             {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
             '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
             'message': None, 'can_unlock': False, 'methods': [], 'orgs': [], 'banners': [],
-            'deadline_ms': None}
+            'deadline_ms': None, 'number': 3}
         """
         return cast(Decision, await self._call("session_unlock", request))
 
@@ -311,13 +327,17 @@ class AsyncOperations:
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
             deadline_ms (Instant | null): With `wait`: until then an event `decision` follows.
+            number (integer): Counts the decisions of this handle, replies and events alike.
+                Show a decision only if its number is higher than that of the one on the screen:
+                an older event can arrive after the reply of a newer call. A new handle counts
+                from 1. @since 0.2
 
         Example:
             >>> await app.session_lock()
             {'screen': 'unlock', 'reason': 'user_locked', 'route': None, 'org': None, 'message':
             {'code': 'user_locked', 'text': 'The app is locked. Please confirm that it is
             you.'}, 'can_unlock': True, 'methods': [], 'orgs': [], 'banners': [], 'deadline_ms':
-            None}
+            None, 'number': 3}
         """
         return cast(Decision, await self._call("session_lock", request))
 
@@ -339,13 +359,17 @@ class AsyncOperations:
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
             deadline_ms (Instant | null): With `wait`: until then an event `decision` follows.
+            number (integer): Counts the decisions of this handle, replies and events alike.
+                Show a decision only if its number is higher than that of the one on the screen:
+                an older event can arrive after the reply of a newer call. A new handle counts
+                from 1. @since 0.2
 
         Example:
             >>> await app.session_background()
             {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
             '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
             'message': None, 'can_unlock': False, 'methods': [], 'orgs': [], 'banners': [],
-            'deadline_ms': None}
+            'deadline_ms': None, 'number': 3}
         """
         return cast(Decision, await self._call("session_background", request))
 
@@ -367,13 +391,17 @@ class AsyncOperations:
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
             deadline_ms (Instant | null): With `wait`: until then an event `decision` follows.
+            number (integer): Counts the decisions of this handle, replies and events alike.
+                Show a decision only if its number is higher than that of the one on the screen:
+                an older event can arrive after the reply of a newer call. A new handle counts
+                from 1. @since 0.2
 
         Example:
             >>> await app.session_foreground()
             {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
             '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
             'message': None, 'can_unlock': False, 'methods': [], 'orgs': [], 'banners': [],
-            'deadline_ms': None}
+            'deadline_ms': None, 'number': 3}
         """
         return cast(Decision, await self._call("session_foreground", request))
 
@@ -457,7 +485,7 @@ class AsyncOperations:
             {'unsent': 2, 'decision': {'screen': 'sign_in', 'reason': 'signed_out', 'route':
             None, 'org': None, 'message': {'code': 'signed_out', 'text': 'You are signed out.'},
             'can_unlock': False, 'methods': [{'id': 'bankid', 'label': 'BankID', 'flow':
-            'pkce'}], 'orgs': [], 'banners': [], 'deadline_ms': None}}
+            'pkce'}], 'orgs': [], 'banners': [], 'deadline_ms': None, 'number': 3}}
         """
         return cast(SessionLogoutReply, await self._call("session_logout", request))
 
@@ -506,6 +534,10 @@ class AsyncOperations:
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
             deadline_ms (Instant | null): With `wait`: until then an event `decision` follows.
+            number (integer): Counts the decisions of this handle, replies and events alike.
+                Show a decision only if its number is higher than that of the one on the screen:
+                an older event can arrive after the reply of a newer call. A new handle counts
+                from 1. @since 0.2
 
         Errors:
             request.missing_field: The field that `field` names is required. Add it.
@@ -529,7 +561,7 @@ class AsyncOperations:
             {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
             '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
             'message': None, 'can_unlock': False, 'methods': [], 'orgs': [], 'banners': [],
-            'deadline_ms': None}
+            'deadline_ms': None, 'number': 3}
         """
         return cast(Decision, await self._call("org_select", request))
 
@@ -555,6 +587,10 @@ class AsyncOperations:
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
             deadline_ms (Instant | null): With `wait`: until then an event `decision` follows.
+            number (integer): Counts the decisions of this handle, replies and events alike.
+                Show a decision only if its number is higher than that of the one on the screen:
+                an older event can arrive after the reply of a newer call. A new handle counts
+                from 1. @since 0.2
 
         Errors:
             request.missing_field: The field that `field` names is required. Add it.
@@ -1083,7 +1119,7 @@ class AsyncOperations:
             'decision': {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
             '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
             'message': None, 'can_unlock': False, 'methods': [], 'orgs': [], 'banners': [],
-            'deadline_ms': None}}], 'wake_in_ms': 25000}
+            'deadline_ms': None, 'number': 3}}], 'wake_in_ms': 25000}
         """
         return cast(PollReply, await self._call("poll", request))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from .errors import OK, ClosedError, HoldfastError, InternalError
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
-    from .types import Config, OpenReply
+    from .types import Config, Event, OpenReply
 
 
 class Holdfast(Operations):
@@ -37,6 +38,9 @@ class Holdfast(Operations):
         beside the data, with `"policy": {"biometric": "preferred"}` or `"off"`.
         """
         self._handle = 0
+        # The number of the newest decision that a call was answered with.
+        self._decided = 0
+        self._deciding = threading.Lock()
         self.library = library or Library.default()
         # Kept as long as this object: a call on another thread may outlast close().
         self._keystore: KeyStoreStruct | None = struct_for(keystore) if keystore else None
@@ -49,6 +53,23 @@ class Holdfast(Operations):
         sent = None if request is None else encode(request)
         return self._decode(name, *self.library.call(name, self._handle, sent))
 
+    def _follow(self, reply: dict[str, Any]) -> None:
+        """Remember the number of a decision in a reply."""
+        decision = reply.get("decision", reply)
+        number = decision.get("number", 0) if "screen" in decision else 0
+        with self._deciding:
+            self._decided = max(self._decided, number)
+
+    def superseded(self, event: Event) -> bool:
+        """Whether the event is a decision that is older than one that a call has replied.
+
+        Do not draw such an event. Ask on the thread that draws, just before it draws: another
+        thread may have polled the event before the reply came.
+        """
+        if event["type"] != "decision":
+            return False
+        return event["decision"]["number"] < self._decided
+
     def _decode(self, name: str, status: int, reply: bytes | None) -> dict[str, Any]:
         """The reply as a dict; raises the exception of an error reply."""
         value: dict[str, Any] | None = None if reply is None else json.loads(reply.decode())
@@ -56,6 +77,7 @@ class Holdfast(Operations):
             raise HoldfastError.of(status, value)
         if value is None:
             raise InternalError("internal.defect", "success without a reply")
+        self._follow(value)
         return value
 
     def wait(self, timeout_ms: int = -1) -> bool:

@@ -144,6 +144,10 @@ class Operations:
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
             deadline_ms (Instant | null): With `wait`: until then an event `decision` follows.
+            number (integer): Counts the decisions of this handle, replies and events alike.
+                Show a decision only if its number is higher than that of the one on the screen:
+                an older event can arrive after the reply of a newer call. A new handle counts
+                from 1. @since 0.2
 
         Errors:
             request.missing_field: The field that `field` names is required. Add it.
@@ -157,7 +161,7 @@ class Operations:
             {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
             '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
             'message': None, 'can_unlock': False, 'methods': [], 'orgs': [], 'banners': [],
-            'deadline_ms': None}
+            'deadline_ms': None, 'number': 3}
         """
         return cast(Decision, self._call("session_start", request))
 
@@ -221,6 +225,10 @@ class Operations:
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
             deadline_ms (Instant | null): With `wait`: until then an event `decision` follows.
+            number (integer): Counts the decisions of this handle, replies and events alike.
+                Show a decision only if its number is higher than that of the one on the screen:
+                an older event can arrive after the reply of a newer call. A new handle counts
+                from 1. @since 0.2
 
         Errors:
             request.missing_field: The field that `field` names is required. Add it.
@@ -243,7 +251,7 @@ class Operations:
                 'email'})
             {'screen': 'wait', 'reason': 'signing_in', 'route': None, 'org': None, 'message':
             {'code': 'signing_in', 'text': 'Signing in.'}, 'can_unlock': False, 'methods': [],
-            'orgs': [], 'banners': [], 'deadline_ms': 1796000002500}
+            'orgs': [], 'banners': [], 'deadline_ms': 1796000002500, 'number': 3}
         """
         return cast(Decision, self._call("sign_in_complete", request))
 
@@ -261,7 +269,7 @@ class Operations:
             {'cancelled': True, 'decision': {'screen': 'sign_in', 'reason': 'signed_out',
             'route': None, 'org': None, 'message': {'code': 'signed_out', 'text': 'You are
             signed out.'}, 'can_unlock': False, 'methods': [{'id': 'bankid', 'label': 'BankID',
-            'flow': 'pkce'}], 'orgs': [], 'banners': [], 'deadline_ms': None}}
+            'flow': 'pkce'}], 'orgs': [], 'banners': [], 'deadline_ms': None, 'number': 3}}
         """
         return cast(SignInCancelReply, self._call("sign_in_cancel", request))
 
@@ -283,13 +291,17 @@ class Operations:
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
             deadline_ms (Instant | null): With `wait`: until then an event `decision` follows.
+            number (integer): Counts the decisions of this handle, replies and events alike.
+                Show a decision only if its number is higher than that of the one on the screen:
+                an older event can arrive after the reply of a newer call. A new handle counts
+                from 1. @since 0.2
 
         Example:
             >>> app.session_resume()
             {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
             '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
             'message': None, 'can_unlock': False, 'methods': [], 'orgs': [], 'banners': [],
-            'deadline_ms': None}
+            'deadline_ms': None, 'number': 3}
         """
         return cast(Decision, self._call("session_resume", request))
 
@@ -312,6 +324,10 @@ class Operations:
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
             deadline_ms (Instant | null): With `wait`: until then an event `decision` follows.
+            number (integer): Counts the decisions of this handle, replies and events alike.
+                Show a decision only if its number is higher than that of the one on the screen:
+                an older event can arrive after the reply of a newer call. A new handle counts
+                from 1. @since 0.2
 
         Errors:
             request.missing_field: The field that `field` names is required. Add it.
@@ -325,7 +341,7 @@ class Operations:
             {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
             '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
             'message': None, 'can_unlock': False, 'methods': [], 'orgs': [], 'banners': [],
-            'deadline_ms': None}
+            'deadline_ms': None, 'number': 3}
         """
         return cast(Decision, self._call("session_unlock", request))
 
@@ -347,13 +363,17 @@ class Operations:
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
             deadline_ms (Instant | null): With `wait`: until then an event `decision` follows.
+            number (integer): Counts the decisions of this handle, replies and events alike.
+                Show a decision only if its number is higher than that of the one on the screen:
+                an older event can arrive after the reply of a newer call. A new handle counts
+                from 1. @since 0.2
 
         Example:
             >>> app.session_lock()
             {'screen': 'unlock', 'reason': 'user_locked', 'route': None, 'org': None, 'message':
             {'code': 'user_locked', 'text': 'The app is locked. Please confirm that it is
             you.'}, 'can_unlock': True, 'methods': [], 'orgs': [], 'banners': [], 'deadline_ms':
-            None}
+            None, 'number': 3}
         """
         return cast(Decision, self._call("session_lock", request))
 
@@ -375,13 +395,17 @@ class Operations:
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
             deadline_ms (Instant | null): With `wait`: until then an event `decision` follows.
+            number (integer): Counts the decisions of this handle, replies and events alike.
+                Show a decision only if its number is higher than that of the one on the screen:
+                an older event can arrive after the reply of a newer call. A new handle counts
+                from 1. @since 0.2
 
         Example:
             >>> app.session_background()
             {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
             '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
             'message': None, 'can_unlock': False, 'methods': [], 'orgs': [], 'banners': [],
-            'deadline_ms': None}
+            'deadline_ms': None, 'number': 3}
         """
         return cast(Decision, self._call("session_background", request))
 
@@ -403,13 +427,17 @@ class Operations:
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
             deadline_ms (Instant | null): With `wait`: until then an event `decision` follows.
+            number (integer): Counts the decisions of this handle, replies and events alike.
+                Show a decision only if its number is higher than that of the one on the screen:
+                an older event can arrive after the reply of a newer call. A new handle counts
+                from 1. @since 0.2
 
         Example:
             >>> app.session_foreground()
             {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
             '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
             'message': None, 'can_unlock': False, 'methods': [], 'orgs': [], 'banners': [],
-            'deadline_ms': None}
+            'deadline_ms': None, 'number': 3}
         """
         return cast(Decision, self._call("session_foreground", request))
 
@@ -490,7 +518,7 @@ class Operations:
             {'unsent': 2, 'decision': {'screen': 'sign_in', 'reason': 'signed_out', 'route':
             None, 'org': None, 'message': {'code': 'signed_out', 'text': 'You are signed out.'},
             'can_unlock': False, 'methods': [{'id': 'bankid', 'label': 'BankID', 'flow':
-            'pkce'}], 'orgs': [], 'banners': [], 'deadline_ms': None}}
+            'pkce'}], 'orgs': [], 'banners': [], 'deadline_ms': None, 'number': 3}}
         """
         return cast(SessionLogoutReply, self._call("session_logout", request))
 
@@ -539,6 +567,10 @@ class Operations:
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
             deadline_ms (Instant | null): With `wait`: until then an event `decision` follows.
+            number (integer): Counts the decisions of this handle, replies and events alike.
+                Show a decision only if its number is higher than that of the one on the screen:
+                an older event can arrive after the reply of a newer call. A new handle counts
+                from 1. @since 0.2
 
         Errors:
             request.missing_field: The field that `field` names is required. Add it.
@@ -562,7 +594,7 @@ class Operations:
             {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
             '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
             'message': None, 'can_unlock': False, 'methods': [], 'orgs': [], 'banners': [],
-            'deadline_ms': None}
+            'deadline_ms': None, 'number': 3}
         """
         return cast(Decision, self._call("org_select", request))
 
@@ -588,6 +620,10 @@ class Operations:
             orgs (array of Membership): The memberships to choose from, with `select_org`.
             banners (array of Banner): What to show above the content.
             deadline_ms (Instant | null): With `wait`: until then an event `decision` follows.
+            number (integer): Counts the decisions of this handle, replies and events alike.
+                Show a decision only if its number is higher than that of the one on the screen:
+                an older event can arrive after the reply of a newer call. A new handle counts
+                from 1. @since 0.2
 
         Errors:
             request.missing_field: The field that `field` names is required. Add it.
@@ -1114,7 +1150,7 @@ class Operations:
             'decision': {'screen': 'home', 'reason': 'active', 'route': '/mentor', 'org': {'id':
             '01976b36-5e10-7f3a-9c44-2f0a6d1b8e01', 'name': 'North', 'role': 'peer_mentor'},
             'message': None, 'can_unlock': False, 'methods': [], 'orgs': [], 'banners': [],
-            'deadline_ms': None}}], 'wake_in_ms': 25000}
+            'deadline_ms': None, 'number': 3}}], 'wake_in_ms': 25000}
         """
         return cast(PollReply, self._call("poll", request))
 

@@ -60,7 +60,8 @@ class Step:
 class Runner:
     """The host's loop: poll, send, complete, and pass events to `on_event`.
 
-    After `on_event` has returned, the next poll acknowledges the event.
+    After `on_event` has returned, the next poll acknowledges the event. A decision that a reply has
+    superseded is left out. A host that draws on another thread asks `Holdfast.superseded` there.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class Runner:
         # An event whose handler fails comes again, and those behind it.
         self._unshown = True
         for event in step.events:
-            if self.on_event is not None:
+            if self.on_event is not None and not self.holdfast.superseded(event):
                 self.on_event(event)
             self._ack = max(self._ack or 0, event["seq"])
         self._unshown = False

@@ -158,8 +158,10 @@ Code: TypeAlias = str
 SignInCause: TypeAlias = str
 """Why a sign-in failed: the user's mistake, a switched-off method, or a mistake of the
 configuration. not_supabase: a page or another server's answer, for instance a captive portal's.
-project_paused: the project does not run. This version knows wrong_password, unconfirmed_address,
-provider_disabled, wrong_api_key, wrong_url, not_supabase, project_paused."""
+project_paused: the project does not run. refused, dns, tls, timeout: no response came, and the
+host's client said so; of these, the log's line also names the host. This version knows
+wrong_password, unconfirmed_address, provider_disabled, wrong_api_key, wrong_url, not_supabase,
+project_paused, refused, dns, tls, timeout."""
 
 
 @final
@@ -390,6 +392,7 @@ class Decision(TypedDict):
     orgs: list[Membership]
     banners: list[Banner]
     deadline_ms: Instant | None
+    number: int
 
 
 ItemState: TypeAlias = str
