@@ -48,11 +48,14 @@ final class UploadBatch {
     let isOfOne: Bool
     /// An outage gives the same answer.
     let mayPass: Bool
+    /// The refusal is the service's own (a token), so nothing of the upload is stored.
+    let isOwn: Bool
     /// The parts of one upload are read back one by one, and it counts once.
     var isCounted = false
 
-    init(_ batch: UploadBatch, mayPass: Bool, _ now: Instant) {
+    init(_ batch: UploadBatch, mayPass: Bool, _ response: HTTPResponse, _ now: Instant) {
       self.mayPass = mayPass
+      isOwn = response.isOwn(.upload)
       sinceMS = now.monotonicMS
       isOfOne = batch.items.count == 1
     }

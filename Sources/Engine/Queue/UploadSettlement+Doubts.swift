@@ -36,7 +36,7 @@ extension UploadSettlement {
     _ batch: UploadBatch, mayPass: Bool = false, _ isCurrent: Bool, _ response: HTTPResponse,
     _ now: Instant
   ) throws(Failure) {
-    let block = UploadBatch.Block(batch, mayPass: mayPass, now)
+    let block = UploadBatch.Block(batch, mayPass: mayPass, response, now)
     try enqueueReadBack(batch.doubted(.blocked(response), block: block), isCurrent)
   }
 

@@ -182,8 +182,7 @@ final class UploadSettlement {
     guard !batch.isEmpty else { return }
     let outcome = RestClassification.rest(response.facts)
     if outcome == .needsToken {
-      // An upload that was refused for its token, too, was no attempt of its items.
-      try isolation.release(batch, batch.block == nil ? .attempt : .nothing)
+      try isolation.release(batch, batch.block?.isOwn == true ? .nothing : .attempt)
       if isCurrent { try refresh.refuseToken(.upload, response, now) }
       return
     }

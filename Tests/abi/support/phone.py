@@ -328,5 +328,5 @@ class FilePhone(Phone):
         super().__init__(*arguments, **{"keystore": {"kind": "file"}, **options})
 
     @property
-    def key_store(self) -> None:  # type: ignore[override]
+    def key_store(self) -> None:
         return None
