@@ -89,7 +89,7 @@ void hfh_secret_free(char *text);
 
 /* ---- worker.c: what the thread and the host's loop have in common ---- */
 
-/* A completion that the core was too busy to take. */
+/* A completion that the core could not take. */
 typedef struct hfh_answer {
   struct hfh_answer *next;
   json_int_t id;

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* One option: its name, its range, and the address of its value: a number, a text or a flag. */
 typedef struct {
@@ -80,6 +81,9 @@ static bool are_pins(const char *text) {
   }
 }
 
+/* libcurl reads the authorities at the first request, which would fail as `tls`. */
+static bool is_readable(const char *path) { return path == NULL || access(path, R_OK) == 0; }
+
 int32_t hfh_options_read(const char *text, hfh_options *options) {
   long body_limit = 8L << 20;
   *options = (hfh_options){.connections = 8, .connect_timeout_ms = 10000, .thread = true};
@@ -110,6 +114,8 @@ int32_t hfh_options_read(const char *text, hfh_options *options) {
     json_decref(root);
     if (status == HOLDFAST_OK && options->pinned_public_key != NULL &&
         !are_pins(options->pinned_public_key))
+      status = HOLDFAST_INVALID;
+    if (status == HOLDFAST_OK && !(is_readable(options->ca_file) && is_readable(options->ca_path)))
       status = HOLDFAST_INVALID;
   }
   options->body_limit = (size_t)body_limit;

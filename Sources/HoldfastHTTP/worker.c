@@ -25,7 +25,8 @@ enum {
   FAILURE_PAUSE_MS = 1000, /* after a failed poll: disk full, key store not available */
   POLLS_IN_VAIN = 3,       /* polls for the descriptor without news, until it is ignored */
   IDLE_PAUSE_MS = 200,     /* how long the descriptor is ignored */
-  COMPLETE_TRIES = 3,      /* attempts while HOLDFAST_BUSY; each waits up to 5 s in the call */
+  COMPLETE_TRIES = 60,     /* attempts to pass a completion on that the core cannot take now */
+  BUSY_TRIES = 20,         /* as many tries as one counts that waited up to 5 s in the call */
   ANSWER_PAUSE_MS = 1000,  /* between two attempts */
 };
 
@@ -100,7 +101,14 @@ static void ack_delivered(hfh_worker *worker, int64_t seq) {
 
 /* ---- completing ---- */
 
-/* Keep a completion that the core was too busy to take. False without memory. */
+/* Whether the core may take the same completion later: another process writes, the disk is full, or
+ * the disk or the key store fails for a moment. */
+static bool is_for_now(int32_t status) {
+  return status == HOLDFAST_BUSY || status == HOLDFAST_FULL || status == HOLDFAST_STORAGE ||
+         status == HOLDFAST_KEYSTORE || status == HOLDFAST_NOMEM;
+}
+
+/* Keep a completion that the core could not take. False without memory. */
 static bool keep(hfh_worker *worker, json_int_t id, char *completion, int tries) {
   hfh_answer *answer = malloc(sizeof *answer);
   if (answer == NULL)
@@ -120,8 +128,8 @@ static void complete(hfh_worker *worker, json_int_t id, char *completion, int tr
   int32_t status = HOLDFAST_INVALID;
   if (completion != NULL)
     status = holdfast_complete(worker->self, completion, NULL);
-  if (status == HOLDFAST_BUSY && tries + 1 < COMPLETE_TRIES &&
-      keep(worker, id, completion, tries + 1))
+  tries += status == HOLDFAST_BUSY ? BUSY_TRIES : 1;
+  if (is_for_now(status) && tries < COMPLETE_TRIES && keep(worker, id, completion, tries))
     return;
   hfh_secret_free(completion);
   if (status == HOLDFAST_INVALID) {

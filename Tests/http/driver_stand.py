@@ -17,6 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "Sources" / "HoldfastHTTP"
 
 OK, INVALID, STATE, NOT_FOUND, BUSY, CLOSED, FORKED = 0, 1, 2, 3, 8, 9, 10
+KEYSTORE, STORAGE, FULL, NOMEM = 5, 6, 7, 11
 
 
 def declare(library: ctypes.CDLL) -> None:

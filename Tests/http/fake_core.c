@@ -18,7 +18,7 @@ static pthread_cond_t told = PTHREAD_COND_INITIALIZER;
 static json_t *requests, *events, *completions;
 static json_int_t acked = -1;
 static int descriptor = -1, stuck = 0, poll_status = 0, polls = 0, handle_number = 0;
-static int busy, wake_in_ms = -1;
+static int busy, busy_status = HOLDFAST_BUSY, wake_in_ms = -1;
 static void (*on_poll)(void);
 static bool paused;
 static pid_t process;
@@ -90,10 +90,11 @@ void fake_set(int new_stuck, int new_poll_status) {
   pthread_mutex_unlock(&lock);
 }
 
-/* The next `times` completions are refused, as while another process writes. */
-void fake_busy(int times) {
+/* The next `times` completions are refused with this status, as while another process writes. */
+void fake_busy(int times, int status) {
   pthread_mutex_lock(&lock);
   busy = times;
+  busy_status = status;
   pthread_mutex_unlock(&lock);
 }
 
@@ -247,7 +248,7 @@ int32_t holdfast_complete(holdfast *self, const char *request, char **reply) {
     status = HOLDFAST_INVALID;
   if (status == HOLDFAST_OK && busy > 0) {
     busy -= 1;
-    status = HOLDFAST_BUSY;
+    status = busy_status;
   }
   if (status == HOLDFAST_OK)
     json_array_append(completions, answer);

@@ -502,6 +502,8 @@ def test_second_driver_of_a_handle_is_refused(core: Core, driver: Driver) -> Non
         '{"body_limit":0}',
         '{"body_limit":1.5}',
         '{"ca_file":7}',
+        '{"ca_file":"/nowhere/authorities.pem"}',
+        '{"ca_path":"/nowhere/authorities"}',
         '{"user_agent":null}',
         '{"proxy":"a","proxy":"b"}',
         '{"ca_path":"a\\u0000b"}',

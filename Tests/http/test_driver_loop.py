@@ -18,9 +18,13 @@ from driver_stand import (
     BUSY,
     CLOSED,
     FORKED,
+    FULL,
+    KEYSTORE,
+    NOMEM,
     NOT_FOUND,
     OK,
     STATE,
+    STORAGE,
     Core,
     Driver,
     Server,
@@ -193,11 +197,15 @@ def test_an_acknowledgement_makes_the_descriptor_readable(core: Core, host: Host
     assert core.library.fake_acked() == 7
 
 
-def test_an_answer_that_finds_the_core_busy_is_passed_again(
-    core: Core, host: Host, server: Server
+@pytest.mark.parametrize("status", [BUSY, KEYSTORE, STORAGE, FULL, NOMEM])
+def test_an_answer_that_the_core_cannot_take_now_is_passed_again(
+    core: Core, host: Host, server: Server, status: int
 ) -> None:
-    """While another process writes, the answer of a refresh must not be lost."""
-    core.library.fake_busy(2)
+    """The answer of a refresh must not be lost, because it has the next token.
+
+    Newcomers' finding 7: only HOLDFAST_BUSY was tried again.
+    """
+    core.library.fake_busy(2, status)
     core.request(server.url)
     assert host.completion(core)["status"] == 200
     assert not host.readable(100)

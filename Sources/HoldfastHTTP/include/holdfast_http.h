@@ -71,10 +71,10 @@ typedef struct holdfast_http holdfast_http;
  *   offline    no route, or the connection broke before the response was complete
  *   cancelled  the driver was stopped
  *
- * Errors: HOLDFAST_INVALID (options: not an object, an unknown field, a wrong type or value,
- * or "thread":false where there is no epoll), HOLDFAST_STATE (the handle has a driver),
- * HOLDFAST_CLOSED and HOLDFAST_FORKED (the handle), HOLDFAST_NOMEM, HOLDFAST_INTERNAL (libcurl or a
- * thread would not start). @since 0.1
+ * Errors: HOLDFAST_INVALID (options: not an object, an unknown field, a wrong type or value, a
+ * ca_file or ca_path that cannot be read, or "thread":false where there is no epoll),
+ * HOLDFAST_STATE (the handle has a driver), HOLDFAST_CLOSED and HOLDFAST_FORKED (the handle),
+ * HOLDFAST_NOMEM, HOLDFAST_INTERNAL (libcurl or a thread would not start). @since 0.1
  */
 int32_t holdfast_http_start(holdfast *self, const char *options, holdfast_http **driver);
 
