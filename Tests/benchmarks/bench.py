@@ -560,10 +560,10 @@ class Bench:
                 f"{found['runtime'] / 1e6:.2f} MB",
                 f"bundled: {found['bundled'] / 1e6:.2f} MB",
                 "—",
-                "≤ 0.64, ≤ 7.2, bundled ≤ 2.7 MB",
-                found["embedded"] <= 777_000
-                and found["runtime"] <= 7_300_000
-                and found["bundled"] <= 2_700_000,
+                "≤ {embedded:.2f}, ≤ {runtime:.1f}, bundled ≤ {bundled:.1f} MB".format(
+                    **{name: limit / 1e6 for name, limit in check.LIMITS.items()}
+                ),
+                all(found[name] <= limit for name, limit in check.LIMITS.items()),
                 told_or_missing(told, self.peers, "tdjson"),
             )
         )

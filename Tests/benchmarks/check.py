@@ -28,7 +28,7 @@ RECORDED = programs.HERE / "recorded.json"
 #: A larger rise fails.
 MOST = 1.05
 #: Absolute limits, whatever the rise.
-LIMITS = {"embedded": 777_000, "runtime": 7_300_000, "bundled": 2_700_000}
+LIMITS = {"embedded": 780_000, "runtime": 7_400_000, "bundled": 2_700_000}
 
 #: Name -> folder, the host's mode and arguments, the counted calls, their number, and runs.
 COUNTED = {
