@@ -135,7 +135,7 @@ class Case:
         config = {**self.original.config, "data_dir": str(self.folder)}
         keys = Keys(dict(self.original.keys))
         with contextlib.suppress(StopIteration):
-            core = self._twice("open", lambda: Holdfast(config, keys, library=self.library))  # type: ignore[arg-type]
+            core = self._twice("open", lambda: Holdfast(config, keys, library=self.library))
             try:
                 self._judge(core)
             finally:
@@ -173,7 +173,7 @@ class Case:
         excused = set().union(*(self.original.held.get(image, set()) for image in hit))
         if missing - excused:
             outcome.faults.append(f"{len(missing - excused)} on undamaged pages are gone")
-        sign = {"session": cast("Any", self.original.session)}
+        sign: Any = {"session": self.original.session}
         if outcome.session_lost:
             self._twice("sign in again", lambda: core.session_start(sign))
         self._twice("list again", lambda: core.queue_list({"limit": 1}))

@@ -71,6 +71,10 @@ class MemoryKeyChain(KeyChain):
             if entry["key"]
         }
 
+    def take_over(self, other: MemoryKeyChain) -> None:
+        """Hold the keys of another one, without its script."""
+        self._entries = other._read()
+
     def _read(self) -> dict[str, dict[str, object]]:
         return {name: dict(entry) for name, entry in self._entries.items()}
 

@@ -34,7 +34,8 @@ Json = dict[str, Any]
 #: 3: `actions/more_behaviours.py`; firewalls, numbers of every form, clocks that are wrong by a
 #: month; at the end a firewall may stay.
 #: 4: `look_around` asks for the access token, too.
-VERSION = 4
+#: 5: `actions/damage.py`.
+VERSION = 5
 #: When every world begins: 2027-01-15T08:00:00Z.
 BEGIN_MS = 1_800_000_000_000
 URL = "https://backend.example"

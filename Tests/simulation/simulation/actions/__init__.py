@@ -8,6 +8,7 @@ Importing a module registers its actions; the order of the imports is part of wh
 from . import user, world_events  # isort: skip
 from . import behaviours  # isort: skip
 from . import more_behaviours  # isort: skip
+from . import damage  # isort: skip
 from .registry import DAY, HOUR, MINUTE, SECOND, Action, draw, perform
 from .steps import BAD_MINUTES
 
@@ -19,6 +20,7 @@ __all__ = [
     "SECOND",
     "Action",
     "behaviours",
+    "damage",
     "draw",
     "more_behaviours",
     "perform",

@@ -11,7 +11,7 @@ from holdfast import Library
 from .. import __main__ as program
 from ..run import play
 from . import MUTANTS
-from .injection import Mutant
+from .injection import STEPS, Mutant
 
 #: A mutant that survives this many seeds counts as not killed.
 MAX_SEEDS = 80
@@ -19,7 +19,8 @@ MAX_SEEDS = 80
 
 def find(make: Callable[[], Mutant], rule: str, library: Library) -> int | None:
     """The first seed that reports this violation; None when no seed does."""
-    for seed in range(MAX_SEEDS):
+    step = STEPS[make]
+    for seed in range(0, MAX_SEEDS * step, step):
         with make():
             noticed = play(seed, library).rule
         if noticed == rule:

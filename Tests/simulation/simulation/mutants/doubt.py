@@ -38,7 +38,7 @@ def _untrue_block() -> Mutant:
     return change_reply("queue_list", blame)
 
 
-@violates("a refused item holds up nothing else")
+@violates("a refused item holds up nothing else", step=end_state.FIREWALL_STAYS)
 @contextmanager
 def _held_up_by_a_refused_one() -> Iterator[None]:
     waiting: list[World] = []
@@ -61,7 +61,7 @@ def _held_up_by_a_refused_one() -> Iterator[None]:
         yield
 
 
-@violates("a run ends without what is refused")
+@violates("a run ends without what is refused", step=end_state.FIREWALL_STAYS)
 def _never_completed() -> Mutant:
     def swallow(_: Process, reply: Json) -> None:
         reply["events"] = [one for one in reply["events"] if one["type"] != "sync_completed"]
@@ -69,7 +69,7 @@ def _never_completed() -> Mutant:
     return change_reply("poll", swallow)
 
 
-@violates("a refused item is parked in the end")
+@violates("a refused item is parked in the end", step=end_state.FIREWALL_STAYS)
 def _never_parked() -> Mutant:
     def wait(_: Process, reply: Json) -> None:
         for item in reply["items"]:

@@ -19,11 +19,16 @@ Mutant = AbstractContextManager[object]
 NOBODY = "00000000-0000-4000-8000-000000000000"
 
 MUTANTS: dict[str, list[Callable[[], Mutant]]] = {}
+#: The step from one seed to the next: only one seed of this many can show the mutant.
+STEPS: dict[Callable[[], Mutant], int] = {}
 
 
-def violates(rule: str) -> Callable[[Callable[[], Mutant]], Callable[[], Mutant]]:
+def violates(rule: str, step: int = 1) -> Callable[[Callable[[], Mutant]], Callable[[], Mutant]]:
+    """Register a mutant of a rule; only seeds that are multiples of `step` are tried."""
+
     def register(make: Callable[[], Mutant]) -> Callable[[], Mutant]:
         MUTANTS.setdefault(rule, []).append(make)
+        STEPS[make] = step
         return make
 
     return register
