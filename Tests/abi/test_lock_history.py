@@ -155,6 +155,29 @@ def test_LCK_1_no_older_copy_lets_in_a_handle_that_was_in_before(
         history.assert_closed(other, user.phone)
 
 
+@pytest.mark.parametrize("first", ["session_resume", "session_background"])
+@pytest.mark.parametrize("end", ENDS)
+def test_LCK_1_a_key_store_that_does_not_answer_lets_nobody_in(
+    sign_in: MakeUser, end: str, first: str
+) -> None:
+    """A handle that cannot ask for the key after another one's lock kept its session open."""
+    # Given a second handle, in which the user is in, after a lock and with older files in place
+    user = sign_in(contacts=1, policy={"lock_on_background": "at_once"})
+    before = all_files(user)
+    with history.start(user.phone, user.phone.folder) as other:
+        assert other.session_resume()["screen"] in {"home", "wait"}
+        ENDS[end](user.app)
+        put_back(user, before)
+        # When the key store does not answer its next question
+        user.phone.keychain.answer("load", "session", KEY_FAILED)
+        shown = getattr(other, first)()
+        # Then nobody is in, now and when it answers again
+        assert shown["screen"] not in {"home", "select_org"}
+        user.phone.keychain.forget_script()
+        other.session_foreground()
+        history.assert_closed(other, user.phone)
+
+
 @pytest.mark.parametrize("end", ENDS)
 def test_LCK_1_a_handle_that_only_polls_hands_out_no_token_after_the_lock(
     sign_in: MakeUser, end: str

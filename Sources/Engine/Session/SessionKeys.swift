@@ -57,6 +57,8 @@ final class SessionKeys {
   private var loading: [UInt8]?
   /// Another handle has changed something since the key store was asked for the held vault's key.
   private var isDoubted = false
+  /// The vault was dropped because the key store did not answer.
+  private var isUnanswered = false
   /// A wrap for which the key store has no key.
   private var lockedWrap: [UInt8]?
   /// `session` is erased, and the vault is only in this process (`lock_on_background` `at_once`).
@@ -96,8 +98,9 @@ final class SessionKeys {
     switch opening {
     case .open(let vault): held = Held(owner: owner, wrap: wrap, vault: vault)
     case .locked: lockedWrap = wrap
-    case .refused: break
+    case .refused: return opening
     }
+    isUnanswered = false
     return opening
   }
 
@@ -108,22 +111,21 @@ final class SessionKeys {
     if held != nil { store.distrust(.session) }
   }
 
-  /// Ask the key store, if there is a doubt, and drop the vault if its key is gone; returns whether it
-  /// is still held, or was not. Whatever the row says, it opens nothing before this.
+  /// Ask the key store, if there is a doubt, and drop the vault if its key is gone or there is no answer;
+  /// returns whether it is still held, or was not. Whatever the row says, it opens nothing before this.
   func confirm() throws(Failure) -> Bool {
     // In the background, and after a sign-in that failed, the key store need not have the key.
     guard isDoubted, let held, !isOnlyHeld, !isInDoubt else { return true }
-    switch try unwrap(held.wrap, held.owner) {
-    case .open: isDoubted = false
-    // It did not answer; the next call asks again.
-    case .refused: break
-    case .locked:
+    let answer = try unwrap(held.wrap, held.owner)
+    if case .open = answer {
       isDoubted = false
-      lockedWrap = held.wrap
-      forgetVault()
-      return false
+      return true
     }
-    return true
+    // Without an answer `open` asks again.
+    if case .locked = answer { lockedWrap = held.wrap } else { isUnanswered = true }
+    isDoubted = false
+    forgetVault()
+    return false
   }
 
   /// What the key store's `session` makes of a wrap.
@@ -306,8 +308,8 @@ final class SessionKeys {
 
   /// Erase `session` and keep the vault in this process only. The row's wrap stays: it names the vault.
   func withdraw() throws(Failure) {
-    guard held != nil else { return }
-    isOnlyHeld = true
+    guard held != nil || isUnanswered else { return }
+    isOnlyHeld = held != nil
     try core.database.transaction { () throws(Failure) in try erase(.session) }
   }
 
