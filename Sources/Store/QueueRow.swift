@@ -61,6 +61,9 @@ public final class QueueRow {
   /// The body's size in a row of `SELECT * FROM queue`.
   static func size(_ row: Row) -> Int64 { row.int(Column.size) }
 
+  /// Whether a row of `SELECT * FROM queue` is found by its tag: a text never equals a blob.
+  static func hasTag(_ row: Row) -> Bool { row.isBlob(Column.item) }
+
   /// The blocks in a row of `SELECT * FROM queue`.
   static func blocks(_ row: Row) -> Int64 { row.int(Column.blocks) }
 

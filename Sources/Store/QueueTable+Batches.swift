@@ -35,6 +35,7 @@ extension QueueTable {
           .int(head.retryGroup == 0 ? min(maximumItems, freshItems) : maximumItems),
         ]
       ) { (row) throws(Failure) in
+        guard QueueRow.hasTag(row) else { throw database.damage("an item's tag is damaged") }
         if let head = rows.first {
           if head.blocks > 0 { return false }
           if QueueRow.blocks(row) > 0 { return true }
@@ -44,7 +45,10 @@ extension QueueTable {
         rows.append(QueueRow(row))
         return true
       }
-      guard let first = rows.first, let last = rows.last else { return rows }
+      guard let first = rows.first, let last = rows.last else {
+        // The head is there and no item has its key: it is no blob, which only damage makes.
+        throw database.damage("an item's batch key is damaged")
+      }
       try database.run(
         """
         UPDATE queue SET state = 1, wait_reason = 0, lease = ?5, lease_ms = ?6

@@ -26,6 +26,10 @@ public struct Row {
 
   // The same by a column's name.
 
+  func isBlob<Column: RawRepresentable>(_ column: Column) -> Bool where Column.RawValue == Int32 {
+    sqlite3_column_type(statement, column.rawValue) == SQLITE_BLOB
+  }
+
   func int<Column: RawRepresentable>(_ column: Column) -> Int64 where Column.RawValue == Int32 {
     int(column.rawValue)
   }

@@ -195,7 +195,10 @@ public final class Salvage {
       guard size <= bytes.count - at else { return nil }
       let part = bytes[at..<at + size]
       at += size
-      return isText ? .text(String(decoding: part, as: UTF8.self)) : .blob(Array(part))
+      // A flipped bit of a blob's type says that it is text, which its bytes are not.
+      let blob = Array(part)
+      let text = String(decoding: part, as: UTF8.self)
+      return isText && text.utf8.elementsEqual(blob) ? .text(text) : .blob(blob)
     }
   }
 }

@@ -531,6 +531,31 @@ def test_B9_an_item_of_an_unknown_state_is_counted_and_sent(
     assert app.queue_list()["counts"] == EMPTY
 
 
+@pytest.mark.parametrize("column", ["batch_key", "item"])
+def test_a_bit_that_makes_a_text_of_a_blob_stops_no_queue(
+    sign_in: MakeUser, directory: DirectoryFixtures, column: str
+) -> None:
+    """A batch key that is a text made every poll on the folder run for ever."""
+    user = sign_in(policy={"biometric": "off"})
+    user.app.go_offline()
+    ids = [add(user.app) for _ in range(3)]
+    user.phone.close()
+    with contextlib.closing(sqlite3.connect(user.phone.folder / "holdfast.db")) as database:
+        database.execute(
+            f"UPDATE queue SET {column} = CAST({column} AS TEXT)"
+            " WHERE seq = (SELECT max(seq) FROM queue)"
+        )
+        database.commit()
+    # When the network comes, then all are sent
+    app = user.restart(online=False)
+    app.go_online()
+    for _ in range(20):
+        app.settle()
+        user.phone.pass_time(60)
+    assert stored(directory, user.person) == sorted(ids)
+    assert app.queue_list()["counts"] == EMPTY
+
+
 def test_OFF_4_sync_completed_repeats_until_it_is_acknowledged(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
