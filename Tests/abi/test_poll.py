@@ -168,13 +168,12 @@ def test_the_clock_of_the_system_cannot_be_set(sign_in: MakeUser) -> None:
     assert (caught.value.code, caught.value.status) == ("clock.not_manual", 2)
 
 
-def test_a_folder_that_cannot_be_used_is_a_storage_error(phone: Phone) -> None:
+def test_a_file_in_place_of_the_folder_is_an_error_of_its_field(phone: Phone) -> None:
     phone.folder.parent.mkdir(parents=True, exist_ok=True)
     phone.folder.write_text("not a folder")
     with pytest.raises(HoldfastError) as caught:
         phone.open()
-    assert caught.value.status == 6
-    assert caught.value.code.startswith("storage.")
+    assert (caught.value.code, caught.value.field) == ("request.invalid_value", "/data_dir")
     assert phone.folder.read_text() == "not a folder"
 
 
