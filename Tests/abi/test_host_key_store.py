@@ -199,15 +199,14 @@ def test_API_3_the_whole_story(host: Host, member: Person) -> None:
     item = host.app.queue_add(ITEM)["id"]  # type: ignore[arg-type]
     host.settle()
     assert host.app.queue_get({"id": item})["state"] == "stored"
-    # A restart asks for two keys and goes home
+    # A restart asks for two keys and goes home. The closed handle's last change may be heard late: then
+    # the session key is asked for once more.
     host.restart()
     assert host.call("session_resume") == ("wait", "keystore_pending")
     host.settle()
     assert host.screen[0] == "home"
-    assert [(r["operation"], r["name"]) for r in host.asked] == [
-        ("load", "device"),
-        ("load", "session"),
-    ]
+    asked = dict.fromkeys((r["operation"], r["name"]) for r in host.asked)
+    assert list(asked) == [("load", "device"), ("load", "session")]
     # A lock says that the key is still there, until the host has erased it
     assert host.call("session_lock") == ("unlock", "user_locked")
     assert host.banners == ["erasure_owed"]
