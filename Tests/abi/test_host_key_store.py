@@ -199,8 +199,8 @@ def test_API_3_the_whole_story(host: Host, member: Person) -> None:
     item = host.app.queue_add(ITEM)["id"]  # type: ignore[arg-type]
     host.settle()
     assert host.app.queue_get({"id": item})["state"] == "stored"
-    # A restart asks for two keys and goes home. The closed handle's last change may be heard late: then
-    # the session key is asked for once more.
+    # A restart asks for two keys and goes home. The closed handle's last change may be heard late:
+    # then the session key is asked for once more.
     host.restart()
     assert host.call("session_resume") == ("wait", "keystore_pending")
     host.settle()
