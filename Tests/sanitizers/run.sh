@@ -9,7 +9,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 here=$PWD/Tests/sanitizers
-clang=$(PATH=$PATH:$(dirname "$(command -v swift)") command -v clang)
+# The clang of the Swift toolchain, also where the system has another one.
+clang=$(PATH=$(dirname "$(command -v swift)"):$PATH command -v clang)
 runtimes=$(dirname "$("$clang" -print-file-name=libclang_rt.asan-x86_64.so)")
 swift=$(dirname "$clang")/../lib/swift/linux
 symbolizer=$(dirname "$clang")/llvm-symbolizer
