@@ -103,9 +103,8 @@ public final class Configuration {
       keyStore: keyStoreKind)
   }
 
-  /// A key store is passed, or one of the two that the configuration names; not both. The built-in key
-  /// files must be asked for, because its keys lie beside the data; and it cannot
-  /// ask for the user's presence.
+  /// The host passes a key store, or the configuration names one; not both. The built-in key files must
+  /// be named, because the keys lie beside the data, and they cannot ask for the user's presence.
   func check(hasKeyStore: Bool) throws(Failure) {
     if usesKeyFiles || asksHostForKeys, hasKeyStore {
       throw Failure(

@@ -87,6 +87,7 @@ final class SessionKeys {
   func open(_ row: SessionRow) throws(Failure) -> Opening {
     guard let owner = row.owner, let wrap = row.wrapSession, wrap != lockedWrap else {
       forgetVault()
+      isUnanswered = false
       return .locked
     }
     if let held, held.wrap == wrap { return .open(held.vault) }
