@@ -30,7 +30,7 @@ from holdfast.types import HttpRequest
 from local_supabase import LocalSupabase
 
 from conftest import MakePhone, MakeUser
-from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
+from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person, changed
 from support.paths import ROOT
 from support.phone import METHODS, ROUTES
 
@@ -107,18 +107,6 @@ def by_name(steps: list[Step]) -> dict[str, Step]:
     named = {step.name: step for step in steps}
     assert len(named) == len(steps)
     return named
-
-
-@contextmanager
-def changed(directory: DirectoryFixtures, change: str, back: str) -> Iterator[None]:
-    """The server's schema is changed for a while."""
-    try:
-        directory.control.sql(change)
-        directory.control.reload_schema()
-        yield
-    finally:
-        directory.control.sql(back)
-        directory.control.reload_schema()
 
 
 # ---- A good project ------------------------------------------------------------------------------

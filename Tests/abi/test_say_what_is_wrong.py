@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -12,24 +10,12 @@ from holdfast import Library
 from holdfast.transport import Answer
 
 from conftest import MakePhone, MakeUser, SignedIn
-from support.directory_fixtures import DirectoryFixtures, Person
+from support.directory_fixtures import DirectoryFixtures, Person, changed
 from support.phone import App, Phone
 from support.queue import BOTH, add, code_of, stored, user_of
 from support.sign_in import begin, browse, finish
 
 JSON_TYPE = {"content-type": "application/json"}
-
-
-@contextmanager
-def changed(directory: DirectoryFixtures, change: str, back: str) -> Iterator[None]:
-    """The server's schema is changed for a while."""
-    try:
-        directory.control.sql(change)
-        directory.control.reload_schema()
-        yield
-    finally:
-        directory.control.sql(back)
-        directory.control.reload_schema()
 
 
 def problems(app: App) -> list[dict[str, Any]]:

@@ -139,3 +139,15 @@ class DirectoryFixtures:
     def refreshes(self) -> int:
         """How many refresh requests the server got in this test."""
         return self.control.count("/auth/v1/token", "POST", "grant_type=refresh_token")
+
+
+@contextlib.contextmanager
+def changed(directory: DirectoryFixtures, change: str, back: str) -> Iterator[None]:
+    """The server's schema is changed for a while."""
+    try:
+        directory.control.sql(change)
+        directory.control.reload_schema()
+        yield
+    finally:
+        directory.control.sql(back)
+        directory.control.reload_schema()
