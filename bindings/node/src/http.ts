@@ -1,0 +1,145 @@
+/** Sends the library's requests with `fetch`. @module */
+
+import type { HttpAnswer, HttpFailure, HttpRequest, TransportError } from './types.js';
+
+/** The request of `complete` without its id. */
+export type Answer = Omit<HttpAnswer, 'id'> | Omit<HttpFailure, 'id'>;
+
+/**
+ * Sends one request once, and follows no redirect: requests carry credentials. It gives up after
+ * `timeout_ms`, and when the signal says so. A failure is an answer, not an exception.
+ */
+export type Transport = (request: HttpRequest, signal: AbortSignal) => Promise<Answer>;
+
+/** The part of a response that is read. */
+export interface ResponseLike {
+  status: number;
+  headers: { forEach(each: (value: string, name: string) => void): void };
+  body: ReadableStream<Uint8Array> | null;
+}
+
+/** `fetch`, or Electron's `net.fetch`. */
+export type FetchLike = (url: string, init: RequestInit) => Promise<ResponseLike>;
+
+export interface FetchOptions {
+  /** Default: the global one. */
+  fetch?: FetchLike;
+  /** The most bytes of one response. Default: 8 MiB. */
+  bodyLimit?: number;
+}
+
+const BODY_LIMIT = 8 << 20;
+
+/** The answer of a request whose response cannot be used. */
+export const REFUSED: Answer = { error: 'refused' };
+/** The answer of a request that was given up. */
+export const CANCELLED: Answer = { error: 'cancelled' };
+
+/** The response is over the limit. */
+class TooLong extends Error {}
+
+/** A transport over `fetch`: no redirects, no cookies, no cache, within `timeout_ms` in all. */
+export function fetchTransport(options: FetchOptions = {}): Transport {
+  const send: FetchLike = options.fetch ?? ((url, init) => fetch(url, init));
+  const limit = options.bodyLimit ?? BODY_LIMIT;
+  return async (request, signal) => {
+    if (signal.aborted) return CANCELLED;
+    const control = new AbortController();
+    let given: TransportError | null = null;
+    const giveUp = (reason: TransportError) => {
+      given ??= reason;
+      control.abort();
+    };
+    const stop = () => giveUp('cancelled');
+    signal.addEventListener('abort', stop, { once: true });
+    const timer = setTimeout(() => giveUp('timeout'), request.timeout_ms);
+    try {
+      const response = await send(request.url, {
+        method: request.method,
+        headers: request.headers,
+        body: request.body,
+        redirect: 'manual',
+        credentials: 'omit',
+        cache: 'no-store',
+        signal: control.signal,
+      });
+      const headers: Record<string, string> = {};
+      response.headers.forEach((value, name) => {
+        headers[name] = value;
+      });
+      const bytes = await all(response.body, limit);
+      // A response that hides its status, as a redirect does in a browser.
+      if (response.status < 100 || response.status > 599) return REFUSED;
+      return { status: response.status, headers, body: textOf(bytes) };
+    } catch (error) {
+      const why: TransportError = given ?? (error instanceof TooLong ? 'refused' : failure(error));
+      control.abort();
+      return { error: why };
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', stop);
+    }
+  };
+}
+
+async function all(body: ReadableStream<Uint8Array> | null, limit: number): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  const reader = body?.getReader();
+  for (let next = await reader?.read(); next && !next.done; next = await reader?.read()) {
+    length += next.value.byteLength;
+    if (length > limit) throw new TooLong();
+    parts.push(next.value);
+  }
+  const whole = new Uint8Array(length);
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.byteLength;
+  }
+  return whole;
+}
+
+/** The text, or null if it is not UTF-8 or holds a NUL. */
+function textOf(bytes: Uint8Array): string | null {
+  if (bytes.includes(0)) return null;
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+const DNS = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EAI_NODATA', 'EAI_NONAME', 'ERR_NAME_NOT_RESOLVED']);
+const TIMEOUTS = new Set([
+  'ETIMEDOUT',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'UND_ERR_HEADERS_TIMEOUT',
+  'UND_ERR_BODY_TIMEOUT',
+  'ERR_TIMED_OUT',
+  'ERR_CONNECTION_TIMED_OUT',
+]);
+const TLS = /^(ERR_TLS_|ERR_SSL_|ERR_CERT_|CERT_|EPROTO$|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_)/;
+
+/** The library's word for an exception of `fetch`. */
+export function failure(error: unknown): TransportError {
+  for (let one = error, depth = 0; one && depth < 5; depth += 1) {
+    const { code, cause, message, errors } = one as {
+      code?: unknown;
+      cause?: unknown;
+      message?: unknown;
+      errors?: unknown;
+    };
+    // Electron names its errors in the message: net::ERR_CONNECTION_REFUSED.
+    const words = [code, /net::(ERR_\w+)/.exec(String(message))?.[1]];
+    for (const word of words.filter((each): each is string => typeof each === 'string')) {
+      if (DNS.has(word)) return 'dns';
+      if (TIMEOUTS.has(word)) return 'timeout';
+      if (word === 'ECONNREFUSED' || word === 'ERR_CONNECTION_REFUSED') return 'refused';
+      if (TLS.test(word)) return 'tls';
+    }
+    // A host with several addresses fails with one error for each.
+    one = cause ?? (Array.isArray(errors) ? errors[0] : undefined);
+  }
+  return 'offline';
+}

@@ -1,0 +1,258 @@
+// Closing, collecting and terminating: nothing crashes, nothing is left.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import * as h from './support.mjs';
+
+const LIMIT = { timeout: 120_000 };
+const native = createRequire(import.meta.url)(
+  `../../../build/node/holdfast/addon/${process.platform}-${process.arch}/holdfast.node`,
+);
+
+test('close may be called twice, also at the same time', LIMIT, async () => {
+  const app = await h.Holdfast.open(h.config(), h.memory());
+  assert.equal(app.closed, false);
+  await Promise.all([app.close(), app.close()]);
+  await app.close();
+  assert.equal(app.closed, true);
+  assert.equal(h.liveCount(), 0);
+});
+
+test('calls that were made before a close end, and later ones are refused', LIMIT, async () => {
+  const { app } = await h.signedIn(h.config(), h.memory());
+  const before = Array.from({ length: 20 }, () => app.queueAdd(h.visit()));
+  const closing = app.close();
+  assert.equal(new Set((await Promise.all(before)).map(({ id }) => id)).size, 20);
+  await closing;
+  await assert.rejects(app.queueAdd(h.visit()), h.ClosedError);
+  await assert.rejects(app.queueAdd(h.visit()), (error) => error.code === 'handle.closed');
+  assert.equal(h.liveCount(), 0);
+});
+
+test('a close cancels a request that hangs, and the next open sends it again', LIMIT, async (t) => {
+  const keyStore = new h.MemoryKeyStore();
+  const data = h.config();
+  const { app } = await h.signedIn(data, { keyStore });
+  t.after(() => h.control('DELETE', '/faults'));
+  const match = { path: '/rest/v1/activities' };
+  await h.control('POST', '/faults', { match, action: 'hang', times: 1 });
+  const { id } = await app.queueAdd(h.visit());
+  await h.until(async () => (await h.control('GET', '/faults'))[0].hits > 0);
+  await app.close();
+  assert.equal(await h.stored(id), 0);
+  await h.control('DELETE', '/faults');
+  const again = await h.Holdfast.open(data, { keyStore });
+  await again.settled(await again.sessionResume());
+  await again.syncNow();
+  await h.until(async () => (await h.stored(id)) === 1);
+  await again.close();
+  assert.equal(h.liveCount(), 0);
+});
+
+test('a transport that ignores its cancellation does not keep the folder open', LIMIT, async () => {
+  let asked;
+  const called = new Promise((resolve) => (asked = resolve));
+  const transport = () => {
+    asked();
+    return new Promise(() => {});
+  };
+  const app = await h.Holdfast.open(h.config(), { ...h.memory(), transport });
+  await app.settled(await app.sessionResume());
+  await app.signInComplete(h.SOLO);
+  await called;
+  await app.close();
+  assert.equal(h.liveCount(), 0);
+});
+
+test('an event that was acknowledged does not come again after a restart', LIMIT, async () => {
+  const keyStore = new h.MemoryKeyStore();
+  const data = h.config();
+  const { app } = await h.signedIn(data, { keyStore });
+  await app.queueAdd(h.visit());
+  const events = app.events();
+  let seen;
+  do seen = (await events.next()).value;
+  while (seen.type !== 'sync_completed');
+  const asking = events.next(); // acknowledges
+  await app.close();
+  await asking;
+  const again = await h.Holdfast.open(data, { keyStore });
+  const { events: left } = await again.poll();
+  assert.deepEqual(left.filter(({ seq, type }) => type === 'sync_completed' && seq <= seen.seq), []);
+  await again.close();
+});
+
+test('one that was collected closes itself', LIMIT, async () => {
+  await (async () => {
+    const app = await h.Holdfast.open(h.config(), h.memory());
+    await app.settled(await app.sessionResume());
+  })();
+  assert.equal(h.liveCount(), 1);
+  while (h.liveCount() > 0) {
+    globalThis.gc();
+    await setImmediate();
+  }
+});
+
+test('a raw handle that was collected is closed, also with calls under way', LIMIT, async () => {
+  const file = h.config(undefined, { keystore: { kind: 'file' } });
+  let calls = [];
+  await (async () => {
+    const { handle } = await native.open(JSON.stringify(file));
+    calls = Array.from({ length: 50 }, () => native.call(handle, 'session_status', null));
+    void native.wait(handle);
+  })();
+  globalThis.gc();
+  assert.equal((await Promise.all(calls)).every(({ status }) => status === 0 || status === 9), true);
+  calls = [];
+  while (h.liveCount() > 0) {
+    globalThis.gc();
+    await setImmediate();
+  }
+});
+
+test('the addon refuses what is no handle and no text', LIMIT, async () => {
+  for (const wrong of [undefined, null, 7, 'x', {}, [], Object.create(null), () => {}, Symbol('x')]) {
+    for (const name of ['call', 'callSync', 'wait', 'close']) {
+      assert.throws(() => native[name](wrong, 'poll', null), TypeError);
+    }
+    if (wrong !== 'x' && wrong !== undefined && wrong !== null) assert.throws(() => native.open(wrong));
+  }
+  assert.equal((await native.open('{}')).status, 1);
+  assert.equal((await native.open('no JSON')).status, 1);
+  const file = h.config(undefined, { keystore: { kind: 'file' } });
+  const { handle } = await native.open(JSON.stringify(file));
+  assert.throws(() => native.call(handle, 7, null), /operation/);
+  assert.throws(() => native.call(handle, 'poll', {}), /request/);
+  assert.equal((await native.call(handle, 'no_such_operation', null)).status, 1);
+  const waiting = native.wait(handle);
+  assert.throws(() => native.wait(handle), /waits already/);
+  await native.close(handle);
+  await waiting;
+  assert.equal(await native.wait(handle), 9);
+  await native.close(handle);
+  assert.equal((await native.call(handle, 'poll', null)).status, 9);
+  assert.equal(h.liveCount(), 0);
+});
+
+test('a poll of the app leaves no request unsent', LIMIT, async (t) => {
+  const { app } = await h.signedIn(h.config(), h.memory());
+  t.after(() => app.close());
+  const [{ id }] = await Promise.all([app.queueAdd(h.visit()), app.poll(), app.poll(), app.poll()]);
+  await h.until(async () => (await h.stored(id)) === 1);
+});
+
+test('two handles on one folder see each other', LIMIT, async (t) => {
+  const keyStore = new h.MemoryKeyStore();
+  const data = h.config();
+  const { app: first } = await h.signedIn(data, { keyStore });
+  const second = await h.Holdfast.open(data, { keyStore });
+  t.after(() => Promise.all([first.close(), second.close()]));
+  assert.equal((await second.settled(await second.sessionResume())).screen, 'home');
+  const { id } = await second.queueAdd(h.visit());
+  await h.until(async () => (await h.stored(id)) === 1);
+  // The server has it a moment before the library has read the answer
+  await h.until(async () => (await first.queueGet({ id })).state === 'stored');
+});
+
+// ---- other threads, and the end of the process ----
+
+const WORKER = fileURLToPath(new URL('worker.mjs', import.meta.url));
+
+test('worker threads each have handles of their own', LIMIT, async () => {
+  const workers = [1, 2, 3, 4, 5, 6].map(
+    () => new Worker(WORKER, { workerData: { config: h.config(), task: 'work' } }),
+  );
+  const exits = workers.map((worker) => once(worker, 'exit'));
+  const said = await Promise.all(workers.map((worker) => once(worker, 'message')));
+  assert.deepEqual(said.flat(), Array(6).fill({ screen: 'home', stored: 'stored' }));
+  assert.deepEqual((await Promise.all(exits)).flat(), Array(6).fill(0));
+  assert.equal(h.liveCount(), 0);
+});
+
+for (const task of ['idle', 'calls', 'opening', 'left']) {
+  test(`a worker that is terminated leaves nothing: ${task}`, LIMIT, async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const worker = new Worker(WORKER, { workerData: { config: h.config(), task } });
+      const exit = once(worker, 'exit');
+      await once(worker, 'message');
+      if (task !== 'left') void worker.terminate();
+      await exit;
+    }
+    await h.until(() => h.liveCount() === 0);
+  });
+}
+
+/** A process that does this after it has opened; its exit. */
+function ended(script) {
+  const support = new URL('support.mjs', import.meta.url);
+  const source = `import * as h from ${JSON.stringify(String(support))};
+    const app = await h.Holdfast.open(h.config(), h.memory());
+    const calls = Array.from({ length: 100 }, () => app.sessionStatus());
+    calls.forEach((call) => call.catch(() => {}));
+    ${script}`;
+  const given = ['--expose-gc', '--input-type=module', '--eval', source];
+  const { status, signal, stderr } = spawnSync(process.execPath, given, { encoding: 'utf8' });
+  return { status, signal, stderr };
+}
+
+test('a process ends with an open handle, as it wants to', LIMIT, () => {
+  assert.deepEqual(ended('process.exit(3);'), { status: 3, signal: null, stderr: '' });
+  assert.deepEqual(ended('await calls[0]; process.exit(4);'), { status: 4, signal: null, stderr: '' });
+  const { status, signal, stderr } = ended("setTimeout(() => { throw new Error('own') });");
+  assert.deepEqual([status, signal], [1, null]);
+  assert.match(stderr, /own/);
+});
+
+test('a process ends by itself once the handle is closed', LIMIT, () => {
+  const { status, signal } = ended('await app.close(); await app.close();');
+  assert.deepEqual([status, signal], [0, null]);
+});
+
+// ---- leaks ----
+
+test('100,000 calls leave no memory behind', { timeout: 300_000 }, async () => {
+  const { app } = await h.signedIn(h.config(), h.memory());
+  const route = `/${'x'.repeat(2000)}`; // 200 MB, if requests or replies stayed
+  const calls = async (count) => {
+    for (let done = 0; done < count; done += 100) {
+      await Promise.all(Array.from({ length: 100 }, () => app.routeCheck({ route })));
+    }
+    globalThis.gc();
+    await setImmediate();
+    return process.memoryUsage();
+  };
+  const before = await calls(10_000);
+  const after = await calls(100_000);
+  const grown = (what) => (after[what] - before[what]) / 2 ** 20;
+  assert.ok(grown('heapUsed') < 4, `the heap has grown by ${grown('heapUsed')} MiB`);
+  assert.ok(grown('external') < 4, `external memory has grown by ${grown('external')} MiB`);
+  assert.ok(grown('rss') < 48, `the process has grown by ${grown('rss')} MiB`);
+  assert.equal(h.liveCount(), 1);
+  await app.close();
+  assert.equal(h.liveCount(), 0);
+});
+
+test('1,000 handles leave no memory, thread or descriptor behind', LIMIT, async () => {
+  const data = h.config(undefined, { keystore: { kind: 'file' } });
+  const cycle = async (count) => {
+    for (let done = 0; done < count; done += 10) {
+      const opened = await Promise.all(Array.from({ length: 10 }, () => h.Holdfast.open(data)));
+      await Promise.all(opened.map((app) => app.close()));
+    }
+  };
+  const number = (what) => readdirSync(`/proc/self/${what}`).length;
+  await cycle(50);
+  const [threads, descriptors] = [number('task'), number('fd')];
+  await cycle(1000);
+  assert.equal(h.liveCount(), 0);
+  // A thread ends on the loop, a little later than its handle.
+  await h.until(() => number('task') <= threads && number('fd') <= descriptors);
+});

@@ -1,0 +1,107 @@
+// What the tests share: the built package, the local backend, configurations.
+
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export * from '../../../build/node/holdfast/dist/index.js';
+import {
+  Holdfast,
+  MemoryKeyStore,
+  SafeStorageKeyStore,
+} from '../../../build/node/holdfast/dist/index.js';
+
+export const BACKEND = process.env.HOLDFAST_BACKEND;
+export const KEY = process.env.HOLDFAST_KEY;
+
+export const SOLO = { email: 'solo@example.org', password: 'holdfast-demo' };
+export const MENTOR = { email: 'mentor@example.org', password: 'holdfast-demo' };
+/** The organisations of the mentor. */
+export const NORDLYS = '0f000000-0000-4000-8000-000000000001';
+
+export const folder = () => mkdtempSync(join(process.env.HOLDFAST_FOLDER, 'test-'));
+
+export function config(data_dir = folder(), more = {}) {
+  return {
+    data_dir,
+    backend: { url: BACKEND, api_key: KEY },
+    auth_methods: [{ id: 'password', flow: 'password', label: 'E-mail' }],
+    policy: { biometric: 'off' },
+    ...more,
+  };
+}
+
+/** A request to the backend's control endpoint (Tests/server). */
+export async function control(method, path, sent = {}) {
+  const url = new URL(`${BACKEND}/_control${path}`);
+  if (method === 'GET') for (const [name, value] of Object.entries(sent)) url.searchParams.set(name, value);
+  const response = await fetch(url, {
+    method,
+    body: method === 'GET' ? null : JSON.stringify(sent),
+  });
+  const value = await response.json();
+  if (response.status !== 200) throw new Error(JSON.stringify(value));
+  return value;
+}
+
+export async function stored(id) {
+  const query = 'select count(*) as n from activities where id = %s';
+  return (await control('POST', '/sql', { query, parameters: [id] }))[0].n;
+}
+
+export const visit = (minutes = 45) => ({
+  kind: 'activity',
+  payload: { type: 'visit', minutes },
+  occurred_at_ms: Date.now(),
+});
+
+/** Open, and sign in: the decision after it. */
+export async function signedIn(given, options, user = SOLO) {
+  const app = await Holdfast.open(given, options);
+  await app.settled(await app.sessionResume());
+  const decision = await app.settled(await app.signInComplete(user));
+  return { app, decision };
+}
+
+export const memory = () => ({ keyStore: new MemoryKeyStore() });
+
+/** Until the function gives something; the test runner's limit ends it otherwise. */
+export async function until(asked, pause = 20) {
+  for (;;) {
+    const found = await asked();
+    if (found) return found;
+    await new Promise((resolve) => setTimeout(resolve, pause));
+  }
+}
+
+/** A `safeStorage` as on a Mac: its key is the system's, here a file apart. */
+export function safeStorage(place) {
+  const file = join(place, 'system-keychain');
+  if (!existsSync(file)) writeFileSync(file, randomBytes(32), { mode: 0o600 });
+  const key = readFileSync(file);
+  return {
+    isEncryptionAvailable: () => true,
+    encryptString(text) {
+      const iv = randomBytes(12);
+      const cipher = createCipheriv('aes-256-gcm', key, iv);
+      const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+      return Buffer.concat([iv, cipher.getAuthTag(), sealed]);
+    },
+    decryptString(encrypted) {
+      const decipher = createDecipheriv('aes-256-gcm', key, encrypted.subarray(0, 12));
+      decipher.setAuthTag(encrypted.subarray(12, 28));
+      return decipher.update(encrypted.subarray(28), undefined, 'utf8') + decipher.final('utf8');
+    },
+  };
+}
+
+/** The key store of a desktop app; `prompts` collects what the user was asked. */
+export function desktopKeys(place, prompts = []) {
+  return new SafeStorageKeyStore(safeStorage(place), join(place, 'keys'), {
+    verifyUser: async (prompt) => void prompts.push(prompt),
+  });
+}
+
+/** An app whose session is locked if its process ends off the screen. */
+export const storyConfig = (place) =>
+  config(join(place, 'data'), { policy: { biometric: 'required', lock_on_background: 'at_once' } });
