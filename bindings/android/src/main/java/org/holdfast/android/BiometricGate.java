@@ -1,0 +1,95 @@
+package org.holdfast.android;
+
+import android.content.Context;
+import android.os.Handler;
+import android.os.Looper;
+import androidx.biometric.BiometricManager;
+import androidx.biometric.BiometricPrompt;
+import androidx.fragment.app.FragmentActivity;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import javax.crypto.Cipher;
+import org.holdfast.KeyStoreException;
+import org.holdfast.types.KeyCompleteRequestResult;
+import org.jetbrains.annotations.NotNull;
+import org.jetbrains.annotations.Nullable;
+
+/**
+ * Shows androidx.biometric's prompt over the activity on the screen, with strong biometrics alone:
+ * weak ones cannot release a key, and with the device's credential beside them a key would outlive a
+ * new enrolment.
+ */
+public final class BiometricGate implements PromptGate {
+  /** Names the activity on the screen. */
+  public interface Screen {
+    /** The activity; null: the app is not on the screen, and the prompt is cancelled. */
+    @Nullable
+    FragmentActivity activity();
+  }
+
+  private final Screen screen;
+  private final String cancel;
+  private final Handler main = new Handler(Looper.getMainLooper());
+
+  /**
+   * A gate over the present activity.
+   *
+   * @param context for the word on the button that dismisses the prompt
+   */
+  public BiometricGate(@NotNull Context context, @NotNull Screen screen) {
+    this.screen = screen;
+    cancel = context.getString(android.R.string.cancel);
+  }
+
+  @Override
+  @NotNull
+  public Cipher release(@NotNull Cipher cipher, @NotNull String text) throws Exception {
+    CompletableFuture<Cipher> released = new CompletableFuture<>();
+    main.post(() -> show(cipher, text, released));
+    try {
+      return released.get();
+    } catch (ExecutionException refused) {
+      throw refused.getCause() instanceof Exception ? (Exception) refused.getCause() : refused;
+    }
+  }
+
+  private void show(Cipher cipher, String text, CompletableFuture<Cipher> released) {
+    FragmentActivity activity = screen.activity();
+    if (activity == null) {
+      released.completeExceptionally(new KeyStoreException(KeyCompleteRequestResult.CANCELLED));
+      return;
+    }
+    BiometricPrompt.AuthenticationCallback callback =
+        new BiometricPrompt.AuthenticationCallback() {
+          @Override
+          public void onAuthenticationSucceeded(BiometricPrompt.AuthenticationResult result) {
+            BiometricPrompt.CryptoObject object = result.getCryptoObject();
+            Cipher usable = object == null ? null : object.getCipher();
+            // Some devices with Android 7 and 8 report success without a cipher.
+            if (usable != null) released.complete(usable);
+            else
+              released.completeExceptionally(
+                  new KeyStoreException(KeyCompleteRequestResult.FAILED));
+          }
+
+          @Override
+          public void onAuthenticationError(int error, CharSequence words) {
+            released.completeExceptionally(new KeyStoreException(PromptAnswers.of(error)));
+          }
+
+          // onAuthenticationFailed is one mismatch, and the prompt stays.
+        };
+    try {
+      BiometricPrompt.PromptInfo info =
+          new BiometricPrompt.PromptInfo.Builder()
+              .setTitle(text)
+              .setNegativeButtonText(cancel)
+              .setAllowedAuthenticators(BiometricManager.Authenticators.BIOMETRIC_STRONG)
+              .build();
+      new BiometricPrompt(activity, main::post, callback)
+          .authenticate(info, new BiometricPrompt.CryptoObject(cipher));
+    } catch (RuntimeException failure) {
+      released.completeExceptionally(failure);
+    }
+  }
+}

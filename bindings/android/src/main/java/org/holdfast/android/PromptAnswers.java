@@ -1,0 +1,34 @@
+package org.holdfast.android;
+
+import org.holdfast.types.KeyCompleteRequestResult;
+import org.jetbrains.annotations.NotNull;
+
+/** The library's answer for an error of androidx.biometric's BiometricPrompt, by its number. */
+final class PromptAnswers {
+  private PromptAnswers() {}
+
+  /** The answer; an error of a later version is {@code failed}. */
+  @NotNull
+  static KeyCompleteRequestResult of(int error) {
+    switch (error) {
+      case 3: // ERROR_TIMEOUT
+      case 5: // ERROR_CANCELED, by the system
+      case 10: // ERROR_USER_CANCELED
+      case 13: // ERROR_NEGATIVE_BUTTON
+        return KeyCompleteRequestResult.CANCELLED;
+      case 7: // ERROR_LOCKOUT
+        return KeyCompleteRequestResult.LOCKOUT;
+      case 9: // ERROR_LOCKOUT_PERMANENT
+        return KeyCompleteRequestResult.LOCKOUT_PERMANENT;
+      case 11: // ERROR_NO_BIOMETRICS
+      case 14: // ERROR_NO_DEVICE_CREDENTIAL
+        return KeyCompleteRequestResult.NOT_ENROLLED;
+      case 1: // ERROR_HW_UNAVAILABLE
+      case 12: // ERROR_HW_NOT_PRESENT
+      case 15: // ERROR_SECURITY_UPDATE_REQUIRED
+        return KeyCompleteRequestResult.UNAVAILABLE;
+      default: // ERROR_UNABLE_TO_PROCESS, ERROR_NO_SPACE, ERROR_VENDOR
+        return KeyCompleteRequestResult.FAILED;
+    }
+  }
+}

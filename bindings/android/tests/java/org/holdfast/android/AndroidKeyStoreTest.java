@@ -1,0 +1,242 @@
+package org.holdfast.android;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import android.security.keystore.KeyPermanentlyInvalidatedException;
+import android.security.keystore.UserNotAuthenticatedException;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.ProviderException;
+import java.security.Security;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import javax.crypto.AEADBadTagException;
+import javax.crypto.Cipher;
+import org.holdfast.KeyStoreException;
+import org.holdfast.types.KeyCompleteRequestResult;
+import org.holdfast.types.KeyRequestProtection;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** The key store for Android over a provider that behaves as a device's. */
+class AndroidKeyStoreTest {
+  private static final byte[] KEY = new byte[32];
+  private static final byte[] OTHER = new byte[32];
+
+  static {
+    Arrays.fill(KEY, (byte) 1);
+    Arrays.fill(OTHER, (byte) 2);
+  }
+
+  @TempDir Path folder;
+  private boolean unlocked = true;
+  private KeyCompleteRequestResult prompt = KeyCompleteRequestResult.OK;
+  private int prompts;
+  private AndroidKeyStore keys;
+
+  @BeforeEach
+  void device() {
+    FakeAndroidKeyStore.KEYS.clear();
+    FakeAndroidKeyStore.failure = null;
+    FakeAndroidKeyStore.report = FakeAndroidKeyStore.Report.INIT;
+    Security.addProvider(new FakeAndroidKeyStore());
+    keys = store(this::shown);
+  }
+
+  @AfterEach
+  void end() {
+    Security.removeProvider("AndroidKeyStore");
+  }
+
+  private AndroidKeyStore store(PromptGate gate) {
+    return new AndroidKeyStore(folder.resolve("keys").toFile(), "app.", () -> unlocked, gate);
+  }
+
+  private Cipher shown(Cipher cipher, String text) throws KeyStoreException {
+    prompts++;
+    if (prompt != KeyCompleteRequestResult.OK) throw new KeyStoreException(prompt);
+    FakeAndroidKeyStore.release();
+    return cipher;
+  }
+
+  private KeyCompleteRequestResult refused(String name, String text) {
+    return assertThrows(KeyStoreException.class, () -> keys.load(name, text)).getResult();
+  }
+
+  private void save(String name, byte[] key) throws KeyStoreException {
+    keys.save(
+        name,
+        key,
+        name.equals("biometric") ? KeyRequestProtection.BIOMETRIC : KeyRequestProtection.DEVICE);
+  }
+
+  @Test
+  void saves_loads_and_erases_without_a_prompt() throws Exception {
+    assertNull(keys.load("device", null));
+    save("device", KEY);
+    save("session", OTHER);
+    assertArrayEquals(KEY, keys.load("device", null));
+    assertArrayEquals(OTHER, keys.load("session", null));
+    save("session", KEY);
+    assertArrayEquals(KEY, keys.load("session", null));
+    keys.erase("session");
+    keys.erase("session");
+    assertNull(keys.load("session", null));
+    assertArrayEquals(KEY, keys.load("device", null));
+    assertEquals(0, prompts);
+    assertEquals(1, FakeAndroidKeyStore.KEYS.size(), "no key is left over");
+    assertTrue(android.system.Os.synced >= 4);
+  }
+
+  @Test
+  void the_files_hold_no_key_in_clear() throws Exception {
+    save("device", KEY);
+    save("biometric", OTHER);
+    try (Stream<Path> files = Files.walk(folder)) {
+      for (Path one : (Iterable<Path>) files.filter(Files::isRegularFile)::iterator) {
+        String text = Files.readString(one, StandardCharsets.ISO_8859_1);
+        assertFalse(text.contains("\1\1\1\1") || text.contains("\2\2\2\2"), one + "");
+      }
+    }
+  }
+
+  /** Without both settings a new enrolment would not invalidate the key. */
+  @Test
+  void the_pair_needs_strong_biometrics_for_every_use() throws Exception {
+    save("biometric", KEY);
+    Map<String, Object> asked =
+        FakeAndroidKeyStore.KEYS.values().iterator().next().spec.asked;
+    assertEquals(true, asked.get("authentication"));
+    assertEquals(true, asked.get("invalidated"));
+    assertEquals(List.of(0, 2), asked.get("parameters"));
+    assertEquals(2048, asked.get("size"));
+    assertEquals(0, prompts, "saving never prompts");
+  }
+
+  @Test
+  void a_prompt_releases_biometric_once_each() throws Exception {
+    save("biometric", KEY);
+    assertArrayEquals(KEY, keys.load("biometric", "Unlock"));
+    assertArrayEquals(KEY, keys.load("biometric", "Unlock"));
+    assertEquals(2, prompts);
+    assertEquals(KeyCompleteRequestResult.CANCELLED, refused("biometric", null));
+    assertEquals(2, prompts, "without a text none is shown");
+    prompt = KeyCompleteRequestResult.LOCKOUT;
+    assertEquals(KeyCompleteRequestResult.LOCKOUT, refused("biometric", "Unlock"));
+    keys.erase("biometric");
+    assertNull(keys.load("biometric", null), "no prompt for an erased key");
+    assertNull(keys.load("biometric", "Unlock"));
+    assertEquals(3, prompts);
+  }
+
+  /** Androids that report success without a usable cipher: the key is not released. */
+  @Test
+  void a_success_without_the_key_is_a_failure() throws Exception {
+    save("biometric", KEY);
+    keys = store((cipher, text) -> cipher);
+    assertEquals(KeyCompleteRequestResult.FAILED, refused("biometric", "Unlock"));
+  }
+
+  @ParameterizedTest
+  @EnumSource(FakeAndroidKeyStore.Report.class)
+  void an_enrolment_invalidates_however_the_device_says_so(FakeAndroidKeyStore.Report report)
+      throws Exception {
+    FakeAndroidKeyStore.report = report;
+    save("device", OTHER);
+    save("biometric", KEY);
+    FakeAndroidKeyStore.enrol();
+    assertEquals(KeyCompleteRequestResult.INVALIDATED, refused("biometric", "Unlock"));
+    assertEquals(KeyCompleteRequestResult.INVALIDATED, refused("biometric", "Unlock"));
+    assertArrayEquals(OTHER, keys.load("device", null));
+    // And the next sign-in saves a key that loads: not with the old public key.
+    save("biometric", OTHER);
+    assertArrayEquals(OTHER, keys.load("biometric", "Unlock"));
+    assertEquals(2, FakeAndroidKeyStore.KEYS.size());
+    // And an invalidated key can be erased.
+    FakeAndroidKeyStore.enrol();
+    keys.erase("biometric");
+    assertNull(keys.load("biometric", null));
+  }
+
+  @Test
+  void a_save_that_fails_leaves_the_old_key() throws Exception {
+    save("device", KEY);
+    Path file = folder.resolve("keys/device");
+    Files.createDirectory(folder.resolve("keys/device.new")); // in the way of the new file
+    assertThrows(KeyStoreException.class, () -> save("device", OTHER));
+    assertArrayEquals(KEY, keys.load("device", null));
+    assertEquals(1, FakeAndroidKeyStore.KEYS.size());
+    assertTrue(Files.exists(file));
+  }
+
+  @Test
+  void what_does_not_work_is_never_not_found() throws Exception {
+    save("device", KEY);
+    FakeAndroidKeyStore.failure = new ProviderException("the key store's process is gone");
+    assertEquals(KeyCompleteRequestResult.FAILED, refused("device", null));
+    FakeAndroidKeyStore.failure = null;
+    Path file = folder.resolve("keys/device");
+    byte[] whole = Files.readAllBytes(file);
+    byte[] flipped = whole.clone();
+    flipped[flipped.length - 1] ^= 1;
+    Files.write(file, flipped);
+    assertEquals(KeyCompleteRequestResult.FAILED, refused("device", null));
+    for (int length = 0; length < whole.length; length++) {
+      Files.write(file, Arrays.copyOf(whole, length));
+      assertEquals(KeyCompleteRequestResult.FAILED, refused("device", null), "cut at " + length);
+    }
+    Files.write(file, whole);
+    assertArrayEquals(KEY, keys.load("device", null));
+    unlocked = false;
+    assertEquals(KeyCompleteRequestResult.LOCKED, refused("device", null));
+  }
+
+  /** Files that were restored without their keys, or that outlived an installation. */
+  @Test
+  void a_file_without_its_key_is_not_found() throws Exception {
+    save("device", KEY);
+    FakeAndroidKeyStore.KEYS.clear();
+    assertNull(keys.load("device", null));
+    save("device", OTHER);
+    assertArrayEquals(OTHER, keys.load("device", null));
+  }
+
+  @Test
+  void each_save_has_a_vector_and_an_alias_of_its_own() throws Exception {
+    save("device", KEY);
+    SealedFile first = SealedFile.read(folder.resolve("keys/device").toFile());
+    save("device", KEY);
+    SealedFile second = SealedFile.read(folder.resolve("keys/device").toFile());
+    assertNotEquals(first.alias, second.alias);
+    assertFalse(Arrays.equals(first.vector, second.vector));
+  }
+
+  @Test
+  void exceptions_have_answers() {
+    Map<Throwable, KeyCompleteRequestResult> table =
+        Map.of(
+            new KeyPermanentlyInvalidatedException(), KeyCompleteRequestResult.INVALIDATED,
+            new IOException(new KeyPermanentlyInvalidatedException()), KeyCompleteRequestResult.INVALIDATED,
+            new UserNotAuthenticatedException(), KeyCompleteRequestResult.CANCELLED,
+            new AEADBadTagException(), KeyCompleteRequestResult.FAILED,
+            new ProviderException(), KeyCompleteRequestResult.FAILED,
+            new android.security.KeyStoreException("System error"), KeyCompleteRequestResult.FAILED,
+            new IOException("Key permanently invalidated"), KeyCompleteRequestResult.FAILED,
+            new KeyStoreException(KeyCompleteRequestResult.LOCKED), KeyCompleteRequestResult.LOCKED);
+    table.forEach((failure, answer) -> assertEquals(answer, KeyAnswers.of(failure).getResult(), failure + ""));
+  }
+}

@@ -1,0 +1,209 @@
+package org.holdfast.android;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import android.content.Context;
+import android.net.ConnectivityManager;
+import android.net.Network;
+import androidx.lifecycle.DefaultLifecycleObserver;
+import androidx.lifecycle.ProcessLifecycleOwner;
+import androidx.work.ExistingWorkPolicy;
+import androidx.work.OneTimeWorkRequest;
+import androidx.work.WorkManager;
+import androidx.work.WorkerParameters;
+import java.io.File;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.holdfast.Backend;
+import org.holdfast.Collector;
+import org.holdfast.Holdfast;
+import org.holdfast.Runner;
+import org.holdfast.jdk.JdkHttpSender;
+import org.holdfast.types.KeyStoreChoice;
+import org.holdfast.types.KeyStoreChoiceKind;
+import org.holdfast.types.QueueAddRequest;
+import org.holdfast.types.Screen;
+import org.holdfast.types.SignInPassword;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The network, the presence of the user and the worker, over the library and a stand-in for Android. */
+@Timeout(120)
+class ReportsTest {
+  @TempDir Path folder;
+  private Holdfast app;
+  private Runner runner;
+  private final Collector events = new Collector();
+  private final Phone phone = new Phone();
+
+  @BeforeEach
+  void open() {
+    app =
+        Holdfast.open(
+            Backend.config(folder.resolve("data"))
+                .keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE)));
+    runner = new Runner(app, new JdkHttpSender(), events).start();
+  }
+
+  @AfterEach
+  void close() {
+    app.close();
+    runner.close();
+    ProcessLifecycleOwner.get().observers.clear();
+  }
+
+  /** An application on a device without a network. */
+  private final class Phone extends Context implements SyncWorker.Host {
+    ConnectivityManager.NetworkCallback callback;
+    Network active;
+
+    private final ConnectivityManager manager =
+        new ConnectivityManager() {
+          @Override
+          public Network getActiveNetwork() {
+            return active;
+          }
+
+          @Override
+          public void registerDefaultNetworkCallback(NetworkCallback given) {
+            callback = given;
+          }
+
+          @Override
+          public void unregisterNetworkCallback(NetworkCallback given) {
+            assertEquals(callback, given);
+            callback = null;
+          }
+        };
+
+    @Override
+    public File getNoBackupFilesDir() {
+      return folder.toFile();
+    }
+
+    @Override
+    public <T> T getSystemService(Class<T> service) {
+      return service.cast(manager);
+    }
+
+    @Override
+    public String getString(int resource) {
+      return "";
+    }
+
+    @Override
+    public Context getApplicationContext() {
+      return this;
+    }
+
+    @Override
+    public Holdfast holdfast() {
+      return app;
+    }
+
+    @Override
+    public Runner runner() {
+      return runner;
+    }
+  }
+
+  private boolean offline() {
+    return app.queueExplain().getReasons().stream()
+        .anyMatch(one -> one.getCode().value().equals("offline"));
+  }
+
+  private void signIn() throws Exception {
+    app.sessionResume();
+    assertEquals(
+        Screen.HOME,
+        events
+            .settled(app.signInComplete(new SignInPassword("solo@example.org", Backend.PASSWORD)))
+            .getScreen());
+  }
+
+  private void visit() {
+    app.queueAdd(
+        new QueueAddRequest("activity", Map.of("type", "visit", "minutes", 5))
+            .occurredAtMs(System.currentTimeMillis()));
+  }
+
+  @Test
+  void the_network_is_reported() throws Exception {
+    signIn();
+    phone.active = null;
+    try (NetworkReport report = new NetworkReport(phone, app, Runnable::run)) {
+      visit();
+      assertTrue(offline());
+      Network wifi = new Network();
+      Network cell = new Network();
+      phone.callback.onAvailable(wifi);
+      phone.callback.onAvailable(cell);
+      phone.callback.onLost(wifi); // the default has changed to the other one
+      assertTrue(!offline());
+      phone.callback.onLost(cell);
+      assertTrue(offline() || app.syncStatus().getCounts().getPending() == 0);
+    }
+    assertNull(phone.callback);
+  }
+
+  @Test
+  void the_presence_of_the_user_is_reported() throws Exception {
+    signIn();
+    List<Screen> shown = new ArrayList<>();
+    try (PresenceReport report =
+        new PresenceReport(app, Runnable::run, decision -> shown.add(decision.getScreen()))) {
+      DefaultLifecycleObserver observer = ProcessLifecycleOwner.get().observers.get(0);
+      observer.onStart(null); // the state that the observer finds
+      assertEquals(List.of(), shown);
+      observer.onStop(null);
+      observer.onStart(null);
+      assertEquals(List.of(Screen.HOME, Screen.HOME), shown);
+      app.close();
+      observer.onStop(null); // nobody is left to be told, and nothing happens
+    }
+    assertEquals(0, ProcessLifecycleOwner.get().observers.size());
+  }
+
+  @Test
+  void the_worker_sends_what_is_queued() throws Exception {
+    signIn();
+    long stored = Backend.activities("solo@example.org");
+    visit();
+    visit();
+    SyncWorker worker = new SyncWorker(phone, new WorkerParameters());
+    assertEquals("success", worker.doWork().toString());
+    assertEquals(stored + 2, Backend.activities("solo@example.org"));
+    Backend.drop("/rest/v1");
+    try {
+      visit();
+      assertEquals("retry", worker.doWork().toString());
+    } finally {
+      Backend.heal();
+    }
+    assertEquals("success", worker.doWork().toString());
+    app.close();
+    assertEquals("failure", worker.doWork().toString());
+  }
+
+  @Test
+  void one_run_is_enough() {
+    List<String> asked = new ArrayList<>();
+    WorkManager.instance =
+        new WorkManager() {
+          @Override
+          public void enqueueUniqueWork(
+              String name, ExistingWorkPolicy policy, OneTimeWorkRequest request) {
+            asked.add(name + " " + policy);
+          }
+        };
+    SyncWorker.enqueue(phone);
+    assertEquals(List.of("org.holdfast.sync KEEP"), asked);
+  }
+}

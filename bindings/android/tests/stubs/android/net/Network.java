@@ -1,0 +1,4 @@
+// A declaration of what bindings/android uses, to compile it and to test it without a device.
+package android.net;
+
+public class Network {}

@@ -1,0 +1,4 @@
+// A declaration of what bindings/android uses, to compile it and to test it without a device.
+package androidx.fragment.app;
+
+public class FragmentActivity {}

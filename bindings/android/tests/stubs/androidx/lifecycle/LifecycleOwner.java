@@ -1,0 +1,6 @@
+// A declaration of what bindings/android uses, to compile it and to test it without a device.
+package androidx.lifecycle;
+
+public interface LifecycleOwner {
+  Lifecycle getLifecycle();
+}

@@ -1,0 +1,104 @@
+package org.holdfast;
+
+import java.lang.ref.PhantomReference;
+import java.lang.ref.ReferenceQueue;
+import java.util.Collections;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * A handle of the library, and the natives (native/holdfast_jni.c). Closing twice, closing while
+ * another thread is inside a call, and a call after that are all safe: the library takes a handle as a
+ * token and never as a pointer.
+ */
+final class Handle {
+  static {
+    NativeLibrary.load();
+  }
+
+  /** In each reply of a native: the first byte is the status. */
+  static final int REPLY = 1;
+
+  /** In a reply of open: the handle lies between the status and the text. */
+  static final int OPEN_REPLY = REPLY + 8;
+
+  private final long token;
+  private final Closing closing;
+
+  private Handle(long token) {
+    this.token = token;
+    closing = new Closing(this, token);
+  }
+
+  /** The handle in a reply of {@link #open} with the status 0. */
+  static Handle in(byte[] reply) {
+    long token = 0;
+    for (int at = REPLY; at < OPEN_REPLY; at++) token = token << 8 | (reply[at] & 255);
+    return new Handle(token);
+  }
+
+  byte[] call(byte[] operation, byte[] request) {
+    return call(token, operation, request);
+  }
+
+  int await(int timeoutMs) {
+    return await(token, timeoutMs);
+  }
+
+  void close() {
+    closing.close();
+  }
+
+  static native byte[] open(byte[] config);
+
+  // The next two are no static methods, so that the JVM keeps this object while they run: else the
+  // collector could close the handle inside its last call.
+  private native byte[] call(long handle, byte[] operation, byte[] request);
+
+  private native int await(long handle, int timeoutMs);
+
+  private static native void close(long handle);
+
+  static native long live();
+
+  static native byte[] buildInfo();
+
+  static native void log(int level);
+
+  /** Closes a handle that was collected. Android has java.lang.ref.Cleaner only since version 13. */
+  private static final class Closing extends PhantomReference<Handle> {
+    private static final ReferenceQueue<Handle> COLLECTED = new ReferenceQueue<>();
+    private static final Set<Closing> OPEN =
+        Collections.newSetFromMap(new ConcurrentHashMap<Closing, Boolean>());
+
+    static {
+      Thread thread = new Thread(Closing::closeCollected, "holdfast-collected");
+      thread.setDaemon(true);
+      thread.setContextClassLoader(null);
+      thread.start();
+    }
+
+    private final long token;
+
+    Closing(Handle handle, long token) {
+      super(handle, COLLECTED);
+      this.token = token;
+      OPEN.add(this);
+    }
+
+    void close() {
+      if (OPEN.remove(this)) Handle.close(token);
+      clear();
+    }
+
+    private static void closeCollected() {
+      while (true) {
+        try {
+          ((Closing) COLLECTED.remove()).close();
+        } catch (InterruptedException ignored) {
+          // Nobody has a reason to interrupt this thread, and it serves all handles.
+        }
+      }
+    }
+  }
+}

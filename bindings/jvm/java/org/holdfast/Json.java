@@ -1,0 +1,165 @@
+package org.holdfast;
+
+import com.google.gson.stream.JsonReader;
+import com.google.gson.stream.JsonToken;
+import com.google.gson.stream.JsonWriter;
+import java.io.IOException;
+import java.io.StringReader;
+import java.io.StringWriter;
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.holdfast.types.Code;
+import org.holdfast.types.Request;
+
+/**
+ * JSON as maps, lists, strings, Long, Double, Boolean and null. Gson's streams read and write it:
+ * they use no reflection, so that shrinkers need no rules for them.
+ */
+final class Json {
+  private Json() {}
+
+  /** The UTF-8 text of an object. */
+  static byte[] write(Map<String, ?> object) {
+    StringWriter text = new StringWriter();
+    try {
+      JsonWriter to = new JsonWriter(text);
+      to.setHtmlSafe(false);
+      value(to, "", object);
+    } catch (IOException impossible) { // a StringWriter
+      throw new AssertionError(impossible);
+    }
+    return utf8(text.getBuffer());
+  }
+
+  private static void value(JsonWriter to, String place, Object value) throws IOException {
+    if (value instanceof Request) value = ((Request) value).toMap();
+    if (value instanceof Code) value = ((Code) value).value();
+    if (value == null) {
+      to.nullValue();
+    } else if (value instanceof String) {
+      to.value((String) value);
+    } else if (value instanceof Boolean) {
+      to.value((Boolean) value);
+    } else if (value instanceof Number) {
+      number(to, place, (Number) value);
+    } else if (value instanceof Map) {
+      to.beginObject();
+      for (Map.Entry<?, ?> one : ((Map<?, ?>) value).entrySet()) {
+        if (!(one.getKey() instanceof String))
+          throw new IllegalArgumentException(shown(place) + " has a name that is no string");
+        String name = (String) one.getKey();
+        to.name(name);
+        value(to, place + "/" + name.replace("~", "~0").replace("/", "~1"), one.getValue());
+      }
+      to.endObject();
+    } else if (value instanceof Iterable) {
+      to.beginArray();
+      int index = 0;
+      for (Object one : (Iterable<?>) value) value(to, place + "/" + index++, one);
+      to.endArray();
+    } else {
+      throw new IllegalArgumentException(
+          shown(place) + " is a " + value.getClass().getName() + ", which JSON does not have");
+    }
+  }
+
+  private static void number(JsonWriter to, String place, Number value) throws IOException {
+    if (value instanceof Double || value instanceof Float) {
+      double real = value.doubleValue();
+      if (Double.isNaN(real) || Double.isInfinite(real))
+        throw new IllegalArgumentException(shown(place) + " is no finite number");
+      to.value(value); // a Float with its own few digits
+    } else if (value instanceof BigDecimal || value instanceof BigInteger) {
+      to.value(value); // the library says whether a double holds it
+    } else {
+      to.value(value.longValue());
+    }
+  }
+
+  private static String shown(String place) {
+    return place.isEmpty() ? "the request" : place;
+  }
+
+  /**
+   * The UTF-8 bytes. Half a surrogate pair, which UTF-8 cannot hold, becomes an escape, so that the
+   * library refuses it and names the field: Java's own encoder would put a question mark.
+   */
+  private static byte[] utf8(CharSequence text) {
+    StringBuilder escaped = null;
+    for (int at = 0; at < text.length(); at++) {
+      char one = text.charAt(at);
+      boolean paired =
+          Character.isHighSurrogate(one)
+              && at + 1 < text.length()
+              && Character.isLowSurrogate(text.charAt(at + 1));
+      if (paired) {
+        if (escaped != null) escaped.append(one).append(text.charAt(at + 1));
+        at++;
+      } else if (Character.isSurrogate(one)) {
+        if (escaped == null) escaped = new StringBuilder(text.subSequence(0, at));
+        escaped.append("\\u").append(Integer.toHexString(one));
+      } else if (escaped != null) {
+        escaped.append(one);
+      }
+    }
+    return (escaped == null ? text : escaped).toString().getBytes(StandardCharsets.UTF_8);
+  }
+
+  /** The object in a part of the bytes. */
+  static Map<String, Object> read(byte[] bytes, int from) {
+    String text = new String(bytes, from, bytes.length - from, StandardCharsets.UTF_8);
+    try {
+      JsonReader source = new JsonReader(new StringReader(text));
+      return object(source);
+    } catch (IOException | IllegalStateException broken) {
+      throw new IllegalArgumentException("the library's reply is no JSON object", broken);
+    }
+  }
+
+  private static Map<String, Object> object(JsonReader source) throws IOException {
+    Map<String, Object> object = new LinkedHashMap<>();
+    source.beginObject();
+    while (source.hasNext()) object.put(source.nextName(), value(source));
+    source.endObject();
+    return object;
+  }
+
+  private static Object value(JsonReader source) throws IOException {
+    JsonToken next = source.peek();
+    switch (next) {
+      case BEGIN_OBJECT:
+        return object(source);
+      case BEGIN_ARRAY:
+        List<Object> list = new ArrayList<>();
+        source.beginArray();
+        while (source.hasNext()) list.add(value(source));
+        source.endArray();
+        return list;
+      case STRING:
+        return source.nextString();
+      case BOOLEAN:
+        return source.nextBoolean();
+      case NULL:
+        source.nextNull();
+        return null;
+      case NUMBER:
+        return number(source.nextString());
+      default:
+        throw new IOException("unexpected " + next);
+    }
+  }
+
+  /** An integer is a Long, as the library's lie within 53 bits; another number is a Double. */
+  private static Object number(String digits) {
+    for (int at = 0; at < digits.length(); at++) {
+      char one = digits.charAt(at);
+      if (one == '.' || one == 'e' || one == 'E') return Double.valueOf(digits);
+    }
+    return Long.valueOf(digits);
+  }
+}

@@ -1,0 +1,31 @@
+package org.holdfast;
+
+import org.holdfast.types.KeyCompleteRequestResult;
+import org.jetbrains.annotations.NotNull;
+import org.jetbrains.annotations.Nullable;
+
+/** A key store's answer other than a key: locked, cancelled, invalidated and so on. */
+public class KeyStoreException extends Exception {
+  private static final long serialVersionUID = 1;
+
+  private final KeyCompleteRequestResult result;
+
+  /** An answer. */
+  public KeyStoreException(@NotNull KeyCompleteRequestResult result) {
+    this(result, null);
+  }
+
+  /** An answer, and what led to it. */
+  public KeyStoreException(@NotNull KeyCompleteRequestResult result, @Nullable Throwable cause) {
+    super("the key store answers " + result.value(), cause);
+    if (result == KeyCompleteRequestResult.OK)
+      throw new IllegalArgumentException("ok is no exception");
+    this.result = result;
+  }
+
+  /** The answer. */
+  @NotNull
+  public KeyCompleteRequestResult getResult() {
+    return result;
+  }
+}

@@ -1,0 +1,69 @@
+package org.holdfast;
+
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.holdfast.types.AuthMethodConfig;
+import org.holdfast.types.Config;
+import org.holdfast.types.Flow;
+import org.holdfast.types.Policy;
+import org.holdfast.types.PolicyBiometric;
+
+/** The local backend that run.py has started, and its control endpoint (Tests/server). */
+public final class Backend {
+  public static final String URL = System.getenv("HOLDFAST_BACKEND");
+  public static final String KEY = System.getenv("HOLDFAST_API_KEY");
+  public static final String PASSWORD = "holdfast-demo";
+
+  private static final HttpClient CLIENT = HttpClient.newHttpClient();
+
+  private Backend() {}
+
+  /** A configuration for this backend: sign-in with a password, no biometrics, keys as files. */
+  public static Config config(java.nio.file.Path data) {
+    return new Config(data.toString(), new org.holdfast.types.Backend(URL, KEY))
+        .authMethods(java.util.List.of(new AuthMethodConfig("password", Flow.PASSWORD)))
+        .policy(new Policy().biometric(PolicyBiometric.OFF))
+        .locale("en");
+  }
+
+  /** Every request below the path fails, until {@link #heal}. */
+  public static void drop(String path) throws IOException, InterruptedException {
+    control("POST", "/faults", Map.of("match", Map.of("path", path), "action", "drop_before", "times", -1));
+  }
+
+  public static void heal() throws IOException, InterruptedException {
+    control("DELETE", "/faults", Map.of());
+  }
+
+  /** The number of activities of the user with this e-mail address. */
+  public static long activities(String email) throws IOException, InterruptedException {
+    Map<String, Object> sql = new LinkedHashMap<>();
+    sql.put(
+        "query",
+        "select count(*) as n from activities a join auth.users u on u.id = a.user_id"
+            + " where u.email = %s");
+    sql.put("parameters", java.util.List.of(email));
+    String rows = control("POST", "/sql", sql);
+    byte[] object = ("{\"rows\":" + rows + "}").getBytes(StandardCharsets.UTF_8);
+    java.util.List<?> read = (java.util.List<?>) Json.read(object, 0).get("rows");
+    return (Long) ((Map<?, ?>) read.get(0)).get("n");
+  }
+
+  public static String control(String method, String path, Map<String, ?> body)
+      throws IOException, InterruptedException {
+    HttpRequest request =
+        HttpRequest.newBuilder(URI.create(URL + "/_control" + path))
+            .version(HttpClient.Version.HTTP_1_1)
+            .method(method, HttpRequest.BodyPublishers.ofByteArray(Json.write(body)))
+            .build();
+    HttpResponse<String> response = CLIENT.send(request, HttpResponse.BodyHandlers.ofString());
+    if (response.statusCode() != 200) throw new IOException(response.body());
+    return response.body();
+  }
+}

@@ -1,0 +1,248 @@
+package org.holdfast;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.holdfast.types.Config;
+import org.holdfast.types.ErrorCode;
+import org.holdfast.types.KeyStoreChoice;
+import org.holdfast.types.KeyStoreChoiceKind;
+import org.holdfast.types.NetworkSetRequest;
+import org.holdfast.types.OpenInBrowser;
+import org.holdfast.types.QueueAddRequest;
+import org.holdfast.types.Screen;
+import org.holdfast.types.SignInBeginReply;
+import org.holdfast.types.SignInBeginRequest;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The handle: typed calls, errors, closing, and memory. */
+@Timeout(120)
+class HoldfastTest {
+  @TempDir Path folder;
+
+  private Config config() {
+    return Backend.config(folder.resolve("data"))
+        .keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE));
+  }
+
+  @Test
+  void opens_and_decides() {
+    try (Holdfast app = Holdfast.open(config())) {
+      assertEquals("0.2.0", app.getOpened().getVersion());
+      assertEquals(Screen.SIGN_IN, app.sessionResume().getScreen());
+      assertEquals(Screen.Known.SIGN_IN, app.sessionResume().getScreen().known());
+    }
+    assertEquals("bundled", Holdfast.buildInfo().getFlavour().value());
+  }
+
+  @Test
+  void an_error_names_its_field() {
+    try (Holdfast app = Holdfast.open(config())) {
+      HoldfastException.Invalid unknown =
+          assertThrows(
+              HoldfastException.Invalid.class,
+              () -> app.signInBegin(new SignInBeginRequest("bankid")));
+      assertEquals(ErrorCode.SIGN_IN_UNKNOWN_METHOD, unknown.getCode());
+      assertEquals("/method", unknown.getField());
+      assertFalse(unknown.isRetryable());
+      HoldfastException.State signedOut =
+          assertThrows(
+              HoldfastException.State.class,
+              () -> app.queueAdd(new QueueAddRequest("activity", Map.of("type", "visit"))));
+      assertEquals(ErrorCode.SESSION_NONE, signedOut.getCode());
+      HoldfastException.Invalid misspelt =
+          assertThrows(
+              HoldfastException.Invalid.class,
+              () -> app.call("network_set", Map.of("onlin", true)));
+      assertEquals(ErrorCode.REQUEST_UNKNOWN_FIELD, misspelt.getCode());
+      assertEquals("/onlin", misspelt.getField());
+      assertThrows(
+          HoldfastException.Invalid.class, () -> app.call("queue_ad", Map.of()), "unknown name");
+    }
+  }
+
+  @Test
+  void an_open_that_is_refused_leaves_nothing() {
+    long before = Holdfast.liveCount();
+    Config wrong =
+        new Config("~/data", new org.holdfast.types.Backend("https://x.test", "k"))
+            .authMethods(List.of());
+    HoldfastException.Invalid refused =
+        assertThrows(HoldfastException.Invalid.class, () -> Holdfast.open(wrong));
+    assertEquals("/data_dir", refused.getField());
+    assertEquals(before, Holdfast.liveCount());
+  }
+
+  /** Java's encoder would put a question mark in its place, and store another text than was given. */
+  @Test
+  void half_a_surrogate_pair_is_refused_and_a_whole_one_is_kept() {
+    try (Holdfast app = Holdfast.open(config())) {
+      HoldfastException.Invalid refused =
+          assertThrows(
+              HoldfastException.Invalid.class,
+              () -> app.signInBegin(new SignInBeginRequest("a\ud83dz")));
+      assertTrue(refused.getCode().value().startsWith("request."), refused.getMessage());
+      HoldfastException.Invalid unknown =
+          assertThrows(
+              HoldfastException.Invalid.class,
+              () -> app.signInBegin(new SignInBeginRequest("a\ud83d\ude00\u0000z")));
+      assertTrue(
+          unknown.getCode().equals(ErrorCode.SIGN_IN_UNKNOWN_METHOD)
+              || unknown.getCode().value().startsWith("request."),
+          unknown.getMessage());
+    }
+  }
+
+  @Test
+  void the_sign_in_in_a_browser_is_typed() {
+    Config pkce =
+        new Config(folder.resolve("pkce").toString(), new org.holdfast.types.Backend(Backend.URL, "k"))
+            .redirectUrl("com.example.app:/signed-in")
+            .policy(
+                new org.holdfast.types.Policy()
+                    .biometric(org.holdfast.types.PolicyBiometric.OFF))
+            .keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE));
+    try (Holdfast app = Holdfast.open(pkce)) {
+      SignInBeginReply begun = app.signInBegin(new SignInBeginRequest("bankid"));
+      assertTrue(
+          assertInstanceOf(OpenInBrowser.class, begun).getUrl().startsWith(Backend.URL + "/auth/v1/"));
+    }
+  }
+
+  @Test
+  void a_closed_handle_answers_closed_and_closing_twice_is_harmless() {
+    long before = Holdfast.liveCount();
+    Holdfast app = Holdfast.open(config());
+    assertEquals(before + 1, Holdfast.liveCount());
+    app.close();
+    app.close();
+    assertEquals(before, Holdfast.liveCount());
+    HoldfastException.Closed closed =
+        assertThrows(HoldfastException.Closed.class, app::sessionResume);
+    assertEquals(ErrorCode.HANDLE_CLOSED, closed.getCode());
+    assertFalse(app.await(-1));
+  }
+
+  @Test
+  void closing_wakes_a_thread_that_waits_inside() throws Exception {
+    Holdfast app = Holdfast.open(config());
+    app.sessionResume();
+    app.poll();
+    CountDownLatch inside = new CountDownLatch(1);
+    AtomicInteger ended = new AtomicInteger();
+    Thread waiter =
+        new Thread(
+            () -> {
+              inside.countDown();
+              while (app.await(-1)) app.poll();
+              ended.incrementAndGet();
+            });
+    waiter.start();
+    inside.await();
+    app.close();
+    waiter.join();
+    assertEquals(1, ended.get());
+  }
+
+  @Test
+  void closing_while_other_threads_call() throws Exception {
+    long before = Holdfast.liveCount();
+    for (int round = 0; round < 20; round++) {
+      Holdfast app = Holdfast.open(config());
+      CountDownLatch begun = new CountDownLatch(4);
+      List<Throwable> wrong = new ArrayList<>();
+      List<Thread> threads = new ArrayList<>();
+      for (int i = 0; i < 4; i++) {
+        Thread thread =
+            new Thread(
+                () -> {
+                  try {
+                    app.sessionStatus();
+                    begun.countDown();
+                    while (true) app.sessionStatus();
+                  } catch (HoldfastException.Closed expected) {
+                    begun.countDown();
+                  } catch (Throwable failure) {
+                    synchronized (wrong) {
+                      wrong.add(failure);
+                    }
+                  }
+                });
+        thread.start();
+        threads.add(thread);
+      }
+      begun.await();
+      app.close();
+      for (Thread one : threads) one.join();
+      assertEquals(List.of(), wrong);
+    }
+    assertEquals(before, Holdfast.liveCount());
+  }
+
+  @Test
+  void a_handle_that_is_collected_is_closed() throws Exception {
+    long before = Holdfast.liveCount();
+    for (int i = 0; i < 10; i++) Holdfast.open(config()).sessionResume();
+    // The collector decides when; each round makes it likelier.
+    for (int round = 0; round < 500 && Holdfast.liveCount() > before; round++) {
+      System.gc();
+      Thread.sleep(10);
+    }
+    assertEquals(before, Holdfast.liveCount());
+  }
+
+  @Test
+  void a_hundred_thousand_calls_leave_nothing() throws Exception {
+    try (Holdfast app = Holdfast.open(config())) {
+      app.sessionResume();
+      calls(app, 20_000);
+      long live = Holdfast.liveCount();
+      int threads = Thread.activeCount();
+      long heap = heap();
+      long resident = resident();
+      calls(app, 100_000);
+      assertEquals(live, Holdfast.liveCount());
+      assertTrue(Thread.activeCount() <= threads, "threads of these calls");
+      assertTrue(heap() - heap < 2 << 20, "the heap grew by " + (heap() - heap));
+      // 100,000 replies are 50 MB. The JVM's own memory moves by some.
+      assertTrue(resident() - resident < 24 << 20, "memory grew by " + (resident() - resident));
+    }
+  }
+
+  private static void calls(Holdfast app, int count) {
+    for (int i = 0; i < count / 4; i++) {
+      app.sessionStatus();
+      app.networkSet(new NetworkSetRequest(true));
+      app.routeCheck(new org.holdfast.types.RouteCheckRequest("/mentor"));
+      try {
+        app.signInBegin(new SignInBeginRequest("none"));
+      } catch (HoldfastException.Invalid expected) {
+        // An error reply is released too.
+      }
+    }
+  }
+
+  private static long heap() {
+    for (int i = 0; i < 3; i++) System.gc();
+    return ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed();
+  }
+
+  private static long resident() throws Exception {
+    for (String line : Files.readAllLines(Path.of("/proc/self/status")))
+      if (line.startsWith("VmRSS:")) return Long.parseLong(line.replaceAll("[^0-9]", "")) * 1024;
+    throw new AssertionError("no VmRSS");
+  }
+}

@@ -1,0 +1,86 @@
+package org.holdfast;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import org.holdfast.types.Screen;
+import org.junit.jupiter.api.Test;
+
+/** JSON and base64. */
+class JsonTest {
+  private static String written(Object value) {
+    byte[] bytes = Json.write(Collections.singletonMap("v", value));
+    String text = new String(bytes, StandardCharsets.UTF_8);
+    return text.substring(5, text.length() - 1);
+  }
+
+  private static Object read(String value) {
+    return Json.read(("{\"v\":" + value + "}").getBytes(StandardCharsets.UTF_8), 0).get("v");
+  }
+
+  @Test
+  void values_are_written_as_they_are() {
+    assertEquals("null", written(null));
+    assertEquals("[1,-9007199254740992,0.5,true]", written(Arrays.asList(1, -(1L << 53), 0.5, true)));
+    assertEquals("0.1", written(0.1f));
+    assertEquals("12345678901234567890", written(new java.math.BigInteger("12345678901234567890")));
+    assertEquals("\"æ\ud83d\ude00\\u0000\\n\\\"</\"", written("æ\ud83d\ude00\u0000\n\"</"));
+    assertEquals("\"home\"", written(Screen.HOME));
+  }
+
+  @Test
+  void what_json_does_not_have_is_refused_with_its_place() {
+    assertEquals(
+        "/v/a~1b/0 is a java.util.Date, which JSON does not have",
+        assertThrows(
+                IllegalArgumentException.class,
+                () -> written(Map.of("a/b", List.of(new java.util.Date()))))
+            .getMessage());
+    assertEquals(
+        "/v is no finite number",
+        assertThrows(IllegalArgumentException.class, () -> written(Double.NaN)).getMessage());
+    Map<Object, Object> numbered = new HashMap<>();
+    numbered.put(1, 1);
+    assertThrows(IllegalArgumentException.class, () -> written(numbered));
+  }
+
+  @Test
+  void half_a_surrogate_pair_becomes_an_escape() {
+    assertEquals("\"a\\ud83dz\\ude00\"", written("a\ud83dz\ude00"));
+  }
+
+  @Test
+  void numbers_keep_their_kind() {
+    assertEquals(9007199254740992L, read("9007199254740992"));
+    assertEquals(1.5, read("1.5"));
+    assertEquals(1e300, read("1e300"));
+    Random random = new Random(1);
+    for (int i = 0; i < 10_000; i++) {
+      double value = Double.longBitsToDouble(random.nextLong());
+      if (Double.isNaN(value) || Double.isInfinite(value)) continue;
+      assertEquals(value, read(written(value)));
+    }
+  }
+
+  @Test
+  void base64_is_that_of_the_jdk() {
+    Random random = new Random(2);
+    for (int length = 0; length < 100; length++) {
+      byte[] bytes = new byte[length];
+      random.nextBytes(bytes);
+      String text = java.util.Base64.getEncoder().encodeToString(bytes);
+      assertEquals(text, Base64.encode(bytes));
+      assertArrayEquals(bytes, Base64.decode(text));
+    }
+    for (String wrong : List.of("a", "ab=", "a===", "ab=c", "åæøå", "ab\ncd==="))
+      assertThrows(IllegalArgumentException.class, () -> Base64.decode(wrong), wrong);
+  }
+}

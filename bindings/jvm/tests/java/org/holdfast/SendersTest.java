@@ -1,0 +1,299 @@
+package org.holdfast;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.http.HttpClient;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Stream;
+import org.holdfast.jdk.JdkHttpSender;
+import org.holdfast.okhttp.OkHttpSender;
+import org.holdfast.types.HttpAnswer;
+import org.holdfast.types.HttpFailure;
+import org.holdfast.types.HttpRequest;
+import org.holdfast.types.TransportError;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** The senders, against a server that answers with the bytes that a test gives it. */
+@Timeout(60)
+class SendersTest {
+  private final List<String> received = Collections.synchronizedList(new ArrayList<>());
+  private ServerSocket server;
+  private volatile byte[] response;
+  private volatile long trickleMs;
+  private volatile boolean closes;
+
+  static Stream<HttpSender> senders() {
+    return Stream.of(new JdkHttpSender(), new OkHttpSender());
+  }
+
+  @BeforeEach
+  void serve() throws IOException {
+    server = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+    Thread thread = new Thread(this::accept, "server");
+    thread.setDaemon(true);
+    thread.start();
+  }
+
+  @AfterEach
+  void end() throws IOException {
+    server.close();
+  }
+
+  private void accept() {
+    while (!server.isClosed()) {
+      try {
+        Socket socket = server.accept();
+        Thread thread = new Thread(() -> answer(socket), "connection");
+        thread.setDaemon(true);
+        thread.start();
+      } catch (IOException closed) {
+        return;
+      }
+    }
+  }
+
+  private void answer(Socket socket) {
+    try (socket) {
+      InputStream in = socket.getInputStream();
+      StringBuilder head = new StringBuilder();
+      while (true) {
+        head.setLength(0);
+        while (head.indexOf("\r\n\r\n") < 0) {
+          int one = in.read();
+          if (one < 0) return;
+          if (one == 22 && head.length() == 0) { // the beginning of a handshake
+            socket.getOutputStream().write("HTTP/1.1 400 No\r\n\r\n".getBytes());
+            return;
+          }
+          head.append((char) one);
+        }
+        int length = 0;
+        for (String line : head.toString().split("\r\n"))
+          if (line.toLowerCase().startsWith("content-length:"))
+            length = Integer.parseInt(line.substring(15).trim());
+        received.add(head + new String(in.readNBytes(length), StandardCharsets.UTF_8));
+        if (closes) return;
+        if (response == null) {
+          new CountDownLatch(1).await(30, java.util.concurrent.TimeUnit.SECONDS);
+          return;
+        }
+        if (trickleMs == 0) {
+          socket.getOutputStream().write(response);
+          socket.getOutputStream().flush();
+        } else {
+          for (byte one : response) {
+            socket.getOutputStream().write(one);
+            socket.getOutputStream().flush();
+            Thread.sleep(trickleMs);
+          }
+        }
+      }
+    } catch (IOException | InterruptedException gone) {
+      // The client has hung up.
+    }
+  }
+
+  private static byte[] http(int status, String headers, byte[] body) {
+    byte[] head =
+        ("HTTP/1.1 " + status + " X\r\n" + headers + "Content-Length: " + body.length + "\r\n\r\n")
+            .getBytes(StandardCharsets.ISO_8859_1);
+    byte[] all = Arrays.copyOf(head, head.length + body.length);
+    System.arraycopy(body, 0, all, head.length, body.length);
+    return all;
+  }
+
+  private HttpRequest request(String method, String body, long timeoutMs) {
+    return request("http://127.0.0.1:" + server.getLocalPort() + "/rest/v1/x?a=b", method, body, timeoutMs);
+  }
+
+  private static HttpRequest request(String url, String method, String body, long timeoutMs) {
+    Map<String, Object> fields = new LinkedHashMap<>();
+    fields.put("id", 1L);
+    fields.put("purpose", "upload");
+    fields.put("method", method);
+    fields.put("url", url);
+    fields.put("headers", Map.of("apikey", "k", "content-type", "application/json"));
+    fields.put("body", body);
+    fields.put("timeout_ms", timeoutMs);
+    return HttpRequest.of(fields);
+  }
+
+  private static TransportError failure(HttpSender sender, HttpRequest request) {
+    try {
+      TransportError error = sender.send(request).getError();
+      assertTrue(error != null, "there is a response");
+      return error;
+    } catch (Exception failure) {
+      return HttpFailures.of(failure);
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource("senders")
+  void sends_the_request_as_it_is(HttpSender sender) throws Exception {
+    response = http(201, "X-One: a\r\nx-one: b\r\nDate: now\r\n", "[\"æ\"]".getBytes(StandardCharsets.UTF_8));
+    HttpResult result = sender.send(request("POST", "{\"n\":\"ø\"}", 10_000));
+    HttpAnswer answer = (HttpAnswer) result.completing(7);
+    assertEquals(201, ((Number) answer.toMap().get("status")).intValue());
+    assertEquals("[\"æ\"]", answer.toMap().get("body"));
+    Map<?, ?> headers = (Map<?, ?>) answer.toMap().get("headers");
+    assertEquals("a, b", headers.get("x-one"));
+    assertEquals("now", headers.get("date"));
+    String sent = received.get(0);
+    assertTrue(sent.startsWith("POST /rest/v1/x?a=b HTTP/1.1\r\n"), sent);
+    assertTrue(sent.endsWith("\r\n\r\n{\"n\":\"ø\"}"), sent);
+    String lower = sent.toLowerCase();
+    assertTrue(lower.contains("\r\napikey: k\r\n"), sent);
+    assertTrue(lower.contains("\r\ncontent-type: application/json\r\n"), sent);
+    assertTrue(!lower.contains("cookie") && !lower.contains("upgrade"), sent);
+  }
+
+  @ParameterizedTest
+  @MethodSource("senders")
+  void a_post_without_a_body_and_a_get_are_sent(HttpSender sender) throws Exception {
+    response = http(204, "", new byte[0]);
+    assertNull(sender.send(request("POST", null, 10_000)).getError());
+    assertNull(sender.send(request("GET", null, 10_000)).getError());
+    assertTrue(received.get(1).startsWith("GET "));
+  }
+
+  @ParameterizedTest
+  @MethodSource("senders")
+  void a_redirect_is_a_response(HttpSender sender) throws Exception {
+    response = http(307, "Location: http://127.0.0.1:" + server.getLocalPort() + "/other\r\n", new byte[0]);
+    HttpAnswer answer = (HttpAnswer) sender.send(request("POST", "{}", 10_000)).completing(1);
+    assertEquals(307, ((Number) answer.toMap().get("status")).intValue());
+    assertEquals(1, received.size());
+  }
+
+  @ParameterizedTest
+  @MethodSource("senders")
+  void a_body_that_is_no_text_is_null(HttpSender sender) throws Exception {
+    for (byte[] body : List.of(new byte[] {(byte) 0xff, 'a'}, new byte[] {'a', 0, 'b'})) {
+      response = http(200, "", body);
+      HttpAnswer answer = (HttpAnswer) sender.send(request("GET", null, 10_000)).completing(1);
+      assertTrue(answer.toMap().containsKey("body"));
+      assertNull(answer.toMap().get("body"));
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource("senders")
+  void a_response_over_the_limit_is_refused(HttpSender sender) {
+    byte[] body = new byte[HttpResult.BODY_LIMIT + 1];
+    Arrays.fill(body, (byte) 'a');
+    response = http(200, "", body);
+    assertEquals(TransportError.REFUSED, failure(sender, request("GET", null, 30_000)));
+  }
+
+  /** The limit is on the whole exchange, whatever the server trickles. */
+  @ParameterizedTest
+  @MethodSource("senders")
+  void a_response_that_trickles_times_out(HttpSender sender) {
+    trickleMs = 50;
+    response = http(200, "X: " + "y".repeat(4000) + "\r\n", new byte[4000]);
+    assertEquals(TransportError.TIMEOUT, failure(sender, request("GET", null, 500)));
+    trickleMs = 0;
+    response = null;
+    assertEquals(TransportError.TIMEOUT, failure(sender, request("POST", "{}", 300)));
+  }
+
+  @ParameterizedTest
+  @MethodSource("senders")
+  void a_post_is_not_sent_again_when_the_connection_breaks(HttpSender sender) {
+    closes = true;
+    TransportError error = failure(sender, request("POST", "{}", 10_000));
+    assertEquals(TransportError.OFFLINE, error);
+    assertEquals(1, received.size());
+  }
+
+  @ParameterizedTest
+  @MethodSource("senders")
+  void failures_have_the_librarys_words(HttpSender sender) throws Exception {
+    assertEquals(
+        TransportError.DNS,
+        failure(sender, request("http://no-such-host.invalid/", "GET", null, 20_000)));
+    int port = server.getLocalPort();
+    response = http(200, "", new byte[0]);
+    assertEquals(
+        TransportError.TLS,
+        failure(sender, request("https://127.0.0.1:" + port + "/", "GET", null, 20_000)));
+    int free;
+    try (ServerSocket nobody = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      free = nobody.getLocalPort();
+    }
+    assertEquals(
+        TransportError.REFUSED,
+        failure(sender, request("http://127.0.0.1:" + free + "/", "GET", null, 20_000)));
+  }
+
+  @ParameterizedTest
+  @MethodSource("senders")
+  void a_thread_that_is_interrupted_gives_the_request_up(HttpSender sender) throws Exception {
+    response = null;
+    AtomicReference<TransportError> told = new AtomicReference<>();
+    Thread thread = new Thread(() -> told.set(failure(sender, request("GET", null, 30_000))));
+    thread.start();
+    while (received.isEmpty()) Thread.sleep(5);
+    thread.interrupt();
+    thread.join();
+    assertEquals(TransportError.CANCELLED, told.get());
+  }
+
+  @Test
+  void a_client_that_follows_redirects_is_refused() {
+    HttpClient follows = HttpClient.newBuilder().followRedirects(HttpClient.Redirect.NORMAL).build();
+    assertThrows(IllegalArgumentException.class, () -> new JdkHttpSender(follows));
+    HttpClient keeps = HttpClient.newBuilder().cookieHandler(new java.net.CookieManager()).build();
+    assertThrows(IllegalArgumentException.class, () -> new JdkHttpSender(keeps));
+  }
+
+  @Test
+  void exceptions_have_words() {
+    Map<Throwable, TransportError> table = new LinkedHashMap<>();
+    table.put(new java.net.UnknownHostException(), TransportError.DNS);
+    table.put(
+        new java.net.ConnectException().initCause(new java.nio.channels.UnresolvedAddressException()),
+        TransportError.DNS);
+    table.put(new javax.net.ssl.SSLHandshakeException("x"), TransportError.TLS);
+    table.put(
+        new IOException(new java.security.cert.CertificateException()), TransportError.TLS);
+    table.put(new java.net.SocketTimeoutException(), TransportError.TIMEOUT);
+    table.put(new java.util.concurrent.TimeoutException(), TransportError.TIMEOUT);
+    table.put(new java.io.InterruptedIOException("timeout"), TransportError.TIMEOUT);
+    table.put(new java.io.InterruptedIOException("interrupted"), TransportError.CANCELLED);
+    table.put(new InterruptedException(), TransportError.CANCELLED);
+    table.put(new java.util.concurrent.CancellationException(), TransportError.CANCELLED);
+    table.put(new java.net.ConnectException(), TransportError.REFUSED);
+    table.put(new java.net.ProtocolException(), TransportError.REFUSED);
+    table.put(new java.net.NoRouteToHostException(), TransportError.OFFLINE);
+    table.put(new IOException("reset"), TransportError.OFFLINE);
+    table.put(new IllegalStateException(), TransportError.OFFLINE);
+    table.forEach((failure, word) -> assertEquals(word, HttpFailures.of(failure), failure + ""));
+    Exception first = new Exception();
+    first.initCause(new Exception(first));
+    assertEquals(TransportError.OFFLINE, HttpFailures.of(first), "a circle of causes");
+    assertTrue(HttpResult.failed(TransportError.TLS).completing(3) instanceof HttpFailure);
+  }
+}

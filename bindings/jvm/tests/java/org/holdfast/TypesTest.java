@@ -1,0 +1,153 @@
+package org.holdfast;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.reflect.Method;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.holdfast.types.Contact;
+import org.holdfast.types.Decision;
+import org.holdfast.types.DecisionEvent;
+import org.holdfast.types.Event;
+import org.holdfast.types.HttpRequest;
+import org.holdfast.types.NeedsPassword;
+import org.holdfast.types.OtherEvent;
+import org.holdfast.types.QueueAddRequest;
+import org.holdfast.types.Screen;
+import org.holdfast.types.SignInBeginReply;
+import org.holdfast.types.SignInPassword;
+import org.junit.jupiter.api.Test;
+
+/** The generated types: they take what a later library sends, and send what this one takes. */
+class TypesTest {
+  private static final Map<String, Object> SCHEMA = schema();
+
+  private static Map<String, Object> schema() {
+    try {
+      return Json.read(Files.readAllBytes(Path.of("include/holdfast.schema.json")), 0);
+    } catch (java.io.IOException failure) {
+      throw new AssertionError(failure);
+    }
+  }
+
+  @SuppressWarnings("unchecked")
+  private static Map<String, Object> map(Object value) {
+    return (Map<String, Object>) value;
+  }
+
+  private static Map<String, Object> example(String operation) {
+    Map<String, Object> described = map(map(SCHEMA.get("x-operations")).get(operation));
+    return new LinkedHashMap<>(map(map(((List<?>) described.get("examples")).get(0)).get("reply")));
+  }
+
+  /** Every getter of every reply in the schema's examples answers. */
+  @Test
+  void every_example_of_a_reply_is_read() throws Exception {
+    int read = 0;
+    for (Map.Entry<String, Object> one : map(SCHEMA.get("x-operations")).entrySet()) {
+      Object reference = map(map(one.getValue()).get("reply")).get("$ref");
+      String name = ((String) reference).replace("#/$defs/", "org.holdfast.types.");
+      for (Object given : (List<?>) map(one.getValue()).getOrDefault("examples", List.of())) {
+        Object value =
+            Class.forName(name).getMethod("of", Map.class).invoke(null, map(given).get("reply"));
+        for (Method method : value.getClass().getMethods())
+          if (method.getName().startsWith("get") && method.getParameterCount() == 0)
+            method.invoke(value);
+        assertEquals(map(given).get("reply"), value.getClass().getMethod("toMap").invoke(value));
+        read++;
+      }
+    }
+    assertTrue(read > 30, "read " + read);
+  }
+
+  @Test
+  void a_later_code_is_kept() {
+    Map<String, Object> later = example("session_resume");
+    later.put("screen", "hologram");
+    later.put("colour", "blue");
+    Decision decision = Decision.of(later);
+    assertEquals("hologram", decision.getScreen().value());
+    assertEquals(Screen.Known.UNKNOWN, decision.getScreen().known());
+    assertEquals(Screen.of("hologram"), decision.getScreen());
+    assertNotEquals(Screen.HOME, decision.getScreen());
+    assertEquals("blue", decision.toMap().get("colour"));
+  }
+
+  @Test
+  void a_later_event_is_kept_with_its_number() {
+    Event event = Event.of(Map.of("seq", 7L, "type", "hologram", "colour", "blue"));
+    assertInstanceOf(OtherEvent.class, event);
+    assertEquals(7, event.getSeq());
+    assertEquals("hologram", event.getType());
+    assertEquals("blue", event.toMap().get("colour"));
+    Event decision =
+        Event.of(Map.of("seq", 8L, "type", "decision", "decision", example("session_resume")));
+    assertTrue(((DecisionEvent) decision).getDecision().getNumber() > 0);
+  }
+
+  @Test
+  void a_later_kind_of_reply_is_kept() {
+    SignInBeginReply later = SignInBeginReply.of(Map.of("scan", "..."));
+    assertInstanceOf(SignInBeginReply.Unknown.class, later);
+    assertEquals("...", later.toMap().get("scan"));
+    assertInstanceOf(
+        NeedsPassword.class, SignInBeginReply.of(Map.of("needs", List.of("email", "password"))));
+  }
+
+  @Test
+  void the_columns_of_a_contact_are_kept() {
+    Contact contact = Contact.of(Map.of("id", "i", "name", "Kari", "municipality", "Oslo"));
+    assertEquals(Map.of("municipality", "Oslo"), contact.getColumns());
+  }
+
+  @Test
+  void a_reply_without_a_required_field_is_refused_by_name() {
+    Map<String, Object> broken = example("session_resume");
+    broken.remove("screen");
+    IllegalArgumentException refused =
+        assertThrows(IllegalArgumentException.class, () -> Decision.of(broken));
+    assertEquals("Decision.screen is missing", refused.getMessage());
+  }
+
+  @Test
+  void a_request_has_the_fields_that_were_set() {
+    QueueAddRequest request = new QueueAddRequest("activity", Map.of("minutes", 45));
+    assertEquals(Map.of("kind", "activity", "payload", Map.of("minutes", 45)), request.toMap());
+    request.occurredAtMs(1L).dependsOn(List.of("a"));
+    assertEquals(List.of("a"), request.toMap().get("depends_on"));
+    request.occurredAtMs(null);
+    assertFalse(request.toMap().containsKey("occurred_at_ms"));
+    assertThrows(NullPointerException.class, () -> new QueueAddRequest(null, Map.of()));
+    org.holdfast.types.Backend none =
+        new org.holdfast.types.Backend("https://x.test", "k").memberships(null);
+    assertTrue(none.toMap().containsKey("memberships"), "null is not the same as absence");
+    assertNull(none.toMap().get("memberships"));
+  }
+
+  /** A log that prints objects must not hold tokens, passwords or people's data. */
+  @Test
+  void texts_are_not_printed() {
+    assertFalse(new SignInPassword("kari@example.org", "hemmelig").toString().contains("hemmelig"));
+    Map<String, Object> request = new LinkedHashMap<>();
+    request.put("id", 1L);
+    request.put("purpose", "refresh");
+    request.put("method", "POST");
+    request.put("url", "https://x.test/auth/v1/token");
+    request.put("headers", Map.of("authorization", "Bearer secret"));
+    request.put("body", "{\"refresh_token\":\"secret\"}");
+    request.put("timeout_ms", 15000L);
+    String printed = HttpRequest.of(request).toString();
+    assertFalse(printed.contains("secret"), printed);
+    assertTrue(printed.contains("purpose=refresh"), printed);
+    assertFalse(Contact.of(Map.of("id", "i", "name", "Kari")).toString().contains("Kari"));
+  }
+}
