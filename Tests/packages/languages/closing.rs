@@ -1,0 +1,48 @@
+//! Makes mistakes, and closes a handle while another thread waits for an event.
+mod holdfast;
+
+use holdfast::{Error, Holdfast};
+use serde_json::json;
+use std::{env, thread};
+
+fn refused<T>(result: Result<T, Error>) {
+    match result {
+        Ok(_) => println!("not refused"),
+        Err(Error(error)) => {
+            let field = error["field"]
+                .as_str()
+                .map_or(String::new(), |field| format!(" {field}"));
+            println!(
+                "refused: {}{field}",
+                error["code"].as_str().unwrap_or_default()
+            );
+        }
+    }
+}
+
+fn main() -> Result<(), Error> {
+    let mut config = json!({
+        "data_dir": env::args().nth(1),
+        "keystore": {"kind": "file"},
+        "policy": {"biometric": "off"},
+        "auth_methods": [{"id": "p", "flow": "password"}],
+    });
+    refused(Holdfast::open(config.clone()));
+    config["backend"] = json!({"url": "http://127.0.0.1:9", "api_key": "k"});
+    let mut wrong = config.clone();
+    wrong["http"] = json!({"connections": 0});
+    refused(Holdfast::open(wrong));
+    let app = Holdfast::open(config)?;
+    app.call("session_resume", json!({}))?;
+    refused(app.call("network_set", json!({"online": "yes"})));
+    thread::scope(|scope| {
+        let follower = scope.spawn(|| app.events().count());
+        scope.spawn(|| app.call("close", json!({})));
+        follower.join().expect("the thread ends");
+    });
+    println!("no more events");
+    refused(app.call("queue_list", json!({})));
+    drop(app);
+    println!("closed again");
+    Ok(())
+}
