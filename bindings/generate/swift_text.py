@@ -1,0 +1,102 @@
+"""Names, literals and comments of Swift."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+
+from model import Model, Operation
+
+WIDTH = 100
+
+#: Words that Swift keeps for itself: as a name they stand in backticks.
+RESERVED = {
+    *("associatedtype", "class", "deinit", "enum", "extension", "fileprivate", "func", "import"),
+    *("init", "inout", "internal", "let", "open", "operator", "private", "precedencegroup"),
+    *("protocol", "public", "rethrows", "static", "struct", "subscript", "typealias", "var"),
+    *("break", "case", "catch", "continue", "default", "defer", "do", "else", "fallthrough", "for"),
+    *("guard", "if", "in", "repeat", "return", "throw", "switch", "where", "while", "Any", "as"),
+    *("await", "false", "is", "nil", "self", "Self", "super", "throws", "true", "try"),
+}
+
+
+def identifier(name: str) -> str:
+    """A name, in backticks if Swift needs them."""
+    return f"`{name}`" if name in RESERVED else name
+
+
+def literal(value: object) -> str:
+    """A JSON value as Swift."""
+    if isinstance(value, dict):
+        inner = ", ".join(f"{literal(key)}: {literal(one)}" for key, one in value.items())
+        return f"[{inner or ':'}]"
+    if isinstance(value, list):
+        return f"[{', '.join(literal(one) for one in value)}]"
+    if value is None:
+        return "nil"
+    if isinstance(value, str):
+        # JSON's escapes are Swift's, but for the form of a code point.
+        plain = value.replace("\\", "\\\\").replace('"', '\\"')
+        return '"' + "".join(one if one >= " " else f"\\u{{{ord(one):x}}}" for one in plain) + '"'
+    return json.dumps(value)
+
+
+def brackets(parameters: list[str], indent: int) -> str:
+    """Parameters on one line, or on one line each."""
+    short = f"({', '.join(parameters)})"
+    if len(short) < 70:
+        return short
+    space = " " * (indent + 2)
+    return "(\n" + ",\n".join(f"{space}{one}" for one in parameters) + f"\n{' ' * indent})"
+
+
+def comment(text: str, indent: int = 0) -> str:
+    """A comment for a declaration; empty without a text."""
+    return block(wrapped(text, indent), indent) if text else ""
+
+
+def block(lines: list[str], indent: int) -> str:
+    """A comment of these lines. Nothing in a line can end it."""
+    space = " " * indent
+    return "".join(f"{space}///{f' {line}' if line else ''}\n" for line in lines)
+
+
+def wrapped(text: str, indent: int, hanging: str = "") -> list[str]:
+    """The lines of a comment."""
+    return [
+        line
+        for paragraph in text.split("\n")
+        for line in textwrap.wrap(
+            paragraph,
+            WIDTH - indent - 4,
+            subsequent_indent=hanging,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        or [""]
+    ]
+
+
+def described(model: Model, one: Operation, example: str | None) -> str:
+    """What an editor shows: the description, the errors, an example."""
+    lines = wrapped(one.about, 2)
+    errors = [
+        line
+        for code in one.errors
+        for line in wrapped(f"- `{code}`: {model.errors.get(code, '')}", 2, hanging="  ")
+    ]
+    if errors:
+        lines += ["", "Fails with these codes, among others:", "", *errors]
+    if example:
+        lines += ["", "```swift", example, "```"]
+        reply = one.examples[0].reply
+        if reply:
+            lines += [
+                "",
+                "The reply, as JSON:",
+                "",
+                "```json",
+                json.dumps(reply, ensure_ascii=False),
+                "```",
+            ]
+    return block(lines, 2)

@@ -1,0 +1,267 @@
+"""The generated files are current, and the model refuses what it does not know."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+SCHEMA = ROOT / "include" / "holdfast.schema.json"
+sys.path.insert(0, str(ROOT / "bindings" / "generate"))
+
+from model import (  # noqa: E402
+    Choice,
+    Codes,
+    Constant,
+    ListOf,
+    MapOf,
+    Model,
+    Nullable,
+    Reader,
+    Record,
+    Reference,
+    Scalar,
+    Type,
+    Union,
+    camel,
+    pascal,
+)
+
+
+def generate(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "bindings" / "generate"), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def listed() -> list[str]:
+    return generate("--list").stdout.split()
+
+
+@pytest.fixture(scope="session")
+def schema() -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    return loaded
+
+
+@pytest.fixture(scope="session")
+def model() -> Model:
+    return Model.load(SCHEMA)
+
+
+# ---- files ----
+
+
+def test_generated_files_are_current() -> None:
+    done = generate("--check")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_change_of_the_schema_makes_the_files_of_every_language_stale(
+    schema: dict[str, Any], tmp_path: Path
+) -> None:
+    """A writer that ignores fields or operations would pass `--check` for ever."""
+    changed = json.loads(json.dumps(schema))
+    changed["$defs"]["QueueGetRequest"]["properties"]["color"] = {
+        "type": "string",
+        "description": "A new field.",
+    }
+    changed["x-operations"]["queue_paint"] = {
+        **schema["x-operations"]["queue_get"],
+        "description": "A new operation.",
+    }
+    other = tmp_path / "schema.json"
+    other.write_text(json.dumps(changed), encoding="utf-8")
+    done = generate("--check", "--schema", other)
+    assert done.returncode == 1
+    stale = {line.split(" ")[0].rpartition("/")[0] for line in done.stderr.splitlines()}
+    assert stale == {name.rpartition("/")[0] for name in listed()}
+
+
+def test_the_generator_writes_what_it_lists(tmp_path: Path) -> None:
+    assert generate("--root", tmp_path).returncode == 0
+    written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert written == set(listed())
+    assert all((tmp_path / name).read_bytes() == (ROOT / name).read_bytes() for name in written)
+
+
+@pytest.mark.parametrize("name", listed())
+def test_a_generated_file_says_so_and_names_the_schema(name: str) -> None:
+    head = (ROOT / name).read_text(encoding="utf-8")[:400]
+    assert "bindings/generate" in head
+    assert "holdfast.schema.json" in head
+
+
+def test_a_description_cannot_end_a_comment(schema: dict[str, Any], tmp_path: Path) -> None:
+    changed = json.loads(json.dumps(schema))
+    changed["$defs"]["Counts"]["description"] = "Ends */ here"
+    other = tmp_path / "schema.json"
+    other.write_text(json.dumps(changed), encoding="utf-8")
+    assert generate("--schema", other, "--root", tmp_path).returncode == 0
+    written = (tmp_path / "bindings/node/src/types.ts").read_text(encoding="utf-8")
+    assert "/** Ends * / here */\nexport interface Counts" in written
+
+
+# ---- the model ----
+
+
+def test_every_definition_and_operation_of_the_schema_is_in_the_model(
+    schema: dict[str, Any], model: Model
+) -> None:
+    named = {name for name, one in model.definitions.items() if not one.inner}
+    assert named == set(schema["$defs"])
+    assert model.open is not None
+    assert {one.name for one in model.operations} | {"open"} == set(schema["x-operations"])
+
+
+def test_a_definition_stands_after_those_that_it_uses(model: Model) -> None:
+    seen: set[str] = set()
+
+    def used(one: Record | Type) -> set[str]:
+        match one:
+            case Reference(name):
+                return {name}
+            case Record():
+                return {name for field in one.fields for name in used(field.type)}
+            case Union():
+                return {choice.name for choice in one.choices} | (
+                    {one.other} if one.other else set()
+                )
+            case Nullable(inner) | ListOf(inner) | MapOf(inner):
+                return used(inner)
+        return set()
+
+    for name, one in model.definitions.items():
+        assert used(one.shape) <= seen, name
+        seen.add(name)
+
+
+def test_requests_are_closed_and_replies_are_open(model: Model) -> None:
+    for one in model.operations:
+        for name, closed in ((one.request, True), (one.reply, False)):
+            shape = model.resolved(Reference(name))
+            names = (
+                [choice.name for choice in shape.choices] if isinstance(shape, Union) else [name]
+            )
+            assert all(model.record(record).closed is closed for record in names), name
+
+
+def test_events_have_a_tag_and_a_record_for_unknown_ones(model: Model) -> None:
+    event = model.definitions["Event"].shape
+    assert isinstance(event, Union)
+    assert (event.tag, event.other, event.open) == ("type", "OtherEvent", True)
+    assert model.tag_of(event, "ItemParkedEvent") == "item_parked"
+    types = model.definitions["EventType"].shape
+    assert isinstance(types, Codes)
+    assert [model.tag_of(event, one.name) for one in event.choices] == list(types.values)
+
+
+def test_other_unions_are_told_apart_by_a_field(model: Model) -> None:
+    reply = model.definitions["SignInBeginReply"].shape
+    assert isinstance(reply, Union)
+    assert reply.choices == (
+        Choice("OpenInBrowser", "url"),
+        Choice("NeedsIdToken", "nonce"),
+        Choice("NeedsPassword", "needs"),
+    )
+    request = model.definitions["CompleteRequest"].shape
+    assert isinstance(request, Union)
+    assert [choice.mark for choice in request.choices] == ["status", "error"]
+    assert (reply.open, request.open) == (True, False)
+
+
+def test_codes_inside_a_field_get_a_name(model: Model) -> None:
+    one = model.definitions["KeyRequestOperation"]
+    assert one.inner
+    assert one.shape == Codes(("load", "save", "erase"), open=True)
+    result = model.definitions["KeyCompleteRequestResult"].shape
+    assert isinstance(result, Codes)
+    assert not result.open
+
+
+def test_a_field_has_what_the_schema_says_of_it(model: Model) -> None:
+    fields = {one.name: one for one in model.record("Config").fields}
+    assert fields["data_dir"].required
+    assert not fields["locale"].required
+    assert (fields["locale"].default, fields["locale"].example) == ('"en"', '"nb-NO"')
+    assert fields["policy"].about == "Limits that an organisation sets."
+    assert fields["routes"].type == MapOf(Reference("RoleRoutes"))
+    assert model.record("HttpAnswer").fields[3].type == Nullable(Scalar("string"))
+    assert model.record("RouteAllowed").fields[0].type == Constant(value=True)
+    assert model.record("Contact").extra == Scalar("any")
+
+
+@pytest.fixture(scope="module")
+def with_numbers(schema: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bindings of a schema whose events all have the number 0."""
+    changed = json.loads(json.dumps(schema))
+    for one in changed["$defs"]["Event"]["oneOf"]:
+        fields = changed["$defs"][one["$ref"].rpartition("/")[2]]["properties"]
+        if "const" in fields["type"]:
+            fields["seq"] = {"const": 0, "description": "Always 0."}
+    folder = tmp_path_factory.mktemp("numbers")
+    (folder / "schema.json").write_text(json.dumps(changed), encoding="utf-8")
+    done = generate("--schema", folder / "schema.json", "--root", folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("path", "there"),
+    [
+        ("bindings/node/src/types.ts", "  seq: 0;\n"),
+        ("bindings/python/src/holdfast/types.py", "    seq: Literal[0]\n"),
+        ("bindings/jvm/java/org/holdfast/types/LogEvent.java", " long seq"),
+        ("bindings/jvm/java/org/holdfast/types/LogEvent.java", 'integer("seq")'),
+        (
+            "bindings/swift/Sources/HoldfastKit/Generated/Records.swift",
+            "  public private(set) var seq = 0\n",
+        ),
+    ],
+)
+def test_a_constant_number_is_a_number(with_numbers: Path, path: str, there: str) -> None:
+    """It was written as a text, and so the bindings refused every message that had it."""
+    assert there in (with_numbers / path).read_text(encoding="utf-8")
+
+
+def test_a_number_that_all_events_share_does_not_tell_them_apart(with_numbers: Path) -> None:
+    union = Model.load(with_numbers / "schema.json").definitions["Event"].shape
+    assert isinstance(union, Union)
+    assert union.tag == "type"
+
+
+def test_names() -> None:
+    assert [pascal("queue_add"), camel("queue_add"), camel("poll")] == [
+        "QueueAdd",
+        "queueAdd",
+        "poll",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"propertyNames": {"pattern": "x"}, "type": "object"}, "does not know propertyNames"),
+        ({"type": ["string", "integer"]}, "lists of a type and null"),
+        ({"const": 0.5}, "constants of text, flag and integer"),
+        ({"const": None}, "constants of text, flag and integer"),
+        ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, "unions of records"),
+        ({"type": "object", "properties": {}}, "whether it is closed"),
+        ({"$ref": "#/$defs/Counts"}, "contains itself"),
+        (
+            {"anyOf": [{"$ref": "#/$defs/AsOf"}, {"$ref": "#/$defs/Banner"}]},
+            "no required field tells AsOf",
+        ),
+    ],
+)
+def test_the_model_refuses_a_form_that_it_does_not_know(
+    schema: dict[str, Any], change: dict[str, Any], message: str
+) -> None:
+    changed = json.loads(json.dumps(schema))
+    changed["$defs"]["Counts"]["properties"]["pending"] = change
+    with pytest.raises(ValueError, match=message):
+        Reader(changed).model()
