@@ -1,0 +1,313 @@
+"""A desktop without a screen: Xvfb, a session bus, a keyring, the app, and a user who sees and acts.
+
+The user works over the accessibility tree only (eyes.py): what a screen reader cannot find, a test
+cannot find either.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from typing import Any
+
+from stage import Stage
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = pathlib.Path(os.environ.get("HOLDFAST_DESKTOP", ROOT / "build/bin/holdfast-desktop"))
+#: Debian's Python, which has the bindings of AT-SPI.
+SYSTEM_PYTHON = "/usr/bin/python3"
+#: How long a user waits for something to appear. Nothing is measured by it.
+PATIENCE_S = 30
+
+
+class Desk:
+    """A session: display, bus, keyring, and one helper that reads the accessibility tree."""
+
+    def __init__(self, folder: pathlib.Path, *, dark: bool = False) -> None:
+        self.folder = folder
+        self._processes: list[subprocess.Popen[str]] = []
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "XDG_RUNTIME_DIR": str(folder),
+            "XDG_DATA_HOME": str(folder / "share"),
+            "XDG_CONFIG_HOME": str(folder / "config"),
+            "XDG_CACHE_HOME": str(folder / "cache"),
+            "LANG": "C.UTF-8",
+            "LANGUAGE": "en",
+            "GSK_RENDERER": "cairo",
+            "GSETTINGS_BACKEND": "memory",
+            "GTK_A11Y": "atspi",
+            "TZ": "Europe/Oslo",
+        }
+        sanitizer = ("ASAN_OPTIONS", "LSAN_OPTIONS")
+        self.environment |= {name: os.environ[name] for name in sanitizer if name in os.environ}
+        if dark:
+            self.environment["ADW_DEBUG_COLOR_SCHEME"] = "prefer-dark"
+        self.environment["DISPLAY"] = ":" + self._start_display()
+        self.environment["DBUS_SESSION_BUS_ADDRESS"] = self._start_bus()
+        self._unlock_keyring()
+        self._configure()
+        self._eyes = self._start(
+            [SYSTEM_PYTHON, str(pathlib.Path(__file__).with_name("eyes.py"))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def _start(self, command: list[str], **options: Any) -> subprocess.Popen[str]:
+        options = {"stderr": subprocess.DEVNULL, "env": self.environment, **options}
+        process = subprocess.Popen(command, **options)
+        self._processes.append(process)
+        return process
+
+    def _start_display(self) -> str:
+        reading, writing = os.pipe()
+        command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", "1100x900x24"]
+        self._start([*command, "-nolisten", "tcp", "-noreset"], pass_fds=[writing])
+        os.close(writing)
+        with os.fdopen(reading) as number:
+            return number.readline().strip()
+
+    def _start_bus(self) -> str:
+        command = ["dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address"]
+        bus = self._start(command, stdout=subprocess.PIPE, text=True)
+        assert bus.stdout is not None
+        return bus.stdout.readline().strip()
+
+    def _unlock_keyring(self) -> None:
+        command = ["gnome-keyring-daemon", "--foreground", "--unlock", "--components=secrets"]
+        keyring = self._start(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        assert keyring.stdin is not None
+        keyring.stdin.write("a password")
+        keyring.stdin.close()
+
+    def _configure(self) -> None:
+        """Settings of GTK, and a browser that only notes the URL: the tests are the person there."""
+        applications, config = self.folder / "share/applications", self.folder / "config"
+        applications.mkdir(parents=True)
+        config.mkdir(parents=True)
+        # GTK 4.8 warns when a screen reader writes into a field while its cursor blinks.
+        (config / "gtk-4.0").mkdir()
+        (config / "gtk-4.0/settings.ini").write_text("[Settings]\ngtk-cursor-blink=false\n")
+        note = self.folder / "browser.sh"
+        note.write_text(f"#!/bin/sh\nprintf %s \"$1\" > '{self.folder}/opened'\n")
+        note.chmod(0o700)
+        (applications / "note.desktop").write_text(
+            f"[Desktop Entry]\nType=Application\nName=Note\nExec={note} %u\n"
+            "MimeType=x-scheme-handler/http;\n"
+        )
+        (config / "mimeapps.list").write_text(
+            "[Default Applications]\nx-scheme-handler/http=note.desktop\n"
+        )
+
+    def ask(self, order: str, **details: Any) -> Any:
+        """Let the helper read the tree, or act on it."""
+        assert self._eyes.stdin is not None and self._eyes.stdout is not None
+        self._eyes.stdin.write(json.dumps({"do": order, **details}) + "\n")
+        self._eyes.stdin.flush()
+        answer = json.loads(self._eyes.stdout.readline())
+        if "failed" in answer:
+            raise AssertionError(f"{order} {details}: {answer['failed']}")
+        return answer["ok"]
+
+    def picture(self, path: pathlib.Path) -> None:
+        """Store what is on the display, without the empty rest."""
+        command = ["convert", "x:root", "-trim", "+repage", "-shave", "5x5", "-strip", "+dither"]
+        command += ["-colors", "96", f"png8:{path}"]
+        subprocess.run(command, env=self.environment, check=True)
+
+    def close(self) -> None:
+        """End everything that was started here."""
+        for process in reversed(self._processes):
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(5)
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+
+class App:
+    """The app on a desk, with a stage of its own. It can be killed and started again."""
+
+    def __init__(self, desk: Desk, backend: Any, folder: pathlib.Path, **environment: str) -> None:
+        self.desk, self.backend, self.folder = desk, backend, folder
+        folder.mkdir(exist_ok=True)
+        self.stage = Stage(folder / "stage")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.redirect = f"http://127.0.0.1:{free.getsockname()[1]}/signed-in"
+        self.environment = environment
+        self.process: subprocess.Popen[bytes] | None = None
+        self.console = folder / "console"
+
+    # The program ----------------------------------------------------------------------------------
+
+    def start(self) -> App:
+        """Start the program, and wait for its window."""
+        environment = {
+            **self.desk.environment,
+            "HOLDFAST_URL": self.backend.url,
+            "HOLDFAST_KEY": self.backend.anon_key,
+            "HOLDFAST_STAGE": self.stage.path,
+            "HOLDFAST_REDIRECT": self.redirect,
+            "HOLDFAST_DATA": str(self.folder / "app"),
+            **self.environment,
+        }
+        with self.console.open("ab") as console:
+            self.process = subprocess.Popen(
+                [str(PROGRAM)], env=environment, stdout=console, stderr=console
+            )
+        self.wait(lambda: self.desk.ask("attach", pid=self.process.pid), "the app's window")
+        return self
+
+    def kill(self) -> None:
+        """End the program as a power cut does."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+        self.process = None
+
+    def quit(self) -> None:
+        """Close the window."""
+        assert self.process is not None
+        self.click("Close", "push button")
+        assert self.process.wait(PATIENCE_S) == 0
+        self.process = None
+
+    def close(self) -> None:
+        """Clear up after a test. A warning of GTK or GLib on the console fails it."""
+        if self.process is not None:
+            self.process.send_signal(signal.SIGKILL)
+            self.process.wait()
+        self.stage.close()
+        text = self.console.read_text() if self.console.exists() else ""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        assert not re.search(r"WARNING|CRITICAL|ERROR", text), text
+
+    # The user -------------------------------------------------------------------------------------
+
+    def wait(self, what: Callable[[], object], description: str) -> object:
+        """Look again until there is something to see."""
+        until = time.monotonic() + PATIENCE_S
+        while not (found := what()):
+            assert self.process is None or self.process.poll() is None, self.console.read_text()
+            assert time.monotonic() < until, f"{description}; on the screen: {self.texts()}"
+            time.sleep(0.25)
+        return found
+
+    def texts(self) -> list[str]:
+        """Every text and name on the screen."""
+        seen = [name if name else text for _, name, text in self.desk.ask("texts")]
+        return [text for text in seen if text and not re.fullmatch(r"(Gtk|Adw)\w+", text)]
+
+    def sees(self, text: str) -> bool:
+        """Whether the text is part of what is on the screen now."""
+        return any(text in seen for seen in self.texts())
+
+    def see(self, *texts: str) -> None:
+        """Wait until all of these are on the screen."""
+        for text in texts:
+            self.wait(lambda text=text: self.sees(text), f"{text!r} does not appear")
+
+    def see_no_more(self, text: str) -> None:
+        """Wait until this is gone."""
+        self.wait(lambda: not self.sees(text), f"{text!r} stays")
+
+    def click(self, name: str, role: str | None = None, *, part: bool = False) -> None:
+        """Click on what has this name, once it is there."""
+        click = lambda: self.desk.ask("click", name=name, role=role, part=part)  # noqa: E731
+        place = self.wait(click, f"no {name!r} to click")
+        if isinstance(place, list):
+            place = self._still(click, place)
+            x, y = place
+            self._xdotool("mousemove", "--window", "%1", str(x), str(y), "click", "1")
+
+    def _still(self, click: Callable[[], Any], place: list[int]) -> list[int]:
+        """Where it is once it no longer slides."""
+        while True:
+            time.sleep(0.3)
+            again = click()
+            if again == place:
+                return place
+            place = again or place
+
+    def type(self, name: str, text: str) -> None:
+        """Write into the field of this name, once it is there."""
+        self.wait(lambda: self.desk.ask("type", name=name, text=text), f"no field {name!r}")
+
+    def keys(self, *keys: str) -> None:
+        """Press keys, as xdotool names them."""
+        self._xdotool("windowfocus", "--sync", "key", "--clearmodifiers", *keys)
+
+    def activate(self, action: str) -> None:
+        """Run an action of the window over the bus, as the shell does. The app has no name there."""
+        assert self.process is not None
+        names = self._bus("org.freedesktop.DBus", "/", "org.freedesktop.DBus.ListNames").stdout
+        for name in re.findall(r":\d+\.\d+", names):
+            whose = "org.freedesktop.DBus.GetConnectionUnixProcessID"
+            owner = self._bus("org.freedesktop.DBus", "/", whose, name).stdout
+            if f"uint32 {self.process.pid}," in owner:
+                window = "/org/holdfast/Desktop/window/1"
+                done = self._bus(name, window, "org.gtk.Actions.Activate", action, "[]", "{}")
+                if done.returncode == 0:
+                    return
+        raise AssertionError(f"no window on the bus has the action {action!r}")
+
+    def _bus(self, name: str, place: str, *call: str) -> subprocess.CompletedProcess[str]:
+        target = ["--dest", name, "--object-path", place, "--method", *call]
+        command = ["gdbus", "call", "--session", *target]
+        environment = self.desk.environment
+        return subprocess.run(
+            command,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+
+    def _xdotool(self, *words: str) -> None:
+        assert self.process is not None
+        search = ["xdotool", "search", "--onlyvisible", "--name", "^Holdfast$"]
+        command = [*search, *words]
+        subprocess.run(command, env=self.desk.environment, check=True, stdout=subprocess.DEVNULL)
+
+    # What several stories need --------------------------------------------------------------------
+
+    def sign_in(self, email: str = "solo@example.org", password: str = "holdfast-demo") -> None:
+        """Sign in with a password."""
+        self.click("E-mail and password")
+        self.type("E-mail address", email)
+        self.type("Password", password)
+        self.click("Sign in", "push button")
+
+    def register(self, minutes: int, note: str = "") -> None:
+        """Register a visit."""
+        self.click("Register an activity", "push button")
+        self.type("Minutes", str(minutes))
+        if note:
+            self.type("Note", note)
+        self.click("Save", "push button")
+        self.see("You this year")
+
+    def unlock(self, *, accepted: bool = True) -> None:
+        """Ask to unlock, and put a finger on the reader."""
+        self.click("Unlock", "push button")
+        self.see("Put your finger on the reader.")
+        assert self.stage.waiting_for_finger.wait(PATIENCE_S)
+        assert self.stage.finger(accepted=accepted)
+
+    def tab(self, name: str) -> None:
+        """Open a page of the home screen."""
+        self.click(name, "page tab")

@@ -1,0 +1,129 @@
+"""Draws the pictures of docs/tour.md: ten screens in two languages, light and dark.
+
+Usage: pictures.py FOLDER [nb-light ...]. Every text that a picture must have is waited for, so a picture that is made
+shows what its name says.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "Tests/server"), str(ROOT / "examples/desktop/panel")]
+
+from local_supabase import LocalSupabase  # noqa: E402
+
+from desk import App, Desk  # noqa: E402
+
+HOUR_MS = 3_600_000
+_LINE = re.compile(r'\{"((?:[^"\\]|\\.)*)",\s*"((?:[^"\\]|\\.)*)",\s*"((?:[^"\\]|\\.)*)"\}')
+
+
+def words(language: str) -> dict[str, str]:
+    """The app's words: English to the language."""
+    text = (ROOT / "examples/desktop/src/words.inc").read_text()
+    lines: list[tuple[str, str, str]] = _LINE.findall(text)
+    return {en: {"en": en, "nb": nb, "nn": nn}[language] for en, nb, nn in lines}
+
+
+class Painter:
+    """One language and one scheme."""
+
+    def __init__(self, app: App, language: str, scheme: str, folder: pathlib.Path) -> None:
+        self.app, self.folder = app, folder
+        self.suffix = f"{language}-{scheme}.png"
+        self.words = words(language)
+
+    def say(self, english: str) -> str:
+        """The word on the screen."""
+        return self.words.get(english, english)
+
+    def take(self, name: str, *expected: str) -> None:
+        """Take a picture once these words are on the screen."""
+        self.app.see(*(self.say(text) for text in expected))
+        time.sleep(0.8)  # for the eye: transitions end
+        self.app.desk.picture(self.folder / f"{name}-{self.suffix}")
+
+    def click(self, english: str, role: str | None = None) -> None:
+        """Click on this word."""
+        self.app.click(self.say(english), role, part=role == "list item")
+
+    def register(self, minutes: str, note: str) -> None:
+        """Fill the form and save it."""
+        self.click("Register an activity", "push button")
+        self.app.type(self.say("Minutes"), minutes)
+        self.app.type(self.say("Note"), note)
+        self.click("Save", "push button")
+        self.app.see(self.say("You this year"))
+
+    def tour(self) -> None:
+        """Walk through the app."""
+        app = self.app
+        app.start()
+        self.take("1-sign-in", "Welcome", "BankID")
+        app.click(self.say("E-mail and password"))
+        app.type(self.say("E-mail address"), "mentor@example.org")
+        app.type(self.say("Password"), "holdfast-demo")
+        self.click("Sign in", "push button")
+        self.take("2-organisation", "Mentorforeningen Nordlys", "Likeperson Vestland")
+        self.click("Mentorforeningen Nordlys", "list item")
+        app.see(self.say("You this year"))
+        self.register("45", "En tur i parken")
+        self.register("60", "")
+        app.see(self.say("Everything is sent"))
+        time.sleep(6)  # the notice leaves
+        self.take("3-home", "2")
+        self.click("Contacts", "page tab")
+        app.type(self.say("Search contacts"), "å")
+        self.take("4-contacts", "Testås")
+        self.click("Testås", "list item")
+        self.take("5-contact", "+47 000")
+        self.click("Back", "push button")
+        self.click("Home", "page tab")
+        app.stage.set(online=False)
+        app.see(self.say("You this year"))
+        self.click("Register an activity", "push button")
+        app.type(self.say("Minutes"), "30")
+        app.type(self.say("Note"), "Kaffe og en prat")
+        self.take("6-register", "Save")
+        self.click("Save", "push button")
+        self.take("7-offline", "You this year")
+        self.click("Outbox", "page tab")
+        self.take("8-outbox", "Waiting")
+        self.click("Settings", "push button")
+        self.take("9-settings", "Lock now")
+        self.click("Lock now", "push button")
+        self.take("10-unlock", "Unlock")
+
+
+def main() -> None:
+    """Draw all."""
+    folder = pathlib.Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = sys.argv[2:]
+    for scheme in ("light", "dark"):
+        with tempfile.TemporaryDirectory() as home:
+            desk = Desk(pathlib.Path(home), dark=scheme == "dark")
+            try:
+                for language in ("nb", "en"):
+                    if wanted and f"{language}-{scheme}" not in wanted:
+                        continue
+                    with (
+                        LocalSupabase(demo=True) as backend,
+                        tempfile.TemporaryDirectory() as place,
+                    ):
+                        app = App(desk, backend, pathlib.Path(place) / "a", LANGUAGE=language)
+                        try:
+                            Painter(app, language, scheme, folder).tour()
+                        finally:
+                            app.close()
+            finally:
+                desk.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""A day of a peer mentor, from the click to the row in PostgreSQL (story 002, OFF-1, OFF-2, OFF-4)."""
+
+from __future__ import annotations
+
+from desk import App
+
+
+def rows(app: App, note: str) -> list[dict[str, object]]:
+    query = "select type, minutes, note from public.activities where note = %s"
+    return app.backend.control.sql(query, note)
+
+
+def test_OFF_1_OFF_4_what_is_registered_offline_is_stored_once(app: App) -> None:
+    """Given a peer mentor without a network, when an activity is registered, the app is killed and
+    started again offline, and the network returns, then the row is in PostgreSQL once."""
+    app.start()
+    app.see("Welcome", "BankID", "Vipps")
+    app.sign_in()
+    app.see("Besøksvenn Østfold", "Peer mentor")
+
+    app.stage.set(online=False)
+    app.see("You are offline. What you register is kept and sent later.")
+    app.register(45, note="offline, killed")
+    app.see("1 not sent yet")
+    app.kill()
+    assert rows(app, "offline, killed") == []
+
+    app.start()
+    app.see("1 not sent yet", "You are offline.")
+    app.tab("Outbox")
+    app.see("Visit, 45 min, today")
+
+    app.stage.set(online=True)
+    app.see("Done: what was waiting has been sent.")
+    app.see("Everything is sent")
+    assert rows(app, "offline, killed") == [
+        {"type": "visit", "minutes": 45, "note": "offline, killed"}
+    ]
+
+
+def test_KEEP_4_RES_6_lock_unlock_and_log_out(app: App) -> None:
+    """Given a session, when it is locked, then only the right finger opens it; when the user logs out,
+    then the reader has no key."""
+    app.start()
+    app.sign_in()
+    app.see("Besøksvenn Østfold")
+    app.click("Settings", "push button")
+    app.click("Lock now", "push button")
+    app.see("The app is locked. Please confirm that it is you.")
+    assert not app.sees("Besøksvenn Østfold")
+
+    app.unlock(accepted=False)
+    app.see("We did not recognise you. Please sign in to continue.", "BankID")
+    app.unlock()
+    app.see("Besøksvenn Østfold")
+
+    app.stage.set(online=False)
+    app.register(30)
+    app.click("Settings", "push button")
+    app.click("Log out", "push button")
+    app.see("1 registration is not sent.")
+    app.click("Log out", "push button")
+    app.see("You are signed out. Sign in to continue.")
+    assert not app.stage.has_key

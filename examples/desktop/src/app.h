@@ -1,0 +1,193 @@
+/* The declarations that the files of this app share, one section per file. Start reading with
+ * main.c, then host.c. */
+#ifndef DESKTOP_APP_H
+#define DESKTOP_APP_H
+
+#include <adwaita.h>
+#include <holdfast.h>
+#include <holdfast_http.h>
+#include <jansson.h>
+#include <stdbool.h>
+
+#define APP_ID "org.holdfast.Desktop"
+
+typedef struct app app;
+
+/* A part of the window that shows the library's data. `refresh` reads it again. */
+typedef struct {
+  GtkWidget *widget;
+  GtkBuilder *ui; /* owns the widgets by their ids in the .ui file */
+} screen;
+
+struct app {
+  AdwApplication *application;
+  GtkWindow *window;
+  AdwToastOverlay *toasts;
+  AdwToast *confirmation;     /* the last "done" */
+  AdwMessageDialog *question; /* the one on the screen */
+  GtkStack *screens;          /* wait, sign_in, select_org, unlock, home */
+
+  /* What the environment says. */
+  const char *url, *key, *redirect_url;
+  char *data_dir, *settings_file;
+  char locale[4];
+  gint64 started_us; /* when main() began; 0: home was drawn since */
+
+  /* host.c */
+  holdfast *self;
+  holdfast_http *network;
+  guint watch;
+  json_t *decision;   /* the one on the screen */
+  json_int_t shown;   /* its number */
+  json_int_t unacked; /* events up to this one are acknowledged once the window is seen */
+
+  /* keys.c */
+  bool keys_in_service; /* the secret service; else files */
+  char *keys_dir;
+  AdwMessageDialog *finger; /* the prompt on the screen */
+
+  /* stage.c: nothing of it without HOLDFAST_STAGE */
+  const char *stage;
+  bool stage_online;
+  gint64 stage_clock_ms;
+
+  /* browser.c */
+  GSocketService *redirect;
+
+  /* the parts of the window */
+  screen main, sign_in, select_org, unlock, wait;
+  screen home, contacts, outbox, settings, entry, contact;
+  char *route;             /* of the home screen */
+  char *contact_id;        /* of the contact on the screen */
+  json_int_t live_request; /* its details that are being fetched */
+  char *edited_id;         /* the item that the entry form edits; NULL: a new one */
+  json_t *edited;          /* its payload */
+};
+
+/* ---- main.c ---- */
+
+/* Opens the library and the window. */
+void app_start(app *app);
+
+/* ---- json.c ---- */
+
+const char *text_at(const json_t *object, const char *key); /* "" if absent or not a text */
+json_int_t number_at(const json_t *object, const char *key);
+bool is_text(const json_t *object, const char *key, const char *expected);
+
+/* ---- host.c: the library ---- */
+
+/* Opens the data folder and starts the driver on GLib's loop. False: `problem` says why. */
+bool host_open(app *app, char **problem);
+void host_close(app *app);
+/* Takes no more events. */
+void host_pause(app *app);
+/* Makes a call by its name. Takes over `request`, which may be NULL. The caller owns the reply. */
+json_t *host_call(app *app, const char *operation, json_t *request);
+/* The text of an error reply that a user can read; NULL: it is no error. */
+const char *host_error(const json_t *reply);
+/* Shows a decision, unless a newer one is on the screen. */
+void host_show(app *app, json_t *decision);
+/* Makes a call that returns a decision, and shows it. */
+void host_decide(app *app, const char *operation, json_t *request);
+/* How long this process was in the library, in microseconds. */
+gint64 host_spent_us(void);
+/* Acknowledges what the user has seen by now. */
+void host_seen(app *app);
+
+/* ---- keys.c, secret.c: the key store of kind "host" ---- */
+
+void keys_open(app *app);
+/* Carries out a key request, and answers it now or later. */
+void keys_serve(app *app, const json_t *request);
+/* Answers a key request; `value` may be NULL. */
+void keys_answer(app *app, json_int_t id, const char *result, const char *value);
+bool secret_available(void);
+void secret_load(app *app, json_int_t id, const char *name);
+void secret_save(app *app, json_int_t id, const char *name, const char *value);
+void secret_erase(app *app, json_int_t id, const char *name);
+/* reader.c: the fingerprint reader, which keeps the key `biometric`. */
+void reader_serve(app *app, const json_t *request);
+/* Nobody needs this key any more: takes the prompt back, and answers. */
+void reader_cancel(app *app, json_int_t id);
+
+/* ---- stage.c: the network, clock and reader that a demo or a test simulates ---- */
+
+/* Connects to the stage and takes its first state. Without HOLDFAST_STAGE it does nothing. */
+bool stage_open(app *app);
+/* Sets the library's clock, if the stage has one. Before every call. */
+void stage_tick(app *app);
+
+/* ---- words.c: the app's own words ---- */
+
+/* The word in the app's language. */
+const char *word(const char *english);
+void words_use(const char *locale);
+/* Builds a screen from its .ui file, with the words of the app's language. */
+screen screen_build(const char *name);
+/* A widget of a screen, by its id. */
+gpointer part(const screen *screen, const char *id);
+
+/* ---- look.c: what several screens show ---- */
+
+void look_banners(GtkBox *box, const json_t *banners);
+/* The banners of a page, without those that the window shows above it. */
+void look_own_banners(app *app, GtkBox *box, const json_t *banners);
+/* A notice, in the library's words or in ours. */
+void look_toast(app *app, const char *text);
+/* A short "done", which the next notice replaces. */
+void look_confirm(app *app, const char *text);
+/* A row with a title and a line below it; both are read out. */
+GtkWidget *look_row(const char *title, const char *subtitle);
+void look_clear(GtkListBox *list);
+void look_clear_box(GtkBox *box);
+/* "today 14:05", "3 March 14:05"; the caller frees it. */
+char *look_time(json_int_t ms);
+char *look_duration(json_int_t minutes);
+/* A question with several answers. */
+AdwMessageDialog *look_question(app *app, const char *title, const char *body);
+
+/* ---- window.c: which screen is on the window ---- */
+
+void window_build(app *app);
+/* Destroys the window and all of its screens. */
+void window_close(app *app);
+void window_show(app *app, const json_t *decision);
+/* An event for the user: a toast, or new data. */
+void window_event(app *app, const json_t *event);
+/* Reads again what the visible pages show. */
+void window_refresh(app *app);
+/* Opens a page above the home screen; NULL goes back. `route` is checked first. */
+void window_open(app *app, const char *page, const char *route);
+
+/* ---- one file per screen ---- */
+
+void sign_in_build(app *app);
+void sign_in_show(app *app, const json_t *decision);
+void select_org_build(app *app);
+void select_org_show(app *app, const json_t *decision);
+void unlock_build(app *app);
+void unlock_show(app *app, const json_t *decision);
+void home_build(app *app);
+void home_show(app *app, const json_t *decision);
+void home_refresh(app *app);
+void contacts_build(app *app);
+void contacts_refresh(app *app);
+void contact_build(app *app);
+void contact_show(app *app, const char *id);
+void contact_event(app *app, const json_t *event);
+void outbox_build(app *app);
+void outbox_refresh(app *app);
+void settings_build(app *app);
+void settings_save(app *app);
+void entry_build(app *app);
+/* Opens the form: empty, for a contact, or with an item of the outbox. */
+void entry_show(app *app, const char *contact_id, const json_t *item);
+const char *entry_type_name(const char *type);
+
+/* ---- browser.c: BankID and Vipps ---- */
+
+void browser_listen(app *app, bool wanted);
+void browser_open(app *app, const char *url);
+
+#endif
