@@ -24,7 +24,7 @@
  *            instant is milliseconds since 1970 (UTC). Durations end in `_s` or `_ms`.
  * Threads    Any thread may use any handle at any time. A handle runs one call at a time. No call
  *            waits for a network, a user or a timer, except holdfast_wait(), which waits for work.
- *            A call waits at most 5 s for a lock that another process holds (HOLDFAST_BUSY).
+ *            A call waits at most 5 s in all for locks of other processes (HOLDFAST_BUSY).
  * Handles    A handle is an opaque token and is never dereferenced. Every call on a closed or
  *            garbage handle returns HOLDFAST_CLOSED, also from a finaliser on another thread.
  * fork       In a child process every call on an inherited handle returns HOLDFAST_FORKED. A child
@@ -263,7 +263,7 @@ int32_t holdfast_session_unlock(holdfast *self, const char *request, char **repl
 
 /* Lock now. {} -> decision. Only the biometric key can open the session afterwards; without one, a
  * sign-in. Old copies of the files do not open either. If the key store does not erase the "session"
- * key, the session is locked all the same, the decision has the banner `erasure_owed`, and every
+ * key, the session is locked all the same, decisions have the banner `erasure_owed`, and every
  * later call asks the key store again. After an error of the storage the session is locked, too. */
 int32_t holdfast_session_lock(holdfast *self, const char *request, char **reply);
 
@@ -319,13 +319,13 @@ int32_t holdfast_route_check(holdfast *self, const char *request, char **reply);
  * at least once; the id makes it idempotent, so the server stores the item once.
  * {"kind":"activity","payload":{...},"id":"uuid"?,"depends_on":["uuid"...]?,"occurred_at_ms":n?,
  *  "org_id":"uuid"?} -> {"id":"uuid","state":"pending"|"waiting"}. The default id is a new UUIDv7.
- * The default org_id is the chosen organisation; the user must have a membership in another one.
- * The payload may repeat id, org_id and user_id with the same values only. A queued item with the
- * same id and content is left unchanged and its state is returned. "state" has no effect: it lets
- * the host add the output of queue_export again. depends_on names items that are queued: this one
- * is sent after them. An item that was stored may be named too, as long as the library remembers it
- * (policy.stored_items). Any other id is refused with queue.unknown_dependency and its place in
- * `field`: an item that is added later is no parent. Errors: queue.unknown_kind, queue.invalid_id,
+ * occurred_at_ms: milliseconds, not seconds; if it and id are absent: now. The default org_id is the
+ * chosen one; in another one the user must have a membership. The payload may repeat id, org_id and
+ * user_id with the same values only. A queued item with the same id and content stays; its state is
+ * returned. "state" has no effect: it lets the host add the output of queue_export again.
+ * depends_on names items that are queued, or stored and still remembered (policy.stored_items):
+ * this one is sent after them. Any other id is refused with queue.unknown_dependency and its place
+ * in `field`, also one that is added later. Errors: queue.unknown_kind, queue.invalid_id,
  * queue.invalid_payload, queue.item_too_large, queue.unknown_column, queue.unknown_dependency
  * (INVALID), queue.id_taken (CONFLICT, /id), session.locked, session.none, org.none (STATE),
  * org.not_a_member (NOT_FOUND, /org_id), keystore.*, storage.*. Limit: 256 kB per item. */
@@ -354,9 +354,9 @@ int32_t holdfast_queue_edit(holdfast *self, const char *request, char **reply);
  * {"id","released":n,"state":"pending|waiting"|null}. `released` items that depended on it no longer
  * wait for it. `state` null: the item is gone. Else an earlier request may have stored it, so the
  * server is asked first: without a row the item goes, with one it is parked as `unknown_outcome`, and
- * cancelling it again removes it here. Adding or editing it takes the cancel back. `force` removes
- * the item at once, whatever the server has. Errors: queue.in_flight (STATE, retryable),
- * queue.not_found. */
+ * cancelling it again removes it here. Adding or editing it, and a retry with its id, take the cancel
+ * back. `force` removes the item at once, whatever the server has. Errors: queue.in_flight (STATE,
+ * retryable), queue.not_found. */
 int32_t holdfast_queue_cancel(holdfast *self, const char *request, char **reply);
 
 /* Send parked items again: all, or the one with `id`, which may also wait for something other than
@@ -372,9 +372,9 @@ int32_t holdfast_queue_export(holdfast *self, const char *request, char **reply)
 /* Explain why the queue sends nothing. {"id":"uuid"?} ->
  * {"reasons":[{"code","text","count","until_ms"|null}...],"counts":{...}}. The reasons are those
  * of the whole queue. With an id, the call fails with queue.not_found if the user has no such item.
- * Codes: nothing_queued, sending, offline, signed_out, locked, token, back_off, server_pause,
- * organisation, dependency, parked, other_user, schema_not_ready, waiting_blocked, ready. back_off:
- * after failures; sync_now ends it. server_pause: the server asked for it. */
+ * Codes: nothing_queued, sending, offline, signed_out, locked, token, back_off (sync_now ends it),
+ * server_pause, organisation, dependency, parked, other_user, schema_not_ready, waiting_blocked,
+ * wrong_api_key, wrong_url, not_supabase, project_paused, ready. */
 int32_t holdfast_queue_explain(holdfast *self, const char *request, char **reply);
 
 /* ---- Cache ------------------------------------------------------------------------------------ */
@@ -407,7 +407,7 @@ int32_t holdfast_network_set(holdfast *self, const char *request, char **reply);
 /* Pull and send now. Ends the back-offs of the data service and the waits of items, except those that
  * the server asked for and those of items that wait as "waiting_blocked". A back-off of the auth
  * service goes on.
- * {} -> {"started":bool,"reason":code|null}; reason: offline or server_pause, if not started. */
+ * {} -> {"started":bool,"reason":code|null}; reason, if not started: offline, token, server_pause. */
 int32_t holdfast_sync_now(holdfast *self, const char *request, char **reply);
 
 /* Return the state of sync.
@@ -415,12 +415,12 @@ int32_t holdfast_sync_now(holdfast *self, const char *request, char **reply);
  *  "pause":"back_off"|"server_pause"|null,
  *  "contacts":{"as_of_ms":n|null,"reconciled_ms":n|null,"skipped":n,"problem":"loop"|null},
  *  "summary":{"as_of_ms":n|null},"problems":[<problem>...]}. skipped: unusable rows of the last
- * pull. problem: why the pull was given up. problems: what the server's schema refuses. */
+ * pull. problems: what the server's schema refuses, a wrong key, a wrong address. */
 int32_t holdfast_sync_status(holdfast *self, const char *request, char **reply);
 
 /* Fetch the host's next work: requests to send and events to handle.
- * {"ack":seq?,"max_events":n?,"only_new":bool?,"from_oldest":bool?} ->
- * {"requests":[...],"key_requests":[...]?,"events":[...],"wake_in_ms":n|null}
+ * {"ack":seq?,"max_events":n?,"only_new":bool?,"from_oldest":bool?} -> {"requests":[...],
+ *  "key_requests":[...]?,"key_cancelled":[n...]?,"events":[...],"wake_in_ms":n|null}
  *
  * request {"id":n,"purpose":"refresh|validate|guard|upload|pull|summary|revoke|live|sign_in",
  *          "method","url","headers":{...},"body":"..."|null,"timeout_ms":n}
@@ -430,14 +430,14 @@ int32_t holdfast_sync_status(holdfast *self, const char *request, char **reply);
  *         "value":"base64"|null,"prompt":"..."|null,"timeout_ms":n}, only with the key store "host".
  *         Carry it out once, as the functions above, for holdfast_key_complete(). prompt: its
  *         text, for a load that the user releases; null: show none, and answer `cancelled`.
+ * key_cancelled  ids of loads that nobody needs any more: dismiss the prompt, and answer them.
  * event   {"seq":n,"type":"decision|sync_progress|sync_completed|item_parked|session_ended|
  *          org_access_changed|storage_recovered|contact|pull_completed|token_changed","...":...},
  *         with increasing `seq`. sync_completed, item_parked, session_ended, org_access_changed and
  *         storage_recovered are durable: they return in every poll, across restarts, until `ack`
  *         reaches their seq. The others are returned once. A poll returns at most 200 durable
  *         events. If there are more, those that this handle has not returned come first, and
- *         nothing after the first one that is left out: poll again for the next page. When all were
- *         returned, the oldest come again.
+ *         nothing after the first one left out: poll again. When all were, the oldest come again.
  * ack         deletes durable events up to this seq, as far as this handle has returned them.
  * max_events  at most so many durable events, 0..200 (default 200). 0: no events at all, and events
  *             do not wake the host until a poll takes some: for a host whose reader is slow.
@@ -459,9 +459,9 @@ int32_t holdfast_complete(holdfast *self, const char *request, char **reply);
 int32_t holdfast_key_complete(holdfast *self, const char *request, char **reply);
 
 /* Block until holdfast_poll() has something to return, for at most timeout_ms (negative: no limit).
- * HOLDFAST_OK: poll now, also after the time has passed. HOLDFAST_CLOSED: the handle was closed.
- * For a thread of its own. Also returns when another handle on the folder, in any process, gave this
- * one work; where no file can be watched, it looks once a second, not while in the background. */
+ * HOLDFAST_OK: poll now, also after the time has passed. HOLDFAST_CLOSED: the handle was closed. A
+ * failure takes up to 1 s. For a thread of its own. Also returns when another handle on the folder
+ * gave this one work; where no file can be watched, it looks once a second while on the screen. */
 int32_t holdfast_wait(holdfast *self, int32_t timeout_ms);
 
 /* Return a descriptor for an event loop, or -1 for a bad handle. It is readable while

@@ -14,6 +14,16 @@ public struct Instant: Sendable {
     self.monotonicMS = monotonicMS
     self.bootID = bootID
   }
+
+  /// How long ago a moment was: within a boot by the monotonic clock, so that moving the device's
+  /// clock changes nothing; across boots by the device's clock. Where boots have no id, the longer of
+  /// both times counts: the monotonic clock restarts at zero, so it never counts more than has passed.
+  public func ageMS(wallMS before: Int64, monotonicMS: Int64?, bootID boot: String?) -> Int64 {
+    let byDevice = wallMS - before
+    guard boot == bootID, let monotonicMS, self.monotonicMS >= monotonicMS else { return byDevice }
+    let counted = self.monotonicMS - monotonicMS
+    return bootID.isEmpty ? max(byDevice, counted) : counted
+  }
 }
 
 /// The source of time: the system's clocks, or a manual clock for tests.

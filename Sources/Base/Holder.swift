@@ -18,8 +18,14 @@ public struct Holder: Sendable {
       let process = Int32(exactly: word(bytes, 8))
     else { return false }
     let start = platform_process_start(process)
-    return start != 0 && UInt64(bitPattern: start) == word(bytes, 16)
+    let known = Int64(bitPattern: word(bytes, 16))
+    // Where the system does not tell when a process began, every process of that id is its holder: the
+    // lease has an end.
+    let isUnknown = start == unknownStart || known == unknownStart
+    return start != 0 && (isUnknown || start == known)
   }
+
+  private static var unknownStart: Int64 { Int64(PLATFORM_START_UNKNOWN) }
 
   /// FNV-1a, which is sufficient to tell boots apart.
   public static func hash(_ text: String) -> UInt64 {

@@ -27,8 +27,8 @@ public func platform_check_folder(
   folder.withCString { platform_check_folder($0, hasKeys, name) }
 }
 
-public func platform_file_lock(_ path: String, _ exclusive: Bool, _ waitMS: Int64) -> Int32 {
-  path.withCString { platform_file_lock($0, exclusive, waitMS) }
+public func platform_file_lock(_ path: String, _ exclusive: Bool) -> Int32 {
+  path.withCString { platform_file_lock($0, exclusive) }
 }
 
 public func platform_notice_open(_ path: String) -> Int32 {
@@ -54,6 +54,34 @@ public func platform_read_unused_index(
   database.withCString { platform_read_unused_index($0, file, bytes, count) }
 }
 
-public func platform_handle_new(_ object: UnsafeMutableRawPointer?, _ folder: String) -> UInt {
-  folder.withCString { platform_handle_new(object, $0) }
+public func platform_notice_mark(_ path: String, _ descriptor: Int32) -> Int64 {
+  path.withCString { platform_notice_mark($0, descriptor) }
+}
+
+public func platform_folder_mark(_ folder: String, _ above: Bool) -> UInt64 {
+  folder.withCString { platform_folder_mark($0, above) }
+}
+
+public func platform_places_note(_ folder: String, _ given: String) -> OpaquePointer? {
+  folder.withCString { folder in given.withCString { platform_places_note(folder, $0) } }
+}
+
+public func platform_places_moved(
+  _ since: OpaquePointer?, _ folder: String, _ given: String
+) -> Bool {
+  folder.withCString { folder in given.withCString { platform_places_moved(since, folder, $0) } }
+}
+
+public func platform_handle_watch(_ handle: UInt, _ notice: String, _ given: String) {
+  notice.withCString { notice in given.withCString { platform_handle_watch(handle, notice, $0) } }
+}
+
+public func platform_handle_new(
+  _ object: UnsafeMutableRawPointer?, _ folder: String, _ notice: String, _ given: String
+) -> UInt {
+  folder.withCString { folder in
+    notice.withCString { notice in
+      given.withCString { platform_handle_new(object, folder, notice, $0) }
+    }
+  }
 }

@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#ifdef __APPLE__
+#include <sys/sysctl.h>
+#endif
 
 static int64_t read_ms(clockid_t clock) {
   struct timespec now;
@@ -22,6 +25,14 @@ int64_t platform_monotonic_ms(void) {
 #endif
 }
 
+#ifdef __APPLE__
+void platform_boot_id(char id[37]) {
+  size_t size = 37;
+  memset(id, 0, size);
+  if (sysctlbyname("kern.bootsessionuuid", id, &size, NULL, 0) != 0)
+    id[0] = 0;
+}
+#else
 void platform_boot_id(char id[37]) {
   memset(id, 0, 37);
   FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -31,3 +42,4 @@ void platform_boot_id(char id[37]) {
   id[length] = 0;
   fclose(file);
 }
+#endif

@@ -103,9 +103,27 @@ static int sync_folder_of(const char *path) {
   int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0)
     return errno;
-  int result = fsync(descriptor) == 0 ? 0 : errno;
+  int result = private_sync(descriptor) == 0 ? 0 : errno;
   close(descriptor);
   return result;
+}
+
+int private_sync(int descriptor) {
+#ifdef F_FULLFSYNC
+  /* fsync() of Apple's systems leaves the bytes in the disk's own memory. Some file systems know
+   * nothing better. */
+  if (fcntl(descriptor, F_FULLFSYNC) == 0)
+    return 0;
+#endif
+  return fsync(descriptor);
+}
+
+bool platform_syncs_fully(void) {
+#ifdef F_FULLFSYNC
+  return true;
+#else
+  return false;
+#endif
 }
 
 static int write_all(int file, const void *bytes, size_t length) {
@@ -118,7 +136,7 @@ static int write_all(int file, const void *bytes, size_t length) {
       return errno;
     done += (size_t)put;
   }
-  return fsync(file) == 0 ? 0 : errno;
+  return private_sync(file) == 0 ? 0 : errno;
 }
 
 static int overwrite(const char *path);
@@ -155,7 +173,7 @@ int platform_write_secret(const char *path, const void *bytes, size_t length) {
 
 int platform_create(const char *path) {
   int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-  int result = file < 0 || fsync(file) != 0 ? errno : 0;
+  int result = file < 0 || private_sync(file) != 0 ? errno : 0;
   if (file >= 0)
     close(file);
   if (result != 0 && result != EEXIST)
@@ -185,7 +203,7 @@ static int overwrite(const char *path) {
       result = errno;
     left -= put > 0 ? put : 0;
   }
-  if (result == 0 && fsync(file) != 0)
+  if (result == 0 && private_sync(file) != 0)
     result = errno;
   close(file);
   return result;
@@ -217,6 +235,12 @@ bool platform_exists(const char *path) {
   return lstat(path, &status) == 0;
 }
 
+bool platform_exists_in(const char *folder, const char *name) {
+  char path[PATH_MAX];
+  int length = snprintf(path, sizeof path, "%s%s", folder, name);
+  return length > 0 && (size_t)length < sizeof path && platform_exists(path);
+}
+
 int64_t platform_size_and_id(const char *path, uint64_t *file) {
   struct stat status;
   bool is_there = lstat(path, &status) == 0;
@@ -236,47 +260,40 @@ uint64_t platform_file_id(const char *path) {
   return lstat(path, &status) == 0 ? (uint64_t)status.st_ino : 0;
 }
 
-int platform_file_lock(const char *path, bool exclusive, int64_t wait_ms) {
+/* How long the call on this thread has waited for locks of other processes. */
+static _Thread_local int64_t waited_ms = 0;
+
+void platform_patience_begin(void) { waited_ms = 0; }
+
+bool platform_patience_wait(int tries) {
+  if (waited_ms >= PLATFORM_PATIENCE_MS)
+    return false;
+  int64_t start = platform_monotonic_ms();
+  struct timespec pause = {.tv_nsec = (tries < 5 ? 1L << tries : 32L) * 1000000};
+  nanosleep(&pause, NULL);
+  waited_ms += platform_monotonic_ms() - start;
+  return true;
+}
+
+int platform_file_lock(const char *path, bool exclusive) {
   int file = private_open(path, O_RDWR | O_CREAT, false);
   if (file < 0)
     return file;
-  int64_t end = platform_monotonic_ms() + wait_ms;
   /* flock() cannot wait with a limit. */
-  for (long pause_ms = 1;; pause_ms = pause_ms < 32 ? pause_ms * 2 : 32) {
+  for (int tries = 0;; tries++) {
     if (flock(file, (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0)
       return file;
     int problem = errno;
     if (problem == EINTR)
       continue;
-    if (problem != EWOULDBLOCK || platform_monotonic_ms() >= end) {
+    if (problem != EWOULDBLOCK || !platform_patience_wait(tries)) {
       close(file);
       return problem == EWOULDBLOCK ? -EBUSY : -problem;
     }
-    struct timespec pause = {.tv_nsec = pause_ms * 1000000};
-    nanosleep(&pause, NULL);
   }
 }
 
 void platform_file_unlock(int descriptor) {
   if (descriptor >= 0)
     close(descriptor);
-}
-
-int platform_process_id(void) { return (int)getpid(); }
-
-int64_t platform_process_start(int process) {
-  char path[64];
-  char text[1024];
-  size_t length = 0;
-  snprintf(path, sizeof path, "/proc/%d/stat", process);
-  int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (read_from(file < 0 ? -errno : file, 0, text, sizeof text - 1, &length) != 0)
-    return 0;
-  text[length] = 0;
-  /* The second field is the command in brackets, which may contain any character. Count the fields
-   * from the last bracket. */
-  char *at = strrchr(text, ')');
-  for (int field = 2; at != NULL && field < 22; field++)
-    at = strchr(at + 1, ' ');
-  return at == NULL ? 0 : strtoll(at, NULL, 10);
 }

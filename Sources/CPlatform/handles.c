@@ -7,7 +7,8 @@
  * A call enters its handle: it counts as a user, which keeps the object alive, and takes the
  * handle's lock if it is exclusive. Closing only marks the slot and wakes waiting threads. The last
  * user to leave (or the close, if there is none) receives the object and releases it. The table has
- * one mutex, which is held only briefly and never while a call waits or runs.
+ * one mutex, which is held only briefly: never while a call runs or waits for another, and at most
+ * for the few milliseconds until a notice has a time of its own (notice.c).
  *
  * A handle belongs to the process that made it. After fork() the child finds the process id changed
  * and is refused. A thread that enters a handle which it holds already, from a callback, is refused
@@ -15,17 +16,19 @@
  *
  * Handles on one folder tell each other about changes. In one process, the handle that changed the
  * data file raises the descriptors of the others. Across processes it writes to the folder's notice
- * file (notice.c), which inotify watches for every handle whose host waits: one watch for the whole
- * process, because the kernel limits their number and takes milliseconds to close one. Any handle
- * reads the watch, and raises the descriptors of the handles that it is for. */
-#include "platform.h"
+ * file (notice.c), which every process watches (watch.c), also while no host waits: what the kernel
+ * has queued cannot be undone by who puts older files back. Any handle reads the watch, and raises
+ * the descriptors of the handles that it is for.
+ *
+ * The watch shows a process its own notices as well, and merges equal ones. So a handle reads the
+ * watch before and after it gives notice: what it finds before is from others. */
+#define _GNU_SOURCE
+#include "private.h"
 
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <sys/inotify.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,14 +39,15 @@ typedef struct {
   uintptr_t generation; /* raised whenever the slot is used again */
   int users;            /* calls that have entered */
   bool closing;
-  int raised; /* an eventfd: readable while the host should poll */
-  int joined; /* an epoll of `raised` and the process's watch; -1 before the host waits */
-  int notice; /* what the watch calls the folder's notice file */
-  bool deaf;  /* there was no watch for this handle */
+  private_wake raised; /* readable while the host should poll */
+  int joined;          /* an epoll of `raised` and the process's watch; -1 before the host waits */
+  int notice;          /* what the watch calls the folder's notice file; -1: there is no watch */
+  bool deaf;           /* the host waits, and its descriptor shows no other process's notices */
+  private_places places; /* folders and links on the paths to the notice file */
   dev_t device;
   ino_t folder;
-  uint64_t heard; /* notices of other handles */
-  int forks;      /* of the process, when the handle was made */
+  platform_heard heard;
+  int forks; /* of the process, when the handle was made */
   pid_t process;
   pthread_mutex_t exclusive; /* one lock per handle */
   pthread_t owner;           /* the thread that holds it, to recognise a call from a callback */
@@ -55,13 +59,6 @@ static slot *slots[SLOT_COUNT]; /* allocated on first use, never released */
 
 /* How many forks made this process: a child must not touch its parent's handles. */
 static int forks;
-
-/* The watch of this process. `ended` is always readable: it stands in for the eventfd of a closed
- * handle, whose host may have duplicated the descriptor. */
-static struct {
-  int inotify;
-  int ended;
-} watch = {-1, -1};
 
 /* The lowest bit is set, so that no handle equals an aligned pointer. */
 static uintptr_t value_of(size_t index, uintptr_t generation) {
@@ -79,77 +76,83 @@ static slot *find(uintptr_t handle) {
   return found;
 }
 
-/* ---- the watch: the table must be locked in all of this ---- */
-
-static void close_watch(void) {
-  if (watch.inotify >= 0)
-    close(watch.inotify);
-  if (watch.ended >= 0)
-    close(watch.ended);
-  watch.inotify = watch.ended = -1;
+static void tell(slot *it, private_news news) {
+  it->heard.changes += 1;
+  it->heard.keys += news == PRIVATE_KEYS || news == PRIVATE_MOVED;
+  it->heard.moves += news == PRIVATE_MOVED;
+  it->heard.losses += news == PRIVATE_LOST;
+  private_wake_raise(&it->raised);
 }
 
-static bool make_watch(void) {
-  if (watch.inotify >= 0)
-    return true;
-  watch.inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-  watch.ended = eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC);
-  if (watch.inotify >= 0 && watch.ended >= 0)
-    return true;
-  close_watch();
+/* Tells the other handles of this process on the folder of `self`. */
+static void tell_folder(const slot *self, bool keys) {
+  for (size_t index = 0; index < SLOT_COUNT && slots[index] != NULL; index++) {
+    slot *it = slots[index];
+    if (it->object != NULL && !it->closing && it != self && it->forks == forks &&
+        it->device == self->device && it->folder == self->folder)
+      tell(it, keys ? PRIVATE_KEYS : PRIVATE_CHANGED);
+  }
+}
+
+static bool has_place(const slot *it, int number) {
+  for (int at = 0; at < it->places.count; at++)
+    if (it->places.numbers[at] == number)
+      return true;
   return false;
 }
 
-static bool add_to(int joined, int descriptor) {
-  struct epoll_event event = {.events = EPOLLIN};
-  return epoll_ctl(joined, EPOLL_CTL_ADD, descriptor, &event) == 0;
-}
-
-/* Raises the descriptors of the other handles on the folder of `self`, or of those whose notice
- * file the watch calls `notice` (-1: the watch has lost some, so all of them). */
-static void tell(const slot *self, bool same_folder, int notice) {
-  uint64_t one = 1;
+/* Tells the handles for which the watch calls something `number`; -1: all. */
+static void tell_watchers(int number, private_news news) {
   for (size_t index = 0; index < SLOT_COUNT && slots[index] != NULL; index++) {
     slot *it = slots[index];
-    if (it->object == NULL || it->closing || it == self || it->forks != forks)
-      continue;
-    if (same_folder ? it->device != self->device || it->folder != self->folder
-                    : it->joined < 0 || (notice >= 0 && it->notice != notice))
-      continue;
-    it->heard += 1;
-    ssize_t written = write(it->raised, &one, sizeof one);
-    (void)written; /* EAGAIN: the counter is full, so the descriptor is readable */
+    if (it->object != NULL && !it->closing && it->forks == forks && it->notice >= 0 &&
+        (number < 0 || it->notice == number || has_place(it, number)))
+      tell(it, news);
   }
 }
 
-static void read_watch(const slot *self) {
-  if (watch.inotify < 0)
-    return;
-  _Alignas(struct inotify_event) char bytes[1024];
-  ssize_t count;
-  while ((count = read(watch.inotify, bytes, sizeof bytes)) > 0) {
-    for (ssize_t at = 0; at < count;) {
-      const struct inotify_event *event = (const struct inotify_event *)(bytes + at);
-      tell(self, false, event->wd);
-      at += (ssize_t)(sizeof *event + event->len);
-    }
+/* Ends a watch to which no handle listens any more. */
+static void end_watch(int number) {
+  for (size_t index = 0; index < SLOT_COUNT && slots[index] != NULL; index++) {
+    const slot *other = slots[index];
+    if (other->object != NULL && other->forks == forks &&
+        (other->notice == number || has_place(other, number)))
+      return;
   }
+  if (number >= 0)
+    private_watch_end(number);
+}
+
+static void end_watches(int notice, const private_places *places) {
+  end_watch(notice);
+  for (int at = 0; at < places->count; at++)
+    end_watch(places->numbers[at]);
+}
+
+/* Listens to what is at these paths now. */
+static void listen_to(slot *it, const char *notice, const char *given) {
+  it->notice = private_watch_add(notice);
+  it->places = (private_places){.is_whole = it->notice >= 0};
+  size_t folder = (size_t)(strrchr(notice, '/') - notice), length = strlen(given);
+  private_watch_path(notice, folder, &it->places);
+  if (length != folder || memcmp(notice, given, length) != 0)
+    private_watch_path(given, length, &it->places);
+  it->heard.is_blind = !it->places.is_whole;
 }
 
 static void stop_listening(slot *it) {
-  if (it->joined < 0)
-    return;
-  add_to(it->joined, watch.ended);
-  close(it->joined);
+  if (it->joined >= 0)
+    private_watch_leave(it->joined);
   it->joined = -1;
-  for (size_t index = 0; index < SLOT_COUNT && slots[index] != NULL; index++) {
-    const slot *other = slots[index];
-    if (other->object != NULL && other->joined >= 0 && other->notice == it->notice &&
-        other->forks == it->forks)
-      return;
-  }
-  inotify_rm_watch(watch.inotify, it->notice);
+  int notice = it->notice;
+  private_places places = it->places;
+  it->notice = -1;
+  it->places.count = 0;
+  if (it->forks == forks)
+    end_watches(notice, &places);
 }
+
+/* ---- slots ---- */
 
 /* Frees a closed slot that no call uses. Returns its object, or NULL. The table must be locked. */
 static void *retire_if_unused(slot *it) {
@@ -157,7 +160,7 @@ static void *retire_if_unused(slot *it) {
     return NULL;
   void *object = it->object;
   stop_listening(it);
-  close(it->raised);
+  private_wake_close(&it->raised);
   it->object = NULL;
   platform_live_add(-1);
   return object;
@@ -171,15 +174,16 @@ static void before_fork(void) {
 }
 
 static void after_fork(void) {
-  platform_log_after_fork();
+  platform_log_after_fork(false);
   pthread_mutex_unlock(&table);
 }
 
 /* The child has inherited the parent's watch, and must not read it. */
 static void after_fork_in_child(void) {
   forks += 1;
-  close_watch();
-  after_fork();
+  private_watch_close();
+  platform_log_after_fork(true);
+  pthread_mutex_unlock(&table);
 }
 
 static pthread_once_t fork_hooks = PTHREAD_ONCE_INIT;
@@ -187,12 +191,13 @@ static void install_fork_hooks(void) {
   pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 
-uintptr_t platform_handle_new(void *object, const char *folder) {
+uintptr_t platform_handle_new(void *object, const char *folder, const char *notice,
+                              const char *given) {
   pthread_once(&fork_hooks, install_fork_hooks);
   struct stat status = {0};
   stat(folder, &status);
-  int descriptor = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  if (descriptor < 0)
+  private_wake raised;
+  if (!private_wake_make(&raised, false))
     return 0;
   uintptr_t handle = 0;
   pthread_mutex_lock(&table);
@@ -210,9 +215,11 @@ uintptr_t platform_handle_new(void *object, const char *folder) {
     it->generation += 1;
     it->users = 0;
     it->closing = false;
-    it->raised = descriptor;
+    it->raised = raised;
     it->joined = -1;
     it->deaf = false;
+    it->heard = (platform_heard){0};
+    listen_to(it, notice, given);
     it->device = status.st_dev;
     it->folder = status.st_ino;
     it->forks = forks;
@@ -222,7 +229,7 @@ uintptr_t platform_handle_new(void *object, const char *folder) {
   }
   pthread_mutex_unlock(&table);
   if (handle == 0)
-    close(descriptor);
+    private_wake_close(&raised);
   else
     platform_live_add(1);
   return handle;
@@ -280,9 +287,7 @@ void *platform_handle_close(uintptr_t handle) {
   slot *it = find(handle);
   if (it != NULL && !it->closing && it->process == getpid()) {
     it->closing = true;
-    uint64_t one = 1;
-    ssize_t written = write(it->raised, &one, sizeof one);
-    (void)written; /* EAGAIN: the counter is full, so the descriptor is readable */
+    private_wake_raise(&it->raised);
     object = retire_if_unused(it);
   }
   pthread_mutex_unlock(&table);
@@ -302,52 +307,73 @@ int platform_handle_descriptor(uintptr_t handle) {
   slot *it = find(handle);
   int descriptor = -1;
   if (it != NULL && !it->closing && it->process == getpid())
-    descriptor = it->joined >= 0 ? it->joined : it->raised;
+    descriptor = it->joined >= 0 ? it->joined : it->raised.readable;
   pthread_mutex_unlock(&table);
   return descriptor;
 }
 
-bool platform_handle_listen(uintptr_t handle, const char *notice) {
+bool platform_handle_listen(uintptr_t handle) {
   pthread_mutex_lock(&table);
   slot *it = find(handle);
   /* A host may hold the descriptor, so it stays what it is. */
   if (it != NULL && !it->closing && it->joined < 0 && !it->deaf) {
-    int joined = make_watch() ? epoll_create1(EPOLL_CLOEXEC) : -1;
-    it->notice = joined < 0 ? -1 : inotify_add_watch(watch.inotify, notice, PLATFORM_NOTICED);
-    if (it->notice >= 0 && add_to(joined, it->raised) && add_to(joined, watch.inotify))
-      it->joined = joined;
-    else if (joined >= 0)
-      close(joined);
+    if (it->notice >= 0)
+      it->joined = private_watch_join(&it->raised);
     it->deaf = it->joined < 0;
   }
-  bool listens = it != NULL && it->joined >= 0;
+  bool listens = it != NULL && it->joined >= 0 && it->notice >= 0;
   pthread_mutex_unlock(&table);
   return listens;
 }
 
-uint64_t platform_handle_hear(uintptr_t handle, bool changed) {
+void platform_handle_watch(uintptr_t handle, const char *notice, const char *given) {
   pthread_mutex_lock(&table);
   slot *it = find(handle);
-  uint64_t heard = 0;
+  if (it != NULL && !it->closing) {
+    int before = it->notice;
+    private_places places = it->places;
+    /* The same file keeps its number. */
+    listen_to(it, notice, given);
+    end_watches(before, &places);
+  }
+  pthread_mutex_unlock(&table);
+}
+
+platform_heard platform_handle_hear(uintptr_t handle) {
+  platform_heard heard = {0};
+  pthread_mutex_lock(&table);
+  slot *it = find(handle);
   if (it != NULL) {
-    if (changed)
-      tell(it, true, 0);
-    read_watch(it);
+    private_watch_read(tell_watchers, -1, false);
     heard = it->heard;
   }
   pthread_mutex_unlock(&table);
   return heard;
 }
 
-void platform_handle_signal(uintptr_t handle, bool raised, uint64_t heard) {
-  uint64_t count = 1;
-  ssize_t done = 0;
+void platform_handle_tell(uintptr_t handle, int notice, bool keys) {
   pthread_mutex_lock(&table);
   slot *it = find(handle);
-  if (it != NULL && !it->closing)
-    done = raised || it->heard != heard ? write(it->raised, &count, sizeof count)
-                                        : read(it->raised, &count, sizeof count);
-  (void)done; /* EAGAIN: the descriptor was in this state */
+  if (it != NULL) {
+    private_watch_read(tell_watchers, -1, false);
+    tell_folder(it, keys);
+    platform_notice_give(notice);
+    if (keys)
+      platform_notice_give_keys(notice);
+    private_watch_read(tell_watchers, it->notice, keys);
+  }
+  pthread_mutex_unlock(&table);
+}
+
+void platform_handle_signal(uintptr_t handle, bool raised, platform_heard heard) {
+  pthread_mutex_lock(&table);
+  slot *it = find(handle);
+  if (it != NULL && !it->closing) {
+    if (raised || it->heard.changes != heard.changes)
+      private_wake_raise(&it->raised);
+    else
+      private_wake_lower(&it->raised);
+  }
   pthread_mutex_unlock(&table);
 }
 

@@ -9,16 +9,32 @@
 #include "platform.h"
 
 #include <jansson.h>
-#include <malloc.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+#ifdef __APPLE__
+#include <malloc/malloc.h>
+static size_t block_size(const void *bytes) { return malloc_size(bytes); }
+#else
+#include <malloc.h>
+static size_t block_size(void *bytes) { return malloc_usable_size(bytes); }
+#endif
+
+/* Not platform_zero(), which neither Android nor Apple has. The empty statement might read the
+ * bytes, so the compiler cannot leave the zeros out. */
+void platform_zero(void *bytes, size_t count) {
+  if (count > 0)
+    memset(bytes, 0, count);
+  __asm__ volatile("" : : "r"(bytes) : "memory");
+}
+
+#if !defined(__BIONIC__) && !defined(__APPLE__)
 #include <sys/random.h>
 
-void platform_zero(void *bytes, size_t count) { explicit_bzero(bytes, count); }
-
 /* Swift's runtime calls this for hash seeds and random numbers. glibc has it only from 2.36 on;
- * this definition lets the library run with older versions. */
+ * this definition lets the library run with older versions. Android and Apple have always had it.
+ */
 PLATFORM_HIDDEN void arc4random_buf(void *bytes, size_t count) {
   unsigned char *at = bytes;
   while (count > 0) {
@@ -29,10 +45,50 @@ PLATFORM_HIDDEN void arc4random_buf(void *bytes, size_t count) {
     }
   }
 }
+#endif
 
+#if defined(HOLDFAST_EMBEDDED) && defined(__aarch64__) && defined(__linux__)
+/* From Android 11 on the heap marks its pointers: their top byte is 0xb4, which the processor
+ * ignores and free() checks. Embedded Swift for bare arm64 keeps bits of its own in the upper half
+ * of that byte, for example in String. So its blocks, which all come from posix_memalign(), are
+ * handed to it without that half, and get it back before they go back to the heap. The lower half
+ * stays as it is: the processor's memory tagging lives there. Where the heap marks nothing, as on
+ * every other Linux, the mark is 0. */
+enum { MARK_BIT = 60 };
+#define MARK_MASK ((uintptr_t)15 << MARK_BIT)
+
+/* One for all blocks: the heap has one mark, or none. */
+static _Atomic(uintptr_t) heap_mark = 0;
+
+/* Weak, like __real_free below. */
+int __real_posix_memalign(void **block, size_t alignment, size_t size) __attribute__((weak));
+
+PLATFORM_HIDDEN int __wrap_posix_memalign(void **block, size_t alignment, size_t size) {
+  int result = __real_posix_memalign(block, alignment, size);
+  uintptr_t address = result == 0 ? (uintptr_t)*block : 0;
+  if ((address & MARK_MASK) != 0) {
+    atomic_store_explicit(&heap_mark, address & MARK_MASK, memory_order_relaxed);
+    *block = (void *)(address & ~MARK_MASK);
+  }
+  return result;
+}
+
+/* The pointer as the heap knows it: also for blocks of malloc(), which still have their mark. */
+static void *with_mark(void *bytes) {
+  return (void *)((uintptr_t)bytes | atomic_load_explicit(&heap_mark, memory_order_relaxed));
+}
+#else
+static void *with_mark(void *bytes) { return bytes; }
+#endif
+
+#ifdef __APPLE__
+static void plain_free(void *bytes) { malloc_zone_free(malloc_zone_from_ptr(bytes), bytes); }
+static void (*const real_free)(void *) = NULL;
+#else
 /* Weak, because unit tests are linked without --wrap=free. Not hidden, because in the static
  * archive it is the host's free(). */
 void __real_free(void *bytes) __attribute__((weak));
+#define real_free __real_free
 
 static void plain_free(void *bytes) {
   if (__real_free != NULL)
@@ -40,13 +96,22 @@ static void plain_free(void *bytes) {
   else
     free(bytes);
 }
+#endif
 
 PLATFORM_HIDDEN void __wrap_free(void *bytes) {
   if (bytes == NULL)
     return;
-  explicit_bzero(bytes, malloc_usable_size(bytes));
-  plain_free(bytes);
+  void *block = with_mark(bytes);
+  platform_zero(block, block_size(block));
+  plain_free(block);
 }
+
+#if defined(__APPLE__) && defined(HOLDFAST_EMBEDDED)
+/* Apple's linker has no --wrap. It takes a function of this library before that of the system, for
+ * this library's calls alone. */
+PLATFORM_HIDDEN void free(void *bytes);
+void free(void *bytes) { __wrap_free(bytes); }
+#endif
 
 #ifdef HOLDFAST_EMBEDDED
 /* Releases an object whose initialiser has failed. Embedded Swift's own function (6.3, weak)
@@ -70,7 +135,7 @@ bool platform_memory_exhausted(void) { return exhausted; }
 void platform_memory_begin(void) { exhausted = false; }
 
 /* The allocation function that our hook calls. */
-static _Atomic(json_malloc_t) beneath = NULL;
+static _Atomic(json_malloc_t) beneath;
 
 static void *allocate_or_note(size_t size) {
   void *bytes = atomic_load(&beneath)(size);
@@ -82,7 +147,7 @@ static void *allocate_or_note(size_t size) {
 void platform_install_allocator(void) {
   json_malloc_t allocate = NULL;
   json_free_t release = NULL;
-  json_free_t plain = __real_free != NULL ? __real_free : free;
+  json_free_t plain = real_free != NULL ? real_free : free;
   json_get_alloc_funcs(&allocate, &release);
   /* jansson's hook applies to the whole process. Over plain malloc and free it can be installed at
    * any time: __wrap_free also releases blocks that were allocated before, and free those allocated
@@ -120,7 +185,7 @@ int platform_text_append(const char *bytes, size_t count, void *of) {
 
 void platform_text_free(platform_text *text) {
   if (text->start != NULL) {
-    explicit_bzero(text->start, text->count);
+    platform_zero(text->start, text->count);
     free(text->start);
   }
   *text = (platform_text){0};
@@ -153,7 +218,7 @@ void platform_reply_free(void *reply) {
   if (reply == NULL)
     return;
   reply_block *block = (reply_block *)((char *)reply - offsetof(reply_block, bytes));
-  explicit_bzero(block, sizeof *block + block->count + 1);
+  platform_zero(block, sizeof *block + block->count + 1);
   free(block);
   platform_live_add(-1);
 }

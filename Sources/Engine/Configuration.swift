@@ -42,6 +42,8 @@ public struct Limits {
 /// The configuration of `holdfast_open`. Unknown fields and wrong types are refused.
 public final class Configuration {
   public private(set) var dataFolder: String
+  /// The same before `resolveDataFolder`.
+  private(set) var givenFolder = ""
   public let backend: Backend
   public let methods: [AuthMethod]
   /// Where a browser returns; not nil if a method signs in there.
@@ -81,8 +83,7 @@ public final class Configuration {
         "data_dir", "backend", "auth_methods", "redirect_url", "routes", "policy", "locale",
         "keystore", "clock",
       ])
-    let keyStore = try fields.fields(ifPresent: "keystore", known: ["kind"])
-    let keyStoreKind = try keyStore?.choice("kind", KeyStoreKind.self)
+    let keyStoreKind = try readKeyStore(fields)
     let methods = try AuthMethod.readAll(fields)
     let folder = try fields.string("data_dir")
     if folder.utf8.contains(0) { throw fields.invalid("data_dir", "a path is expected") }
@@ -103,6 +104,16 @@ public final class Configuration {
       keyStore: keyStoreKind)
   }
 
+  private static func readKeyStore(_ config: Fields) throws(Failure) -> KeyStoreKind? {
+    guard let fields = try config.fields(ifPresent: "keystore", known: ["kind"]) else { return nil }
+    do throws(Failure) { return try fields.choice("kind", KeyStoreKind.self) } catch {
+      let kinds =
+        "; host: your keychain, asked in poll; file: key files; secret_service: "
+        + "the desktop's keyring, of holdfast_http_open"
+      throw Failure(error.code, error.message + kinds, field: error.field)
+    }
+  }
+
   /// The host passes a key store, or the configuration names one; not both. The built-in key files must
   /// be named, because the keys lie beside the data, and they cannot ask for the user's presence.
   func check(hasKeyStore: Bool) throws(Failure) {
@@ -114,8 +125,8 @@ public final class Configuration {
     if !usesKeyFiles, !asksHostForKeys, !hasKeyStore {
       throw Failure(
         .requestMissingField,
-        "pass a key store, or name one: {\"keystore\":{\"kind\":\"host\"}} asks the host in poll, "
-          + "{\"kind\":\"file\"} keeps key files",
+        "pass a key store, or name one: \"keystore\":{\"kind\":\"host\"} asks the host in poll; "
+          + "\"keystore\":{\"kind\":\"file\"}, with \"policy\":{\"biometric\":\"off\"}, keeps key files",
         field: "/keystore")
     }
     if usesKeyFiles, limits.biometric == .required {
@@ -136,6 +147,7 @@ public final class Configuration {
     guard let resolved else {
       throw Database.failure(ofSystem: Int(problem), "the data folder could not be found")
     }
+    givenFolder = dataFolder
     dataFolder = resolved
   }
 

@@ -21,13 +21,17 @@ final class Core {
   /// Names this handle in leases.
   let holder: Holder
   let revision: Revision
+  let notice: ChangeNotice
   private(set) var database: Database {
     didSet {
       revision.advance()
       keyTurn.forget()
       steadyOffset = nil
+      ownerOfKnownLinks = nil
     }
   }
+  /// Whose items were seen to wait only for items that are in the queue, since the file was opened.
+  var ownerOfKnownLinks: [UInt8]?
   /// The boot for which it is known how steady time differs from the monotonic clock, and by how much.
   private var steadyOffset: (bootID: String, ms: Int64)?
 
@@ -38,6 +42,8 @@ final class Core {
     self.revision = revision
     keyTurn = KeyTurn(revision)
     self.configuration = configuration
+    notice = ChangeNotice(
+      folder: configuration.dataFolder, given: configuration.givenFolder)
     self.clock = clock
     self.keyRing = keyRing
     self.database = database
@@ -101,7 +107,7 @@ final class Core {
     if let steadyOffset, steadyOffset.bootID == now.bootID {
       return SteadyTime(ms: now.monotonicMS &+ steadyOffset.ms)
     }
-    guard !now.bootID.isEmpty, try meta.int(.steadyBoot) == Core.number(ofBoot: now.bootID),
+    guard !now.bootID.isEmpty, try meta.word(.steadyBoot) == Core.number(ofBoot: now.bootID),
       let offset = try meta.int(.steadyOffset)
     else { return SteadyTime(ms: now.wallMS) }
     // What a transaction has just stored may be rolled back.
@@ -117,7 +123,7 @@ final class Core {
     return try database.transaction { () throws(Failure) in
       let time = try steady(now)
       let boot = Core.number(ofBoot: now.bootID)
-      if try meta.int(.steadyBoot) != boot {
+      if try meta.word(.steadyBoot) != boot {
         try meta.set(.steadyBoot, .int(boot))
         try meta.set(.steadyOffset, .int(now.wallMS - now.monotonicMS))
       }
@@ -170,19 +176,42 @@ final class Core {
   /// Return the keys, or throw the failure that a data call answers with. Loads the device key at
   /// first use.
   func keys() throws(Failure) -> KeyRing.Keys {
-    try Core.require(try keyState())
+    try require(try keyState())
     guard let keys = keyRing.keys else { throw .defect("the key ring is empty") }
     return keys
   }
 
-  static func require(_ state: Situation.Keys) throws(Failure) {
+  func require(_ state: Situation.Keys) throws(Failure) {
     switch state {
     case .ready: return
-    case .locked: throw Failure(.keyStoreLocked, "the device was not unlocked yet")
-    case .pending: throw keyPending
-    case .failed: throw Failure(.keyStoreFailed, "the key store did not answer")
-    case .lost: throw Failure(.keyStoreKeyLost, "the device key is gone; sign in again")
+    case .locked: throw keyFailure(.locked)
+    case .pending: throw Core.keyPending
+    case .failed: throw keyFailure(.failed)
+    case .lost:
+      let trouble = lostKey
+      throw Failure(.keyStoreKeyLost, trouble.text(Core.keyIsLost), detail: trouble.detail)
     }
+  }
+
+  static var keyIsLost: StaticCString { "the key store no longer has the key of these files" }
+
+  /// What the key store answered when the device key turned out to be lost.
+  var lostKey: KeyTrouble {
+    if let last = keyRing.store.trouble, last.name == .device, last.answer.isGone { return last }
+    // A key that was loaded last is another one than that of the files.
+    return KeyTrouble(.load, .device, .otherKey)
+  }
+
+  /// The failure of a step whose key the store did not load or save. It tells what the store answered
+  /// last.
+  func keyFailure(_ refusal: KeyRefusal) -> Failure {
+    if refusal == .pending { return Core.keyPending }
+    let trouble = keyRing.store.trouble
+    let isLocked = refusal == .locked
+    let what: StaticCString = isLocked ? "the device was not unlocked yet" : "the key store failed"
+    return Failure(
+      isLocked ? .keyStoreLocked : .keyStoreFailed, trouble?.text(what) ?? what.string,
+      detail: trouble?.detail)
   }
 
   // MARK: Texts

@@ -1,4 +1,5 @@
 public import Base
+public import CPlatform
 import Policy
 import Store
 import Supabase
@@ -34,8 +35,6 @@ public final class Engine {
   private let recovery: Recovery
   private let sync: SyncControl
   private let loop: HostLoop
-  private let notice: ChangeNotice
-  private var heard: UInt64 = 0
 
   /// Opens the files. `keyStore` nil: the built-in file store, if the configuration asks for it.
   public init(_ configuration: Configuration, keyStore: (any KeyStore)?) throws(Failure) {
@@ -53,9 +52,10 @@ public final class Engine {
       configuration.asksHostForKeys
       ? KeyRing(RequestedKeys(clock, revision), deadlineMS: deadlineMS, clock)
       : KeyRing(
-        keyStore ?? FileKeyStore(folder: folder + "/keys"), deadlineMS: deadlineMS, clock)
-    notice = ChangeNotice(folder: folder)
+        keyStore ?? FileKeyStore(folder: folder + "/keys"), deadlineMS: deadlineMS, clock,
+        isOfHost: keyStore != nil)
     let opened = try DataFolder.openOrReplaceMain(in: folder, at: clock.now())
+    try KeyStoreChange.refuse(configuration, opened.database)
     let core = Core(configuration, clock, keyRing, opened.database, revision)
     reserve = Reserve(core)
 
@@ -150,15 +150,15 @@ public final class Engine {
     intake = ItemIntake(
       core, reserve: reserve, links: links, syncRuns: syncRuns, wakeTimer: wakeTimer,
       decider: decider)
+    let hold = UploadHold(sessions, refresh: refresh, pauses: pauses)
     report = ItemReport(
-      core, tokens: tokens, pauses: pauses, reachability: reachability, problems: problems,
-      decider: decider)
+      core, hold: hold, reachability: reachability, problems: problems, decider: decider)
     search = ContactSearch(
       core, cache: cache, live: live, presenter: presenter, reachability: reachability,
       decider: decider)
     sync = SyncControl(
-      core, check: check, reachability: reachability, pauses: pauses, inFlight: inFlight,
-      pulls: pulls, cache: cache, problems: problems, decider: decider)
+      core, check: check, reachability: reachability, pauses: pauses, hold: hold,
+      inFlight: inFlight, pulls: pulls, cache: cache, problems: problems, decider: decider)
     let scheduler = Scheduler(
       core, sessions, decider: decider, tokens: tokens, pendingSignIn: pendingSignIn,
       refresh: refresh, check: check, reachability: reachability, pauses: pauses, events: events,
@@ -232,54 +232,59 @@ public final class Engine {
   /// The key store in use, by its name in the API.
   public var keyStoreName: StaticCString { core.configuration.usesKeyFiles ? "file" : "host" }
 
-  /// Prepare for a call.
+  /// Prepare for a call. While that fails, no host is urged to poll: it would in vain.
   public func begin() throws(Failure) {
+    loop.canPoll = false
     loop.begin()
     try recovery.followFiles()
     // A call does not fail because an erasure is owed, or a sign-in failed before.
     do throws(Failure) { try sessions.keys.eraseOwed() } catch {}
     do throws(Failure) { try sessions.keepUsable() } catch {}
     try sessions.confirmVault()
+    loop.canPoll = true
   }
 
   /// Replace a damaged file; returns false when the failure had another cause.
   public func recover() throws(Failure) -> Bool { try recovery.recover() }
-
   /// The disk is full: give the call the room that was kept. Returns false when there is none.
   public func releaseReserve() -> Bool { reserve.release() }
 
   /// Building the reply failed; hand out the same requests and events at the next poll.
   public func replyWasLost() { loop.replyWasLost() }
-
   public func wantsPoll() throws(Failure) -> Bool { try loop.wantsPoll() }
-
   public func dueIn() throws(Failure) -> Int64? { try loop.dueIn() }
-
   public func hasWork() throws(Failure) -> Bool { try loop.hasWork() }
 
   // MARK: Other handles on the folder
 
-  /// Tell other processes that this handle changed the main file; returns whether it did since the
-  /// last call.
-  public func giveNotice() -> Bool { notice.giveIfChanged(core.database) }
-
-  /// Before a call: the number of changes by other handles that this one has heard of.
-  public func hears(_ changes: UInt64) {
-    guard changes != heard else { return }
-    heard = changes
-    sessions.keys.doubtVault()
+  /// Tell the other handles by `tell` what this one changed since the last call, if anything.
+  public func giveNotice(_ tell: (Int32, Bool) -> Void) {
+    core.notice.giveIfChanged(core.database, owes: sessions.keys.isOwing, tell)
   }
 
-  /// The file whose change tells that another process changed the main file.
-  public var noticePath: String { notice.path }
+  public func listen(_ ear: @escaping () -> platform_heard) { core.notice.ear = ear }
+
+  /// What the last call has heard of other handles.
+  public var heard: platform_heard { core.notice.heard }
+
+  /// Before a call: what this handle has heard of other handles. Returns whether the file at
+  /// `noticePath` is to be watched anew.
+  public func hears(_ told: platform_heard) -> Bool {
+    sessions.hear(told)
+    return core.notice.takeIsUnwatched()
+  }
+
+  /// The file whose change tells of other processes, and the data folder as the host wrote it.
+  public var noticePath: String { core.notice.path }
+  public var givenFolder: String { core.configuration.givenFolder }
 
   /// The host waits, and the system cannot watch that file.
-  public var isDeaf: Bool {
-    get { loop.isDeaf }
-    set { loop.isDeaf = newValue }
-  }
+  public func setDeaf(_ isDeaf: Bool) { loop.isDeaf = isDeaf }
 
   // MARK: Operations
+
+  /// The user asks for something that needs keys: ask the host for them again, however lately it refused.
+  public func askForKeysAgain() { core.keyRing.requested?.askAgain() }
 
   public func setClock(_ request: JSON) throws(Failure) -> JSON { try core.setClock(request) }
 
@@ -303,19 +308,16 @@ public final class Engine {
   }
 
   public func sessionResume(_ request: JSON) throws(Failure) -> JSON {
-    core.keyRing.requested?.askAgain()
     loop.isOnScreen = true
     return try presence.resume(request)
   }
 
   public func sessionUnlock(_ request: JSON) throws(Failure) -> JSON {
-    core.keyRing.requested?.askAgain()
-    return try presence.unlock(request)
+    try presence.unlock(request)
   }
 
   public func sessionLock(_ request: JSON) throws(Failure) -> JSON {
-    core.keyRing.requested?.askAgain()
-    return try presence.lock(request)
+    try presence.lock(request)
   }
 
   public func sessionBackground(_ request: JSON) throws(Failure) -> JSON {
@@ -324,7 +326,6 @@ public final class Engine {
   }
 
   public func sessionForeground(_ request: JSON) throws(Failure) -> JSON {
-    core.keyRing.requested?.askAgain()
     loop.isOnScreen = true
     return try presence.foreground(request)
   }
@@ -336,8 +337,7 @@ public final class Engine {
   public func sessionToken(_ request: JSON) throws(Failure) -> JSON { try token.get(request) }
 
   public func sessionLogout(_ request: JSON) throws(Failure) -> JSON {
-    core.keyRing.requested?.askAgain()
-    return try logout.logOut(request)
+    try logout.logOut(request)
   }
 
   public func orgList(_ request: JSON) throws(Failure) -> JSON {

@@ -39,8 +39,13 @@ final class KeyRing {
   /// This handle has the turn to change keys, and may make the device key.
   private(set) var isMaking = false
   private let clock: Clock
+  /// The host's key store has the keys, and not key files.
+  private let isOfHost: Bool
 
-  init(_ store: any KeyStore, deadlineMS: Int64, _ clock: Clock) {
+  init(
+    _ store: any KeyStore, deadlineMS: Int64, _ clock: Clock, isOfHost: Bool = true
+  ) {
+    self.isOfHost = isOfHost
     self.store = CheckedKeyStore(store)
     requested = nil
     self.deadlineMS = deadlineMS
@@ -48,13 +53,14 @@ final class KeyRing {
   }
 
   init(_ requested: RequestedKeys, deadlineMS: Int64, _ clock: Clock) {
+    isOfHost = true
     store = requested
     self.requested = requested
     self.deadlineMS = deadlineMS
     self.clock = clock
   }
 
-  private static var checkContext: SealContext {
+  static var checkContext: SealContext {
     SealContext(table: "meta", column: MetaTable.Name.keyCheck.text)
   }
 
@@ -95,6 +101,9 @@ final class KeyRing {
       check == nil && store.prepared(.device) != nil ? .refused(.notFound) : loadDevice()
     guard case .refused(.notFound) = found else { return try judge(found, database) }
     guard check == nil else { return .lost }
+    if let refusal = requested?.refusedSave(.device) {
+      return refusal == .locked ? .locked : .failed
+    }
     switch try turn() {
     case .taken:
       // Who had it before may have made a key.
@@ -147,6 +156,8 @@ final class KeyRing {
     if let check = try meta.blob(.keyCheck) {
       guard try device.open(check, KeyRing.checkContext) != nil else { return false }
     } else {
+      // First, so that no crash leaves a proof without it.
+      if isOfHost { try meta.set(.hasHostKeys, .int(1)) }
       try meta.set(.keyCheck, .blob(try device.seal([:] as JSON, KeyRing.checkContext)))
     }
     keys = Keys(

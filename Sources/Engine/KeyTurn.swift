@@ -102,6 +102,6 @@ extension Core {
 
   /// What a step fails with whose key the host has not given yet.
   static var keyPending: Failure {
-    Failure(.keyStorePending, "the host was asked for a key in poll and has not answered yet")
+    Failure(.keyStorePending, "the host was asked for a key and has not answered yet")
   }
 }

@@ -11,7 +11,9 @@ import Vault
 /// the same key and goes on. A refusal is believed for a while, because asking again at once would keep
 /// the host busy.
 ///
-/// One operation at a time is with the host for each name.
+/// One request at a time is with the host for each name. A load that nobody needs any more is withdrawn:
+/// the host is told, so that it can dismiss a prompt, and the next request follows its answer, which
+/// means nothing. Otherwise two prompts would be on the screen.
 final class RequestedKeys: CheckedKeys {
   /// What the host said.
   enum Answer {
@@ -20,38 +22,14 @@ final class RequestedKeys: CheckedKeys {
     case refused(KeyRefusal)
   }
 
-  private enum Task {
-    case load
-    case save(Key)
-    case erase
-    /// Whether the key that was saved under this name is there, or whether `device` still is.
-    case check(KeyName)
-    case checkErased
-  }
-
-  private final class Operation {
-    enum Stage { case queued, taken, handedOut }
-
-    let id: Int64
-    let task: Task
-    let deadlineMS: Int64
-    var stage = Stage.queued
-
-    init(id: Int64, task: Task, deadlineMS: Int64) {
-      self.id = id
-      self.task = task
-      self.deadlineMS = deadlineMS
-    }
-  }
-
   /// A key that is being saved.
-  private struct Staged {
+  struct Staged {
     enum Stage {
       case saving
       /// `device` is to be looked for once nothing else is asked about it.
       case beforeDevice
       case saved
-      case refused(KeyRefusal)
+      case refused(KeyTrouble)
     }
 
     let key: Key
@@ -59,16 +37,26 @@ final class RequestedKeys: CheckedKeys {
     var stage = Stage.saving
   }
 
-  private enum Erasure {
+  enum Erasure {
     case none, underWay, done
-    case refused(KeyRefusal, sinceMS: Int64)
+    case refused(KeyTrouble, sinceMS: Int64)
   }
 
-  private struct Entry {
-    var operation: Operation?
+  struct Entry {
+    var operation: KeyRequest?
+    /// A load that the host carries out and that nobody needs any more.
+    var withdrawn: KeyRequest?
     var answer: (Answer, sinceMS: Int64)?
     var staged: Staged?
+    var refusedSave: (refusal: KeyRefusal, sinceMS: Int64)?
     var erasure = Erasure.none
+
+    /// The operation that the host may be asked for now. Only an erasure does not wait for a withdrawn
+    /// load: a lock must not depend on a prompt that stays on the screen.
+    var queued: KeyRequest? {
+      guard let operation, !operation.isWithHost else { return nil }
+      return withdrawn == nil || operation.isErasure ? operation : nil
+    }
   }
 
   /// How long the host may take. A prompt may wait for the user.
@@ -77,11 +65,12 @@ final class RequestedKeys: CheckedKeys {
   static var pauseMS: Int64 { 2000 }
 
   private let clock: Clock
-  private let revision: Revision
+  let revision: Revision
   private var lastID: Int64
-  private var entries: [Entry] { didSet { revision.advance() } }
+  private(set) var entries: [Entry] { didSet { revision.advance() } }
   /// The host has answered in this call, or was too late.
   private(set) var hasNews = false
+  private var troubles = KeyTroubles()
 
   /// Each handle has random ids, so that no other handle takes its answers.
   init(_ clock: Clock, _ revision: Revision) {
@@ -91,16 +80,20 @@ final class RequestedKeys: CheckedKeys {
     entries = KeyName.all.map { _ in Entry() }
   }
 
-  private var nowMS: Int64 { clock.now().monotonicMS }
+  var nowMS: Int64 { clock.now().monotonicMS }
+
+  var trouble: KeyTrouble? { troubles.last }
 
   // MARK: Asking
 
   func load(_ name: KeyName) throws(KeyRefusal) -> Key {
     let at = name.place
     switch entries[at].answer {
-    case (.key(let key), _)?: return key
+    case (.key(let key), _)?:
+      troubles.succeeded(.load, name)
+      return key
     case (.refused(let refusal), let sinceMS)? where nowMS - sinceMS < RequestedKeys.pauseMS:
-      throw refusal
+      throw troubles.note(KeyTrouble(.load, name, refusal))
     default: break
     }
     if entries[at].operation == nil { start(.load, at) }
@@ -111,14 +104,18 @@ final class RequestedKeys: CheckedKeys {
     let at = name.place
     if let staged = entries[at].staged, staged.key === key {
       switch staged.stage {
-      case .saved: return
+      case .saved:
+        troubles.succeeded(.save, name)
+        return troubles.succeeded(.readBack, name)
       case .saving, .beforeDevice: throw .pending
-      case .refused(let refusal):
+      case .refused(let trouble):
         entries[at].staged = nil
-        throw refusal
+        entries[at].refusedSave = (trouble.answer, nowMS)
+        throw troubles.note(trouble)
       }
     }
-    dropLoad(at)
+    if let refusal = refusedSave(name) { throw refusal }
+    withdrawLoad(at)
     if entries[at].operation == nil {
       entries[at].answer = nil
       entries[at].erasure = .none
@@ -128,18 +125,24 @@ final class RequestedKeys: CheckedKeys {
     throw .pending
   }
 
+  /// Why the host lately saved no key of this name. Each try makes another, so it needs a pause.
+  func refusedSave(_ name: KeyName) -> KeyRefusal? {
+    guard let (refusal, sinceMS) = entries[name.place].refusedSave else { return nil }
+    return nowMS - sinceMS < RequestedKeys.pauseMS ? refusal : nil
+  }
+
   func erase(_ name: KeyName) throws(KeyRefusal) {
     let at = name.place
     switch entries[at].erasure {
     case .done:
       entries[at].erasure = .none
-      return
-    case .refused(let refusal, let sinceMS) where nowMS - sinceMS < RequestedKeys.pauseMS:
-      throw refusal
+      return troubles.succeeded(.erase, name)
+    case .refused(let trouble, let sinceMS) where nowMS - sinceMS < RequestedKeys.pauseMS:
+      throw troubles.note(trouble)
     case .underWay: throw .pending
     case .none, .refused: break
     }
-    dropLoad(at)
+    withdrawLoad(at)
     // A key that is being saved is erased afterwards, unless it is stored meanwhile.
     if entries[at].operation == nil, entries[at].staged == nil {
       entries[at].answer = nil
@@ -152,8 +155,21 @@ final class RequestedKeys: CheckedKeys {
   func prepared(_ name: KeyName) -> Key? { entries[name.place].staged?.key }
 
   func distrust(_ name: KeyName) {
-    dropLoad(name.place)
+    withdrawLoad(name.place)
     entries[name.place].answer = nil
+  }
+
+  /// The key that is being saved is of no use any more. What the host has begun is followed by the
+  /// erasure that the caller asks for, without a look at what was saved.
+  func abandon(_ name: KeyName) {
+    let at = name.place
+    entries[at].staged = nil
+    if case .save? = entries[at].operation?.task, entries[at].operation?.isWithHost == false {
+      entries[at].operation = nil
+    }
+    for place in entries.indices {
+      if case .check(name)? = entries[place].operation?.task { withdraw(place) }
+    }
   }
 
   /// Ask for everything again at the next use, however lately the host has refused it.
@@ -161,49 +177,63 @@ final class RequestedKeys: CheckedKeys {
     for at in entries.indices {
       if case (.refused, _)? = entries[at].answer { entries[at].answer = nil }
       if case .refused = entries[at].erasure { entries[at].erasure = .none }
+      entries[at].refusedSave = nil
     }
   }
 
-  /// The answer to a question that is no longer of interest is not waited for.
-  private func dropLoad(_ at: Int) {
-    if case .load? = entries[at].operation?.task { entries[at].operation = nil }
+  /// Nobody needs the answer to this question any more.
+  private func withdrawLoad(_ at: Int) {
+    if case .load? = entries[at].operation?.task { withdraw(at) }
   }
 
-  private func start(_ task: Task, _ at: Int) {
+  private func withdraw(_ at: Int) {
+    guard let operation = entries[at].operation else { return }
+    entries[at].operation = nil
+    if operation.isWithHost {
+      operation.notice = .queued
+      entries[at].withdrawn = operation
+    }
+    goOnWithDevice()
+  }
+
+  private func start(_ task: KeyRequest.Task, _ at: Int) {
     lastID += 1
-    entries[at].operation = Operation(
-      id: lastID, task: task, deadlineMS: nowMS + RequestedKeys.timeoutMS)
+    entries[at].operation = KeyRequest(id: lastID, task: task)
   }
 
   // MARK: Answers
 
-  /// Whether an operation with this id waits for the host.
-  func finds(_ id: Int64) -> Bool { place(id) != nil }
+  /// Whether a request with this id is with the host.
+  func finds(_ id: Int64) -> Bool { place(id) != nil || withdrawnPlace(id) != nil }
 
-  /// Whether the operation asks for a key.
+  /// Whether the request asks for a key.
   func loads(_ id: Int64) -> Bool {
-    guard let at = place(id) else { return false }
-    switch entries[at].operation?.task {
-    case .load, .check, .checkErased: return true
-    default: return false
-    }
+    if let at = place(id) { return entries[at].operation?.loads ?? false }
+    return withdrawnPlace(id) != nil
   }
 
   private func place(_ id: Int64) -> Int? {
-    entries.firstIndex { $0.operation.map { $0.id == id && $0.stage != .queued } ?? false }
+    entries.firstIndex { $0.operation.map { $0.id == id && $0.isWithHost } ?? false }
+  }
+
+  private func withdrawnPlace(_ id: Int64) -> Int? {
+    entries.firstIndex { $0.withdrawn?.id == id }
   }
 
   func take(_ answer: Answer, to id: Int64) {
-    if let at = place(id) { finish(at, answer) }
+    if let at = place(id) { return finish(at, answer) }
+    if let at = withdrawnPlace(id) { entries[at].withdrawn = nil }
   }
 
-  /// Operations without an answer count as failed.
+  /// Requests without an answer count as failed.
   func expire() {
     let now = nowMS
     for at in entries.indices {
-      if let operation = entries[at].operation, operation.deadlineMS <= now {
-        finish(at, .refused(.failed))
+      if entries[at].withdrawn?.isLate(now) ?? false {
+        entries[at].withdrawn = nil
+        hasNews = true
       }
+      if entries[at].operation?.isLate(now) ?? false { finish(at, .refused(.noAnswer)) }
     }
   }
 
@@ -216,7 +246,8 @@ final class RequestedKeys: CheckedKeys {
     case .save(let key):
       guard entries[at].staged?.key === key else { break }
       switch answer {
-      case .refused(let refusal): entries[at].staged?.stage = .refused(refusal)
+      case .refused(let refusal):
+        entries[at].staged?.stage = .refused(KeyTrouble(.save, KeyName.all[at], refusal))
       default:
         if at == KeyName.biometric.place {
           checkDevice(at)
@@ -228,36 +259,42 @@ final class RequestedKeys: CheckedKeys {
     case .erase:
       switch answer {
       case .refused(let refusal) where refusal != .notFound:
-        entries[at].erasure = .refused(refusal, sinceMS: nowMS)
+        refuseErasure(at, refusal)
       default: start(.checkErased, at)
       }
     case .checkErased:
       switch answer {
       case .refused(.notFound), .refused(.invalidated): entries[at].erasure = .done
-      case .refused(let refusal): entries[at].erasure = .refused(refusal, sinceMS: nowMS)
-      default: entries[at].erasure = .refused(.failed, sinceMS: nowMS)
+      case .refused(let refusal): refuseErasure(at, refusal)
+      default: refuseErasure(at, .stillThere)
       }
     }
     goOnWithDevice()
+  }
+
+  private func refuseErasure(_ at: Int, _ refusal: KeyRefusal) {
+    entries[at].erasure = .refused(KeyTrouble(.erase, KeyName.all[at], refusal), sinceMS: nowMS)
   }
 
   /// A key was read back: the saved one, or `device` after another one was saved.
   private func finishCheck(_ name: KeyName, _ at: Int, _ answer: Answer) {
     guard let staged = entries[name.place].staged else { return }
     let isOwn = at == name.place
-    var found = Staged.Stage.refused(.failed)
+    var refusal = KeyRefusal.otherKey
     switch answer {
     case .key(let key):
       if let expected = isOwn ? staged.key : staged.device, key.isEqual(to: expected) {
         if isOwn { return checkDevice(at) }
-        found = .saved
+        entries[name.place].staged?.stage = .saved
+        return
       }
-    case .refused(let refusal) where !refusal.isGone: found = .refused(refusal)
-    default: break
+    case .refused(let answered): refusal = answered
+    case .done: break
     }
-    entries[name.place].staged?.stage = found
+    entries[name.place].staged?.stage = .refused(
+      KeyTrouble(.readBack, KeyName.all[at], refusal))
     // A store that does not tell names apart has just lost `device`: give it back.
-    if !isOwn, case .refused(.failed) = found, let device = staged.device,
+    if !isOwn, refusal.isGone || refusal == .otherKey, let device = staged.device,
       entries[at].operation == nil, entries[at].staged == nil
     {
       start(.save(device), at)
@@ -293,7 +330,8 @@ final class RequestedKeys: CheckedKeys {
       }
     }
     for at in entries.indices {
-      if entries[at].operation?.stage == .taken { entries[at].operation?.stage = .handedOut }
+      entries[at].operation?.confirm()
+      entries[at].withdrawn?.confirm()
       if at != KeyName.biometric.place, case (.key, _)? = entries[at].answer {
         entries[at].answer = nil
       }
@@ -305,73 +343,27 @@ final class RequestedKeys: CheckedKeys {
   /// Whether a key is being changed, or a new one waits for the step that made it.
   var isChanging: Bool {
     entries.contains {
-      if $0.staged != nil { return true }
-      switch $0.operation?.task {
-      case .save, .erase, .checkErased: return true
-      default: return false
-      }
+      $0.staged != nil || $0.operation?.isChange ?? false
     }
   }
 
   /// Whether the host has something to do, or something to be told.
   func hasWork(_ now: Instant) -> Bool {
     entries.contains {
-      $0.operation.map { $0.stage == .queued || $0.deadlineMS <= now.monotonicMS } ?? false
+      $0.queued != nil || $0.withdrawn?.notice == .queued
+        || $0.operation?.isLate(now.monotonicMS) ?? false
+        || $0.withdrawn?.isLate(now.monotonicMS) ?? false
     }
   }
 
-  /// When the first operation counts as failed, by the monotonic clock.
+  /// When the first request counts as failed, by the monotonic clock.
   var deadlineMS: Int64? {
-    entries.compactMap { $0.operation?.deadlineMS }.min()
-  }
-
-  // MARK: Handing out
-
-  /// The operations that the host was not asked for yet. `prompt`: the text for the user.
-  func takeOutbox(prompt: JSON) throws(Failure) -> JSON {
-    var operations: [(Int, Operation)] = []
-    for (at, entry) in entries.enumerated() {
-      if let operation = entry.operation, operation.stage == .queued {
-        operations.append((at, operation))
+    var first: Int64?
+    for entry in entries {
+      for request in [entry.operation, entry.withdrawn] {
+        if let deadlineMS = request?.deadlineMS { first = min(first ?? Int64.max, deadlineMS) }
       }
     }
-    operations.sort { $0.1.id < $1.1.id }
-    let result = JSON.array([])
-    for (at, operation) in operations {
-      var (kind, value, shown): (StaticCString, JSON, JSON) = ("load", .null, .null)
-      switch operation.task {
-      case .load: if at == KeyName.biometric.place { shown = prompt }
-      case .check, .checkErased: break
-      case .save(let key): (kind, value) = ("save", try key.base64)
-      case .erase: kind = "erase"
-      }
-      result.append([
-        "id": .int(operation.id), "operation": JSON(kind),
-        "name": .string(KeyName.all[at].rawValue),
-        "protection": at == KeyName.biometric.place ? "biometric" : "device", "value": value,
-        "prompt": shown, "timeout_ms": .int(RequestedKeys.timeoutMS),
-      ])
-    }
-    for (_, operation) in operations { operation.stage = .taken }
-    return result
-  }
-
-  /// The reply of this call was lost: keep its operations for the next poll.
-  func restoreOutbox() {
-    for at in entries.indices where entries[at].operation?.stage == .taken {
-      entries[at].operation?.stage = .queued
-    }
-  }
-}
-
-extension KeyName {
-  fileprivate static var all: [KeyName] { [.device, .session, .biometric] }
-
-  fileprivate var place: Int {
-    switch self {
-    case .device: 0
-    case .session: 1
-    case .biometric: 2
-    }
+    return first
   }
 }

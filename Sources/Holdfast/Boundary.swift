@@ -19,11 +19,12 @@ enum Boundary {
     let value = UInt(bitPattern: handle)
     var object: UnsafeMutableRawPointer?
     let entry = platform_handle_enter(value, true, &object)
-    guard entry == PLATFORM_ENTERED, let object else { return refuse(entry, reply) }
+    guard entry == PLATFORM_ENTERED, let object else { return refuse(entry, value, reply) }
     let engine = Unmanaged<Engine>.fromOpaque(object).takeUnretainedValue()
-    engine.hears(platform_handle_hear(value, false))
+    let heard = platform_handle_hear(value)
+    if engine.hears(heard) { platform_handle_watch(value, engine.noticePath, engine.givenFolder) }
     let status = run(engine, request, reply, dialect, room, body)
-    signal(value, engine)
+    signal(value, engine, heard)
     release(platform_handle_leave(value, true))
     return status
   }
@@ -39,10 +40,15 @@ enum Boundary {
   }
 
   /// After a call: tell the other handles what it changed, and set this one's descriptor.
-  private static func signal(_ handle: UInt, _ engine: Engine) {
-    let heard = platform_handle_hear(handle, engine.giveNotice())
+  private static func signal(_ handle: UInt, _ engine: Engine, _ heard: platform_heard) {
+    tell(handle, engine)
     // If the storage cannot be read now, the host's next call signals again.
     platform_handle_signal(handle, (try? engine.wantsPoll()) ?? false, heard)
+  }
+
+  /// Tell the other handles what this one changed.
+  static func tell(_ handle: UInt, _ engine: Engine) {
+    engine.giveNotice { platform_handle_tell(handle, $0, $1) }
   }
 
   /// The host begins to wait: its descriptor shows other processes' changes from now on.
@@ -52,8 +58,9 @@ enum Boundary {
       return
     }
     let engine = Unmanaged<Engine>.fromOpaque(object).takeUnretainedValue()
-    engine.isDeaf = !platform_handle_listen(handle, engine.noticePath)
-    signal(handle, engine)
+    engine.setDeaf(!platform_handle_listen(handle))
+    // What no call has looked at yet keeps the descriptor raised.
+    signal(handle, engine, engine.heard)
     release(platform_handle_leave(handle, true))
   }
 
@@ -64,6 +71,7 @@ enum Boundary {
     _ body: (Engine, JSON) throws(Failure) -> JSON
   ) -> Int32 {
     platform_memory_begin()
+    platform_patience_begin()
     var hasBegun = false
     do throws(Failure) {
       var json = try read(request, dialect)
@@ -132,19 +140,26 @@ enum Boundary {
     return (try? respond(failure.reply, status, reply)) ?? Status.noMemory.rawValue
   }
 
-  private static func refuse(_ entry: platform_entry, _ reply: ReplyOut?) -> Int32 {
+  private static func refuse(
+    _ entry: platform_entry, _ handle: UInt, _ reply: ReplyOut?
+  ) -> Int32 {
     switch entry {
     case PLATFORM_FORKED:
       return fail(Failure(.handleForked, "the handle belongs to the parent process"), reply)
     case PLATFORM_REENTERED:
       return fail(Failure(.handleReentered, "a callback must not call the library"), reply)
-    default: return fail(Failure(.handleClosed, "the handle is closed"), reply)
+    default:
+      let text: StaticCString =
+        handle == 0
+        ? "the handle is NULL: look at what holdfast_open answered" : "the handle is closed"
+      return fail(Failure(.handleClosed, text), reply)
     }
   }
 
   /// Closes and releases the engine of a closed handle. The last user of the handle calls this.
   static func release(_ object: UnsafeMutableRawPointer?) {
     guard let object else { return }
+    platform_patience_begin()
     let engine = Unmanaged<Engine>.fromOpaque(object)
     engine.takeUnretainedValue().close()
     engine.release()

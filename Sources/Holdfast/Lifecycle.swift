@@ -44,6 +44,7 @@ public func holdfast_open(
   self?.pointee = nil
   platform_install_allocator()
   platform_memory_begin()
+  platform_patience_begin()
   do throws(Failure) {
     guard let self else {
       throw Failure(.requestMissingField, "self must not be NULL", field: "/self")
@@ -53,11 +54,13 @@ public func holdfast_open(
     let configuration = try Configuration.read(try Boundary.read(config))
     let engine = try Engine(configuration, keyStore: store)
     let object = Unmanaged.passRetained(engine).toOpaque()
-    let handle = platform_handle_new(object, configuration.dataFolder)
+    let handle = platform_handle_new(
+      object, configuration.dataFolder, engine.noticePath, engine.givenFolder)
     guard handle != 0 else {
       Boundary.release(object)
       throw Failure(.handleTooMany, "too many handles or descriptors are open")
     }
+    engine.listen { platform_handle_hear(handle) }
     let status: Int32
     do throws(Failure) {
       status = try Boundary.respond(
@@ -69,8 +72,8 @@ public func holdfast_open(
       Boundary.release(platform_handle_close(handle))
       throw error
     }
-    let heard = platform_handle_hear(handle, engine.giveNotice())
-    platform_handle_signal(handle, (try? engine.hasWork()) ?? false, heard)
+    Boundary.tell(handle, engine)
+    platform_handle_signal(handle, (try? engine.hasWork()) ?? false, platform_heard())
     self.pointee = OpaquePointer(bitPattern: handle)
     return status
   } catch {
@@ -140,7 +143,14 @@ public func holdfast_wait(_ self: OpaquePointer?, _ timeout_ms: Int32) -> Int32 
       due = try engine.dueIn()
       return [:]
     }
-    guard status == Status.ok.rawValue else { return status }
+    // A host polls and waits whatever they return. Where storage fails, that must not keep it busy; a
+    // busy storage has made it wait already.
+    let hasFailed: Bool
+    switch status {
+    case Status.ok.rawValue: hasFailed = false
+    case Status.closed.rawValue, Status.forked.rawValue, Status.busy.rawValue: return status
+    default: hasFailed = true
+    }
     if due == 0 { return status }
     let passed = platform_monotonic_ms() - start
     let left = timeout_ms < 0 ? Int64(Int32.max) : Int64(timeout_ms) - passed
@@ -150,10 +160,11 @@ public func holdfast_wait(_ self: OpaquePointer?, _ timeout_ms: Int32) -> Int32 
       return Status.closed.rawValue
     }
     // Wait at least 10 ms: a manual clock stands still, and the loop must not spin.
-    let pause = Int32(clamping: min(left, max(10, due ?? Int64.max)))
-    let woken = platform_handle_wait(handle, pause)
+    let pause = hasFailed ? 1000 : max(10, due ?? Int64.max)
+    let woken = platform_handle_wait(handle, Int32(clamping: min(left, pause)))
     Boundary.release(platform_handle_leave(handle, false))
     if woken == PLATFORM_CLOSED { return Status.closed.rawValue }
+    if hasFailed { return status }
   }
 }
 

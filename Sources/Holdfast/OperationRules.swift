@@ -46,8 +46,19 @@ extension Operation {
     }
   }
 
-  func run(_ engine: Engine, _ request: JSON) throws(Failure) -> JSON {
+  /// The user comes, goes or signs in: what a key store refused a moment ago may succeed now.
+  private var asksForKeysAgain: Bool {
     switch self {
+    case .sessionStart, .signInComplete, .sessionResume, .sessionForeground, .sessionUnlock,
+      .sessionLock, .sessionLogout:
+      true
+    default: false
+    }
+  }
+
+  func run(_ engine: Engine, _ request: JSON) throws(Failure) -> JSON {
+    if asksForKeysAgain { engine.askForKeysAgain() }
+    return switch self {
     case .clockSet: try engine.setClock(request)
     case .sessionStart: try engine.sessionStart(request)
     case .signInBegin: try engine.signInBegin(request)

@@ -61,6 +61,17 @@ static void leave(struct driver *driver) {
     destroy(driver);
 }
 
+holdfast_http *hfh_driver_of(const holdfast *self) {
+  const struct driver *found = NULL;
+  pthread_mutex_lock(&list_lock);
+  for (const struct driver *driver = list; driver != NULL; driver = driver->next)
+    if (driver->worker.self == self && (found == NULL || found->forked))
+      found = driver;
+  uintptr_t token = found == NULL ? 0 : found->token;
+  pthread_mutex_unlock(&list_lock);
+  return (holdfast_http *)token;
+}
+
 /* Look up a token. After HOLDFAST_OK, the caller must call leave(). */
 static int32_t enter(const holdfast_http *token, struct driver **found) {
   int32_t status = HOLDFAST_CLOSED;
@@ -77,14 +88,57 @@ static int32_t enter(const holdfast_http *token, struct driver **found) {
   return status;
 }
 
+/* ---- the log ---- */
+
+/* The library has one log for the whole process. Each driver that wants lines gets all of them. */
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+static long log_level = -1;
+
+/* Called by the library, inside any call. */
+void hfh_log_line(void *context, int32_t level, const char *line) {
+  (void)context;
+  pthread_mutex_lock(&list_lock);
+  for (struct driver *driver = list; driver != NULL; driver = driver->next) {
+    if (driver->forked || driver->worker.options.log_level < level)
+      continue;
+    hfh_events_log(&driver->worker.events, level, line);
+    if (!driver->worker.options.thread)
+      hfh_loop_ring_outside(&driver->worker);
+  }
+  pthread_mutex_unlock(&list_lock);
+}
+
+/* Drivers have started or stopped: ask the library for as many lines as the one that wants most. */
+static void follow_log(void) {
+  pthread_mutex_lock(&log_lock);
+  long wanted = -1;
+  pthread_mutex_lock(&list_lock);
+  for (const struct driver *driver = list; driver != NULL; driver = driver->next)
+    if (!driver->forked && driver->worker.options.log_level > wanted)
+      wanted = driver->worker.options.log_level;
+  pthread_mutex_unlock(&list_lock);
+  if (wanted != log_level) /* else the host's own function stays */
+    holdfast_log((int32_t)wanted, wanted < 0 ? NULL : hfh_log_line, NULL);
+  log_level = wanted;
+  pthread_mutex_unlock(&log_lock);
+}
+
 /* In a child process the worker threads are gone, and the locks of a driver may never be released.
  * The child only keeps the tokens, to answer with HOLDFAST_FORKED. */
-static void before_fork(void) { pthread_mutex_lock(&list_lock); }
-static void after_fork(void) { pthread_mutex_unlock(&list_lock); }
+static void before_fork(void) {
+  pthread_mutex_lock(&log_lock);
+  pthread_mutex_lock(&list_lock);
+  hfh_secret_before_fork();
+}
+static void after_fork(void) {
+  hfh_secret_after_fork();
+  pthread_mutex_unlock(&list_lock);
+  pthread_mutex_unlock(&log_lock);
+}
 static void in_child(void) {
   for (struct driver *driver = list; driver != NULL; driver = driver->next)
     driver->forked = true;
-  pthread_mutex_unlock(&list_lock);
+  after_fork();
 }
 
 /* ---- once per process ---- */
@@ -118,6 +172,11 @@ static void prepare(void) {
   zero_what_jansson_frees();
   ready = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK &&
           pthread_atfork(before_fork, after_fork, in_child) == 0;
+}
+
+bool hfh_prepare(void) {
+  pthread_once(&prepared, prepare);
+  return ready;
 }
 
 /* ---- start ---- */
@@ -158,7 +217,8 @@ static int32_t make(holdfast *self, const char *options, struct driver **made) {
   worker->ack = -1;
   worker->wake = -1;
   worker->loop = (hfh_loop){.set = -1, .bell = -1, .timer = -1};
-  int32_t status = hfh_options_read(options, &worker->options);
+  hfh_wrong wrong;
+  int32_t status = hfh_options_read(options, &worker->options, &wrong);
   if (status != HOLDFAST_OK || !hfh_events_init(&worker->events)) {
     hfh_options_free(&worker->options);
     free(driver);
@@ -201,8 +261,7 @@ int32_t holdfast_http_start(holdfast *self, const char *options, holdfast_http *
   if (driver == NULL)
     return HOLDFAST_INVALID;
   *driver = NULL;
-  pthread_once(&prepared, prepare);
-  if (!ready)
+  if (!hfh_prepare())
     return HOLDFAST_INTERNAL;
   struct driver *made = NULL;
   int32_t status = make(self, options, &made);
@@ -223,6 +282,8 @@ int32_t holdfast_http_start(holdfast *self, const char *options, holdfast_http *
   pthread_mutex_unlock(&list_lock);
   if (status != HOLDFAST_OK)
     destroy(made);
+  else
+    follow_log();
   return status;
 }
 
@@ -263,6 +324,7 @@ void holdfast_http_stop(holdfast_http *token) {
   pthread_mutex_unlock(&list_lock);
   if (driver == NULL)
     return;
+  follow_log();
   hfh_events_end(&driver->worker.events, true);
   if (!driver->worker.options.thread) {
     hfh_loop_stop(&driver->worker);
@@ -277,21 +339,43 @@ void holdfast_http_stop(holdfast_http *token) {
   leave(driver);
 }
 
+static int32_t next(struct driver *driver, int32_t timeout_ms, char **event) {
+  /* Without a thread, waiting here could keep the loop from the work that brings an event. */
+  int32_t wait_ms = driver->worker.options.thread ? timeout_ms : 0;
+  int32_t status = hfh_events_take(&driver->worker.events, wait_ms, event);
+  if (status == HOLDFAST_OK)
+    hfh_worker_resume(&driver->worker);
+  leave(driver);
+  return status;
+}
+
 int32_t holdfast_http_next(holdfast_http *token, int32_t timeout_ms, char **event) {
   if (event == NULL)
     return HOLDFAST_INVALID;
   *event = NULL;
   struct driver *driver = NULL;
   int32_t status = enter(token, &driver);
+  return status == HOLDFAST_OK ? next(driver, timeout_ms, event) : status;
+}
+
+int32_t hfh_event_next(const holdfast *self, int32_t timeout_ms, char **event) {
+  struct driver *driver = NULL;
+  int32_t status = enter(hfh_driver_of(self), &driver);
   if (status != HOLDFAST_OK)
     return status;
-  /* Without a thread, waiting here could keep the loop from the work that brings an event. */
-  int32_t wait_ms = driver->worker.options.thread ? timeout_ms : 0;
-  status = hfh_events_take(&driver->worker.events, wait_ms, event);
-  if (status == HOLDFAST_OK)
-    hfh_worker_resume(&driver->worker);
+  json_int_t shown = hfh_events_shown(&driver->worker.events);
+  if (shown > 0)
+    hfh_worker_ack(&driver->worker, shown);
+  return next(driver, timeout_ms, event);
+}
+
+bool hfh_keep_key(const holdfast *self, const char *answer) {
+  struct driver *driver = NULL;
+  if (enter(hfh_driver_of(self), &driver) != HOLDFAST_OK)
+    return false;
+  bool kept = hfh_worker_keep_key(&driver->worker, answer);
   leave(driver);
-  return status;
+  return kept;
 }
 
 int32_t holdfast_http_ack(holdfast_http *token, int64_t seq) {
@@ -306,4 +390,7 @@ int32_t holdfast_http_ack(holdfast_http *token, int64_t seq) {
   return status;
 }
 
-void holdfast_http_free(char *event) { hfh_secret_free(event); }
+void holdfast_http_free(char *text) {
+  if (!hfh_is_constant(text))
+    hfh_secret_free(text);
+}

@@ -8,8 +8,38 @@
 #include <jansson.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <string.h>
 
 #pragma GCC visibility push(hidden)
+
+/* Integers of JSON, as in holdfast.h: up to 2^53, also as 12.0. */
+static inline bool hfh_is_whole(double number) {
+  const double largest = 9007199254740992.0;
+  return number >= -largest && number <= largest && number == (double)(int64_t)number;
+}
+
+/* Whether it is an integer at all: then it is the range that is wrong, not the type. */
+static inline bool hfh_is_integer(double number) {
+  const double end = 9223372036854775808.0;
+  return number >= -end && number < end && number == (double)(int64_t)number;
+}
+
+/* Drop what is left of a character of UTF-8 at the end of a text that was cut: jansson refuses the
+ * whole text else. */
+static inline void hfh_drop_half_character(char *text) {
+  size_t length = strlen(text), first = length;
+  while (first > 0 && ((unsigned char)text[first - 1] & 0xC0) == 0x80)
+    first -= 1;
+  if (first == 0 || (unsigned char)text[first - 1] < 0xC0)
+    return;
+  unsigned char lead = (unsigned char)text[first - 1];
+  size_t whole = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (length - (first - 1) < whole)
+    text[first - 1] = 0;
+}
+
+/* By the monotonic clock; in events.c. */
+int64_t hfh_now_ms(void);
 
 /* ---- options.c ---- */
 
@@ -22,28 +52,49 @@ typedef struct {
   char *pinned_public_key; /* "sha256//..." joined by ';' */
   char *proxy;             /* NULL: from the environment */
   char *user_agent;
-  bool thread; /* false: the host calls holdfast_http_run() */
+  bool thread;    /* false: the host calls holdfast_http_run() */
+  long log_level; /* lines of the log up to this level are events; -1: none */
 } hfh_options;
 
-/* Read options from JSON text; NULL or "" means the defaults. Nothing to free after an error. */
-int32_t hfh_options_read(const char *text, hfh_options *options);
+/* What is wrong with options: the name of the one that is (empty: with all of them), the code of an
+ * error reply, and a sentence. */
+typedef struct {
+  char name[64];
+  const char *code;
+  char message[256];
+} hfh_wrong;
+
+/* Read options from JSON text; NULL or "" means the defaults, and so does null as a value. Nothing
+ * to free after an error. `wrong` is set with HOLDFAST_INVALID. */
+int32_t hfh_options_read(const char *text, hfh_options *options, hfh_wrong *wrong);
 void hfh_options_free(hfh_options *options);
+/* The URL is one of Supabase's dashboard, as a browser shows it, in place of a project's. */
+bool hfh_is_dashboard(const char *url, hfh_wrong *wrong);
 
 /* ---- events.c: the queue of events from the worker to the host ---- */
+
+/* What is free behind the text of an event, so that event_next needs no memory for its reply: it
+ * could otherwise take an event and not return it. */
+enum { HFH_EVENT_ROOM = 32 };
 
 typedef struct hfh_event {
   struct hfh_event *next;
   char *text;
-  bool progress; /* a sync_progress event, which the next one replaces */
+  bool progress;          /* a sync_progress event, which the next one replaces */
+  bool line;              /* a line of the log */
+  json_int_t seq;         /* 0: a key request or a line of the log */
+  json_int_t key_request; /* its id; 0: an event of the core */
 } hfh_event;
 
 typedef struct {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   hfh_event *first;
-  size_t count;
+  size_t count;     /* without lines of the log */
+  size_t lines;     /* lines of the log */
   bool ended;       /* no more events will come */
   bool dropped;     /* the driver was stopped: discard the events that are left */
+  json_int_t shown; /* the seq of the last event that was taken; 0: hfh_events_shown() has told */
   bool missed;      /* the next poll must ask for all events again; only the worker uses it */
   json_int_t *seen; /* the seqs of the last poll, to recognise events that come again */
   size_t seen_count;
@@ -53,6 +104,17 @@ bool hfh_events_init(hfh_events *events);
 void hfh_events_free(hfh_events *events);
 /* Add the new events of a poll; true if there was any. */
 bool hfh_events_add(hfh_events *events, const json_t *polled);
+/* Add a key request, as an event. False without memory. */
+bool hfh_events_ask(hfh_events *events, const json_t *key_request);
+/* Remove a key request that was not taken, and return its id; 0 when there is none. `id`: only this
+ * one; 0: any. */
+json_int_t hfh_events_unasked(hfh_events *events, json_int_t id);
+/* Add an event that says that nobody needs a key request any more. */
+void hfh_events_cancel(hfh_events *events, json_int_t id);
+/* Add a line of the log, as an event. Where many wait, the oldest gives way. */
+void hfh_events_log(hfh_events *events, int32_t level, const char *line);
+/* The seq of the last event that was taken since the last call; 0: none. */
+json_int_t hfh_events_shown(hfh_events *events);
 /* So many events wait for the host that the worker takes no more; so few that it takes more. */
 bool hfh_events_are_full(hfh_events *events);
 bool hfh_events_have_room(hfh_events *events);
@@ -89,9 +151,10 @@ void hfh_secret_free(char *text);
 
 /* ---- worker.c: what the thread and the host's loop have in common ---- */
 
-/* A completion that the core could not take. */
+/* An answer that the core could not take: of a request, or of a key request. */
 typedef struct hfh_answer {
   struct hfh_answer *next;
+  bool key;
   json_int_t id;
   char *text;
   int tries;
@@ -126,18 +189,24 @@ typedef struct {
   bool stopping;
   bool running; /* a thread is in hfh_loop_run() or hfh_loop_stop() */
   bool ended;
-  int64_t ack; /* the next acknowledgement to pass on; -1: none */
+  int64_t ack;       /* the next acknowledgement to pass on; -1: none */
+  hfh_answer *given; /* answers of the host to key requests that the core could not take */
+  bool takes_none;   /* nobody will look at `given` any more */
 } hfh_worker;
 
 /* The thread: serve the handle until it is closed or hfh_worker_stop() is called. */
 void hfh_worker_run(hfh_worker *worker);
 void hfh_worker_stop(hfh_worker *worker);
 void hfh_worker_ack(hfh_worker *worker, int64_t seq);
+/* The core may take the same answer later: another process writes, the disk is full, or the disk or
+ * the key store fails for a moment. */
+bool hfh_is_for_now(int32_t status);
+/* Pass an answer to a key request again later. False without memory, and after the worker's end. */
+bool hfh_worker_keep_key(hfh_worker *worker, const char *answer);
 /* The host has taken an event. */
 void hfh_worker_resume(hfh_worker *worker);
 
 /* The parts of a step. Only one thread at a time may be in them. */
-int64_t hfh_now_ms(void);
 /* Poll the core, if there is a reason to. */
 void hfh_worker_poll(hfh_worker *worker);
 /* Complete the requests that have finished, and note that in `completed`. */
@@ -158,8 +227,41 @@ int32_t hfh_loop_init(hfh_worker *worker);
 void hfh_loop_free(hfh_worker *worker);
 /* Make the descriptor readable, so that the host calls holdfast_http_run(). */
 void hfh_loop_ring(hfh_worker *worker);
+/* The same, unless a step runs: after it, the host takes the events anyway. */
+void hfh_loop_ring_outside(hfh_worker *worker);
 int32_t hfh_loop_run(hfh_worker *worker, int32_t *timeout_ms);
 void hfh_loop_stop(hfh_worker *worker);
+
+/* ---- keys.c: the key store "secret_service" ---- */
+
+/* Makes a key store whose keys are found by this name; its context is NULL without memory. False
+ * where libsecret is not installed. */
+bool hfh_secret_service(const char *app, holdfast_keystore *store);
+/* The key store is the one of this handle, which was just opened on this folder. */
+void hfh_secret_belongs(const holdfast_keystore *store, const holdfast *self, const char *folder);
+/* Another folder with data whose keys have this name, if the service can tell without a prompt; the
+ * caller frees it. `folder` is NULL if it does not exist yet. */
+char *hfh_secret_other_folder(const char *app, const char *folder);
+/* Why the last operation of the handle's secret service failed; false if it did not, or if the
+ * handle has another key store. */
+bool hfh_secret_cause(const holdfast *self, char *cause, size_t capacity);
+void hfh_secret_before_fork(void);
+void hfh_secret_after_fork(void);
+
+/* ---- driver.c and call.c: what they need of each other ---- */
+
+/* A line for every driver that wants lines of this level. `context` is not used. */
+void hfh_log_line(void *context, int32_t level, const char *line);
+/* Prepare libcurl and jansson, once per process. */
+bool hfh_prepare(void);
+/* The driver of a handle; NULL if it has none. */
+holdfast_http *hfh_driver_of(const holdfast *self);
+/* Acknowledge the events that were taken, and take the next one, as the operation event_next. */
+int32_t hfh_event_next(const holdfast *self, int32_t timeout_ms, char **event);
+/* As hfh_worker_keep_key(). */
+bool hfh_keep_key(const holdfast *self, const char *answer);
+/* The text is not from malloc(). */
+bool hfh_is_constant(const char *text);
 
 #pragma GCC visibility pop
 

@@ -4,7 +4,9 @@
  * not got yet, and for none while WAITING_EVENTS wait for the host: so nothing has to be dropped.
  * The first poll asks for all, since an earlier driver may have got them, and so does the poll
  * after one with an event that could not be stored. An event that the last poll held too is not
- * new. A new sync_progress event replaces an older one. */
+ * new. A new sync_progress event replaces an older one.
+ *
+ * Lines of the log never hold up events: they are counted apart, and the oldest gives way. */
 #define _GNU_SOURCE
 #include "driver.h"
 
@@ -13,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { WAITING_EVENTS = 400 };
+enum { WAITING_EVENTS = 400, WAITING_LINES = 200 };
 
 #ifdef __APPLE__ /* without pthread_condattr_setclock */
 static const clockid_t waiting_clock = CLOCK_REALTIME;
@@ -44,7 +46,7 @@ bool hfh_events_init(hfh_events *events) {
 static void remove_at(hfh_events *events, hfh_event **place) {
   hfh_event *event = *place;
   *place = event->next;
-  events->count -= 1;
+  *(event->line ? &events->lines : &events->count) -= 1;
   hfh_secret_free(event->text);
   free(event);
 }
@@ -57,13 +59,27 @@ void hfh_events_free(hfh_events *events) {
   pthread_cond_destroy(&events->changed);
 }
 
+/* Takes over `text`. */
+static char *with_room(char *text) {
+  size_t size = text == NULL ? 0 : strlen(text) + 1;
+  char *roomy = text == NULL ? NULL : malloc(size + HFH_EVENT_ROOM);
+  if (roomy != NULL)
+    memcpy(roomy, text, size);
+  hfh_secret_free(text);
+  return roomy;
+}
+
 static bool append(hfh_events *events, const json_t *polled) {
   const char *type = json_string_value(json_object_get(polled, "type"));
   hfh_event *event = calloc(1, sizeof *event);
   if (event == NULL)
     return false;
-  event->text = json_dumps(polled, JSON_COMPACT);
+  event->text = with_room(json_dumps(polled, JSON_COMPACT));
+  event->seq = json_integer_value(json_object_get(polled, "seq"));
+  event->key_request =
+      json_integer_value(json_object_get(json_object_get(polled, "key_request"), "id"));
   event->progress = type != NULL && strcmp(type, "sync_progress") == 0;
+  event->line = type != NULL && strcmp(type, "log") == 0;
   if (event->text == NULL) {
     free(event);
     return false;
@@ -76,7 +92,7 @@ static bool append(hfh_events *events, const json_t *polled) {
       place = &(*place)->next;
   }
   *place = event;
-  events->count += 1;
+  *(event->line ? &events->lines : &events->count) += 1;
   return true;
 }
 
@@ -116,6 +132,71 @@ bool hfh_events_add(hfh_events *events, const json_t *polled) {
   return any;
 }
 
+bool hfh_events_ask(hfh_events *events, const json_t *key_request) {
+  json_t *event =
+      json_pack("{s:i,s:s,s:O}", "seq", 0, "type", "key_request", "key_request", key_request);
+  if (event == NULL)
+    return false;
+  pthread_mutex_lock(&events->lock);
+  bool kept = append(events, event);
+  if (kept)
+    pthread_cond_broadcast(&events->changed);
+  pthread_mutex_unlock(&events->lock);
+  json_decref(event);
+  return kept;
+}
+
+void hfh_events_cancel(hfh_events *events, json_int_t id) {
+  json_t *event = json_pack("{s:i,s:s,s:I}", "seq", 0, "type", "key_cancelled", "id", id);
+  pthread_mutex_lock(&events->lock);
+  /* Without memory the host learns when it answers. */
+  if (event != NULL && append(events, event))
+    pthread_cond_broadcast(&events->changed);
+  pthread_mutex_unlock(&events->lock);
+  json_decref(event);
+}
+
+void hfh_events_log(hfh_events *events, int32_t level, const char *line) {
+  json_t *event =
+      json_pack("{s:i,s:s,s:i,s:s}", "seq", 0, "type", "log", "level", level, "line", line);
+  if (event == NULL)
+    return;
+  pthread_mutex_lock(&events->lock);
+  if (events->lines >= WAITING_LINES) {
+    hfh_event **place = &events->first;
+    while (!(*place)->line)
+      place = &(*place)->next;
+    remove_at(events, place);
+  }
+  if (!events->ended && append(events, event))
+    pthread_cond_broadcast(&events->changed);
+  pthread_mutex_unlock(&events->lock);
+  json_decref(event);
+}
+
+json_int_t hfh_events_unasked(hfh_events *events, json_int_t wanted) {
+  json_int_t id = 0;
+  pthread_mutex_lock(&events->lock);
+  hfh_event **place = &events->first;
+  while (*place != NULL &&
+         ((*place)->key_request == 0 || (wanted != 0 && (*place)->key_request != wanted)))
+    place = &(*place)->next;
+  if (*place != NULL) {
+    id = (*place)->key_request;
+    remove_at(events, place);
+  }
+  pthread_mutex_unlock(&events->lock);
+  return id;
+}
+
+json_int_t hfh_events_shown(hfh_events *events) {
+  pthread_mutex_lock(&events->lock);
+  json_int_t seq = events->shown;
+  events->shown = 0;
+  pthread_mutex_unlock(&events->lock);
+  return seq;
+}
+
 static size_t waiting(hfh_events *events) {
   pthread_mutex_lock(&events->lock);
   size_t count = events->count;
@@ -133,6 +214,12 @@ void hfh_events_end(hfh_events *events, bool drop) {
   events->dropped = events->dropped || drop;
   pthread_cond_broadcast(&events->changed);
   pthread_mutex_unlock(&events->lock);
+}
+
+int64_t hfh_now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 static struct timespec after(int32_t ms) {
@@ -163,6 +250,8 @@ int32_t hfh_events_take(hfh_events *events, int32_t timeout_ms, char **event) {
   } else if (events->first != NULL) {
     *event = events->first->text;
     events->first->text = NULL;
+    if (events->first->seq > events->shown)
+      events->shown = events->first->seq;
     remove_at(events, &events->first);
     status = HOLDFAST_OK;
   }

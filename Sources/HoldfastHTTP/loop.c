@@ -88,6 +88,14 @@ void hfh_loop_ring(hfh_worker *worker) {
   (void)done; /* a bell that cannot be raised further rings already */
 }
 
+void hfh_loop_ring_outside(hfh_worker *worker) {
+  pthread_mutex_lock(&worker->lock);
+  bool running = worker->running;
+  pthread_mutex_unlock(&worker->lock);
+  if (!running)
+    hfh_loop_ring(worker);
+}
+
 /* ---- a step ---- */
 
 /* Let libcurl work, and note what else is readable. */
@@ -241,6 +249,7 @@ int32_t hfh_loop_init(hfh_worker *worker) {
 }
 void hfh_loop_free(hfh_worker *worker) { (void)worker; }
 void hfh_loop_ring(hfh_worker *worker) { (void)worker; }
+void hfh_loop_ring_outside(hfh_worker *worker) { (void)worker; }
 int32_t hfh_loop_run(hfh_worker *worker, int32_t *timeout_ms) {
   (void)worker;
   (void)timeout_ms;

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 
 #if LIBCURL_VERSION_NUM < 0x075500
@@ -157,7 +158,9 @@ static bool configure(hfh_transfer *transfer, const json_t *request, const hfh_o
 #define SET(option, value) fine = fine && curl_easy_setopt(curl, (option), (value)) == CURLE_OK
   SET(CURLOPT_PRIVATE, transfer);
   SET(CURLOPT_NOSIGNAL, 1L);
-  SET(CURLOPT_PROTOCOLS_STR, "http,https");
+  /* A libcurl without TLS knows neither https nor its options. */
+  bool is_plain = strncasecmp(url, "http://", 7) == 0;
+  SET(CURLOPT_PROTOCOLS_STR, is_plain ? "http" : "https");
   SET(CURLOPT_FOLLOWLOCATION, 0L);
   SET(CURLOPT_URL, url);
   SET(CURLOPT_HTTPHEADER, transfer->headers);
@@ -171,7 +174,8 @@ static bool configure(hfh_transfer *transfer, const json_t *request, const hfh_o
 #if LIBCURL_VERSION_NUM >= 0x075700
   SET(CURLOPT_QUICK_EXIT, 1L); /* stopping does not wait for the resolver */
 #endif
-  SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2); /* or newer */
+  if (!is_plain)
+    SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2); /* or newer */
   /* libcurl has two defaults, a file and a folder. One option alone would leave the other one. */
   if (options->ca_file != NULL || options->ca_path != NULL) {
     SET(CURLOPT_CAINFO, options->ca_file);

@@ -10,6 +10,7 @@ public enum Banner: String, CaseIterable, Sendable {
   case offline
   case staleData = "stale_data"
   case nothingCachedYet = "nothing_cached_yet"
+  case partlyCached = "partly_cached"
   case encryptedRequiresConnectivity = "encrypted_requires_connectivity"
   case queuedNotSent = "queued_not_sent"
 
@@ -30,6 +31,8 @@ public struct Banners: Equatable, Sendable {
   public var isStale = false
   /// The data was never fetched.
   public var isEmpty = false
+  /// The first fetch has brought some of the data, and not all.
+  public var isPartial = false
   /// Columns that are never cached are left out.
   public var withholds = false
   /// Queued items wait to be sent.
@@ -50,8 +53,10 @@ public struct Banners: Equatable, Sendable {
   }
 
   /// The banners of a reply with cached data. `failing`: the last attempt to reach the server
-  /// failed.
-  public init(asOfMS: Int64?, nowMS: Int64, online: Bool, failing: Bool) {
+  /// failed. `hasSome`: there is data, though a fetch was never completed.
+  public init(
+    asOfMS: Int64?, nowMS: Int64, online: Bool, failing: Bool, hasSome: Bool = false
+  ) {
     isOffline = !online
     if let asOfMS {
       // A time in the future was stored under another clock: the age is unknown, so it counts as
@@ -59,7 +64,8 @@ public struct Banners: Equatable, Sendable {
       let isOld = nowMS - asOfMS > Banners.oldMS || asOfMS - nowMS > Banners.aheadMS
       isStale = online && failing || isOld
     } else {
-      isEmpty = true
+      isEmpty = !hasSome
+      isPartial = hasSome
     }
   }
 
@@ -70,6 +76,7 @@ public struct Banners: Equatable, Sendable {
     if isOffline { result.append(.offline) }
     if isStale { result.append(.staleData) }
     if isEmpty { result.append(.nothingCachedYet) }
+    if isPartial { result.append(.partlyCached) }
     if withholds, isOffline { result.append(.encryptedRequiresConnectivity) }
     if isUnsent { result.append(.queuedNotSent) }
     return result

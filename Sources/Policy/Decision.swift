@@ -53,13 +53,23 @@ public enum Reason: String, CaseIterable, Sendable {
   case serverUnreachable = "server_unreachable"
 
   public init?(rawValue: String) { self.init(listed: rawValue) }
+
+  /// Whether it says why a sign-in ended without a session.
+  public var endsSignIn: Bool {
+    switch self {
+    case .signInFailed, .signInExpired, .signInCancelled, .signInOffline, .signInUnreachable,
+      .signInForeign:
+      true
+    default: false
+    }
+  }
 }
 
 /// What the host shows, and what the engine does.
 public struct Decision: Equatable, Sendable {
   public var screen: Screen
   public var reason: Reason
-  /// Why the sign-in failed, with `signInFailed`.
+  /// Why the sign-in failed, or, with `signingIn`, why it is tried again.
   public var cause: SignInCause?
   /// Erase the session key now. Afterwards only the biometric key opens the session.
   public var lock: Bool

@@ -35,6 +35,7 @@ public enum MessageCode: String, CaseIterable, Sendable {
   case roleUnknown = "role_unknown"
   case guardPending = "guard_pending"
   case signingIn = "signing_in"
+  case signingInAgain = "signing_in_again"
   case signInFailed = "sign_in_failed"
   case signInExpired = "sign_in_expired"
   case signInCancelled = "sign_in_cancelled"
@@ -52,6 +53,7 @@ public enum MessageCode: String, CaseIterable, Sendable {
   case wrongURL = "wrong_url"
   case notSupabase = "not_supabase"
   case projectPaused = "project_paused"
+  case keyStore = "key_store"
 
   // The prompt of the key store.
   case unlockPrompt = "unlock_prompt"
@@ -61,6 +63,7 @@ public enum MessageCode: String, CaseIterable, Sendable {
   case staleData = "stale_data"
   case offline
   case nothingCachedYet = "nothing_cached_yet"
+  case partlyCached = "partly_cached"
   case queuedNotSent = "queued_not_sent"
   case encryptedRequiresConnectivity = "encrypted_requires_connectivity"
 
@@ -102,6 +105,7 @@ public enum MessageCode: String, CaseIterable, Sendable {
   case syncCompletedParked = "sync_completed_parked"
   case syncCompletedWaiting = "sync_completed_waiting"
   case storageRecovered = "storage_recovered"
+  case storageKeyLost = "storage_key_lost"
   case cacheRecovered = "cache_recovered"
   case contactGone = "contact_gone"
   case contactUnreachable = "contact_unreachable"

@@ -20,7 +20,7 @@ extension Messages {
     case .signedOut: "Du er logget ut. Logg inn for å fortsette."
     case .keyLost:
       "Den lagrede innloggingen kan ikke lenger låses opp på denne enheten. Logg inn på nytt."
-    case .keystoreLocked: "Lås opp enheten, så fortsetter vi."
+    case .keystoreLocked: "Lås opp enheten eller nøkkelringen, så fortsetter vi."
     case .keystoreFailed:
       "Vi får ikke åpnet det som er lagret på enheten akkurat nå. Prøv igjen om litt."
     case .biometricFailed: "Vi kjente deg ikke igjen. Logg inn for å fortsette."
@@ -49,6 +49,7 @@ extension Messages {
       """
     case .guardPending: "Sjekker tilgangen din …"
     case .signingIn: "Logger inn …"
+    case .signingInAgain: "Vi har ikke fått kontakt ennå. Vi prøver fortsatt …"
     case .signInFailed: "Innloggingen lyktes ikke. Prøv igjen."
     case .signInExpired: "Innloggingen tok for lang tid. Begynn på nytt."
     case .signInCancelled: "Innloggingen ble avbrutt. Prøv igjen når du vil."
@@ -67,12 +68,14 @@ extension Messages {
     case .wrongURL: "Appen leter etter tjenesten på galt sted. Si fra til dem som lager den."
     case .notSupabase: "Svaret kom ikke fra tjenesten vår. Sjekk nettet, og prøv igjen."
     case .projectPaused: "Tjenesten er satt på pause. Prøv igjen senere."
+    case .keyStore: "Enheten klarte ikke å oppbevare innloggingen trygt. Prøv igjen."
     // Banners.
     case .unlockPrompt: "Lås opp for å fortsette."
     case .erasureOwed: "En nøkkel på enheten er ikke slettet ennå. Appen prøver igjen."
     case .staleData: "Opplysningene kan være utdaterte."
     case .offline: "Du er uten nett. Det du registrerer, blir tatt vare på og sendt senere."
     case .nothingCachedYet: "Her er det ingenting ennå. Det blir hentet når du har nett."
+    case .partlyCached: "Ikke alt er hentet ennå. Resten kommer når du har nett."
     case .queuedNotSent: "Noe av det du har registrert, er ikke sendt ennå."
     case .encryptedRequiresConnectivity:
       "Noen opplysninger vises bare når du har nett. Det vi har lagret, vises her."
@@ -118,6 +121,8 @@ extension Messages {
       "Ferdig så langt: det som kunne sendes, er sendt, og resten venter."
     case .storageRecovered:
       "Noe av det som var lagret på enheten, var skadet. Vi har reddet det vi kunne."
+    case .storageKeyLost:
+      "Enheten har ikke lenger nøkkelen til noe av det som var lagret. Det kan ikke åpnes."
     case .cacheRecovered:
       "Kontakter og tall måtte hentes på nytt. Det du har registrert, er ikke berørt."
     case .contactGone: "Denne kontakten finnes ikke lenger."

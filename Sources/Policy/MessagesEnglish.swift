@@ -21,7 +21,7 @@ extension Messages {
     case .signedOut: "You are signed out. Sign in to continue."
     case .keyLost:
       "Your saved sign-in can no longer be unlocked on this device. Please sign in again."
-    case .keystoreLocked: "Unlock your device, and we will carry on."
+    case .keystoreLocked: "Unlock your device or its keyring, and we will carry on."
     case .keystoreFailed:
       "We cannot open what is saved on this device right now. Please try again shortly."
     case .biometricFailed: "We did not recognise you. Please sign in to continue."
@@ -50,6 +50,7 @@ extension Messages {
       """
     case .guardPending: "Checking your access …"
     case .signingIn: "Signing in …"
+    case .signingInAgain: "We have not got through yet. We are still trying …"
     case .signInFailed: "Sign-in did not work. Please try again."
     case .signInExpired: "Sign-in took too long. Please start again."
     case .signInCancelled: "Sign-in was cancelled. Try again whenever you like."
@@ -69,12 +70,14 @@ extension Messages {
       "This app looks for the service in the wrong place. Please tell those who made it."
     case .notSupabase: "The answer did not come from our service. Check the network, and try again."
     case .projectPaused: "The service is paused for now. Please try again later."
+    case .keyStore: "This device could not keep the sign-in safe. Please try again."
     // Banners.
     case .unlockPrompt: "Unlock to continue."
     case .erasureOwed: "A key on this device is not erased yet. The app keeps trying."
     case .staleData: "This information may be out of date."
     case .offline: "You are offline. What you register is kept and sent later."
     case .nothingCachedYet: "There is nothing here yet. It will be fetched when you are connected."
+    case .partlyCached: "Not everything is fetched yet. The rest comes while you are connected."
     case .queuedNotSent: "Some of what you have registered is not sent yet."
     case .encryptedRequiresConnectivity:
       "Some details are shown only when you are connected. What we have saved is shown here."
@@ -121,6 +124,8 @@ extension Messages {
       "Done for now: what could be sent has been sent, and the rest is waiting."
     case .storageRecovered:
       "Some of what was saved on this device was damaged. We have rescued what we could."
+    case .storageKeyLost:
+      "This device no longer has the key to some of what was saved on it. That cannot be opened."
     case .cacheRecovered:
       "Contacts and figures had to be fetched again. What you have registered is not affected."
     case .contactGone: "This contact is no longer there."

@@ -17,7 +17,7 @@ extension Messages {
     case .signedOut: "Du er logga ut. Logg inn for å halde fram."
     case .keyLost:
       "Den lagra innlogginga kan ikkje lenger låsast opp på denne eininga. Logg inn på nytt."
-    case .keystoreLocked: "Lås opp eininga, så held vi fram."
+    case .keystoreLocked: "Lås opp eininga eller nøkkelringen, så held vi fram."
     case .keystoreFailed:
       "Vi får ikkje opna det som er lagra på eininga akkurat no. Prøv igjen om litt."
     case .biometricFailed: "Vi kjende deg ikkje igjen. Logg inn for å halde fram."
@@ -46,6 +46,7 @@ extension Messages {
       """
     case .guardPending: "Sjekkar tilgangen din …"
     case .signingIn: "Loggar inn …"
+    case .signingInAgain: "Vi har ikkje fått kontakt enno. Vi prøver framleis …"
     case .signInFailed: "Innlogginga lukkast ikkje. Prøv igjen."
     case .signInExpired: "Innlogginga tok for lang tid. Start på nytt."
     case .signInCancelled: "Innlogginga vart avbroten. Prøv igjen når du vil."
@@ -64,12 +65,14 @@ extension Messages {
     case .wrongURL: "Appen leitar etter tenesta på gal stad. Sei frå til dei som lagar han."
     case .notSupabase: "Svaret kom ikkje frå tenesta vår. Sjekk nettet, og prøv igjen."
     case .projectPaused: "Tenesta er sett på pause. Prøv igjen seinare."
+    case .keyStore: "Eininga klarte ikkje å oppbevare innlogginga trygt. Prøv igjen."
     // Banners.
     case .unlockPrompt: "Lås opp for å halde fram."
     case .erasureOwed: "Ein nøkkel på eininga er ikkje sletta enno. Appen prøver igjen."
     case .staleData: "Opplysningane kan vere utdaterte."
     case .offline: "Du er utan nett. Det du registrerer, blir teke vare på og sendt seinare."
     case .nothingCachedYet: "Her er det ingenting enno. Det blir henta når du har nett."
+    case .partlyCached: "Ikkje alt er henta enno. Resten kjem når du har nett."
     case .queuedNotSent: "Noko av det du har registrert, er ikkje sendt enno."
     case .encryptedRequiresConnectivity:
       "Nokre opplysningar blir viste berre når du har nett. Det vi har lagra, står her."
@@ -116,6 +119,8 @@ extension Messages {
       "Ferdig så langt: det som kunne sendast, er sendt, og resten ventar."
     case .storageRecovered:
       "Noko av det som var lagra på eininga, var skada. Vi har redda det vi kunne."
+    case .storageKeyLost:
+      "Eininga har ikkje lenger nøkkelen til noko av det som var lagra. Det kan ikkje opnast."
     case .cacheRecovered:
       "Kontaktar og tal måtte hentast på nytt. Det du har registrert, er ikkje røyrt."
     case .contactGone: "Denne kontakten finst ikkje lenger."

@@ -10,13 +10,16 @@ public enum SignInCause: String, CaseIterable, Sendable {
   /// The response is no answer of the auth service: a captive portal's page, another server's JSON.
   case notSupabase = "not_supabase"
   case projectPaused = "project_paused"
+  /// The server issued a session, and the device's key store did not save its keys.
+  case keyStore = "key_store"
   /// No response came: nothing listens there, or the name, the certificate or the time is at fault.
   case refused, dns, tls, timeout
 
-  /// Whether the auth service itself refused the sign-in. The others stopped the request before it.
+  /// Whether the auth service itself refused the sign-in, or accepted it. The others stopped the request
+  /// before it.
   public var isOfAuthService: Bool {
     switch self {
-    case .wrongPassword, .unconfirmedAddress, .providerDisabled: true
+    case .wrongPassword, .unconfirmedAddress, .providerDisabled, .keyStore: true
     case .wrongAPIKey, .wrongURL, .notSupabase, .projectPaused, .refused, .dns, .tls, .timeout:
       false
     }
@@ -40,6 +43,7 @@ public enum SignInCause: String, CaseIterable, Sendable {
     case .wrongURL: .wrongURL
     case .notSupabase: .notSupabase
     case .projectPaused: .projectPaused
+    case .keyStore: .keyStore
     case .refused, .dns, .tls, .timeout: nil
     }
   }
@@ -74,12 +78,30 @@ extension AuthClassification {
       return facts.describes("not confirmed") ? .unconfirmedAddress : nil
     }
     if facts.status == 404 { return .wrongURL }
+    if facts.status == 405 || facts.status == 501 { return .notSupabase }
     return facts.status >= 400 && facts.status < 500 && !facts.isServerJSON ? .notSupabase : nil
   }
 
+  /// Why an answer to another request does not come from the service: the key, the address, or something
+  /// on the way; nil when it may be the service's. A gateway refuses a key without an error code, and a
+  /// rate limit, a conflict or a size prove nothing about the address.
+  public static func obstacle(_ facts: ResponseFacts) -> SignInCause? {
+    switch facts.status {
+    case 200..<300: return facts.isServerJSON || facts.status == 204 ? nil : .notSupabase
+    case 408, 409, 413, 416, 425, 429: return nil
+    case _ where facts.knownCode != nil: return nil
+    default: break
+    }
+    return signInCause(facts).flatMap { $0.isOfAuthService ? nil : $0 }
+  }
+
   /// Whether the response itself says that another try is of no use, though it is not the auth
-  /// service's own.
+  /// service's own: the project is paused, or the server has no such path (404), takes no POST there
+  /// (405) or nowhere (501).
   static func endsSignIn(_ facts: ResponseFacts) -> Bool {
-    facts.status == pausedStatus || facts.status == 404
+    switch facts.status {
+    case 404, 405, 501, pausedStatus: true
+    default: false
+    }
   }
 }

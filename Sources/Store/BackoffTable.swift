@@ -23,7 +23,7 @@ public struct BackoffTable {
     let entries = try database.all("SELECT service, attempts, not_before_ms, asked FROM backoff") {
       (row) throws(Failure) in
       Entry(
-        purpose: row.text(0), attempts: row.int(1), notBefore: SteadyTime(ms: row.int(2)),
+        purpose: row.text(0), attempts: row.count(1), notBefore: SteadyTime(ms: row.int(2)),
         isAsked: row.int(3) != 0)
     }
     cache?.backoffs = entries

@@ -18,6 +18,12 @@ public final class Database {
   /// Prepared statements, by the address of their text.
   private var statements: [(sql: UnsafePointer<CChar>, made: OpaquePointer)] = []
   var readCache: ReadCache?
+  /// Those that made the schema.
+  var migrations: Migrations?
+  /// The schema's number and the file's version when the schema was last compared.
+  var checkedSchema: (number: Int64, version: FileVersion?)?
+  /// The row that is being read has a number that the library cannot have stored.
+  var sawStrangeNumber = false
   /// Statements that are being stepped. While there are any, the connection reads the file as it
   /// was when the first of them began.
   private(set) var openStatements = 0
@@ -45,9 +51,6 @@ public final class Database {
   public var isTight = false
   /// The log could not be copied into the file, because the disk is full.
   public internal(set) var isLogStuck = false
-
-  /// How long a call waits for a lock that somebody else holds.
-  public static var busyTimeoutMS: Int32 { 5000 }
 
   /// Open or create (mode 0600). The path contains no links. The file is not trusted: somebody else
   /// may have written it (`csqlite_distrust`; `Migrations` compares the schema). `keepsLog`: see
@@ -84,9 +87,7 @@ public final class Database {
     sqlite3_extended_result_codes(connection, 1)
     do throws(Failure) {
       // SQLite opens a file without write permission as read-only, and every write fails later.
-      guard sqlite3_db_readonly(connection, "main") != 1 else {
-        throw Database.failure(SQLITE_READONLY, "")
-      }
+      guard isWritable else { throw Database.failure(SQLITE_READONLY, "") }
       try configure(durability)
     } catch {
       // `deinit` closes too, so `connection` must be nil then.
@@ -94,6 +95,8 @@ public final class Database {
       throw error
     }
   }
+
+  var isWritable: Bool { sqlite3_db_readonly(connection, "main") != 1 }
 
   deinit { close() }
 
@@ -108,23 +111,27 @@ public final class Database {
   }
 
   private func configure(_ durability: Durability) throws(Failure) {
-    let end = platform_monotonic_ms() + Int64(Database.busyTimeoutMS)
+    var tries: Int32 = 0
     while true {
       // Another process may be recovering the log. SQLite's busy handler does not cover that, so it is
       // installed later.
       let result = sqlite3_exec(connection, "PRAGMA journal_mode=WAL", nil, nil, nil)
       if result == SQLITE_OK { break }
-      guard result & 0xFF == SQLITE_BUSY, platform_monotonic_ms() < end else {
+      guard result & 0xFF == SQLITE_BUSY, platform_patience_wait(tries) else {
         // The statement is correct: SQLite does not know the format that the header names.
         throw Database.failure(
           ofOpening: connection, result == SQLITE_ERROR ? SQLITE_CORRUPT : result)
       }
-      sqlite3_sleep(20)
+      tries += 1
     }
-    sqlite3_busy_timeout(connection, Database.busyTimeoutMS)
+    // Not SQLite's own limit, which is one for each lock: a call may meet several.
+    sqlite3_busy_handler(connection, { _, tries in platform_patience_wait(tries) ? 1 : 0 }, nil)
     switch durability {
     case .full: try execute("PRAGMA synchronous=FULL")
     case .normal: try execute("PRAGMA synchronous=NORMAL")
+    }
+    if platform_syncs_fully() {
+      try execute("PRAGMA fullfsync=ON; PRAGMA checkpoint_fullfsync=ON")
     }
     checkpointAfterCommits()
     try execute(
@@ -197,17 +204,15 @@ public final class Database {
       let result = sqlite3_step(statement)
       if result == SQLITE_DONE { return }
       guard result == SQLITE_ROW else {
-        throw failure(result == SQLITE_ERROR && !fitsSchema(sql) ? SQLITE_CORRUPT : result)
+        throw failure(isStrange(result) && !fitsSchema(sql) ? SQLITE_CORRUPT : result)
       }
-      if try !body(Row(statement: statement)) { return }
+      let goesOn = try body(Row(statement: statement, database: self))
+      if sawStrangeNumber {
+        sawStrangeNumber = false
+        throw damage("a number of a data file is damaged")
+      }
+      if !goesOn { return }
     }
-  }
-
-  /// Whether a statement can still be prepared: another process may have changed the schema.
-  private func fitsSchema(_ sql: StaticCString) -> Bool {
-    var made: OpaquePointer?
-    defer { sqlite3_finalize(made) }
-    return sqlite3_prepare_v3(connection, sql.start, -1, 0, &made, nil) == SQLITE_OK
   }
 
   /// Run a statement; returns the number of changed rows.
@@ -264,8 +269,6 @@ public final class Database {
   /// reader in another process can prevent that; a later checkpoint then completes it.
   public func flush() throws(Failure) { try execute("PRAGMA wal_checkpoint(TRUNCATE)") }
 
-  public var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(connection) }
-
   /// Commit all of `body`'s changes or none. A nested call joins the outermost transaction.
   public func transaction<Result>(
     _ body: () throws(Failure) -> Result
@@ -298,7 +301,10 @@ public final class Database {
     if depth == 1 { try run("COMMIT") }
     depth -= 1
     // A transaction without changes commits nothing, so a new version is another connection's.
-    if depth == 0, sqlite3_total_changes(connection) != changesBefore { keepReadCache() }
+    if depth == 0, sqlite3_total_changes(connection) != changesBefore {
+      keepReadCache()
+      keepCheckedSchema()
+    }
   }
 
   /// Called also after a failed COMMIT: with a full disk, the transaction stays open.

@@ -2,6 +2,50 @@ public import Base
 import CSQLite
 
 extension Database {
+  /// The number of the row that was inserted last. Numbers go on from the largest one, or, after the
+  /// largest of all, anywhere: then that one was damaged.
+  @discardableResult
+  public func lastInsertedRow() throws(Failure) -> Int64 {
+    let row = sqlite3_last_insert_rowid(connection)
+    guard Row.counts.contains(row) else { throw damage("a row's number is damaged") }
+    return row
+  }
+
+  /// Throws `storage.damaged` if somebody else has changed the schema since it was last compared. A newer
+  /// library may have: what then fits is for the statements to find out.
+  public func checkSchema() throws(Failure) {
+    let version = version
+    guard let migrations, version == nil || version != checkedSchema?.version else { return }
+    let number = try first("PRAGMA schema_version") { (row) throws(Failure) in row.int(0) } ?? 0
+    if number != checkedSchema?.number, try !migrations.fit(self) {
+      throw damage("the file's schema is not this library's")
+    }
+    checkedSchema = (number, version)
+  }
+
+  /// Called after a commit on this connection: it has not changed the schema.
+  func keepCheckedSchema() {
+    guard let version, let known = checkedSchema?.version else { return }
+    if version.commits == known.commits &+ 1 { checkedSchema?.version = version }
+  }
+
+  /// A failure that no statement of the library has on its own schema.
+  func isStrange(_ result: Int32) -> Bool {
+    let kind = result & 0xFF
+    return kind == SQLITE_ERROR || kind == SQLITE_CONSTRAINT || kind == SQLITE_MISMATCH
+  }
+
+  /// Whether the schema is the library's and a statement can be prepared: another process may have changed
+  /// the schema.
+  func fitsSchema(_ sql: StaticCString) -> Bool {
+    var made: OpaquePointer?
+    defer { sqlite3_finalize(made) }
+    guard sqlite3_prepare_v3(connection, sql.start, -1, 0, &made, nil) == SQLITE_OK else {
+      return false
+    }
+    do throws(Failure) { return try migrations?.fit(self) ?? true } catch { return true }
+  }
+
   /// What SQLite's checks of the whole file say, and indexes made anew where they are all that is
   /// wrong. False: the file is damaged.
   public func makeSound() throws(Failure) -> Bool {
@@ -15,16 +59,21 @@ extension Database {
     return try isSound()
   }
 
-  /// Whether rows and indexes disagree on whose an item is. The row may be wrong: a salvage finds out by
-  /// the seals.
+  /// Whether rows and indexes disagree on whose an item is, or on which items there are. The row may be
+  /// wrong, or missing because an older image of its page took its place: a salvage finds out by the
+  /// seals, and counts what only an index names.
   private func rowsAreInDoubt() throws(Failure) -> Bool {
     do throws(Failure) {
       return try exists(
         """
         SELECT * FROM (SELECT seq, owner FROM queue NOT INDEXED
           EXCEPT SELECT seq, owner FROM queue INDEXED BY queue_ready)
+        UNION ALL SELECT * FROM (SELECT seq, owner FROM queue INDEXED BY queue_ready
+          EXCEPT SELECT seq, owner FROM queue NOT INDEXED)
         UNION ALL SELECT * FROM (SELECT seq, item FROM queue NOT INDEXED
           EXCEPT SELECT seq, item FROM queue INDEXED BY sqlite_autoindex_queue_1)
+        UNION ALL SELECT * FROM (SELECT seq, item FROM queue INDEXED BY sqlite_autoindex_queue_1
+          EXCEPT SELECT seq, item FROM queue NOT INDEXED)
         """)
     } catch  where error.code == .storageDamaged { return true }
   }

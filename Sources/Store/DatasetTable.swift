@@ -40,9 +40,9 @@ public struct DatasetTable {
       entry.asOfMS = row.int(ifPresent: 0)
       entry.cursor = row.blob(ifPresent: 1)
       entry.reconciledMS = row.int(ifPresent: 2)
-      entry.round = row.int(3)
+      entry.round = row.count(3)
       entry.reconciled = row.blob(ifPresent: 4)
-      entry.skipped = row.int(5)
+      entry.skipped = row.count(5)
       entry.problem = row.text(ifPresent: 6)
       entry.sealed = row.blob(ifPresent: 7)
       return entry

@@ -28,7 +28,7 @@ public struct DurableEventTable {
         ((owner IS NULL AND seq > ?1) OR (owner = ?2 AND seq > ?3)) ORDER BY seq
       """, [.int(cursor.common), Value(owner), .int(cursor.own)]
     ) { (row) throws(Failure) -> Bool in
-      let event = (row.int(0), row.blob(1))
+      let event = (row.count(0), row.blob(1))
       left -= event.1.count
       guard events.isEmpty || (events.count < limit && left >= 0) else {
         next = event.0

@@ -50,8 +50,8 @@ public enum ItemState: Equatable, Sendable {
   var waitReason: WaitReason? { if case .waiting(let reason) = self { reason } else { nil } }
 
   /// nil when the numbers are not those of a state.
-  init?(code: Int64, waitReason: Int64, notBeforeMS: Int64) {
-    switch Code(rawValue: code) {
+  init?(code: Int64?, waitReason: Int64?, notBeforeMS: Int64) {
+    switch code.flatMap({ Code(rawValue: $0) }) {
     case .pending: self = .pending
     case .sending: self = .sending
     case .waiting:
@@ -100,7 +100,7 @@ public enum WaitReason: Equatable, Sendable {
 
   var notBeforeMS: Int64 { until?.ms ?? 0 }
 
-  init?(code: Int64, notBeforeMS: Int64) {
+  init?(code: Int64?, notBeforeMS: Int64) {
     switch code {
     case 1: self = .dependency
     case 2: self = .time(until: SteadyTime(ms: notBeforeMS))

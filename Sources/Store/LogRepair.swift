@@ -8,10 +8,12 @@ import CPlatform
 /// 2. A single flipped bit of a frame is found and turned back. The checksum is linear: a flip of bit
 ///    b in a word adds or subtracts 2^b times a vector that depends on the word's place alone. It is
 ///    computed modulo 2^32, so the effects of two high bits can be equal; then neither is turned back.
-/// 3. Any other damaged frame stays as it is. Its page is then a damaged page like one of the main
+/// 3. Several flipped bits of a frame's page number are turned back as well: one page alone has the
+///    number that gives the checksum.
+/// 4. Any other damaged frame stays as it is. Its page is then a damaged page like one of the main
 ///    file, which SQLite's checks and the seals find. Only its page number is compared with what the
 ///    pages held before: a page in the wrong place would cost the items of another one.
-/// 4. All checksums are computed anew.
+/// 5. All checksums are computed anew.
 public struct LogRepair {
   private static var headerSize: Int { 32 }
   private static var frameHeader: Int { 24 }
@@ -180,11 +182,13 @@ public struct LogRepair {
       (found.first ^ wanted.first).nonzeroBitCount
       + (found.second ^ wanted.second).nonzeroBitCount
     guard isLast || difference > 1 || follows(frame + 1, wanted) else { return false }
-    let (all, inHeader) = flippedBits(
+    let (all, inHeader, number) = flippedBits(
       frame, wanted.first &- found.first, wanted.second &- found.second)
     let isOdd = !isPage(word(start(frame))) || word(start(frame) + 4) > index.pages
     if all.count == 1 {
       log[all.at] ^= all.mask
+    } else if all.count == 0, let number {
+      set(start(frame), number)
     } else if isOdd, inHeader.count == 1 {
       log[inHeader.at] ^= inHeader.mask
     } else {
@@ -207,12 +211,14 @@ public struct LogRepair {
   }
 
   /// The bits of a frame that alone account for this difference of its checksum: all of them, and
-  /// those in the frame's header.
+  /// those in the frame's header. `number`: the page whose number alone accounts for it, however many
+  /// bits of the number have flipped.
   private func flippedBits(
     _ frame: Int, _ first: UInt32, _ second: UInt32
-  ) -> (all: Flips, inHeader: Flips) {
+  ) -> (all: Flips, inHeader: Flips, number: UInt32?) {
     var all = Flips()
     var inHeader = Flips()
+    var number: UInt32?
     // What adding 1 to a pair's first or second word adds to the sum.
     var left: (UInt32, UInt32) = (1, 1)
     var right: (UInt32, UInt32) = (0, 1)
@@ -231,28 +237,48 @@ public struct LogRepair {
           }
         }
       }
+      if pair == 0 {
+        let stored = inOrder(word(at))
+        // One of both effects is odd, so no other page accounts for the difference.
+        var page: UInt32 = 1
+        while page <= index.pages, number == nil {
+          let more = inOrder(page) &- stored
+          if first == more &* left.0, second == more &* left.1 { number = page }
+          page += 1
+        }
+      }
       left = (left.0 &+ left.1, left.0 &+ left.1 &+ left.1)
       right = (right.0 &+ right.1, right.0 &+ right.1 &+ right.1)
     }
-    return (all, inHeader)
+    return (all, inHeader, number)
   }
+
+  /// A word of the log as the checksum adds it.
+  private func inOrder(_ word: UInt32) -> UInt32 { index.isBigEndian ? word : word.byteSwapped }
 
   // MARK: Page numbers
 
   private func isPage(_ number: UInt32) -> Bool { number > 0 && number <= index.pages }
 
   /// Name the page that the frame's image is most like, if another number than the stored one
-  /// differs from it in one bit. `isCertain`: the checksum must then match.
+  /// differs from it in one bit and has its place here. `isCertain`: the checksum must then match.
   private mutating func findPage(of frame: Int, isCertain: Bool) {
     let at = start(frame)
     let stored = word(at)
+    if !isCertain, !isPage(stored), let only = onlyPage(of: frame) { return set(at, only) }
     var named = stored
-    var best = likeness(frame, stored)
-    // Without the checksum, a page of another kind must not win by chance.
-    if !isCertain { best = max(64, 2 * best) }
+    // Rows are sealed, so two images of one page may be as unlike as those of two pages. A number that
+    // may be right is given up only for a page of which much is in the image, also with a matching
+    // checksum: a flip in the image can have the same effect on it as one in the number.
+    var best = isCertain ? 0 : 64
+    if hasPlace(frame, stored) {
+      let image = start(frame) + LogRepair.frameHeader
+      let filled = log[image..<image + index.pageSize].count { $0 != 0 }
+      best = max(filled / 4, 2 * likeness(frame, stored))
+    }
     for bit in 0..<32 {
       let number = stored ^ 1 << UInt32(bit)
-      let found = likeness(frame, number)
+      let found = hasPlace(frame, number) ? likeness(frame, number) : 0
       guard found > best else { continue }
       set(at, number)
       if isCertain, computed(frame, after: sum) != wanted(frame) { continue }
@@ -260,6 +286,31 @@ public struct LogRepair {
       best = found
     }
     set(at, named)
+  }
+
+  /// The page of a frame whose number is none of the database's, if there is only one that the number
+  /// differs from in one bit and that has its place here. The page may have held nothing before, so that
+  /// no image is like it.
+  private func onlyPage(of frame: Int) -> UInt32? {
+    var only: UInt32?
+    for bit in 0..<32 {
+      let number = word(start(frame)) ^ 1 << UInt32(bit)
+      guard hasPlace(frame, number) else { continue }
+      if only != nil { return nil }
+      only = number
+    }
+    return only
+  }
+
+  /// Whether the frame may be of this page: SQLite writes the pages of a commit once each and sorted. (It
+  /// may write some before the others if there are too many for its cache.)
+  private func hasPlace(_ frame: Int, _ number: UInt32) -> Bool {
+    guard isPage(number) else { return false }
+    func isEnd(_ frame: Int) -> Bool { word(start(frame) + 4) != 0 }
+    let before = frame > 0 && !isEnd(frame - 1) ? word(start(frame - 1)) : 0
+    let after =
+      frame + 1 < index.frames && !isEnd(frame) ? word(start(frame + 1)) : UInt32.max
+    return before >= after || before < number && number < after
   }
 
   /// How many bytes of a frame's image the page had before. Zeroes are no sign.

@@ -8,6 +8,8 @@ public struct MetaTable {
 
     /// An empty object, sealed with the device key: it opens with the key that sealed this file.
     public static var keyCheck: Name { Name(text: "key_check") }
+    /// Set when a host's key store had the key that sealed this file, and not key files.
+    public static var hasHostKeys: Name { Name(text: "has_host_keys") }
     /// Server time minus device time, in milliseconds.
     public static var clockOffset: Name { Name(text: "clock_offset_ms") }
     /// The boot in which steady time was last stored, as a number (`Holder.hash`).
@@ -44,8 +46,15 @@ public struct MetaTable {
 
   private func readAnew(_ name: Name) throws(Failure) -> Int64? {
     try database.first("SELECT value FROM meta WHERE name = ?", .literal(name.text)) {
-      (row) throws(Failure) in row.int(0)
-    }
+      (row) throws(Failure) in row.int(ifPresent: 0)
+    } ?? nil
+  }
+
+  /// The same of a value that may be any number of 64 bits.
+  public func word(_ name: Name) throws(Failure) -> Int64? {
+    try database.first("SELECT value FROM meta WHERE name = ?", .literal(name.text)) {
+      (row) throws(Failure) in row.integer(0)
+    } ?? nil
   }
 
   public func blob(_ name: Name) throws(Failure) -> [UInt8]? {
@@ -74,6 +83,7 @@ public struct MetaTable {
   public func next(_ name: Name, above least: Int64 = 0) throws(Failure) -> Int64 {
     try database.transaction { () throws(Failure) in
       let next = max(try int(name) ?? 0, least) + 1
+      guard Row.counts.contains(next) else { throw database.damage("a counter is damaged") }
       try set(name, .int(next))
       return next
     }

@@ -21,17 +21,24 @@ public struct Migrations {
   /// with a trigger more, is damaged.
   public func apply(to database: Database) throws(Failure) {
     let before = try version(of: database)
+    // It was opened for writing, so only its header says so: a flipped bit of the format's version.
+    guard database.isWritable else { throw database.damage("the file's header forbids writing") }
     if before != Int64(steps.count) {
       try applyMissing(to: database)
       // What a step has removed goes from the log, too.
       if before > 0 { try database.flush() }
     }
-    if let schema, try Schema.digest(of: database) != schema {
-      // Another version of SQLite may have written the texts in another way.
-      guard try Schema.plain(of: database) == Schema.plain(madeBy: steps) else {
-        throw database.damage("the file's schema is not this library's")
-      }
-    }
+    database.migrations = self
+    try database.checkSchema()
+  }
+
+  /// Whether a file has the schema that the steps make, or that of a newer library, which has opened the
+  /// file meanwhile.
+  func fit(_ database: Database) throws(Failure) -> Bool {
+    if try version(of: database) != Int64(steps.count) { return true }
+    guard let schema, try Schema.digest(of: database) != schema else { return true }
+    // Another version of SQLite may have written the texts in another way.
+    return try Schema.plain(of: database) == Schema.plain(madeBy: steps)
   }
 
   private func applyMissing(to database: Database) throws(Failure) {

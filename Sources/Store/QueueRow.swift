@@ -38,34 +38,34 @@ public final class QueueRow {
 
   /// A row of `SELECT * FROM queue`.
   init(_ row: Row) {
-    sequence = row.int(Column.sequence)
+    sequence = row.count(Column.sequence)
     item = row.blob(Column.item)
     owner = row.blob(Column.owner)
     org = row.blob(Column.org)
     batchKey = row.blob(Column.batchKey)
     state =
       ItemState(
-        code: row.int(Column.state), waitReason: row.int(Column.waitReason),
+        code: row.integer(Column.state), waitReason: row.integer(Column.waitReason),
         notBeforeMS: row.int(Column.notBeforeMS)) ?? .pending
-    retryGroup = row.int(Column.retryGroup)
-    attempts = row.int(Column.attempts)
-    denials = row.int(Column.denials)
-    blocks = row.int(Column.blocks)
+    retryGroup = row.count(Column.retryGroup)
+    attempts = row.count(Column.attempts)
+    denials = row.count(Column.denials)
+    blocks = row.count(Column.blocks)
     notBefore = SteadyTime(ms: row.int(Column.notBeforeMS))
     createdMS = row.int(Column.createdMS)
-    size = row.int(Column.size)
+    size = row.count(Column.size)
     body = row.blob(Column.body)
     rejection = row.blob(ifPresent: Column.rejection)
   }
 
   /// The body's size in a row of `SELECT * FROM queue`.
-  static func size(_ row: Row) -> Int64 { row.int(Column.size) }
+  static func size(_ row: Row) -> Int64 { row.count(Column.size) }
 
   /// Whether a row of `SELECT * FROM queue` is found by its tag: a text never equals a blob.
   static func hasTag(_ row: Row) -> Bool { row.isBlob(Column.item) }
 
   /// The blocks in a row of `SELECT * FROM queue`.
-  static func blocks(_ row: Row) -> Int64 { row.int(Column.blocks) }
+  static func blocks(_ row: Row) -> Int64 { row.count(Column.blocks) }
 
   /// A salvaged record, if it has a queue row's form: the tags have their length, and there is a body.
   /// Its seal proves the rest; a state or a number that makes no sense does not cost the item. An item
@@ -78,20 +78,20 @@ public final class QueueRow {
     else { return nil }
     let state =
       ItemState(
-        code: record[Column.state].int ?? 0, waitReason: record[Column.waitReason].int ?? 0,
+        code: record[Column.state].int, waitReason: record[Column.waitReason].int,
         notBeforeMS: record[Column.notBeforeMS].int ?? 0) ?? .pending
     self.item = item
     self.owner = owner
     self.org = org
     self.batchKey = batchKey
     self.state = state == .sending ? .pending : state
-    attempts = max(0, record[Column.attempts].int ?? 0) + (state == .sending ? 1 : 0)
-    denials = max(0, record[Column.denials].int ?? 0)
+    attempts = (record[Column.attempts].count ?? 0) + (state == .sending ? 1 : 0)
+    denials = record[Column.denials].count ?? 0
     createdMS = record[Column.createdMS].int ?? 0
-    size = record[Column.size].int ?? Int64(body.count)
+    size = record[Column.size].count ?? Int64(body.count)
     self.body = body
     rejection = record[Column.rejection].blob
     let hasBlocks = record.columns.count > Int(Column.blocks.rawValue)
-    blocks = hasBlocks ? max(0, record[Column.blocks].int ?? 0) : 0
+    blocks = hasBlocks ? record[Column.blocks].count ?? 0 : 0
   }
 }

@@ -68,7 +68,7 @@ extension QueueTable {
       """
       SELECT retry_group FROM queue WHERE owner = ?1 AND state = 0 ORDER BY retry_group LIMIT 1
       """, .blob(owner)
-    ) { (row) throws(Failure) in row.int(0) }
+    ) { (row) throws(Failure) in row.count(0) }
     guard let group else { return nil }
     return try database.first(
       """
@@ -90,7 +90,7 @@ extension QueueTable {
   public func leased(by holder: [UInt8]) throws(Failure) -> [Int64] {
     try database.all(
       "SELECT seq FROM queue WHERE state = 1 AND lease = ? ORDER BY seq", .blob(holder)
-    ) { (row) throws(Failure) in row.int(0) }
+    ) { (row) throws(Failure) in row.count(0) }
   }
 
   /// The holders of leased items, each with the end of its latest lease.
@@ -100,31 +100,44 @@ extension QueueTable {
       SELECT lease, max(lease_ms) FROM queue INDEXED BY queue_leased WHERE state = 1
       GROUP BY lease
       """
-    ) { (row) throws(Failure) in (row.blob(0), SteadyTime(ms: row.int(1))) }
+    ) { (row) throws(Failure) in
+      // No holder is found by a text.
+      guard row.isNull(0) || row.isBlob(0) else { throw database.damage("a lease is damaged") }
+      return (row.blob(0), SteadyTime(ms: row.int(1)))
+    }
   }
 
-  /// Whether there are items whose state or reason to wait is none of ours: four steps in the indexes by
-  /// state and by reason. Text is more than any number.
+  /// Whether there are items whose state or reason to wait is none of ours: a step in the indexes by
+  /// state and by reason for each gap between the numbers in use. Text is more than any number. Only
+  /// others store such a state, so the answer holds until another connection has written.
   public func hasUnknownStates(of owner: [UInt8]) throws(Failure) -> Bool {
-    try database.exists(
+    let cache = database.currentReadCache
+    if cache?.ownerOfKnownStates == owner { return false }
+    let found = try database.exists(
       """
-      SELECT seq FROM queue WHERE owner = ?1 AND state < 0
-      UNION ALL SELECT seq FROM queue WHERE owner = ?1 AND state > 3
-      UNION ALL SELECT seq FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason < 1
-      UNION ALL SELECT seq FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason > 6
+      SELECT 1 FROM (VALUES (-1), (0), (1), (2)) AS used CROSS JOIN queue
+        WHERE owner = ?1 AND state > column1 AND state < column1 + 1
+      UNION ALL SELECT 1 FROM queue WHERE owner = ?1 AND state > 3
+      UNION ALL SELECT 1 FROM queue WHERE owner = ?1 AND state <= -1
+      UNION ALL SELECT 1 FROM (VALUES (0), (1), (2), (3), (4), (5)) AS used CROSS JOIN queue
+        WHERE owner = ?1 AND state = 2 AND wait_reason > column1 AND wait_reason < column1 + 1
+      UNION ALL SELECT 1 FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason > 6
+      UNION ALL SELECT 1 FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason <= 0
       """, .blob(owner))
+    if !found { cache?.ownerOfKnownStates = owner }
+    return found
   }
 
-  /// A newer version, a tool or damage has given items a state that this version does not know: they
-  /// become pending. The server may have them, so each is charged with an attempt.
+  /// A newer version, a tool or damage has given items a state that this version does not know, or one
+  /// that is no whole number: they become pending. The server may have them, so each is charged with an attempt.
   public func settleStates(of owner: [UInt8]) throws(Failure) {
     try inSlices { (most) throws(Failure) in
       try database.run(
         """
         UPDATE queue SET state = 0, wait_reason = 0, lease = NULL, lease_ms = 0,
           attempts = attempts + 1
-        WHERE seq IN (SELECT seq FROM queue WHERE owner = ?1 AND (state < 0 OR state > 3
-          OR state = 2 AND (wait_reason < 1 OR wait_reason > 6)) LIMIT ?2)
+        WHERE seq IN (SELECT seq FROM queue WHERE owner = ?1 AND NOT ifnull(
+          state IN (0, 1, 2, 3) AND (state <> 2 OR wait_reason IN (1, 2, 3, 4, 5, 6)), 0) LIMIT ?2)
         """, .blob(owner), .int(most))
     }
     Log.line(.warning, "items had an unknown state; they are sent")

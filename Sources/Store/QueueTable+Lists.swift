@@ -44,12 +44,12 @@ extension QueueTable {
     try database.each(
       "SELECT state, count(*) FROM queue WHERE owner = ? GROUP BY state", [.blob(owner)]
     ) { (row) throws(Failure) in
-      switch ItemState.Code(rawValue: row.int(0)) {
+      switch row.integer(0).flatMap({ ItemState.Code(rawValue: $0) }) {
       // An unknown state is that of an item to be sent (`settleStates`).
-      case .pending, nil: result.pending += row.int(1)
-      case .sending: result.sending = row.int(1)
-      case .waiting: result.waiting = row.int(1)
-      case .parked: result.parked = row.int(1)
+      case .pending, nil: result.pending += row.count(1)
+      case .sending: result.sending = row.count(1)
+      case .waiting: result.waiting = row.count(1)
+      case .parked: result.parked = row.count(1)
       }
       return true
     }
@@ -68,7 +68,8 @@ extension QueueTable {
       """, [.blob(owner)]
     ) { (row) throws(Failure) in
       // A reason of a newer version holds the item until a process settles it.
-      result.append((WaitReason(code: row.int(0), notBeforeMS: row.int(2)) ?? .kind, row.int(1)))
+      result.append(
+        (WaitReason(code: row.integer(0), notBeforeMS: row.int(2)) ?? .kind, row.count(1)))
       return true
     }
     return result

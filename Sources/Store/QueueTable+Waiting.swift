@@ -18,7 +18,7 @@ public struct LongestWaits: Sendable {
 extension QueueTable {
   /// Change many rows: on a full disk a few in each transaction, so that each fits into the log. `change`
   /// gets the most rows that it may change, and returns how many it has changed.
-  func inSlices(_ change: (Int) throws(Failure) -> Int) throws(Failure) {
+  public func inSlices(_ change: (Int) throws(Failure) -> Int) throws(Failure) {
     let most = database.isTight ? 32 : Int.max
     while try change(most) == most {}
   }
@@ -64,28 +64,28 @@ extension QueueTable {
   public func leftMS(
     of owner: [UInt8], now: SteadyTime, longest: LongestWaits
   ) throws(Failure) -> Int64? {
-    // Each of the six is one step in the index.
+    // Each of the six is one step in the index. What is subtracted was checked as it was read.
     try database.first(
       """
-      SELECT min(CASE WHEN latest > longest THEN 0 ELSE earliest END) FROM (
-        SELECT ?3 AS longest,
-          (SELECT min(not_before_ms) FROM queue
-            WHERE owner = ?1 AND state = 2 AND wait_reason = 2) - ?2 AS earliest,
-          (SELECT max(not_before_ms) FROM queue
-            WHERE owner = ?1 AND state = 2 AND wait_reason = 2) - ?2 AS latest
-        UNION ALL SELECT ?4,
-          (SELECT min(not_before_ms) FROM queue
-            WHERE owner = ?1 AND state = 2 AND wait_reason = 5) - ?2,
-          (SELECT max(not_before_ms) FROM queue
-            WHERE owner = ?1 AND state = 2 AND wait_reason = 5) - ?2
-        UNION ALL SELECT ?5,
-          (SELECT min(not_before_ms) FROM queue
-            WHERE owner = ?1 AND state = 2 AND wait_reason = 6) - ?2,
-          (SELECT max(not_before_ms) FROM queue
-            WHERE owner = ?1 AND state = 2 AND wait_reason = 6) - ?2)
-      """, .blob(owner), .int(now.ms), .int(longest.ownMS), .int(longest.askedMS),
-      .int(longest.blockedMS)
-    ) { (row) throws(Failure) in row.int(ifPresent: 0) } ?? nil
+      SELECT
+        (SELECT min(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 2),
+        (SELECT max(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 2),
+        (SELECT min(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 5),
+        (SELECT max(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 5),
+        (SELECT min(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 6),
+        (SELECT max(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 6)
+      """, .blob(owner)
+    ) { (row) throws(Failure) in
+      var left: Int64?
+      var column: Int32 = 0
+      for longest in [longest.ownMS, longest.askedMS, longest.blockedMS] {
+        if let earliest = row.int(ifPresent: column), let latest = row.int(ifPresent: column + 1) {
+          left = min(left ?? .max, latest - now.ms > longest ? 0 : earliest - now.ms)
+        }
+        column += 2
+      }
+      return left
+    } ?? nil
   }
 
   /// Items that have waited until their time become pending.
@@ -174,6 +174,18 @@ extension QueueTable {
   }
 
   // MARK: Dependencies
+
+  /// Items that wait for others of which none is in the queue: damage has taken what linked them.
+  public func unlinked(of owner: [UInt8], most: Int) throws(Failure) -> [[UInt8]] {
+    try database.all(
+      """
+      SELECT item FROM queue AS child WHERE owner = ?1 AND state = 2 AND wait_reason = 1
+        AND NOT EXISTS (SELECT 1 FROM dependency
+          JOIN queue AS above ON above.item = dependency.parent WHERE dependency.item = child.item)
+      LIMIT ?2
+      """, .blob(owner), .int(most)
+    ) { (row) throws(Failure) in row.blob(0) }
+  }
 
   /// Remove `parent` from all dependencies. Items that waited only for it become pending; how many.
   @discardableResult

@@ -14,6 +14,25 @@ public struct QueueTable {
 
   /// Add an item with all that is known of it but its retry group and its lease.
   public func insert(_ row: QueueRow) throws(Failure) -> Int64 {
+    let added = try insertRow(row)
+    // A constraint that is not ours can make SQLite ignore the row.
+    guard added == 1 else { throw database.damage("an item was not stored") }
+    return try database.lastInsertedRow()
+  }
+
+  private func insertRow(_ row: QueueRow) throws(Failure) -> Int {
+    do throws(Failure) { return try insertWithNumber(row) } catch {
+      // After the largest number of all, SQLite says that the disk is full.
+      if error.code == .storageFull {
+        _ = try database.first("SELECT seq FROM sqlite_sequence WHERE name = 'queue'") {
+          (row) throws(Failure) in row.count(0)
+        }
+      }
+      throw error
+    }
+  }
+
+  private func insertWithNumber(_ row: QueueRow) throws(Failure) -> Int {
     try database.run(
       """
       INSERT INTO queue(item, owner, org, batch_key, state, wait_reason, not_before_ms, attempts,
@@ -24,7 +43,6 @@ public struct QueueTable {
       .int(row.state.waitReason?.notBeforeMS ?? 0), .int(row.attempts), .int(row.denials),
       .int(row.createdMS), .int(row.size), .blob(row.body), Value(row.rejection),
       .int(row.blocks))
-    return database.lastInsertedRow
   }
 
   public func contains(_ item: [UInt8]) throws(Failure) -> Bool {
@@ -70,6 +88,22 @@ public struct QueueTable {
     try SyncRunTable(database).end(of: owner)
   }
 
+  /// The same in transactions that fit into the log of a full disk.
+  public func removeAllInSlices(of owner: [UInt8]) throws(Failure) {
+    var isLast = false
+    while !isLast {
+      try database.transaction { () throws(Failure) in
+        let rows = try page(of: owner, state: nil, after: 0, limit: 32)
+        var size: Int64 = 0
+        for row in rows where size < 131_072 {
+          try remove(row.item)
+          size += row.size
+        }
+        isLast = rows.isEmpty
+      }
+    }
+  }
+
   /// Store a new body. The rejection, the denials, the blocks and the dependencies belonged to the old
   /// body and are cleared. The attempts stay: after one, the server may have the old body. An item that
   /// waits for its organisation goes on waiting.
@@ -85,6 +119,12 @@ public struct QueueTable {
       WHERE item = ?1
       """, .blob(item), .blob(batchKey), .blob(body), .int(size))
     try dependencies.removeParents(of: item)
+  }
+
+  /// Store a body with the same content for the server: all that is known of the old one stays true.
+  public func rewrite(_ item: [UInt8], body: [UInt8], size: Int64) throws(Failure) {
+    try database.run(
+      "UPDATE queue SET body = ?2, size = ?3 WHERE item = ?1", .blob(item), .blob(body), .int(size))
   }
 
   /// Change an item as its request's result says, and end its lease.

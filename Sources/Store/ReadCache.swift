@@ -1,7 +1,7 @@
 import Base
 
-/// Rows that were read while the file had one version: the session row, the back-offs and single
-/// numbers.
+/// What was read while the file had one version: the session row, the back-offs, single numbers, and
+/// that the states of the items are known.
 ///
 /// A read uses the cache if the file's version is still the same, and starts an empty one
 /// otherwise. A writer of a cached row drops the cache. Other commits of this connection move the
@@ -10,6 +10,8 @@ final class ReadCache {
   var version: FileVersion
   var session: SessionRow?
   var backoffs: [BackoffTable.Entry]?
+  /// All items of this owner have states of ours.
+  var ownerOfKnownStates: [UInt8]?
   /// Numbers of the meta table, by the address of their name.
   private var numbers: [(name: UnsafePointer<CChar>, value: Int64?)] = []
 

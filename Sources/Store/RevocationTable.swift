@@ -17,7 +17,7 @@ public struct RevocationTable {
 
   public func add(sealed: [UInt8]) throws(Failure) -> Int64 {
     try database.run("INSERT INTO revocation(sealed) VALUES (?)", .blob(sealed))
-    return database.lastInsertedRow
+    return try database.lastInsertedRow()
   }
 
   /// The first job that is due. A back-off longer than `longestMS`, or a lease longer than an hour, was
@@ -30,12 +30,13 @@ public struct RevocationTable {
       WHERE (not_before_ms <= ?1 OR not_before_ms > ?1 + ?2)
         AND (lease_ms <= ?1 OR lease_ms > ?1 + 3600000) ORDER BY id LIMIT 1
       """, .int(now.ms), .int(longestMS)
-    ) { (row) throws(Failure) in Job(id: row.int(0), sealed: row.blob(1), attempts: row.int(2)) }
+    ) { (row) throws(Failure) in Job(id: row.count(0), sealed: row.blob(1), attempts: row.count(2))
+    }
   }
 
   public func find(_ id: Int64) throws(Failure) -> Job? {
     try database.first("SELECT id, sealed, attempts FROM revocation WHERE id = ?", .int(id)) {
-      (row) throws(Failure) in Job(id: row.int(0), sealed: row.blob(1), attempts: row.int(2))
+      (row) throws(Failure) in Job(id: row.count(0), sealed: row.blob(1), attempts: row.count(2))
     }
   }
 

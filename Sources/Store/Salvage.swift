@@ -51,8 +51,7 @@ public final class Salvage {
       if let page = file.page(number) {
         switch page[number == 1 ? 100 : 0] {
         case 13: try readLeaf(page, at: number == 1 ? 100 : 0, body)
-        case 10: try readIndex(page, headerSize: 8, entry)
-        case 2: try readIndex(page, headerSize: 12, entry)
+        case 10, 2: try readIndex(page, entry)
         case 5: break
         default: if number > 1, !isFree(page, last) { unknown.append(number) }
         }
@@ -68,6 +67,13 @@ public final class Salvage {
     strayPages = stray
   }
 
+  /// The entries of indexes alone, which are also the rows of tables without row ids.
+  func eachEntry(_ body: ([Value]) throws(Failure) -> Void) throws(Failure) {
+    for number in 2...max(2, file.last) {
+      if let page = file.page(number), page[0] == 10 || page[0] == 2 { try readIndex(page, body) }
+    }
+  }
+
   /// Freed pages are zeroed; a trunk of the free list begins with the next trunk, the number of its
   /// leaves, and the leaves.
   private func isFree(_ page: [UInt8], _ last: UInt32) -> Bool {
@@ -79,8 +85,9 @@ public final class Salvage {
 
   /// Entries of an index that fit into the page, as all of this library's do.
   private func readIndex(
-    _ page: [UInt8], headerSize: Int, _ body: ([Value]) throws(Failure) -> Void
+    _ page: [UInt8], _ body: ([Value]) throws(Failure) -> Void
   ) throws(Failure) {
+    let headerSize = page[0] == 2 ? 12 : 8
     let count = Int(page[3]) << 8 | Int(page[4])
     guard headerSize + 2 * count <= page.count else { return }
     for index in 0..<count {

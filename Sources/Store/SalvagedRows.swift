@@ -1,5 +1,26 @@
+public import Base
+
 /// Rows of the smaller tables, recognised by their form. The seal proves them. Somebody may have added
 /// columns behind ours.
+extension Salvage {
+  /// The file that a damaged file was to carry over itself, as its table of single values names it. Its
+  /// entries are those of an index. An old image of the entry may name a file that was carried over.
+  public struct Unfinished {
+    public private(set) var name: String?
+    private var isOver = false
+
+    public init() {}
+
+    public mutating func add(entry columns: [Value]) {
+      guard columns.count == 2, columns[0].text == MetaTable.Name.salvage.text.string else {
+        return
+      }
+      if columns[1].isNull { isOver = true }
+      name = isOver ? nil : columns[1].text
+    }
+  }
+}
+
 extension Salvage.Record {
   public var durableEvent: (sequence: Int64, owner: [UInt8]?, sealed: [UInt8])? {
     guard columns.count >= 3, columns[0].isNull, let sealed = columns[2].blob else { return nil }
@@ -9,9 +30,20 @@ extension Salvage.Record {
   }
 
   public var revocation: [UInt8]? {
-    guard columns.count >= 6, columns[0].isNull, let sealed = columns[1].blob,
-      columns[2].int != nil, columns[3].int != nil, columns[5].int != nil
-    else { return nil }
-    return sealed
+    columns.count >= 6 && columns[0].isNull ? columns[1].blob : nil
+  }
+}
+
+extension Salvage {
+  /// The last number that an event of the file was given; 0: it cannot be read. No seal proves it, and
+  /// a flipped bit may have made it too large: no device comes near the limit here.
+  public func lastEventNumber() throws(Failure) -> Int64 {
+    let name = MetaTable.Name.eventSequence.text.string
+    var last: Int64 = 0
+    try eachEntry { (columns) throws(Failure) in
+      guard columns.count == 2, columns[0].text == name, let number = columns[1].int else { return }
+      if number < 1 << 40 { last = max(last, number) }
+    }
+    return last
   }
 }

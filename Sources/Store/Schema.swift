@@ -54,7 +54,7 @@ enum Schema {
     if let statement {
       repeat {
         result = sqlite3_step(statement)
-        if result == SQLITE_ROW { found += plain(Row(statement: statement).blob(0)) }
+        if result == SQLITE_ROW { found += plain(Row.blob(statement, 0)) }
       } while result == SQLITE_ROW
     }
     guard result == SQLITE_DONE else {

@@ -70,6 +70,19 @@ public final class SessionRow {
     forgetBackground()
   }
 
+  /// The app leaves the screen. `goesOn`: nobody has come back since an earlier report. The time away
+  /// so far counts then, and from now on this boot's clock counts: the device's clock may be corrected.
+  public func noteBackground(_ now: Instant, goesOn: Bool) {
+    var awayMS: Int64 = 0
+    if goesOn, let since = backgroundWallMS {
+      awayMS = max(
+        0, now.ageMS(wallMS: since, monotonicMS: backgroundMonotonicMS, bootID: backgroundBoot))
+    }
+    backgroundWallMS = now.wallMS - awayMS
+    backgroundMonotonicMS = now.monotonicMS - awayMS
+    backgroundBoot = now.bootID
+  }
+
   /// Clear the times of the app's last move to the background.
   public func forgetBackground() {
     backgroundWallMS = nil
@@ -100,7 +113,11 @@ public final class SessionRow {
   /// corrected or not: either it still differs from the server's as it did then, or it is right
   /// now. The shorter of both times counts, because a session must not end by a wrong clock.
   public func validatedAgeMS(_ now: Instant) -> Int64 {
-    if let age = SessionRow.ageMS(validatedMonotonicMS, validatedBoot, now) { return age }
+    if !now.bootID.isEmpty, validatedBoot == now.bootID, let validatedMonotonicMS,
+      now.monotonicMS >= validatedMonotonicMS
+    {
+      return now.monotonicMS - validatedMonotonicMS
+    }
     let byDevice = now.wallMS - validatedMS
     return min(byDevice, byDevice - validatedOffsetMS)
   }
@@ -119,17 +136,10 @@ public final class SessionRow {
     authenticatedBoot = now.bootID
   }
 
-  /// How long ago the user last proved to be present: within a boot by the monotonic clock, so that
-  /// moving the device's clock changes nothing; across boots by the device's clock.
+  /// How long ago the user last proved to be present.
   public func authenticatedAgeMS(_ now: Instant) -> Int64 {
-    SessionRow.ageMS(authenticatedMonotonicMS, authenticatedBoot, now)
-      ?? now.wallMS - authenticatedMS
-  }
-
-  /// The time since a moment of this boot; nil for one of another boot.
-  private static func ageMS(_ monotonicMS: Int64?, _ boot: String?, _ now: Instant) -> Int64? {
-    guard boot == now.bootID, let monotonicMS, now.monotonicMS >= monotonicMS else { return nil }
-    return now.monotonicMS - monotonicMS
+    now.ageMS(
+      wallMS: authenticatedMS, monotonicMS: authenticatedMonotonicMS, bootID: authenticatedBoot)
   }
 
   // MARK: Columns
@@ -158,7 +168,7 @@ public final class SessionRow {
 
   /// A row of `SELECT * FROM session`.
   init(_ row: Row) {
-    generation = row.int(Column.generation)
+    generation = row.count(Column.generation)
     owner = row.blob(ifPresent: Column.owner)
     ended = row.text(ifPresent: Column.ended)
     wrapSession = row.blob(ifPresent: Column.wrapSession)
@@ -187,10 +197,10 @@ public final class SessionRow {
   /// A salvaged record, if it has the session row's form and belongs to a user.
   public init?(_ record: Salvage.Record) {
     guard record.rowID == 1, Column.fits(record.columns.count),
-      let generation = record[Column.generation].int, let owner = record.tag(Column.owner),
-      let tokens = record[Column.tokens].blob
+      let owner = record.tag(Column.owner), let tokens = record[Column.tokens].blob
     else { return nil }
-    self.generation = generation
+    // A generation that makes no sense does not cost the session.
+    generation = record[Column.generation].count ?? 0
     self.owner = owner
     self.tokens = tokens
     ended = record[Column.ended].text

@@ -36,6 +36,7 @@ public struct StoredItemTable {
       try database.run(
         "INSERT INTO stored_item(item, stored_ms, fate) VALUES (?, ?, ?)", .blob(item), .int(now),
         .int(fate.rawValue))
+      try database.lastInsertedRow()
     }
     // The first row that is new enough is nearly always the first of all.
     try database.run(

@@ -20,7 +20,7 @@ public struct SyncRunTable {
       "SELECT started_ms, sent, parked, ids FROM sync_run WHERE owner = ?", .blob(owner)
     ) { (row) throws(Failure) in
       SyncRun(
-        started: SteadyTime(ms: row.int(0)), sent: row.int(1), parked: row.int(2),
+        started: SteadyTime(ms: row.int(0)), sent: row.count(1), parked: row.count(2),
         ids: row.blob(ifPresent: 3))
     }
   }

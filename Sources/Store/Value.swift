@@ -15,7 +15,16 @@ public enum Value {
   public init(_ value: String?) { self = value.map { .text($0) } ?? .null }
 
   public var isNull: Bool { if case .null = self { true } else { false } }
-  public var int: Int64? { if case .int(let value) = self { value } else { nil } }
+  /// A number that the library can have stored (`Row.times`).
+  public var int: Int64? {
+    guard case .int(let value) = self, Row.times.contains(value) else { return nil }
+    return value
+  }
+  /// The same of a count (`Row.counts`).
+  public var count: Int64? {
+    guard case .int(let value) = self, Row.counts.contains(value) else { return nil }
+    return value
+  }
   public var blob: [UInt8]? { if case .blob(let value) = self { value } else { nil } }
   public var text: String? { if case .text(let value) = self { value } else { nil } }
 }

@@ -10,16 +10,26 @@ public enum RedirectURL {
     _ config: Fields, for methods: [AuthMethod]
   ) throws(Failure) -> String? {
     guard var url = try config.string(ifPresent: "redirect_url", maximum: 2048) else {
-      if let method = methods.first(where: { $0.flow == .pkce }) {
-        throw Failure(
-          .requestMissingField, "the method \"\(method.id)\" returns from the browser to it",
-          field: config.pointer("redirect_url"))
-      }
+      let returning = methods.filter { $0.flow == .pkce }
+      guard returning.isEmpty else { throw missing(config, for: returning) }
       return nil
     }
     let form = url.withUTF8 { Form(UnsafeRawBufferPointer($0)) }
     if let fault = form.fault { throw config.invalid("redirect_url", fault) }
     return url
+  }
+
+  /// Says which methods need it, and where they come from: a host that wants passwords alone may not
+  /// know the default.
+  private static func missing(_ config: Fields, for methods: [AuthMethod]) -> Failure {
+    let names = methods.map { "\"\($0.id)\"" }.joined(separator: ", ")
+    let advice =
+      config.optional("auth_methods") == nil
+      ? "the default of auth_methods (\(names)) signs in in a browser, which returns to this URL; "
+        + "for passwords alone set \"auth_methods\":[{\"id\":\"password\",\"flow\":\"password\"}]"
+      : "these of auth_methods sign in in a browser, which returns to this URL: \(names); "
+        + "methods with the flow password or id_token need none"
+    return Failure(.requestMissingField, advice, field: config.pointer("redirect_url"))
   }
 
   private enum Form {

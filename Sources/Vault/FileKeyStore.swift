@@ -11,6 +11,11 @@ public final class FileKeyStore: KeyStore {
 
   public init(folder: String) { self.folder = folder }
 
+  /// Whether the data folder has a file for the device key.
+  public static func hasDevice(in dataFolder: String) -> Bool {
+    platform_exists_in(dataFolder, "/keys/device.key")
+  }
+
   private func path(_ name: KeyName) -> String { folder + name.file }
 
   public func load(_ name: KeyName) throws(KeyRefusal) -> Key {

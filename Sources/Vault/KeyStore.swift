@@ -26,6 +26,17 @@ public enum KeyRefusal: Int32, Error, Sendable {
   /// The host was asked, and its answer comes with a later call. No function answers with this number.
   case pending = -2
 
+  // What the library finds out itself.
+
+  /// The store answered with another key than the one that it was given.
+  case otherKey = -3
+  /// The store answered with something that is no key.
+  case wrongLength = -4
+  /// The store has the key after it has erased it.
+  case stillThere = -5
+  /// The host was asked, and has not answered in time.
+  case noAnswer = -6
+
   /// The store answered, and has no key under the name that could open anything.
   public var isGone: Bool {
     switch self {
@@ -60,47 +71,70 @@ public protocol CheckedKeys: AnyObject {
   func prepared(_ name: KeyName) -> Key?
   /// What the store has answered to `load` so far counts no more.
   func distrust(_ name: KeyName)
+  /// What the last refusal was about.
+  var trouble: KeyTrouble? { get }
 }
 
 /// The keys of a store that answers at once.
 public final class CheckedKeyStore: CheckedKeys {
   private let store: any KeyStore
+  private var troubles = KeyTroubles()
 
   public init(_ store: any KeyStore) { self.store = store }
 
-  public func load(_ name: KeyName) throws(KeyRefusal) -> Key { try store.load(name) }
+  public var trouble: KeyTrouble? { troubles.last }
+
+  public func load(_ name: KeyName) throws(KeyRefusal) -> Key {
+    let key: Key
+    do throws(KeyRefusal) { key = try store.load(name) } catch {
+      throw troubles.note(KeyTrouble(.load, name, error))
+    }
+    troubles.succeeded(.load, name)
+    return key
+  }
 
   public func save(
     _ key: Key, _ name: KeyName, beside device: Key?
   ) throws(KeyRefusal) {
     try saveChecked(key, name)
-    if let device, name != .device, try !has(device, .device) {
-      try saveChecked(device, .device)
-      throw .failed
+    guard let device, name != .device else { return }
+    do throws(KeyRefusal) { try readBack(device, .device) } catch {
+      if error.isGone || error == .otherKey { try saveChecked(device, .device) }
+      throw troubles.note(KeyTrouble(.readBack, .device, error))
     }
   }
 
   private func saveChecked(_ key: Key, _ name: KeyName) throws(KeyRefusal) {
-    try store.save(key, name)
-    if name == .biometric { return }
-    guard try has(key, name) else { throw .failed }
+    do throws(KeyRefusal) { try store.save(key, name) } catch {
+      throw troubles.note(KeyTrouble(.save, name, error))
+    }
+    troubles.succeeded(.save, name)
+    guard name != .biometric else { return }
+    do throws(KeyRefusal) { try readBack(key, name) } catch {
+      throw troubles.note(KeyTrouble(.readBack, name, error))
+    }
+    troubles.succeeded(.readBack, name)
   }
 
-  /// Whether the store has this key and no other under the name. Throws when the store cannot say.
-  private func has(_ key: Key, _ name: KeyName) throws(KeyRefusal) -> Bool {
-    do throws(KeyRefusal) { return try store.load(name).isEqual(to: key) } catch {
-      if error.isGone { return false }
-      throw error
-    }
+  /// Throws unless the store has this key and no other under the name.
+  private func readBack(_ key: Key, _ name: KeyName) throws(KeyRefusal) {
+    guard try store.load(name).isEqual(to: key) else { throw .otherKey }
   }
 
   public func erase(_ name: KeyName) throws(KeyRefusal) {
+    do throws(KeyRefusal) { try eraseChecked(name) } catch {
+      throw troubles.note(KeyTrouble(.erase, name, error))
+    }
+    troubles.succeeded(.erase, name)
+  }
+
+  private func eraseChecked(_ name: KeyName) throws(KeyRefusal) {
     try store.erase(name)
     do throws(KeyRefusal) { _ = try store.load(name) } catch {
       guard error == .notFound || error == .invalidated else { throw error }
       return
     }
-    throw .failed
+    throw .stillThere
   }
 
   public func prepared(_ name: KeyName) -> Key? { nil }
@@ -151,7 +185,8 @@ public final class HostKeyStore: KeyStore {
       loadKey(context, $0, room.start.assumingMemoryBound(to: UInt8.self), Key.size, &length)
     }
     try check(result)
-    guard length == Key.size,
+    guard length == Key.size else { throw .wrongLength }
+    guard
       let bytes = try? SecretBytes(
         copying: UnsafeRawBufferPointer(rebasing: room.bytes[0..<Key.size])),
       let key = Key(bytes)

@@ -83,9 +83,21 @@ typedef enum {
   PLATFORM_REENTERED = 3,
 } platform_entry;
 
-/* Make a new handle for `object`, which works on the data of `folder`; 0 when all slots are taken.
- */
-PLATFORM_HIDDEN uintptr_t platform_handle_new(void *object, const char *folder);
+/* What a handle heard of others on its folder: how often they changed something, and how often that
+ * was the keys of the session (a sign-in, an unlock, a lock, its end). */
+typedef struct {
+  uint64_t changes;
+  uint64_t keys;
+  uint64_t moves;  /* how often the notice or a folder on its path was moved */
+  uint32_t losses; /* how often the watch lost news of any of these */
+  bool is_blind;   /* there is no watch of all these */
+} platform_heard;
+
+/* Make a new handle for `object`, which works on the data of `folder` and hears of other processes
+ * by the notice file at the path `notice`, if the system gives a watch. `given` is the path of the
+ * folder as the host wrote it: its links are watched, too. 0 when all slots are taken. */
+PLATFORM_HIDDEN uintptr_t platform_handle_new(void *object, const char *folder, const char *notice,
+                                              const char *given);
 /* Begin a call on a handle: sets the object, which stays alive until platform_handle_leave(). With
  * `exclusive`, waits for the handle's lock and takes it. */
 PLATFORM_HIDDEN platform_entry platform_handle_enter(uintptr_t handle, bool exclusive,
@@ -99,31 +111,62 @@ PLATFORM_HIDDEN void *platform_handle_close(uintptr_t handle);
 PLATFORM_HIDDEN bool platform_handle_open(uintptr_t handle);
 /* The descriptor that is readable while the host should poll; -1 for an invalid handle. */
 PLATFORM_HIDDEN int platform_handle_descriptor(uintptr_t handle);
-/* Make the descriptor readable also when another process writes to the notice file at this path.
- * False: the system gives no watch. The first call decides. */
-PLATFORM_HIDDEN bool platform_handle_listen(uintptr_t handle, const char *notice);
-/* Tell the other handles of this process on this folder that it changed the data, if it did, and
- * pass on what other processes told. Returns the number of notices that this handle got so far. The
- * caller must have entered the handle. */
-PLATFORM_HIDDEN uint64_t platform_handle_hear(uintptr_t handle, bool changed);
+/* Make the descriptor readable also when another process gives notice. False: the system gives no
+ * watch. The first call decides. */
+PLATFORM_HIDDEN bool platform_handle_listen(uintptr_t handle);
+/* Pass on what other processes told. Returns what this handle heard so far. The caller must have
+ * entered the handle. */
+PLATFORM_HIDDEN platform_heard platform_handle_hear(uintptr_t handle);
+/* Watch what is at these paths now. The caller must have entered the handle. */
+PLATFORM_HIDDEN void platform_handle_watch(uintptr_t handle, const char *notice, const char *given);
+/* Tell the other handles on the folder that this one changed the data, and the session's keys, if
+ * `keys`: those of this process, and by the open notice file those of others. The caller must have
+ * entered the handle. */
+PLATFORM_HIDDEN void platform_handle_tell(uintptr_t handle, int notice, bool keys);
 /* Make the descriptor readable or not. It stays readable if there was a notice after
  * platform_handle_hear() returned `heard`: what the caller found out may be older. The caller must
  * have entered the handle. */
-PLATFORM_HIDDEN void platform_handle_signal(uintptr_t handle, bool raised, uint64_t heard);
+PLATFORM_HIDDEN void platform_handle_signal(uintptr_t handle, bool raised, platform_heard heard);
 /* Wait until the descriptor is readable, the handle is closed, or the time is over. The caller must
  * have entered the handle, but not exclusively. */
 PLATFORM_HIDDEN platform_entry platform_handle_wait(uintptr_t handle, int timeout_ms);
 
 /* ---- the notice file of a folder ---- */
 
-/* What to watch it for with inotify: IN_MODIFY and IN_CLOSE_WRITE. */
-enum { PLATFORM_NOTICED = 0x2 | 0x8 };
-/* Open the notice file, which is created if needed (mode 0600). -1: it cannot be opened, and the
- * functions below do nothing. */
+/* What to watch it for with inotify: IN_ACCESS, IN_MODIFY, IN_ATTRIB, IN_CLOSE_WRITE and
+ * IN_MOVE_SELF. */
+enum { PLATFORM_NOTICED = 0x1 | 0x2 | 0x4 | 0x8 | 0x800 };
+/* Open the notice file, which is created if needed (mode 0600). PLATFORM_UNOPENED: it cannot be
+ * opened now. PLATFORM_UNFIT: what is there is no file of this user's alone. Then the functions
+ * below do nothing. */
+enum { PLATFORM_UNOPENED = -1, PLATFORM_UNFIT = -2 };
 PLATFORM_HIDDEN int platform_notice_open(const char *path);
 /* Wake all who watch it. */
 PLATFORM_HIDDEN void platform_notice_give(int descriptor);
+/* The same, and tell them that the session's keys changed. When it returns, the file's mark is not
+ * what it was before. */
+PLATFORM_HIDDEN void platform_notice_give_keys(int descriptor);
+/* Look whether the file that was opened is the one at its path, and this user can open it; -1: it
+ * is not. Else the file's mark, which changes with platform_notice_give_keys(), and when the file
+ * was moved or got another name meanwhile. The kernel alone sets it. */
+PLATFORM_HIDDEN int64_t platform_notice_mark(const char *path, int descriptor);
+/* Hold the file while the session's key is being erased, or no longer. The kernel lets go of it
+ * when the process, and every child that has it open, are gone. */
+PLATFORM_HIDDEN void platform_notice_hold(int descriptor, bool held);
+/* Whether another handle holds it. */
+PLATFORM_HIDDEN bool platform_notice_is_held(int descriptor);
+/* For a handle without a watch: what changes when the folder, or with `above` one above it, is
+ * moved, and when a file in it comes or goes. */
+PLATFORM_HIDDEN uint64_t platform_folder_mark(const char *folder, bool above);
 PLATFORM_HIDDEN void platform_notice_close(int descriptor);
+/* What could be moved on these paths, as it is now. NULL: unknown. */
+typedef struct platform_places platform_places;
+PLATFORM_HIDDEN platform_places *platform_places_note(const char *folder, const char *given);
+/* Whether something there may have been moved since. Who moves a folder or link sets its time and
+ * that of the folder around it; new files set one. */
+PLATFORM_HIDDEN bool platform_places_moved(const platform_places *since, const char *folder,
+                                           const char *given);
+PLATFORM_HIDDEN void platform_places_free(platform_places *places);
 
 /* ---- log ---- */
 
@@ -135,7 +178,7 @@ PLATFORM_HIDDEN void platform_log(int32_t level, const char *line);
 /* Take and release the log's lock around fork(), so that it is free in the child, which has none of
  * the parent's other threads. */
 PLATFORM_HIDDEN void platform_log_before_fork(void);
-PLATFORM_HIDDEN void platform_log_after_fork(void);
+PLATFORM_HIDDEN void platform_log_after_fork(bool in_child);
 
 /* ---- files: functions that return int return 0 or an errno ---- */
 
@@ -168,6 +211,8 @@ PLATFORM_HIDDEN int platform_remove(const char *path);
 PLATFORM_HIDDEN int platform_erase(const char *path);
 PLATFORM_HIDDEN int platform_rename(const char *from, const char *to);
 PLATFORM_HIDDEN bool platform_exists(const char *path);
+/* The same for a folder and a name that begins with a slash. */
+PLATFORM_HIDDEN bool platform_exists_in(const char *folder, const char *name);
 /* The absolute path without links, with a NUL, in `capacity` bytes. */
 PLATFORM_HIDDEN int platform_real_path(const char *path, char *real, size_t capacity);
 /* The size of a file; -1: there is none; -2: it cannot be examined. */
@@ -177,8 +222,14 @@ PLATFORM_HIDDEN int64_t platform_size_and_id(const char *path, uint64_t *file);
 /* The inode number of the file at this path, which stays when it is renamed; 0: there is none. */
 PLATFORM_HIDDEN uint64_t platform_file_id(const char *path);
 /* Take the advisory lock of a file, which is created if needed. Returns the descriptor or -errno
- * (-EBUSY: somebody has held the lock for `wait_ms`). */
-PLATFORM_HIDDEN int platform_file_lock(const char *path, bool exclusive, int64_t wait_ms);
+ * (-EBUSY: somebody holds the lock, and the call has waited long enough). */
+PLATFORM_HIDDEN int platform_file_lock(const char *path, bool exclusive);
+/* How long a call waits for locks that others hold: for all that it meets together. */
+enum { PLATFORM_PATIENCE_MS = 5000 };
+/* A call begins on this thread. */
+PLATFORM_HIDDEN void platform_patience_begin(void);
+/* Wait a moment for a lock after `tries` moments. False: the call has waited long enough. */
+PLATFORM_HIDDEN bool platform_patience_wait(int tries);
 PLATFORM_HIDDEN void platform_file_unlock(int descriptor);
 /* Make a file of this size (mode 0600) whose blocks are allocated; it stays empty when there is no
  * room.
@@ -196,8 +247,13 @@ PLATFORM_HIDDEN bool platform_read_unused_index(const char *database, uint64_t f
 PLATFORM_HIDDEN bool platform_write_unused_index(const char *database, uint64_t file,
                                                  const void *bytes, size_t count);
 PLATFORM_HIDDEN int platform_process_id(void);
-/* The start time of a process, in clock ticks since boot; 0: there is no such process. */
+/* A number of a process's start that no later process of the same id has, within a boot;
+ * PLATFORM_START_UNKNOWN: it runs, but the system does not tell since when; 0: there is no such
+ * process. */
 PLATFORM_HIDDEN int64_t platform_process_start(int process);
+enum { PLATFORM_START_UNKNOWN = -1 };
+/* Whether a sync that reaches the disk must be asked of SQLite, too (PRAGMA fullfsync). */
+PLATFORM_HIDDEN bool platform_syncs_fully(void);
 
 /* errno values that Swift tells apart. */
 enum {

@@ -38,6 +38,8 @@ final class ContactIndex {
 
   // MARK: Contents
 
+  var isEmpty: Bool { entries.isEmpty }
+
   /// Add at the end; call `sort()` afterwards.
   func append(_ tag: UUID, name: String, municipality: String) {
     entries.append(write(tag, name, municipality))

@@ -38,15 +38,17 @@ final class ContactSearch {
     let limit = try fields.integer(ifPresent: "limit", in: 1...200) ?? 50
     let tag = CacheNames.org(org, session, try core.keys())
     return try cache.use { (tables) throws(Failure) in
-      let found = try index(session, tag, tables).search(query, limit: Int(limit))
+      let index = try index(session, tag, tables)
+      let found = index.search(query, limit: Int(limit))
       let contacts = JSON.array([])
       for row in found.tags {
         if let contact = try read(row.bytes, of: tag, session, tables) { contacts.append(contact) }
       }
       let asOfMS = try tables.datasets.read(.contacts, of: tag)?.asOfMS
+      let banners = presenter.dataBanners(asOfMS: asOfMS, hasSome: !index.isEmpty)
       return [
         "contacts": contacts, "total": .int(found.total), "as_of_ms": JSON(asOfMS),
-        "banners": presenter.banners(presenter.dataBanners(asOfMS: asOfMS), asOfMS: asOfMS),
+        "banners": presenter.banners(banners, asOfMS: asOfMS),
       ]
     }
   }
@@ -96,7 +98,7 @@ final class ContactSearch {
     let number =
       isLive && reachability.isOnline ? live.add(id, in: org, core.clock.now()) : nil
     let withheld = core.configuration.backend.withheld
-    var banners = presenter.dataBanners(asOfMS: asOfMS)
+    var banners = presenter.dataBanners(asOfMS: asOfMS, hasSome: true)
     banners.withholds = !withheld.isEmpty
     let isWithheld = banners.banners.contains(.encryptedRequiresConnectivity)
     return [

@@ -33,9 +33,10 @@ struct Registered {
   /// Above any real entry; sums stay exact in JSON.
   private static var maxMinutes: Int64 { 1_000_000 }
 
-  /// nil for an item of a kind that the summary does not count.
+  /// nil for an item of a kind that the summary does not count, and for one that the server's figures
+  /// may count already.
   init?(_ item: QueueItem, _ backend: Backend) {
-    guard item.kind == backend.summaryKind else { return nil }
+    guard item.kind == backend.summaryKind, !item.mayBeCounted else { return nil }
     minutes = min(max(0, item.payload.int("minutes") ?? 0), Registered.maxMinutes)
     atMS = item.payload.string("occurred_at").flatMap { ISO8601.parse($0) } ?? item.occurredAtMS
   }

@@ -56,10 +56,10 @@ final class Summary {
     let summary = try cache.use { (tables) throws(Failure) in
       try read(of: tag, session, tables)
     }
-    let queued = try queued(in: org, since: summary.sinceMS, session)
+    let (queued, isUnsent) = try queued(in: org, since: summary.sinceMS, session)
     let asOfMS = summary.entry?.asOfMS
     var banners = presenter.dataBanners(asOfMS: asOfMS)
-    banners.isUnsent = queued.activities > 0
+    banners.isUnsent = isUnsent
     return [
       "summary": summary.figures, "as_of_ms": JSON(asOfMS), "sent": summary.sent.json,
       "queued": queued.json, "banners": presenter.banners(banners, asOfMS: asOfMS),
@@ -70,15 +70,21 @@ final class Summary {
   /// the user, and may never be stored.
   private func queued(
     in org: UUID?, since: Int64?, _ session: OpenSession
-  ) throws(Failure) -> Figures {
+  ) throws(Failure) -> (Figures, isUnsent: Bool) {
     var result = Figures()
+    var isUnsent = false
     try core.queue.eachRow(of: session.owner, state: nil) { (row) throws(Failure) in
       guard row.state != .parked, let item = try row.read(session.queueKey),
-        org == nil || item.org == org, let registered = Registered(item, core.configuration.backend)
+        org == nil || item.org == org
       else { return }
-      result.add(registered, since: since)
+      if let registered = Registered(item, core.configuration.backend) {
+        result.add(registered, since: since)
+      } else if item.kind == core.configuration.backend.summaryKind {
+        // The figures may count it, and it waits to be sent.
+        isUnsent = true
+      }
     }
-    return result
+    return (result, isUnsent || result.activities > 0)
   }
 
   /// Count stored items until the next figures arrive. Runs after they were deleted from the queue: it

@@ -56,15 +56,11 @@ final class Assessment {
     return facts.row.authenticatedAgeMS(facts.now) > limits.sessionWindowMS ? .outside : .inside
   }
 
-  /// Time in the background: by the monotonic clock within a boot, else by the device's clock.
   private static func absence(_ facts: Facts, _ limits: Limits) -> Situation.Absence {
     guard let since = facts.row.backgroundWallMS else { return .brief }
-    var awayMS = facts.now.wallMS - since
-    if facts.row.backgroundBoot == facts.now.bootID,
-      let monotonicMS = facts.row.backgroundMonotonicMS
-    {
-      awayMS = facts.now.monotonicMS - monotonicMS
-    }
+    let awayMS = facts.now.ageMS(
+      wallMS: since, monotonicMS: facts.row.backgroundMonotonicMS,
+      bootID: facts.row.backgroundBoot)
     return awayMS > limits.backgroundTimeoutMS ? .long : .brief
   }
 

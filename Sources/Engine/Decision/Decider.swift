@@ -121,7 +121,7 @@ final class Decider {
   /// The session that requests may be sent with.
   func requireSendable() throws(Failure) -> (OpenSession, Situation) {
     let situation = try assess(.navigate).situation
-    try Core.require(situation.keys)
+    try core.require(situation.keys)
     switch situation.record {
     case .missing, .ended, .corrupt: throw Failure(.sessionNone, "nobody is signed in")
     case .sealed: throw Failure(.sessionLocked, "the session is locked")
@@ -195,8 +195,7 @@ final class Decider {
 
   private func remember(_ rendered: JSON, _ decision: Decision) throws(Failure) {
     hostView.remember(
-      rendered, decision.screen, decision.reason, generation: try sessions.row().generation,
-      as: decision)
+      rendered, decision.screen, decision.reason, over: try sessions.row(), as: decision)
   }
 
   private func carryOut(_ decision: Decision) throws(Failure) {
@@ -234,6 +233,14 @@ final class Decider {
   /// changes are emitted as usual.
   private var awaitsSignIn: Bool {
     pendingSignIn.pending != nil && hostView.shown.reason == .signingIn
+  }
+
+  /// Whether the host shows why a sign-in over an open session failed. That stays until somebody signs
+  /// in, unlocks or logs out, or the app asks for a decision: the user must be able to read it. A
+  /// refresh of the tokens is no such change.
+  private func keepsFailure(_ shown: Shown, _ situation: Situation, _ row: SessionRow) -> Bool {
+    shown.screen == .signIn && shown.reason.endsSignIn && canSend(situation)
+      && shown.authenticatedMS == row.authenticatedMS
   }
 
   /// Whether the check's deadline has passed and no decision followed yet.
@@ -277,6 +284,7 @@ final class Decider {
     {
       return
     }
+    if keepsFailure(before, situation, assessment.row) { return }
     // A sign-in keeps its reason until the session changes; only its banners may differ.
     if before.screen == .signIn, decision == Decision(.signIn, .sessionMissing),
       before.generation == assessment.row.generation, let told = before.decision

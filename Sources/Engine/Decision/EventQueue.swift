@@ -36,7 +36,8 @@ final class EventQueue {
   private var state = Checkpoint() { didSet { core.revision.advance() } }
   /// The state before this call's poll.
   private var beforePoll: Checkpoint?
-  /// The last number that this handle gave. A file that replaces a damaged one counts on from it.
+  /// The last number that this handle gave or handed out. A file that replaces another one counts on
+  /// from it, also where the old one's own number cannot be read.
   private var lastSequence: Int64 = 0
   /// When the last `sync_progress` was emitted, by the monotonic clock.
   private var lastProgressMS: Int64 = -1000
@@ -79,6 +80,8 @@ final class EventQueue {
   }
 
   private func nextSequence() throws(Failure) -> Int64 {
+    // So high only damage counts: the file that replaces the damaged one begins anew.
+    if lastSequence > 1 << 51 { lastSequence = 0 }
     lastSequence = try core.meta.next(.eventSequence, above: lastSequence)
     return lastSequence
   }
@@ -169,6 +172,7 @@ final class EventQueue {
         }
       }
       if let last = page.events.last?.0 {
+        lastSequence = max(lastSequence, last)
         state.handedOut.common = max(state.handedOut.common, last)
         if owner != nil { state.handedOut.own = max(state.handedOut.own, last) }
       }

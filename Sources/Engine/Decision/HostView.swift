@@ -1,5 +1,6 @@
 import Base
 import Policy
+import Store
 
 /// The last decision that the host received.
 struct Shown {
@@ -15,6 +16,8 @@ struct Shown {
   var canUnlock = false
   /// The generation of the session row at that time.
   var generation: Int64 = 0
+  /// When the user of that row was last authenticated.
+  var authenticatedMS: Int64 = 0
   /// Why that screen is shown.
   var reason = Reason.sessionMissing
 
@@ -64,14 +67,14 @@ final class HostView {
   // MARK: Decisions
 
   func remember(
-    _ decision: JSON, _ screen: Screen, _ reason: Reason, generation: Int64 = 0,
+    _ decision: JSON, _ screen: Screen, _ reason: Reason, over row: SessionRow = SessionRow(),
     as made: Decision? = nil
   ) {
     let before = shown.canUnlock
     shown = Shown(
       fingerprint: HostView.fingerprint(of: decision), isWaiting: screen == .wait, screen: screen,
-      canUnlock: decision.bool("can_unlock") ?? false, generation: generation,
-      reason: reason, decision: made)
+      canUnlock: decision.bool("can_unlock") ?? false, generation: row.generation,
+      authenticatedMS: row.authenticatedMS, reason: reason, decision: made)
     if shown.isSigningIn { shown.canUnlock = before }
   }
 

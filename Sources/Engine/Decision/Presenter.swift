@@ -32,7 +32,7 @@ final class Presenter {
     let isHome = decision.screen == .home
     let chosen = isHome ? sessions.session?.chosen : nil
     var notices = Banners(decision: decision)
-    notices.owesErasure = sessions.keys.isOwing
+    notices.owesErasure = sessions.keys.erasures.isTrouble
     lastNumber += 1
     return [
       "screen": .string(decision.screen.rawValue),
@@ -63,9 +63,9 @@ final class Presenter {
   }
 
   private func message(for decision: Decision) -> JSON {
-    guard let code = decision.cause?.messageCode ?? decision.reason.messageCode else {
-      return .null
-    }
+    let isTriedAgain = decision.reason == .signingIn && decision.cause != nil
+    let cause = isTriedAgain ? .signingInAgain : decision.cause?.messageCode
+    guard let code = cause ?? decision.reason.messageCode else { return .null }
     let message: JSON = [
       "code": .string(decision.reason.rawValue),
       "text": .string(
@@ -98,11 +98,12 @@ final class Presenter {
 
   // MARK: Banners
 
-  /// The banners of a reply with cached data of this age.
-  func dataBanners(asOfMS: Int64?) -> Banners {
+  /// The banners of a reply with cached data of this age. `hasSome`: there is data, whether or not a
+  /// fetch was ever completed.
+  func dataBanners(asOfMS: Int64?, hasSome: Bool = false) -> Banners {
     Banners(
       asOfMS: asOfMS, nowMS: core.clock.now().wallMS, online: reachability.isOnline,
-      failing: reachability.isFailing)
+      failing: reachability.isFailing, hasSome: hasSome)
   }
 
   /// `asOfMS`: the age of what is shown, for the banners that tell it.

@@ -164,10 +164,15 @@ enum DataFolder {
     aside.utf8.starts(with: "holdfast.db.keyless".utf8)
   }
 
+  /// Whether a file of the folder has this name, and a main file was renamed to it.
+  static func isAside(_ name: String, in folder: String) -> Bool {
+    name.utf8.starts(with: "holdfast.db.".utf8) && !name.utf8.contains(UInt8(ascii: "/"))
+      && platform_exists(folder + "/" + name)
+  }
+
   /// Waits as long as for SQLite's locks. Without the lock two processes could recover a file at once.
   private static func lock(_ folder: String, exclusively: Bool) throws(Failure) -> Int32 {
-    let lock = platform_file_lock(
-      lockPath(in: folder), exclusively, Int64(Database.busyTimeoutMS))
+    let lock = platform_file_lock(lockPath(in: folder), exclusively)
     guard lock >= 0 else {
       throw Database.failure(
         ofSystem: Int(-lock), "the data folder could not be locked", "recovery.lock")
@@ -192,8 +197,14 @@ enum DataFolder {
     }
     let aside = String(decoding: name, as: UTF8.self)
     try setMainAside(in: folder, as: folder + "/" + aside)
+    let lastEvent = try Salvage(path: folder + "/" + aside).lastEventNumber()
     let fresh = try openLockedMain(in: folder, alone: true)
-    try MetaTable(fresh).set(.salvage, .text(aside))
+    try fresh.transaction { () throws(Failure) in
+      let meta = MetaTable(fresh)
+      try meta.set(.salvage, .text(aside))
+      // Hosts acknowledge by number, also those of other processes, which know the old file.
+      try meta.set(.eventSequence, .int(lastEvent))
+    }
     try check(platform_remove(mark))
     return fresh
   }

@@ -32,6 +32,8 @@ final class Recovery {
   private(set) var hasRecovered: Bool
   /// The file that the last recovery left. When it fails too, checks say nothing about it.
   private var suspected: UInt64?
+  /// The data files are gone and could not be made anew.
+  private var isAway = false
   /// A file that was set aside waits for the device key.
   private(set) var isNeeded = false { didSet { core.revision.advance() } }
 
@@ -58,19 +60,27 @@ final class Recovery {
     isNeeded = aside != nil
   }
 
-  /// Be ready for a call: another process may have set a file aside, or the disk may have failed under
-  /// a connection.
+  /// Be ready for a call: another process may have set a file aside or changed its schema, or the disk
+  /// may have failed under a connection.
   func followFiles() throws(Failure) {
     cache.closeIfSuspect()
     if core.database.isOpen, core.database.isCurrent {
       // The old connection serves until a new one can be opened.
       guard core.database.isSuspect, let fresh = try? DataFolder.openMain(in: folder) else {
-        return
+        return try core.database.checkSchema()
       }
       return replaceConnection(fresh)
     }
     sessions.reset(.file)
-    let next = try DataFolder.openOrReplaceMain(in: folder, at: core.clock.now())
+    let next: (database: Database, replaced: Bool)
+    do throws(Failure) {
+      next = try DataFolder.openOrReplaceMain(in: folder, at: core.clock.now())
+    } catch {
+      if !isAway { Log.line(.warning, "no call works: the data files cannot be opened") }
+      isAway = true
+      throw error
+    }
+    isAway = false
     replaceConnection(next.database)
     hasRecovered = next.replaced
     try findUnfinished()
@@ -86,6 +96,7 @@ final class Recovery {
   /// empty ones.
   func quarantine() throws(Failure) {
     let now = core.clock.now()
+    Log.line(.warning, core.lostKey.text(Core.keyIsLost) + "; they are set aside")
     sessions.reset(.keylessFiles)
     let keyless = core.database
     keyless.close()
@@ -123,7 +134,13 @@ final class Recovery {
   func completeIfNeeded() throws(Failure) {
     guard isNeeded, let keys = core.keyRing.keys else { return }
     do throws(Failure) {
-      try complete(keys)
+      // A file may have been damaged before it had carried over another one.
+      var done: [String] = []
+      while let aside = try core.meta.text(.salvage), !done.contains(aside) {
+        try DataFolder.checkAside(aside, in: folder)
+        done.append(aside)
+        try complete(aside, done, keys)
+      }
       isNeeded = false
     } catch {
       isNeeded = error.code.retryable
@@ -131,14 +148,17 @@ final class Recovery {
     }
   }
 
-  private func complete(_ keys: KeyRing.Keys) throws(Failure) {
-    guard let aside = try core.meta.text(.salvage) else { return }
+  /// `done`: this file, and those before it.
+  private func complete(
+    _ aside: String, _ done: [String], _ keys: KeyRing.Keys
+  ) throws(Failure) {
     let salvage = Salvage(path: folder + "/" + aside)
     var report = Report()
     let isKeyless = DataFolder.isKeyless(aside)
     try core.database.transaction { () throws(Failure) in
       let count = try SalvageCount(core.database)
       var newest: SessionRow?
+      var unfinished = Salvage.Unfinished()
       // Items that may depend on others: those may be found later.
       var children: [[UInt8]] = []
       try salvage.each(
@@ -152,13 +172,21 @@ final class Recovery {
             try carry(record, keys)
             try count.add(record)
           }
-        }, entry: { (columns) throws(Failure) in try count.add(entry: columns) })
+        },
+        entry: { (columns) throws(Failure) in
+          unfinished.add(entry: columns)
+          try count.add(entry: columns)
+        })
       for tag in children { try link(tag, keys) }
       // Without its key a session is worth nothing.
       if let newest, !isKeyless { report.hasSession = try carry(newest) }
       report.lost = try count.lost(strayPages: salvage.strayPages, pageSize: salvage.pageSize)
       try count.end()
-      try core.meta.set(.salvage, .null)
+      var earlier = unfinished.name
+      if let name = earlier, done.contains(name) || !DataFolder.isAside(name, in: folder) {
+        earlier = nil
+      }
+      try core.meta.set(.salvage, Value(earlier))
       // The decision has said that the key is gone.
       if isKeyless, report.lost == 0, salvage.unreadablePages == 0 { return }
       try emit(report, aside, unreadablePages: salvage.unreadablePages)
@@ -177,7 +205,8 @@ final class Recovery {
         "type": "storage_recovered", "file": .string(aside),
         "salvaged": .int(report.salvaged), "lost": .int(report.lost),
         "unreadable_pages": .int(unreadablePages), "session": .bool(report.hasSession),
-        "message": core.message(.storageRecovered),
+        "message": core.message(
+          DataFolder.isKeyless(aside) ? .storageKeyLost : .storageRecovered),
       ], owner: nil)
   }
 

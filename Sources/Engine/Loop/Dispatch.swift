@@ -101,7 +101,7 @@ final class Dispatch {
     _ request: InFlightRequest, _ row: SessionRow, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
     let isCurrent = row.generation == request.generation
-    if isCurrent { problems.note(request, response, now) }
+    if isCurrent { problems.note(request, response, lastSent: inFlight.lastID, now) }
     switch request.content {
     case .refresh: try refresh.finish(request.generation, response, now)
     case .validate:

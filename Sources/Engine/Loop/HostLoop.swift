@@ -21,6 +21,8 @@ final class HostLoop {
   private let lateKeys: LateKeys
   /// The system does not tell when another process changes the file.
   var isDeaf = false
+  /// The last call could begin.
+  var canPoll = true
   /// The host has not said that the app left the screen.
   var isOnScreen = true
 
@@ -53,7 +55,8 @@ final class HostLoop {
     if try fields.bool(ifPresent: "from_oldest") ?? false { events.forgetHandedOut() }
     let now = core.clock.now()
     // A poll looks for work itself, whatever the wake-up was.
-    wakeTimer.forget()
+    wakeTimer.beginPoll()
+    core.notice.urgesPoll = false
     sessions.keys.lookForOwed()
     try sessions.keys.eraseOwed()
     try lateKeys.goOn(now)
@@ -69,14 +72,13 @@ final class HostLoop {
     do throws(Failure) {
       let taken = try events.take(
         limit: limit.map { Int($0) } ?? EventQueue.pageSize, onlyNew: onlyNew)
-      let keyRequests = try lateKeys.takeOutbox()
+      let reply: JSON = [:]
+      try lateKeys.takeOutbox(reply)
       let wakeMS = try wakeIn(now)
       wakeTimer.promise(wakeMS, now)
-      let reply: JSON = [
-        "requests": .array(inFlight.takeOutbox()), "events": .array(taken),
-        "wake_in_ms": JSON(wakeMS),
-      ]
-      if let keyRequests { reply.set("key_requests", keyRequests) }
+      reply.set("requests", .array(inFlight.takeOutbox()))
+      reply.set("events", .array(taken))
+      reply.set("wake_in_ms", JSON(wakeMS))
       return reply
     } catch {
       events.restore()
@@ -140,23 +142,27 @@ final class HostLoop {
   }
 
   private func wakeIn(_ now: Instant) throws(Failure) -> Int64? {
+    if core.notice.urgesPoll { return 0 }
     let wake = try wakeTimer.wakeIn(now) { (now) throws(Failure) in try scheduler.nextWakeMS(now) }
     // The user looks at the app: what another process changed must show soon.
     guard isDeaf, isOnScreen else { return wake }
     return min(wake ?? Int64.max, HostLoop.lookIntervalMS)
   }
 
-  /// Whether the host should poll now: there is work, or something is due earlier than the last
-  /// poll said.
+  /// Whether the host should poll now: there is work, something is due earlier than the last poll
+  /// said, or that time is over.
   func wantsPoll() throws(Failure) -> Bool {
+    guard canPoll else { return false }
     let now = core.clock.now()
-    guard let wakeMS = try wakeIn(now) else { return false }
-    return wakeTimer.isEarly(wakeMS, now)
+    return wakeTimer.isDue(try wakeIn(now), now)
   }
 
   /// How long a waiting thread may sleep; 0: poll now; nil: until it is woken.
   func dueIn() throws(Failure) -> Int64? {
-    try wantsPoll() ? 0 : try wakeIn(core.clock.now())
+    if try wantsPoll() { return 0 }
+    let now = core.clock.now()
+    guard let wake = try wakeIn(now) else { return nil }
+    return min(wake, wakeTimer.promisedIn(now) ?? wake)
   }
 
   func hasWork() throws(Failure) -> Bool { try scheduler.hasWork(core.clock.now()) }

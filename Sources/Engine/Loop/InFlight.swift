@@ -51,7 +51,7 @@ final class InFlight {
 
   private let revision: Revision
   private(set) var requests: [InFlightRequest] = [] { didSet { revision.advance() } }
-  private var lastID: Int64
+  private(set) var lastID: Int64
   private var outbox: [Outgoing] = []
   /// What the current call took out of the outbox.
   private var taken: [Outgoing] = []

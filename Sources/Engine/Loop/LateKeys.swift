@@ -65,14 +65,19 @@ final class LateKeys {
       throw Failure(
         .configNotConfigured, "the handle was not opened with {\"keystore\":{\"kind\":\"host\"}}")
     }
-    guard requested.finds(id) else { return false }
+    guard requested.finds(id) else {
+      Log.line(.warning, "key_complete: no key request \(id) waits for an answer")
+      return false
+    }
     var answer = result.refusal.map { RequestedKeys.Answer.refused($0) } ?? .done
     if result == .ok, requested.loads(id) {
       guard let bytes = try Key.bytes(base64: try fields.text("value", maximum: 4096)) else {
         throw fields.invalid("value", "base64 is expected")
       }
-      // As from a function of the host, another length is a failure of its store.
-      answer = Key(bytes).map { .key($0) } ?? .refused(.failed)
+      guard let key = Key(bytes) else {
+        throw fields.invalid("value", "a key of 32 bytes is expected")
+      }
+      answer = .key(key)
     } else if fields.optional("value") != nil {
       throw fields.invalid("value", "only a load that found a key has a value")
     }
@@ -105,8 +110,10 @@ final class LateKeys {
     try core.endKeyTurn()
   }
 
-  /// The operations for the host; nil with another key store.
-  func takeOutbox() throws(Failure) -> JSON? {
-    try core.keyRing.requested?.takeOutbox(prompt: core.text(.unlockPrompt))
+  /// Add to the reply of a poll what the host is asked for, and what no longer.
+  func takeOutbox(_ reply: JSON) throws(Failure) {
+    guard let requested = core.keyRing.requested else { return }
+    reply.set("key_requests", try requested.takeOutbox(prompt: core.text(.unlockPrompt)))
+    reply.set("key_cancelled", requested.takeWithdrawn())
   }
 }

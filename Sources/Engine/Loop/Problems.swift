@@ -3,10 +3,13 @@ import Policy
 import Supabase
 
 /// A request that the server refuses for its schema: a table, column or function is missing, or nobody
-/// is granted its use.
+/// is granted its use. Or the reason why no answer comes from the service.
 final class Problem {
   let subject: Problems.Subject
+  /// The server's, or that of the cause.
   let code: String
+  /// Why no answer comes from the service.
+  let cause: SignInCause?
   /// As far as the server or the configuration names them.
   let table: String?
   let column: String?
@@ -17,8 +20,17 @@ final class Problem {
     let error = ServerError.read(response.body)
     self.subject = subject
     self.code = code
+    cause = nil
     table = ServerError.table(code, error.message) ?? subject.table
     column = code == "42703" || code == "PGRST204" ? error.column : nil
+    sinceMS = now.wallMS
+  }
+
+  init(_ purpose: Purpose, _ cause: SignInCause, _ now: Instant) {
+    subject = Problems.Subject("backend", purpose)
+    code = cause.rawValue
+    self.cause = cause
+    (table, column) = (nil, nil)
     sinceMS = now.wallMS
   }
 
@@ -37,7 +49,8 @@ final class Problem {
 
   /// What to do, for developers.
   private var text: StaticCString {
-    switch code {
+    if let cause { return Problem.text(cause) }
+    return switch code {
     case "42P01", "PGRST205":
       """
       The server has no such table. Create it, name the right one in the configuration, or reload \
@@ -60,6 +73,22 @@ final class Problem {
     case "42P10": "The table has no primary key or unique constraint on \"id\" alone."
     case "3F000", "PGRST106": "The API does not expose the schema."
     default: "The server refuses the request for its schema or configuration; see its log."
+    }
+  }
+
+  private static func text(_ cause: SignInCause) -> StaticCString {
+    switch cause {
+    case .wrongAPIKey: "The gateway refuses backend.api_key. Set the project's present key."
+    case .wrongURL: "The server has no such path. Set backend.url to the project's URL."
+    case .projectPaused: "The project is paused. Start it in Supabase's dashboard."
+    case .refused: "Nothing listens at backend.url. Check host and port."
+    case .dns: "The host of backend.url has no address. Check its name."
+    case .tls: "The connection is not secure. Check https, port and certificate."
+    case .timeout: "No answer comes from backend.url. Check it."
+    default:
+      """
+      The answer is not from Supabase: a captive portal, a proxy, or another server at backend.url.
+      """
     }
   }
 }
@@ -97,22 +126,44 @@ final class Problems {
   /// A configuration may have many kinds.
   private static var most: Int { 64 }
 
+  /// So many requests in a row without an answer are more than weather.
+  private static var silencesOfProblem: Int { 2 }
+
   private let core: Core
   private var all: [Problem] = []
+  /// Why no answer comes from the service; one for all requests, which have one key and one address.
+  private var connection: Problem?
+  private var silences = 0
+  /// The last request that was made before the last of them.
+  private var lastSentBySilence: Int64 = 0
 
   init(_ core: Core) { self.core = core }
 
   /// The session ended: another user may be allowed more.
-  func forgetAll() { all = [] }
+  func forgetAll() {
+    all = []
+    connection = nil
+  }
+
+  /// Why no answer comes from the service, if an answer proves it.
+  var obstacle: MessageCode? { connection?.cause?.messageCode }
 
   func concern(_ purpose: Purpose) -> Bool { all.contains { $0.subject.purpose == purpose } }
 
   func concern(kind: String) -> Bool { all.contains { $0.subject.kind == kind } }
 
-  var json: JSON { .array(all.map { $0.json }) }
+  var json: JSON {
+    let list = JSON.array(all.map { $0.json })
+    if let connection { list.append(connection.json) }
+    return list
+  }
 
-  /// Note what the response says about the schema.
-  func note(_ request: InFlightRequest, _ response: HTTPResponse, _ now: Instant) {
+  /// Note what the response says about the schema, and whether it comes from the service. `lastSent`
+  /// is the last request so far.
+  func note(
+    _ request: InFlightRequest, _ response: HTTPResponse, lastSent: Int64, _ now: Instant
+  ) {
+    noteConnection(request, response, lastSent, now)
     guard let subject = subject(of: request) else { return }
     let facts = response.facts
     let outcome = RestClassification.rest(facts)
@@ -133,6 +184,33 @@ final class Problems {
     }
     Log.line(
       .warning, "a problem with the server's schema: \(subject.purpose.rawValue), \(code)")
+  }
+
+  private func noteConnection(
+    _ request: InFlightRequest, _ response: HTTPResponse, _ lastSent: Int64, _ now: Instant
+  ) {
+    if response.isOwn(request.purpose) {
+      connection = nil
+      silences = 0
+      return
+    }
+    if response.status != 0 { silences = 0 }
+    guard let cause = request.obstacle(response) else { return }
+    if cause.isSilence { noteSilence(request, lastSent) }
+    if let known = connection?.cause, known == cause || cause.isSilence && !known.isSilence {
+      return
+    }
+    if cause.isSilence, silences < Problems.silencesOfProblem { return }
+    connection = Problem(request.purpose, cause, now)
+    let host = core.configuration.backend.host
+    Log.line(.warning, "no answer of the service: \(cause.rawValue), host \(host)")
+  }
+
+  /// Requests that were under way together fail together: that is one silence.
+  private func noteSilence(_ request: InFlightRequest, _ lastSent: Int64) {
+    guard silences == 0 || request.id > lastSentBySilence else { return }
+    silences += 1
+    lastSentBySilence = lastSent
   }
 
   /// nil: the request does not depend on the configured names.
@@ -166,6 +244,24 @@ extension RestOutcome {
 }
 
 extension InFlightRequest {
+  /// Why this is no answer of the service; nil when it may be one, or tells nothing.
+  fileprivate func obstacle(_ response: HTTPResponse) -> SignInCause? {
+    switch content {
+    // A sign-in tells its cause itself, and a revocation may concern another session.
+    case .signIn, .revoke: return nil
+    default: break
+    }
+    // A request that ran out without a word of the host's tells nothing.
+    if response.status == 0 { return response.error == nil ? nil : response.silence }
+    // Only with these fields it is the auth service's.
+    let isSuccess = (200..<300).contains(response.status)
+    if isSuccess, purpose.isAuth { return .notSupabase }
+    let cause = AuthClassification.obstacle(response.facts)
+    // A firewall may refuse an item for what is in it. The question that follows tells.
+    if case .upload = content, cause != .projectPaused { return nil }
+    return cause
+  }
+
   /// Whether the response refuses the request for the schema, and not for the rows or the user.
   fileprivate func isRefused(_ outcome: RestOutcome, _ response: HTTPResponse) -> Bool {
     switch outcome {

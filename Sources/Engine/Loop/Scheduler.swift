@@ -37,6 +37,8 @@ final class Scheduler {
     case reclaimLeases
     /// Items have a state that this version does not know.
     case settleStates
+    /// Items wait for others that are not in the queue.
+    case restoreLinks
     /// Items wait because another handle does not know their kind: this one may.
     case releaseKnownKinds
     /// Items have waited until their time.
@@ -197,6 +199,9 @@ final class Scheduler {
       case .settleStates:
         guard let session = sessions.session else { return }
         try core.queue.settleStates(of: session.owner)
+      case .restoreLinks:
+        guard let session = sessions.session else { return }
+        try uploader.links.restore(of: session.owner)
       case .releaseKnownKinds:
         guard let session = sessions.session else { return }
         try uploader.releaseKnownKinds(session)
@@ -225,6 +230,7 @@ final class Scheduler {
     }
     if try uploader.hasLostLeases(now) { return .reclaimLeases }
     if try core.queue.hasUnknownStates(of: session.owner) { return .settleStates }
+    if try uploader.links.areLost(of: session.owner) { return .restoreLinks }
     if try uploader.hasHeldKinds(session) { return .releaseKnownKinds }
     if let left = try suspendedLeftMS(session, now), left <= 0 { return .promote }
     return nil
@@ -283,6 +289,8 @@ final class Scheduler {
     if let requested = core.keyRing.requested {
       consider(requested.deadlineMS.map { $0 - now.monotonicMS })
       if inFlight.keepsResponse { consider(Scheduler.keyStoreIntervalMS) }
+      let erasures = sessions.keys.erasures
+      if erasures.isOwing { consider(erasures.dueInMS ?? Scheduler.keyStoreIntervalMS) }
       if core.keyTurn.isAwaited { consider(Scheduler.turnIntervalMS) }
     }
     guard reachability.isOnline, core.keyRing.keys != nil else { return next }

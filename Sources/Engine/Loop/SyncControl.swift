@@ -10,6 +10,7 @@ final class SyncControl {
   private let check: MembershipCheck
   private let reachability: Reachability
   private let pauses: ServicePauses
+  private let hold: UploadHold
   private let inFlight: InFlight
   private let pulls: PullState
   private let cache: CacheFile
@@ -18,12 +19,14 @@ final class SyncControl {
 
   init(
     _ core: Core, check: MembershipCheck, reachability: Reachability, pauses: ServicePauses,
-    inFlight: InFlight, pulls: PullState, cache: CacheFile, problems: Problems, decider: Decider
+    hold: UploadHold, inFlight: InFlight, pulls: PullState, cache: CacheFile, problems: Problems,
+    decider: Decider
   ) {
     self.core = core
     self.check = check
     self.reachability = reachability
     self.pauses = pauses
+    self.hold = hold
     self.inFlight = inFlight
     self.pulls = pulls
     self.cache = cache
@@ -31,7 +34,8 @@ final class SyncControl {
     self.decider = decider
   }
 
-  /// Check the memberships, pull and send with the next polls. What a server put off stays put off.
+  /// Check the memberships, pull and send with the next polls. What a server put off stays put off, and
+  /// so does a refresh that failed: the auth service is not asked more often because a user pulls.
   func start(_ request: JSON) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])
     let (session, _) = try decider.requireSendable()
@@ -41,7 +45,10 @@ final class SyncControl {
     pulls.requirePull()
     check.askSilently(check.isConfirmed ? .keepingAnswer : .discardingAnswer, now)
     if !reachability.isOnline { return ["started": false, "reason": "offline"] }
-    if let pause = try pauses.shown(.upload, now) {
+    if try hold.tokenPause(now) != nil {
+      return ["started": false, "reason": .string(MessageCode.token.rawValue)]
+    }
+    if let pause = try hold.ownPause(now) {
       return ["started": false, "reason": .string(pause.code.rawValue)]
     }
     return ["started": true, "reason": .null]
@@ -58,7 +65,7 @@ final class SyncControl {
     _ = try Fields(request, known: [])
     let (session, keys) = (try decider.requireSession(), try core.keys())
     let now = core.clock.now()
-    let pause = try pauses.shown(.upload, now)
+    let pause = try hold.longestPause(now)
     var contacts: DatasetTable.Entry?
     var summary: DatasetTable.Entry?
     let backend = core.configuration.backend

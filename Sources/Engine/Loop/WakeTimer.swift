@@ -33,8 +33,11 @@ final class WakeTimer {
 
   init(_ core: Core) { self.core = core }
 
-  /// Compute the time again at the next query.
-  func forget() { known = nil }
+  /// A poll begins: compute the time again at the next query.
+  func beginPoll() {
+    known = nil
+    promisedMS = nil
+  }
 
   /// Milliseconds until the next poll has work; 0: now; nil: nothing becomes due by time alone.
   /// `find` computes it.
@@ -62,10 +65,16 @@ final class WakeTimer {
     promisedMS = wake.map { now.monotonicMS + $0 } ?? Int64.max / 2
   }
 
-  /// Whether `wake` comes earlier than the last poll promised.
-  func isEarly(_ wake: Int64, _ now: Instant) -> Bool {
-    guard wake > 0, let promisedMS else { return wake == 0 }
-    return wake < promisedMS - now.monotonicMS - WakeTimer.toleranceMS
+  /// Milliseconds until the time that the last poll told the host; nil: it told none. A time that
+  /// counts from the query, as the key store's, moves on with each query; this one does not.
+  func promisedIn(_ now: Instant) -> Int64? {
+    promisedMS.map { max(0, $0 - now.monotonicMS) }
+  }
+
+  /// Whether `wake` comes earlier than the last poll promised, or that time is over.
+  func isDue(_ wake: Int64?, _ now: Instant) -> Bool {
+    guard wake != 0, let promised = promisedIn(now) else { return wake == 0 }
+    return promised == 0 || wake.map { $0 < promised - WakeTimer.toleranceMS } ?? false
   }
 
   private func isValid(_ known: Known, _ version: FileVersion?, _ now: Instant) -> Bool {

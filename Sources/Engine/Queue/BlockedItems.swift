@@ -49,6 +49,19 @@ final class BlockedItems {
       try slowDown(block, isNew: true, response, now)
       return true
     }
+    return try core.database.transaction { () throws(Failure) in
+      guard try postpone(item, batch.kind, mayPass: block.mayPass, now) else { return false }
+      try slowDown(block, isNew: item.blocks == 0, response, now)
+      try syncRuns.endIfDone(batch.owner, now)
+      return true
+    }
+  }
+
+  /// A single item waits with pauses of its own. Returns false if it was tried often enough. `mayPass`:
+  /// an outage gives the same answer.
+  func postpone(
+    _ item: UploadBatch.Item, _ kind: QueueKind, mayPass: Bool, _ now: Instant
+  ) throws(Failure) -> Bool {
     // A try that the user asked for before the pause has ended.
     let time = try core.steadyToStore(now)
     let leftMS = item.notBefore - time
@@ -58,8 +71,8 @@ final class BlockedItems {
       count = BlockedItemPolicy.count(
         after: count,
         othersWereJudged: uploads.othersWereJudged(
-          since: item.sequence, kind: batch.kind.name, anew: block.mayPass),
-        mayPass: block.mayPass)
+          since: item.sequence, kind: kind.name, mayPass: mayPass),
+        mayPass: mayPass)
       until = time + BlockedItemPolicy.pauseMS(count: count, random: Random.word())
     }
     if count >= BlockedItemPolicy.limit {
@@ -67,14 +80,10 @@ final class BlockedItems {
       try core.queue.setBlocks(item.sequence, BlockedItemPolicy.limit)
       return false
     }
-    try core.database.transaction { () throws(Failure) in
-      try core.queue.transition(
-        item.sequence, .waiting(.blocked(until: until), charge: .attempt))
-      try core.queue.setBlocks(item.sequence, count)
-      try isolation.moveToEnd(item)
-      try slowDown(block, isNew: item.blocks == 0, response, now)
-      try syncRuns.endIfDone(batch.owner, now)
-    }
+    try core.queue.transition(
+      item.sequence, .waiting(.blocked(until: until), charge: .attempt))
+    try core.queue.setBlocks(item.sequence, count)
+    try isolation.moveToEnd(item)
     return true
   }
 

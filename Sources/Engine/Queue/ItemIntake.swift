@@ -49,16 +49,40 @@ final class ItemIntake {
     _ = try ItemReport.readState(fields)
     let now = core.clock.now()
     let kind = try readKind(fields)
-    let id = try readID(fields) ?? Random.uuid(at: now.wallMS)
+    let given = try readID(fields)
+    let id = given ?? Random.uuid(at: now.wallMS)
+    let payload = try PayloadReader.read(fields, kind, id: id, org: org, user: session.userID)
+    let dependsOn = try readDependencies(fields, id)
+    var time = try readTime(fields, now)
+    // An item with an id of the host's may be added again, and must then be the same.
+    if time == nil, given == nil, payload["occurred_at"] == nil,
+      kind.columns.contains("occurred_at"), payload[member: "occurred_at"] == nil
+    {
+      time = now.wallMS
+    }
     let item = QueueItem(
-      id: id, kind: kind.name, org: org,
-      payload: try PayloadReader.read(fields, kind, id: id, org: org, user: session.userID),
-      dependsOn: try readDependencies(fields, id),
-      occurredAtMS: try fields.integer(
-        ifPresent: "occurred_at_ms", in: 0...Fields.safe.upperBound), hasUser: kind.hasUser)
+      id: id, kind: kind.name, org: org, payload: payload, dependsOn: dependsOn,
+      occurredAtMS: time, hasUser: kind.hasUser)
     item.addTime(kind)
     try reserve.make()
     return try insert(item, kind, session, now)
+  }
+
+  /// Until the year 5138, the seconds since 1970 are a smaller number than this. As milliseconds it is
+  /// March 1973.
+  private static var leastMS: Int64 { 100_000_000_000 }
+
+  /// A time in seconds would be stored as one in January 1970. A device whose clock has fallen back to
+  /// 1970 may say so.
+  private func readTime(_ fields: Fields, _ now: Instant) throws(Failure) -> Int64? {
+    let time = try fields.integer(ifPresent: "occurred_at_ms", in: 0...Fields.safe.upperBound)
+    if let time, time < ItemIntake.leastMS, now.wallMS >= ItemIntake.leastMS {
+      throw fields.invalid(
+        "occurred_at_ms",
+        "milliseconds since 1970 are expected, at least 100000000000; this number looks like seconds"
+      )
+    }
+    return time
   }
 
   private func readKind(_ fields: Fields) throws(Failure) -> QueueKind {
@@ -130,7 +154,7 @@ final class ItemIntake {
       row.createdMS = now.wallMS
       row.size = size
       row.body = body
-      if try links.linkParents(of: item, kind, tag, session.owner, keys) {
+      if try links.linkParents(of: item, kind, tag, session.owner, keys, accepted: false) {
         row.state = .waiting(.dependency)
       }
       _ = try core.queue.insert(row)
@@ -160,6 +184,7 @@ final class ItemIntake {
     let known = try existing.read(session.queueKey)
     known?.isRevised = false
     known?.isCancelled = false
+    known?.mayBeCounted = false
     known?.hasUser = item.hasUser
     guard let known, known.json == item.json else {
       throw Failure(.queueIDTaken, "this id is queued with other content", field: "/id")
@@ -244,13 +269,14 @@ final class ItemIntake {
   private enum Doubt { case none, untold, told }
 
   /// Of a parked item the user was told: the server refused it, or was asked. But it may have refused an
-  /// edit and have the older payload.
+  /// edit and have the older payload, or not have answered the question about an item that was refused
+  /// on the way.
   private func doubt(_ row: QueueRow, _ session: OpenSession) throws(Failure) -> Doubt {
     guard row.attempts > 0, let item = try row.read(session.queueKey) else { return .none }
     guard row.state == .parked else { return .untold }
     let rejection = try Rejection.read(row, session.queueKey)
     if rejection?.string("code") == MessageCode.unknownOutcome.rawValue { return .told }
-    return item.isRevised ? .untold : .none
+    return item.isRevised || item.mayBeCounted ? .untold : .none
   }
 
   /// Try one item again, or all that are parked.
@@ -284,7 +310,7 @@ extension QueueTable {
   func setCancelled(_ row: QueueRow, _ isCancelled: Bool, _ key: Key) throws(Failure) -> Bool {
     guard let item = try row.read(key), item.isCancelled != isCancelled else { return false }
     item.isCancelled = isCancelled
-    let (body, size) = try item.sealed(row.item, row.owner, key)
+    let (body, size) = try item.sealed(row.item, row.owner, key, isAccepted: true)
     try replace(row.item, batchKey: row.batchKey, body: body, size: size)
     return true
   }

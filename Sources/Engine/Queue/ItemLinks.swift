@@ -10,14 +10,20 @@ final class ItemLinks {
   init(_ core: Core) { self.core = core }
 
   /// Link the item to parents that are still queued: those it names, and those its columns refer to.
-  /// Returns true when there are any.
+  /// Returns true when there are any. An item that was `accepted` before may have columns which only
+  /// another version of the app lists. They may refer to items, too.
   func linkParents(
     of item: QueueItem, _ kind: QueueKind, _ tag: [UInt8], _ owner: [UInt8],
-    _ keys: KeyRing.Keys
+    _ keys: KeyRing.Keys, accepted: Bool = true
   ) throws(Failure) -> Bool {
     var parents = item.dependsOn
     for column in kind.references {
       if let id = item.payload[member: column]?.uuid { parents.append(id) }
+    }
+    if accepted {
+      for (column, value) in item.payload.members where !kind.columns.contains(column) {
+        if let id = value.uuid { parents.append(id) }
+      }
     }
     var isLinked = false
     for parent in parents where parent != item.id {
@@ -26,5 +32,40 @@ final class ItemLinks {
       if try core.dependencies.add(tag, on: parentTag) { isLinked = true }
     }
     return isLinked
+  }
+
+  // MARK: Links that damage has taken
+
+  /// Whether items wait for others, and none of these is in the queue: nothing would end that. A link
+  /// goes with its parent, so only damage does this, and one look at a file that was opened is enough.
+  func areLost(of owner: [UInt8]) throws(Failure) -> Bool {
+    if core.ownerOfKnownLinks == owner { return false }
+    if try !core.queue.unlinked(of: owner, most: 1).isEmpty { return true }
+    core.ownerOfKnownLinks = owner
+    return false
+  }
+
+  /// Link such items again, as their sealed contents say. An item whose parents are no longer queued is
+  /// sent, and so is one that cannot be read: the upload tells what becomes of it.
+  func restore(of owner: [UInt8]) throws(Failure) {
+    let keys = try core.keys()
+    let key = try keys.queues.derived(for: owner)
+    try core.queue.inSlices { (most) throws(Failure) in
+      try core.database.transaction { () throws(Failure) in
+        let unlinked = try core.queue.unlinked(of: owner, most: most)
+        for tag in unlinked {
+          guard let row = try core.queue.find(tag) else { continue }
+          try core.dependencies.removeParents(of: tag)
+          if let item = try row.read(key), let kind = core.configuration.backend.kind(item.kind),
+            try linkParents(of: item, kind, tag, owner, keys)
+          {
+            continue
+          }
+          try core.queue.transition(row.sequence, .pending())
+        }
+        return unlinked.count
+      }
+    }
+    Log.line(.warning, "items waited for others that are not queued; they are linked again or sent")
   }
 }

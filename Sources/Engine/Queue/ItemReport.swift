@@ -7,19 +7,16 @@ import Vault
 /// Reports on the queue: lists, single items, the export, and why nothing is sent.
 final class ItemReport {
   private let core: Core
-  private let tokens: TokenState
-  private let pauses: ServicePauses
+  private let hold: UploadHold
   private let reachability: Reachability
   private let problems: Problems
   private let decider: Decider
 
   init(
-    _ core: Core, tokens: TokenState, pauses: ServicePauses, reachability: Reachability,
-    problems: Problems, decider: Decider
+    _ core: Core, hold: UploadHold, reachability: Reachability, problems: Problems, decider: Decider
   ) {
     self.core = core
-    self.tokens = tokens
-    self.pauses = pauses
+    self.hold = hold
     self.reachability = reachability
     self.problems = problems
     self.decider = decider
@@ -189,7 +186,9 @@ final class ItemReport {
         let refused = try countRefused(of: owner)
         let untilMS = try core.wallMS(until, now)
         if refused > 0 { add(.schemaNotReady, refused, untilMS, to: reasons) }
-        if count > refused { add(.backOff, count - refused, untilMS, to: reasons) }
+        if count > refused {
+          add(problems.obstacle ?? .backOff, count - refused, untilMS, to: reasons)
+        }
       case .server(let until): add(.serverPause, count, try core.wallMS(until, now), to: reasons)
       case .organisation:
         add(
@@ -212,11 +211,16 @@ final class ItemReport {
     let now = core.clock.now()
     if !decider.canSend(assessment.situation) { return (.locked, nil) }
     if !reachability.isOnline { return (.offline, nil) }
-    if try tokens.isExpired(assessment.row, now) || tokens.isRefused {
-      return (.token, try pauses.shown(.refresh, now)?.untilMS)
+    if try hold.awaitsToken(now) {
+      return (problems.obstacle ?? .token, try hold.tokenPause(now)?.untilMS)
     }
-    if let pause = try pauses.shown(.upload, now) { return (pause.code, pause.untilMS) }
-    return (.ready, nil)
+    guard let pause = try hold.ownPause(now) else { return (.ready, nil) }
+    return (code(of: pause), pause.untilMS)
+  }
+
+  /// A pause of our own has a cause, if the answers tell one.
+  private func code(of pause: ServicePauses.Shown) -> MessageCode {
+    pause.code == .backOff ? problems.obstacle ?? .backOff : pause.code
   }
 
   /// How many of the items that wait for a time have a kind that the server's schema refuses.

@@ -34,6 +34,9 @@ final class Parking {
       for row in rows {
         let key = try keys.queues.derived(for: row.owner)
         let item = try row.read(key)
+        if let item, item.isRevised || rejection.code == MessageCode.unknownOutcome.rawValue {
+          try core.queue.noteCounted(item, row, key)
+        }
         try core.queue.transition(
           row.sequence,
           .parked(rejection: try rejection.sealed(for: row, key), charge: .attempt))
@@ -47,5 +50,15 @@ final class Parking {
         try syncRuns.endIfDone(row.owner, now)
       }
     }
+  }
+}
+
+extension QueueTable {
+  /// The server may have this item. The summary is read while the item is parked or waits for hours, and
+  /// may count it: see `Registered`.
+  func noteCounted(_ item: QueueItem, _ row: QueueRow, _ key: Key) throws(Failure) {
+    item.mayBeCounted = true
+    let (body, size) = try item.sealed(row.item, row.owner, key, isAccepted: true)
+    try rewrite(row.item, body: body, size: size)
   }
 }

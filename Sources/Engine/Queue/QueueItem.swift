@@ -19,6 +19,8 @@ final class QueueItem {
   var isRevised = false
   /// It was cancelled when the server may have had it already: the server is asked before it goes.
   var isCancelled = false
+  /// The server may have it, and figures that were read since may count it.
+  var mayBeCounted = false
 
   /// Larger items are refused.
   static var maxSize: Int { 262_144 }
@@ -32,6 +34,7 @@ final class QueueItem {
     if let hasUser { json.set("has_user", .bool(hasUser)) }
     if isRevised { json.set("revised", .bool(true)) }
     if isCancelled { json.set("cancelled", .bool(true)) }
+    if mayBeCounted { json.set("counted", .bool(true)) }
     return json
   }
 
@@ -61,6 +64,7 @@ final class QueueItem {
     hasUser = json.bool("has_user")
     isRevised = json["revised"] != nil
     isCancelled = json["cancelled"] != nil
+    mayBeCounted = json["counted"] != nil
   }
 
   /// Put the time of the visit into the table's own column, unless the payload has it.
@@ -108,12 +112,13 @@ final class QueueItem {
     SealContext(table: "queue", row: item, owner: owner, column: column)
   }
 
-  /// The item as text and sealed; refuses one that is too large.
+  /// The item as text and sealed; refuses one that is too large, unless it `isAccepted`: a mark of the
+  /// library makes it longer.
   func sealed(
-    _ tag: [UInt8], _ owner: [UInt8], _ key: Key
+    _ tag: [UInt8], _ owner: [UInt8], _ key: Key, isAccepted: Bool = false
   ) throws(Failure) -> (body: [UInt8], size: Int64) {
     let text = try json.text()
-    guard text.count <= QueueItem.maxSize else {
+    guard isAccepted || text.count <= QueueItem.maxSize else {
       throw Failure(
         .queueItemTooLarge, "an item has at most \(QueueItem.maxSize) bytes", field: "/payload",
         detail: ["size": .int(text.count)])

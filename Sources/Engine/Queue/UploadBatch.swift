@@ -72,12 +72,21 @@ final class UploadBatch {
   let doubt: Rejection?
   /// Why the read-back is made, if something on the way refused the upload.
   let block: Block?
-  /// A read-back asks for the rows' values, too, to compare them with the items.
-  let comparesRows: Bool
+  /// What a read-back asks.
+  let question: Question
+
+  enum Question {
+    /// Which of the items the server has.
+    case ids
+    /// That, and the rows' values, to compare them with the items.
+    case rows
+    /// About an id that nobody has: whether anything is answered.
+    case control
+  }
 
   init(
     owner: [UInt8], key: [UInt8], org: UUID?, kind: QueueKind, columns: [String], items: [Item],
-    doubt: Rejection? = nil, block: Block? = nil, comparesRows: Bool = false
+    doubt: Rejection? = nil, block: Block? = nil, question: Question = .ids
   ) {
     self.owner = owner
     self.key = key
@@ -87,8 +96,10 @@ final class UploadBatch {
     self.items = items
     self.doubt = doubt
     self.block = block
-    self.comparesRows = comparesRows
+    self.question = question
   }
+
+  var comparesRows: Bool { question == .rows }
 
   var isEmpty: Bool { items.isEmpty }
 
@@ -101,25 +112,25 @@ final class UploadBatch {
   var isSetAside: Bool { items.count == 1 && items[0].blocks > 0 }
 
   func with(_ items: [Item]) -> UploadBatch {
-    copy(items, doubt: doubt, block: block, comparesRows: comparesRows)
+    copy(items, doubt: doubt, block: block, question)
   }
 
   func filter(_ isIncluded: (Item) -> Bool) -> UploadBatch { with(items.filter(isIncluded)) }
 
   func doubted(_ doubt: Rejection, block: Block? = nil) -> UploadBatch {
-    copy(items, doubt: doubt, block: block, comparesRows: comparesRows)
+    copy(items, doubt: doubt, block: block, question)
   }
 
-  func comparing(_ comparesRows: Bool) -> UploadBatch {
-    copy(items, doubt: doubt, block: block, comparesRows: comparesRows)
+  func asking(_ question: Question) -> UploadBatch {
+    copy(items, doubt: doubt, block: block, question)
   }
 
   private func copy(
-    _ items: [Item], doubt: Rejection?, block: Block?, comparesRows: Bool
+    _ items: [Item], doubt: Rejection?, block: Block?, _ question: Question
   ) -> UploadBatch {
     UploadBatch(
       owner: owner, key: key, org: org, kind: kind, columns: columns, items: items, doubt: doubt,
-      block: block, comparesRows: comparesRows)
+      block: block, question: question)
   }
 
   /// Whether the server lacks a column of the items that the configuration does not list any more. A

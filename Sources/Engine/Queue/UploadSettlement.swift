@@ -36,14 +36,14 @@ final class UploadSettlement {
   private let sessions: SessionStore
   let state: UploadState
   let isolation: BatchIsolation
-  private let links: ItemLinks
+  let links: ItemLinks
   let syncRuns: SyncRunReporter
   private let refresh: Refresh
   private let check: MembershipCheck
   let pauses: ServicePauses
   let reachability: Reachability
   let parking: Parking
-  private let blocked: BlockedItems
+  let blocked: BlockedItems
   private let pulls: PullState
   private let summary: Summary
 
@@ -162,7 +162,7 @@ final class UploadSettlement {
   func enqueueReadBack(_ batch: UploadBatch, _ isCurrent: Bool) throws(Failure) {
     guard isCurrent else { return try isolation.release(batch, .attempt) }
     ask(about: batch.filter { !$0.isFirstAttempt })
-    ask(about: batch.filter { $0.isFirstAttempt }.comparing(true))
+    ask(about: batch.filter { $0.isFirstAttempt }.asking(.rows))
   }
 
   /// Ask in requests of their own which of these items the server has.
@@ -182,24 +182,36 @@ final class UploadSettlement {
     guard !batch.isEmpty else { return }
     let outcome = RestClassification.rest(response.facts)
     if outcome == .needsToken {
+      let isAgain = isCurrent && refresh.isTokenRefusedAgain(now)
+      if batch.question == .control { state.noteUnansweredControl(now) }
+      if isAgain, asksControl(batch, now) { return }
+      // A new token does not help, while uploads with it get through.
+      if isAgain, batch.block == nil, isAtFault(batch, isRefused: false, response, now) {
+        return try setAside(batch, isRefused: false, response, now)
+      }
+      try letOthersFirst(batch)
       try isolation.release(batch, batch.block?.isOwn == true ? .nothing : .attempt)
-      if isCurrent { try refresh.refuseToken(.upload, response, now) }
+      if isAgain { try pauses.backOff(.upload, response, now) }
       return
+    }
+    if batch.question == .control {
+      return try finishControl(batch, outcome, isCurrent, response, now)
     }
     if batch.comparesRows, outcome.mayConcernColumns {
       // The user may not read every column: compare nothing then.
       guard isCurrent else { return try isolation.release(batch, .attempt) }
-      return ask(about: batch.comparing(false))
+      return ask(about: batch.asking(.ids))
     }
     if let block = batch.block, isCurrent, outcome.isOwnRefusal(response) {
-      // The user may not read the table, but the service is there.
-      return try finishBlocked(batch, block, response, now)
+      // The user may not read the table, but the service is there. It has not said what it has.
+      return try core.database.transaction { () throws(Failure) in
+        try noteUntold(batch)
+        try finishBlocked(batch, block, response, now)
+      }
     }
     guard outcome == .answered, let ids = UploadReply.storedIDs(response.body) else {
-      // It is unknown which items are stored: send them again, which stores nothing twice. Other parts
-      // of an upload that was refused on the way are in the same case.
-      let others = batch.block == nil ? [] : state.takeBlockedReadBacks()
-      return try pause([batch] + others, response, now)
+      return try finishUnanswered(
+        batch, isRefused: outcome.isOwnRefusal(response), isCurrent, response, now)
     }
     let same = batch.comparesRows ? try parkOthers(batch, response.body, now) : batch
     let absent = try eraseExisting(same, stored: SortedUUIDSet(ids), now)
@@ -213,7 +225,7 @@ final class UploadSettlement {
   }
 
   /// The service answered and has not named these items, which were refused on the way.
-  private func finishBlocked(
+  func finishBlocked(
     _ batch: UploadBatch, _ block: UploadBatch.Block, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
     if try !blocked.settle(batch, block, response, now) { try finishAbsent(batch, now) }
@@ -315,7 +327,7 @@ final class UploadSettlement {
   }
 
   /// The server has the item: it can no longer be cancelled, and the user decides.
-  private func forgetCancel(_ sent: UploadBatch.Item, _ owner: [UInt8]) throws(Failure) {
+  func forgetCancel(_ sent: UploadBatch.Item, _ owner: [UInt8]) throws(Failure) {
     let key = try core.keys().queues.derived(for: owner)
     guard let row = try core.queue.find(sent.tag) else { return }
     try core.queue.setCancelled(row, false, key)

@@ -4,9 +4,14 @@ import Supabase
 
 /// The state of this process's uploads that is not in the queue's rows.
 final class UploadState {
+  /// How long no control is asked after one that was not answered.
+  private static var controlPauseMS: Int64 { 600_000 }
+
   private let revision: Revision
   /// Batches whose ids must be read back.
   private(set) var readBacks: [UploadBatch] = [] { didSet { revision.advance() } }
+  /// When a control was last not answered, if no upload was judged since.
+  private var unansweredMS: Int64?
   /// The batch size for items that were not refused yet.
   private(set) var freshItems = BatchPolicy.maxItems
   /// The batch keys of items whose kind this handle's configuration does not list.
@@ -18,15 +23,26 @@ final class UploadState {
   private var size = UploadSize()
   /// How many uploads of each kind the service has judged.
   private var judged: [(kind: String, count: Int)] = []
-  /// The items that were refused on the way, each with what `judged` was at the first refusal, or at
-  /// the last one that counted.
-  private var blocked: [(sequence: Int64, judged: Int)] = []
+  /// The items that were refused on the way, each with what `judged` was at the first refusal and at
+  /// the last one.
+  private var blocked: [(sequence: Int64, first: Int, last: Int)] = []
   /// How many uploads of new items in a row were refused on the way.
   private(set) var blockedInARow = 0
 
   init(_ revision: Revision) { self.revision = revision }
 
   func add(readBack: UploadBatch) { readBacks.append(readBack) }
+
+  /// Ask before all others whether anything is answered: it tells about them, too.
+  func add(control batch: UploadBatch) { readBacks.insert(batch.asking(.control), at: 0) }
+
+  func noteUnansweredControl(_ now: Instant) { unansweredMS = now.monotonicMS }
+
+  /// In an outage not every refusal is followed by another question.
+  func mayAskControl(_ now: Instant) -> Bool {
+    guard let unansweredMS else { return true }
+    return now.monotonicMS - unansweredMS >= UploadState.controlPauseMS
+  }
 
   func removeFirstReadBack() { readBacks.removeFirst() }
 
@@ -48,6 +64,7 @@ final class UploadState {
     proofs[place(of: batch.key)].proof.judge(at: nowMS)
     size.judge()
     blockedInARow = 0
+    unansweredMS = nil
     if let place = judged.firstIndex(where: { $0.kind == batch.kind.name }) {
       judged[place].count += 1
     } else {
@@ -87,17 +104,17 @@ final class UploadState {
   func noteBlocked() { blockedInARow += 1 }
 
   /// Whether the service has judged other uploads of the kind since this process first saw the item
-  /// refused on the way; the first time, whether it has judged any. `anew`: the next time only those
-  /// count that are judged from now on.
-  func othersWereJudged(since sequence: Int64, kind: String, anew: Bool) -> Bool {
+  /// refused on the way; the first time, whether it has judged any. `mayPass`: since it saw the last
+  /// refusal, because an outage gives the same answer.
+  func othersWereJudged(since sequence: Int64, kind: String, mayPass: Bool) -> Bool {
     let count = judged.first { $0.kind == kind }?.count ?? 0
     guard let place = blocked.firstIndex(where: { $0.sequence == sequence }) else {
-      blocked.append((sequence, count))
+      blocked.append((sequence, count, count))
       return count > 0
     }
-    let wereJudged = count > blocked[place].judged
-    if anew { blocked[place].judged = count }
-    return wereJudged
+    let before = mayPass ? blocked[place].last : blocked[place].first
+    blocked[place].last = count
+    return count > before
   }
 
   func forgetBlocked(_ sequence: Int64) { blocked.removeAll { $0.sequence == sequence } }

@@ -139,6 +139,10 @@ final class Uploader {
     }
   }
 
+  // MARK: Dependencies
+
+  var links: ItemLinks { settlement.links }
+
   // MARK: Reading back
 
   var nextReadBack: UploadBatch? { state.readBacks.first }
@@ -147,9 +151,13 @@ final class Uploader {
   func sendReadBack(
     _ batch: UploadBatch, _ session: OpenSession, _ now: Instant
   ) throws(Failure) {
+    let ids =
+      batch.question == .control
+      ? [UUID(version7At: now.wallMS, random: (Random.word(), Random.word()))]
+      : batch.items.map { $0.id }
     try inFlight.send(
       RestRequests.readBack(
-        core.configuration.backend, kind: batch.kind, ids: batch.items.map { $0.id },
+        core.configuration.backend, kind: batch.kind, ids: ids,
         columns: batch.comparesRows ? batch.columns : ["id"],
         bearer: session.accessToken),
       .readBack(batch), generation: session.generation, now)

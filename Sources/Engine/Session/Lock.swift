@@ -53,10 +53,11 @@ final class Lock {
     do throws(Failure) {
       try core.database.transaction { () throws(Failure) in
         let row = try sessions.row()
-        guard row.owner != nil else { return }
+        // Files from before the sign-in may be in place of the session's.
+        guard row.owner != nil else { return try byUser ? keys.revoke() : () }
         let erases =
           byUser || row.wrapBiometric != nil && core.configuration.limits.biometric != .off
-        if erases { try keys.erase(.session) }
+        if erases { try keys.revoke() }
         _ = try sessions.update(ifGeneration: row.generation) { (row) throws(Failure) in
           if erases { row.wrapSession = nil }
           if byUser || !erases { row.locked = true }
@@ -67,7 +68,7 @@ final class Lock {
       }
     } catch {
       // The disk does not take the row. Without the key its wrap opens nothing.
-      do throws(Failure) { try keys.erase(.session) } catch {}
+      do throws(Failure) { try keys.revoke() } catch {}
       throw error
     }
   }
@@ -89,6 +90,7 @@ final class Lock {
       row.noteAuthentication(now)
       row.forgetBackground()
     }
+    if isStored { core.notice.noteEntry() }
     return isStored ? .success : .withheld
   }
 
@@ -123,16 +125,16 @@ final class Lock {
   }
 
   private func outcome(of refusal: KeyRefusal) -> Situation.Outcome {
+    if refusal.isGone { return .invalidated }
     switch refusal {
     // With a host that is asked, the prompt is part of the answer.
     case .cancelled where core.keyRing.requested != nil: return .cancelled
-    case .notFound, .invalidated, .damaged: return .invalidated
     case .lockout: return .lockout
     case .lockoutPermanent: return .lockoutPermanent
     case .notEnrolled: return .notEnrolled
     case .unavailable: return .unavailable
     // The host reports success, but the key store gives no key: the session stays locked.
-    case .locked, .cancelled, .failed, .pending: return .withheld
+    default: return .withheld
     }
   }
 
@@ -141,7 +143,7 @@ final class Lock {
   func dropWraps(_ row: SessionRow) throws(Failure) {
     try core.database.transaction { () throws(Failure) in
       guard try sessions.row().generation == row.generation else { return }
-      try keys.erase(.session)
+      try keys.revoke()
       _ = try sessions.update(ifGeneration: row.generation) { (row) throws(Failure) in
         row.wrapSession = nil
         row.wrapBiometric = nil
@@ -157,7 +159,8 @@ final class Lock {
   /// The app has left the screen: a process that is killed there leaves a locked folder.
   func leave() throws(Failure) {
     isComingBack = false
-    if core.configuration.limits.lockOnBackground == .atOnce { try keys.withdraw() }
+    guard core.configuration.limits.lockOnBackground == .atOnce else { return }
+    if try !keys.withdraw(sessions.listenAgain) { sessions.reset(.mirror) }
   }
 
   /// The app is back, and no lock is due. The session is open in this process; a failure leaves it
@@ -167,12 +170,18 @@ final class Lock {
     guard keys.isOnlyHeld else { return }
     do throws(Failure) {
       try core.requireKeyTurn()
+      var wrap: [UInt8]?
       try core.database.transaction { () throws(Failure) in
-        guard let wrap = try keys.wrapAgain(try sessions.row()) else { return }
+        let saved = try keys.saveUnlessLocked(sessions.listenAgain) { () throws(Failure) in
+          try keys.wrapAgain(try sessions.row())
+        }
+        guard let saved else { return }
         // The vault is the same, so other processes need not open the session again.
-        try sessions.patch { (row) throws(Failure) in row.wrapSession = wrap }
-        keys.returned(wrap)
+        try sessions.patch { (row) throws(Failure) in row.wrapSession = saved }
+        wrap = saved
       }
+      if let wrap { keys.returned(wrap) }
+      if !keys.isHolding { sessions.reset(.mirror) }
     } catch {
       isComingBack = error.code == .keyStorePending
       if isComingBack { return }

@@ -34,14 +34,19 @@ final class Logout {
     let confirmed = try fields.integer(ifPresent: "confirm_unsent", in: 0...Fields.safe.upperBound)
     // The session that is to be revoked may open as soon as the host has answered.
     if try decider.assess(.navigate).situation.keys == .pending { throw Core.keyPending }
-    var unsent: Int64 = 0
+    // On a full disk one transaction has no room for a long queue: what is discarded goes before it.
+    let discarded = discard && core.database.isTight ? try discardItems(confirmed) : 0
+    var unsent = discarded
     // Read the row inside the transaction, because another process may just have changed it: what
     // is cleared must be what is revoked and confirmed.
     try core.database.transaction { () throws(Failure) in
       let row = try sessions.row()
       if let owner = row.owner {
-        unsent = try core.queue.counts(of: owner).total
-        if discard { try removeItems(of: owner, unsent, confirmed) }
+        unsent = discarded + (try core.queue.counts(of: owner).total)
+        if discard {
+          try Logout.require(confirmed, unsent)
+          try core.queue.removeAll(of: owner)
+        }
       }
       if try sessions.reload(row) == .open, let session = sessions.session {
         try revocations.add(session, expiresMS: row.expiresMS, global: scope == .global)
@@ -59,15 +64,21 @@ final class Logout {
     return ["unsent": .int(unsent), "decision": decision]
   }
 
-  /// Delete the unsent items, if the host has confirmed their number.
-  private func removeItems(
-    of owner: [UInt8], _ unsent: Int64, _ confirmed: Int64?
-  ) throws(Failure) {
+  /// Delete the unsent items, a few in each transaction; returns how many there were.
+  private func discardItems(_ confirmed: Int64?) throws(Failure) -> Int64 {
+    guard let owner = try sessions.row().owner else { return 0 }
+    let unsent = try core.queue.counts(of: owner).total
+    try Logout.require(confirmed, unsent)
+    try core.queue.removeAllInSlices(of: owner)
+    return unsent
+  }
+
+  /// The host must have confirmed the number of the unsent items.
+  private static func require(_ confirmed: Int64?, _ unsent: Int64) throws(Failure) {
     guard confirmed == unsent else {
       throw Failure(
         .sessionConfirmUnsent, "confirm_unsent must be the number of unsent items",
         field: "/confirm_unsent", detail: ["unsent": .int(unsent)])
     }
-    try core.queue.removeAll(of: owner)
   }
 }

@@ -18,8 +18,8 @@ final class Presence {
   private let reachability: Reachability
   private let hostView: HostView
   private let decider: Decider
-  /// The generation of the session whose unlock waits for the key store.
-  private var unlocking: Int64?
+  /// The prompt's outcome that waits for the key store, and the generation of the session.
+  private var unlocking: (outcome: PromptOutcome, generation: Int64)?
 
   init(
     _ core: Core, _ sessions: SessionStore, lock: Lock, refresh: Refresh, tokens: TokenState,
@@ -48,9 +48,11 @@ final class Presence {
   func foreground(_ request: JSON) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])
     let reply = try arrive(.foreground)
+    let wasOpen = sessions.session != nil
     // A lock that is only a flag leaves the session open; the time away goes on.
     try endAbsence()
-    return reply
+    // Another handle may have locked meanwhile.
+    return wasOpen && sessions.session == nil ? try decider.receive(.foreground) : reply
   }
 
   private func endAbsence() throws(Failure) {
@@ -63,10 +65,14 @@ final class Presence {
   /// Decide at once from what is stored; the server confirms it afterwards.
   private func arrive(_ occasion: Situation.Occasion) throws(Failure) -> JSON {
     let reply = try decider.receive(occasion)
-    if sessions.session != nil {
-      confirmWithServer(check.isConfirmed ? .keepingAnswer : .discardingAnswer)
-    }
+    if sessions.session != nil { confirmArrival() }
     return reply
+  }
+
+  /// The decision has been made. If it is to wait, it told when that ends.
+  private func confirmArrival() {
+    requireConfirmation()
+    check.askSilently(check.isConfirmed ? .keepingAnswer : .discardingAnswer, core.clock.now())
   }
 
   /// The key store has answered, and the user who came was let in or not.
@@ -74,15 +80,21 @@ final class Presence {
     guard let occasion = hostView.lateOccasion, !decider.awaitsKeys else { return }
     hostView.lateOccasion = nil
     guard sessions.session != nil else { return }
-    confirmWithServer(check.isConfirmed ? .keepingAnswer : .discardingAnswer)
-    if occasion == .foreground { try endAbsence() }
+    confirmArrival()
+    guard occasion == .foreground else { return }
+    try endAbsence()
+    if sessions.session == nil { try decider.emitIfChanged() }
   }
 
   /// Validate the session, check the memberships and pull the cache when next possible.
-  private func confirmWithServer(_ request: MembershipCheck.Request) {
+  private func confirmWithServer() {
+    requireConfirmation()
+    check.ask(.discardingAnswer, core.clock.now())
+  }
+
+  private func requireConfirmation() {
     tokens.requireValidation()
     pulls.requirePull()
-    check.ask(request, core.clock.now())
   }
 
   /// The host says whether there is a network. Another network may not have what failed in the last
@@ -93,7 +105,7 @@ final class Presence {
     if !reachability.isOnline { live.end(.offline) { !$0.isSent } }
     if cameOnline { try pauses.endUnasked { _ in true } }
     if cameOnline, core.keyRing.keys != nil, sessions.session != nil {
-      confirmWithServer(.discardingAnswer)
+      confirmWithServer()
     }
     try decider.emitIfChanged()
     return [:]
@@ -102,13 +114,16 @@ final class Presence {
   func background(_ request: JSON) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])
     let now = core.clock.now()
-    try sessions.patch { (row) throws(Failure) in
-      // Nobody has come back since an earlier report: the time away goes on.
-      guard hostView.visit == .inside || row.backgroundWallMS == nil else { return }
-      row.backgroundWallMS = now.wallMS
-      row.backgroundMonotonicMS = now.monotonicMS
-      row.backgroundBoot = now.bootID
-      row.seenWallMS = now.wallMS
+    do throws(Failure) {
+      try sessions.patch { (row) throws(Failure) in
+        let goesOn = hostView.visit != .inside && row.backgroundWallMS != nil
+        row.noteBackground(now, goesOn: goesOn)
+        if !goesOn { row.seenWallMS = now.wallMS }
+      }
+    } catch {
+      // The disk does not take the time. The key goes all the same.
+      do throws(Failure) { try lock.leave() } catch {}
+      throw error
     }
     try lock.leave()
     // The time-out begins now, so this decision does not lock yet.
@@ -119,6 +134,8 @@ final class Presence {
 
   func lock(_ request: JSON) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])
+    // The prompt of an unlock that waits is dismissed, even if the disk does not take the lock.
+    endUnlock()
     try lock.lock(byUser: true)
     return try decider.decide(.navigate)
   }
@@ -129,34 +146,47 @@ final class Presence {
     let assessment = try decider.assess(.unlock)
     var situation = assessment.situation
     endUnlock(keepingAnswer: outcome == .success)
+    // The host has still to give the keys that tell whether the session is locked.
+    if situation.keys == .pending { return try wait(for: outcome, assessment.row) }
     guard SessionPolicy.decide(situation).screen == .unlock else {
       return try decider.receive(decider.whileOutside(.navigate))
     }
-    guard outcome == .success else {
-      situation.outcome = outcome.judged
-      return try finishUnlock(situation, assessment.row)
-    }
-    do throws(Failure) { situation.outcome = try lock.unlock(assessment.row) } catch {
+    do throws(Failure) { try judge(outcome, assessment.row, &situation) } catch {
       guard error.code == .keyStorePending else { throw error }
-      unlocking = assessment.row.generation
-      hostView.arrive(isIn: false)
-      hostView.awaitsKey = true
-      return try decider.show(Decision(.wait, .keystorePending))
+      return try wait(for: outcome, assessment.row)
     }
     endUnlock()
     return try finishUnlock(situation, assessment.row)
   }
 
+  /// Open the session, if the prompt has succeeded.
+  private func judge(
+    _ outcome: PromptOutcome, _ row: SessionRow, _ situation: inout Situation
+  ) throws(Failure) {
+    situation.outcome = outcome == .success ? try lock.unlock(row) : outcome.judged
+  }
+
+  /// The unlock goes on when the key store has answered.
+  private func wait(for outcome: PromptOutcome, _ row: SessionRow) throws(Failure) -> JSON {
+    // If it turns out that nothing is locked, this is an arrival.
+    hostView.lateOccasion = decider.whileOutside(.navigate)
+    hostView.arrive(isIn: false)
+    unlocking = (outcome, row.generation)
+    hostView.awaitsKey = true
+    return try decider.show(Decision(.wait, .keystorePending))
+  }
+
   /// The key store has answered: go on with an unlock that waited for it.
   func goOn() throws(Failure) {
-    guard let generation = unlocking else { return }
+    guard let unlocking else { return }
     let assessment = try decider.assess(.unlock)
     var situation = assessment.situation
     if situation.keys == .pending { return }
-    guard assessment.row.generation == generation,
+    guard assessment.row.generation == unlocking.generation,
       SessionPolicy.decide(situation).screen == .unlock
     else { return endUnlock() }
-    do throws(Failure) { situation.outcome = try lock.unlock(assessment.row) } catch {
+    hostView.lateOccasion = nil
+    do throws(Failure) { try judge(unlocking.outcome, assessment.row, &situation) } catch {
       switch error.code {
       case .keyStorePending: return
       case _ where error.code.status == .keyStore: situation.outcome = .withheld
@@ -180,7 +210,7 @@ final class Presence {
     if situation.outcome == .invalidated { try lock.dropWraps(row) }
     hostView.arrive(isIn: situation.outcome == .success)
     guard situation.outcome == .success else { return try decider.present(situation) }
-    confirmWithServer(.discardingAnswer)
+    confirmWithServer()
     // Present the policy with the state before the unlock, with outcome success.
     var unlocked = try decider.assess(.unlock).situation
     unlocked.record = .sealed

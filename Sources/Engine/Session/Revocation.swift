@@ -15,6 +15,8 @@ final class Revocation {
   /// What a request of an order does.
   enum Step { case refresh, logout, logoutOfOthers }
 
+  /// In the place of the number of an order that is not stored: SQLite's numbers begin with 1.
+  private static var unsealed: Int64 { 0 }
   /// Leased for 30 s by the sender.
   private static var leaseMS: Int64 { 30_000 }
   /// How often an order asks whether the user's new session can be used.
@@ -45,11 +47,19 @@ final class Revocation {
       allOf: global ? session.userID : nil)
   }
 
-  /// Order the end of a session that was issued but is not used.
+  /// Order the end of a session that was issued but is not used. Without the device key no order can be
+  /// sealed: then one request is sent, and not repeated.
   func add(_ reply: TokenReply, _ now: Instant) throws(Failure) {
-    try add(
-      access: reply.accessToken, refresh: reply.refreshToken,
-      expiresMS: try core.expiryMS(of: reply, now), allOf: nil)
+    do throws(Failure) {
+      try add(
+        access: reply.accessToken, refresh: reply.refreshToken,
+        expiresMS: try core.expiryMS(of: reply, now), allOf: nil)
+    } catch {
+      guard error.code.status == .keyStore, error.code != .keyStorePending else { throw error }
+      try inFlight.send(
+        try AuthRequests.logout(core.configuration.backend, bearer: reply.accessToken, .local),
+        .revoke(job: Revocation.unsealed, .logout), generation: 0, now)
+    }
   }
 
   private func add(

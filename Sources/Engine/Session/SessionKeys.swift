@@ -21,8 +21,7 @@ import Vault
 /// - End and logout: clear the row and owe the erasures, in one commit; erase `biometric` and `session`.
 ///   A crash leaves the session as it was, or none and erasures that the next call makes.
 ///
-/// A key store that does not confirm an erasure owes it. The row is written all the same, and every later
-/// call asks the store again.
+/// A key store that does not confirm an erasure owes it (`OwedErasures`). The row is written all the same.
 final class SessionKeys {
   /// What a row's wrap by `session` leads to.
   enum Opening {
@@ -48,31 +47,35 @@ final class SessionKeys {
     let vault: Key
   }
 
-  private let core: Core
-  private var held: Held?
+  let core: Core
+  let erasures: OwedErasures
+  private var held: Held? {
+    didSet { if let held { erasures.lastHeld = .init(owner: held.owner, wrap: held.wrap) } }
+  }
   /// A sign-in that has not succeeded began to replace the keys in the key store. Holds the new
   /// `biometric`, if that was saved.
   private var replacement: (Key?)?
   /// The wrap whose key the store was asked for.
   private var loading: [UInt8]?
-  /// Another handle has changed something since the key store was asked for the held vault's key.
-  private var isDoubted = false
+  /// How often another handle has changed something, and how often when the key store was asked for the
+  /// held vault's key.
+  private var (doubts, doubtsHeard) = (0, 0)
+  /// How often another handle has changed the session's keys.
+  private var changesHeard = 0
+  /// The same as `doubts` when a new `session` was made: the host gives it back before its vault is
+  /// held.
+  private var doubtsOfNew = 0
   /// The vault was dropped because the key store did not answer.
   private var isUnanswered = false
   /// A wrap for which the key store has no key.
   private var lockedWrap: [UInt8]?
   /// `session` is erased, and the vault is only in this process (`lock_on_background` `at_once`).
   private(set) var isOnlyHeld = false
-  /// The key store still has to erase a key, as far as this process knows.
-  private(set) var isOwing = false {
-    didSet { if isOwing != oldValue { core.revision.advance() } }
-  }
-  /// Owed erasures, as the bits of `MetaTable.Name.needsErase`, that the file could not be told.
-  private var unwritten: Int64 = 0
-  /// The file was not asked yet, or another process may have written it.
-  private var mustLook = true
 
-  init(_ core: Core) { self.core = core }
+  init(_ core: Core) {
+    self.core = core
+    erasures = OwedErasures(core)
+  }
 
   private var store: any CheckedKeys { core.keyRing.store }
 
@@ -97,7 +100,9 @@ final class SessionKeys {
     loading = wrap
     let opening = try unwrap(wrap, owner)
     switch opening {
-    case .open(let vault): held = Held(owner: owner, wrap: wrap, vault: vault)
+    case .open(let vault):
+      held = Held(owner: owner, wrap: wrap, vault: vault)
+      doubtsHeard = doubts
     case .locked: lockedWrap = wrap
     case .refused: return opening
     }
@@ -108,23 +113,34 @@ final class SessionKeys {
   /// Another handle has changed something: it may have locked, and older files may be back in place
   /// before this handle looks. So the key store is asked whether the key of the held vault is still there.
   func doubtVault() {
-    isDoubted = true
+    doubts += 1
     if held != nil { store.distrust(.session) }
+  }
+
+  /// Another handle changed the session's keys. Drop a vault for which the key store cannot vouch: what
+  /// it keeps instead, and the row, decide. Returns whether there was one. What the host is asked may
+  /// have been answered before: `asksAnew`.
+  func followKeys(asksAnew: Bool) -> Bool {
+    changesHeard += 1
+    if held == nil, asksAnew, core.keyRing.requested != nil { store.distrust(.session) }
+    guard held != nil, isOnlyHeld || isInDoubt else { return false }
+    forgetVault()
+    return true
   }
 
   /// Ask the key store, if there is a doubt, and drop the vault if its key is gone or there is no answer;
   /// returns whether it is still held, or was not. Whatever the row says, it opens nothing before this.
   func confirm() throws(Failure) -> Bool {
-    // In the background, and after a sign-in that failed, the key store need not have the key.
-    guard isDoubted, let held, !isOnlyHeld, !isInDoubt else { return true }
+    // In the background, and after a sign-in that failed, the key store need not have the key; see
+    // `followKeys`.
+    guard doubtsHeard != doubts, let held, !isOnlyHeld, !isInDoubt else { return true }
     let answer = try unwrap(held.wrap, held.owner)
     if case .open = answer {
-      isDoubted = false
+      doubtsHeard = doubts
       return true
     }
     // Without an answer `open` asks again.
     if case .locked = answer { lockedWrap = held.wrap } else { isUnanswered = true }
-    isDoubted = false
     forgetVault()
     return false
   }
@@ -135,6 +151,7 @@ final class SessionKeys {
     do throws(KeyRefusal) { session = try store.load(.session) } catch {
       return error.isGone ? .locked : .refused(error)
     }
+    if erasures.isDoomed(session) { return .locked }
     let vault = try session.unwrap(wrap, SessionKeys.context("wrap_session", owner))
     return vault.map { .open($0) } ?? .locked
   }
@@ -143,6 +160,9 @@ final class SessionKeys {
   func isLocked(_ row: SessionRow) -> Bool {
     row.wrapSession == nil || row.wrapSession == lockedWrap
   }
+
+  /// Whether the vault is in memory.
+  var isHolding: Bool { held != nil }
 
   /// Drop the vault from memory.
   func forgetVault() {
@@ -177,8 +197,10 @@ final class SessionKeys {
   /// The row has the wraps of a new vault. A host that is asked has just given its key back once; the
   /// others are asked again.
   func stored(_ fresh: Fresh) {
+    core.notice.noteNewKeys()
     if core.keyRing.requested != nil {
       held = Held(owner: fresh.owner, wrap: fresh.wrapSession, vault: fresh.vault)
+      doubtsHeard = doubtsOfNew
     }
   }
 
@@ -231,6 +253,21 @@ final class SessionKeys {
     return key
   }
 
+  /// Save a `session` by `save`, unless another handle takes it away meanwhile: the two may have
+  /// different files, so that neither waits for the other. Returns what `save` returns, or nil.
+  func saveUnlessLocked<Saved>(
+    _ listen: () -> Void, _ save: () throws(Failure) -> Saved?
+  ) throws(Failure) -> Saved? {
+    listen()
+    let before = changesHeard
+    guard let saved = try save() else { return nil }
+    listen()
+    if changesHeard == before { return saved }
+    forgetVault()
+    try revoke()
+    return nil
+  }
+
   /// Whether the key store keeps the key of a wrap: it has it, and saves no other.
   private func isSaved(_ wrap: [UInt8], _ owner: [UInt8]) throws(Failure) -> Bool {
     if store.prepared(.session) != nil { return false }
@@ -242,15 +279,10 @@ final class SessionKeys {
   }
 
   private func wrapByNewKey(_ vault: Key, _ owner: [UInt8]) throws(Failure) -> [UInt8] {
+    if store.prepared(.session) == nil { doubtsOfNew = doubts }
     let session = try core.keyRing.newKey(.session)
-    do throws(KeyRefusal) { try save(session, .session) } catch {
-      switch error {
-      case .pending: throw Core.keyPending
-      case .locked: throw Failure(.keyStoreLocked, "the device was not unlocked yet")
-      default: throw Failure(.keyStoreFailed, "the key store did not save the session key")
-      }
-    }
-    try note(.session, isOwed: false)
+    do throws(KeyRefusal) { try save(session, .session) } catch { throw core.keyFailure(error) }
+    try erasures.note(.session, isOwed: false)
     return try session.wrap(vault, SessionKeys.context("wrap_session", owner))
   }
 
@@ -288,30 +320,38 @@ final class SessionKeys {
     return try keys.device.unwrap(wrap, SessionKeys.context("wrap_device", owner))
   }
 
-  /// Make and save a new `biometric`; nil if the device has no biometrics or the policy uses none.
+  /// Make and save a new `biometric`; nil if the device has no biometrics or the policy uses none. Only
+  /// the answer to the save tells that, and not what is said about `device` afterwards.
   private func makeBiometric() throws(Failure) -> Key? {
     guard core.configuration.limits.biometric != .off else { return nil }
     let key = try core.keyRing.newKey(.biometric)
     do throws(KeyRefusal) { try save(key, .biometric) } catch {
-      switch error {
-      case .pending: throw Core.keyPending
-      case .notEnrolled, .unavailable: return nil
-      case .locked: throw Failure(.keyStoreLocked, "the device was not unlocked yet")
-      default:
-        throw Failure(.keyStoreFailed, "the key store did not save the biometric key")
-      }
+      let isAboutSave = store.trouble?.operation == .save && store.trouble?.name == .biometric
+      if isAboutSave, error == .notEnrolled || error == .unavailable { return nil }
+      throw core.keyFailure(error)
     }
-    try note(.biometric, isOwed: false)
+    try erasures.note(.biometric, isOwed: false)
     return key
   }
 
   // MARK: The background
 
   /// Erase `session` and keep the vault in this process only. The row's wrap stays: it names the vault.
-  func withdraw() throws(Failure) {
-    guard held != nil || isUnanswered else { return }
-    isOnlyHeld = held != nil
-    try core.database.transaction { () throws(Failure) in try erase(.session) }
+  /// Returns false if there is nothing to keep.
+  func withdraw(_ listen: () -> Void) throws(Failure) -> Bool {
+    guard held != nil || isUnanswered else { return true }
+    try core.database.transaction { () throws(Failure) in
+      // The transaction may have waited for one that locked: then there is nothing to keep. Nor where
+      // one may be locking: the key store will not say so once it has no key.
+      core.notice.notePlaces(listen)
+      if core.notice.isLocking { forgetVault() }
+      // A host may say twice that the app has left; the second time the key store has no key.
+      if !isOnlyHeld, let held, case .locked = try unwrap(held.wrap, held.owner) { forgetVault() }
+      isOnlyHeld = held != nil
+      core.notice.giveWithdrawal()
+      try erase(.session)
+    }
+    return isOnlyHeld
   }
 
   /// The way back from `withdraw`: the wrap by a new `session`, for the row to store; nil when the row
@@ -328,65 +368,6 @@ final class SessionKeys {
     guard held != nil else { return }
     held?.wrap = wrap
     isOnlyHeld = false
-  }
-
-  // MARK: Erasing
-
-  /// Ask the key store to erase a key, and note whether it still owes that.
-  func erase(_ name: KeyName) throws(Failure) {
-    if core.keyRing.requested != nil {
-      do throws(Failure) { try core.requireKeyTurn() } catch {
-        // Without the file, which does not take the lease either, the erasure is asked for all the same.
-        if error.code == .keyStorePending { return try note(name, isOwed: true) }
-      }
-    }
-    do throws(KeyRefusal) { try store.erase(name) } catch {
-      if error != .pending {
-        Log.line(.warning, "the key store did not erase a key; every call asks it again")
-      }
-      return try note(name, isOwed: true)
-    }
-    try note(name, isOwed: false)
-  }
-
-  /// The key is to be erased once the transaction is committed.
-  func owe(_ name: KeyName) throws(Failure) { try note(name, isOwed: true) }
-
-  /// Look into the file at the next call: another process may owe an erasure.
-  func lookForOwed() { mustLook = true }
-
-  /// Carry out the erasures that the key store did not confirm.
-  func eraseOwed() throws(Failure) {
-    guard mustLook || isOwing else { return }
-    isOwing = try owed() != 0
-    mustLook = false
-    guard isOwing else { return }
-    try core.database.transaction { () throws(Failure) in
-      // Another process may have had the key erased, or replaced it with a new one, meanwhile.
-      let bits = try owed()
-      isOwing = bits != 0
-      for name in [KeyName.session, .biometric] where bits & SessionKeys.bit(name) != 0 {
-        try erase(name)
-      }
-    }
-  }
-
-  private func owed() throws(Failure) -> Int64 {
-    (try core.meta.int(.needsErase) ?? 0) | unwritten
-  }
-
-  private static func bit(_ name: KeyName) -> Int64 { name == .biometric ? 1 : 2 }
-
-  private func note(_ name: KeyName, isOwed: Bool) throws(Failure) {
-    let bit = SessionKeys.bit(name)
-    let stored = try core.meta.int(.needsErase) ?? 0
-    if !isOwed { unwritten &= ~bit }
-    let noted = isOwed ? stored | bit : stored & ~bit
-    isOwing = noted | unwritten != 0
-    guard noted != stored else { return }
-    do throws(Failure) { try core.meta.set(.needsErase, .int(noted)) } catch {
-      if isOwed { unwritten |= bit }
-      throw error
-    }
+    if core.keyRing.requested != nil { doubtsHeard = doubtsOfNew }
   }
 }

@@ -80,6 +80,7 @@ final class SessionStart {
     // a crash in between, the old rows of the cache stay, but the key that opens them is gone.
     guard stored != .late else { return false }
     if let made { sessions.keys.stored(made) }
+    core.notice.noteEntry()
     if stored == .newUser { cache.erase() }
     tokens.replace(expiresMS: expiresMS, lifetimeMS: reply.expiresInS * 1000, now)
     pendingSignIn.end()
@@ -116,8 +117,10 @@ final class SessionStart {
   func goOn(_ decider: Decider) throws(Failure) {
     guard let waiting else { return }
     let row = try sessions.row()
-    guard row.owner == waiting.owner, row.authenticatedMS == waiting.authenticatedMS else {
-      // Somebody signed in, unlocked or logged out meanwhile.
+    guard sessions.startWaits, row.owner == waiting.owner,
+      row.authenticatedMS == waiting.authenticatedMS
+    else {
+      // Somebody signed in, locked, unlocked or logged out meanwhile.
       return end()
     }
     do throws(Failure) {
@@ -126,7 +129,7 @@ final class SessionStart {
       guard error.code.status == .keyStore else { throw error }
       if error.code == .keyStorePending { return }
       end()
-      return try decider.emit(Decision(.signIn, .signInFailed))
+      return try decider.emit(Decision(.signIn, .signInFailed, cause: .keyStore))
     }
     end()
   }
@@ -147,6 +150,7 @@ final class SessionStart {
     let before = try sessions.row()
     _ = try sessions.reload(before)
     let kept = sessions.session.flatMap { $0.owner == owner ? $0 : nil }
+    if sessions.session != nil { core.notice.notePlaces(sessions.listenAgain) }
     let fresh = try sessions.keys.replace(owner)
     made = fresh
     if let replaced = sessions.session, kept == nil {

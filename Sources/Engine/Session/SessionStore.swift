@@ -1,4 +1,5 @@
 import Base
+import CPlatform
 import Policy
 import Store
 import Supabase
@@ -109,8 +110,9 @@ final class SessionStore {
 
   /// Clear the row and everything that depends on it; the queue stays. `ended`: the reason of an
   /// end that the server proved, else nil. The caller has the owed keys erased once this is committed
-  /// (`SessionKeys.eraseOwed`): before, a commit that fails would leave a session without its key.
+  /// (`OwedErasures`): before, a commit that fails would leave a session without its key.
   func clear(ended: String?) throws(Failure) {
+    core.notice.giveLostKeys()
     try core.database.transaction { () throws(Failure) in
       try keys.owe(.session)
       _ = try update(ifGeneration: try row().generation) { (row) throws(Failure) in
@@ -127,15 +129,38 @@ final class SessionStore {
     try core.requireKeyTurn()
     var wrap: [UInt8]?
     try core.database.transaction { () throws(Failure) in
-      let row = try row()
-      guard try keys.keepUsable(row) else { return }
-      wrap = row.wrapSession
-      _ = try core.sessionTable.write(row, expecting: row.generation)
+      let kept = try keys.saveUnlessLocked(listenAgain) { () throws(Failure) in
+        let row = try row()
+        return try keys.keepUsable(row) ? row : nil
+      }
+      guard let kept else { return }
+      wrap = kept.wrapSession
+      _ = try core.sessionTable.write(kept, expecting: kept.generation)
     }
     keys.settled(wrap)
+    if !keys.isHolding { reset(.mirror) }
   }
 
   // MARK: The mirror
+
+  /// Take what this handle heard of others so far.
+  func hear(_ told: platform_heard) {
+    let news = core.notice.take(told)
+    // A host that is asked answers after the call: asked at each, it would never have answered.
+    let asksAnew = core.keyRing.requested == nil || !news.isRepeated
+    if news.hasKeys, keys.followKeys(asksAnew: asksAnew) { reset(.mirror) }
+    // It may owe an erasure.
+    if news.hasChanges { keys.lookForOwed() }
+    if news.hasChanges && asksAnew || core.notice.isDoubtful && core.keyRing.requested == nil {
+      keys.doubtVault()
+    }
+  }
+
+  /// Listen again: the transaction may have waited for one that locked.
+  func listenAgain() {
+    guard let told = core.notice.ear?() else { return }
+    hear(told)
+  }
 
   /// Close the session in memory if another handle locked it, whatever the files say now.
   func confirmVault() throws(Failure) {
@@ -245,6 +270,7 @@ final class SessionStore {
       dropMirror()
       keys.forgetVault()
       pendingSignIn.end()
+      startWaits = false
       tokens.forgetEnd()
       withdrawContacts()
       membershipCheck.reset()

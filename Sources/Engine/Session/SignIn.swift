@@ -274,8 +274,19 @@ final class SignIn {
         return try fail(.signInOffline, cause: response.silence, decider)
       }
       pending.cause = response.silence ?? AuthClassification.signInCause(response.facts)
+      try tell(pending.cause, decider)
       try pauses.backOff(.signIn, response, now)
     }
+  }
+
+  /// The sign-in is tried again. Who waits learns why: a wrong address looks like bad weather else.
+  private func tell(_ cause: SignInCause?, _ decider: Decider) throws(Failure) {
+    guard let cause, hostView.shown.isSigningIn, hostView.shown.decision?.cause != cause else {
+      return
+    }
+    try decider.emit(Decision(.wait, .signingIn, cause: cause))
+    let host = core.configuration.backend.host
+    Log.line(.warning, "the sign-in is tried again: \(cause.rawValue), host \(host)")
   }
 
   private func adopt(
@@ -289,12 +300,11 @@ final class SignIn {
         return hostView.expectDecision()
       }
     } catch {
-      // A host that is asked learns the outcome from the decision; others repeat the response.
-      guard core.keyRing.requested != nil, error.code.status == .keyStore,
-        error.code != .keyStorePending
-      else { throw error }
+      // The same proof again would make another session at the server, or none: the sign-in ends.
+      guard error.code.status == .keyStore, error.code != .keyStorePending else { throw error }
       try revocations.add(reply, now)
-      return try fail(.signInFailed, decider)
+      state.dropWaiting()
+      return try fail(.signInFailed, cause: .keyStore, decider)
     }
     try revocations.add(reply, now)
     if row.owner == nil { return try fail(.signInFailed, decider) }
@@ -317,6 +327,8 @@ final class SignIn {
     let failure = SignInFailure(reason: reason, cause: cause)
     if state.advance(after: failure) { return }
     guard let told = state.outcome(failure) else { return showSession() }
+    // The user has gone on with the open session meanwhile, and stays there.
+    if sessions.session != nil, !hostView.shown.isSigningIn { return showSession() }
     try decider.emit(
       Decision(
         .signIn, told.reason, cause: told.cause, canUnlock: hostView.shown.canUnlock))

@@ -14,6 +14,18 @@
  * While a driver runs, the host must not call holdfast_poll(): each request and each one-time event
  * is returned only once, and the driver would miss it.
  *
+ * With "keystore":{"kind":"host"} a key request of holdfast_poll() arrives as an event
+ * {"seq":0,"type":"key_request","key_request":{...}}: carry it out, and answer with
+ * holdfast_key_complete(), in any case, be it with "failed". It is not logged either, as it has a
+ * key. What was not taken when the driver stops is answered with "failed".
+ * {"seq":0,"type":"key_cancelled","id":n} follows when nobody needs a key request any more: dismiss
+ * its prompt, and answer it all the same.
+ *
+ * With "log_level" a line of the library's log arrives as {"seq":0,"type":"log","level":1,
+ * "line":"..."}, on every driver with the option, as the log is one for the process; it takes the
+ * place of a function that the host gave to holdfast_log(). Lines hold up no events: where 200
+ * wait, the oldest gives way.
+ *
  * The worker calls holdfast_poll() and holdfast_complete(). A key store given to holdfast_open()
  * and a function given to holdfast_log() can thus be called on the worker's thread, or on the one
  * that calls holdfast_http_run().
@@ -60,6 +72,8 @@ typedef struct holdfast_http holdfast_http;
  *    "proxy":"http://..."|null,  null: from the environment (https_proxy, no_proxy, ...);
  *                                "": none
  *    "thread":true,              false: no thread, see holdfast_http_run(). Linux only. @since 0.2
+ *    "log_level":0..3|null,      lines of the library's log up to this level (0 error, 1 warning,
+ *                                2 info, 3 debug) are events. @since 0.2
  *    "user_agent":"..."}         default: holdfast/VERSION
  *
  * TLS is of version 1.2 or newer. Each request's `timeout_ms` limits its total time. When a request
@@ -71,6 +85,7 @@ typedef struct holdfast_http holdfast_http;
  *   offline    no route, or the connection broke before the response was complete
  *   cancelled  the driver was stopped
  *
+ * null as the value of an option is its default.
  * Errors: HOLDFAST_INVALID (options: not an object, an unknown field, a wrong type or value, a
  * ca_file or ca_path that cannot be read, or "thread":false where there is no epoll),
  * HOLDFAST_STATE (the handle has a driver), HOLDFAST_CLOSED and HOLDFAST_FORKED (the handle),
@@ -135,9 +150,43 @@ int32_t holdfast_http_next(holdfast_http *driver, int32_t timeout_ms, char **eve
  */
 int32_t holdfast_http_ack(holdfast_http *driver, int64_t seq);
 
-/* Zero an event's text and release it. NULL is ignored. Not for replies of holdfast.h. @since 0.1
+/*
+ * The whole library in one function, for bindings: it needs no structure, no callback, no output
+ * parameter and no other function but holdfast_http_free(). A handle is a number, 0 before "open";
+ * (holdfast *)(intptr_t)app is the same handle for holdfast.h. `request` is a JSON object, NULL or
+ * "" for {}. The reply is never NULL: a JSON object, {"error":{...}} on failure, as in holdfast.h.
+ * The caller owns it and releases it with holdfast_http_free().
+ *
+ * `operation` is one of holdfast_call(), except "poll" and "complete", which the driver calls, or:
+ *   open        Opens a handle and starts its driver. The request is the configuration, with the
+ *               key store "file", "host" or {"kind":"secret_service","name":"com.example.app"}
+ *               (the desktop's keyring, over libsecret; `name` finds the keys, one for each
+ *               data_dir: a name of another folder's keys is refused), and has one more field,
+ *               "http"?: the options of holdfast_http_start(), except "thread". Why the keyring
+ *               gives no key stands in the message of keystore.locked and keystore.failed, and in a
+ *               line of the log: level 1, "secret service: ...". An address of Supabase's dashboard
+ *               as the backend's url is refused. The handle must be 0: an open one is not
+ *               opened again. Another "open" with the same data_dir makes a second handle, which
+ *               is safe.
+ *               -> the reply of holdfast_open(), and "app":n
+ *   key_complete  As in holdfast.h. An answer that cannot be taken now, because another process
+ *               writes or the disk is full, is kept and passed again: the reply is then
+ *               {"accepted":true}
+ *   event_next  {"timeout_ms":n=-1} -> {"event":{...}|null,"closed":bool}. Acknowledges the
+ *               events that were taken, and waits for the next one (negative: no limit). So an
+ *               event that was being shown when the process ended comes again. One thread at a
+ *               time takes events. null: none came in time, or `closed`: the handle is closed or
+ *               being closed
+ *   close       {} -> {}. holdfast_http_stop() and holdfast_close(), from any thread, also again,
+ *               and while others wait in event_next
+ * @since 0.2
  */
-void holdfast_http_free(char *event);
+char *holdfast_http_call(int64_t app, const char *operation, const char *request);
+
+/* Zero the text of an event, or of a reply of holdfast_http_call(), and release it. A text from
+ * malloc() may be released with it too, as a request with a password. NULL is ignored. Not for
+ * replies of holdfast.h. @since 0.1 */
+void holdfast_http_free(char *text);
 
 #ifdef __cplusplus
 }
