@@ -1,30 +1,38 @@
 # Holdfast. `make demo` shows it at work, `make test` runs every test; both install what is missing.
 #
 #   make setup    installs the Debian packages (with sudo, unless root) and the Python tools in .venv that are missing;
-#                 only this target, and demo and test through it, installs anything
+#                 only this target, and demo and test through it, installs anything. `make test` adds Java, Go and Rust
 #   make lib      build/lib/libholdfast.so (Embedded Swift), build/lib-runtime/libholdfast.so (ordinary Swift),
 #                 build/include/ and, where libcurl is installed, build/lib/libholdfast_http.so; archives (.a) of both
 #   make bundle   build/lib-bundled/libholdfast.so, which contains SQLite, libsodium and jansson
 #   make wheel    build/wheel/holdfast-*.whl, which contains the bundled library
+#   make node     build/node/holdfast and its .tgz: the package for Node and Electron, with the bundled library
 #   make install  headers, libraries, pkg-config and CMake files below PREFIX (/usr/local); honours DESTDIR, LIBDIR
 #   make demo     the tour of examples/c against a local backend
+#   make desktop  the app of examples/desktop on a local backend, with a panel beside it; installs GTK if it is missing;
+#                 make test-desktop runs its tests, make pictures draws docs/pictures
 #   make doctor   CONFIG=file (EMAIL=address): checks a configuration against its Supabase project (docs/doctor.md)
-#   make test     every test. Parts of it: test-swift, test-model, test-fleet, test-python, test-simulation,
-#                 sanitize-smoke, test-faults, mutants-sample
+#   make test     every test. Parts of it: test-swift, test-model, test-fleet, test-python, test-node, test-simulation,
+#                 sanitize-smoke, test-faults, mutants-sample, test-arm64, test-jvm
 #   make lint     style and types; make format corrects what a tool can correct
-#   make contract writes the code that is made from include/holdfast.schema.json
+#   make contract writes the code that is made from include/holdfast.schema.json; make generate: only bindings
 #   make docs     writes the pages and figures that are made from the code and from measurements
 #   make lock     writes mk/requirements.lock again, after a change of a file of Python requirements
+#   make jvm      build/jvm/*.jar for Java and Kotlin; make test-jvm runs their tests. Both install a JDK if it is missing
 #   make clean    removes what was built; .venv stays
 #
 # Longer runs:
 #
 #   make bench               measures the library beside a C floor and its peers (docs/benchmarks.md); QUICK=1 is short
 #   make bench-check         compares instructions per call and sizes with the recorded ones
+#   make bench-variants      records the instructions per call of the bundled library, musl and arm64
 #   make fuzz                MINUTES=n: libFuzzer over the C API
 #   make sanitize            the tests under ASan, TSan and valgrind
 #   make soak                SEEDS=n worlds of the simulation on every core; make replay SEED=n (KEEP=) shows one; FLAVOUR=
-#   make arm64               build/lib-arm64/libholdfast.so; make test-arm64 runs tests of it under qemu (installs qemu-user)
+#   make arm64               build/lib-arm64/libholdfast.so; make test-arm64 runs tests of it under qemu;
+#                            make phones: only the hosts in C, with a heap and files as on Android; make wheel-arm64
+#   make musl                build/lib-musl/libholdfast.so, with musl-tools; make test-musl runs scripts, threads and the tour on it
+#   make darwin              compiles the core for iOS and macOS (arm64) to objects, which nothing here links or runs
 #   make flips               CASES=n data folders with flipped bits; FLAVOUR=
 #   make mutants             small faults in Sources, and whether the tests notice them; make test takes 60
 #   make test-faults-full    every failure of a disk at every point of a scripted day; test-faults takes a sample
@@ -51,12 +59,17 @@ AGAIN := $(MAKE) --no-print-directory
 include mk/setup.mk
 include mk/library.mk
 include mk/embedded.mk
-include mk/arm64.mk
 include mk/tests.mk
 include mk/sanitizers.mk
+include mk/arm64.mk
+include mk/darwin.mk
+include mk/jvm.mk
+include mk/musl.mk
 include mk/benchmarks.mk
+include mk/node.mk
+include mk/desktop.mk
 
-.PHONY: lib bundle wheel install demo doctor docs contract lint format test-clean-install help clean
+.PHONY: lib bundle wheel install demo doctor docs contract generate lint format test-clean-install help clean
 
 lib: build/lib/libholdfast.so build/lib-runtime/libholdfast.so build/include/holdfast.h $(HTTP_LIBRARY) $(ARCHIVES)
 ifeq ($(HTTP_LIBRARY),)
@@ -86,27 +99,31 @@ docs: | $(PYTHON)
 	@HOLDFAST_WRITE_DOCS=1 $(SWIFT) test -q --disable-xctest --scratch-path .build-test --filter DecisionsDocumentTests
 
 # What the schema determines. Tests check that it is current.
-contract: | $(PYTHON)
+contract: generate | $(PYTHON)
 	@$(PYTHON) mk/contract.py
-	@$(PYTHON) bindings/python/tools/generate_types.py
+
+# The types and operations of the bindings (bindings/generate).
+generate: | $(PYTHON)
+	@$(PYTHON) bindings/generate
 
 C_FILES = $$(git ls-files '*.c' '*.h')
 # Python with checked types. mypy takes one suite at a time, as each has a module `conftest`.
-TYPED := $(addprefix bindings/python/,src tests tools setup.py) \
+TYPED := bindings/generate bindings/jvm/tests bindings/node/test $(addprefix bindings/python/,src tests tools setup.py) \
   $(addprefix Tests/,benchmarks crash mutants packages server simulation)
 
 # Every check runs, also after one that failed.
 lint: | $(PYTHON)
 	@failed=""; check() { "$$@" || failed="$$failed $$(basename "$$1")"; }; \
-	check $(SWIFT) format lint -s -r Sources Tests Package.swift; \
+	check $(SWIFT) format lint -s -r Sources Tests Package.swift bindings/apple; \
 	check .venv/bin/clang-format --dry-run -Werror $(C_FILES); \
 	check .venv/bin/ruff check -q .; \
 	check .venv/bin/ruff format -q --check .; \
+	check mk/once.sh Makefile mk/*.mk; \
 	for typed in $(TYPED); do MYPYPATH=$$typed check .venv/bin/mypy --no-error-summary $$typed; done; \
 	[ -z "$$failed" ] || { echo "lint failed:$$failed"; exit 1; }
 
 format: | $(PYTHON)
-	@$(SWIFT) format -i -r Sources Tests Package.swift
+	@$(SWIFT) format -i -r Sources Tests Package.swift bindings/apple
 	@.venv/bin/clang-format -i $(C_FILES)
 	@.venv/bin/ruff check -q --fix-only .
 	@.venv/bin/ruff format -q .

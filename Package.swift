@@ -1,4 +1,5 @@
 // swift-tools-version: 6.2
+import Foundation
 import PackageDescription
 
 // The trait "Embedded" builds the core in Embedded Swift: no Swift runtime in the library.
@@ -13,19 +14,42 @@ let settings: [SwiftSetting] = [
 /// glibc checks the sizes of buffers in C code that is optimised.
 let checkedBuffers = CSetting.define("_FORTIFY_SOURCE", to: "3", .when(configuration: .release))
 
+// On Apple's systems SQLite is the system's. libsodium and jansson are in a framework that bindings/apple/build.sh
+// builds; until it is there, they come from where pkg-config finds them.
+let framework = "build/apple/HoldfastLibraries.xcframework"
+let hasFramework = FileManager.default.fileExists(
+  atPath: "\(Context.packageDirectory)/\(framework)")
+
+let libraries: [Target] =
+  hasFramework
+  ? [.binaryTarget(name: "HoldfastLibraries", path: framework), .systemLibrary(name: "CSQLite")]
+  : [
+    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
+    .systemLibrary(name: "CJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
+  ]
+
+/// The framework has the modules CSodium and CJansson.
+func named(_ dependencies: [String]) -> [Target.Dependency] {
+  dependencies.map { name in
+    let isInFramework = hasFramework && ["CSodium", "CJansson"].contains(name)
+    return .byName(name: isInFramework ? "HoldfastLibraries" : name)
+  }
+}
+
 func core(_ name: String, on dependencies: [String]) -> Target {
-  .target(
-    name: name, dependencies: dependencies.map { .byName(name: $0) }, swiftSettings: settings)
+  .target(name: name, dependencies: named(dependencies), swiftSettings: settings)
 }
 
 func tests(of name: String, on dependencies: [String] = []) -> Target {
   .testTarget(
-    name: "\(name)Tests", dependencies: ([name] + dependencies).map { .byName(name: $0) },
+    name: "\(name)Tests", dependencies: named([name] + dependencies),
     swiftSettings: [.swiftLanguageMode(.v6)])
 }
 
 let package = Package(
   name: "Holdfast",
+  platforms: [.macOS(.v14), .iOS(.v18)],
   products: [
     // For other packages: the functions, and the C module that declares them.
     .library(name: "Holdfast", targets: ["Holdfast"]),
@@ -34,15 +58,15 @@ let package = Package(
     .library(name: "HoldfastHTTPStatic", type: .static, targets: ["HoldfastHTTP"]),
   ],
   traits: ["Embedded"],
-  targets: [
-    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-    .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
-    .systemLibrary(name: "CJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
+  targets: libraries + [
     .systemLibrary(name: "CHoldfast", path: "include"),
     .target(
       name: "CPlatform",
       cSettings: [.define("HOLDFAST_EMBEDDED", .when(traits: ["Embedded"])), checkedBuffers],
-      linkerSettings: [.linkedLibrary("m", .when(platforms: [.linux]))]),
+      linkerSettings: [
+        .linkedLibrary("m", .when(platforms: [.linux])),
+        .linkedLibrary("sqlite3", .when(platforms: [.macOS, .iOS])),
+      ]),
     core("Base", on: ["CPlatform", "CJansson"]),
     core("Vault", on: ["Base", "CSodium"]),
     core("Store", on: ["Vault", "CSQLite"]),

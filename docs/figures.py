@@ -1,9 +1,11 @@
-"""Writes the summary of sizes and times in docs/benchmarks.md from the recorded runs.
+"""Writes the sizes of README.md and the summary of docs/benchmarks.md from what is recorded.
 
 `--write` first copies the sizes of the libraries in build/ to figures.json. Without it, the script
-only checks that the summary matches what is recorded. Sources:
+only checks that both pages match what is recorded. Sources:
 
 - figures.json: sizes in bytes, by library;
+- Tests/benchmarks/recorded.json, written by `make bench-record` and `make bench-variants`:
+  instructions per call;
 - benchmarks.json, written by `make bench`:
   {"machine": "...", "figures": [{"name": "cold start", "value": "1.9 ms", "floor": "1.2 ms", "ratio": "1.6"}]}.
 """
@@ -16,15 +18,35 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/benchmarks.md"
+README = ROOT / "README.md"
 SIZES = ROOT / "docs/figures.json"
 BENCHMARKS = ROOT / "docs/benchmarks.json"
+RECORDED = ROOT / "Tests/benchmarks/recorded.json"
 OPEN, CLOSE = "<!-- figures -->", "<!-- /figures -->"
 
 LIBRARIES = {
     "lib/libholdfast.so": "Embedded Swift; needs SQLite, libsodium, jansson and libc",
     "lib-bundled/libholdfast.so": "the same with those three inside; needs libc only",
+    "lib-musl/libholdfast.so": "the same for musl, with those three inside",
+    "lib-arm64/libholdfast.so": "Embedded Swift for arm64 Linux",
+    "lib-arm64-bundled/libholdfast.so": "the same with those three inside, SQLite optimised for size",
     "lib-runtime/libholdfast.so": "ordinary Swift, with its runtime inside",
     "lib/libholdfast_http.so": "the driver; needs libcurl",
+}
+
+#: What is measured -> its row.
+VARIANTS = {
+    "embedded": "x86-64, Embedded Swift",
+    "runtime": "x86-64, ordinary Swift",
+    "arm64": "arm64, Embedded Swift",
+    "bundled": "x86-64, with SQLite, libsodium and jansson inside",
+    "musl": "the same for musl",
+    "arm64-bundled": "arm64, with the three inside",
+}
+COUNTED = {
+    "cold start": "cold start",
+    "queue_add": "`queue_add`",
+    "contact_search": "`contact_search`",
 }
 
 
@@ -53,27 +75,49 @@ def bench_rows() -> list[str]:
     return rows
 
 
-def figures(sizes: dict[str, int]) -> str:
-    rows = ["| library, stripped | size |", "|---|---|", *size_rows(sizes), *bench_rows()]
-    return "\n".join([OPEN, *rows, CLOSE])
+def count_rows() -> list[str]:
+    """Instructions per call, by variant."""
+    recorded = json.loads(RECORDED.read_text("utf-8"))
+    known = recorded["x86_64"]["instructions"] | recorded["variants"]
+    rows = ["", f"| instructions | {' | '.join(COUNTED.values())} |", "|---|---|---|---|"]
+    for variant, name in VARIANTS.items():
+        counts = [f"{known[variant][call]:,}" for call in COUNTED]
+        rows.append(f"| {name} | {' | '.join(counts)} |")
+    return rows
 
 
-def page(sizes: dict[str, int]) -> str:
-    text = PAGE.read_text("utf-8")
-    before, rest = text.split(OPEN, 1)
-    return before + figures(sizes) + rest.split(CLOSE, 1)[1]
+def size_table(sizes: dict[str, int]) -> list[str]:
+    return ["| library, stripped | size |", "|---|---|", *size_rows(sizes)]
+
+
+def with_rows(page: Path, rows: list[str]) -> str:
+    before, rest = page.read_text("utf-8").split(OPEN, 1)
+    return before + "\n".join([OPEN, *rows, CLOSE]) + rest.split(CLOSE, 1)[1]
+
+
+def pages(sizes: dict[str, int]) -> dict[Path, str]:
+    """The text that each page should have."""
+    table = size_table(sizes)
+    return {
+        README: with_rows(README, table),
+        PAGE: with_rows(PAGE, [*table, *count_rows(), *bench_rows()]),
+    }
 
 
 def main() -> int:
     if "--write" in sys.argv[1:]:
         sizes = measure()
         SIZES.write_text(json.dumps(sizes, indent=2) + "\n", "utf-8")
-        PAGE.write_text(page(sizes), "utf-8")
+        for page, text in pages(sizes).items():
+            page.write_text(text, "utf-8")
         return 0
-    if page(json.loads(SIZES.read_text("utf-8"))) == PAGE.read_text("utf-8"):
-        return 0
-    print("the summary in docs/benchmarks.md is out of date: run make docs", file=sys.stderr)
-    return 1
+    current = pages(json.loads(SIZES.read_text("utf-8")))
+    stale = [page.name for page, text in current.items() if page.read_text("utf-8") != text]
+    if stale:
+        print(
+            f"the figures in {' and '.join(stale)} are out of date: run make docs", file=sys.stderr
+        )
+    return 1 if stale else 0
 
 
 if __name__ == "__main__":

@@ -22,6 +22,17 @@ PAGE = ROOT / "docs/reference.md"
 
 Schema = dict[str, Any]
 
+#: What only the driver takes.
+DRIVERS_KEY_STORE = """**With [`holdfast_http_call`](#holdfast_http_call)** there is one more kind, which the driver serves:
+
+| field | type | required | |
+|---|---|---|---|
+| `kind` | `"secret_service"` | yes | The desktop's keyring: GNOME Keyring, KWallet, KeePassXC. Needs `libsecret-1-0`. |
+| `name` | string, 1 to 256 bytes | yes | Finds the keys: one for each `data_dir`, such as `com.example.visits`. |
+
+`policy.biometric` must be `preferred` or `off`, because the keyring asks for no presence.
+"""
+
 HEAD = """# Reference
 
 Do not edit this page. [`reference.py`](reference.py) generates it from [`holdfast.h`](../include/holdfast.h),
@@ -266,6 +277,7 @@ def page() -> str:
         "KeyStoreChoice",
     ]
     parts += [shapes.described(name) for name in settings]
+    parts.append(DRIVERS_KEY_STORE)
 
     classes, again = error_lists()
     parts += ["## Status and errors\n", "| status | | |", "|---|---|---|"]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Says what is missing for a target, and how to get it. Usage: check.sh lib|http|wheel; SWIFT and CLANG are set.
+# Says what is missing for a target, and how to get it. Usage: check.sh lib|http|wheel|node; SWIFT, CLANG and NODE are set.
 set -euo pipefail
 target=$1
 missing=()
@@ -38,6 +38,14 @@ case $target in
     tool autoreconf autoconf
     tool automake automake
     tool libtoolize libtool
+    ;;
+  node)
+    tool tsc node-typescript
+    tool cc g++
+    if [ -z "$NODE" ]; then
+      echo "Node 20 or newer must be on the PATH, or in .venv: run make setup" >&2
+      exit 1
+    fi
     ;;
 esac
 if [ ${#missing[@]} -gt 0 ]; then

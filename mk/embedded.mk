@@ -5,6 +5,11 @@
 # that takes a closure for each of its callers.
 SMALL := -Osize -enforce-exclusivity=unchecked -Xfrontend -function-sections -Xllvm -enable-machine-outliner=always \
   -Xllvm -enable-linkonceodr-outlining -Xllvm -sil-disable-pass=closure-specialize
+# For scripts that compile for other systems.
+.PHONY: print-SMALL
+print-SMALL:
+	@echo '$(SMALL)'
+
 # Relative relocations take about a bit each instead of 24 bytes, but glibc reads them only since 2.36. The
 # bundled library is for other machines too and does without.
 RELR := $(shell getconf GNU_LIBC_VERSION 2> /dev/null | awk '$$2 >= 2.36 {print "-Wl,-z,pack-relative-relocs"}')
@@ -16,6 +21,18 @@ build/lib/libholdfast.so: .build-embedded/release/libHoldfastStatic.a .build/hol
 	@mkdir -p $(@D)
 	@$(CLANG) -shared -fuse-ld=lld -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(LINK) $(RELR) $(LIBRARIES) -lm
 	$(call stripped,$@)
+	$(SONAME_LINK)
+
+# ---- its C with either kind of `char`, for Tests/packages/test_surroundings.py ----
+
+build/lib-%-char/libholdfast.so: .build-embedded/release/libHoldfastStatic.a .build/holdfast.map mk/cross.sh
+	@rm -rf .build/$*-char
+	@mk/cross.sh c .build/$*-char - $(CLANG) -f$*-char $(HARDENED)
+	@cp $< .build/$*-char/swift.a
+	@ar d .build/$*-char/swift.a $(notdir $(patsubst %.c,%.c.o,$(wildcard Sources/CPlatform/*.c)))
+	@mkdir -p $(@D)
+	@$(CLANG) -shared -fuse-ld=lld -o $@ .build/$*-char/*.o -Wl,--whole-archive .build/$*-char/swift.a -Wl,--no-whole-archive \
+	  $(LINK) $(RELR) $(LIBRARIES) -lm
 	$(SONAME_LINK)
 
 # ---- bundled, for Python's wheel and app bundles: needs only the C library ----

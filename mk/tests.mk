@@ -1,14 +1,14 @@
 # The tests. Each part runs alone as well, once `make setup` has run.
 
-.PHONY: test test-swift test-model test-fleet test-python test-simulation test-faults test-faults-full soak replay
+.PHONY: test test-swift test-model test-fleet test-python test-node test-simulation test-faults test-faults-full soak replay
 
-# sanitize-smoke is in mk/sanitizers.mk.
-TEST_PARTS := test-swift test-model test-fleet test-python test-simulation sanitize-smoke test-faults mutants-sample
+# Other parts are in mk/sanitizers.mk, arm64.mk, darwin.mk, node.mk and jvm.mk.
+TEST_PARTS := test-swift test-model test-fleet test-python test-node test-simulation sanitize-smoke test-faults mutants-sample test-arm64 test-jvm test-darwin
 PYTEST := $(PYTHON) -m pytest -q
 FLAVOUR ?= embedded
 
 # In other makes, which see what `setup` has installed. Every part runs, also after one that failed.
-test: setup
+test: setup languages
 	@$(AGAIN) lib wheel build/bin/holdfast-tour
 	@failed=""; for part in $(TEST_PARTS); do echo "== $$part"; $(AGAIN) $$part || failed="$$failed $$part"; done; \
 	  [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
@@ -27,7 +27,7 @@ test-fleet: | $(PYTHON)
 	@.build-runtime/release/fleet build/fleet
 	@$(PYTEST) Tests/fleet
 
-PYTHON_SUITES := $(addprefix Tests/,backend http abi crash mutants packages docs) bindings/python
+PYTHON_SUITES := $(addprefix Tests/,backend http abi crash mutants packages docs) bindings/generate bindings/python
 
 test-python: | $(PYTHON)
 	@failed=""; for suite in $(PYTHON_SUITES); do \

@@ -30,6 +30,21 @@ import Testing
     let now = clock.now()
     #expect(now.wallMS == 5 && now.monotonicMS == 7 && now.bootID == "boot")
   }
+
+  @Test("Within a boot the monotonic clock tells an age, else the device's; without ids the longer")
+  func age() {
+    func age(_ wallMS: Int64, _ monotonicMS: Int64, _ boot: String, since before: String?) -> Int64
+    {
+      Instant(wallMS: wallMS, monotonicMS: monotonicMS, bootID: boot)
+        .ageMS(wallMS: 1_000, monotonicMS: 500, bootID: before)
+    }
+    #expect(age(0, 700, "a", since: "a") == 200)
+    #expect(age(9_000, 700, "b", since: "a") == 8_000)
+    #expect(age(9_000, 700, "a", since: nil) == 8_000)
+    #expect(age(9_000, 700, "", since: "") == 8_000)
+    #expect(age(0, 700, "", since: "") == 200)
+    #expect(age(9_000, 100, "", since: "") == 8_000)
+  }
 }
 
 @Suite struct HolderTests {
@@ -57,5 +72,14 @@ import Testing
     {
       #expect(!Holder.isAlive(bytes, bootID: "boot"))
     }
+  }
+
+  @Test("Where the system did not tell when a process began, its id tells whether it runs")
+  func unknownStart() {
+    var bytes = Holder(bootID: "boot", nonce: 1).bytes
+    bytes.replaceSubrange(16..<24, with: Array(repeating: 0xFF, count: 8))
+    #expect(Holder.isAlive(bytes, bootID: "boot"))
+    bytes.replaceSubrange(8..<16, with: [0, 0, 0, 0, 0x7F, 0xFF, 0xFF, 0xFF])
+    #expect(!Holder.isAlive(bytes, bootID: "boot"), "no process has this id")
   }
 }

@@ -27,7 +27,7 @@ import Testing
   @Test func aVisibleAppLooksEverySecond() throws {
     // Given nothing that becomes due
     #expect(try wake() == nil)
-    engine.isDeaf = true
+    engine.setDeaf(true)
     #expect(try wake() == 1000)
     // When the app leaves the screen, and comes back
     _ = try engine.sessionBackground([:])

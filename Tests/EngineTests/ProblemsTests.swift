@@ -29,19 +29,19 @@ import Testing
     let check = request(.membershipCheck, .membershipCheck)
     let figures = request(.summary, .summary(org: orgA, uploads: 0))
     // Given two that are refused
-    problems.note(check, try refusal("PGRST205"), rig.now)
-    problems.note(figures, try refusal("PGRST202"), rig.now)
+    problems.note(check, try refusal("PGRST205"), lastSent: 0, rig.now)
+    problems.note(figures, try refusal("PGRST202"), lastSent: 0, rig.now)
     let both: [[String?]] = [
       ["guard", "PGRST205", "memberships", nil],
       ["summary", "PGRST202", nil, "activity_summary"],
     ]
     #expect(listed(problems) == both)
     // A passing fault and a refused token say nothing about the schema
-    problems.note(check, try response(503, ""), rig.now)
-    problems.note(check, try response(401, #"{"code":"PGRST301"}"#), rig.now)
+    problems.note(check, try response(503, ""), lastSent: 0, rig.now)
+    problems.note(check, try response(401, #"{"code":"PGRST301"}"#), lastSent: 0, rig.now)
     #expect(listed(problems) == both)
     // An answer ends one of them
-    problems.note(check, try response(200, "[]"), rig.now)
+    problems.note(check, try response(200, "[]"), lastSent: 0, rig.now)
     #expect(listed(problems) == [both[1]])
     #expect(problems.concern(.summary) && !problems.concern(.membershipCheck))
   }
@@ -51,12 +51,13 @@ import Testing
     let problems = Problems(rig.core)
     let check = request(.membershipCheck, .membershipCheck)
     let begin = rig.now.wallMS
-    problems.note(check, try refusal("PGRST205"), rig.now)
+    problems.note(check, try refusal("PGRST205"), lastSent: 0, rig.now)
     rig.advance(1000)
-    problems.note(check, try refusal("PGRST205"), rig.now)
+    problems.note(check, try refusal("PGRST205"), lastSent: 0, rig.now)
     #expect(problems.json.elements.map { $0.int("since_ms") } == [begin])
     problems.note(
-      check, try refusal("42501", "permission denied for table organizations"), rig.now)
+      check, try refusal("42501", "permission denied for table organizations"), lastSent: 0, rig.now
+    )
     #expect(problems.json.elements.map { $0.int("since_ms") } == [begin + 1000])
     #expect(listed(problems) == [["guard", "42501", "organizations", nil]])
     problems.forgetAll()
@@ -69,17 +70,17 @@ import Testing
     try rig.add(id(1))
     let batch = try rig.upload()
     let upload = request(.upload, .upload(batch))
-    problems.note(request(.upload, .readBack(batch)), try refusal("42P01"), rig.now)
-    problems.note(upload, try response(201, "[]"), rig.now)
+    problems.note(request(.upload, .readBack(batch)), try refusal("42P01"), lastSent: 0, rig.now)
+    problems.note(upload, try response(201, "[]"), lastSent: 0, rig.now)
     #expect(listed(problems) == [["upload", "42P01", "activities", nil]])
     #expect(problems.concern(kind: "activity") && !problems.concern(kind: "contact"))
     // A read-back that compares rows asks again with fewer columns
-    problems.note(request(.upload, .readBack(batch)), try response(200, "[]"), rig.now)
+    problems.note(request(.upload, .readBack(batch)), try response(200, "[]"), lastSent: 0, rig.now)
     problems.note(
-      request(.upload, .readBack(batch.comparing(true))), try refusal("42703"), rig.now)
+      request(.upload, .readBack(batch.asking(.rows))), try refusal("42703"), lastSent: 0, rig.now)
     #expect(listed(problems).isEmpty)
     // The first refusal by a policy leads to the membership check
-    problems.note(upload, try response(403, #"{"code":"42501"}"#), rig.now)
+    problems.note(upload, try response(403, #"{"code":"42501"}"#), lastSent: 0, rig.now)
     #expect(listed(problems).isEmpty)
   }
 }

@@ -90,10 +90,11 @@ import Vault
 
   /// Why the exchange was not answered, and what the host is told.
   @Test(arguments: [
-    ("offline", "sign_in_offline" as String?), ("dns", "sign_in_offline"), ("timeout", nil),
-    ("refused", nil),
+    ("offline", "sign_in_offline" as String?), ("dns", "sign_in_offline"),
+    ("timeout", "signing_in"), ("refused", "signing_in"), ("cancelled", nil),
   ])
   func anExchangeThatFindsNoNetworkEnds(_ error: String, _ reason: String?) throws {
+    let ends = reason == "sign_in_offline"
     // Given
     let rig = try Rig(config: Self.methods)
     _ = try rig.signInFlow.complete(["email": "a@b.no", "password": "p"], rig.decider)
@@ -108,8 +109,8 @@ import Vault
         nowMS: rig.now.wallMS), rig.now)
     // Then
     #expect(try rig.takeEvents().last?["decision"]?.string("reason") == reason)
-    #expect((rig.pendingSignIn.pending == nil) == (reason != nil))
-    #expect(try (rig.pauses.leftMS(.signIn, rig.now) > 0) == (reason == nil))
+    #expect((rig.pendingSignIn.pending == nil) == ends)
+    #expect(try (rig.pauses.leftMS(.signIn, rig.now) > 0) == !ends)
   }
 
   // MARK: Deadlines

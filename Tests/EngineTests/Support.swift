@@ -222,15 +222,15 @@ final class Rig {
     intake = ItemIntake(
       core, reserve: Reserve(core), links: links, syncRuns: syncRuns, wakeTimer: wakeTimer,
       decider: decider)
+    let hold = UploadHold(sessions, refresh: refresh, pauses: pauses)
     report = ItemReport(
-      core, tokens: tokens, pauses: pauses, reachability: reachability, problems: problems,
-      decider: decider)
+      core, hold: hold, reachability: reachability, problems: problems, decider: decider)
     search = ContactSearch(
       core, cache: cache, live: live, presenter: presenter, reachability: reachability,
       decider: decider)
     sync = SyncControl(
-      core, check: check, reachability: reachability, pauses: pauses, inFlight: inFlight,
-      pulls: pulls, cache: cache, problems: problems, decider: decider)
+      core, check: check, reachability: reachability, pauses: pauses, hold: hold,
+      inFlight: inFlight, pulls: pulls, cache: cache, problems: problems, decider: decider)
     scheduler = Scheduler(
       core, sessions, decider: decider, tokens: tokens, pendingSignIn: pendingSignIn,
       refresh: refresh, check: check, reachability: reachability, pauses: pauses, events: events,

@@ -477,10 +477,14 @@ import Testing
     try rig.settlement.finish(
       try rig.upload(), isCurrent: true, try response(403, "<html>"), rig.now)
     #expect(rig.uploads.readBacks.count == 2)
-    let batch = try #require(rig.uploads.readBacks.first)
-    try rig.uploader.sendReadBack(batch, try rig.session, rig.now)
-    try rig.settlement.finishReadBack(
-      batch, isCurrent: true, try response(403, "<html>"), rig.now)
+    // The first question, and one about an id that nobody has
+    for question in [UploadBatch.Question.rows, .control] {
+      let batch = try #require(rig.uploads.readBacks.first)
+      #expect(batch.question == question)
+      try rig.uploader.sendReadBack(batch, try rig.session, rig.now)
+      try rig.settlement.finishReadBack(
+        batch, isCurrent: true, try response(403, "<html>"), rig.now)
+    }
     #expect(rig.uploads.readBacks.isEmpty)
     #expect(try rig.state(id(101)) == "pending, attempts 1")
   }
@@ -619,12 +623,13 @@ import Testing
     (200, "[]", true, true, "waits for organisation, attempts 1, denials 1", false),
     (200, "[]", false, true, "waits for organisation, attempts 1, denials 1", false),
     (200, "[]", true, false, "pending, attempts 1", false),
-    (401, code("PGRST301"), true, true, "pending, attempts 1", false),
-    (503, "", true, true, "pending, attempts 1", true),
+    (401, code("PGRST301"), true, true, "pending, attempts 1, group 1", false),
+    // It goes behind all others, which tell whether uploads get through.
+    (503, "", true, true, "pending, attempts 1, group 1", true),
     // Only a success tells what the server has.
-    (503, "[]", true, true, "pending, attempts 1", true),
-    (503, rows(id(1)), true, true, "pending, attempts 1", true),
-    (200, "<html>", true, true, "pending, attempts 1", true),
+    (503, "[]", true, true, "pending, attempts 1, group 1", true),
+    (503, rows(id(1)), true, true, "pending, attempts 1, group 1", true),
+    (200, "<html>", true, true, "pending, attempts 1, group 1", true),
   ])
   func aReadBackProvesWhatTheServerHas(
     _ status: Int, _ body: String, _ isConfirmed: Bool, _ isCurrent: Bool, _ state: String,
@@ -637,9 +642,45 @@ import Testing
     // When
     try rig.settlement.finishReadBack(
       batch, isCurrent: isCurrent, try response(status, body), rig.now)
+    if let control = rig.uploads.readBacks.first {
+      try rig.settlement.finishReadBack(
+        control, isCurrent: isCurrent, try response(status, body), rig.now)
+    }
     // Then
     #expect(try rig.state(id(1)) == state)
     #expect(rig.tokens.isRefused == (status == 401))
+    #expect(try (rig.pauses.leftMS(.upload, rig.now) > 0) == pauses)
+  }
+
+  /// The answer to a question about an id that nobody has, after a firewall refused the one about the
+  /// item, and what becomes of the item.
+  @Test(arguments: [
+    (200, "[]", true, "waits, blocked, attempts 1, group 1", false),
+    (403, code("42501"), true, "waits, blocked, attempts 1, group 1", false),
+    (403, "<html>", true, "pending, attempts 1, group 1", true),
+    (200, "{}", true, "pending, attempts 1, group 1", true),
+    (503, "", true, "pending, attempts 1, group 1", true),
+    (200, "[]", false, "pending, attempts 1", false),
+  ])
+  func theAnswerAboutAnIDThatNobodyHasTellsWhetherTheWayIsOpen(
+    _ status: Int, _ body: String, _ isCurrent: Bool, _ state: String, _ pauses: Bool
+  ) throws {
+    // Given a question about an item that something on the way refuses
+    let rig = try Rig.atHome()
+    try rig.settlement.finishReadBack(
+      try readBack(rig), isCurrent: true, try response(403, "<html>"), rig.now)
+    let control = try #require(rig.uploads.readBacks.first)
+    #expect(control.question == .control)
+    #expect(try rig.state(id(1)) == "sending")
+    // When
+    try rig.uploader.sendReadBack(control, try rig.session, rig.now)
+    let asked = try #require(rig.inFlight.takeOutbox().last?.string("url"))
+    #expect(!asked.contains(id(1).text))
+    try rig.settlement.finishReadBack(
+      control, isCurrent: isCurrent, try response(status, body), rig.now)
+    // Then
+    #expect(try rig.state(id(1)) == state)
+    #expect(rig.uploads.readBacks.isEmpty)
     #expect(try (rig.pauses.leftMS(.upload, rig.now) > 0) == pauses)
   }
 

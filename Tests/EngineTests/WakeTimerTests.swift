@@ -50,7 +50,7 @@ import Testing
     rig.advance(60_000)
     #expect(try ask(rig, finder) == 0)
     #expect(finder.count == 1)
-    rig.wakeTimer.forget()
+    rig.wakeTimer.beginPoll()
     _ = try ask(rig, finder)
     #expect(finder.count == 2)
   }
@@ -101,24 +101,30 @@ import Testing
     #expect(finder.count == 1)
   }
 
-  @Test func onlyATimeClearlyBeforeThePromisedOneIsEarly() throws {
+  @Test func aTimeClearlyBeforeThePromisedOneAndThePromisedOneAreDue() throws {
     // Given: before the first poll only work that is due counts
     let rig = try Rig.atHome()
     let timer = rig.wakeTimer
-    #expect(timer.isEarly(0, rig.now))
-    #expect(!timer.isEarly(1, rig.now))
+    #expect(timer.isDue(0, rig.now))
+    #expect(!timer.isDue(1, rig.now))
     // When a poll promised 10 s
     timer.promise(10_000, rig.now)
     // Then
-    for (wake, isEarly) in [(0, true), (9949, true), (9950, false), (10_000, false)] {
-      #expect(timer.isEarly(Int64(wake), rig.now) == isEarly, "\(wake) ms")
+    for (wake, isDue) in [(0, true), (9949, true), (9950, false), (10_000, false)] {
+      #expect(timer.isDue(Int64(wake), rig.now) == isDue, "\(wake) ms")
     }
     rig.advance(9000)
-    #expect(timer.isEarly(900, rig.now))
-    #expect(!timer.isEarly(1000, rig.now))
-    // And after a poll that promised nothing, every time is early
+    #expect(timer.isDue(900, rig.now))
+    #expect(!timer.isDue(1000, rig.now))
+    #expect(!timer.isDue(nil, rig.now))
+    #expect(timer.promisedIn(rig.now) == 1000)
+    // And when that time has come, whatever is computed anew
+    rig.advance(1000)
+    #expect(timer.isDue(10_000, rig.now))
+    #expect(timer.isDue(nil, rig.now))
+    // And after a poll that promised nothing, every time is due
     timer.promise(nil, rig.now)
-    #expect(timer.isEarly(86_400_000, rig.now))
+    #expect(timer.isDue(86_400_000, rig.now))
   }
 
   @Test func aCallThatOnlyAddsWorkKeepsWhatWasDue() throws {

@@ -142,6 +142,7 @@ import Testing
       (422, "phone_provider_disabled", .providerDisabled),
       (401, nil, .wrongAPIKey), (401, "UNAUTHORIZED", .wrongAPIKey), (404, nil, .wrongURL),
       (540, nil, .projectPaused), (200, nil, .notSupabase),
+      (405, nil, .notSupabase), (501, nil, .notSupabase), (405, "PGRST101", nil),
       (400, nil, nil), (400, "validation_failed", nil), (429, "over_request_rate_limit", nil),
       (404, "flow_state_not_found", nil), (500, "unexpected_failure", nil), (403, nil, nil),
     ] as [(Int, String?, SignInCause?)])
@@ -161,7 +162,9 @@ import Testing
     #expect(cause(502) == nil)
     #expect(cause(540) == .projectPaused)
     // Only what another try cannot change ends the sign-in at once
-    for status in [404, 540] {
+    #expect(cause(405) == .notSupabase)
+    #expect(cause(501) == .notSupabase)
+    for status in [404, 405, 501, 540] {
       #expect(AuthClassification.signIn(ResponseFacts(status: status)) == .rejected("unknown"))
     }
     for status in [0, 200, 302, 401, 403, 502] {

@@ -18,6 +18,8 @@ import Testing
     #expect(data(fresh, online: false, failing: true) == [.offline], "nobody could have asked")
     #expect(data(nil) == [.nothingCachedYet])
     #expect(data(nil, online: false, failing: true) == [.offline, .nothingCachedYet])
+    let partial = Banners(asOfMS: nil, nowMS: 1, online: true, failing: false, hasSome: true)
+    #expect(partial.banners == [.partlyCached], "a first pull that is under way")
     let old = 1_000_000_000 - Banners.oldMS - 1
     #expect(data(old) == [.staleData])
     #expect(data(old, online: false) == [.offline, .staleData])

@@ -131,6 +131,10 @@ struct DecisionsDocument {
 
       The engine adds the reasons of single operations: \(others.joined(separator: ", ")).
 
+      A decision that tells why a sign-in failed stays, also while the session from before is open: an
+      event follows only when somebody signs in, unlocks or logs out, or when the session locks or ends.
+      A call that returns a decision, such as `sign_in_cancel`, leads back to the open session.
+
       """
   }
 

@@ -1,4 +1,5 @@
 import Base
+import CPlatform
 import CSQLite
 import Foundation
 import Testing
@@ -109,6 +110,25 @@ import Testing
     #expect(try QueueTable(database).counts(of: tag(1)).waiting == 10)
   }
 
+  @Test func anIndexThatNamesARowThatIsGoneIsNotMadeAnew() throws {
+    let folder = try TemporaryFolder()
+    let database = try folder.open()
+    try QueueTable(database).fill(20)
+    // A row is removed while the schema does not name one index.
+    tamper(
+      database.path,
+      """
+      CREATE TEMP TABLE saved AS SELECT * FROM sqlite_schema WHERE name = 'queue_ready';
+      PRAGMA writable_schema=ON; DELETE FROM sqlite_schema WHERE name = 'queue_ready';
+      PRAGMA writable_schema=RESET;
+      DELETE FROM queue WHERE seq = 10;
+      PRAGMA writable_schema=ON; INSERT INTO sqlite_schema SELECT * FROM temp.saved;
+      PRAGMA writable_schema=RESET;
+      """)
+    #expect(try !database.makeSound())
+    #expect(try !database.isSound())
+  }
+
   @Test func noiseIsDamageAndNotTouched() throws {
     let folder = try TemporaryFolder()
     let noise = Data((0..<8192).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ 7) })
@@ -143,10 +163,35 @@ import Testing
       #expect(row.int(ifPresent: 0) == nil)
       #expect(row.blob(ifPresent: 0) == nil)
       #expect(row.text(ifPresent: 0) == nil)
-      #expect((row.int(1), row.int(2)) == (.min, .max))
+      #expect((row.integer(1), row.integer(2)) == (.min, .max))
+      #expect((row.integer(0), row.integer(3), row.integer(5)) == (nil, nil, nil))
       #expect((row.blob(ifPresent: 3), row.blob(4)) == ([], [0, 1]))
       #expect((row.text(5), row.text(6), row.text(7)) == ("", "æ", "literal"))
       return true
+    }
+  }
+
+  @Test func aNumberThatTheLibraryCannotHaveStoredIsDamage() throws {
+    let folder = try TemporaryFolder()
+    let values: [(Value, isTime: Bool, isCount: Bool)] = [
+      (.int(1 << 56), true, false), (.int(-1 << 56), true, false), (.int(1 << 52), true, true),
+      (.int(0), true, true), (.int(-1), true, false), (.int(1 << 56 + 1), false, false),
+      (.int(Int64.max), false, false), (.int(Int64.min), false, false), (.text("1"), false, false),
+      (.blob([1]), false, false), (.null, false, false),
+    ]
+    for (value, isTime, isCount) in values {
+      let database = try folder.open()
+      func isRead(_ read: (Row) -> Int64) -> Bool {
+        do throws(Failure) {
+          _ = try database.first("SELECT ?", value) { (row) throws(Failure) in read(row) }
+          return true
+        } catch { return error.code != .storageDamaged }
+      }
+      #expect(isRead { $0.int(0) } == isTime, "\(value)")
+      #expect(isRead { $0.count(0) } == isCount, "\(value)")
+      #expect(database.isDamaged == !(isTime && isCount), "\(value)")
+      // The next statement is read as if nothing had been.
+      #expect(try database.first("SELECT 5") { (row) throws(Failure) in row.count(0) } == 5)
     }
   }
 
@@ -241,6 +286,8 @@ import Testing
     var other: OpaquePointer?
     #expect(sqlite3_open(path, &other) == SQLITE_OK)
     defer { sqlite3_close(other) }
+    platform_patience_begin()
+    defer { platform_patience_begin() }
     let take = "PRAGMA locking_mode=EXCLUSIVE; BEGIN IMMEDIATE"
     #expect(sqlite3_exec(other, take, nil, nil, nil) == SQLITE_OK)
     let failure = #expect(throws: Failure.self) { try folder.open() }

@@ -182,6 +182,21 @@ import Testing
     #expect(database.version?.frames == index.frames)
   }
 
+  /// The only page of which a number outside of the database is one bit away, as the table's was that
+  /// held its first item: nothing in its image is like what it held.
+  @Test(arguments: [0, 8, 16, 24]) func aFrameThatCanBeOfOnePageOnlyIsOfThat(bit: Int) throws {
+    let frame = index.frames - 1
+    var hit = before
+    for at in start(frame) + 24..<start(frame + 1) { hit[at] = 0x55 }
+    hit[start(frame) + 3 - bit / 8] ^= 0x80
+    try hit.write(to: log)
+    #expect(number(hit, frame) > index.pages)
+    #expect(try !LogRepair.repair(path, index))
+    let after = try Data(contentsOf: log)
+    #expect(number(after, frame) == number(before, frame))
+    #expect(after[(start(frame) + 24)...] == hit[(start(frame) + 24)...])
+  }
+
   @Test func aLogWhoseFramesNameNoPagesIsDamaged() throws {
     try unname(0..<index.frames)
     let failure = #expect(throws: Failure.self) { try LogRepair.repair(path, index) }

@@ -16,12 +16,22 @@ import Testing
     #expect(try table.int(.clockOffset) == nil)
     #expect(try table.blob(.keyCheck) == nil)
     #expect(try table.text(.salvage) == nil)
-    try table.set(.clockOffset, .int(Int64.min))
+    try table.set(.clockOffset, .int(-1 << 56))
+    try table.set(.steadyBoot, .int(Int64.min))
     try table.set(.keyCheck, .blob([0, 255]))
     try table.set(.salvage, .text("holdfast.db.damaged-1"))
-    #expect(try table.int(.clockOffset) == .min)
+    #expect(try table.int(.clockOffset) == -1 << 56)
+    #expect(try table.word(.steadyBoot) == .min)
+    #expect(try table.word(.retryGroup) == nil)
     #expect(try table.blob(.keyCheck) == [0, 255])
     #expect(try table.text(.salvage) == "holdfast.db.damaged-1")
+  }
+
+  @Test func aCounterAtItsEndIsDamage() throws {
+    try table.set(.uploads, .int((1 << 52) - 1))
+    #expect(try table.next(.uploads) == 1 << 52)
+    #expect(throws: Failure.self) { try table.next(.uploads) }
+    #expect(table.database.isDamaged)
   }
 
   @Test func aTextThatIsSetToNullIsAbsent() throws {

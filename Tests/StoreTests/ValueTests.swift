@@ -33,6 +33,17 @@ import Testing
     #expect(longer?.sealed == [5], "somebody added columns")
   }
 
+  @Test func aNumberThatTheLibraryCannotHaveStoredIsNone() {
+    let most: Int64 = 1 << 56
+    for number in [0, 1, -1, most, -most] { #expect(Value.int(number).int == number) }
+    for number in [most + 1, -most - 1, .max, .min] { #expect(Value.int(number).int == nil) }
+    for number in [0, 1, 1 << 52] as [Int64] { #expect(Value.int(number).count == number) }
+    for number in [-1, 1 << 52 + 1, .max, .min] as [Int64] {
+      #expect(Value.int(number).count == nil)
+    }
+    #expect(Value.text("1").int == nil && Value.text("1").count == nil)
+  }
+
   @Test func aRecordOfAnotherFormIsNoEvent() {
     for columns in [
       [.null, .null], [.int(1), .null, .blob([5])],
@@ -43,10 +54,12 @@ import Testing
     }
   }
 
-  @Test func aRevocationHasItsSealAndThreeNumbers() {
+  @Test func aRevocationHasItsSealAndFiveColumnsMore() {
     let columns: [Value] = [.null, .blob([5]), .int(1), .int(2), .null, .int(3)]
     #expect(record(columns).revocation == [5])
-    for column in [0, 1, 2, 3, 5] {
+    let strange: [Value] = [.null, .blob([5]), .text("x"), .null, .null, .blob([1])]
+    #expect(record(strange).revocation == [5], "the seal is the proof, and no number is needed")
+    for column in [0, 1] {
       var other = columns
       other[column] = .text("x")
       #expect(record(other).revocation == nil, "\(column)")

@@ -96,7 +96,7 @@ private final class Host {
     host.keys["device"] = Array(repeating: 7, count: 32)
     #expect(load(host) == nil)
     host.length = length
-    #expect(load(host) == .failed)
+    #expect(load(host) == .wrongLength)
   }
 
   @Test("A stored key that is too long or too short is a failure", arguments: [0, 16, 31, 33, 64])
@@ -104,7 +104,7 @@ private final class Host {
     try Vault.start()
     let host = Host()
     host.keys["device"] = Array(repeating: 7, count: count)
-    #expect(load(host) == .failed)
+    #expect(load(host) == .wrongLength)
   }
 
   @Test("A checked store notices what was not kept, and what was not erased")
@@ -119,12 +119,49 @@ private final class Host {
     #expect(save(.session) == nil)
     #expect(refusal { () throws(KeyRefusal) in try store.erase(.session) } == nil)
     host.forgets = true
-    #expect(save(.session) == .failed)
-    #expect(save(.device) == .failed)
+    #expect(save(.session) == .notFound)
+    #expect(store.trouble?.text("told") == "told, read_back, session, not_found")
+    #expect(save(.device) == .notFound)
     #expect(save(.biometric) == nil, "it is behind presence")
     host.keys["device"] = [UInt8](repeating: 1, count: 32)
-    #expect(save(.device) == .failed, "another key")
-    #expect(refusal { () throws(KeyRefusal) in try store.erase(.device) } == .failed)
+    #expect(save(.device) == .otherKey)
+    #expect(store.trouble?.text("told") == "told, read_back, device, other_key")
+    #expect(refusal { () throws(KeyRefusal) in try store.erase(.device) } == .stillThere)
+    #expect(store.trouble?.text("told") == "told, erase, device, still_there")
+  }
+
+  @Test("A trouble is remembered until the same operation succeeds")
+  func troubles() throws {
+    try Vault.start()
+    let host = Host()
+    let store = CheckedKeyStore(host.store)
+    let key = try fixedKey()
+    func load(_ name: KeyName) { _ = refusal { () throws(KeyRefusal) in _ = try store.load(name) } }
+    #expect(store.trouble == nil)
+    host.answer = 2
+    load(.session)
+    #expect(store.trouble?.text("told") == "told, load, session, locked")
+    host.answer = 0
+    try store.save(key, .device, beside: nil)
+    #expect(store.trouble?.text("told") == "told, load, session, locked", "another operation")
+    try store.save(key, .session, beside: nil)
+    load(.session)
+    #expect(store.trouble == nil)
+  }
+
+  @Test("A store that loses the device key beside another one gets it back")
+  func mixing() throws {
+    try Vault.start()
+    let host = Host()
+    let store = CheckedKeyStore(host.store)
+    let device = try fixedKey()
+    host.keys["device"] = [UInt8](repeating: 1, count: 32)
+    let refused = refusal { () throws(KeyRefusal) in
+      try store.save(try! fixedKey(1), .session, beside: device)
+    }
+    #expect(refused == .otherKey)
+    #expect(store.trouble?.text("told") == "told, read_back, device, other_key")
+    #expect(host.keys["device"] == Array(0..<32))
   }
 
   @Test("The context is destroyed once, with the store")
@@ -146,6 +183,6 @@ private final class Host {
     let store = HostKeyStore(
       context: nil, load: { _, _, _, _, _ in 0 }, save: { _, _, _, _, _ in 0 },
       erase: { _, _ in 0 })
-    #expect(refusal { () throws(KeyRefusal) in _ = try store.load(.device) } == .failed)
+    #expect(refusal { () throws(KeyRefusal) in _ = try store.load(.device) } == .wrongLength)
   }
 }

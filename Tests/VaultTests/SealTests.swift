@@ -81,9 +81,10 @@ import Testing
     let key = try fixedKey()
     let one = try seal(Array("hemmelig".utf8), with: key, context)
     let other = try seal(Array("offentlig".utf8), with: key, context)
-    // The first byte, the version, is the same in both.
+    // The first byte, the version, is the same in both, and by chance the bytes after it.
     for cut in 2..<one.count {
-      #expect(try key.open(Array(one[..<cut] + other[cut...]), context) == nil, "cut at \(cut)")
+      let spliced = Array(one[..<cut] + other[cut...])
+      #expect(try spliced == other || key.open(spliced, context) == nil, "cut at \(cut)")
     }
   }
 

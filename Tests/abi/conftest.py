@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -58,6 +59,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.write_line(
                 f"reliability: {what}: {total} tried, {tried['passed']} survived"
             )
+
+
+@pytest.fixture(autouse=True)
+def key_store_of_this_run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In test_third_way.py, and with HOLDFAST_KEY_STORE=host, phones use the key store `host`."""
+    if request.path.name == "test_third_way.py":
+        monkeypatch.setenv("HOLDFAST_KEY_STORE", "host")
+    needs = request.node.get_closest_marker("functions")
+    if needs is not None and os.environ.get("HOLDFAST_KEY_STORE") == "host":
+        pytest.skip(needs.args[0])
 
 
 @pytest.fixture(autouse=True)

@@ -15,6 +15,7 @@ from support.directory_fixtures import DirectoryFixtures
 from support.queue import (
     BOTH,
     EMPTY,
+    UPLOADS,
     add,
     code_of,
     drain,
@@ -208,7 +209,7 @@ def test_ATK_9_a_portal_that_refuses_everything_parks_and_isolates_nothing(
         # Then no item is blamed: all wait for the service
         assert app.queue_list()["counts"] == {**EMPTY, "pending": 20}
         [why] = app.queue_explain()["reasons"]
-        assert why["code"] in {"back_off", "token"}
+        assert why["code"] in {"back_off", "token", "not_supabase"}
     # and the requests keep to the back-off; with a refused token each round has one more
     uploads = [request for request in portal.refused if request["purpose"] == "upload"]
     assert len(uploads) <= 24 * (90 if form == "unauthorized" else 60)
@@ -221,6 +222,34 @@ def test_ATK_9_a_portal_that_refuses_everything_parks_and_isolates_nothing(
     assert stored(directory, user.person) == sorted(ids)
     assert len([request for request in user.phone.network.sent if is_store(request)]) <= 4
     assert app.of_type("item_parked") == []
+
+
+def test_ATK_9_an_outage_is_no_try_of_an_item_that_was_refused_before(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    """Seed 5005626: the first outage after refusals counted as one, and it was parked."""
+    # Given an item that a firewall has refused six times, while others were sent
+    user = patient(sign_in)
+    app = user.app
+    firewall = Firewall(user, "html", has_words)
+    ids = [add(app)]
+    bad = add(app, note=WORDS)
+    app.settle()
+    ids.append(add(app))
+    live(user, 24 * HOUR_S, lambda: len(firewall.refused) == 6)
+    assert code_of(app, bad) == "waiting_blocked"
+    # and then an outage for a day, in which no upload is judged
+    firewall.end()
+    portal = Firewall(user, "html", lambda request: "/rest/v1/" in request["url"])
+    portal.answer = {**REFUSALS["html"], "status": 511}  # type: ignore[typeddict-item]
+    live(user, 24 * HOUR_S)
+    # Then the outage parks nothing,
+    assert app.of_type("item_parked") == []
+    assert len([request for request in portal.refused if is_alone(request, bad)]) > 3
+    # and the item is sent when it ends
+    portal.end()
+    live(user, 3 * HOUR_S, lambda: app.queue_list()["counts"] == EMPTY)
+    assert stored(directory, user.person) == sorted([*ids, bad])
 
 
 def test_ATK_9_visits_to_portals_park_nothing(
@@ -439,3 +468,36 @@ def test_ATK_9_the_tries_are_counted_over_restarts_and_salvages(
     assert code_of(app, bad) == "blocked"
     assert 5 <= len([request for request in firewall.refused if is_alone(request, bad)]) <= 16
     assert set(ids) <= set(stored(directory, user.person))
+
+
+def test_B6_a_cancel_of_a_blocked_item_asks_the_server_that_has_not_said_whether_it_has_it(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given an item that the server has stored without the app's knowing
+    user = patient(sign_in)
+    app = user.app
+    app.go_offline()
+    item = add(app, note=WORDS)
+    directory.control.drop_after(UPLOADS["table"], method="POST", times=1)
+    app.go_online()
+    app.settle()
+    assert stored(directory, user.person) == [item]
+    # and a firewall that refuses it now, while the service does not answer the question about it
+    Firewall(user, "html", has_words)
+    locked: Answer = {
+        "status": 500,
+        "headers": {"content-type": "application/json"},
+        "body": '{"code":"55P03","message":"could not obtain lock"}',
+    }
+    user.phone.network.alter.append(
+        lambda request, answer: (
+            locked if (request["purpose"], request["method"]) == ("upload", "GET") else answer
+        )
+    )
+    live(user, 24 * HOUR_S, lambda: item_of(app, item)["state"] == "parked")
+    assert code_of(app, item) == "blocked"
+    # When its user cancels it, then the server is asked, and the stored row is not missed
+    user.phone.network.alter.clear()
+    assert app.queue_cancel({"id": item})["state"] == "pending"
+    live(user, HOUR_S, lambda: item_of(app, item)["state"] == "parked")
+    assert code_of(app, item) == "unknown_outcome"

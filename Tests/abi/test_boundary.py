@@ -36,6 +36,7 @@ def test_ABI_2_null_and_garbage_handles_answer_closed(library: Library) -> None:
             status, reply = library.call(name, handle, b"{}")
             assert status == CLOSED, (name, handle)
             assert error_of(reply)["code"] == "handle.closed"
+            assert ("NULL" in error_of(reply)["message"]) == (handle is None)
             contract.judge_reply(name, status, json.loads(reply or b""))
         assert library.wait(handle, 0) == CLOSED
         assert library.wake_fd(handle) == -1

@@ -68,12 +68,50 @@ def test_schema_and_header_share_their_constants() -> None:
         "Outcome": r'"outcome":"([\w|]+)"',
         "TransportError": r'"error":"([\w|]+)"',
         "Purpose": r'"purpose":"([\w|]+)"',
-        "EventType": r'"type":"([\w|]+)"',
         "ItemState": r'"kind","state":"([\w|]+)"',
     }.items():
         found = re.search(pattern, text)
         assert found, name
         assert set(found[1].split("|")) == listed(name), name
+
+
+def driver_events() -> set[str]:
+    """The types of the events that only the HTTP driver has, as it raises them."""
+    sources = sorted((ROOT / "Sources/HoldfastHTTP").glob("*.c"))
+    texts = "".join(path.read_text(encoding="utf-8") for path in sources)
+    return set(re.findall(r'"type",\s*"(\w+)"', texts))
+
+
+def test_every_event_that_is_raised_is_in_the_schema_and_its_header() -> None:
+    """Newcomers' finding 2: `key_request` of the driver was in neither schema nor reference."""
+    sources = sorted((ROOT / "Sources/Engine").rglob("*.swift"))
+    texts = "".join(path.read_text(encoding="utf-8") for path in sources)
+    raised = set(re.findall(r'"type":\s*"(\w+)"', texts))
+    raised |= set(re.findall(r'\bevent\("(\w+)"', texts))
+    assert {"decision", "item_parked"} < raised
+    assert driver_events() == {"key_request", "key_cancelled", "log"}
+    assert raised | driver_events() == listed("EventType")
+    shapes = [one["$ref"] for one in contract.DOCUMENT["$defs"]["Event"]["oneOf"]]
+    kinds = {
+        contract.DOCUMENT["$defs"][name.rsplit("/", 1)[1]]["properties"]["type"].get("const")
+        for name in shapes
+    }
+    assert kinds - {None} == listed("EventType")
+    # The header of the library has those of poll, the header of the driver its own
+    text = re.sub(r"\n \* *", "", HEADER.read_text(encoding="utf-8"))
+    found = re.search(r'"type":"([\w|]+)"', text)
+    assert found
+    assert set(found[1].split("|")) == raised
+    header = ROOT / "Sources/HoldfastHTTP/include/holdfast_http.h"
+    named = set(re.findall(r'"type":"(\w+)"', header.read_text(encoding="utf-8")))
+    assert named == driver_events()
+
+
+def test_every_event_has_a_number_that_generators_read_as_one() -> None:
+    """`"const": 0` became a text in the generated bindings, which refused every such event."""
+    for one in contract.DOCUMENT["$defs"]["Event"]["oneOf"]:
+        shape = contract.DOCUMENT["$defs"][one["$ref"].rsplit("/", 1)[1]]
+        assert shape["properties"]["seq"]["$ref"] == "#/$defs/Count", one
 
 
 def test_the_schema_check_refuses_mismatches() -> None:
@@ -163,7 +201,7 @@ def test_ABI_5_every_operation_and_event_fits_the_schema(
     answered = {name for kind, name in seen if kind == "reply"}
     assert set(contract.OPERATIONS) - answered == set()
     events = {name for kind, name in seen if kind == "event"}
-    assert listed("EventType") - events == {"storage_recovered"}
+    assert listed("EventType") - events == {"storage_recovered"} | driver_events()
 
 
 def test_ABI_5_errors_carry_code_class_and_field(sign_in: MakeUser) -> None:

@@ -143,13 +143,21 @@ def test_HST_4_the_doctor_finds_a_good_project_good(examine: Examine) -> None:
     assert not Path(examine.config["data_dir"]).exists(), "the doctor made the data folder"
 
 
+def test_HST_4_the_doctor_takes_what_is_the_drivers(examine: Examine) -> None:
+    """Two newcomers' finding: it refused the configuration that hosts.md gives to two functions."""
+    store = {"kind": "secret_service", "name": "com.example.visits"}
+    examine.config |= {"keystore": store, "http": {"log_level": 1}}
+    assert bad(examine()) == []
+
+
 def test_HST_4_the_doctor_writes_nothing(
     examine: Examine, directory: DirectoryFixtures, sign_in: MakeUser
 ) -> None:
     """Every call without a user is a GET; with one, no row and no session stays."""
     user = sign_in(contacts=3)
     tables = ["memberships", "organizations", "contacts", "contact_details", "activities"]
-    count = " union all ".join(f"select count(*) as n from {table}" for table in tables)
+    # One row: PostgreSQL may answer the parts of a union in any order.
+    count = "select " + ", ".join(f"(select count(*) from {table}) as {table}" for table in tables)
     sessions = "select count(*) as n from auth.sessions"
     before = directory.control.sql(count), directory.control.sql(sessions)
     examine()
@@ -213,6 +221,9 @@ def test_HST_4_the_doctor_of_an_app_without_sections_asks_for_no_names(examine: 
     ("url", "advice"),
     [
         ("https://supabase.com/dashboard/project/abcdefgh", "https://abcdefgh.supabase.co."),
+        ("https://supabase.com/dashboard/project/abcdefgh/settings/api", "abcdefgh.supabase.co."),
+        ("https://app.supabase.com/project/abcdefgh", "https://abcdefgh.supabase.co."),
+        ("https://supabase.com/dashboard/projects", "https://PROJECT.supabase.co."),
         ("https://abcdefgh.supabase.co/rest/v1/", "Write https://abcdefgh.supabase.co."),
         ("https://abcdefgh.supabase.co/auth/v1", "Write https://abcdefgh.supabase.co."),
         ("http://abcdefgh.supabase.co", "https is expected"),

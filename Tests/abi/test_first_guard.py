@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from holdfast.types import Decision, TransportError
 
 from conftest import MakePhone, MakeUser
@@ -104,6 +105,24 @@ def test_ORG_7_pull_to_refresh_keeps_the_announced_deadline(
     app.sync_now()
     # Then the wait ends at its announced deadline
     assert pass_the_deadline(app, app.screen) == ["server_unreachable"]
+
+
+@pytest.mark.parametrize("arrive", ["session_foreground", "session_resume"])
+def test_ORG_7_a_return_keeps_the_deadline_that_it_announces(
+    phones: MakePhone, directory: DirectoryFixtures, arrive: str
+) -> None:
+    """Seeds 3004434 and 3010383: a return told the first deadline, and then began the wait anew."""
+    # Given a host that waits for the memberships
+    app = signed_in(phones, directory, online=True, failure="timeout")
+    assert [request["purpose"] for request in app.poll()["requests"]] == ["guard"]
+    first = app.screen["deadline_ms"]
+    # When the user comes back to the app one second later
+    app.phone.pass_time(1)
+    app.session_background()
+    wait: Decision = getattr(app, arrive)()
+    # Then the answer names the same deadline, and the wait ends there
+    assert wait["deadline_ms"] == first
+    assert pass_the_deadline(app, wait) == ["server_unreachable"]
 
 
 def test_ORG_7_a_denied_item_keeps_the_announced_deadline(

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,10 +12,33 @@ from support import children
 from support.queue import stored
 
 if TYPE_CHECKING:
-    from conftest import MakeUser
+    from pathlib import Path
+
+    from conftest import MakeUser, SignedIn
     from support.directory_fixtures import DirectoryFixtures
 
-CHILD = Path(__file__).parent / "children" / "drain_full_disk.py"
+
+def run_on_disk(user: SignedIn, tmp_path: Path, size: str, child: str, *arguments: str) -> Any:  # noqa: ANN401
+    """Run a child with a copy of the user's phone on a disk of this size; what it prints.
+
+    `{disk}` in an argument is the disk's folder.
+    """
+    user.app.go_offline()
+    user.phone.close()
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    spec = json.loads(user.phone.spec())
+    spec["folder"] = spec["config"]["data_dir"] = str(disk / "phone")
+    command = children.command(
+        child,
+        json.dumps(spec),
+        str(user.phone.keychain.path),
+        str(user.phone.folder),
+        *(argument.format(disk=disk) for argument in arguments),
+    )
+    done = children.isolated(command, f"mount -t tmpfs -o size={size},mode=700 tmpfs {disk}")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 def test_ATK_16_on_a_full_disk_the_queue_drains_and_the_user_can_log_out(
@@ -25,26 +46,9 @@ def test_ATK_16_on_a_full_disk_the_queue_drains_and_the_user_can_log_out(
 ) -> None:
     # Given a phone on a disk of 8 MB that others fill, again after each request
     user = sign_in()
-    user.app.go_offline()
-    user.phone.close()
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    spec = json.loads(user.phone.spec())
-    spec["folder"] = spec["config"]["data_dir"] = str(disk / "phone")
-    command = [
-        sys.executable,
-        str(CHILD),
-        json.dumps(spec),
-        str(user.phone.keychain.path),
-        str(user.phone.folder),
-        str(disk / "filler"),
-    ]
     # When items are added until it is full, the network comes, and the user logs out
-    mount = f"mount -t tmpfs -o size=8m,mode=700 tmpfs {disk}"
-    done = children.isolated(command, mount)
+    accepted, sent = run_on_disk(user, tmp_path, "8m", "drain_full_disk.py", "{disk}/filler")
     # Then the child's checks hold, every accepted item is stored, and each was sent once
-    assert done.returncode == 0, done.stderr
-    accepted, sent = json.loads(done.stdout)
     assert sorted(sent) == sorted(accepted)
     assert stored(directory, user.person) == sorted(accepted)
 
@@ -58,6 +62,11 @@ class Disk:
     note: int
     #: Others take all room that is left, at a restart and after each step.
     shared: bool
+
+    @property
+    def arguments(self) -> tuple[str, str]:
+        """The child's SIZE and OTHERS."""
+        return str(self.note), "{disk}/others" if self.shared else ""
 
 
 @pytest.mark.parametrize(
@@ -77,25 +86,29 @@ def test_B5_a_queue_that_filled_the_disk_drains_without_a_restart(
     """Finding B5: of 720 items only 441 drained before the reserve was used up."""
     # Given a phone on a small disk
     user = sign_in()
-    user.app.go_offline()
-    user.phone.close()
-    room = tmp_path / "disk"
-    room.mkdir()
-    spec = json.loads(user.phone.spec())
-    spec["folder"] = spec["config"]["data_dir"] = str(room / "phone")
-    command = [
-        *children.command("fill_disk_by_queue.py", json.dumps(spec)),
-        str(user.phone.keychain.path),
-        str(user.phone.folder),
-        str(disk.note),
-        str(room / "others") if disk.shared else "",
-    ]
     # When the queue fills the disk, the network comes, and the user logs out
-    mount = f"mount -t tmpfs -o size={disk.size},mode=700 tmpfs {room}"
-    done = children.isolated(command, mount)
+    accepted, sent, parked = run_on_disk(
+        user, tmp_path, disk.size, "fill_disk_by_queue.py", *disk.arguments, "drain"
+    )
     # Then the child's checks hold: every item was sent, and is stored or parked as refused
-    assert done.returncode == 0, done.stderr
-    accepted, sent, parked = json.loads(done.stdout)
     assert set(sent) == set(accepted)
     assert (parked > 0) == (disk.note > 4000)
     assert len(stored(directory, user.person)) == len(accepted) - parked
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["alone", "others"])
+@pytest.mark.parametrize("note", [500, 60_000], ids=["small_items", "large_items"])
+def test_N3_on_a_disk_that_the_queue_filled_the_user_logs_out_and_discards_it(
+    sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path, note: int, shared: bool
+) -> None:
+    """Finding N3: the logout answered `storage.full` when the queue was larger than the log."""
+    # Given a phone on a small disk
+    user = sign_in()
+    disk = Disk("8m", note, shared)
+    # When the queue fills the disk, and the user logs out and discards it
+    accepted, *_ = run_on_disk(
+        user, tmp_path, disk.size, "fill_disk_by_queue.py", *disk.arguments, "discard"
+    )
+    # Then the logout succeeds, and nothing was sent
+    assert len(accepted) > 10
+    assert stored(directory, user.person) == []

@@ -14,10 +14,10 @@ from holdfast import HoldfastError, Library
 from holdfast.transport import Answer
 
 from conftest import MakePhone, MakeUser
-from support import contract
+from support import children, contract
 from support.directory_fixtures import DirectoryFixtures, Person
 from support.phone import Phone
-from support.sign_in import begin, browse, finish
+from support.sign_in import begin, browse, finish, settle_sign_in
 
 #: What is configured, the code, the field, and what the message says.
 MISTAKES: dict[str, tuple[dict[str, Any], str, str, list[str]]] = {
@@ -44,6 +44,30 @@ MISTAKES: dict[str, tuple[dict[str, Any], str, str, list[str]]] = {
         "request.wrong_type",
         "/keystore",
         ["an object", "kind"],
+    ),
+    "key files by another name": (
+        {"keystore": {"kind": "files"}},
+        "request.invalid_value",
+        "/keystore/kind",
+        ["file, host", 'did you mean "file"?', "file: key files"],
+    ),
+    "a keychain": (
+        {"keystore": {"kind": "keychain"}},
+        "request.invalid_value",
+        "/keystore/kind",
+        ["file, host", "host: your keychain, asked in poll"],
+    ),
+    "the driver's key store": (
+        {"keystore": {"kind": "secret_service"}},
+        "request.invalid_value",
+        "/keystore/kind",
+        ["file, host", "secret_service: the desktop's keyring, of holdfast_http_open"],
+    ),
+    "no key store": (
+        {},
+        "request.missing_field",
+        "/keystore",
+        ['"keystore":{"kind":"host"}', '"keystore":{"kind":"file"}', '"biometric":"off"'],
     ),
     "methods as strings": (
         {"auth_methods": ["password"]},
@@ -323,7 +347,7 @@ def test_HST_4_a_sign_in_without_an_answer_is_one_line_of_the_log(
     app = phone.start()
     phone.network.instead.append(lambda request: silence)
     finish(app, browse(begin(app)["url"]))
-    app.settle_until("decision", within_s=61)
+    settle_sign_in(app)
     assert app.screen["reason"] == "sign_in_unreachable"
     [(level, line)] = sign_in_lines(lines)
     assert (level, "sign_in_unreachable" in line) == (1, True)
@@ -349,3 +373,9 @@ def test_HST_4_a_sign_in_that_succeeds_is_no_line_of_the_log(
     finish(app, browse(begin(app)["url"]))
     assert app.screen["screen"] == "home"
     assert sign_in_lines(lines) == []
+
+
+def test_a_log_function_that_calls_the_library_ends(library: Library, tmp_path: Path) -> None:
+    """Each refused call was logged, which called the function again, until the stack ended."""
+    ended = children.run("log_calls_back.py", str(library.path), str(tmp_path))
+    assert ended.check().output == "handle.reentered\nended\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 import pytest
@@ -122,3 +123,34 @@ def test_QUE_2_the_payload_arrives_as_it_was_registered(
     assert str(stored["org_id"]) == user.org.id
     assert str(stored["occurred_at"]).startswith("2026-11-18 11:06:40.123")
     assert str(rows[follow]["follows"]) == item["id"]
+
+
+@pytest.mark.parametrize("given", ["nothing", "an id", "a column", "null"])
+def test_HST_4_an_item_without_a_time_happens_now(
+    sign_in: MakeUser, directory: DirectoryFixtures, given: str
+) -> None:
+    """Newcomers' finding h: it was accepted, and the server refused it later."""
+    user = sign_in()
+    user.app.go_offline()
+    request: Any = {"kind": "activity", "payload": {"type": "visit", "minutes": 30}}
+    if given == "an id":
+        request["id"] = str(uuid.uuid4())
+    elif given == "a column":
+        request["payload"]["occurred_at"] = "2026-03-01T12:30:00Z"
+    elif given == "null":
+        request["payload"]["occurred_at"] = None
+    now_ms = user.phone.now_ms
+    item = user.app.queue_add(request)["id"]
+    # Its time is that of the call, unless the host says otherwise, or may add the same item again
+    shown = user.app.queue_get({"id": item})["item"]
+    assert shown["occurred_at_ms"] == (now_ms if given == "nothing" else None)
+    if given == "an id":
+        user.phone.pass_time(60)
+        assert user.app.queue_add(request)["id"] == item
+    user.app.go_online()
+    user.app.settle()
+    stored = {str(row["id"]) for row in directory.activities(user.person)}
+    assert (item in stored) == (given in {"nothing", "a column"})
+    # A kind without the column has no time
+    contact = user.app.queue_add({"kind": "contact", "payload": {"name": "Ola"}})["id"]
+    assert user.app.queue_get({"id": contact})["item"]["occurred_at_ms"] is None

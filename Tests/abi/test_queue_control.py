@@ -54,16 +54,19 @@ def test_adding_the_same_id_again_is_a_no_op_or_a_conflict(
     app = user.restart(online=False)
     assert app.queue_add(activity(item.upper())) == first
     # Different content is a conflict and changes nothing
-    for other in (activity(item, note="x"), {**activity(item), "occurred_at_ms": 1}):
+    for other in (
+        activity(item, note="x"),
+        {**activity(item), "occurred_at_ms": 1_795_000_000_000},
+    ):
         error = refused(app.queue_add, other)
         assert (error.code, error.status, error.field) == ("queue.id_taken", 4, "/id")
     assert len(app.queue_list()["items"]) == 1
     # and a parked item returns its state
     app.go_online()
     [bad] = new_ids(1)
-    app.queue_add({**activity(bad, minutes=BAD_MINUTES), "occurred_at_ms": 1})
+    app.queue_add({**activity(bad, minutes=BAD_MINUTES), "occurred_at_ms": 1_795_000_000_000})
     app.settle()
-    again = {**activity(bad, minutes=BAD_MINUTES), "occurred_at_ms": 1}
+    again = {**activity(bad, minutes=BAD_MINUTES), "occurred_at_ms": 1_795_000_000_000}
     assert app.queue_add(again)["state"] == "parked"
 
 
@@ -267,11 +270,11 @@ def test_QUE_8_two_items_cannot_wait_for_each_other(
     app = user.app
     app.go_offline()
     first, second, third = new_ids(3)
-    app.queue_add({**activity(third), "occurred_at_ms": 1})
-    app.queue_add({**activity(first), "depends_on": [third], "occurred_at_ms": 1})
-    app.queue_add({**activity(second), "depends_on": [first], "occurred_at_ms": 1})
+    app.queue_add({**activity(third), "occurred_at_ms": 1_795_000_000_000})
+    app.queue_add({**activity(first), "depends_on": [third], "occurred_at_ms": 1_795_000_000_000})
+    app.queue_add({**activity(second), "depends_on": [first], "occurred_at_ms": 1_795_000_000_000})
     app.queue_cancel({"id": third})
-    app.queue_add({**activity(third), "depends_on": [second], "occurred_at_ms": 1})
+    app.queue_add({**activity(third), "depends_on": [second], "occurred_at_ms": 1_795_000_000_000})
     app.queue_edit({"id": first, "payload": {"type": "visit", "minutes": 7}})
     app.go_online()
     assert drain(app)["sent"] == 3
@@ -288,7 +291,7 @@ def test_QUE_8_cancelling_a_parent_frees_all_its_children(
     children = []
     for number in range(4):
         request = {**activity(new_ids(1)[0]), "depends_on": [parent] + [other] * (number == 3)}
-        children.append(app.queue_add({**request, "occurred_at_ms": 1})["id"])
+        children.append(app.queue_add({**request, "occurred_at_ms": 1_795_000_000_000})["id"])
     assert app.queue_cancel({"id": parent})["released"] == 3
     assert item_of(app, children[3])["state"] == "waiting"
     app.go_online()
@@ -298,7 +301,11 @@ def test_QUE_8_cancelling_a_parent_frees_all_its_children(
 
 def child_of(*parents: str) -> Any:  # noqa: ANN401
     """A request for an item that names these in `depends_on`."""
-    return {**activity(new_ids(1)[0]), "depends_on": [*parents], "occurred_at_ms": 1}
+    return {
+        **activity(new_ids(1)[0]),
+        "depends_on": [*parents],
+        "occurred_at_ms": 1_795_000_000_000,
+    }
 
 
 def refusal_of_child(app: App, *parents: str) -> tuple[str, str | None]:
@@ -322,7 +329,7 @@ def test_depends_on_an_item_that_was_never_added_is_refused(
     assert refusal_of_child(app, parent, later) == (unknown, "/depends_on/1")
     assert app.queue_list()["counts"]["pending"] == 1
     # With its parent in the queue it waits, in any order of calls after that
-    app.queue_add({**activity(later), "occurred_at_ms": 1})
+    app.queue_add({**activity(later), "occurred_at_ms": 1_795_000_000_000})
     child = app.queue_add(child_of(later))
     assert child["state"] == "waiting"
     # A cancelled item is no parent either
@@ -496,6 +503,10 @@ STRANGE = {
     "a state of a newer version": "state = 77",
     "a negative state": "state = -1",
     "a state that is text": "state = 'x'",
+    "a state that is no whole number (R7)": "state = 1.5",
+    "a state that is a blob (R7)": "state = x'00'",
+    "a reason that is no whole number (R7)": "state = 2, wait_reason = 1.5",
+    "a reason that is text (R7)": "state = 2, wait_reason = 'x'",
     "a wait without a reason": "state = 2, wait_reason = 0",
     "a reason of a newer version": "state = 2, wait_reason = 99",
 }
@@ -607,7 +618,9 @@ def test_OFF_4_a_sync_run_that_ends_with_held_items_completes(
     app.org_select({"org_id": second.id})
     parent = add(app)
     app.org_select({"org_id": user.org.id})
-    app.queue_add({**activity(new_ids(1)[0]), "depends_on": [parent], "occurred_at_ms": 1})
+    app.queue_add(
+        {**activity(new_ids(1)[0]), "depends_on": [parent], "occurred_at_ms": 1_795_000_000_000}
+    )
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
     app.go_online()
     done = drain(app)

@@ -194,3 +194,87 @@ def test_low_a_membership_that_ends_before_the_question_makes_no_conflict(
     assert user.app.of_type("item_parked") == []
     assert user.app.queue_list()["counts"] == EMPTY
     assert rows(directory, user) == {item: 30}
+
+
+#: A duplicate key, as the server says it of an upload: of a unique constraint, or of the id where
+#: the table's primary key has another name.
+DUPLICATE: Answer = {
+    "status": 409,
+    "headers": {"content-type": "application/json"},
+    "body": '{"code":"23505","message":"duplicate key value violates unique constraint"}',
+}
+
+
+def test_QUE_19_a_409_for_ids_that_another_device_sent_costs_no_other_item(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given ids that the server has: of this item, of one with other content, and of another user's
+    user, other = sign_in(), sign_in()
+    same, changed, foreign, *fresh = new_ids(7)
+    stored_once(user, same, minutes=30, note="Mitt")
+    stored_once(user, changed, minutes=30, note="Gammel")
+    stored_once(other, foreign, minutes=30, note="Andres")
+    # and a server that answers 409 to an upload that has one of them
+    taken = {same, changed, foreign}
+
+    def refuse(request: HttpRequest) -> Answer | None:
+        is_upload = (request["purpose"], request["method"]) == ("upload", "POST")
+        return DUPLICATE if is_upload and any(i in (request["body"] or "") for i in taken) else None
+
+    user.phone.network.instead.append(refuse)
+    # When another device of the user sends all of them in one batch with new ones
+    user.app.go_offline()
+    add(user.app, same, minutes=30, note="Mitt")
+    add(user.app, changed, minutes=45, note="Ny")
+    add(user.app, foreign, minutes=9, note="Min")
+    for item in fresh:
+        add(user.app, item, minutes=7)
+    user.app.go_online()
+    drain(user.app)
+    # Then the new ones are stored, and the one that is stored as it is counts as sent
+    assert rows(directory, user) == {same: 30, changed: 30, **dict.fromkeys(fresh, 7)}
+    assert user.app.queue_list()["counts"] == {**EMPTY, "parked": 2}
+    # and the others are kept, each with its reason, and no row has changed
+    assert code_of(user.app, changed) == "conflict"
+    assert code_of(user.app, foreign) == "duplicate"
+    left = {item["id"]: item["payload"]["note"] for item in user.app.queue_list()["items"]}
+    assert left == {changed: "Ny", foreign: "Min"}
+    assert rows(directory, other) == {foreign: 30}
+
+
+def test_QUE_19_a_409_by_a_unique_column_parks_that_item_alone(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given a table with a second unique column, whose value two devices choose at once
+    directory.control.sql(
+        """
+        create table public.labels(id uuid primary key, org_id uuid, title text unique);
+        grant insert, select on public.labels to authenticated
+        """
+    )
+    directory.control.reload_schema()
+    try:
+        tables: Any = {"queue": {"label": {"table": "labels", "columns": ["title"]}}}
+        users = [sign_in(tables=tables) for _ in range(2)]
+        first, second = (user.app for user in users)
+        ids = new_ids(9)
+        for app, own in ((first, ids[:6]), (second, ids[3:])):
+            app.go_offline()
+            for item in own:
+                # (the ids overlap; a title is taken by another id)
+                title = "taken" if item in (ids[0], ids[8]) else item
+                request: Any = {"kind": "label", "id": item, "payload": {"title": title}}
+                app.queue_add(request)
+        # When one has sent its items, and the other one sends
+        for app in (first, second):
+            app.go_online()
+            drain(app)
+        # Then all are stored but that one, which is parked
+        assert first.queue_list()["counts"] == EMPTY
+        assert second.queue_list()["counts"] == {**EMPTY, "parked": 1}
+        assert code_of(second, ids[8]) == "duplicate"
+        found = directory.control.sql("select id::text as id from public.labels order by id")
+        assert [row["id"] for row in found] == ids[:8]
+    finally:
+        directory.control.sql("drop table public.labels")
+        directory.control.reload_schema()

@@ -313,3 +313,32 @@ def test_batches_go_in_the_order_of_their_oldest_items(
     sent = [{row["id"] for row in json.loads(request["body"])} for request in uploads(user)]
     order = [min((first + later).index(item) for item in batch) for batch in sent]
     assert order == sorted(order)
+
+
+def test_A2_an_edit_keeps_a_parent_whose_column_is_not_listed_any_more(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    """Seed 1014019 of the simulation: the edited item was sent before its parent, and parked."""
+    # Given a contact, and a visit to it that waits for it
+    user = sign_in()
+    user.app.go_offline()
+    contact = user.app.queue_add({"kind": "contact", "payload": {"name": "Kari"}})["id"]
+    visit = add(user.app, contact_id=contact)
+    assert item_of(user.app, visit)["state"] == "waiting"
+    # When the visit is edited in a version of the app that does not list the column
+    fewer = [column for column in COLUMNS if column != "contact_id"]
+    user.phone.config["backend"]["queue"] = {
+        "activity": {"table": "activities", "columns": fewer},
+        "contact": {"table": "contacts", "columns": ["name"]},
+    }
+    user.restart(online=False)
+    payload: Any = {"type": "visit", "minutes": 6, "contact_id": contact}
+    # Then it waits for the contact all the same
+    assert user.app.queue_edit({"id": visit, "payload": payload})["state"] == "waiting"
+    # and both are stored, also when the contact does not get through at once
+    directory.control.drop_before("/rest/v1/contacts", method="POST", times=1)
+    user.app.go_online()
+    drain(user.app)
+    [row] = directory.activities(user.person)
+    assert (str(row["id"]), row["minutes"], str(row["contact_id"])) == (visit, 6, contact)
+    assert user.app.of_type("item_parked") == []

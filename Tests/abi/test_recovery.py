@@ -11,7 +11,7 @@ from holdfast import HoldfastError
 from holdfast.keystore import KEY_INVALIDATED, KEY_NOT_FOUND
 
 from support.phone import FilePhone
-from support.queue import BOTH, UPLOADS, add, code_of, item_of, stored, user_of
+from support.queue import BOTH, EMPTY, UPLOADS, add, code_of, drain, item_of, stored, user_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -346,3 +346,102 @@ def test_A3_a_salvage_links_an_item_to_a_parent_that_is_found_after_it(sign_in: 
     # Then the item waits for its parent
     assert item_of(app, parent)["state"] == "pending"
     assert code_of(app, child["id"]) == "dependency_waiting"
+
+
+#: What damage makes of the links of waiting items.
+LOST_LINKS = {
+    "the link is gone": "DELETE FROM dependency",
+    "it is another item's": "UPDATE dependency SET item = zeroblob(16)",
+    "it names no item": "UPDATE dependency SET parent = zeroblob(16)",
+}
+
+
+@pytest.mark.parametrize("sql", LOST_LINKS.values(), ids=LOST_LINKS)
+def test_A3_an_item_whose_link_damage_took_is_sent_after_its_parent(
+    sign_in: MakeUser, directory: DirectoryFixtures, sql: str
+) -> None:
+    """Finding: such an item waited for ever, for nothing."""
+    # Given an item that waits for one that is to be sent before
+    user = sign_in()
+    user.app.go_offline()
+    parent = add(user.app, minutes=10)
+    request: Any = {
+        "kind": "activity",
+        "payload": {"type": "visit", "minutes": 20},
+        "occurred_at_ms": user.phone.now_ms,
+        "depends_on": [parent],
+    }
+    child = user.app.queue_add(request)
+    assert child["state"] == "waiting"
+    change(user, sql)
+    # When the app is online again
+    user.app = user.phone.start(online=False)
+    user.app.go_online()
+    user.app.settle_until("sync_completed", within_s=7200)
+    # Then both are stored, in two requests: the parent in the first one
+    assert stored(directory, user.person) == sorted([parent, child["id"]])
+    uploads = [one for one in user.phone.network.sent if one["method"] == "POST"]
+    bodies = [one["body"] or "" for one in uploads if one["purpose"] == "upload"]
+    assert [parent in body for body in bodies] == [True, False]
+    assert user.app.queue_list()["counts"] == EMPTY
+
+
+@pytest.mark.parametrize("sql", LOST_LINKS.values(), ids=LOST_LINKS)
+def test_A3_an_item_whose_parent_and_link_damage_took_says_why_it_is_not_sent(
+    sign_in: MakeUser, directory: DirectoryFixtures, sql: str
+) -> None:
+    # Given an item that follows another one, which is gone without a trace
+    user = sign_in()
+    user.app.go_offline()
+    parent = add(user.app, minutes=10)
+    child = add(user.app, minutes=20, follows=parent)
+    other = add(user.app, minutes=30)
+    assert code_of(user.app, child) == "dependency_waiting"
+    change(user, sql, "DELETE FROM queue WHERE seq = 1")
+    # When the app is online again
+    user.app = user.phone.start(online=False)
+    user.app.go_online()
+    user.app.settle_until("sync_completed", within_s=7200)
+    # Then it is sent, the server refuses it, and its user can decide
+    assert stored(directory, user.person) == [other]
+    assert code_of(user.app, child) == "missing_parent"
+    assert item_of(user.app, child)["state"] == "parked"
+
+
+def change(user: SignedIn, *statements: str) -> None:
+    """Close the app, and change rows of its file by these statements."""
+    user.phone.close()
+    path = user.phone.folder / "holdfast.db"
+    with contextlib.closing(sqlite3.connect(path)) as database, database:
+        for sql in statements:
+            assert database.execute(sql).rowcount > 0
+
+
+def test_a_file_that_is_damaged_before_it_has_carried_over_another_one(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    """The name of the first file was lost with the second one, and its items with it."""
+    # Given a file with items that is damaged while the device is locked after its start
+    user = sign_in(policy={"biometric": "off"})
+    user.app.go_offline()
+    ids = [add(user.app) for _ in range(3)]
+    user.phone.close()
+    user.phone.keychain.unlocked_since_boot = False
+    destroy_header(user.phone.folder)
+    user.restart(online=False)
+    user.phone.close()
+    # and whose successor is damaged, too, before the device is unlocked
+    destroy_header(user.phone.folder)
+    user.restart(online=False)
+    user.phone.close()
+    assert len(list(user.phone.folder.glob("holdfast.db.damaged-*[0-9]"))) == 2
+    # When the device is unlocked
+    user.phone.keychain.unlocked_since_boot = True
+    app = user.restart(online=False)
+    # Then the items are there, and are sent
+    assert [item["id"] for item in app.queue_list()["items"]] == ids
+    app.go_online()
+    drain(app)
+    assert stored(directory, user.person) == sorted(ids)
+    events = app.of_type("storage_recovered")
+    assert [(event["salvaged"], event["lost"]) for event in events] == [(0, 0), (3, 0)]

@@ -144,7 +144,11 @@ def test_HST_7_a_redirect_url_that_is_no_redirect_is_refused(phone: Phone, redir
 
 
 def test_HST_7_sign_ins_in_a_browser_need_a_redirect_url(phone: Phone) -> None:
-    """No default: a scheme that all apps share delivers one app's answer to another."""
+    """No default: a scheme that all apps share delivers one app's answer to another.
+
+    The message named a method that the host had never configured: it says that this is the default
+    of `auth_methods`, and what to write instead.
+    """
     del phone.config["redirect_url"]
     for methods in (METHODS, None):
         phone.config["auth_methods"] = methods
@@ -152,7 +156,13 @@ def test_HST_7_sign_ins_in_a_browser_need_a_redirect_url(phone: Phone) -> None:
             phone.open()
         error = caught.value
         assert (error.code, error.field) == ("request.missing_field", "/redirect_url")
-    # Other methods need none
+        assert '"bankid"' in error.message
+        assert ("the default of auth_methods" in error.message) == (methods is None)
+    # What the message advises needs none; other methods need none either
+    advice = '"auth_methods":[{"id":"password","flow":"password"}]'
+    assert advice in error.message
+    phone.config |= json.loads(f"{{{advice}}}")
+    phone.open()
     phone.config["auth_methods"] = [METHODS[2]]
     app = phone.start()
     assert refused(app, JUNK) == "sign_in.unknown_method"

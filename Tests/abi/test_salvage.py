@@ -51,3 +51,31 @@ def test_QUE_16_undamaged_items_are_salvaged_and_sent(
     assert set(found) <= ids
     assert event["salvaged"] == len(found)
     assert len(found) == len(ids) if damage is without_header else len(found) > 0
+
+
+@pytest.mark.parametrize("name", ["holdfast.db", "cache.db"])
+def test_A3_a_header_that_forbids_writing_is_damaged(
+    sign_in: MakeUser, directory: DirectoryFixtures, name: str
+) -> None:
+    """A flipped bit of the format's version: every change failed with `storage.read_only`."""
+    # Given a file whose header names a format that SQLite reads and does not write
+    user = sign_in()
+    user.app.go_offline()
+    item = user.app.register(minutes=10)
+    user.phone.close()
+    path = user.phone.folder / name
+    data = bytearray(path.read_bytes())
+    data[18] ^= 8
+    path.write_bytes(data)
+    # When the app starts
+    app = user.phone.start(online=False)
+    if app.screen["screen"] != "home":
+        app.sign_in(user.person)
+    # Then the queue can be changed, and all is there and sent
+    more = app.register(minutes=20)
+    app.go_online()
+    app.settle()
+    assert stored(directory, user.person) == sorted([item, more])
+    # and the contacts and figures can be read
+    assert app.contact_search({"query": ""})["contacts"] is not None
+    assert app.summary_get()["summary"] is not None

@@ -6,14 +6,14 @@ import json
 from typing import Any
 
 import pytest
-from holdfast import Library
+from holdfast import Holdfast, Library
 from holdfast.transport import Answer
 
 from conftest import MakePhone, MakeUser, SignedIn
-from support.directory_fixtures import DirectoryFixtures, Person, changed
-from support.phone import App, Phone
+from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person, changed
+from support.phone import TOKEN_S, App, Phone
 from support.queue import BOTH, add, code_of, stored, user_of
-from support.sign_in import begin, browse, finish
+from support.sign_in import begin, browse, finish, settle_sign_in
 
 JSON_TYPE = {"content-type": "application/json"}
 
@@ -365,6 +365,84 @@ def test_HST_4_the_server_itself_refuses_a_password_and_a_key(
     assert told(app)[2] == "wrong_api_key"
 
 
+@pytest.mark.parametrize("ends", ["refused", "offline", "expired"])
+def test_HST_4_a_sign_in_that_fails_over_an_open_session_tells_why(
+    sign_in: MakeUser, directory: DirectoryFixtures, ends: str
+) -> None:
+    """Issue 16, point 5: the next call went back to `home`, and dropped the event with the
+    cause."""
+    user = sign_in()
+    app = user.app
+    shown = len(app.of_type("decision"))
+    # Given a user who signs in again while the session is open, and fails
+    if ends == "expired":
+        user.phone.network.instead.append(
+            lambda request: {"error": "timeout"} if request["purpose"] == "sign_in" else None
+        )
+    app.sign_in_complete({"email": user.person.email, "password": "not-the-password"})
+    if ends == "offline":
+        user.phone.network.up = False
+        app.network_set({"online": False})
+    app.settle()
+    if ends == "expired":
+        settle_sign_in(app)
+    # Then one event tells why, and nothing follows by itself,
+    reason = {"offline": "sign_in_offline", "expired": "sign_in_unreachable"}
+    expected = ("sign_in", reason.get(ends, "sign_in_failed"))
+    assert (app.screen["screen"], app.screen["reason"]) == expected
+    assert (app.screen["message"] or {}).get("cause") == {
+        "refused": "wrong_password",
+        "expired": "timeout",
+    }.get(ends)
+    if ends == "offline":
+        app.go_online()
+    app.settle()
+    user.phone.pass_time(TOKEN_S)
+    app.settle()
+    assert directory.refreshes() == 1
+    decisions = app.of_type("decision")[shown:]
+    waits = ["signing_in"] if ends == "expired" else []  # it tells why it is tried again
+    assert [event["decision"]["reason"] for event in decisions] == [*waits, expected[1]]
+    # while the session stays open, and its data can be used;
+    assert app.session_status()["state"] == "active"
+    app.register()
+    # and home is there as soon as the user turns to it
+    assert app.sign_in_cancel()["decision"]["screen"] == "home"
+    app.settle()
+    assert app.screen["screen"] == "home"
+
+
+@pytest.mark.parametrize("change", ["lock", "logout", "elsewhere", "return", "sign-in"])
+def test_HST_4_a_failed_sign_in_over_an_open_session_gives_way(
+    sign_in: MakeUser, change: str
+) -> None:
+    """It stays only until the session changes, or the app asks for a decision."""
+    user = sign_in()
+    app = user.app
+    app.sign_in_complete({"email": user.person.email, "password": "not-the-password"})
+    app.settle()
+    assert app.screen["reason"] == "sign_in_failed"
+    if change == "lock":
+        app.session_lock()
+    elif change == "logout":
+        app.session_logout()
+    elif change == "elsewhere":
+        with Holdfast(
+            user.phone.config, user.phone.key_store, library=user.phone.library
+        ) as second:
+            second.clock_set({"now_ms": user.phone.now_ms, "monotonic_ms": user.phone.monotonic_ms})
+            second.session_lock()
+    elif change == "return":
+        app.session_background()
+        app.session_foreground()
+    else:
+        app.sign_in_complete({"email": user.person.email, "password": PASSWORD})
+    app.settle()
+    expected = {"lock": "unlock", "logout": "sign_in", "elsewhere": "unlock"}
+    assert app.screen["screen"] == expected.get(change, "home")
+    assert app.screen["reason"] != "sign_in_failed"
+
+
 def test_HST_4_a_page_instead_of_an_answer_is_waited_out_and_then_named(
     phone: Phone, person: Person
 ) -> None:
@@ -375,7 +453,7 @@ def test_HST_4_a_page_instead_of_an_answer_is_waited_out_and_then_named(
     callback = browse(begin(app)["url"])
     finish(app, callback)
     assert app.screen["screen"] == "wait"
-    app.settle_until("decision", within_s=61)
+    settle_sign_in(app)
     assert told(app)[:3] == ("sign_in", "sign_in_failed", "not_supabase")
 
 
@@ -389,7 +467,7 @@ def test_HST_4_a_page_and_then_silence_is_not_named_after_the_page(
     app = phone.start()
     phone.network.instead.append(lambda request: answers.pop() if answers else silence)
     finish(app, browse(begin(app)["url"]))
-    app.settle_until("decision", within_s=61)
+    settle_sign_in(app)
     assert app.screen["reason"] == "sign_in_unreachable"
     assert (app.screen["message"] or {}).get("cause") == "timeout"
 

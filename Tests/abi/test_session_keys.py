@@ -118,6 +118,7 @@ def test_RES_7_an_unavailable_key_store_clears_nothing(sign_in: MakeUser, answer
     assert (screen["screen"], screen["reason"]) == ("home", "active")
 
 
+@pytest.mark.functions("session_start fails; a host that is asked gets a decision")
 @pytest.mark.parametrize(
     ("call", "name", "answer"),
     [
@@ -166,6 +167,7 @@ def test_KEEP_2_a_phone_without_biometrics_can_sign_in(
     assert (app.screen["screen"], app.screen["reason"]) == ("home", "active")
 
 
+@pytest.mark.functions("session_start fails; a host that is asked gets a decision")
 def test_KEEP_1_a_sign_in_over_an_existing_session_survives_a_failing_key_store(
     sign_in: MakeUser,
 ) -> None:
@@ -184,6 +186,7 @@ def test_KEEP_1_a_sign_in_over_an_existing_session_survives_a_failing_key_store(
     assert user.app.touch()["screen"] == "home"
 
 
+@pytest.mark.functions("session_start fails; a host that is asked gets a decision")
 @pytest.mark.parametrize("other_user", [False, True])
 @pytest.mark.parametrize("lost", [False, True])
 @pytest.mark.parametrize("policy", ["required", "off"])
@@ -236,6 +239,7 @@ def test_KEEP_1_a_sign_in_whose_keys_are_not_saved_leaves_the_open_session_usabl
     assert user.app.session_status()["user_id"] == person.id
 
 
+@pytest.mark.functions("session_start fails; a host that is asked gets a decision")
 def test_KEEP_1_a_key_store_that_is_broken_for_a_while_costs_no_session(sign_in: MakeUser) -> None:
     """The open session is wrapped anew as soon as the key store saves again."""
     user = sign_in(policy={"biometric": "off"})
@@ -261,6 +265,7 @@ def test_KEEP_1_a_key_store_that_is_broken_for_a_while_costs_no_session(sign_in:
     assert user.restart().screen["screen"] == "home"
 
 
+@pytest.mark.functions("session_start fails; a host that is asked gets a decision")
 @pytest.mark.parametrize("name", ["session", "biometric"])
 def test_KEEP_1_a_sign_in_whose_keys_are_not_saved_leaves_a_locked_session_to_the_finger(
     sign_in: MakeUser, name: str

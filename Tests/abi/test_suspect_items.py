@@ -282,14 +282,11 @@ def test_B2_B3_the_suspicion_outlives_restarts(
     assert len(fault.met) <= 20
 
 
-@BOTH
 def test_B2_a_function_that_fails_for_one_row_and_answers_for_the_others(
-    sign_in: MakeUser, directory: DirectoryFixtures, upload: str
+    sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given a function that gives no result for one row
-    if upload == "table":
-        pytest.skip("a table's answer is read back")
-    user = patient(sign_in, upload)
+    user = patient(sign_in, "rpc")
     app = user.app
     app.go_offline()
     bad = add(app)

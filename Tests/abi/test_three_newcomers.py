@@ -15,7 +15,7 @@ from conftest import MakePhone, MakeUser
 from support import children, contract
 from support.directory_fixtures import DirectoryFixtures, Person
 from support.phone import FilePhone, Phone
-from support.sign_in import begin, browse, finish
+from support.sign_in import begin, browse, finish, settle_sign_in
 
 # ---- The order of decisions ------------------------------------------------------------------
 
@@ -133,7 +133,7 @@ def test_HST_4_a_sign_in_without_a_response_tells_the_word_of_the_client(
     phone.network.instead.append(lambda request: silence)
     finish(app, browse(begin(app)["url"]))
     if app.screen["screen"] == "wait":
-        app.settle_until("decision", within_s=61)
+        settle_sign_in(app)
     # Then the decision has the word, but not those that say nothing about the server
     message = app.screen["message"]
     assert message is not None

@@ -111,3 +111,26 @@ def test_an_earlier_wake_up_time_wakes_the_host(
     assert (step["requests"], step["events"]) == ([], [])
     assert step["wake_in_ms"] is not None
     assert not readable(app.wake_fd())
+
+
+def test_the_host_is_woken_when_the_time_of_the_last_poll_is_over(sign_in: MakeUser) -> None:
+    """The 10 s after which the key store is asked again began anew at every query."""
+    # Given an app that waits for the key store, and a host that asks for something meanwhile
+    user = sign_in()
+    user.phone.keychain.unlocked_since_boot = False
+    app = user.restart()
+    assert app.screen["reason"] == "keystore_locked"
+    app.settle()
+    assert app.poll()["wake_in_ms"] == 10_000
+    assert not readable(app.wake_fd())
+    user.phone.pass_time(6)
+    app.session_status()
+    assert not readable(app.wake_fd())
+    # When the time of the poll is over, and the key store has the keys
+    user.phone.keychain.unlocked_since_boot = True
+    user.phone.pass_time(4)
+    # Then the descriptor is readable, and a poll goes on
+    assert readable(app.wake_fd())
+    app.settle()
+    assert app.screen["screen"] == "home"
+    assert not readable(app.wake_fd())

@@ -573,3 +573,22 @@ def test_ATK_10_each_of_the_services_corrects_the_server_s_time(
     # Then it is learned
     offset_ms = user.app.session_status()["clock_offset_ms"]
     assert abs(offset_ms - 24 * HOUR_S * 1000) < 5000
+
+
+def test_time_away_counts_in_the_boot_in_which_the_app_left_again(sign_in: MakeUser) -> None:
+    """Seed 3010091: an earlier report under a wrong clock hid the time away after a restart."""
+    # Given an app without biometrics that leaves the screen while the clock is a month ahead
+    user = sign_in(policy={"biometric": "off", "session_window_s": 10**7})
+    user.phone.set_wall_clock(30 * 86_400)
+    user.app.session_background()
+    # and after a restart with the right clock leaves it again, without anybody inside
+    user.phone.reboot()
+    user.phone.now_ms -= 30 * 86_400_000
+    app = user.phone.open()
+    app.session_background()
+    # When it is started anew after more than the time-out
+    user.phone.close()
+    user.phone.pass_time(360)
+    screen = user.phone.start().screen
+    # Then it is locked
+    assert (screen["screen"], screen["reason"]) == ("sign_in", "biometric_off")

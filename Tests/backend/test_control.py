@@ -9,6 +9,7 @@ import urllib.parse
 import uuid
 
 import httpx
+import psycopg
 import pytest
 from local_supabase import ControlError, LocalSupabase, demo
 
@@ -331,3 +332,15 @@ def test_a_link_that_has_expired_shows_what_the_project_lists(backend: LocalSupa
         assert urllib.parse.parse_qs(facts)["error_code"] == ["otp_expired"]
     refused = httpx.get(f"{backend.auth_url}/verify?type=signup", headers=headers)
     assert refused.status_code == 400
+
+
+def test_a_statement_that_failed_is_not_carried_out_later(backend: LocalSupabase) -> None:
+    with psycopg.connect(backend.dsn) as other, other.cursor() as cursor:
+        cursor.execute("create table taken (id int)")
+        other.commit()
+        cursor.execute("lock table taken")
+        with pytest.raises(ControlError, match="statement timeout"):
+            backend.control.sql("alter table taken rename to lost", within_s=0.2)
+        other.commit()
+        assert backend.control.sql("select count(*) as n from taken") == [{"n": 0}]
+        backend.control.sql("drop table taken")

@@ -509,8 +509,19 @@ class Bench:
             command = [sys.executable, script, "status", str(place), str(count)]
             return lambda: programs.result(programs.output(command, flavour))["samples"]
 
+        def node(mode: str, flavour: str) -> Contender:
+            place = self.copy(self.rest, f"status-node-{mode}-{flavour}")
+            script = str(programs.HERE / "through_node.mjs")
+            command = [programs.node(), script, mode, str(place), str(count)]
+            return lambda: programs.result(programs.output(command, flavour))["samples"]
+
         contenders = self.ours(make)
         contenders |= {f"Python {flavour}": python(flavour) for flavour in programs.FLAVOURS}
+        contenders |= {
+            f"Node {mode} {flavour}": node(mode, flavour)
+            for mode in NODE_MODES
+            for flavour in programs.FLAVOURS
+        }
         library = self.peers.tdlib()
         if library is not None:
             contenders["td_execute"] = lambda: programs.result(
@@ -544,6 +555,23 @@ class Bench:
                 peers=told("td_execute, Python"),
             )
         )
+        for mode, title in NODE_MODES.items():
+            through = [found[f"Node {mode} {flavour}"] for flavour in programs.FLAVOURS]
+            added = [
+                one.p50 - found[flavour].p50
+                for one, flavour in zip(through, programs.FLAVOURS, strict=True)
+            ]
+            self.add_row(
+                Row(
+                    f"the same from Node, {title}",
+                    both(through[0]),
+                    both(through[1]),
+                    "—",
+                    f"over C: {' / '.join(seconds(one) for one in added)}",
+                    "≤ 10 µs over C",
+                    max(added) <= 1e-5,
+                )
+            )
 
     def sizes(self) -> None:
         found = check.sizes()
@@ -600,6 +628,10 @@ class Bench:
             started = time.monotonic()
             part()
             print(f"  ({part.__name__}: {time.monotonic() - started:.0f} s)", flush=True)
+
+
+#: How an app calls through_node.mjs, and the title of the row.
+NODE_MODES = {"sync": "callSync", "burst": "100 at once", "single": "each awaited"}
 
 
 def flavour_of(name: str) -> str:

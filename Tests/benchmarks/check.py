@@ -28,7 +28,7 @@ RECORDED = programs.HERE / "recorded.json"
 #: A larger rise fails.
 MOST = 1.05
 #: Absolute limits, whatever the rise.
-LIMITS = {"embedded": 780_000, "runtime": 7_400_000, "bundled": 2_700_000}
+LIMITS = {"embedded": 845_000, "runtime": 7_500_000, "bundled": 2_700_000}
 
 #: Name -> folder, the host's mode and arguments, the counted calls, their number, and runs.
 COUNTED = {
@@ -46,25 +46,26 @@ def prepared(folder: Path) -> None:
     programs.run("host", "embedded", "ingest", str(folder / "contacts"), str(CONTACTS))
 
 
-def instructions(flavour: str, template: Path, arguments: list[str], calls: list[str]) -> int:
+def callgrind(program: list[str], calls: list[str], environment: dict[str, str]) -> int:
     """Count the instructions of one run, inside the library and during these calls."""
     with tempfile.TemporaryDirectory() as folder:
-        shutil.copytree(template, f"{folder}/copy")
         output = Path(folder, "callgrind.out")
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={output}"]
         command += ["--collect-atstart=no"]
         command += [f"--toggle-collect=holdfast_{call}*" for call in calls]
-        command += [str(programs.path("host")), arguments[0], f"{folder}/copy", *arguments[1:]]
         done = subprocess.run(
-            command,
-            env=programs.environment(flavour),
-            capture_output=True,
-            text=True,
-            check=False,
+            [*command, *program], env=environment, capture_output=True, text=True, check=False
         )
         if done.returncode != 0:
-            sys.exit(f"{' '.join(command)}\n{done.stderr}")
+            sys.exit(f"{' '.join([*command, *program])}\n{done.stderr}")
         return inside(output.read_text())
+
+
+def instructions(flavour: str, template: Path, arguments: list[str], calls: list[str]) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(template, f"{folder}/copy")
+        program = [str(programs.path("host")), arguments[0], f"{folder}/copy", *arguments[1:]]
+        return callgrind(program, calls, programs.environment(flavour))
 
 
 def inside(profile: str) -> int:

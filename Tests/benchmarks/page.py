@@ -29,6 +29,10 @@ EXPLAINED: dict[str, str] = {
         "no SQL is left in it; half of it is the reply, made and written by jansson, which the "
         "floor has too; then locks, clocks and a look whether the file is still the same one"
     ),
+    "the same from Node, each awaited": (
+        "two changes of thread, as calls write to disk and must not stop the loop; libuv's own "
+        "cost the same"
+    ),
     "queue_add, durable, 1 thread": "the disk's syncs vary more than the contenders differ",
     "queue_add, durable, 4 threads": (
         "the disk's syncs, and who gets the lock, vary more than the contenders differ"

@@ -26,6 +26,12 @@ _LINKED = {
 _COMPILED = ["cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}"]
 
 
+def node() -> str:
+    """The Node of the PATH, or the one that comes with basedpyright."""
+    named = ["make", "-s", "--no-print-directory", "-C", str(ROOT), "node-path"]
+    return subprocess.run(named, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def library(flavour: str) -> Path:
     return ROOT / "build" / FOLDERS[flavour] / "libholdfast.so"
 

@@ -1,4 +1,4 @@
-"""docs/benchmarks.md shows the recorded sizes and times."""
+"""README.md and docs/benchmarks.md show the recorded sizes, instructions and times."""
 
 from __future__ import annotations
 
@@ -39,9 +39,21 @@ def test_every_row_of_reliability_has_a_count_and_a_result() -> None:
             assert survived == "all"
 
 
-def test_the_readme_links_to_the_figures_and_has_none() -> None:
+def test_the_readme_has_the_size_of_every_variant() -> None:
+    """Issue 17: no row of the README said how large the library is on a phone."""
     readme = (ROOT / "README.md").read_text("utf-8")
     for page in ("docs/benchmarks.md", "docs/reliability.md"):
         assert f"]({page})" in readme
-    for size in RECORDED.values():
-        assert f"{size:,}" not in readme
+    for library in ("lib", "lib-bundled", "lib-musl", "lib-arm64", "lib-arm64-bundled"):
+        assert f"{RECORDED[f'{library}/libholdfast.so']:,} bytes" in readme
+    # An app carries this one.
+    assert RECORDED["lib-arm64-bundled/libholdfast.so"] <= 1_900_000
+
+
+def test_the_page_has_the_instructions_of_every_variant() -> None:
+    page = (ROOT / "docs/benchmarks.md").read_text("utf-8")
+    recorded = json.loads((ROOT / "Tests/benchmarks/recorded.json").read_text("utf-8"))
+    variants = recorded["x86_64"]["instructions"] | recorded["variants"]
+    assert set(variants) == {"embedded", "runtime", "bundled", "musl", "arm64", "arm64-bundled"}
+    for calls in variants.values():
+        assert f"| {' | '.join(f'{count:,}' for count in calls.values())} |" in page

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from local_supabase import LocalSupabase
 
 from pages import ROOT, block
@@ -36,25 +38,41 @@ def stores_a_visit(
     assert after == before + 1
 
 
-def compiled(source: str, folder: Path, *more: str) -> Path:
-    """Compile a block together with host.c."""
+def compiled(source: str, folder: Path, *more: str, host: str = "host.c") -> Path:
+    """Compile a block together with the rest of a host."""
     loop = folder / "loop.c"
     loop.write_text(source, "utf-8")
     program = folder / "host"
     flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", f"-I{BUILD / 'include'}"]
     libraries = ["-lholdfast_http", "-ljansson", "-lcurl"]
     subprocess.run(
-        ["cc", *flags, *more, loop, HERE / "host.c", "-o", program, *LINK, *libraries], check=True
+        ["cc", *flags, *more, loop, HERE / host, "-o", program, *LINK, *libraries], check=True
     )
     return program
 
 
+def test_the_two_functions_in_c(backend: LocalSupabase, tmp_path: Path) -> None:
+    glue = block(PAGE, "c", 0)
+    stores_a_visit([compiled(glue, tmp_path, host="call.c")], backend, tmp_path)
+
+
 def test_the_loop_in_c_with_the_driver(backend: LocalSupabase, tmp_path: Path) -> None:
-    stores_a_visit([compiled(block(PAGE, "c", 0), tmp_path, "-DDRIVER")], backend, tmp_path)
+    stores_a_visit([compiled(block(PAGE, "c", 1), tmp_path, "-DDRIVER")], backend, tmp_path)
 
 
 def test_the_loop_in_c_with_http_of_its_own(backend: LocalSupabase, tmp_path: Path) -> None:
-    stores_a_visit([compiled(block(PAGE, "c", 1), tmp_path)], backend, tmp_path)
+    stores_a_visit([compiled(block(PAGE, "c", 2), tmp_path)], backend, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("language", "number", "most"), [("c", 0, 40), ("c", 1, 40), ("c", 2, 60), ("python", 0, 40)]
+)
+def test_the_glue_is_short(language: str, number: int, most: int) -> None:
+    """Issue 16; Tests/packages/test_languages.py counts the lines in Java, Go and Rust."""
+    text = re.sub(r'/\*.*?\*/|""".*?"""', "", block(PAGE, language, number), flags=re.DOTALL)
+    code = [line for line in text.splitlines() if line.strip()]
+    assert 10 < len(code) <= most
+    assert max(map(len, text.splitlines())) <= 100
 
 
 def test_the_loop_in_python(backend: LocalSupabase, tmp_path: Path) -> None:

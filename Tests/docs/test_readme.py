@@ -15,8 +15,8 @@ from pages import ROOT
 from pages import block as block_of
 from test_hosts import compiled, stores_a_visit
 
-# What the loop leaves out: the top of the second C block of docs/hosts.md, which defines `call`.
-HELPERS = block_of("docs/hosts.md", "c", 1).split("/* Until the handle is closed. */", 1)[0]
+# What the loop leaves out: the top of the third C block of docs/hosts.md, which defines `call`.
+HELPERS = block_of("docs/hosts.md", "c", 2).split("/* Until the handle is closed. */", 1)[0]
 # Tests/docs/host.c calls the loop by this name.
 FOLLOW = "void follow(holdfast *app);\nvoid follow(holdfast *app) { run(app); }\n"
 

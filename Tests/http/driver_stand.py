@@ -30,6 +30,8 @@ def declare(library: ctypes.CDLL) -> None:
     library.holdfast_http_ack.argtypes = [pointer, ctypes.c_int64]
     library.holdfast_http_fd.argtypes = [pointer]
     library.holdfast_http_run.argtypes = [pointer, ctypes.POINTER(ctypes.c_int32)]
+    library.holdfast_http_call.argtypes = [ctypes.c_int64, text, text]
+    library.holdfast_http_call.restype = pointer
     library.holdfast_http_free.argtypes = [pointer]
     library.holdfast_http_free.restype = None
 
@@ -151,8 +153,11 @@ class Core:
     def event(self, **event: Any) -> None:
         self.library.fake_event(json.dumps(event).encode())
 
+    def key_request(self, **request: Any) -> None:
+        self.library.fake_key_request(json.dumps(request).encode())
+
     def completion(self, timeout_ms: int = 10000) -> dict[str, Any] | None:
-        """Return the next argument of holdfast_complete(); None when none comes in time."""
+        """Return the next argument of holdfast_complete() or holdfast_key_complete(), or None."""
         text = self.library.fake_completion(timeout_ms)
         return None if text is None else dict(json.loads(text))
 

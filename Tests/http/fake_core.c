@@ -15,7 +15,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t told = PTHREAD_COND_INITIALIZER;
-static json_t *requests, *events, *completions;
+static json_t *requests, *key_requests, *key_cancelled, *events, *completions;
 static json_int_t acked = -1;
 static int descriptor = -1, stuck = 0, poll_status = 0, polls = 0, handle_number = 0;
 static int busy, busy_status = HOLDFAST_BUSY, wake_in_ms = -1;
@@ -44,9 +44,13 @@ static void raise_descriptor(void) {
 holdfast *fake_open(void) {
   pthread_mutex_lock(&lock);
   json_decref(requests);
+  json_decref(key_requests);
+  json_decref(key_cancelled);
   json_decref(events);
   json_decref(completions);
   requests = json_array();
+  key_requests = json_array();
+  key_cancelled = json_array();
   events = json_array();
   completions = json_array();
   acked = -1;
@@ -72,12 +76,14 @@ void holdfast_close(holdfast *self) {
 
 static void add(json_t **to, const char *text) {
   pthread_mutex_lock(&lock);
-  json_array_append_new(*to, json_loads(text, JSON_ALLOW_NUL, NULL));
+  json_array_append_new(*to, json_loads(text, JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL));
   raise_descriptor();
   pthread_mutex_unlock(&lock);
 }
 
 void fake_request(const char *text) { add(&requests, text); }
+void fake_key_request(const char *text) { add(&key_requests, text); }
+void fake_key_cancelled(const char *text) { add(&key_cancelled, text); }
 /* At most PAGE events are in one poll, none if it has "max_events":0. An event with "durable":true
  * returns in every poll until it is acknowledged. */
 void fake_event(const char *text) { add(&events, text); }
@@ -130,7 +136,8 @@ int64_t fake_acked(void) {
   return seq;
 }
 
-/* The next argument of holdfast_complete(), or NULL when none came within `timeout_ms`. */
+/* The next argument of holdfast_complete() or holdfast_key_complete(), or NULL when none came
+ * within `timeout_ms`. */
 char *fake_completion(int timeout_ms) {
   struct timespec limit;
   clock_gettime(CLOCK_REALTIME, &limit);
@@ -152,6 +159,23 @@ char *fake_completion(int timeout_ms) {
 
 /* ---- called by the driver ---- */
 
+static holdfast_log_fn log_function;
+static int32_t log_level = -1;
+
+void holdfast_log(int32_t level, holdfast_log_fn fn, void *context) {
+  (void)context;
+  log_function = fn;
+  log_level = fn == NULL ? -1 : level;
+}
+
+/* A line of the library's log. Returns whether somebody wanted it. */
+int fake_log(int level, const char *line) {
+  bool wanted = log_function != NULL && level <= log_level;
+  if (wanted)
+    log_function(NULL, level, line);
+  return wanted;
+}
+
 const char *holdfast_version(void) { return "0.0.0-fake"; }
 
 void holdfast_free(void *reply) {
@@ -165,6 +189,47 @@ int64_t holdfast_live_count(void) {
   int64_t live = atomic_load(&replies) + (descriptor >= 0);
   pthread_mutex_unlock(&lock);
   return live;
+}
+
+static char *replied(const char *text) {
+  atomic_fetch_add(&replies, 1);
+  return strdup(text);
+}
+
+/* Opens with {"data_dir":"x"}, and refuses every other configuration. */
+int32_t holdfast_open(const char *config, const holdfast_keystore *keystore, holdfast **self,
+                      char **reply) {
+  (void)keystore; /* the driver passes none */
+  json_t *given = config == NULL ? NULL : json_loads(config, JSON_REJECT_DUPLICATES, NULL);
+  const char *folder = json_string_value(json_object_get(given, "data_dir"));
+  bool known = json_object_size(given) == 1 && folder != NULL && strcmp(folder, "x") == 0;
+  json_decref(given);
+  *self = known ? fake_open() : NULL;
+  *reply = replied(known ? "{\"version\":\"0.0.0-fake\"}"
+                         : "{\"error\":{\"code\":\"request.missing_field\"}}");
+  return known ? HOLDFAST_OK : HOLDFAST_INVALID;
+}
+
+/* Answers with the operation and the request. */
+int32_t holdfast_call(holdfast *self, const char *operation, const char *request, char **reply) {
+  pthread_mutex_lock(&lock);
+  int32_t status = check(self);
+  pthread_mutex_unlock(&lock);
+  char *text = NULL;
+  if (status == HOLDFAST_OK && strcmp(operation, "key_complete") == 0) {
+    status = holdfast_key_complete(self, request, NULL);
+    *reply = replied(status == HOLDFAST_OK ? "{\"accepted\":true}"
+                                           : "{\"error\":{\"code\":\"storage.busy\"}}");
+    return status;
+  }
+  if (status != HOLDFAST_OK ||
+      asprintf(&text, "{\"called\":\"%s\",\"with\":%s}", operation, request) < 0) {
+    *reply = replied("{\"error\":{\"code\":\"handle.closed\"}}");
+    return status;
+  }
+  atomic_fetch_add(&replies, 1);
+  *reply = text;
+  return HOLDFAST_OK;
 }
 
 int32_t holdfast_wake_fd(holdfast *self) {
@@ -228,13 +293,23 @@ int32_t holdfast_poll(holdfast *self, const char *request, char **reply) {
     wake_in_ms = -1;
     json_t *answer =
         json_pack("{s:O,s:o,s:o}", "requests", requests, "events", page, "wake_in_ms", wake);
+    if (json_array_size(key_requests) > 0)
+      json_object_set_new(answer, "key_requests", json_copy(key_requests));
+    if (json_array_size(key_cancelled) > 0)
+      json_object_set_new(answer, "key_cancelled", json_copy(key_cancelled));
     *reply = json_dumps(answer, JSON_COMPACT);
     atomic_fetch_add(&replies, 1);
     json_decref(answer);
     json_array_clear(requests);
+    json_array_clear(key_requests);
+    json_array_clear(key_cancelled);
   }
   pthread_mutex_unlock(&lock);
   return status;
+}
+
+int32_t holdfast_key_complete(holdfast *self, const char *request, char **reply) {
+  return holdfast_complete(self, request, reply);
 }
 
 /* As strict as the real core: refuses text that is not JSON or contains a NUL. */

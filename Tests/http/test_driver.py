@@ -504,11 +504,12 @@ def test_second_driver_of_a_handle_is_refused(core: Core, driver: Driver) -> Non
         '{"ca_file":7}',
         '{"ca_file":"/nowhere/authorities.pem"}',
         '{"ca_path":"/nowhere/authorities"}',
-        '{"user_agent":null}',
+        '{"user_agent":7}',
         '{"proxy":"a","proxy":"b"}',
         '{"ca_path":"a\\u0000b"}',
         '{"thread":0}',
-        '{"thread":null}',
+        '{"log_level":4}',
+        '{"log_level":-1}',
     ],
 )
 def test_bad_options_are_invalid(core: Core, options: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Self
 
@@ -20,6 +22,7 @@ BUS = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration
 </busconfig>
 """
 SECRETS = "org.freedesktop.secrets"
+PROMPT = "org.freedesktop.Secret.Prompt"
 COLLECTION = "/org/freedesktop/secrets/collection/login"
 
 
@@ -79,14 +82,51 @@ class Desktop:
             assert time.monotonic() < limit, "the secret service does not start"
             time.sleep(0.05)
 
+    #: Locks the keyring, as it does by itself after a while.
+    LOCK = (
+        "dbus-send",
+        "--session",
+        "--print-reply",
+        f"--dest={SECRETS}",
+        "/org/freedesktop/secrets",
+        "org.freedesktop.Secret.Service.Lock",
+        f"array:objpath:{COLLECTION}",
+    )
+
     def lock(self) -> None:
-        """Lock the keyring; nobody answers a prompt."""
-        self._ask(
-            SECRETS,
-            "/org/freedesktop/secrets",
-            "org.freedesktop.Secret.Service.Lock",
-            f"array:objpath:{COLLECTION}",
+        """Lock the keyring; a prompt counts as dismissed, since nothing here shows it."""
+        subprocess.run(self.LOCK, env=self.environment, check=True, capture_output=True)
+
+    @contextmanager
+    def prompts(self) -> Iterator[list[str]]:
+        """The prompts that clients have the keyring show; the list is complete afterwards."""
+        seen: list[str] = []
+        rule = f"type='method_call',interface='{PROMPT}',member='Prompt'"
+        monitor = subprocess.Popen(
+            ["dbus-monitor", "--session", rule],
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
         )
+        output: IO[str] | None = monitor.stdout
+        assert output is not None
+        assert output.readline(), "the bus lets nobody watch"
+        try:
+            yield seen
+            # What comes before the last message was seen.
+            command = ["dbus-send", "--session", "--type=method_call", f"--dest={SECRETS}"]
+            subprocess.run(
+                [*command, "/last", f"{PROMPT}.Prompt"], env=self.environment, check=True
+            )
+            for line in output:
+                if "path=/last;" in line:
+                    break
+                if line.startswith("method call"):
+                    seen.append(line)
+        finally:
+            monitor.terminate()
+            monitor.communicate(timeout=10)
 
     def end_keyring(self) -> None:
         """End the service; its keys stay on disk."""

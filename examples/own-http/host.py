@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 import httpx
-from holdfast import Holdfast
+from holdfast import Holdfast, HoldfastError
 
 if TYPE_CHECKING:
     from holdfast.types import CompleteRequest, Config, Event, HttpRequest
@@ -37,6 +37,18 @@ def send(client: httpx.Client, request: HttpRequest) -> CompleteRequest:
         "headers": dict(response.headers),
         "body": text(response.content),
     }
+
+
+def complete(app: Holdfast, answer: CompleteRequest) -> None:
+    """Pass an answer on, again while the library asks for that: it may hold the next token."""
+    while True:
+        try:
+            app.complete(answer)
+            return
+        except HoldfastError as error:
+            if not error.retryable:
+                raise
+        time.sleep(1)
 
 
 def text(body: bytes) -> str | None:
@@ -82,7 +94,7 @@ def main(url: str, key: str, folder: str, email: str, password: str) -> None:
                     decision = event["decision"]
                 seen = event["seq"]  # acknowledge it in the next poll
             for request in polled["requests"]:
-                app.complete(send(client, request))
+                complete(app, send(client, request))
             if decision["screen"] == "home" and not item:
                 visit, now = {"type": "visit", "minutes": 45}, int(time.time() * 1000)
                 added = app.queue_add({"kind": "activity", "payload": visit, "occurred_at_ms": now})

@@ -1,7 +1,8 @@
-"""Fills a disk with the queue, drains it and logs out: SPEC KEYCHAIN STOCK SIZE OTHERS.
+"""Fills a disk with the queue, drains it and logs out: SPEC KEYCHAIN STOCK SIZE OTHERS END.
 
 SIZE is the length of each item's note, in characters of four bytes. OTHERS names a
-file that others fill the disk with after every step, or is empty.
+file that others fill the disk with after every step, or is empty. END is "drain", or "discard":
+the user logs out at once and discards the queue.
 """
 
 from __future__ import annotations
@@ -57,6 +58,15 @@ def main() -> None:
         if app.screen["screen"] == "unlock":
             app.touch()
         assert app.screen["screen"] == "home", app.screen
+    if sys.argv[6] == "discard":
+        confirmed = app.queue_list({"limit": 1})["counts"]["pending"]
+        assert confirmed == len(accepted), confirmed
+        reply = app.session_logout({"discard": True, "confirm_unsent": confirmed})
+        assert reply["decision"]["screen"] == "sign_in", reply
+        assert reply["unsent"] == confirmed, reply
+        phone.close()
+        print(json.dumps([accepted, [], 0]))
+        return
     # The queue drains, in this process
     app.go_online()
     fill(others)

@@ -133,8 +133,10 @@ def words(text: str) -> list[str]:
 
 
 def hits(rows: Rows, query: str) -> set[str]:
-    """The contacts that a query must find."""
+    """The contacts that a query must find: all for a blank one, none for signs alone."""
     wanted = words(query)
+    if not wanted and query.strip(" "):
+        return set()
     return {
         ident
         for ident, (name, place, _) in rows.items()

@@ -144,8 +144,8 @@ class DirectoryFixtures:
 @contextlib.contextmanager
 def changed(directory: DirectoryFixtures, change: str, back: str) -> Iterator[None]:
     """The server's schema is changed for a while."""
+    directory.control.sql(change)
     try:
-        directory.control.sql(change)
         directory.control.reload_schema()
         yield
     finally:

@@ -23,9 +23,10 @@ FLAVOURS = {
 }
 
 #: HOLDFAST_FLAVOUR limits a run to one of these; wheels and app bundles carry "bundled".
-#: "arm64" is tested by an emulated interpreter (mk/arm64.mk).
+#: "arm64" is tested by an emulated interpreter (mk/arm64.mk), "…-char" by Tests/packages.
 BUILDS = FLAVOURS | {
-    name: ROOT / "build" / f"lib-{name}" / "libholdfast.so" for name in ("bundled", "arm64")
+    name: ROOT / "build" / f"lib-{name}" / "libholdfast.so"
+    for name in ("bundled", "arm64", "arm64-bundled", "signed-char", "unsigned-char")
 }
 
 

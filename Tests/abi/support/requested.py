@@ -40,22 +40,30 @@ class Requests:
         self.requests, self.events = [], []
         return polled
 
-    def settle(self, app: Any) -> bool:  # noqa: ANN401
-        """Serve until no key is asked for; returns whether there was any."""
-        served = False
+    def keep(self, polled: PollReply) -> None:
+        """Keep what a poll returned besides key requests for the next poll of the host."""
+        self.requests += polled["requests"]
+        self.events += polled["events"]
+
+    def settle(self, app: Any, *, replies: bool, waits: bool = False) -> bool:  # noqa: ANN401
+        """Serve until no key is asked for; returns whether there was any.
+
+        `replies`: a decision that follows a key is the reply that function pointers give at once,
+        so it is drawn, and is no event. `waits`: the call's reply says that it waits for a key.
+        """
+        served, any_served = waits, False
         while True:
             polled = app.raw("poll", {"only_new": True})
-            self.requests += polled["requests"]
-            for event in polled["events"]:
-                # A decision is drawn at once; the others come with the host's next poll.
-                if event["type"] == "decision":
-                    app.show(event)
-                else:
-                    self.events.append(event)
+            if replies and served:
+                drawn = [event for event in polled["events"] if event["type"] == "decision"]
+                polled["events"] = [event for event in polled["events"] if event not in drawn]
+                for event in drawn:
+                    app.shown = event["decision"]
+            self.keep(polled)
             asked = polled.get("key_requests", [])
             if not asked:
-                return served
-            served = True
+                return any_served
+            served = any_served = True
             for request in asked:
                 app.raw("key_complete", serve(self.phone.keychain, request))
 
@@ -71,24 +79,25 @@ def call(
         try:
             value = app.raw(name, request)
         except HoldfastError as error:
-            if error.code == "keystore.pending" and requests.settle(app):
+            if error.code == "keystore.pending" and requests.settle(app, replies=True):
                 continue
             raise
         break
     if name == "poll":
-        if polled := value.get("key_requests"):
-            for one in polled:
+        while asked := value.get("key_requests"):
+            requests.keep(value)
+            for one in asked:
                 app.raw("key_complete", serve(requests.phone.keychain, one))
-            value["key_requests"] = []
+            value = app.raw("poll", {"only_new": True})
         return requests.merged(value)
     if name == "complete":
-        requests.settle(app)
+        requests.settle(app, replies=False)
         return value
     if name in QUIET:
         return value
     decision = value.get("decision", value)
     if "screen" in decision and name != "route_check":
         app.shown = decision
-    requests.settle(app)
+    requests.settle(app, replies=True, waits=value.get("reason") == "keystore_pending")
     # The decision that followed the wait for a key is what function pointers give at once.
     return app.shown if value.get("reason") == "keystore_pending" else value

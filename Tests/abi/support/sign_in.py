@@ -46,3 +46,11 @@ def refused(app: App, callback: str) -> str:
         app.sign_in_complete({"callback_url": callback})
     assert (caught.value.status, caught.value.field) == (1, "/callback_url")
     return caught.value.code
+
+
+def settle_sign_in(app: App) -> None:
+    """Settle until the sign-in has ended, at most the minute for which it is tried."""
+    start = app.phone.monotonic_ms
+    while app.screen["screen"] == "wait":
+        app.settle_until("decision", within_s=61)
+    assert app.phone.monotonic_ms - start <= 61_000

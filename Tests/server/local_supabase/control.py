@@ -18,10 +18,12 @@ class Control:
     def __init__(self, url: str) -> None:
         self._address = urllib.parse.urlsplit(url)
 
-    def call(self, method: str, path: str, sent: dict[str, Any] | None = None) -> Any:
+    def call(
+        self, method: str, path: str, sent: dict[str, Any] | None = None, patience_s: float = 30
+    ) -> Any:
         """Send a request to /_control. Raises ControlError if it is refused."""
         link = http.client.HTTPConnection(
-            self._address.hostname or "127.0.0.1", self._address.port, timeout=30
+            self._address.hostname or "127.0.0.1", self._address.port, timeout=patience_s
         )
         try:
             link.request(method, "/_control" + path, body=json.dumps(sent or {}))
@@ -143,9 +145,14 @@ class Control:
 
     # Database -------------------------------------------------------------------------------------
 
-    def sql(self, query: str, *parameters: Any) -> list[dict[str, Any]]:
-        """Run a statement as the superuser (placeholders `%s`) and return its rows."""
-        return list(self.call("POST", "/sql", {"query": query, "parameters": list(parameters)}))
+    def sql(self, query: str, *parameters: Any, within_s: float = 100) -> list[dict[str, Any]]:
+        """Run a statement as the superuser (placeholders `%s`) and return its rows.
+
+        PostgreSQL cancels it after `within_s`, before the client stops waiting: a statement that
+        has failed here is never carried out later.
+        """
+        sent = {"query": query, "parameters": list(parameters), "within_ms": int(within_s * 1000)}
+        return list(self.call("POST", "/sql", sent, patience_s=within_s + 20))
 
     def reload_schema(self) -> None:
         """Read the catalog again after DDL."""

@@ -92,9 +92,14 @@ async def _reload_schema(state: State, _: Sent) -> Any:
 
 
 async def _sql(state: State, sent: Sent) -> Any:
-    """Run any statement as the superuser. Returns the rows as dictionaries."""
+    """Run any statement as the superuser, for at most `within_ms`. Returns the rows as dictionaries."""
+    limit = "select set_config('statement_timeout', %s, false)"
     async with state.database.admin.connection() as connection:
-        return await _rows(connection, sent["query"], *sent.get("parameters", []))
+        await connection.execute(limit, [f"{int(sent.get('within_ms', 0))}ms"])
+        try:
+            return await _rows(connection, sent["query"], *sent.get("parameters", []))
+        finally:
+            await connection.execute(limit, ["0"])
 
 
 async def _stop_database(state: State, _: Sent) -> Any:

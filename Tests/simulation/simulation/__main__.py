@@ -15,7 +15,7 @@ from typing import NoReturn
 from . import machine
 
 ROOT = Path(__file__).resolve().parents[3]
-FLAVOURS = {"embedded": "lib", "runtime": "lib-runtime"}
+FLAVOURS = {"embedded": "lib", "runtime": "lib-runtime", "arm64": "lib-arm64"}
 
 
 def main() -> int:

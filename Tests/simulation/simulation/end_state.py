@@ -161,8 +161,10 @@ def _wait_for_the_firewall(
         )  # fmt: skip
         if process.completed == completed and _count_stored(world) > stored:
             raise Violation("a run ends without what is refused", _why(process))
+    # (one that is being tried waits again when its answer comes)
     _wait_while(
-        process, chance, lambda: any(_is_refused(item) for item in _items(process)),
+        process, chance,
+        lambda: any(_is_undecided(item) for item in _items(process)),
         "a refused item is parked in the end", ROUND_MS, REFUSED_PATIENCE_MS,
     )  # fmt: skip
     world.firewall = None
@@ -181,6 +183,11 @@ def _is_in_doubt(world: World, item: Json) -> bool:
 
 def _is_refused(item: Json) -> bool:
     return (item["reason"] or {}).get("code") == "waiting_blocked"
+
+
+def _is_undecided(item: Json) -> bool:
+    """A refused item, or one whose answer is still to come."""
+    return _is_refused(item) or item["state"] == "sending"
 
 
 def _drain_while_reads_fail(world: World, process: Process, user: str) -> None:
@@ -326,9 +333,8 @@ def _is_true(world: World, entry: Entry, code: str | None, left: set[str]) -> bo
     if code == "dependency_parked":
         return any(parent in left for parent in parents)
     if code == "missing_parent":
-        stored = {**world.stored_ids("activity"), **world.stored_ids("contact")}
         return (
-            any(p and p not in stored for p in parents)
+            _lacks_parent(world, entry)
             or _crosses(world, entry)
             or any(p and _is_of_another_device(world, entry, p) for p in parents)
         )
@@ -345,6 +351,21 @@ def _is_of_another_device(world: World, entry: Entry, parent: str) -> bool:
     return world.ledger.get(
         entry.device, entry.owner, parent
     ) is None and world.ledger.holds_elsewhere(entry.device, entry.owner, parent)
+
+
+def _lacks_parent(world: World, entry: Entry) -> bool:
+    """Whether a row that the item refers to is not in the table that the column refers to.
+
+    Seed 3004201: a contact was added on another device under the id of a cancelled visit, which the
+    item was to follow.
+    """
+    visits, contacts = world.stored_ids("activity"), world.stored_ids("contact")
+    follows, contact = entry.payload.get("follows"), entry.payload.get("contact_id")
+    return (
+        bool(follows and follows not in visits)
+        or bool(contact and contact not in contacts)
+        or any(parent not in {**visits, **contacts} for parent in entry.parents)
+    )
 
 
 def _crosses(world: World, entry: Entry) -> bool:

@@ -180,13 +180,15 @@ class InvariantChecker:
         device.set_aside |= set(names)
         waiting = device.world.ledger.of(device.name)
         kept = sum(observer.queued_in(path) for path in paths)
-        unsent = [e for e in waiting if e.id not in device.world.stored_ids(e.kind)]
+        # A cancelled item is gone when the server has said that it does not have it.
+        unsent = [
+            e for e in waiting if not e.is_cancelled and e.id not in device.world.stored_ids(e.kind)
+        ]
         if kept < len(unsent):
             raise Violation("nothing acknowledged is lost", f"{kept} of {len(unsent)} set aside")
         for entry in waiting:
             entry.state = SET_ASIDE
         device.aside[names[-1]] = waiting
-        self._events = {k: event for k, event in self._events.items() if k[0] != device.name}
         self._leave(device)
 
     def _carried_over(self, device: Device, after: observer.Stored) -> None:
@@ -549,6 +551,9 @@ class InvariantChecker:
             self._alone(process, request, frozenset(ids))
         for row in rows:
             entry = self.world.ledger.get(device.name, user, row["id"])
+            if rows == [{"id": row["id"]}] and not self.world.ledger.with_id(row["id"]):
+                # A question about an id that nobody has: whether anything is answered.
+                continue
             if entry is None or row.get("user_id", user) != user:
                 raise Violation("no request with the wrong user's token", f"{process} {row}")
             if row.get("org_id", entry.org) != entry.org:
@@ -606,12 +611,20 @@ class InvariantChecker:
         if (request["purpose"], request["method"]) != ("upload", "POST"):
             return
         ids = re.findall(ID, request["body"])
-        if len(ids) == 1 and network.is_refused_on_the_way(answer):
+        device = process.device
+        if network.is_of_the_data_service(answer):
+            process.judged_uploads += (answer.get("status") or 0) < 500
+        elif len(ids) == 1:
             bearer = bearer_of(request)
             user = None if bearer is None else claims_of(bearer)["sub"]
-            entry = self.world.ledger.get(process.device.name, user, ids[0])
-            if entry is not None:
+            entry = self.world.ledger.get(device.name, user, ids[0])
+            if entry is None:
+                return
+            # What an outage answers, too, says something of the item if others got through since.
+            judged_before = entry.judged_before.get(str(process), 0)
+            if network.is_refused_on_the_way(answer) or process.judged_uploads > judged_before:
                 entry.note_refusal(self.world.now_ms)
+                entry.judged_before[str(process)] = process.judged_uploads
 
 
 def bearer_of(request: Json) -> str | None:

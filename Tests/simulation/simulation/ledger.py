@@ -31,7 +31,8 @@ class Entry:
     #: How often the item alone was refused on the way since it was last edited, and when first.
     refusals: int = 0
     first_refused_ms: int = 0
-
+    #: How many uploads of each process the service had judged when its last refusal was counted.
+    judged_before: dict[str, int] = field(default_factory=dict)
     #: The user cancelled it and the library said that it asks the server first: it may go or stay.
     is_cancelled: bool = False
 

@@ -125,12 +125,19 @@ def is_refused_on_the_way(answer: Answer) -> bool:
     status = answer.get("status") or 0
     if not 400 <= status < 500 or status in {401, 407, 408, 413, 416, 425, 429}:
         return False
+    return not is_of_the_data_service(answer)
+
+
+def is_of_the_data_service(answer: Answer) -> bool:
+    """Whether the data service gave this answer, and not something on the way to it."""
     try:
         body = json.loads(answer.get("body") or "")
     except ValueError:
-        return True
+        return False
+    if (answer.get("status") or 0) < 400:
+        return isinstance(body, list) and all(isinstance(row, dict) for row in body)
     code = body.get("code") if isinstance(body, dict) else None
-    return code != "" and not re.fullmatch("PGRST[0-9]{3}|[0-9A-Z]{5}", str(code))
+    return code == "" or bool(re.fullmatch("PGRST[0-9]{3}|[0-9A-Z]{5}", str(code)))
 
 
 DISTORTIONS = ("cut", "fewer rows", "not text", "empty", "old")

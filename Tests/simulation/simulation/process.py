@@ -56,6 +56,8 @@ class Process(Holdfast):
         self.completed = 0
         #: Numbers of the events that told of an item that is blocked.
         self.seen_blocks: set[int] = set()
+        #: How many uploads the service judged, as far as this process was told.
+        self.judged_uploads = 0
         self.is_open = False
         #: Consecutive polls that returned nothing although `wake_in_ms` was 0.
         self.polls_in_a_row = 0

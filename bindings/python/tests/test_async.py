@@ -24,6 +24,7 @@ from holdfast import (
 )
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
+from prompts import ASKED, PATIENCE_S, Prompting, Slow
 
 CONFIG = {"data_dir": "/nowhere", "backend": {"url": "http://localhost", "api_key": "k"}}
 CLOSED = 9
@@ -59,6 +60,7 @@ class FakeLibrary:
         self.script: deque[Poll | tuple[int, bytes]] = deque()
         self.asked: list[dict[str, Any] | None] = []
         self.completed: list[dict[str, Any]] = []
+        self.key_completed: list[dict[str, Any]] = []
         self.threads: set[str] = set()
         self.closed = False
         self.running = threading.Lock()
@@ -103,6 +105,10 @@ class FakeLibrary:
 
     def complete(self, given: dict[str, Any]) -> tuple[int, bytes]:
         self.completed.append(given)
+        return 0, b'{"accepted":true}'
+
+    def key_complete(self, given: dict[str, Any]) -> tuple[int, bytes]:
+        self.key_completed.append(given)
         return 0, b'{"accepted":true}'
 
     def wake_fd(self, _handle: int) -> int:
@@ -365,6 +371,42 @@ def test_closing_leaves_a_transport_behind_that_ignores_its_cancellation(
         assert fake.completed == [{"id": 1, "error": "cancelled"}]
         release.set()
         await until(lambda: ended and not app._sending)  # its late answer meets a closed handle
+
+    run(main())
+
+
+@pytest.mark.parametrize("kind", [Prompting, Slow])
+def test_closing_takes_the_prompt_of_a_thread_back(kind: type[Prompting]) -> None:
+    """Review findings 3 and 9: `asyncio.run` waited for a thread whose prompt nobody dismissed."""
+    store = kind()
+
+    async def main() -> None:
+        fake = FakeLibrary()
+        fake.then({"key_requests": [ASKED]})
+        config = CONFIG | {"keystore": {"kind": "host"}}
+        async with AsyncHoldfast(config, store, library=cast(Library, fake)):
+            await until(store.began.is_set)
+        assert fake.closed and fake.key_completed == []
+
+    run(main())
+    assert store.dismissed.is_set()
+
+
+@pytest.mark.parametrize("kind", [Prompting, Slow])
+def test_the_prompt_of_a_thread_is_taken_back(kind: type[Prompting]) -> None:
+    """Review finding 9: `cancel` came between the start of a load and its prompt, which stayed."""
+    store = kind()
+
+    async def main() -> None:
+        fake = FakeLibrary()
+        fake.then({"key_requests": [ASKED]})
+        config = CONFIG | {"keystore": {"kind": "host"}}
+        async with AsyncHoldfast(config, store, library=cast(Library, fake)):
+            await until(store.began.is_set)
+            fake.then({"key_cancelled": [9]})
+            assert await asyncio.to_thread(store.dismissed.wait, PATIENCE_S)
+            await until(lambda: fake.key_completed)
+        assert fake.key_completed == [{"id": 9, "result": "cancelled"}]
 
     run(main())
 

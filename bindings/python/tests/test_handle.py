@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import pickle
 import threading
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -34,6 +36,22 @@ def test_a_reply_becomes_a_dict_and_the_request_arrives(stub: Library) -> None:
             "request": {"query": "Åse"},
         }
         assert ask(app, "session_resume")["request"] is None
+
+
+def test_the_folder_may_be_a_path(stub: Library) -> None:
+    """A newcomer's `Path` was `TypeError: Object of type PosixPath is not JSON serializable`."""
+    given: list[Any] = []
+
+    class Noting:
+        def open(self, config: bytes, keystore: object) -> Any:  # noqa: ANN401
+            given.append(json.loads(config))
+            return stub.open(config, cast(Any, keystore))
+
+        def close(self, handle: int) -> None:
+            stub.close(handle)
+
+    with Holdfast(CONFIG | {"data_dir": Path("/no") / "where"}, library=cast(Any, Noting())):
+        assert given == [CONFIG | {"data_dir": "/no/where"}]
 
 
 def test_an_error_becomes_the_exception_of_its_class(stub: Library) -> None:

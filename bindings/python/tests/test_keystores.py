@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -12,7 +13,16 @@ import keyring
 import keyring.backend
 import keyring.errors
 import pytest
-from holdfast import FileKeyStore, Holdfast, KeyringKeyStore, KeyStore, Library, MemoryKeyStore
+from holdfast import (
+    AsyncHoldfast,
+    FileKeyStore,
+    Holdfast,
+    KeyringKeyStore,
+    KeyStore,
+    Library,
+    MemoryKeyStore,
+    Runner,
+)
 from holdfast.keystore import KEY_FAILED, KEY_LOCKED, KEY_NOT_FOUND, KEY_OK
 
 CONFIG = {"data_dir": "/nowhere", "backend": {"url": "http://localhost", "api_key": "k"}}
@@ -65,6 +75,52 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, ring: Ring) -> KeyStor
         "keyring": KeyringKeyStore("app.example"),
     }
     return stores[request.param]
+
+
+def test_a_class_is_no_key_store(stub: Library) -> None:
+    """A newcomer passed the class: every key failed later, with an error that named no cause."""
+    wrong = cast(Any, MemoryKeyStore)
+    for make in (
+        lambda: Holdfast(CONFIG, wrong, library=stub),
+        lambda: AsyncHoldfast(CONFIG, wrong, library=stub),
+        lambda: Runner(cast(Holdfast, None), keystore=wrong),
+    ):
+        with pytest.raises(TypeError, match=r"pass MemoryKeyStore\(...\), not the class"):
+            make()
+
+
+def test_an_object_without_the_methods_is_no_key_store(stub: Library) -> None:
+    class Half:
+        def load(self, name: str) -> bytes | None:
+            return None
+
+        def save(self, name: str, key: bytes, protection: int) -> None: ...
+
+    class Coroutines:
+        async def load(self, name: str, prompt: str | None) -> bytes | None: ...
+
+        async def save(self, name: str, key: bytes, protection: int) -> None: ...
+
+        async def erase(self, name: str) -> None: ...
+
+    with pytest.raises(TypeError, match="has no erase"):
+        Holdfast(CONFIG, cast(Any, Half()), library=stub)
+    with pytest.raises(TypeError, match="load of Coroutines is a coroutine"):
+        Holdfast(CONFIG, cast(Any, Coroutines()), library=stub)
+    with pytest.raises(TypeError, match='"host"'):
+        AsyncHoldfast(CONFIG, Coroutines(), library=stub)
+    AsyncHoldfast(CONFIG | {"keystore": {"kind": "host"}}, Coroutines(), library=stub)
+
+
+def test_an_empty_key_store_is_one(stub: Library) -> None:
+    """A store with `__len__` that was empty counted as none."""
+
+    class Sized(MemoryKeyStore):
+        def __len__(self) -> int:
+            return len(self.keys)
+
+    with Holdfast(CONFIG, Sized(), library=stub) as app:
+        assert ask(app, "session_unlock")["answer"] == KEY_NOT_FOUND
 
 
 def test_a_key_is_saved_found_and_erased(stub: Library, store: KeyStore) -> None:
@@ -147,13 +203,23 @@ def test_a_folder_that_others_may_write_is_refused(tmp_path: Path, mode: int) ->
     assert store.load("device") == KEY
 
 
-@pytest.mark.parametrize("module", ["keyring.backends.null", "keyring.backends.fail"])
-def test_a_keyring_that_keeps_nothing_is_refused(module: str) -> None:
-    """Lock finding 5."""
+@pytest.mark.parametrize(
+    ("module", "said"),
+    [
+        ("keyring.backends.null", "keyring.backends.null does not keep keys safely"),
+        ("keyring.backends.fail", "there is no keyring here: DBUS_SESSION_BUS_ADDRESS is not set"),
+    ],
+)
+def test_a_keyring_that_keeps_nothing_is_refused(
+    module: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lock finding 5; newcomers' complaint 3: the missing session bus was not named."""
+    monkeypatch.delenv("DBUS_SESSION_BUS_ADDRESS", raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
     before = keyring.get_keyring()
     keyring.set_keyring(importlib.import_module(module).Keyring())
     try:
-        with pytest.raises(RuntimeError, match=module):
+        with pytest.raises(RuntimeError, match=said):
             KeyringKeyStore("app.example")
     finally:
         keyring.set_keyring(before)
@@ -175,11 +241,14 @@ def test_a_key_that_could_not_be_written_leaves_the_old_one(tmp_path: Path) -> N
     assert [file.name for file in tmp_path.iterdir()] == ["biometric.key"]
 
 
-def test_a_locked_keyring_reports_locked_and_keeps_its_keys(stub: Library, ring: Ring) -> None:
+def test_a_locked_keyring_reports_locked_and_keeps_its_keys(
+    stub: Library, ring: Ring, caplog: pytest.LogCaptureFixture
+) -> None:
     with Holdfast(CONFIG, KeyringKeyStore("app.example"), library=stub) as app:
         ask(app, "session_lock")
         ring.locked = True
         assert ask(app, "session_unlock")["answer"] == KEY_LOCKED
+        assert "the user sent the prompt away" in caplog.text
         ring.locked = False
         assert ask(app, "session_unlock")["answer"] == KEY_OK
 

@@ -144,9 +144,14 @@ def cancel(world: World, process: Process, chance: random.Random) -> None:
 
 @action(5)
 def retry(world: World, process: Process, chance: random.Random) -> None:
-    """Retry all items, or one."""
+    """Retry all items, or one, which takes a cancel of it back."""
     item = _pick(process, chance) if chance.random() < 0.5 else None
-    process.ask("queue_retry", {} if item is None else {"id": item["id"]})
+    reply = process.ask("queue_retry", {} if item is None else {"id": item["id"]})
+    if item is None or reply is None:
+        return
+    entry = world.ledger.get(process.device.name, process.device.user, item["id"])
+    if entry is not None:
+        entry.is_cancelled = False
 
 
 @action(4)

@@ -26,7 +26,7 @@ from .errors import (
 )
 from .handle import Holdfast
 from .key_requests import AsyncKeyStore
-from .keystore import KeyStore, KeyStoreAnswer
+from .keystore import CancellableKeyStore, KeyStore, KeyStoreAnswer
 from .keystores import FileKeyStore, KeyringKeyStore, MemoryKeyStore
 from .library import Library
 from .runner import Runner
@@ -38,6 +38,7 @@ __all__ = [
     "AsyncKeyStore",
     "AsyncTransport",
     "BusyError",
+    "CancellableKeyStore",
     "ClosedError",
     "ConflictError",
     "FileKeyStore",

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from .async_operations import AsyncOperations
 from .errors import ClosedError, HoldfastError, InvalidError
 from .handle import Holdfast
-from .key_requests import AsyncKeyStore, asks_host, serve, serve_async
+from .key_requests import AsyncKeyStore, Load, asks_host, serve, serve_async
+from .keystore import checked
 from .transport import REFUSED, Answer, AsyncTransport, HttpTransport, answered
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         Config,
         Event,
         HttpRequest,
+        KeyCompleteRequest,
         KeyRequest,
         OpenReply,
         PollReply,
@@ -75,6 +77,7 @@ class AsyncHoldfast(AsyncOperations):
         With `{"keystore": {"kind": "host"}}`, `keystore` may be an `AsyncKeyStore`, which is asked
         on the loop; a `KeyStore` is then asked on a thread.
         """
+        checked(keystore, coroutines=asks_host(config))
         self._keystore = keystore if asks_host(config) else None
         given = cast("KeyStore | None", None if asks_host(config) else keystore)
         self._open: Callable[[], Holdfast] = lambda: Holdfast(config, given, library=library)
@@ -91,6 +94,10 @@ class AsyncHoldfast(AsyncOperations):
         self._seen: int | None = None
         self._woken = asyncio.Event()
         self._sending: set[asyncio.Task[None]] = set()
+        #: What the key store's coroutines work on, by the id of the key request.
+        self._asking: dict[int, asyncio.Task[KeyCompleteRequest]] = {}
+        #: The loads on threads, by the id of the key request.
+        self._loading: dict[int, Load] = {}
         # Requests that the library has no answer to, with the answer if the transport gave one.
         self._unanswered: dict[int, tuple[HttpRequest, Answer]] = {}
         self._closing: asyncio.Task[None] | None = None
@@ -163,6 +170,8 @@ class AsyncHoldfast(AsyncOperations):
         try:
             for task in tasks:
                 task.cancel()
+            for load in self._loading.values():
+                load.withdraw()
             left = (await asyncio.wait(tasks, timeout=FAREWELL_S))[1] if tasks else ()
             if left:
                 log.warning("%d requests ignore that they were cancelled", len(left))
@@ -257,6 +266,12 @@ class AsyncHoldfast(AsyncOperations):
             self._sending.add(task)
             task.add_done_callback(self._sending.discard)
 
+        for withdrawn in polled.get("key_cancelled", []):
+            # A coroutine that shows a prompt takes it back; a thread is told to.
+            if (asking := self._asking.get(withdrawn)) is not None:
+                asking.cancel()
+            elif (load := self._loading.get(withdrawn)) is not None:
+                load.withdraw()
         for asked in polled.get("key_requests", []):
             serving = asyncio.get_running_loop().create_task(self._serve(asked))
             self._sending.add(serving)
@@ -267,19 +282,42 @@ class AsyncHoldfast(AsyncOperations):
         if self._keystore is None:
             log.error("a key was asked for: pass a key store")
             return
-        if inspect.iscoroutinefunction(self._keystore.load):
-            outcome = await serve_async(cast("AsyncKeyStore", self._keystore), request)
-        else:
-            outcome = await asyncio.to_thread(serve, cast("KeyStore", self._keystore), request)
         try:
+            outcome = await self._outcome(request)
             await patiently(self.key_complete, outcome)
         except ClosedError:
             pass
         except InvalidError as error:
             log.error("key_complete failed: %s", error)
-            await self.key_complete({"id": request["id"], "result": "failed"})
+            failed: KeyCompleteRequest = {"id": request["id"], "result": "failed"}
+            with contextlib.suppress(ClosedError):
+                await patiently(self.key_complete, failed)
         except HoldfastError as error:
             log.error("key_complete failed: %s", error)
+
+    async def _outcome(self, request: KeyRequest) -> KeyCompleteRequest:
+        """What the key store answers; `cancelled` when it ends because nobody needs it any more."""
+        if not inspect.iscoroutinefunction(getattr(self._keystore, "load", None)):
+            blocking = cast("KeyStore", self._keystore)
+            if request["operation"] != "load":
+                return await asyncio.to_thread(serve, blocking, request)
+            load = self._loading[request["id"]] = Load(request)
+            try:
+                return await asyncio.to_thread(load.serve, blocking)
+            finally:
+                self._loading.pop(request["id"], None)
+        store = cast("AsyncKeyStore", self._keystore)
+        asking = asyncio.get_running_loop().create_task(serve_async(store, request))
+        self._asking[request["id"]] = asking
+        try:
+            return await asking
+        except asyncio.CancelledError:
+            serving = asyncio.current_task()
+            if serving is not None and serving.cancelling():
+                raise  # the handle closes
+            return {"id": request["id"], "result": "cancelled"}
+        finally:
+            del self._asking[request["id"]]
 
     async def _send(self, request: HttpRequest) -> None:
         try:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from .checkup_user import UserCheckup
 from .errors import HoldfastError
-from .handle import Holdfast
+from .handle import Holdfast, plain
 from .keystores import MemoryKeyStore
 from .project import Names, Project, Reply, claims
 from .transport import HttpTransport
@@ -101,6 +101,15 @@ def doctor(
     return checkup.steps
 
 
+def without_the_drivers(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration without what the HTTP driver takes out of it, for its two functions."""
+    config = {name: value for name, value in given.items() if name != "http"}
+    store = given.get("keystore")
+    if isinstance(store, Mapping) and store.get("kind") == "secret_service":
+        del config["keystore"]
+    return config
+
+
 @dataclass
 class Checkup:
     """The steps so far, and those to come."""
@@ -133,7 +142,7 @@ class Checkup:
         user: tuple[str | None, str | None, str | None],
     ) -> None:
         """Check everything."""
-        given = cast("Mapping[str, Any]", configuration)
+        given = plain(cast("Mapping[str, Any]", configuration))
         self._secret_key(given)
         self._configuration(given)
         names = Names.of(given)
@@ -172,7 +181,7 @@ class Checkup:
         if isinstance(url, str) and (advice := better_url(url)):
             self.stop("configuration", "/backend/url is no project's URL", advice)
         folder = given.get("data_dir")
-        config = dict(given)
+        config = without_the_drivers(given)
         with tempfile.TemporaryDirectory() as place:
             if isinstance(folder, str) and folder and not folder.startswith("~"):
                 if Path(folder).is_file():

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from .errors import OK, ClosedError, HoldfastError, InternalError
-from .keystore import KeyStore, KeyStoreStruct, struct_for
+from .keystore import KeyStore, KeyStoreStruct, checked, struct_for
 from .library import Library
 from .operations import Operations
 
@@ -35,16 +36,18 @@ class Holdfast(Operations):
 
         Without `keystore`, `config` names a key store. `{"keystore": {"kind": "host"}}`: polls
         return key requests, and `Runner` serves them. `{"keystore": {"kind": "file"}}`: key files
-        beside the data, with `"policy": {"biometric": "preferred"}` or `"off"`.
+        beside the data, with `"policy": {"biometric": "preferred"}` or `"off"`. `data_dir` may be a
+        `pathlib.Path`.
         """
         self._handle = 0
+        checked(keystore)
         # The number of the newest decision that a call was answered with.
         self._decided = 0
         self._deciding = threading.Lock()
         self.library = library or Library.default()
         # Kept as long as this object: a call on another thread may outlast close().
-        self._keystore: KeyStoreStruct | None = struct_for(keystore) if keystore else None
-        self._handle, (status, reply) = self.library.open(encode(config), self._keystore)
+        self._keystore: KeyStoreStruct | None = None if keystore is None else struct_for(keystore)
+        self._handle, (status, reply) = self.library.open(encode(plain(config)), self._keystore)
         #: The reply of holdfast_open(): the version, the key store in use, and whether damaged
         #: files were set aside.
         self.opened = cast("OpenReply", self._decode("open", status, reply))
@@ -125,6 +128,14 @@ class Holdfast(Operations):
         handle = getattr(self, "_handle", 0)
         if handle:
             self.library.close(handle)
+
+
+def plain(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The configuration with its folder as text."""
+    folder = config.get("data_dir")
+    if not isinstance(folder, os.PathLike):
+        return config
+    return {**config, "data_dir": os.fsdecode(folder)}
 
 
 #: Made once: json.dumps() makes one at every call that has options.

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import base64
 import logging
-from typing import TYPE_CHECKING, Protocol
+import threading
+from typing import TYPE_CHECKING, Protocol, cast
 
 from .keystore import (
     KEY_CANCELLED,
@@ -21,6 +22,7 @@ from .keystore import (
     KEY_UNAVAILABLE,
     PROTECT_BIOMETRIC,
     PROTECT_DEVICE,
+    CancellableKeyStore,
     KeyStore,
     KeyStoreAnswer,
 )
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
     from .types import KeyCompleteRequest, KeyRequest
 
 log = logging.getLogger("holdfast")
+
+#: How long a load has after `cancel` to end, in seconds, before `cancel` is called again.
+CANCEL_AGAIN_S = 0.25
 
 _RESULTS = {
     KEY_NOT_FOUND: "not_found",
@@ -55,7 +60,8 @@ class AsyncKeyStore(Protocol):
         """Return the key, or None if the store works and has no such key.
 
         `prompt` is the text for the prompt with which the user releases "biometric". None: show no
-        prompt, and raise `KeyStoreAnswer(KEY_CANCELLED)` for a key that needs one.
+        prompt, and raise `KeyStoreAnswer(KEY_CANCELLED)` for a key that needs one. The coroutine is
+        cancelled when nobody needs the key any more: take the prompt back in `finally`.
         """
 
     async def save(self, name: str, key: bytes, protection: int) -> None:
@@ -103,6 +109,62 @@ async def serve_async(store: AsyncKeyStore, request: KeyRequest) -> KeyCompleteR
     except Exception as error:
         return _refused(request, error)
     return {"id": request["id"], "result": "ok"}
+
+
+class Load:
+    """A load that a thread carries out, until somebody withdraws it.
+
+    `cancel` of a key store dismisses a prompt that is on the screen. A load that has begun may not
+    show its prompt yet, so `cancel` is called again until the load returns, and never afterwards:
+    the prompt on the screen is then another load's.
+    """
+
+    def __init__(self, request: KeyRequest) -> None:
+        """Nothing is asked of a key store before `serve`."""
+        self._request = request
+        self._lock = threading.Lock()
+        #: The key store, while its `load` runs.
+        self._store: KeyStore | None = None
+        self._withdrawn = False
+        self._returned = threading.Event()
+
+    def serve(self, store: KeyStore) -> KeyCompleteRequest:
+        """Carry out the load; one that was withdrawn shows no prompt, and is `cancelled`."""
+        with self._lock:
+            if self._withdrawn:
+                return {"id": self._request["id"], "result": "cancelled"}
+            self._store = store
+        try:
+            return serve(store, self._request)
+        finally:
+            with self._lock:
+                self._store = None
+            self._returned.set()
+
+    def withdraw(self) -> None:
+        """Have the prompt dismissed, on a thread of its own: nobody needs the key any more."""
+        with self._lock:
+            if self._withdrawn:
+                return
+            self._withdrawn = True
+            if getattr(self._store, "cancel", None) is None:
+                return
+        threading.Thread(target=self._dismiss, name="holdfast-cancel", daemon=True).start()
+
+    def _dismiss(self) -> None:
+        while not self._returned.is_set():
+            with self._lock:
+                if self._store is not None:
+                    cancel(self._store, self._request["name"])
+            self._returned.wait(CANCEL_AGAIN_S)
+
+
+def cancel(store: object, name: str) -> None:
+    """Have a key store take back the prompt of a `load`."""
+    try:
+        cast("CancellableKeyStore", store).cancel(name)
+    except Exception:
+        log.exception("the key store did not take its prompt back")
 
 
 def _value(request: KeyRequest) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import inspect
 import logging
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -54,6 +55,40 @@ class KeyStore(Protocol):
 
     def erase(self, name: str) -> None:
         """Remove the key; a missing key is not a failure."""
+
+
+class CancellableKeyStore(KeyStore, Protocol):
+    """A key store that can take a prompt back.
+
+    For the key store `host` of the configuration: `Runner` and `AsyncHoldfast` then load keys on
+    threads of their own, and call `cancel` meanwhile.
+    """
+
+    def cancel(self, name: str) -> None:
+        """Dismiss the prompt that a `load` of this key shows: nobody needs the key any more.
+
+        The `load` then raises `KeyStoreAnswer(KEY_CANCELLED)`. Called on another thread, also when
+        a `Runner` stops or an `AsyncHoldfast` closes. Must return at once. The `load` may have just
+        begun, or just ended: without a prompt on the screen do nothing. `cancel` is called again
+        every 250 ms until the `load` has returned, and no other `load` of the key begins before.
+        """
+
+
+def checked(store: object, *, coroutines: bool = False) -> None:
+    """Raise TypeError for what is no key store: a class, or an object without the methods."""
+    if store is None:
+        return
+    if isinstance(store, type):
+        raise TypeError(f"a key store is an object: pass {store.__name__}(...), not the class")
+    for name in ("load", "save", "erase"):
+        method = getattr(store, name, None)
+        if not callable(method):
+            raise TypeError(f"a key store has load, save and erase: {store!r} has no {name}")
+        if inspect.iscoroutinefunction(method) and not coroutines:
+            raise TypeError(
+                f"{name} of {type(store).__name__} is a coroutine: AsyncHoldfast with the key store"
+                ' {"kind": "host"} serves an AsyncKeyStore'
+            )
 
 
 LOAD = ctypes.CFUNCTYPE(

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import base64
+import logging
 import os
 import stat
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from .keystore import KEY_LOCKED, KeyStoreAnswer
+
+log = logging.getLogger("holdfast")
 
 
 class MemoryKeyStore:
@@ -133,6 +137,17 @@ class FileKeyStore:
             os.close(folder)
 
 
+def _no_keyring() -> str:
+    """Why `keyring` has found nothing to keep keys in."""
+    if sys.platform == "linux" and not os.environ.get("DBUS_SESSION_BUS_ADDRESS"):
+        return "DBUS_SESSION_BUS_ADDRESS is not set, so the program has no session bus"
+    if sys.platform == "linux":
+        return (
+            "no secret service answers on the session bus, or the package secretstorage is missing"
+        )
+    return "no backend of the package keyring works"
+
+
 #: Backends of `keyring` that forget what they are given, always fail, or keep it in clear.
 UNSAFE_KEYRINGS = ("keyring.backends.null", "keyring.backends.fail", "keyrings.alt.file")
 
@@ -156,6 +171,8 @@ class KeyringKeyStore:
         chosen: Any = keyring.get_keyring()
         for backend in (chosen, *getattr(chosen, "backends", ())):
             module = type(backend).__module__
+            if module.startswith("keyring.backends.fail"):
+                raise RuntimeError(f"there is no keyring here: {_no_keyring()}")
             if module.startswith(UNSAFE_KEYRINGS):
                 raise RuntimeError(f"the keyring {module} does not keep keys safely")
 
@@ -181,5 +198,6 @@ class KeyringKeyStore:
         try:
             answer: str | None = function(self._service, *arguments)
         except self._locked as error:
+            log.warning("the keyring is locked, or its prompt was dismissed: %s", error)
             raise KeyStoreAnswer(KEY_LOCKED) from error
         return answer

@@ -10,10 +10,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from .errors import ClosedError, HoldfastError, InvalidError
-from .key_requests import serve
+from .key_requests import Load, serve
+from .keystore import checked
 from .transport import REFUSED, Answer, HttpTransport, Transport, answered
 
 if TYPE_CHECKING:
@@ -21,12 +23,14 @@ if TYPE_CHECKING:
 
     from .handle import Holdfast
     from .keystore import KeyStore
-    from .types import Event, HttpRequest, KeyRequest, PollRequest
+    from .types import Event, HttpRequest, KeyCompleteRequest, KeyRequest, PollRequest
 
 log = logging.getLogger("holdfast")
 
 #: The longest sleep of the thread in milliseconds, and so the delay of `stop`.
 NAP_MS = 250
+#: How long the thread waits, in seconds, before an event that was not handled comes again.
+HANDLER_NAP_S = 1.0
 
 
 def complete(holdfast: Holdfast, request: HttpRequest, answer: Answer) -> bool:
@@ -73,9 +77,10 @@ class Runner:
     ) -> None:
         """`on_event` is called on the thread that steps; `queue.Queue().put` is enough.
 
-        `keystore` serves the key requests of a handle with the key store `host`, on the thread that
-        steps.
+        `keystore` serves the key requests of a handle with the key store `host`: each on a thread
+        of its own, and with `step` on the thread that steps.
         """
+        checked(keystore)
         self.holdfast = holdfast
         self.keystore = keystore
         self.on_event = on_event
@@ -84,46 +89,145 @@ class Runner:
         self.transport: Transport = transport or self._http
         self._ack: int | None = None
         self._unshown = False
+        #: Requests of earlier steps whose answers the library could not take.
+        self._unanswered: list[tuple[HttpRequest, Answer]] = []
+        self._unanswered_keys: list[KeyCompleteRequest] = []
+        #: What a poll returned before an event handler raised: the next round carries it out.
+        self._left: list[HttpRequest] = []
+        self._left_keys: list[KeyRequest] = []
+        #: The loads that have not been answered, by the id of the key request.
+        self._loading: dict[int, Load] = {}
         self._sending: set[threading.Thread] = set()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
     def step(self) -> Step:
-        """Poll once, then send and complete each request in turn; raises `HoldfastError`."""
+        """Poll once, then send and complete each request in turn.
+
+        A transport that raises counts as `offline`, and a key store that raises as `failed`. If
+        an answer cannot be passed on, the other requests get theirs, and then the first
+        `HoldfastError` is raised; if it is `retryable`, the next step passes the answer again.
+        What `on_event` raises is raised before anything is sent; the next step sends it.
+        """
+        failures: list[HoldfastError] = []
+        again, self._unanswered = self._unanswered, []
+        for request, answer in again:
+            self._pass_on(request, answer, failures)
+        self._pass_keys_again(failures)
         step = self._poll()
         for asked in step.key_requests:
-            self._serve(asked)
+            self._serve(asked, failures)
         for request in step.requests:
-            answer = self.transport(request)
+            answer = self._answer(request)
             step.answers.append(answer)
-            step.accepted.append(complete(self.holdfast, request, answer))
+            step.accepted.append(self._pass_on(request, answer, failures))
+        if failures:
+            raise failures[0]
         return step
 
-    def _poll(self) -> Step:
-        """Poll, and pass on the events."""
+    def _answer(self, request: HttpRequest) -> Answer:
+        """Send a request; a transport that raises has failed."""
+        try:
+            return self.transport(request)
+        except Exception:
+            log.exception("the transport failed")
+            return {"error": "offline"}
+
+    def _pass_on(self, request: HttpRequest, answer: Answer, failures: list[HoldfastError]) -> bool:
+        """Complete a request; keeps a failure, and an answer that the next step passes again."""
+        try:
+            return complete(self.holdfast, request, answer)
+        except HoldfastError as error:
+            failures.append(error)
+            if error.retryable:
+                self._unanswered.append((request, answer))
+            return False
+
+    def _poll(self, raised: list[Exception] | None = None) -> Step:
+        """Poll, and pass on the events; `raised` takes what `on_event` raises, if it is given."""
         given: PollRequest = {}
         if self._ack is not None:
             given["ack"] = self._ack
         if self._unshown:
             given["from_oldest"] = True
         polled = self.holdfast.poll(given or None)
-        step = Step(polled["requests"], events=polled["events"], wake_in_ms=polled["wake_in_ms"])
-        step.key_requests = polled.get("key_requests", [])
+        step = Step(events=polled["events"], wake_in_ms=polled["wake_in_ms"])
+        self._left += polled["requests"]
+        for asked in polled.get("key_requests", []):
+            self._left_keys.append(asked)
+            if asked["operation"] == "load":
+                self._loading[asked["id"]] = Load(asked)
+        self._take_back(polled.get("key_cancelled", []))
         # An event whose handler fails comes again, and those behind it.
         self._unshown = True
         for event in step.events:
-            if self.on_event is not None and not self.holdfast.superseded(event):
-                self.on_event(event)
+            try:
+                if self.on_event is not None and not self.holdfast.superseded(event):
+                    self.on_event(event)
+            except Exception as error:
+                if raised is None:
+                    raise
+                raised.append(error)
+                break
             self._ack = max(self._ack or 0, event["seq"])
-        self._unshown = False
+        else:
+            self._unshown = False
+        step.requests, self._left = self._left, []
+        step.key_requests, self._left_keys = self._left_keys, []
         return step
 
-    def _serve(self, request: KeyRequest) -> None:
+    def _take_back(self, cancelled: list[int]) -> None:
+        """Have the prompts of loads dismissed that nobody needs any more."""
+        for number in cancelled:
+            if (load := self._loading.get(number)) is not None:
+                load.withdraw()
+
+    def _serve(self, request: KeyRequest, failures: list[HoldfastError]) -> None:
         """Carry out a key request; without a key store nobody answers it."""
         if self.keystore is None:
             log.error("a key was asked for: pass a key store to the runner")
             return
-        self.holdfast.key_complete(serve(self.keystore, request))
+        self._pass_key(self._outcome(self.keystore, request), failures)
+
+    def _start_serving(self, request: KeyRequest) -> None:
+        """The same, while the thread goes on to poll: a load may show a prompt."""
+        store = self.keystore
+        if store is None:
+            log.error("a key was asked for: pass a key store to the runner")
+            return
+        self._start(lambda: self._serve_alone(store, request), "holdfast-key")
+
+    def _outcome(self, store: KeyStore, request: KeyRequest) -> KeyCompleteRequest:
+        """What the key store answers; `cancelled` for a load that was withdrawn before."""
+        load = self._loading.get(request["id"])
+        try:
+            return serve(store, request) if load is None else load.serve(store)
+        finally:
+            self._loading.pop(request["id"], None)
+
+    def _pass_key(self, outcome: KeyCompleteRequest, failures: list[HoldfastError]) -> None:
+        """Answer a key request; keeps a failure, and an answer that is passed again."""
+        try:
+            self._answer_key(outcome)
+        except HoldfastError as error:
+            failures.append(error)
+            if error.retryable:
+                self._unanswered_keys.append(outcome)
+
+    def _answer_key(self, outcome: KeyCompleteRequest) -> None:
+        """Answer a key request; something that is no key has failed."""
+        try:
+            self.holdfast.key_complete(outcome)
+        except InvalidError as error:
+            if outcome["result"] == "failed":
+                raise
+            log.error("key_complete failed: %s", error)
+            self.holdfast.key_complete({"id": outcome["id"], "result": "failed"})
+
+    def _pass_keys_again(self, failures: list[HoldfastError]) -> None:
+        again, self._unanswered_keys = self._unanswered_keys, []
+        for outcome in again:
+            self._pass_key(outcome, failures)
 
     def run_until_idle(self, limit: int = 100) -> list[Step]:
         """Step until a round is idle; RuntimeError after `limit` rounds."""
@@ -138,7 +242,11 @@ class Runner:
     def start(self) -> Self:
         """Start a thread that polls until `stop`, or until the handle is closed.
 
-        Every request is sent on a thread of its own, so that none waits for a slow one.
+        Every request is sent on a thread of its own, so that none waits for a slow one. Every key
+        request is served on one, too: a key store that shows a prompt keeps nothing else waiting,
+        and is told by `cancel`, if it has that, when nobody needs the key any more. What `on_event`
+        raises is logged. The event and those behind it come again after a second; requests are sent
+        meanwhile.
         """
         if self._thread is not None:
             raise RuntimeError("the runner is already running: call stop() first")
@@ -148,12 +256,17 @@ class Runner:
         return self
 
     def stop(self) -> None:
-        """End the thread, after the requests in flight have finished."""
+        """End the thread, after the requests in flight have finished.
+
+        A prompt of the key store is taken back, if the store has `cancel`.
+        """
         self._stopping.set()
         current = threading.current_thread()
         if self._thread is not None and self._thread is not current:
             self._thread.join()
             self._thread = None
+        left = {asked["id"] for asked in self._left_keys}
+        self._take_back([number for number in list(self._loading) if number not in left])
         for sending in list(self._sending):
             if sending is not current:
                 sending.join()
@@ -162,12 +275,20 @@ class Runner:
     def _work(self) -> None:
         while not self._stopping.is_set():
             try:
-                step = self._poll()
+                failures: list[HoldfastError] = []
+                raised: list[Exception] = []
+                self._pass_keys_again(failures)
+                step = self._poll(raised)
                 for request in step.requests:
-                    self._start(request)
+                    self._start(partial(self._send, request), "holdfast-http")
                 for asked in step.key_requests:
-                    self._serve(asked)
-                if not self._sleep(step):
+                    self._start_serving(asked)
+                if failures:
+                    raise failures[0]
+                if raised:
+                    log.error("on_event failed: the event comes again", exc_info=raised[0])
+                    self._stopping.wait(HANDLER_NAP_S)
+                elif not self._sleep(step):
                     return
             except ClosedError:
                 return
@@ -177,33 +298,37 @@ class Runner:
                     return
                 self._stopping.wait(NAP_MS / 1000)
 
-    def _start(self, request: HttpRequest) -> None:
-        """Send and complete a request on a thread of its own."""
-        thread = threading.Thread(
-            target=self._send, args=(request,), name="holdfast-http", daemon=True
-        )
+    def _start(self, work: Callable[[], None], name: str) -> None:
+        """Work on a request on a thread of its own."""
+        thread = threading.Thread(target=work, name=name, daemon=True)
         self._sending.add(thread)
         thread.start()
 
     def _send(self, request: HttpRequest) -> None:
-        try:
-            answer = self.transport(request)
-        except Exception:
-            log.exception("the transport failed")
-            answer = {"error": "offline"}
+        """Send and complete a request."""
+        answer = self._answer(request)
+        self._pass("complete", lambda: complete(self.holdfast, request, answer))
+
+    def _serve_alone(self, store: KeyStore, request: KeyRequest) -> None:
+        """Carry out a key request, and answer it."""
+        outcome = self._outcome(store, request)
+        self._pass("key_complete", lambda: self._answer_key(outcome))
+
+    def _pass(self, name: str, answer: Callable[[], object]) -> None:
+        """Pass an answer on, again while the library asks for that."""
         try:
             while True:
                 try:
-                    complete(self.holdfast, request, answer)
+                    answer()
                     return
                 except HoldfastError as error:
                     if not error.retryable or self._stopping.is_set():
                         raise
                 self._stopping.wait(NAP_MS / 1000)
         except ClosedError:
-            pass  # the next open sends the request again
+            pass  # the next open asks again
         except HoldfastError as error:
-            log.error("complete failed: %s", error)
+            log.error("%s failed: %s", name, error)
         finally:
             self._sending.discard(threading.current_thread())
 

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 def better_url(url: str) -> str:
     """What to write instead of an address that is near the project's URL; empty for others."""
     parts = urllib.parse.urlsplit(url)
-    dashboard = re.fullmatch(r"/dashboard/project/([a-z0-9]+).*", parts.path)
-    if parts.hostname in {"supabase.com", "app.supabase.com"} and dashboard:
-        return f"This is the dashboard's address. Write https://{dashboard[1]}.supabase.co."
+    if parts.hostname in {"supabase.com", "www.supabase.com", "app.supabase.com"}:
+        named = re.match(r"(?:/dashboard)?/project/([a-z0-9]+)", parts.path)
+        project = named[1] if named else "PROJECT"
+        return f"This is the dashboard's address. Write https://{project}.supabase.co."
     for service in ("/rest/v1", "/auth/v1"):
         if service in parts.path:
             plain = parts._replace(path=parts.path.partition(service)[0], query="", fragment="")

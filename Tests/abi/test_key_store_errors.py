@@ -1,0 +1,392 @@
+"""An error of the key store says which key, which operation, and what the store answered.
+
+Issue 16: `keystore.failed` alone left a developer to guess. `detail` has `key`, `operation` and
+`answer`, and a line of the log, of level 1, says the same. Neither holds a secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from holdfast import Holdfast, HoldfastError, Library
+from holdfast.keystore import (
+    KEY_CANCELLED,
+    KEY_FAILED,
+    KEY_INVALIDATED,
+    KEY_LOCKED,
+    KEY_UNAVAILABLE,
+)
+
+from conftest import MakePhone, MakeUser
+from support import secrecy
+from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
+from support.phone import App, Phone
+from test_host_key_store import HOST, ITEM, Host
+from test_key_stores import with_liar
+
+if TYPE_CHECKING:
+    from holdfast.transport import Answer
+    from holdfast.types import HttpRequest
+
+Lines = list[tuple[int, str]]
+
+
+@pytest.fixture
+def lines(library: Library) -> Iterator[Lines]:
+    """The lines of the log up to level 1."""
+    heard: Lines = []
+    secrecy.listen(library)
+
+    def hear(level: int, line: str) -> None:
+        secrecy.current.line(level, line)
+        heard.append((level, line))
+
+    library.set_log(1, hear)
+    yield heard
+    library.set_log(0, None)
+
+
+def told(lines: Lines, *words: str) -> Lines:
+    """The lines about the key store that hold all of these words."""
+    about = [(level, line) for level, line in lines if line.startswith("key store, ")]
+    return [(level, line) for level, line in about if all(word in line for word in words)]
+
+
+def cause(app: App) -> str | None:
+    """Why the sign-in failed that the app shows."""
+    assert app.screen["message"] is not None
+    return app.screen["message"].get("cause")
+
+
+def failure(app: Any, name: str, request: Any) -> HoldfastError:  # noqa: ANN401
+    with pytest.raises(HoldfastError) as caught:
+        app.raw(name, request)
+    return caught.value
+
+
+def new_session(phone: Phone) -> Any:  # noqa: ANN401
+    directory = phone.directory
+    return {"session": directory.session(directory.person(directory.organisation()))}
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "answer", "word"),
+    [
+        ("load", "device", KEY_FAILED, "failed"),
+        ("load", "device", KEY_LOCKED, "locked"),
+        ("load", "device", KEY_CANCELLED, "cancelled"),
+        ("load", "device", 77, "failed"),
+        ("save", "device", KEY_LOCKED, "locked"),
+        ("save", "device", KEY_UNAVAILABLE, "unavailable"),
+        ("save", "session", KEY_FAILED, "failed"),
+        ("save", "session", KEY_INVALIDATED, "invalidated"),
+        ("save", "biometric", KEY_LOCKED, "locked"),
+        ("save", "biometric", KEY_FAILED, "failed"),
+    ],
+)
+def test_API_3_an_error_names_the_key_the_operation_and_the_answer(
+    phones: MakePhone, lines: Lines, call: str, name: str, answer: int, word: str
+) -> None:
+    """The error was `keystore.failed` with an empty `detail`, and the log said nothing."""
+    phone = phones()
+    app = phone.open()
+    session = new_session(phone)
+    phone.keychain.answer(call, name, answer)
+    error = failure(app, "session_start", session)
+    assert error.code == ("keystore.locked" if answer == KEY_LOCKED else "keystore.failed")
+    assert error.detail == {"key": name, "operation": call, "answer": word}
+    assert name in error.message
+    assert word in error.message
+    assert [level for level, _ in told(lines, call, name, word)] == [1], lines
+    # and it works when the store does
+    app.session_start(session)
+    app.settle()
+    assert app.screen["screen"] == "home"
+    assert len(told(lines)) == 1
+
+
+@pytest.mark.parametrize(
+    ("lie", "key", "answer"),
+    [
+        ("forgets", "session", "not_found"),
+        ("changes", "session", "other_key"),
+        ("shortens", "session", "wrong_length"),
+        ("mixes", "device", "other_key"),
+    ],
+)
+def test_API_3_an_error_says_that_a_saved_key_did_not_come_back(
+    phones: MakePhone, lines: Lines, lie: str, key: str, answer: str
+) -> None:
+    phone = phones()
+    keychain = with_liar(phone)
+    app = phone.open()
+    app.session_resume()
+    keychain.lie = lie
+    error = failure(app, "session_start", new_session(phone))
+    assert error.code == "keystore.failed"
+    assert error.detail == {"key": key, "operation": "read_back", "answer": answer}
+    assert told(lines, "read_back", key, answer)
+
+
+def test_API_3_the_log_says_which_key_is_not_erased(sign_in: MakeUser, lines: Lines) -> None:
+    """It said that "a key" is not erased, with every call again."""
+    user = sign_in()
+    keychain = with_liar(user.phone)
+    app = user.restart()
+    keychain.lie = "keeps"
+    app.session_lock()
+    for _ in range(3):
+        app.session_status()
+    assert [level for level, _ in told(lines, "erase", "session", "still_there")] == [1], lines
+    # It is said anew when it happens again after a success
+    keychain.lie = ""
+    app.session_status()
+    app.touch()
+    keychain.lie = "keeps"
+    app.session_lock()
+    assert len(told(lines, "erase", "session", "still_there")) == 2
+
+
+@pytest.mark.parametrize("loss", ["not_found", "other_key"])
+def test_API_3_a_lost_device_key_says_what_the_store_has(
+    sign_in: MakeUser, lines: Lines, loss: str
+) -> None:
+    user = sign_in()
+    user.phone.close()
+    if loss == "not_found":
+        user.phone.keychain.erase("device")
+    else:
+        user.phone.keychain.replace("device", bytes(32))
+    error = failure(user.phone.open(), "queue_add", ITEM)
+    assert error.code == "keystore.key_lost"
+    assert error.detail == {"key": "device", "operation": "load", "answer": loss}
+
+
+def test_API_3_a_damaged_key_file_is_named(phones: MakePhone, lines: Lines) -> None:
+    """The built-in store: a key file of a wrong length counts as no answer for a while."""
+    phone = phones(keystore={"kind": "file"}, policy={"biometric": "preferred"})
+    phone.keychain = None  # type: ignore[assignment]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Phone, "key_store", property(lambda _phone: None))
+        phone.start()
+        phone.close()
+        (phone.folder / "keys" / "device.key").write_bytes(b"short")
+        error = failure(phone.open(), "queue_add", ITEM)
+        phone.close()
+    assert error.code == "keystore.failed"
+    assert error.detail == {"key": "device", "operation": "load", "answer": "damaged"}
+    assert told(lines, "load", "device", "damaged")
+
+
+# A host that is asked --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("answer", ["failed", "locked", "no_answer"])
+def test_API_3_an_error_names_the_key_of_a_host_that_is_asked(
+    phones: MakePhone, directory: DirectoryFixtures, lines: Lines, answer: str
+) -> None:
+    host = Host(phones(**HOST))
+    try:
+        host.call("session_resume")
+        host.start(directory.person(directory.organisation()))
+        host.settle()
+        host.restart().call("session_resume")
+        load = host.next("load", "session")
+        if answer == "no_answer":
+            host.pass_time(load["timeout_ms"] / 1000 + 1)
+        else:
+            host.answer(load, answer)
+        host.poll()
+        error = failure_of(host, "queue_add", ITEM)
+        assert error.code == ("keystore.locked" if answer == "locked" else "keystore.failed")
+        assert error.detail == {"key": "session", "operation": "load", "answer": answer}
+        assert [level for level, _ in told(lines, "load", "session", answer)] == [1], lines
+    finally:
+        host.app.close()
+
+
+def failure_of(host: Host, name: str, request: Any) -> HoldfastError:  # noqa: ANN401
+    with pytest.raises(HoldfastError) as caught:
+        getattr(host.app, name)(request)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("result", "operation", "answer"),
+    [("failed", "save", "failed"), ("ok", "read_back", "not_found")],
+)
+def test_API_3_the_log_names_the_save_that_a_host_refused(
+    phones: MakePhone,
+    directory: DirectoryFixtures,
+    lines: Lines,
+    result: str,
+    operation: str,
+    answer: str,
+) -> None:
+    host = Host(phones(**HOST))
+    try:
+        host.call("session_resume")
+        host.settle()
+        host.start(directory.person(directory.organisation()))
+        host.answer(host.next("save", "session"), result)
+        if result == "ok":
+            host.answer(host.next("load", "session"), "not_found")
+        host.settle()
+        assert [level for level, _ in told(lines, operation, "session", answer)] == [1], lines
+    finally:
+        host.app.close()
+
+
+# A sign-in ------------------------------------------------------------------------------------
+
+
+def exchange(app: Any, person: Person) -> None:  # noqa: ANN401
+    """Sign in with the password; the answer of the server finds the key store failing."""
+    request = {"email": person.email, "password": PASSWORD}
+    assert app.sign_in_complete(request)["reason"] == "signing_in"
+    app.settle()
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "answer", "word"),
+    [
+        ("save", "session", KEY_FAILED, "failed"),
+        ("save", "biometric", KEY_FAILED, "failed"),
+        ("save", "session", KEY_LOCKED, "locked"),
+        ("load", "session", KEY_FAILED, "failed"),
+    ],
+)
+def test_API_3_a_key_store_that_fails_ends_a_sign_in_at_once(
+    phones: MakePhone,
+    directory: DirectoryFixtures,
+    lines: Lines,
+    call: str,
+    name: str,
+    answer: int,
+    word: str,
+) -> None:
+    """The host waited for a minute, the password was sent again and again, and each answer left a
+    session at the server that nobody had."""
+    phone = phones()
+    person = directory.person(directory.organisation())
+    app = phone.start()
+    phone.keychain.answer(call, name, *[answer] * 100)
+    exchange(app, person)
+    # Then the sign-in ends at once, the decision names the key store, and the log the key
+    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "sign_in_failed")
+    assert cause(app) == "key_store"
+    assert told(lines, name, word), lines
+    # and the grant is not repeated, and the session that the server gave is signed out there
+    assert phone.network.count("sign_in") == 1
+    app.settle()
+    assert directory.control.sessions(person.id) == []
+    assert app.session_status()["state"] == "signed_out"
+    assert app.session_status()["owed"] == []
+    for _ in range(8):
+        phone.pass_time(15)
+        app.settle()
+    assert phone.network.count("sign_in") == 1
+    assert app.screen["screen"] == "sign_in"
+    # When the store works again, then so does the next sign-in
+    phone.keychain.forget_script()
+    exchange(app, person)
+    assert app.screen["screen"] == "home"
+    assert len(directory.control.sessions(person.id)) == 1
+
+
+@pytest.mark.parametrize("name", ["session", "biometric"])
+@pytest.mark.parametrize("is_locked", [False, True])
+def test_API_3_a_sign_in_over_a_session_leaves_it_usable(
+    sign_in: MakeUser, directory: DirectoryFixtures, name: str, is_locked: bool
+) -> None:
+    user = sign_in()
+    app, keychain = user.app, user.phone.keychain
+    if is_locked:
+        app.session_lock()
+    [before] = directory.control.sessions(user.person.id)
+    keychain.answer("save", name, KEY_FAILED)
+    exchange(app, user.person)
+    # Then the decision says why, and the session from before is as it was
+    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "sign_in_failed")
+    assert cause(app) == "key_store"
+    assert app.screen["can_unlock"] == is_locked
+    assert app.session_status()["state"] == ("locked" if is_locked else "active")
+    assert user.phone.network.count("sign_in") == 1
+    assert directory.control.sessions(user.person.id) == [before]
+    app = user.restart()
+    if is_locked:
+        assert app.screen["screen"] == "unlock"
+        app.touch()
+        app.settle()
+    assert app.screen["screen"] == "home"
+
+
+@pytest.mark.parametrize("loss", ["answers", "offline"])
+def test_API_3_a_session_is_signed_out_when_the_key_store_answers_nothing(
+    sign_in: MakeUser, directory: DirectoryFixtures, loss: str
+) -> None:
+    """The device key, which seals an order to sign out, cannot be loaded either."""
+    user = sign_in()
+    phone, app = user.phone, user.app
+    other = directory.person(user.org)
+    # Given another handle that changes something, so that this one asks the store again
+    with Holdfast(phone.config, phone.keychain, library=phone.library) as second:
+        second.clock_set({"now_ms": phone.now_ms, "monotonic_ms": phone.monotonic_ms})
+        second.session_resume()
+
+        def fail(request: HttpRequest, answer: Answer) -> Answer:
+            if request["purpose"] == "sign_in":
+                second.session_background()
+                for call in ("load", "save", "erase"):
+                    for name in ("device", "session", "biometric"):
+                        phone.keychain.answer(call, name, *[KEY_FAILED] * 200)
+            return answer
+
+        phone.network.alter.append(fail)
+        if loss == "offline":
+            phone.network.instead.append(
+                lambda request: {"error": "offline"} if request["purpose"] == "revoke" else None
+            )
+        exchange(app, other)
+        # Then the sign-in ends, and the session is signed out with one request
+        assert phone.network.count("sign_in") == 1
+        assert phone.network.count("revoke") == 1
+        assert len(directory.control.sessions(other.id)) == (loss == "offline")
+        for _ in range(8):
+            phone.pass_time(15)
+            app.settle()
+        assert phone.network.count("sign_in") == 1
+        assert phone.network.count("revoke") == 1, "a try without the key is not repeated"
+        # and the session from before is there when the store works again
+        phone.keychain.forget_script()
+        phone.network.alter.clear()
+        app.session_resume()
+        app.settle()
+    assert app.screen["screen"] == "home"
+    assert app.session_status()["user_id"] == user.person.id
+
+
+@pytest.mark.parametrize("result", ["failed", "locked"])
+def test_API_3_a_host_that_is_asked_gets_the_same_decision(
+    phones: MakePhone, directory: DirectoryFixtures, result: str
+) -> None:
+    host = Host(phones(**HOST))
+    try:
+        host.call("session_resume")
+        host.settle()
+        for path in ("session_start", "sign_in_complete"):
+            person = directory.person(directory.organisation())
+            if path == "session_start":
+                host.start(person)
+            else:
+                host.call(path, {"email": person.email, "password": PASSWORD})
+            host.answer(host.next("save", "session"), result)
+            host.settle()
+            assert host.screen == ("sign_in", "sign_in_failed")
+            assert host.shown["message"]["cause"] == "key_store"
+        assert directory.control.sessions(person.id) == []
+        assert host.phone.network.count("sign_in") == 1
+    finally:
+        host.app.close()

@@ -1,0 +1,137 @@
+"""The disk takes nothing while the user leaves, comes back or locks (LCK-5, ATK-16).
+
+Review 7, findings 4 and 9: what a call does in memory and in the key store must fit what the file
+has, also when the commit fails.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+from collections.abc import Iterator
+
+import pytest
+from holdfast import HoldfastError
+from holdfast.keystore import KEY_FAILED
+
+from conftest import MakeUser, SignedIn
+from support.phone import TOKEN_S
+from test_host_key_store import Host, host, hosts, member
+from test_key_requests_in_turn import begin_unlock, told_off
+
+__all__ = ["host", "hosts", "member"]
+
+AT_ONCE = {"lock_on_background": "at_once"}
+
+
+def let_files_grow(is_allowed: bool) -> None:
+    """Whether the files of this process take another byte."""
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (hard if is_allowed else 0, hard))
+
+
+@contextlib.contextmanager
+def full_disk() -> Iterator[None]:
+    let_files_grow(False)
+    try:
+        yield
+    finally:
+        let_files_grow(True)
+
+
+def fill_disk_once_saved(user: SignedIn) -> None:
+    """The keychain saves `session`, and then the file does not take the row."""
+    saved = []
+
+    def watch(call: str, name: str) -> None:
+        if name != "session":
+            return
+        if call == "save":
+            saved.append(name)
+        elif call == "load" and saved:
+            let_files_grow(False)
+
+    user.phone.keychain.watch = watch
+
+
+@pytest.mark.parametrize("biometric", ["preferred", "off"])
+def test_LCK_5_a_return_that_the_disk_does_not_take_leaves_the_session_in_memory(
+    sign_in: MakeUser, biometric: str
+) -> None:
+    """Review 7, 4: the session was said to be under the new key, and the row had the old one: the
+    next refresh asked for the finger, or for the sign-in without one."""
+    user = sign_in(contacts=1, policy={**AT_ONCE, "biometric": biometric})
+    user.app.session_background()
+    # When the user comes back, and the commit fails after the key was saved
+    fill_disk_once_saved(user)
+    try:
+        assert user.app.session_foreground()["screen"] == "home"
+    finally:
+        let_files_grow(True)
+        user.phone.keychain.watch = lambda _call, _name: None
+    assert "session" in user.phone.keychain.names()
+    # Then the session goes on, also after a refresh
+    refreshes = user.phone.network.count("refresh")
+    user.phone.pass_time(TOKEN_S + 60)
+    user.app.settle()
+    assert user.phone.network.count("refresh") > refreshes
+    assert user.app.session_status()["state"] == "active"
+    # and the next return stores it
+    user.app.session_background()
+    assert user.app.session_foreground()["screen"] == "home"
+    assert user.restart().screen["screen"] == "home"
+
+
+@pytest.mark.parametrize("biometric", ["preferred", "off"])
+def test_LCK_5_a_host_that_says_twice_that_it_leaves_comes_back(
+    sign_in: MakeUser, biometric: str
+) -> None:
+    """Found with review 7, 4: the second call took the key that the first one had erased for the
+    lock of another handle."""
+    user = sign_in(policy={**AT_ONCE, "biometric": biometric})
+    user.app.session_background()
+    user.app.session_background()
+    assert user.app.session_foreground()["screen"] == "home"
+    assert user.restart().screen["screen"] == "home"
+
+
+def test_LCK_5_the_key_goes_though_the_disk_does_not_take_the_time(sign_in: MakeUser) -> None:
+    """Review 7, 9: the call failed before the key was erased, so a process that is killed in the
+    background left an open folder."""
+    user = sign_in(policy=AT_ONCE)
+    # The keychain's file is not on the full disk
+    user.phone.keychain.watch = lambda _call, _name: let_files_grow(True)
+    with full_disk(), pytest.raises(HoldfastError) as caught:
+        user.app.session_background()
+    user.phone.keychain.watch = lambda _call, _name: None
+    assert caught.value.code.startswith("storage.")
+    assert "session" not in user.phone.keychain.names()
+    # and the session comes back
+    assert user.app.session_foreground()["screen"] == "home"
+    assert "session" in user.phone.keychain.names()
+    assert user.restart().screen["screen"] == "home"
+
+
+def test_LCK_5_a_key_store_that_keeps_the_key_changes_no_error(sign_in: MakeUser) -> None:
+    """The host learns of the disk, and `session_status` of the erasure that is owed."""
+    user = sign_in(policy=AT_ONCE)
+    user.phone.keychain.answer("erase", "session", KEY_FAILED)
+    with full_disk(), pytest.raises(HoldfastError) as caught:
+        user.app.session_background()
+    assert caught.value.code.startswith("storage.")
+    user.app.session_status()
+    assert "session" not in user.phone.keychain.names()
+
+
+def test_KEYS_3_a_lock_that_the_disk_does_not_take_dismisses_the_prompt(host: Host) -> None:
+    """Review 7, 9: the unlock that waited went on after the lock."""
+    begin_unlock(host)
+    prompt = host.next("load", "biometric")
+    with full_disk(), pytest.raises(HoldfastError) as caught:
+        host.app.session_lock()
+    assert caught.value.code.startswith("storage.")
+    # Then the prompt is dismissed, and its answer opens nothing
+    assert prompt["id"] in told_off(host)
+    host.serve(prompt)
+    host.settle()
+    assert host.app.session_status()["state"] == "locked"

@@ -1,0 +1,179 @@
+"""KEEP-2, HST-4: a folder that is opened with another key store than the one that has its keys."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from holdfast import HoldfastError, Library
+
+from support.directory_fixtures import Backend, DirectoryFixtures, Person
+from support.phone import App, FilePhone, Phone
+from support.queue import add, stored
+
+#: No prompt is needed, so that every kind of key store takes the same configuration.
+POLICY = {"biometric": "off"}
+KINDS = ("file", "host", "functions")
+MakeFolder = Callable[[str], Phone]
+
+
+@pytest.fixture
+def opened(tmp_path: Path, library: Library, backend: Backend) -> Iterator[MakeFolder]:
+    """The phone of one folder and one keychain, with the key store of this kind."""
+    made: list[Phone] = []
+
+    def make(kind: str) -> Phone:
+        for phone in made:
+            phone.close()
+        options: dict[str, Any] = {"policy": POLICY}
+        if kind == "host":
+            options["keystore"] = {"kind": "host"}
+        maker = FilePhone if kind == "file" else Phone
+        phone = maker(tmp_path / "phone", library, backend, **options)
+        if kind == "host":
+            phone.serves_keys = True
+        if made:
+            phone.now_ms, phone.monotonic_ms = made[-1].now_ms, made[-1].monotonic_ms
+        made.append(phone)
+        return phone
+
+    yield make
+    for phone in made:
+        phone.close()
+
+
+def with_an_item(phone: Phone, person: Person) -> str:
+    """A signed-in user's item that is not sent; the app is closed."""
+    app = phone.start()
+    app.sign_in(person)
+    assert app.screen["screen"] == "home"
+    app.go_offline()
+    item = add(app)
+    phone.close()
+    return item
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file of the folder whose content matters."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != "holdfast.notice"
+    }
+
+
+def told(app: App) -> list[dict[str, Any]]:
+    app.settle()
+    return app.of_type("storage_recovered")
+
+
+@pytest.mark.functions("the test chooses the key store")
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("file", "host"), ("file", "functions"), ("host", "file"), ("functions", "file")],
+)
+def test_KEEP_2_another_kind_of_key_store_is_refused_and_the_queue_is_kept(
+    opened: MakeFolder,
+    library: Library,
+    directory: DirectoryFixtures,
+    first: str,
+    second: str,
+) -> None:
+    """Newcomers' finding c: the queue was silently lost, and the texts spoke of damage."""
+    person = directory.person(directory.organisation())
+    item = with_an_item(opened(first), person)
+    other = opened(second)
+    before = contents(other.folder)
+    lines: list[tuple[int, str]] = []
+    library.set_log(1, lambda level, line: lines.append((level, line)))
+    # When the configuration names another kind, the folder is not opened, and the error says why,
+    with pytest.raises(HoldfastError) as refused:
+        other.open()
+    error = refused.value
+    assert error.code == "request.invalid_value"
+    assert error.field == "/keystore/kind"
+    assert ('{"kind":"file"}' if first == "file" else "the host's key store") in str(error)
+    # and one line of the log
+    [line] = [text for level, text in lines if level == 1 and "key" in text]
+    assert str(other.folder) not in line
+    # and nothing is touched: with the first kind everything is there
+    assert contents(other.folder) == before
+    library.set_log(0, None)
+    app = opened(first).start()
+    assert app.screen["screen"] == "home"
+    app.settle()
+    assert stored(directory, person) == [item]
+
+
+@pytest.mark.functions("the test chooses the key store")
+@pytest.mark.parametrize("second", ["host", "functions"])
+def test_KEEP_2_without_the_key_files_another_kind_leads_to_a_working_app(
+    opened: MakeFolder, directory: DirectoryFixtures, second: str
+) -> None:
+    """The documented recovery from a lost device key stays."""
+    person = directory.person(directory.organisation())
+    first = opened("file")
+    with_an_item(first, person)
+    for path in (first.folder / "keys").iterdir():
+        path.unlink()
+    app = opened(second).start()
+    app.settle()
+    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "key_lost")
+    app.sign_in(person)
+    assert app.screen["screen"] == "home"
+    assert [event["lost"] for event in told(app)] == [1]
+
+
+@pytest.mark.functions("the test chooses the key store")
+def test_KEEP_2_key_files_that_do_not_open_the_folder_refuse_nothing(
+    opened: MakeFolder, directory: DirectoryFixtures
+) -> None:
+    """Only the key that opens the files proves which key store has it."""
+    person = directory.person(directory.organisation())
+    phone = opened("functions")
+    with_an_item(phone, person)
+    keys = phone.folder / "keys"
+    keys.mkdir(mode=0o700)
+    for content in (bytes(range(32)), b"", b"short"):
+        (keys / "device.key").write_bytes(content)
+        (keys / "device.key").chmod(0o600)
+        app = opened("functions").start()
+        assert app.screen["screen"] == "home"
+        assert told(app) == []
+
+
+@pytest.mark.functions("the test chooses the key store")
+def test_KEEP_2_a_lost_key_is_not_called_damage(
+    opened: MakeFolder, library: Library, directory: DirectoryFixtures
+) -> None:
+    """The same kind of key store, and another keychain: nobody can open the files here."""
+    person = directory.person(directory.organisation())
+    phone = opened("functions")
+    with_an_item(phone, person)
+    lines: list[tuple[int, str]] = []
+    library.set_log(1, lambda level, line: lines.append((level, line)))
+    for name in phone.keychain.names():
+        phone.keychain.erase(name)
+    app = phone.open()
+    with pytest.raises(HoldfastError) as lost:
+        app.queue_list()
+    assert lost.value.code == "keystore.key_lost"
+    assert "the key store no longer has the key" in str(lost.value)
+    app.session_resume()
+    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "key_lost")
+    # One line of the log says why the files are set aside
+    why = [line for level, line in lines if "no longer has the key" in line]
+    assert len(why) == 1, lines
+    assert "device, not_found" in why[0]
+    app.sign_in(person)
+    [event] = told(app)
+    assert event["lost"] == 1
+    assert event["message"]["code"] == "storage_key_lost"
+    assert "nøkkelen" in event["message"]["text"]
+    words = json.dumps([event["message"], [line for _, line in lines]])
+    assert "skad" not in words
+    assert "damage" not in words
+    assert (phone.folder / event["file"]).exists()
