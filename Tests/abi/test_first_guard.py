@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from holdfast.types import Decision, TransportError
 
@@ -156,6 +158,29 @@ def test_ORG_7_a_wait_for_the_guard_ends_in_time_during_another_sign_in(
     app.poll()
     # Then its wait ends at its announced deadline
     assert pass_the_deadline(app, wait) == ["server_unreachable"]
+
+
+def test_ORG_7_a_sign_in_during_a_wait_for_the_guard_announces_the_new_deadline(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
+    """Seed 6006499: the check began anew with the new session, and the host knew the old deadline."""
+    # Given a host that waits for the memberships, and another sign-in in progress
+    app = signed_in(phones, directory, online=True, failure="timeout")
+    app.sign_in_begin({"method": "email"})
+    app.sign_in_complete({"email": "somebody@example.org", "password": "correct-horse"})
+    wait = app.session_background()
+    asked = {request["purpose"]: request["id"] for request in app.poll()["requests"]}
+    # When the sign-in succeeds one second later
+    app.phone.pass_time(1)
+    session = directory.session(directory.person(directory.organisation()))
+    headers = {"content-type": "application/json"}
+    body = json.dumps(session)
+    app.complete({"id": asked["sign_in"], "status": 200, "headers": headers, "body": body})
+    # Then the host learns until when it waits for the new user's memberships
+    (told,) = [event["decision"] for event in app.poll()["events"] if event["type"] == "decision"]
+    assert told["deadline_ms"] > wait["deadline_ms"]
+    # and the wait ends there
+    assert pass_the_deadline(app, told) == ["server_unreachable"]
 
 
 def test_ORG_7_a_wait_ends_in_time_when_another_process_signs_in_another_user(

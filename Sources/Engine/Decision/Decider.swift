@@ -195,7 +195,8 @@ final class Decider {
 
   private func remember(_ rendered: JSON, _ decision: Decision) throws(Failure) {
     hostView.remember(
-      rendered, decision.screen, decision.reason, over: try sessions.row(), as: decision)
+      rendered, decision.screen, decision.reason, over: try sessions.row(), as: decision,
+      checkSinceMS: check.sinceMS)
   }
 
   private func carryOut(_ decision: Decision) throws(Failure) {
@@ -217,14 +218,17 @@ final class Decider {
 
   // MARK: Changes
 
-  /// Whether a `wait` that the host shows ends with this decision. Only a first `server_unreachable`
-  /// replaces a shown `wait`, and the key store's refusal the wait for its answer.
+  /// Whether a `wait` that the host shows ends with this decision. A shown `wait` is replaced only by
+  /// a first `server_unreachable`, by the key store's refusal if it waits for its answer, and by the
+  /// wait for a membership check that began later, which has a later deadline.
   private func endsWait(_ decision: Decision) -> Bool {
     if decision.screen != .wait { return true }
     switch decision.reason {
     case .serverUnreachable: return hostView.shown.reason != decision.reason
     // The host knows by now why it waits.
     case .keystoreLocked, .keystoreFailed: return hostView.shown.reason == .keystorePending
+    case .guardPending:
+      return hostView.shown.reason == decision.reason && hostView.shown.checkSinceMS < check.sinceMS
     default: return false
     }
   }

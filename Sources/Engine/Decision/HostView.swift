@@ -20,6 +20,8 @@ struct Shown {
   var authenticatedMS: Int64 = 0
   /// Why that screen is shown.
   var reason = Reason.sessionMissing
+  /// When the membership check had begun, from which the deadline of a `wait` follows.
+  var checkSinceMS: Int64 = 0
 
   /// The whole decision, to render it again with other banners.
   var decision: Decision?
@@ -68,13 +70,14 @@ final class HostView {
 
   func remember(
     _ decision: JSON, _ screen: Screen, _ reason: Reason, over row: SessionRow = SessionRow(),
-    as made: Decision? = nil
+    as made: Decision? = nil, checkSinceMS: Int64 = 0
   ) {
     let before = shown.canUnlock
     shown = Shown(
       fingerprint: HostView.fingerprint(of: decision), isWaiting: screen == .wait, screen: screen,
       canUnlock: decision.bool("can_unlock") ?? false, generation: row.generation,
-      authenticatedMS: row.authenticatedMS, reason: reason, decision: made)
+      authenticatedMS: row.authenticatedMS, reason: reason, checkSinceMS: checkSinceMS,
+      decision: made)
     if shown.isSigningIn { shown.canUnlock = before }
   }
 

@@ -31,6 +31,8 @@ final class MembershipCheck {
   private var isUsed: Bool { core.configuration.backend.hasOrganisations }
 
   var isNeeded: Bool { state.isNeeded }
+  /// When the host began to wait for the response, by the monotonic clock.
+  var sinceMS: Int64 { state.sinceMS }
   var isConfirmed: Bool { state.isConfirmed || !isUsed }
   var hasFailed: Bool { state.hasFailed }
   /// A request must be sent or is in flight, and no earlier response counts meanwhile.
