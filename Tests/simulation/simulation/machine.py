@@ -11,6 +11,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parent / "machine.c"
+#: The devices' files, and the copies that are read, are in memory: the simulation does not test disks.
+MEMORY = Path("/dev/shm")
 #: Greater than any process id of Linux.
 FIRST_PROCESS = 5_000_000
 
@@ -37,8 +39,10 @@ def environment(machine: Path) -> dict[str, str]:
         root / "bindings" / "python" / "src",
         root / "Tests" / "server",
     ]
+    folder = {"TMPDIR": str(MEMORY)} if os.access(MEMORY, os.W_OK) else {}
     return {
         **os.environ,
+        **folder,
         "LD_PRELOAD": str(machine),
         "PYTHONPATH": os.pathsep.join(map(str, paths)),
         "PYTHONHASHSEED": "0",
