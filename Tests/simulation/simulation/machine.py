@@ -11,7 +11,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parent / "machine.c"
-#: The devices' files, and the copies that are read, are in memory: the simulation does not test disks.
+#: For the devices' files and copies of them: the simulation does not test disks.
 MEMORY = Path("/dev/shm")
 #: Greater than any process id of Linux.
 FIRST_PROCESS = 5_000_000
