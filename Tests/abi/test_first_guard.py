@@ -163,7 +163,7 @@ def test_ORG_7_a_wait_for_the_guard_ends_in_time_during_another_sign_in(
 def test_ORG_7_a_sign_in_during_a_wait_for_the_guard_announces_the_new_deadline(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    """Seed 6006499: the check began anew with the new session, and the host knew the old deadline."""
+    """Seed 6006499: the check began anew, and the host knew the old deadline."""
     # Given a host that waits for the memberships, and another sign-in in progress
     app = signed_in(phones, directory, online=True, failure="timeout")
     app.sign_in_begin({"method": "email"})

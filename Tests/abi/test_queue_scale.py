@@ -111,6 +111,6 @@ def test_QUE_14_a_hundred_thousand_items(
     assert (done["sent"], done["parked"], done["waiting"]) == (COUNT, 0, 0)
     assert app.queue_list()["items"] == []
     phone.close()
-    # The plans of the foreign keys may be those of an empty table, which read all of it for each row.
+    # Plans of foreign keys that were made on an empty table read all of it for each row.
     directory.control.sql("analyze activities")
     directory.control.sql("delete from activities where user_id = %s", person.id)
