@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from holdfast.keystore import KEY_LOCKED, KEY_NOT_FOUND
 from holdfast.types import Decision, TransportError
 
 from conftest import MakePhone, MakeUser
@@ -216,3 +217,24 @@ def test_ORG_7_a_wait_ends_in_time_when_another_process_signs_the_user_in_again(
         (told,) = [event for event in app.poll()["events"] if event["type"] == "decision"]
         # Then the wait ends at its announced deadline
         assert pass_the_deadline(app, told["decision"]) == ["server_unreachable"]
+
+
+def test_ORG_7_a_wait_for_the_guard_ends_when_the_key_store_refuses(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
+    """Seed 6023502: the host waited beyond its deadline, and no event said for what."""
+    # Given a host that waits for the memberships
+    app = signed_in(phones, directory, online=True, failure="timeout")
+    wait = app.screen
+    app.poll()
+    # When another process finds that the device key is lost, and sets the files aside
+    app.phone.keychain.answer("load", "device", KEY_NOT_FOUND)
+    with another(app.phone) as other:
+        assert other.screen["reason"] == "key_lost"
+        # and the key store is locked at the next read
+        app.phone.keychain.answer("load", "device", KEY_LOCKED)
+        # Then the wait ends at its announced deadline
+        assert pass_the_deadline(app, wait) == ["keystore_locked"]
+        # and the host learns what the next read showed
+        app.settle_until("decision")
+        assert app.screen["screen"] == "sign_in"

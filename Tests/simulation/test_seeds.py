@@ -85,6 +85,7 @@ FOUND = {
     (5, 5_023_600): "the world took an item that was just being tried for one no longer refused",
     (5, 5_005_626): "the first outage after refusals of an item was counted as one more",
     (5, 6_006_499): "a check that began anew with a new session had a deadline nobody was told",
+    (5, 6_023_502): "a key store that refused prolonged a wait, and the host was not told",
 }
 #: The second build takes the same decisions (test_replay.py), so it runs a share only.
 PARTS = [("embedded", part) for part in range(17)] + [("runtime", part) for part in range(17, 20)]
