@@ -2,6 +2,7 @@ public import Base
 
 /// A queued item as it is stored.
 public final class QueueRow {
+  /// The number in the order of registration; 0: the next one.
   public var sequence: Int64 = 0
   public var item: [UInt8] = []
   public var owner: [UInt8] = []
@@ -80,6 +81,7 @@ public final class QueueRow {
       ItemState(
         code: record[Column.state].int, waitReason: record[Column.waitReason].int,
         notBeforeMS: record[Column.notBeforeMS].int ?? 0) ?? .pending
+    sequence = record.rowID
     self.item = item
     self.owner = owner
     self.org = org

@@ -35,14 +35,27 @@ public struct QueueTable {
   private func insertWithNumber(_ row: QueueRow) throws(Failure) -> Int {
     try database.run(
       """
-      INSERT INTO queue(item, owner, org, batch_key, state, wait_reason, not_before_ms, attempts,
+      INSERT INTO queue(seq, item, owner, org, batch_key, state, wait_reason, not_before_ms, attempts,
         denials, created_ms, size, body, rejection, blocks)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-      """, .blob(row.item), .blob(row.owner), .blob(row.org), .blob(row.batchKey),
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      """, row.sequence == 0 ? .null : .int(row.sequence), .blob(row.item), .blob(row.owner),
+      .blob(row.org), .blob(row.batchKey),
       .int(row.state.code.rawValue), .int(row.state.waitReason?.code ?? 0),
       .int(row.state.waitReason?.notBeforeMS ?? 0), .int(row.attempts), .int(row.denials),
       .int(row.createdMS), .int(row.size), .blob(row.body), Value(row.rejection),
       .int(row.blocks))
+  }
+
+  /// The last number that an item was given; 0: none was.
+  public func lastNumber() throws(Failure) -> Int64 {
+    try database.first("SELECT seq FROM sqlite_sequence WHERE name = 'queue'") {
+      (row) throws(Failure) in row.count(0)
+    } ?? 0
+  }
+
+  /// The number if no item has it, else 0: the next one.
+  public func free(_ number: Int64) throws(Failure) -> Int64 {
+    try database.exists("SELECT 1 FROM queue WHERE seq = ?", .int(number)) ? 0 : number
   }
 
   public func contains(_ item: [UInt8]) throws(Failure) -> Bool {

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
+from holdfast.keystore import KEY_NOT_FOUND
 
 from conftest import MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import App
-from support.queue import EMPTY, add, code_of, drain, item_of, stored
+from support.queue import EMPTY, add, code_of, drain, item_of, new_ids, stored
 
 COLUMNS = ["type", "minutes", "occurred_at", "contact_id", "follows", "note", "user_id"]
 #: The columns of a version of the app that no longer knows `note`.
@@ -342,3 +343,40 @@ def test_A2_an_edit_keeps_a_parent_whose_column_is_not_listed_any_more(
     [row] = directory.activities(user.person)
     assert (str(row["id"]), row["minutes"], str(row["contact_id"])) == (visit, 6, contact)
     assert user.app.of_type("item_parked") == []
+
+
+@pytest.mark.parametrize("columns", [None, FEWER[:3]])
+def test_A2_a_salvage_by_another_version_keeps_the_parents(
+    sign_in: MakeUser, directory: DirectoryFixtures, columns: list[str] | None
+) -> None:
+    """Seed 6060957: the child was sent with its parent, before it, and was parked for that."""
+    # Given an item that waits for the one that it follows
+    user = sign_in()
+    user.app.go_offline()
+    child, parent = new_ids(2)
+    add(user.app, parent)
+    add(user.app, child, follows=parent)
+    whole = user.phone.config["backend"].get("queue")
+    # When the device key is gone once, and a version that lists no such kind or column finds them
+    if columns is None:
+        user.phone.config["backend"]["queue"] = {"contact": {"table": "contacts"}}
+    else:
+        configure(user, columns)
+    user.phone.keychain.answer("load", "device", KEY_NOT_FOUND)
+    app = user.phone.start()
+    app.poll()
+    app.close()
+    # and the next version knows both
+    del user.phone.config["backend"]["queue"]
+    if whole is not None:
+        user.phone.config["backend"]["queue"] = whole
+    app = user.phone.start()
+    app.go_offline()
+    app.sign_in(user.person)
+    # Then the child waits for its parent
+    assert code_of(app, child) == "dependency_waiting"
+    assert item_of(app, parent)["state"] == "pending"
+    # and both are stored
+    app.go_online()
+    drain(app)
+    assert sorted(stored(directory, user.person)) == sorted([parent, child])

@@ -297,6 +297,26 @@ def test_ATK_14_one_file_is_set_aside_for_a_lost_key(
     assert (stored(directory, user.person), lost) == (([item], 0) if times <= 2 else ([], 1))
 
 
+def test_ATK_14_a_salvage_keeps_the_order_of_registration(sign_in: MakeUser) -> None:
+    """Seed 6060957: items were numbered in the order of their pages, and sent in that order."""
+    # Given items whose pages are not in their order: some of them were freed in between
+    user = sign_in()
+    user.app.go_offline()
+    cancelled = [add(user.app, note="x" * 400) for _ in range(40)]
+    kept = [add(user.app, note="y" * 400) for _ in range(40)]
+    for item in cancelled:
+        user.app.queue_cancel({"id": item, "force": True})
+    kept += [add(user.app, note="z" * 400) for _ in range(40)]
+    # When the device key is gone once, and the user signs in again
+    user.phone.keychain.answer("load", "device", KEY_NOT_FOUND)
+    app = user.phone.start()
+    assert app.screen["reason"] == "key_lost"
+    app.sign_in(user.person)
+    # Then the items are back in their order
+    listed = app.queue_list({"limit": 200})["items"]
+    assert [item["id"] for item in listed] == kept
+
+
 def recovered(app: App) -> list[dict[str, Any]]:
     """The `storage_recovered` events that are not acknowledged."""
     events = app.poll({"from_oldest": True})["events"]

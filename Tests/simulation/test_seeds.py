@@ -86,6 +86,10 @@ FOUND = {
     (5, 5_005_626): "the first outage after refusals of an item was counted as one more",
     (5, 6_006_499): "a check that began anew with a new session had a deadline nobody was told",
     (5, 6_023_502): "a key store that refused prolonged a wait, and the host was not told",
+    (5, 6_060_957): "a salvage by another version of the app took an item's parent away",
+    (5, 6_056_020): "the world expected the leases of a file that was set aside",
+    (5, 6_063_256): "the world expected the leases of a file that was set aside",
+    (5, 6_075_094): "the world expected the leases of a file that was set aside",
 }
 #: The second build takes the same decisions (test_replay.py), so it runs a share only.
 PARTS = [("embedded", part) for part in range(17)] + [("runtime", part) for part in range(17, 20)]

@@ -159,13 +159,14 @@ final class Recovery {
       let count = try SalvageCount(core.database)
       var newest: SessionRow?
       var unfinished = Salvage.Unfinished()
-      // Items that may depend on others: those may be found later.
+      let last = try core.queue.lastNumber()
+      // Items that refer to others: those may be found later.
       var children: [[UInt8]] = []
       try salvage.each(
         { (record) throws(Failure) in
           if let row = QueueRow(record) {
             try count.add(row, record)
-            if try carry(row, keys, &children) { report.salvaged += 1 }
+            if try carry(row, keys, after: last, &children) { report.salvaged += 1 }
           } else if let row = SessionRow(record) {
             if row.generation >= newest?.generation ?? 0 { newest = row }
           } else {
@@ -210,9 +211,10 @@ final class Recovery {
       ], owner: nil)
   }
 
-  /// Carry an item over if its seal opens. False: it does not, or the item is there.
+  /// Carry an item over if its seal opens. False: it does not, or the item is there. Its number here is
+  /// the old one `after` the last one here: items are found page by page, and sent in order.
   private func carry(
-    _ row: QueueRow, _ keys: KeyRing.Keys, _ children: inout [[UInt8]]
+    _ row: QueueRow, _ keys: KeyRing.Keys, after last: Int64, _ children: inout [[UInt8]]
   ) throws(Failure) -> Bool {
     guard try core.queue.find(row.item) == nil else { return false }
     let key = try keys.queues.derived(for: row.owner)
@@ -223,10 +225,11 @@ final class Recovery {
     row.attempts = max(row.attempts, 1)
     // What it waited for may be stored meanwhile; `link` tells.
     if row.state == .waiting(.dependency) { row.state = .pending }
+    // A flipped bit may have changed the number, which no seal proves.
+    let isLikely = (1..<1 << 40).contains(row.sequence)
+    row.sequence = isLikely ? try core.queue.free(last + row.sequence) : 0
     _ = try core.queue.insert(row)
-    if !item.dependsOn.isEmpty
-      || core.configuration.backend.kind(item.kind)?.references.isEmpty == false
-    {
+    if !ItemLinks.parents(of: item, core.configuration.backend.kind(item.kind)).isEmpty {
       children.append(row.item)
     }
     try core.syncRuns.start(of: row.owner, now: try core.steadyToStore(core.clock.now()))
@@ -246,8 +249,8 @@ final class Recovery {
   private func link(_ tag: [UInt8], _ keys: KeyRing.Keys) throws(Failure) {
     guard let row = try core.queue.find(tag),
       let item = try row.read(try keys.queues.derived(for: row.owner)),
-      let kind = core.configuration.backend.kind(item.kind),
-      try links.linkParents(of: item, kind, row.item, row.owner, keys),
+      try links.linkParents(
+        of: item, core.configuration.backend.kind(item.kind), row.item, row.owner, keys),
       row.state != .parked, row.state != .waiting(.organisation)
     else { return }
     try core.queue.transition(row.sequence, .waiting(.dependency))

@@ -9,24 +9,29 @@ final class ItemLinks {
 
   init(_ core: Core) { self.core = core }
 
-  /// Link the item to parents that are still queued: those it names, and those its columns refer to.
-  /// Returns true when there are any. An item that was `accepted` before may have columns which only
-  /// another version of the app lists. They may refer to items, too.
-  func linkParents(
-    of item: QueueItem, _ kind: QueueKind, _ tag: [UInt8], _ owner: [UInt8],
-    _ keys: KeyRing.Keys, accepted: Bool = true
-  ) throws(Failure) -> Bool {
+  /// The items that an item depends on: those it names, and those its columns refer to. An item that was
+  /// `accepted` before may be of a kind, or have columns, which only another version of the app lists.
+  /// They may refer to items, too.
+  static func parents(of item: QueueItem, _ kind: QueueKind?, accepted: Bool = true) -> [UUID] {
     var parents = item.dependsOn
-    for column in kind.references {
+    for column in kind?.references ?? [] {
       if let id = item.payload[member: column]?.uuid { parents.append(id) }
     }
     if accepted {
-      for (column, value) in item.payload.members where !kind.columns.contains(column) {
+      for (column, value) in item.payload.members where kind?.columns.contains(column) != true {
         if let id = value.uuid { parents.append(id) }
       }
     }
+    return parents.filter { $0 != item.id }
+  }
+
+  /// Link the item to parents that are still queued. Returns true when there are any.
+  func linkParents(
+    of item: QueueItem, _ kind: QueueKind?, _ tag: [UInt8], _ owner: [UInt8],
+    _ keys: KeyRing.Keys, accepted: Bool = true
+  ) throws(Failure) -> Bool {
     var isLinked = false
-    for parent in parents where parent != item.id {
+    for parent in ItemLinks.parents(of: item, kind, accepted: accepted) {
       let parentTag = keys.itemTag(parent, owner)
       guard try core.queue.find(parentTag) != nil else { continue }
       if try core.dependencies.add(tag, on: parentTag) { isLinked = true }
@@ -56,10 +61,9 @@ final class ItemLinks {
         for tag in unlinked {
           guard let row = try core.queue.find(tag) else { continue }
           try core.dependencies.removeParents(of: tag)
-          if let item = try row.read(key), let kind = core.configuration.backend.kind(item.kind),
-            try linkParents(of: item, kind, tag, owner, keys)
-          {
-            continue
+          if let item = try row.read(key) {
+            let kind = core.configuration.backend.kind(item.kind)
+            if try linkParents(of: item, kind, tag, owner, keys) { continue }
           }
           try core.queue.transition(row.sequence, .pending())
         }

@@ -510,13 +510,17 @@ class InvariantChecker:
             raise Violation("a late logout spares the newer session", f"{process} {session}")
 
     def _alone(self, process: Process, request: Json, ids: frozenset[str] = frozenset()) -> None:
-        """No other living process of the device has the same request in flight."""
+        """No other living process of the device has the same request in flight.
+
+        The leases of a file go with it when it is set aside: what was sent before is sent again.
+        """
         device = process.device
         if device.clock_jumped and self.world.version < 3:
             return
         for other in device.alive:
             for sent in () if other is process else other.in_flight:
                 same = sent.request["purpose"] == request["purpose"]
+                same = same and sent.files == len(device.set_aside)
                 age = self.world.now_ms - sent.since_ms
                 if not same or sent.answered or age >= sent.request["timeout_ms"]:
                     continue

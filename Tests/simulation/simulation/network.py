@@ -240,6 +240,8 @@ class InFlightRequest:
     request: dict[str, Any]
     #: When the library handed it out, in true time.
     since_ms: int
+    #: How many files of the device had been set aside by then.
+    files: int = 0
     fate: Fate | None = None
     reaches_ms: int | None = None
     returns_ms: int | None = None

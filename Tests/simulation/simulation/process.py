@@ -155,7 +155,9 @@ class Process(Holdfast):
         for event in polled["events"][: self.acknowledges]:
             self.ack = max(self.ack or 0, event["seq"])
         for request in polled["requests"]:
-            self.in_flight.append(InFlightRequest(request["id"], request, self.world.now_ms))
+            files = len(self.device.set_aside)
+            sent = InFlightRequest(request["id"], request, self.world.now_ms, files)
+            self.in_flight.append(sent)
         self.world.invariants.polled(self, polled)
 
     def hand_over(self, sent: InFlightRequest, answer: Answer) -> None:
