@@ -14,6 +14,7 @@
 #   make doctor   CONFIG=file (EMAIL=address): checks a configuration against its Supabase project (docs/doctor.md)
 #   make test     every test. Parts of it: test-swift, test-model, test-fleet, test-python, test-node, test-simulation,
 #                 sanitize-smoke, test-faults, mutants-sample, test-arm64, test-jvm
+#   make test-swiftkit  the tests of bindings/swift, which is unfinished; not a part of make test
 #   make lint     style and types; make format corrects what a tool can correct
 #   make contract writes the code that is made from include/holdfast.schema.json; make generate: only bindings
 #   make docs     writes the pages and figures that are made from the code and from measurements
@@ -68,6 +69,7 @@ include mk/musl.mk
 include mk/benchmarks.mk
 include mk/node.mk
 include mk/desktop.mk
+include mk/swiftkit.mk
 
 .PHONY: lib bundle wheel install demo doctor docs contract generate lint format test-clean-install help clean
 
@@ -114,7 +116,7 @@ TYPED := bindings/generate bindings/jvm/tests bindings/node/test $(addprefix bin
 # Every check runs, also after one that failed.
 lint: | $(PYTHON)
 	@failed=""; check() { "$$@" || failed="$$failed $$(basename "$$1")"; }; \
-	check $(SWIFT) format lint -s -r Sources Tests Package.swift bindings/apple; \
+	check $(SWIFT) format lint -s -r Sources Tests Package.swift bindings/apple bindings/swift; \
 	check .venv/bin/clang-format --dry-run -Werror $(C_FILES); \
 	check .venv/bin/ruff check -q .; \
 	check .venv/bin/ruff format -q --check .; \
@@ -123,7 +125,7 @@ lint: | $(PYTHON)
 	[ -z "$$failed" ] || { echo "lint failed:$$failed"; exit 1; }
 
 format: | $(PYTHON)
-	@$(SWIFT) format -i -r Sources Tests Package.swift bindings/apple
+	@$(SWIFT) format -i -r Sources Tests Package.swift bindings/apple bindings/swift
 	@.venv/bin/clang-format -i $(C_FILES)
 	@.venv/bin/ruff check -q --fix-only .
 	@.venv/bin/ruff format -q .

@@ -1,0 +1,349 @@
+import CHoldfast
+import Foundation
+
+/// The host's loop: polls, sends requests, serves key requests, keeps events. It does not know its
+/// `Holdfast`, so that one can be released.
+final class Driver: @unchecked Sendable {
+  /// The most events that wait for the reader before the library is asked for no more.
+  private static var waitingEvents: Int { 400 }
+  private static var pauseS: Double { 0.25 }
+
+  private let handle: Handle
+  private let sender: any HTTPSender
+  private let keyStore: (any KeyStore)?
+  /// One poll at a time, so that events keep their order.
+  private let polling = NSLock()
+  private let queue = DispatchQueue(label: "holdfast.poll")
+  private let lock = NSLock()
+  private var state = State()
+
+  private struct State {
+    var isClosing = false
+    var hasEnded = false
+    var failure: HoldfastError?
+    var events: [Event] = []
+    var isReading = false
+    var reader: CheckedContinuation<Event?, Never>?
+    var seen = 0
+    var acknowledged = 0
+    var isPollDue = false
+    var newest: Decision?
+    var replied = 0
+    var waiters: [(after: Int, continuation: CheckedContinuation<Decision?, Never>)] = []
+    /// How many key requests were answered, and the calls that wait for one.
+    var served = 0
+    var keyless: [CheckedContinuation<Void, Never>] = []
+    var sending: [Int: Task<Void, Never>] = [:]
+    var asking: [Int: Task<Void, Never>] = [:]
+  }
+
+  init(_ handle: Handle, _ sender: any HTTPSender, _ keyStore: (any KeyStore)?) {
+    self.handle = handle
+    self.sender = sender
+    self.keyStore = keyStore
+    let thread = Thread { [self] in follow() }
+    thread.name = "holdfast"
+    thread.start()
+  }
+
+  private func with<Result>(_ body: (inout State) -> Result) -> Result {
+    lock.withLock { body(&state) }
+  }
+
+  var isClosing: Bool { with { $0.isClosing } }
+  var failure: HoldfastError? { with { $0.failure } }
+  var served: Int { with { $0.served } }
+
+  // MARK: The loop
+
+  private func follow() {
+    while poll() {
+      let status = handle.wait()
+      if status == HOLDFAST_CLOSED { break }
+      // A disk or key store failed: try again a little later.
+      if status != HOLDFAST_OK { Thread.sleep(forTimeInterval: 1) }
+    }
+  }
+
+  /// Poll, and hand out what came. False: there is nothing more to poll for.
+  private func poll() -> Bool {
+    polling.lock()
+    defer { polling.unlock() }
+    while true {
+      let request: PollRequest? = with { state in
+        guard !state.isClosing, !state.hasEnded else { return nil }
+        state.isPollDue = false
+        state.acknowledged = state.seen
+        let isFull = state.events.count >= Driver.waitingEvents && state.waiters.isEmpty
+        return PollRequest(
+          ack: state.seen > 0 ? state.seen : nil, maxEvents: isFull ? 0 : nil, onlyNew: true)
+      }
+      guard let request else { return false }
+      do throws(HoldfastError) {
+        let polled: PollReply = try handle.call(.poll, request)
+        for event in polled.events { give(event) }
+        begin(polled)
+        return true
+      } catch {
+        if error.retryable {
+          Thread.sleep(forTimeInterval: Driver.pauseS)
+          continue
+        }
+        if error.status != HOLDFAST_CLOSED { with { $0.failure = $0.failure ?? error } }
+        end()
+        return false
+      }
+    }
+  }
+
+  /// Poll soon: to acknowledge, and to take the events that wait in the library.
+  private func pollSoon() {
+    let isFirst = with { state in
+      defer { state.isPollDue = true }
+      return !state.isPollDue
+    }
+    if isFirst { queue.async { [self] in _ = poll() } }
+  }
+
+  // MARK: Events
+
+  private func give(_ event: Event) {
+    if case .decision(let one) = event { note(one.decision, isReply: false) }
+    let reader = with { state in
+      let reader = state.reader
+      state.reader = nil
+      if reader == nil { state.events.append(event) }
+      return reader
+    }
+    reader?.resume(returning: event)
+  }
+
+  /// The next event; nil at the end. Asking for it acknowledges the one before.
+  func next(after last: Event?) async -> Event? {
+    if let last {
+      with { $0.seen = max($0.seen, last.seq) }
+      pollSoon()
+    }
+    return await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let event: Event?? = with { state in
+          if !state.events.isEmpty { return .some(state.events.removeFirst()) }
+          if state.hasEnded || Task.isCancelled { return .some(nil) }
+          state.reader = continuation
+          return nil
+        }
+        if let event { continuation.resume(returning: event) }
+      }
+    } onCancel: {
+      let reader = with { state in
+        defer { state.reader = nil }
+        return state.reader
+      }
+      reader?.resume(returning: nil)
+    }
+  }
+
+  /// False: somebody reads already.
+  func beginReading() -> Bool {
+    with { state in
+      defer { state.isReading = true }
+      return !state.isReading
+    }
+  }
+
+  func endReading() { with { $0.isReading = false } }
+
+  /// Whether the event is a decision that is older than one that a call has replied.
+  func isSuperseded(_ event: Event) -> Bool {
+    guard case .decision(let one) = event else { return false }
+    return one.decision.number < with { $0.replied }
+  }
+
+  // MARK: Decisions
+
+  func note(_ decision: Decision, isReply: Bool = true) {
+    let ready = with { state in
+      if isReply { state.replied = max(state.replied, decision.number) }
+      guard decision.number > state.newest?.number ?? -1 else {
+        return [CheckedContinuation<Decision?, Never>]()
+      }
+      state.newest = decision
+      let ready = state.waiters.filter { $0.after < decision.number }.map { $0.continuation }
+      state.waiters.removeAll { $0.after < decision.number }
+      return ready
+    }
+    for continuation in ready { continuation.resume(returning: decision) }
+  }
+
+  /// A decision with a higher number; nil: the handle was closed.
+  func decision(after number: Int) async -> Decision? {
+    await withCheckedContinuation { continuation in
+      let answer: Decision?? = with { state in
+        if let newest = state.newest, newest.number > number { return .some(newest) }
+        if state.hasEnded { return .some(nil) }
+        state.waiters.append((number, continuation))
+        return nil
+      }
+      if let answer { continuation.resume(returning: answer) } else { pollSoon() }
+    }
+  }
+
+  // MARK: Requests
+
+  func begin(_ polled: PollReply) {
+    for request in polled.requests {
+      track(\.sending, request.id) { [self] in
+        var outcome = HTTPOutcome.failure(.cancelled)
+        if !isClosing { outcome = await sender.send(request) }
+        await complete(request.id, outcome)
+      }
+    }
+    // What close() interrupts, the next open asks for again.
+    for id in polled.keyCancelled ?? [] { with { $0.asking[id] }?.cancel() }
+    guard let keyStore else { return }
+    for request in polled.keyRequests ?? [] {
+      track(\.asking, request.id) { [self] in
+        let outcome = await keyStore.serve(request)
+        if !isClosing {
+          await pass(.keyComplete, outcome) { error in
+            // The store gave something that is no key.
+            error.status == HOLDFAST_INVALID
+              ? KeyCompleteRequest(id: request.id, result: .failed) : nil
+          }
+        }
+        keysMayBeThere()
+      }
+    }
+  }
+
+  /// Run a task that is known until it ends.
+  private func track(
+    _ tasks: WritableKeyPath<State, [Int: Task<Void, Never>]> & Sendable, _ id: Int,
+    _ work: @escaping @Sendable () async -> Void
+  ) {
+    lock.withLock {
+      state[keyPath: tasks][id] = Task.detached { [self] in
+        await work()
+        lock.withLock { state[keyPath: tasks][id] = nil }
+      }
+    }
+  }
+
+  private func complete(_ id: Int, _ outcome: HTTPOutcome) async {
+    let request: CompleteRequest =
+      switch outcome {
+      case .answer(let status, let headers, let body):
+        .answer(id: id, status: status, headers: headers, body: body.map { .value($0) } ?? .null)
+      case .failure(let error): .failure(id: id, error: error)
+      }
+    await pass(.complete, request) { error in
+      // An answer that the library refuses has failed.
+      error.status == HOLDFAST_INVALID ? .failure(id: id, error: .refused) : nil
+    }
+  }
+
+  /// Make a call on the driver's queue, and repeat it while the library asks for that.
+  private func pass<Request: Encodable & Sendable>(
+    _ name: OperationName, _ request: Request,
+    instead: @escaping @Sendable (HoldfastError) -> Request?
+  ) async {
+    var request = request
+    while true {
+      let sent = request
+      let error: HoldfastError? = await withCheckedContinuation { continuation in
+        queue.async { [handle] in
+          do throws(HoldfastError) {
+            let _: CompleteReply = try handle.call(name, sent)
+            continuation.resume(returning: nil)
+          } catch { continuation.resume(returning: error) }
+        }
+      }
+      guard let error, error.status != HOLDFAST_CLOSED else { return }
+      if error.retryable, !isClosing {
+        try? await Task.sleep(nanoseconds: UInt64(Driver.pauseS * 1e9))
+      } else if let other = instead(error) {
+        request = other
+      } else {
+        return
+      }
+    }
+  }
+
+  // MARK: Keys
+
+  /// Wait until a key request was answered since `before`.
+  func keysServed(after before: Int) async {
+    await withCheckedContinuation { continuation in
+      let isReady = with { state in
+        if state.served != before || state.hasEnded { return true }
+        state.keyless.append(continuation)
+        return false
+      }
+      if isReady { continuation.resume() }
+    }
+  }
+
+  private func keysMayBeThere() {
+    let waiting = with { state in
+      state.served += 1
+      defer { state.keyless = [] }
+      return state.keyless
+    }
+    for continuation in waiting { continuation.resume() }
+  }
+
+  // MARK: The end
+
+  /// Cancel what is under way, acknowledge the last events, and close. The next open sends cancelled
+  /// requests again.
+  func close() async {
+    let (isFirst, tasks) = with { state in
+      defer { state.isClosing = true }
+      return (!state.isClosing, Array(state.sending.values) + Array(state.asking.values))
+    }
+    guard isFirst else { return }
+    for task in tasks { task.cancel() }
+    for task in with({ Array($0.sending.values) }) { await task.value }
+    await withCheckedContinuation { continuation in
+      queue.async { [self] in
+        finish()
+        continuation.resume()
+      }
+    }
+  }
+
+  /// Without waiting for anybody: the handle was released.
+  func abandon() {
+    let tasks = with { state in
+      defer { state.isClosing = true }
+      return state.isClosing ? [] : Array(state.sending.values) + Array(state.asking.values)
+    }
+    for task in tasks { task.cancel() }
+    queue.async { [self] in finish() }
+  }
+
+  private func finish() {
+    let (seen, isDue) = with { ($0.seen, $0.seen > $0.acknowledged && $0.failure == nil) }
+    if isDue {
+      // A failure leaves the events for the next open.
+      let polled: PollReply? = try? handle.call(.poll, PollRequest(ack: seen, maxEvents: 0))
+      for request in polled?.requests ?? [] {
+        let _: CompleteReply? = try? handle.call(
+          .complete, CompleteRequest.failure(id: request.id, error: .cancelled))
+      }
+    }
+    handle.close()
+    end()
+  }
+
+  private func end() {
+    let (reader, waiters) = with { state in
+      state.hasEnded = true
+      defer { (state.reader, state.waiters) = (nil, []) }
+      return (state.reader, state.waiters)
+    }
+    reader?.resume(returning: nil)
+    for waiter in waiters { waiter.continuation.resume(returning: nil) }
+    keysMayBeThere()
+  }
+}

@@ -1,0 +1,125 @@
+import Dispatch
+
+/// An open data folder. Its calls run one after another on a queue of their own, since they write to
+/// disk: no thread of Swift's pool is blocked. The library's requests are sent while it is open.
+///
+/// Keep a reference to it, and call `close()` at the end. One that is released closes itself.
+public actor Holdfast {
+  private let executor = QueueExecutor()
+  private let handle: Handle
+  private let driver: Driver
+
+  public nonisolated var unownedExecutor: UnownedSerialExecutor {
+    executor.asUnownedSerialExecutor()
+  }
+
+  /// The reply of holdfast_open(): the version, and whether damaged files were set aside.
+  public nonisolated var opened: OpenReply { handle.opened }
+
+  /// Open a data folder; create it if it is absent. With a key store, the configuration names the key
+  /// store `host`; without one, `file`.
+  public init(
+    _ config: Config, keyStore: (any KeyStore)? = nil,
+    sender: any HTTPSender = URLSessionSender()
+  ) throws(HoldfastError) {
+    var config = config
+    if keyStore != nil { config.keystore = KeyStoreChoice(kind: .host) }
+    handle = try Handle(config)
+    driver = Driver(handle, sender, keyStore)
+  }
+
+  deinit { driver.abandon() }
+
+  func ask<Request: Encodable, Reply: Readable>(
+    _ name: OperationName, _ request: Request
+  ) async throws(HoldfastError) -> Reply {
+    while true {
+      let before = driver.served
+      do throws(HoldfastError) {
+        let reply: Reply = try handle.call(name, request)
+        if let decision = reply.decided { driver.note(decision) }
+        // A poll of the app's own gives it the events; nobody else would send the requests.
+        if let polled = reply as? PollReply { driver.begin(polled) }
+        return reply
+      } catch {
+        guard error.code == .keystorePending, !driver.isClosing else { throw error }
+      }
+      // The answer may have been passed on meanwhile.
+      await driver.keysServed(after: before)
+    }
+  }
+
+  func ask<Reply: Readable>(_ name: OperationName) async throws(HoldfastError) -> Reply {
+    try await ask(name, EmptyRequest())
+  }
+
+  /// The events, for one reader at a time; they end when the handle is closed. A decision that a reply
+  /// has superseded is left out. Asking for the next event acknowledges the last one; a durable event
+  /// that was not acknowledged comes again after a restart. A slow reader slows nothing else.
+  public nonisolated var events: Events { Events(driver: driver) }
+
+  /// The decision that follows, while the given one is `wait`; the library sends it in bounded time. It
+  /// takes no event from `events`.
+  public nonisolated func settled(_ decision: Decision) async throws(HoldfastError) -> Decision {
+    var shown = decision
+    while shown.screen == .wait {
+      guard let next = await driver.decision(after: shown.number) else {
+        throw driver.failure ?? .closed
+      }
+      shown = next
+    }
+    return shown
+  }
+
+  /// Cancel the requests in flight, acknowledge the last events, and close. It may be called twice; calls
+  /// then fail with `handle.closed`.
+  public nonisolated func close() async { await driver.close() }
+}
+
+/// Somebody reads the events already.
+public struct EventsHaveAReader: Error {}
+
+/// The events of a handle.
+public struct Events: AsyncSequence, Sendable {
+  let driver: Driver
+
+  public func makeAsyncIterator() -> Iterator { Iterator(driver) }
+
+  public final class Iterator: AsyncIteratorProtocol {
+    private let driver: Driver
+    private let isReader: Bool
+    private var last: Event?
+
+    init(_ driver: Driver) {
+      self.driver = driver
+      isReader = driver.beginReading()
+    }
+
+    deinit { if isReader { driver.endReading() } }
+
+    /// The next event; nil when the handle is closed or the task is cancelled. It fails with the error
+    /// that stopped the polling, if any, and with `EventsHaveAReader`.
+    public func next() async throws -> Event? {
+      guard isReader else { throw EventsHaveAReader() }
+      while let event = await driver.next(after: last) {
+        last = event
+        if !driver.isSuperseded(event) { return event }
+      }
+      last = nil
+      if let failure = driver.failure { throw failure }
+      return nil
+    }
+  }
+}
+
+private struct EmptyRequest: Encodable {}
+
+/// Runs an actor's jobs on a serial queue, where they may block.
+private final class QueueExecutor: SerialExecutor {
+  private let queue = DispatchQueue(label: "holdfast.calls")
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+  }
+}

@@ -1,0 +1,346 @@
+/// What a reply is not.
+struct Unreadable: Error {
+  let what: String
+}
+
+/// What can be read from a reply.
+protocol Readable {
+  init(reading reader: inout Reader) throws(Unreadable)
+  /// The decision in it, of which the handle keeps the newest.
+  var decided: Decision? { get }
+}
+
+extension Readable {
+  var decided: Decision? { nil }
+}
+
+/// Reads the library's JSON, in a fraction of JSONDecoder's time. It reads valid JSON; in other text it
+/// finds an error, or another value, and never leaves the bounds.
+struct Reader {
+  private let bytes: UnsafeBufferPointer<UInt8>
+  private var at = 0
+  /// Nothing was read of the object that was begun last.
+  private var isFirst = false
+
+  init(_ bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
+
+  // MARK: Objects
+
+  /// Enter an object.
+  mutating func begin() throws(Unreadable) {
+    try take(UInt8(ascii: "{"), of: "object")
+    isFirst = true
+  }
+
+  /// The name of the next member; nil at the end of the object.
+  mutating func key() throws(Unreadable) -> String? {
+    guard let next = peek() else { throw Unreadable(what: "object") }
+    if next == UInt8(ascii: "}") {
+      at += 1
+      isFirst = false
+      return nil
+    }
+    if !isFirst { try take(UInt8(ascii: ","), of: "object") }
+    isFirst = false
+    let name = try text()
+    try take(UInt8(ascii: ":"), of: "object")
+    return name
+  }
+
+  /// Whether the object that follows has a member with this name. It is still to be read.
+  func has(_ name: String) throws(Unreadable) -> Bool {
+    var ahead = self
+    return try ahead.find(name)
+  }
+
+  /// The text of this member of the object that follows, which is still to be read.
+  func ahead(_ name: String) throws(Unreadable) -> String {
+    var ahead = self
+    guard try ahead.find(name) else { throw Unreadable(what: "object with \(name)") }
+    return try ahead.text()
+  }
+
+  private mutating func find(_ name: String) throws(Unreadable) -> Bool {
+    try begin()
+    while let key = try key() {
+      if key == name { return true }
+      try skip()
+    }
+    return false
+  }
+
+  // MARK: Values
+
+  mutating func value<Value: Readable>() throws(Unreadable) -> Value { try Value(reading: &self) }
+
+  mutating func value<Element: Readable>() throws(Unreadable) -> [Element] {
+    var elements: [Element] = []
+    try eachElement { (reader: inout Reader) throws(Unreadable) in
+      elements.append(try Element(reading: &reader))
+    }
+    return elements
+  }
+
+  mutating func value<Value: Readable>() throws(Unreadable) -> [String: Value] {
+    var members: [String: Value] = [:]
+    try begin()
+    while let key = try key() { members[key] = try Value(reading: &self) }
+    return members
+  }
+
+  mutating func optional<Value: Readable>() throws(Unreadable) -> Value? {
+    if takeNull() { return nil }
+    let value: Value = try value()
+    return value
+  }
+
+  mutating func optional<Element: Readable>() throws(Unreadable) -> [Element]? {
+    if takeNull() { return nil }
+    let elements: [Element] = try value()
+    return elements
+  }
+
+  mutating func optional<Value: Readable>() throws(Unreadable) -> [String: Value]? {
+    if takeNull() { return nil }
+    let members: [String: Value] = try value()
+    return members
+  }
+
+  /// Pass over a value.
+  mutating func skip() throws(Unreadable) {
+    switch peek() {
+    case UInt8(ascii: "{"):
+      try begin()
+      while try key() != nil { try skip() }
+    case UInt8(ascii: "["):
+      try eachElement { (reader: inout Reader) throws(Unreadable) in try reader.skip() }
+    case UInt8(ascii: "\""): try skipText()
+    case nil: throw Unreadable(what: "value")
+    default: _ = literal()
+    }
+  }
+
+  private mutating func eachElement(
+    _ read: (inout Reader) throws(Unreadable) -> Void
+  ) throws(Unreadable) {
+    try take(UInt8(ascii: "["), of: "array")
+    if peek() == UInt8(ascii: "]") {
+      at += 1
+      return
+    }
+    while true {
+      try read(&self)
+      let next = peek()
+      at += 1
+      if next == UInt8(ascii: "]") { return }
+      guard next == UInt8(ascii: ",") else { throw Unreadable(what: "array") }
+    }
+  }
+
+  // MARK: Scalars
+
+  mutating func bool() throws(Unreadable) -> Bool {
+    switch try word() {
+    case "true": return true
+    case "false": return false
+    default: throw Unreadable(what: "boolean")
+    }
+  }
+
+  mutating func int() throws(Unreadable) -> Int {
+    guard let value = Int(try word()) else { throw Unreadable(what: "whole number") }
+    return value
+  }
+
+  mutating func double() throws(Unreadable) -> Double {
+    guard let value = Double(try word()) else { throw Unreadable(what: "number") }
+    return value
+  }
+
+  mutating func json() throws(Unreadable) -> JSON {
+    switch peek() {
+    case UInt8(ascii: "{"): return .object(try value())
+    case UInt8(ascii: "["): return .array(try value())
+    case UInt8(ascii: "\""): return .string(try text())
+    default: break
+    }
+    let word = try word()
+    switch word {
+    case "null": return .null
+    case "true": return .bool(true)
+    case "false": return .bool(false)
+    default:
+      if let int = Int(word) { return .int(int) }
+      guard let number = Double(word) else { throw Unreadable(what: "value") }
+      return .number(number)
+    }
+  }
+
+  private mutating func takeNull() -> Bool {
+    guard peek() == UInt8(ascii: "n") else { return false }
+    _ = literal()
+    return true
+  }
+
+  private mutating func word() throws(Unreadable) -> String {
+    _ = peek()
+    return String(decoding: literal(), as: UTF8.self)
+  }
+
+  /// The bytes of a number, true, false or null.
+  private mutating func literal() -> Slice<UnsafeBufferPointer<UInt8>> {
+    let start = at
+    loop: while at < bytes.count {
+      switch bytes[at] {
+      case UInt8(ascii: ","), UInt8(ascii: "}"), UInt8(ascii: "]"), 0x20, 0x0A, 0x0D, 0x09:
+        break loop
+      default: at += 1
+      }
+    }
+    return bytes[start..<at]
+  }
+
+  // MARK: Text
+
+  mutating func text() throws(Unreadable) -> String {
+    try take(UInt8(ascii: "\""), of: "string")
+    let start = at
+    while at < bytes.count {
+      switch bytes[at] {
+      case UInt8(ascii: "\""):
+        let text = String(decoding: bytes[start..<at], as: UTF8.self)
+        at += 1
+        return text
+      case UInt8(ascii: "\\"): return try escapedText(from: start)
+      default: at += 1
+      }
+    }
+    throw Unreadable(what: "string")
+  }
+
+  private mutating func skipText() throws(Unreadable) {
+    at += 1
+    while at < bytes.count {
+      let byte = bytes[at]
+      at += byte == UInt8(ascii: "\\") ? 2 : 1
+      if byte == UInt8(ascii: "\"") { return }
+    }
+    throw Unreadable(what: "string")
+  }
+
+  private mutating func escapedText(from start: Int) throws(Unreadable) -> String {
+    var text = Array(bytes[start..<at])
+    while at < bytes.count {
+      let byte = bytes[at]
+      at += 1
+      switch byte {
+      case UInt8(ascii: "\""): return String(decoding: text, as: UTF8.self)
+      case UInt8(ascii: "\\"): try escape(into: &text)
+      default: text.append(byte)
+      }
+    }
+    throw Unreadable(what: "string")
+  }
+
+  private mutating func escape(into text: inout [UInt8]) throws(Unreadable) {
+    guard at < bytes.count else { throw Unreadable(what: "string") }
+    let byte = bytes[at]
+    at += 1
+    switch byte {
+    case UInt8(ascii: "n"): text.append(0x0A)
+    case UInt8(ascii: "r"): text.append(0x0D)
+    case UInt8(ascii: "t"): text.append(0x09)
+    case UInt8(ascii: "b"): text.append(0x08)
+    case UInt8(ascii: "f"): text.append(0x0C)
+    case UInt8(ascii: "u"): text.append(contentsOf: Array(String(try scalar()).utf8))
+    default: text.append(byte)
+    }
+  }
+
+  /// A code point from one escape, or from the two of a surrogate pair.
+  private mutating func scalar() throws(Unreadable) -> Unicode.Scalar {
+    let first = try unit()
+    if let scalar = Unicode.Scalar(first) { return scalar }
+    guard (0xD800..<0xDC00).contains(first), at + 1 < bytes.count,
+      bytes[at] == UInt8(ascii: "\\"), bytes[at + 1] == UInt8(ascii: "u")
+    else { return "\u{FFFD}" }
+    at += 2
+    let second = try unit()
+    guard (0xDC00..<0xE000).contains(second) else { return "\u{FFFD}" }
+    return Unicode.Scalar(0x10000 + (first - 0xD800) << 10 + (second - 0xDC00)) ?? "\u{FFFD}"
+  }
+
+  private mutating func unit() throws(Unreadable) -> UInt32 {
+    guard at + 4 <= bytes.count,
+      let unit = UInt32(String(decoding: bytes[at..<at + 4], as: UTF8.self), radix: 16)
+    else { throw Unreadable(what: "string") }
+    at += 4
+    return unit
+  }
+
+  // MARK: Bytes
+
+  /// The next byte that is no white space.
+  private mutating func peek() -> UInt8? {
+    while at < bytes.count {
+      switch bytes[at] {
+      case 0x20, 0x0A, 0x0D, 0x09: at += 1
+      default: return bytes[at]
+      }
+    }
+    return nil
+  }
+
+  private mutating func take(_ byte: UInt8, of what: String) throws(Unreadable) {
+    guard peek() == byte else { throw Unreadable(what: what) }
+    at += 1
+  }
+}
+
+// MARK: - What replies consist of
+
+extension String: Readable {
+  init(reading reader: inout Reader) throws(Unreadable) { self = try reader.text() }
+}
+
+extension Bool: Readable {
+  init(reading reader: inout Reader) throws(Unreadable) { self = try reader.bool() }
+}
+
+extension Int: Readable {
+  init(reading reader: inout Reader) throws(Unreadable) { self = try reader.int() }
+}
+
+extension Double: Readable {
+  init(reading reader: inout Reader) throws(Unreadable) { self = try reader.double() }
+}
+
+extension JSON: Readable {
+  init(reading reader: inout Reader) throws(Unreadable) { self = try reader.json() }
+}
+
+extension Instant: Readable {
+  init(reading reader: inout Reader) throws(Unreadable) {
+    self.init(milliseconds: try reader.int())
+  }
+}
+
+extension Readable where Self: RawRepresentable, RawValue == String {
+  init(reading reader: inout Reader) throws(Unreadable) {
+    let word = try reader.text()
+    guard let value = Self(rawValue: word) else { throw Unreadable(what: "\(Self.self)") }
+    self = value
+  }
+}
+
+extension Readable where Self: OpenCode {
+  init(reading reader: inout Reader) throws(Unreadable) { self.init(rawValue: try reader.text()) }
+}
+
+/// Read a reply.
+func read<Reply: Readable>(_ text: UnsafePointer<CChar>, _ length: Int) throws(Unreadable) -> Reply
+{
+  let bytes = UnsafeRawPointer(text).assumingMemoryBound(to: UInt8.self)
+  var reader = Reader(UnsafeBufferPointer(start: bytes, count: length))
+  return try Reply(reading: &reader)
+}

@@ -1,0 +1,70 @@
+/// A word of the library that later versions may know more of: a screen, a reason, a code. An unknown
+/// one is a value like the others.
+public protocol OpenCode: RawRepresentable, Codable, Sendable, Hashable, CustomStringConvertible,
+  ExpressibleByStringLiteral
+where RawValue == String, StringLiteralType == String {
+  init(rawValue: String)
+}
+
+extension OpenCode {
+  public init(stringLiteral text: String) { self.init(rawValue: text) }
+
+  public init(from decoder: any Decoder) throws {
+    self.init(rawValue: try decoder.singleValueContainer().decode(String.self))
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var value = encoder.singleValueContainer()
+    try value.encode(rawValue)
+  }
+
+  public var description: String { rawValue }
+}
+
+/// A moment: milliseconds since 1970 in UTC, not seconds.
+public struct Instant: Codable, Sendable, Hashable, Comparable, ExpressibleByIntegerLiteral {
+  public var milliseconds: Int
+
+  public init(milliseconds: Int) { self.milliseconds = milliseconds }
+  public init(integerLiteral value: Int) { milliseconds = value }
+
+  public init(from decoder: any Decoder) throws {
+    milliseconds = try decoder.singleValueContainer().decode(Int.self)
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var value = encoder.singleValueContainer()
+    try value.encode(milliseconds)
+  }
+
+  public static func < (left: Instant, right: Instant) -> Bool {
+    left.milliseconds < right.milliseconds
+  }
+}
+
+/// A key that only a reply names.
+struct AnyKey: CodingKey {
+  let stringValue: String
+  var intValue: Int? { nil }
+
+  init(_ name: String) { stringValue = name }
+  init?(stringValue: String) { self.stringValue = stringValue }
+  init?(intValue: Int) { nil }
+}
+
+extension KeyedDecodingContainer where Key == AnyKey {
+  /// The members that have no field of their own.
+  func others(than known: Set<String>) throws -> [String: JSON] {
+    var found: [String: JSON] = [:]
+    for key in allKeys where !known.contains(key.stringValue) {
+      found[key.stringValue] = try decode(JSON.self, forKey: key)
+    }
+    return found
+  }
+
+  /// None of the shapes that a closed union knows.
+  func unknown() -> DecodingError {
+    DecodingError.dataCorrupted(
+      DecodingError.Context(codingPath: codingPath, debugDescription: "an unknown shape"))
+  }
+}
