@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -221,6 +222,50 @@ def test_ATK_12_a_wish_after_a_doubtful_answer_is_neither_lost_nor_stored_in_sil
     [left] = app.queue_list()["items"]
     assert left["payload"]["minutes"] == (45 if wish == "edit" else 30)
     assert [row["minutes"] for row in directory.activities(user.person)] == [30]
+
+
+@pytest.mark.parametrize("wish", ["edit", "cancel"])
+@pytest.mark.parametrize("code", ["57014", "XX000", "PGRST204", "42P01"])
+def test_ATK_12_a_batch_that_is_split_after_a_doubtful_answer_may_be_stored(
+    sign_in: MakeUser, directory: DirectoryFixtures, code: str, wish: str
+) -> None:
+    # Given a server that works, and a batch that it has stored while something on the way answers
+    # with one of the service's codes that blame no item
+    user = sign_in()
+    app = user.app
+    network = user.phone.network
+    add(app)
+    drain(app)
+    app.go_offline()
+    item, *others = [add(app, minutes=30) for _ in range(4)]
+
+    def lie(request: HttpRequest, given: Answer) -> Answer:
+        if request["purpose"] != "upload":
+            return given
+        network.alter.remove(lie)
+        app.go_offline()
+        return {
+            "status": 500,
+            "headers": {"content-type": "application/json"},
+            "body": json.dumps({"code": code, "message": "no"}),
+        }
+
+    network.alter.append(lie)
+    app.go_online()
+    app.settle()
+    assert set(stored(directory, user.person)) > {item, *others}
+    # When the user edits or cancels an item of the batch, which was split meanwhile
+    if wish == "edit":
+        app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
+    else:
+        assert app.queue_cancel({"id": item})["state"] == "pending"
+    user.phone.pass_time(600)
+    app.go_online()
+    done = drain(app)
+    # Then that item is parked, since only the user can tell; the others are stored
+    assert (done["sent"], done["parked"]) == (3, 1)
+    assert code_of(app, item) == "unknown_outcome"
+    assert 45 not in [row["minutes"] for row in directory.activities(user.person)]
 
 
 def test_B6_a_cancelled_item_that_the_server_does_not_have_goes(

@@ -282,8 +282,9 @@ final class Decider {
       return try emitIfChanged()
     }
     let before = hostView.shown
-    // The sign-in that the user was led to from the lock stays until the session changes.
-    if before.screen == .signIn, decision.screen == .unlock, !decision.lock,
+    // The sign-in that the user was led to from the lock stays until the session changes, unless a
+    // decision is owed: its sign-in has ended.
+    if !before.isWaiting, before.screen == .signIn, decision.screen == .unlock, !decision.lock,
       before.generation == assessment.row.generation
     {
       return

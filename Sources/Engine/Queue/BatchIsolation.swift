@@ -24,7 +24,8 @@ final class BatchIsolation {
     self.uploads = uploads
   }
 
-  /// Split the batch into two retry groups. `charge`: what every item is charged with.
+  /// Split the batch into two retry groups. `charge`: what every item is charged with. Charge an
+  /// attempt unless the answer proves that nothing was stored: a later edit or cancel must know.
   func split(_ batch: UploadBatch, _ charge: Transition.Charge = .nothing) throws(Failure) {
     let middle = batch.items.count / 2
     try core.database.transaction { () throws(Failure) in
@@ -39,9 +40,9 @@ final class BatchIsolation {
   }
 
   /// An item of the batch is at fault: split, and send smaller batches from now on.
-  func bisect(_ batch: UploadBatch) throws(Failure) {
+  func bisect(_ batch: UploadBatch, _ charge: Transition.Charge = .nothing) throws(Failure) {
     uploads.sendSmallBatches()
-    try split(batch)
+    try split(batch, charge)
   }
 
   /// Send the batch again, and count the attempt.

@@ -17,7 +17,7 @@ extension UploadSettlement {
       fault, attempts: batch.attempts, isSetAside: batch.isSetAside,
       works: state.noteFailed(batch, fault, now), asksForPause: response.asksForPause(.upload))
     switch step {
-    case .find where batch.items.count > 1: try isolation.bisect(batch)
+    case .find where batch.items.count > 1: try isolation.bisect(batch, .attempt)
     case .find:
       try core.database.transaction { () throws(Failure) in
         try isolation.setAside(batch.items, response, now)

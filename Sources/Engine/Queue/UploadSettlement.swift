@@ -109,7 +109,7 @@ final class UploadSettlement {
       try askWhetherOpen(batch, isCurrent, response, now)
     case .tooLarge where batch.items.count > 1, .statementTimeout where batch.items.count > 1:
       state.noteTooLarge(batch)
-      try isolation.split(batch)
+      try isolation.split(batch, outcome == .statementTimeout ? .attempt : .nothing)
     case .tooLarge where !response.isOwn(.upload) && batch.size <= BatchPolicy.smallBytes:
       // It is not: a gateway refuses the item for something else.
       try askWhetherOpen(batch, isCurrent, response, now)
