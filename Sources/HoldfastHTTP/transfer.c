@@ -249,6 +249,19 @@ static const char *unreachable(CURL *curl) {
   }
 }
 
+/* The connection broke. When it was new and brought nothing, what listens there does not speak
+ * HTTP. A connection that was kept may just have reached its end. */
+static const char *broken(CURL *curl) {
+  long opened = 0;
+  long received = 0;
+  long number = 0;
+  curl_easy_getinfo(curl, CURLINFO_NUM_CONNECTS, &opened);
+  curl_easy_getinfo(curl, CURLINFO_HEADER_SIZE, &received);
+  curl_easy_getinfo(curl, CURLINFO_OS_ERRNO, &number);
+  bool by_peer = number == 0 || number == ECONNRESET || number == EPIPE;
+  return opened > 0 && received == 0 && by_peer ? "refused" : "offline";
+}
+
 static const char *error_of(CURL *curl, CURLcode result) {
   switch (result) {
   case CURLE_COULDNT_RESOLVE_HOST:
@@ -271,9 +284,10 @@ static const char *error_of(CURL *curl, CURLcode result) {
   case CURLE_USE_SSL_FAILED:
     return "tls";
   case CURLE_SEND_ERROR:
-  case CURLE_SEND_FAIL_REWIND:
   case CURLE_RECV_ERROR:
   case CURLE_GOT_NOTHING:
+    return broken(curl);
+  case CURLE_SEND_FAIL_REWIND: /* a kept connection ended, and libcurl would have sent again */
   case CURLE_PARTIAL_FILE:
   case CURLE_HTTP2:
   case CURLE_HTTP2_STREAM:

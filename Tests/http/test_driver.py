@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import threading
 import time
 from typing import Any
@@ -181,16 +182,30 @@ def test_late_answer_is_a_timeout(core: Core, driver: Driver, server: Server) ->
     assert 0.25 < time.monotonic() - began < 2
 
 
-@pytest.mark.parametrize("written", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"])
-def test_broken_connection_is_offline(
-    core: Core, driver: Driver, server: Server, written: bytes
+def test_a_connection_that_breaks_within_a_response_is_offline(
+    core: Core, driver: Driver, server: Server
 ) -> None:
+    written = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"
+    server.handler = lambda link, request: closing(link, written)
+    assert core.fetch(server.url)["error"] == "offline"
+
+
+@pytest.mark.parametrize("end", ["closed", "reset"])
+def test_a_port_that_speaks_no_http_refuses(
+    core: Core, driver: Driver, server: Server, end: str
+) -> None:
+    # Given a server that ends every new connection without a response, as a database's port does
     def handler(link: socket.socket, request: bytes) -> None:
-        link.sendall(written)
-        link.shutdown(socket.SHUT_RDWR)
+        if end == "reset":
+            link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            link.close()
+        else:
+            link.shutdown(socket.SHUT_RDWR)
 
     server.handler = handler
-    assert core.fetch(server.url)["error"] == "offline"
+    # Then that is no bad weather
+    assert core.fetch(server.url)["error"] == "refused"
+    assert core.fetch(server.url, method="POST", body="[]")["error"] == "refused"
 
 
 def closing(link: socket.socket, *parts: bytes, pause_s: float = 0) -> None:

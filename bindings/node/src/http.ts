@@ -124,12 +124,16 @@ const TLS = /^(ERR_TLS_|ERR_SSL_|ERR_CERT_|CERT_|EPROTO$|UNABLE_TO_|DEPTH_ZERO_|
 /** The library's word for an exception of `fetch`. */
 export function failure(error: unknown): TransportError {
   for (let one = error, depth = 0; one && depth < 5; depth += 1) {
-    const { code, cause, message, errors } = one as {
+    const { code, cause, message, errors, socket } = one as {
       code?: unknown;
       cause?: unknown;
       message?: unknown;
       errors?: unknown;
+      socket?: { bytesRead?: unknown };
     };
+    // The peer ended a connection that had brought nothing: it speaks no HTTP, or no TLS.
+    if (code === 'UND_ERR_SOCKET' && socket?.bytesRead === 0) return 'refused';
+    if (/before secure TLS connection/.test(String(message))) return 'tls';
     // Electron names its errors in the message: net::ERR_CONNECTION_REFUSED.
     const words = [code, /net::(ERR_\w+)/.exec(String(message))?.[1]];
     for (const word of words.filter((each): each is string => typeof each === 'string')) {

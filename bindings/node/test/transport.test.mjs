@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { createServer as createConnectionServer } from 'node:net';
 import { test } from 'node:test';
 import * as h from './support.mjs';
 
@@ -109,17 +110,24 @@ test('a body that is no text is null, and one that is too long is refused', LIMI
   assert.deepEqual(await send(asked(`${url}/long`), NEVER), { error: 'refused' });
 });
 
-test('a connection that breaks is offline, also within a body', LIMIT, async (t) => {
+test('a connection that breaks within a response is offline', LIMIT, async (t) => {
   const { url } = await server(t, (request, response) => {
-    if (request.url === '/half') {
-      response.writeHead(200, { 'Content-Length': '100' });
-      response.write('half');
-      setImmediate(() => request.socket.destroy());
-    } else request.socket.destroy();
+    response.writeHead(200, { 'Content-Length': '100' });
+    response.write('half');
+    setImmediate(() => request.socket.destroy());
   });
+  assert.deepEqual(await h.fetchTransport()(asked(url), NEVER), { error: 'offline' });
+});
+
+test('a port that speaks no HTTP is `refused`, and with https `tls`', LIMIT, async (t) => {
+  const database = createConnectionServer((link) => link.once('data', () => link.end()));
+  database.listen(0, '127.0.0.1');
+  await once(database, 'listening');
+  t.after(() => database.close());
+  const at = `127.0.0.1:${database.address().port}`;
   const send = h.fetchTransport();
-  assert.deepEqual(await send(asked(url), NEVER), { error: 'offline' });
-  assert.deepEqual(await send(asked(`${url}/half`), NEVER), { error: 'offline' });
+  assert.deepEqual(await send(asked(`http://${at}`), NEVER), { error: 'refused' });
+  assert.deepEqual(await send(asked(`https://${at}`), NEVER), { error: 'tls' });
 });
 
 test('a port without a server is `refused`, and TLS to a server without is `tls`', LIMIT, async (t) => {
@@ -148,7 +156,16 @@ test('errors of Node and of Electron have the words of the library', LIMIT, () =
       of('EPROTO'),
       new Error('net::ERR_CERT_AUTHORITY_INVALID'),
     ],
-    offline: [of('ECONNRESET'), of('UND_ERR_SOCKET'), new Error('other'), null, undefined, 'text'],
+    offline: [
+      of('ECONNRESET'),
+      of('UND_ERR_SOCKET'),
+      // A kept connection, which had brought a response before.
+      { cause: { code: 'UND_ERR_SOCKET', socket: { bytesRead: 1 } } },
+      new Error('other'),
+      null,
+      undefined,
+      'text',
+    ],
   };
   for (const [word, errors] of Object.entries(table)) {
     for (const error of errors) assert.equal(h.failure(error), word, String(error?.cause?.code));

@@ -8,6 +8,7 @@ import http.server
 import os
 import socket
 import ssl
+import struct
 import subprocess
 import threading
 import time
@@ -459,8 +460,32 @@ def test_lock_3_a_post_that_meets_the_end_of_its_connection_is_not_sent_again(
 def test_lock_3_a_new_connection_that_ends_is_a_failure(serving: Serving) -> None:
     """Finding 3: only a kept connection excuses a second attempt."""
     server = serving([None])
-    assert HttpTransport()(request(server.url())) == {"error": "offline"}
+    assert HttpTransport()(request(server.url())) == {"error": "refused"}
     assert server.requests == [b"GET"]
+
+
+@pytest.mark.parametrize("end", ["closed", "reset"])
+@pytest.mark.parametrize(("scheme", "word"), [("http", "refused"), ("https", "tls")])
+def test_a_port_that_speaks_no_http_is_no_bad_weather(scheme: str, word: str, end: str) -> None:
+    """A database's port, for instance: it ends every connection that begins with a request."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    link, _ = listener.accept()
+                    link.recv(10_000)
+                    if end == "reset":
+                        link.setsockopt(
+                            socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+                        )
+                    link.close()
+
+        threading.Thread(target=serve, daemon=True).start()
+        url = f"{scheme}://127.0.0.1:{listener.getsockname()[1]}/"
+        for method in ("GET", "POST"):
+            assert HttpTransport()(request(url, method=method)) == {"error": word}
+        listener.shutdown(socket.SHUT_RDWR)
 
 
 def test_lock_3_a_post_takes_only_a_connection_that_was_just_used(
@@ -536,7 +561,7 @@ def test_lock_3_a_time_out_gives_up_the_other_idle_connections(serving: Serving)
         response.read()
         transport.connections.keep(connection, response)
     assert server.connections == 2
-    assert transport(request(server.url(), timeout_ms=200)) == {"error": "timeout"}
+    assert transport(request(server.url(), timeout_ms=2000)) == {"error": "timeout"}
     assert server.connections == 2
     assert transport(request(server.url()))["status"] == 200
     assert server.connections == 3

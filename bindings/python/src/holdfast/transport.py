@@ -93,7 +93,7 @@ class HttpTransport:
                 response = begin(connection, route, request, url, deadline, sending)
             except (ConnectionError, ssl.SSLEOFError) as error:
                 if not connection.used:
-                    raise
+                    raise unspoken(error, route) from error
                 # The server has closed it meanwhile, and the other idle ones, too.
                 connection.close()
                 self.connections.drop(connection.end)
@@ -207,6 +207,15 @@ class Sending(threading.Thread):
         if connection is not None:
             self._transport.connections.drop(connection.end)
         return {"error": "timeout"}
+
+
+def unspoken(error: OSError, route: Route) -> Exception:
+    """Why a new connection ended without a response: the other end speaks no HTTP, or no TLS."""
+    if isinstance(error, http.client.RemoteDisconnected):
+        return RefusedError()
+    if isinstance(error, ConnectionResetError | BrokenPipeError):
+        return ssl.SSLEOFError() if route.scheme == "https" else RefusedError()
+    return error
 
 
 def failure(error: BaseException) -> TransportError:
