@@ -13,8 +13,7 @@
 #                 make test-desktop runs its tests, make pictures draws docs/pictures
 #   make doctor   CONFIG=file (EMAIL=address): checks a configuration against its Supabase project (docs/doctor.md)
 #   make test     every test. Parts of it: test-swift, test-model, test-fleet, test-python, test-node, test-simulation,
-#                 sanitize-smoke, test-faults, mutants-sample, test-arm64, test-jvm
-#   make test-swiftkit  the tests of bindings/swift, which is unfinished; not a part of make test
+#                 sanitize-smoke, test-faults, mutants-sample, test-arm64, test-jvm, test-swiftkit, test-darwin
 #   make lint     style and types; make format corrects what a tool can correct
 #   make contract writes the code that is made from include/holdfast.schema.json; make generate: only bindings
 #   make docs     writes the pages and figures that are made from the code and from measurements
@@ -110,8 +109,8 @@ generate: | $(PYTHON)
 
 C_FILES = $$(git ls-files '*.c' '*.h')
 # Python with checked types. mypy takes one suite at a time, as each has a module `conftest`.
-TYPED := bindings/generate bindings/jvm/tests bindings/node/test $(addprefix bindings/python/,src tests tools setup.py) \
-  $(addprefix Tests/,benchmarks crash mutants packages server simulation)
+TYPED := bindings/generate bindings/jvm/tests bindings/node/test bindings/swift/Tests \
+  $(addprefix bindings/python/,src tests tools setup.py) $(addprefix Tests/,benchmarks crash mutants packages server simulation)
 
 # Every check runs, also after one that failed.
 lint: | $(PYTHON)

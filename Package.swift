@@ -51,6 +51,8 @@ let package = Package(
   name: "Holdfast",
   platforms: [.macOS(.v14), .iOS(.v18)],
   products: [
+    // For apps in Swift: an actor with typed calls, events, the network and key stores (bindings/swift).
+    .library(name: "HoldfastKit", targets: ["HoldfastKit"]),
     // For other packages: the functions, and the C module that declares them.
     .library(name: "Holdfast", targets: ["Holdfast"]),
     .library(name: "CHoldfast", targets: ["CHoldfast"]),
@@ -74,6 +76,9 @@ let package = Package(
     core("Supabase", on: ["Policy", "Vault"]),
     core("Engine", on: ["Store", "Policy", "Supabase"]),
     core("Holdfast", on: ["Engine", "CHoldfast"]),
+    .target(
+      name: "HoldfastKit", dependencies: ["CHoldfast", "Holdfast"],
+      path: "bindings/swift/Sources/HoldfastKit", swiftSettings: [.swiftLanguageMode(.v6)]),
     .target(
       name: "HoldfastHTTP", dependencies: ["CHoldfast"],
       cSettings: [.headerSearchPath("../../include"), checkedBuffers]),

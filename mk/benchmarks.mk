@@ -11,7 +11,7 @@ BENCH := $(PYTHON) -B Tests/benchmarks
 
 bench: lib bundle node | $(PYTHON)
 	@$(BENCH)/bench.py
-	@$(AGAIN) bench-jvm
+	@$(AGAIN) bench-jvm bench-swiftkit
 
 bench-check: lib bundle | $(PYTHON)
 	@$(BENCH)/check.py

@@ -57,7 +57,7 @@ def framework(path: Path, parts: dict[str, str]) -> None:
 def source(tmp_path: Path) -> Path:
     """The project, with nothing built."""
     shutil.copy(ROOT / "Package.swift", tmp_path)
-    for name in ("Sources", "include", "Tests"):
+    for name in ("Sources", "include", "Tests", "bindings"):
         (tmp_path / name).symlink_to(ROOT / name)
     return tmp_path
 

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 from consumers import ROOT
+from pages import blocks
 
 EXAMPLE = ROOT / "examples" / "swift"
 #: Kept between runs: only the first build is slow.
@@ -25,7 +26,7 @@ def swift(*arguments: str | Path) -> str:
 def test_the_manifest_has_no_unsafe_flags() -> None:
     manifest = swift("package", "dump-package", "--package-path", ROOT)
     products = {product["name"] for product in json.loads(manifest)["products"]}
-    assert {"Holdfast", "CHoldfast"} <= products
+    assert {"HoldfastKit", "Holdfast", "CHoldfast"} <= products
     assert "unsafeFlags" not in manifest
 
 
@@ -44,3 +45,17 @@ def test_the_example_package_builds_and_runs(tmp_path: Path) -> None:
     assert sign_in["url"].startswith(
         "https://PROJECT.supabase.co/auth/v1/authorize?provider=bankid"
     )
+
+
+def test_an_app_depends_on_one_package_as_the_readme_says(tmp_path: Path) -> None:
+    manifests = blocks("bindings/swift/README.md", "swift")
+    [manifest] = [each for each in manifests if "swift-tools-version" in each]
+    published = '.package(url: "https://example.org/holdfast.git", from: "0.2.0")'
+    assert published in manifest
+    here = f'.package(name: "holdfast", path: "{ROOT}")'
+    (tmp_path / "Package.swift").write_text(manifest.replace(published, here))
+    (tmp_path / "Sources" / "Visits").mkdir(parents=True)
+    (tmp_path / "Sources" / "Visits" / "main.swift").write_text("import HoldfastKit\n")
+    described = swift("package", "--package-path", tmp_path, "describe", "--type", "json")
+    [target] = json.loads(described)["targets"]
+    assert target["product_dependencies"] == ["HoldfastKit"]

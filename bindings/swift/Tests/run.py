@@ -1,11 +1,17 @@
-"""Runs the tests of HoldfastKit against a local backend: run.py SWIFT FOLDER [ARGUMENT...]."""
+"""Runs the tests of HoldfastKit against a local backend: run.py SWIFT FOLDER [ARGUMENT...].
+
+First it writes the programs of README.md into files, and compiles the parts for Apple's systems
+against declarations written by hand. It closes with a line of counts.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -14,14 +20,77 @@ sys.path.insert(0, str(ROOT / "Tests" / "server"))
 
 from local_supabase import LocalSupabase  # noqa: E402
 
+README = HERE.parent / "README.md"
+#: The programs of README.md, in its order, by the names of their folders.
+PROGRAMS = ["first", "offline"]
+#: What stands in README.md for what a reader fills in.
+PLACEHOLDERS = {
+    "https://PROJECT.supabase.co": "HOLDFAST_BACKEND",
+    "KEY": "HOLDFAST_KEY",
+    "PASSWORD": "HOLDFAST_PASSWORD",
+}
+
+
+def compiles_for_apple(swift: str, folder: str) -> bool:
+    """Whether the parts for Apple's systems agree with the declarations of Tests/Apple."""
+    compiler = [f"{swift}c", "-swift-version", "6", "-warnings-as-errors", "-parse-as-library"]
+    compiler += ["-I", folder, "-I", str(ROOT / "include")]
+    for module in ("Security", "LocalAuthentication"):
+        made = ["-emit-module", "-module-name", module, "-o", f"{folder}/{module}.swiftmodule"]
+        source = HERE / "Apple" / f"{module}.swift"
+        if subprocess.run([*compiler, *made, source], check=False).returncode != 0:
+            return False
+    sources = sorted((HERE.parent / "Sources/HoldfastKit").rglob("*.swift"))
+    check = [*compiler, "-typecheck", "-module-name", "HoldfastKit", *map(str, sources)]
+    return subprocess.run(check, check=False).returncode == 0
+
+
+def counted(report: Path) -> bool:
+    """Print how many tests passed and failed; False if none ran or one failed.
+
+    A report is absent if the tests did not end: they crashed, or were not built.
+    """
+    if not report.exists():
+        print("the tests ended without a result", file=sys.stderr)
+        return False
+    tests = failed = 0
+    for suite in ET.parse(report).iter("testsuite"):
+        for case in suite.iter("testcase"):
+            tests += case.find("skipped") is None
+            failed += case.find("failure") is not None
+    print(f"{tests - failed} passed, {failed} failed", flush=True)
+    return tests > 0 and failed == 0
+
+
+def write_programs() -> None:
+    """Write the programs of README.md where Package.swift looks for them."""
+    found = re.findall(r"^```swift\n(.*?)^```", README.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    programs = [block for block in found if block.startswith("import ")]
+    assert len(programs) == len(PROGRAMS), "README.md has another number of programs"
+    for name, block in zip(PROGRAMS, programs, strict=True):
+        path = HERE.parent / ".build-readme" / name / "main.swift"
+        text = block
+        for placeholder, variable in PLACEHOLDERS.items():
+            text = text.replace(
+                f'"{placeholder}"', f'ProcessInfo.processInfo.environment["{variable}"]!'
+            )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text("utf-8") != text:
+            path.write_text(text, "utf-8")
+
 
 def main() -> int:
-    """Return the exit status of Swift's test runner."""
+    """Return 0 if every test passed."""
     swift, scratch, *arguments = sys.argv[1:]
     package = ["-q", "--package-path", str(HERE.parent), "--scratch-path", scratch]
+    write_programs()
+    os.environ["HOLDFAST_README"] = "1"
     with LocalSupabase(demo=True) as backend, tempfile.TemporaryDirectory() as folder:
-        build = [swift, "build", *package]
-        if (built := subprocess.run([*build, "--product", "story"], check=False).returncode) != 0:
+        if not compiles_for_apple(swift, folder):
+            print("KeychainKeyStore does not compile against Tests/Apple", file=sys.stderr)
+            return 1
+        build = [swift, "build", "--build-tests", *package]
+        if (built := subprocess.run(build, check=False).returncode) != 0:
             return built
         programs = subprocess.check_output([*build, "--show-bin-path"], text=True).strip()
         environment = {
@@ -29,10 +98,13 @@ def main() -> int:
             "HOLDFAST_BACKEND": backend.url,
             "HOLDFAST_KEY": backend.anon_key,
             "HOLDFAST_FOLDER": folder,
-            "HOLDFAST_STORY": f"{programs}/story",
+            "HOLDFAST_PROGRAMS": programs,
         }
-        command = [swift, "test", "--disable-xctest", *package, *arguments]
-        return subprocess.run(command, env=environment, check=False).returncode
+        command = [swift, "test", "--skip-build", "--disable-xctest", *package, *arguments]
+        command += ["--xunit-output", f"{folder}/report.xml"]
+        status = subprocess.run(command, env=environment, check=False).returncode
+        passed = counted(Path(folder) / "report.xml")
+        return status if passed else status or 1
 
 
 if __name__ == "__main__":

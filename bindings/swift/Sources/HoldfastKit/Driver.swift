@@ -14,12 +14,18 @@ final class Driver: @unchecked Sendable {
   /// One poll at a time, so that events keep their order.
   private let polling = NSLock()
   private let queue = DispatchQueue(label: "holdfast.poll")
-  private let lock = NSLock()
+  /// Signalled when the loop may go on.
+  private let lock = NSCondition()
   private var state = State()
 
   private struct State {
     var isClosing = false
+    /// Nothing is sent until the next call of the app.
+    var isSuspended = false
     var hasEnded = false
+    /// The loop's thread is in the library no more, and the calls that wait for this.
+    var hasLeft = false
+    var leaving: [CheckedContinuation<Void, Never>] = []
     var failure: HoldfastError?
     var events: [Event] = []
     var isReading = false
@@ -35,13 +41,24 @@ final class Driver: @unchecked Sendable {
     var keyless: [CheckedContinuation<Void, Never>] = []
     var sending: [Int: Task<Void, Never>] = [:]
     var asking: [Int: Task<Void, Never>] = [:]
+    /// How many requests and key requests have come, how many requests have failed, and the items that
+    /// waited after the last one of a sync run.
+    var begun = 0
+    var failed = 0
+    var unsent = 0
+
+    /// The requests and the key requests that are under way.
+    var underWay: [Task<Void, Never>] { Array(sending.values) + Array(asking.values) }
   }
 
   init(_ handle: Handle, _ sender: any HTTPSender, _ keyStore: (any KeyStore)?) {
     self.handle = handle
     self.sender = sender
     self.keyStore = keyStore
-    let thread = Thread { [self] in follow() }
+    let thread = Thread { [self] in
+      follow()
+      noteLeft()
+    }
     thread.name = "holdfast"
     thread.start()
   }
@@ -62,6 +79,7 @@ final class Driver: @unchecked Sendable {
       if status == HOLDFAST_CLOSED { break }
       // A disk or key store failed: try again a little later.
       if status != HOLDFAST_OK { Thread.sleep(forTimeInterval: 1) }
+      lock.withLock { while state.isSuspended, !state.isClosing { lock.wait() } }
     }
   }
 
@@ -70,15 +88,17 @@ final class Driver: @unchecked Sendable {
     polling.lock()
     defer { polling.unlock() }
     while true {
-      let request: PollRequest? = with { state in
+      let request: PollRequest?? = with { state in
         guard !state.isClosing, !state.hasEnded else { return nil }
         state.isPollDue = false
+        if state.isSuspended { return .some(nil) }
         state.acknowledged = state.seen
         let isFull = state.events.count >= Driver.waitingEvents && state.waiters.isEmpty
         return PollRequest(
           ack: state.seen > 0 ? state.seen : nil, maxEvents: isFull ? 0 : nil, onlyNew: true)
       }
       guard let request else { return false }
+      guard let request else { return true }
       do throws(HoldfastError) {
         let polled: PollReply = try handle.call(.poll, request)
         for event in polled.events { give(event) }
@@ -108,7 +128,12 @@ final class Driver: @unchecked Sendable {
   // MARK: Events
 
   private func give(_ event: Event) {
-    if case .decision(let one) = event { note(one.decision, isReply: false) }
+    switch event {
+    case .decision(let one): note(one.decision, isReply: false)
+    case .syncProgress(let one): with { $0.unsent = one.counts.unsent }
+    case .syncCompleted(let one): with { $0.unsent = one.waiting }
+    default: break
+    }
     let reader = with { state in
       let reader = state.reader
       state.reader = nil
@@ -191,10 +216,12 @@ final class Driver: @unchecked Sendable {
   // MARK: Requests
 
   func begin(_ polled: PollReply) {
+    with { $0.begun += polled.requests.count + (polled.keyRequests ?? []).count }
     for request in polled.requests {
       track(\.sending, request.id) { [self] in
         var outcome = HTTPOutcome.failure(.cancelled)
-        if !isClosing { outcome = await sender.send(request) }
+        if with({ !$0.isClosing && !$0.isSuspended }) { outcome = await sender.send(request) }
+        if !outcome.isSuccess { with { $0.failed += 1 } }
         await complete(request.id, outcome)
       }
     }
@@ -292,14 +319,61 @@ final class Driver: @unchecked Sendable {
     for continuation in waiting { continuation.resume() }
   }
 
+  // MARK: The background
+
+  /// Wait until a poll brings no request and none is under way, or until the task is cancelled. The
+  /// requests are cancelled with it. True: all requests succeeded, and left nothing to send.
+  func idle() async -> Bool {
+    let failed = with { $0.failed }
+    await withTaskCancellationHandler {
+      while with({ !$0.isClosing && !$0.hasEnded && !$0.isSuspended }) {
+        let (begun, tasks) = with { ($0.begun, $0.underWay) }
+        for task in tasks { await task.value }
+        let goesOn = await withCheckedContinuation { continuation in
+          queue.async { [self] in continuation.resume(returning: poll()) }
+        }
+        let isIdle = with { $0.begun == begun && $0.underWay.isEmpty }
+        if !goesOn || isIdle && tasks.isEmpty { break }
+      }
+    } onCancel: {
+      _ = cancelRequests()
+    }
+    return with { $0.failed == failed && $0.unsent == 0 }
+  }
+
+  /// Send nothing until the next call of the app, and cancel what is under way.
+  func suspend() async {
+    while case let tasks = cancelRequests(), !tasks.isEmpty {
+      for task in tasks { await task.value }
+    }
+  }
+
+  private func cancelRequests() -> [Task<Void, Never>] {
+    let tasks = with { state in
+      state.isSuspended = true
+      return Array(state.sending.values)
+    }
+    for task in tasks { task.cancel() }
+    return tasks
+  }
+
+  /// The app makes a call.
+  func goOn() {
+    lock.withLock {
+      guard state.isSuspended else { return }
+      state.isSuspended = false
+      lock.broadcast()
+    }
+  }
+
   // MARK: The end
 
-  /// Cancel what is under way, acknowledge the last events, and close. The next open sends cancelled
-  /// requests again.
+  /// Cancel what is under way, acknowledge the last events, close, and wait until the loop's thread has
+  /// left the library: whoever leaves last closes the files. The next open sends cancelled requests again.
   func close() async {
     let (isFirst, tasks) = with { state in
-      defer { state.isClosing = true }
-      return (!state.isClosing, Array(state.sending.values) + Array(state.asking.values))
+      defer { markClosing(&state) }
+      return (!state.isClosing, state.underWay)
     }
     guard isFirst else { return }
     for task in tasks { task.cancel() }
@@ -310,16 +384,37 @@ final class Driver: @unchecked Sendable {
         continuation.resume()
       }
     }
+    await withCheckedContinuation { continuation in
+      let hasLeft = with { state in
+        if !state.hasLeft { state.leaving.append(continuation) }
+        return state.hasLeft
+      }
+      if hasLeft { continuation.resume() }
+    }
+  }
+
+  private func noteLeft() {
+    let leaving = with { state in
+      state.hasLeft = true
+      defer { state.leaving = [] }
+      return state.leaving
+    }
+    for continuation in leaving { continuation.resume() }
   }
 
   /// Without waiting for anybody: the handle was released.
   func abandon() {
     let tasks = with { state in
-      defer { state.isClosing = true }
-      return state.isClosing ? [] : Array(state.sending.values) + Array(state.asking.values)
+      defer { markClosing(&state) }
+      return state.isClosing ? [] : state.underWay
     }
     for task in tasks { task.cancel() }
     queue.async { [self] in finish() }
+  }
+
+  private func markClosing(_ state: inout State) {
+    state.isClosing = true
+    lock.broadcast()
   }
 
   private func finish() {
@@ -345,5 +440,16 @@ final class Driver: @unchecked Sendable {
     reader?.resume(returning: nil)
     for waiter in waiters { waiter.continuation.resume(returning: nil) }
     keysMayBeThere()
+  }
+}
+
+extension Counts {
+  /// The items that need no user.
+  var unsent: Int { pending + sending + waiting }
+}
+
+extension HTTPOutcome {
+  fileprivate var isSuccess: Bool {
+    if case .answer(let status, _, _) = self { (200..<300).contains(status) } else { false }
   }
 }

@@ -1,17 +1,13 @@
-import Dispatch
+import CHoldfast
 
-/// An open data folder. Its calls run one after another on a queue of their own, since they write to
-/// disk: no thread of Swift's pool is blocked. The library's requests are sent while it is open.
+/// An open data folder. Its calls run one after another on Swift's pool, never on the main actor, since
+/// they write to disk: at most one thread of the pool is busy with that. A thread of its own for them
+/// would cost ten times the call. The library's requests are sent while it is open.
 ///
 /// Keep a reference to it, and call `close()` at the end. One that is released closes itself.
 public actor Holdfast {
-  private let executor = QueueExecutor()
   private let handle: Handle
   private let driver: Driver
-
-  public nonisolated var unownedExecutor: UnownedSerialExecutor {
-    executor.asUnownedSerialExecutor()
-  }
 
   /// The reply of holdfast_open(): the version, and whether damaged files were set aside.
   public nonisolated var opened: OpenReply { handle.opened }
@@ -33,6 +29,7 @@ public actor Holdfast {
   func ask<Request: Encodable, Reply: Readable>(
     _ name: OperationName, _ request: Request
   ) async throws(HoldfastError) -> Reply {
+    driver.goOn()
     while true {
       let before = driver.served
       do throws(HoldfastError) {
@@ -71,8 +68,42 @@ public actor Holdfast {
     return shown
   }
 
-  /// Cancel the requests in flight, acknowledge the last events, and close. It may be called twice; calls
-  /// then fail with `handle.closed`.
+  /// Send what is queued, in a background task of the system, and return when there is nothing to send
+  /// for now. False: something is left, because there is no network, the server asks for time, or the
+  /// session is locked; have the system start another task. Items that need the user do not count.
+  ///
+  /// It says of nobody that they are present, so it opens no locked session. Cancel the Swift task in the
+  /// system's expiration handler: requests in flight are cancelled, as `suspend()` does, and the result is
+  /// false.
+  public nonisolated func syncInBackground() async throws(HoldfastError) -> Bool {
+    let isStarted: Bool
+    do {
+      isStarted = try await syncNow().started
+    } catch {
+      guard error.status == HOLDFAST_STATE else { throw error }
+      return false
+    }
+    let isClean = await driver.idle()
+    if Task.isCancelled {
+      await driver.suspend()
+      return false
+    }
+    do {
+      return try await syncStatus().counts.unsent == 0
+    } catch {
+      // A process that the system has started may send, and not look into the queue.
+      guard error.code == .sessionLocked else { throw error }
+      return isStarted && isClean
+    }
+  }
+
+  /// Cancel the requests in flight, and send nothing until the next call, because the system is about to
+  /// suspend the process: a request that is sent after hours can end the session.
+  public nonisolated func suspend() async { await driver.suspend() }
+
+  /// Cancel the requests in flight, acknowledge the last events, and close. When it returns the files are
+  /// closed, unless another task is inside a call. It may be called twice; calls then fail with
+  /// `handle.closed`.
   public nonisolated func close() async { await driver.close() }
 }
 
@@ -113,13 +144,3 @@ public struct Events: AsyncSequence, Sendable {
 }
 
 private struct EmptyRequest: Encodable {}
-
-/// Runs an actor's jobs on a serial queue, where they may block.
-private final class QueueExecutor: SerialExecutor {
-  private let queue = DispatchQueue(label: "holdfast.calls")
-
-  func enqueue(_ job: consuming ExecutorJob) {
-    let job = UnownedJob(job)
-    queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
-  }
-}

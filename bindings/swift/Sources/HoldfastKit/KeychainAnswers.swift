@@ -20,8 +20,22 @@ public enum KeychainAnswers {
     case -2, -3, -4, -9, -1004: .cancelled  // user, fallback, system, app; notInteractive
     case -8: .lockoutPermanent  // biometryLockout: only the device's passcode ends it
     case -5, -7: .notEnrolled  // passcodeNotSet, biometryNotEnrolled
-    case -6: .unavailable  // biometryNotAvailable
+    case -6, -12, -13: .unavailable  // biometryNotAvailable, NotPaired, Disconnected
     default: .failed
+    }
+  }
+
+  /// The answer to a `load` whose prompt had this outcome.
+  public static func result(of outcome: Outcome) -> KeyResult {
+    switch outcome {
+    case .success: .ok
+    case .failed: .failed
+    case .cancelled: .cancelled
+    case .lockout: .lockout
+    case .lockoutPermanent: .lockoutPermanent
+    case .notEnrolled: .notEnrolled
+    case .invalidated: .invalidated
+    case .unavailable: .unavailable
     }
   }
 }

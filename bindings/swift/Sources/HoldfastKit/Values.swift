@@ -1,3 +1,5 @@
+import Foundation
+
 /// A word of the library that later versions may know more of: a screen, a reason, a code. An unknown
 /// one is a value like the others.
 public protocol OpenCode: RawRepresentable, Codable, Sendable, Hashable, CustomStringConvertible,
@@ -27,6 +29,14 @@ public struct Instant: Codable, Sendable, Hashable, Comparable, ExpressibleByInt
 
   public init(milliseconds: Int) { self.milliseconds = milliseconds }
   public init(integerLiteral value: Int) { milliseconds = value }
+
+  /// The nearest millisecond; for a date that no `Int` holds, the last or the first one.
+  public init(_ date: Date) {
+    let exact = (date.timeIntervalSince1970 * 1000).rounded()
+    milliseconds = Int(exactly: exact) ?? (exact > 0 ? .max : .min)
+  }
+
+  public var date: Date { Date(timeIntervalSince1970: Double(milliseconds) / 1000) }
 
   public init(from decoder: any Decoder) throws {
     milliseconds = try decoder.singleValueContainer().decode(Int.self)

@@ -52,6 +52,17 @@ import Testing
     for try await _ in app.events {}
   }
 
+  @Test func theFilesAreClosedWhenCloseReturns() async throws {
+    for _ in 0..<20 {
+      let folder = try freshFolder()
+      let app = try Holdfast(try configuration(folder))
+      _ = try await app.settled(try await app.sessionResume())
+      await app.close()
+      // SQLite removes its log with the last connection.
+      #expect(!FileManager.default.fileExists(atPath: folder.path + "/data/holdfast.db-wal"))
+    }
+  }
+
   @Test func closingWhileOthersWaitEndsThem() async throws {
     let app = try Holdfast(try configuration(freshFolder(), url: "http://127.0.0.1:9"))
     let reader = Task { for try await _ in app.events {} }

@@ -19,7 +19,8 @@ import Testing
   @Test(arguments: [
     (nil, Outcome.success), (-1, .failed), (-2, .cancelled), (-3, .cancelled),
     (-4, .cancelled), (-9, .cancelled), (-1004, .cancelled), (-8, .lockoutPermanent),
-    (-5, .notEnrolled), (-7, .notEnrolled), (-6, .unavailable), (-10, .failed),
+    (-5, .notEnrolled), (-7, .notEnrolled), (-6, .unavailable), (-12, .unavailable),
+    (-13, .unavailable), (-10, .failed),
   ])
   func aPromptHasItsOutcome(code: Int?, outcome: Outcome) {
     #expect(KeychainAnswers.outcome(of: code) == outcome)

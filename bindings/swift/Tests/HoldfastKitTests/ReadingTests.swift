@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import HoldfastKit
@@ -19,6 +20,15 @@ func written(_ value: some Encodable) throws -> String {
     let text: String = try reading(#" "a\"\\\/\n\u00e5\ud83d\ude00 ø" "#)
     #expect(text == "a\"\\/\nå😀 ø")
     #expect(try reading(#""\ud83d!""#) as String == "\u{FFFD}!")
+  }
+
+  @Test func anInstantIsADateToTheMillisecond() {
+    let date = Date(timeIntervalSince1970: 1_795_000_000.1234)
+    #expect(Instant(date).milliseconds == 1_795_000_000_123)
+    #expect(Instant(Instant(date).date) == Instant(date))
+    #expect(Instant(Date(timeIntervalSince1970: -0.0015)).milliseconds == -2)
+    #expect(Instant(Date(timeIntervalSince1970: .infinity)).milliseconds == .max)
+    #expect(Instant(Date(timeIntervalSince1970: .nan)).milliseconds == .min)
   }
 
   @Test func numbersKeepWhatTheyAre() throws {

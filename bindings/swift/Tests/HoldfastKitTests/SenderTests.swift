@@ -76,6 +76,12 @@ func request(_ url: String, timeoutMs: Int = 10_000) -> HttpRequest {
     #expect(await URLSessionSender().send(request("http://127.0.0.1:9/")) == .failure(.refused))
   }
 
+  @Test(arguments: ["SSH-2.0-OpenSSH_9.2\r\n", "\u{1}\u{2}\u{3}", ""])
+  func aPortThatSpeaksNoHTTPIsRefused(answer: String) async throws {
+    let server = try RawServer(answer)
+    #expect(await URLSessionSender().send(request(server.url)) == .failure(.refused))
+  }
+
   @Test func aHostWithoutAnAddressIsToldAsSuch() async {
     #expect(await URLSessionSender().send(request("http://nowhere.invalid/")) == .failure(.dns))
   }

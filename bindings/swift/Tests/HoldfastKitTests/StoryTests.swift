@@ -11,7 +11,8 @@ import Testing
     let keys = folder.appendingPathComponent("keys").path
     // Given a user who signs in, chooses an organisation, loses the network and queues three items
     let child = Process()
-    child.executableURL = URL(fileURLWithPath: try #require(environment["HOLDFAST_STORY"]))
+    child.executableURL = URL(
+      fileURLWithPath: try #require(environment["HOLDFAST_PROGRAMS"]) + "/story")
     child.arguments = [folder.path]
     let output = Pipe()
     child.standardOutput = output

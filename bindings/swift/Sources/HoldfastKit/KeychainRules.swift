@@ -1,0 +1,150 @@
+import Foundation
+
+/// The rules of `docs/platforms.md` for Apple's Keychain. Only the prompt of `load` can show anything:
+/// every call of the Keychain that could ask the user has a context that forbids it, or one that the
+/// user has released.
+struct KeychainRules<Chain: Keychain>: KeyStore {
+  typealias Query = KeychainQuery<Chain.Context>
+
+  /// Other processes save and erase, too.
+  private static var attempts: Int { 3 }
+  private static var keyBytes: Int { 32 }
+
+  let chain: Chain
+  let service: String
+  let group: String?
+
+  private func item(_ name: KeyName) -> Query {
+    Query(service: service, account: name.rawValue, group: group)
+  }
+
+  private func withoutPrompt(_ query: Query) -> Query {
+    var query = query
+    let context = chain.context()
+    context.forbidInteraction()
+    query.context = context
+    return query
+  }
+
+  // MARK: load
+
+  func load(_ name: KeyName, prompt: String?) async throws -> Data? {
+    // A key that comes with a prompt is released by the user, also one of a later version.
+    if name == .biometric || prompt != nil { return try await released(name, prompt) }
+    return try read(withoutPrompt(item(name)))
+  }
+
+  private func released(_ name: KeyName, _ prompt: String?) async throws -> Data? {
+    // Before the prompt: the user need not prove anything for a key that is gone.
+    let status = chain.copy(withoutPrompt(item(name))).status
+    switch status {
+    case KeychainStatus.notFound: return nil
+    // The item is there, and needs the user.
+    case KeychainStatus.success, KeychainStatus.interactionNotAllowed: break
+    default: throw KeyFailure(KeychainAnswers.result(of: status))
+    }
+    // An LAContext raises an exception if its reason is empty.
+    guard let prompt, !prompt.isEmpty else { throw KeyFailure(.cancelled) }
+    let context = chain.context()
+    // What was released once must not be used again.
+    defer { context.invalidate() }
+    let code = await withTaskCancellationHandler {
+      await context.evaluate(Self.control, reason: prompt)
+    } onCancel: {
+      context.invalidate()
+    }
+    let outcome = KeychainAnswers.outcome(of: code)
+    guard outcome == .success else { throw KeyFailure(KeychainAnswers.result(of: outcome)) }
+    guard !Task.isCancelled else { throw KeyFailure(.cancelled) }
+    var query = item(name)
+    query.context = context
+    // Enrolling a finger or a face may have removed the item.
+    return try read(query)
+  }
+
+  private func read(_ query: Query) throws -> Data? {
+    var query = query
+    query.returnsData = true
+    let (status, data) = chain.copy(query)
+    if status == KeychainStatus.notFound { return nil }
+    guard status == KeychainStatus.success else {
+      throw KeyFailure(KeychainAnswers.result(of: status))
+    }
+    guard let data, data.count == Self.keyBytes else { throw KeyFailure(.failed) }
+    return data
+  }
+
+  // MARK: save
+
+  private static var control: KeychainControl {
+    KeychainControl(accessible: .whenPasscodeSetThisDeviceOnly)
+  }
+
+  func save(_ name: KeyName, _ key: Data, protection: KeyProtection) throws {
+    guard key.count == Self.keyBytes else { throw KeyFailure(.failed) }
+    let status: Int32
+    switch protection {
+    case .device: status = saveForDevice(name, key)
+    case .biometric: status = saveForUser(name, key)
+    default: throw KeyFailure(.failed)  // a protection of a later version
+    }
+    if status == KeychainStatus.success { return }
+    throw KeyFailure(protection == .biometric ? reason(of: status) : refusal(status))
+  }
+
+  /// What was saved is not missing: others have erased it each time.
+  private func refusal(_ status: Int32) -> KeyResult {
+    status == KeychainStatus.notFound ? .failed : KeychainAnswers.result(of: status)
+  }
+
+  /// Never without a key: a process that ends in between leaves the old one or the new one.
+  private func saveForDevice(_ name: KeyName, _ key: Data) -> Int32 {
+    var fresh = item(name)
+    fresh.accessible = .afterFirstUnlockThisDeviceOnly
+    fresh.data = key
+    let change = Query(accessible: fresh.accessible, data: key)
+    var status = KeychainStatus.duplicate
+    for _ in 0..<Self.attempts {
+      status = chain.add(fresh)
+      guard status == KeychainStatus.duplicate else { break }
+      status = chain.update(withoutPrompt(item(name)), to: change)
+      // Somebody else has erased the item.
+      guard status == KeychainStatus.notFound else { break }
+    }
+    return status
+  }
+
+  /// To update a protected item can need a prompt; to delete it and to add one does not.
+  private func saveForUser(_ name: KeyName, _ key: Data) -> Int32 {
+    var fresh = item(name)
+    fresh.control = Self.control
+    fresh.data = key
+    var status = KeychainStatus.duplicate
+    for _ in 0..<Self.attempts where status == KeychainStatus.duplicate {
+      status = chain.delete(item(name))
+      guard [KeychainStatus.success, KeychainStatus.notFound].contains(status) else { break }
+      status = chain.add(fresh)
+    }
+    return status
+  }
+
+  /// Why the Keychain takes no protected item; its status does not say it.
+  private func reason(of status: Int32) -> KeyResult {
+    let result = KeychainAnswers.result(of: status)
+    guard result == .failed else { return result }
+    let context = chain.context()
+    defer { context.invalidate() }
+    guard let problem = context.biometryProblem() else { return result }
+    let outcome = KeychainAnswers.outcome(of: problem)
+    return [.notEnrolled, .unavailable].contains(outcome)
+      ? KeychainAnswers.result(of: outcome) : result
+  }
+
+  // MARK: erase
+
+  func erase(_ name: KeyName) throws {
+    let status = chain.delete(item(name))
+    guard ![KeychainStatus.success, KeychainStatus.notFound].contains(status) else { return }
+    throw KeyFailure(KeychainAnswers.result(of: status))
+  }
+}

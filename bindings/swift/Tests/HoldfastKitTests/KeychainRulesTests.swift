@@ -1,0 +1,405 @@
+import Foundation
+import Testing
+
+@testable import HoldfastKit
+
+private let first = Data(repeating: 1, count: 32)
+private let second = Data(repeating: 2, count: 32)
+
+/// The rules over a Keychain in memory. After every test no call has shown a prompt by itself, and no
+/// context that the user has released is left.
+private func withKeychain(
+  _ body: (StandInKeychain, KeychainRules<StandInKeychain>) async throws -> Void
+) async throws {
+  let keychain = StandInKeychain()
+  try await body(keychain, KeychainRules(chain: keychain, service: "app", group: nil))
+  #expect(keychain.unbidden == 0)
+  #expect(keychain.released == 0)
+}
+
+private func refusal(_ body: () async throws -> Data?) async -> KeyResult? {
+  do {
+    let data = try await body()
+    Issue.record("\(data.debugDescription)")
+  } catch let failure as KeyFailure {
+    return failure.result
+  } catch {
+    Issue.record("\(error)")
+  }
+  return nil
+}
+
+@Suite struct KeychainSavingTests {
+  @Test(arguments: [KeyName.device, .session])
+  func aKeyOfTheDeviceIsReadableAfterTheFirstUnlock(name: KeyName) async throws {
+    try await withKeychain { keychain, store in
+      try store.save(name, first, protection: .device)
+      let item = try #require(keychain.item(name))
+      #expect(item.accessible == .afterFirstUnlockThisDeviceOnly)
+      #expect(item.enrolment == nil)
+      keychain.isUnlocked = false
+      #expect(try await store.load(name, prompt: nil) == first)
+      #expect(keychain.prompts == [])
+    }
+  }
+
+  @Test func aKeyOfTheUserIsForThoseWhoAreEnrolledNow() async throws {
+    try await withKeychain { keychain, store in
+      try store.save(.biometric, first, protection: .biometric)
+      let item = try #require(keychain.item(.biometric))
+      #expect(item.accessible == .whenPasscodeSetThisDeviceOnly)
+      #expect(item.enrolment != nil)
+      #expect(keychain.prompts == [])
+    }
+  }
+
+  @Test func aKeyOfTheDeviceIsUpdatedAndNeverAbsent() async throws {
+    try await withKeychain { keychain, store in
+      try store.save(.device, first, protection: .device)
+      keychain.forgetCalls()
+      try store.save(.device, second, protection: .device)
+      #expect(keychain.calls == [.add, .update])
+      #expect(try await store.load(.device, prompt: nil) == second)
+    }
+  }
+
+  @Test func anItemWithAnotherAccessibilityGetsOurs() async throws {
+    try await withKeychain { keychain, store in
+      keychain.put(.device, .init(data: first, accessible: .whenPasscodeSetThisDeviceOnly))
+      try store.save(.device, second, protection: .device)
+      #expect(keychain.item(.device)?.accessible == .afterFirstUnlockThisDeviceOnly)
+    }
+  }
+
+  @Test func aKeyOfTheUserIsDeletedAndAddedWithoutAPrompt() async throws {
+    try await withKeychain { keychain, store in
+      try store.save(.biometric, first, protection: .biometric)
+      keychain.forgetCalls()
+      try store.save(.biometric, second, protection: .biometric)
+      #expect(keychain.calls == [.delete, .add])
+      #expect(keychain.item(.biometric)?.data == second)
+    }
+  }
+
+  @Test func aKeyThatAnotherProcessAddsMeanwhileIsReplaced() async throws {
+    try await withKeychain { keychain, store in
+      keychain.before[.add] = { [unowned keychain] in
+        keychain.put(
+          .biometric, .init(data: first, accessible: .whenPasscodeSetThisDeviceOnly, enrolment: 1))
+      }
+      try store.save(.biometric, second, protection: .biometric)
+      #expect(keychain.item(.biometric)?.data == second)
+      #expect(keychain.calls == [.delete, .add, .delete, .add])
+    }
+  }
+
+  @Test func aKeyThatAnotherProcessErasesMeanwhileIsAdded() async throws {
+    try await withKeychain { keychain, store in
+      try store.save(.device, first, protection: .device)
+      keychain.before[.update] = { [unowned keychain] in
+        try? KeychainRules(chain: keychain, service: "app", group: nil).erase(.device)
+      }
+      try store.save(.device, second, protection: .device)
+      #expect(keychain.item(.device)?.data == second)
+    }
+  }
+
+  @Test func savingEndsAlsoIfOthersNeverDo() async throws {
+    try await withKeychain { keychain, store in
+      keychain.fail(.add, -25299, -25299, -25299, -25299)
+      #expect(
+        await refusal {
+          try store.save(.biometric, first, protection: .biometric); return nil
+        }
+          == .failed)
+      keychain.fail(.add, -25299, -25299, -25299, -25299)
+      #expect(
+        await refusal {
+          try store.save(.device, first, protection: .device); return nil
+        }
+          == .failed)
+    }
+  }
+
+  @Test func anItemThatOnlyTheUserCanUpdateIsNotAskedFor() async throws {
+    try await withKeychain { keychain, store in
+      keychain.put(
+        .device, .init(data: first, accessible: .afterFirstUnlockThisDeviceOnly, enrolment: 1))
+      #expect(
+        await refusal {
+          try store.save(.device, second, protection: .device); return nil
+        }
+          == .locked)
+      #expect(keychain.item(.device)?.data == first)
+    }
+  }
+
+  @Test(arguments: [
+    (KeyProtection.device, Int32(-25308), KeyResult.locked), (.device, -34018, .failed),
+    (.device, -25291, .failed), (.biometric, -25308, .locked), (.biometric, -34018, .failed),
+    (.biometric, -128, .cancelled), (.biometric, -25293, .failed),
+  ])
+  func aStatusOfAddHasItsResult(
+    protection: KeyProtection, status: Int32, result: KeyResult
+  ) async throws {
+    try await withKeychain { keychain, store in
+      keychain.fail(.add, status)
+      let name: KeyName = protection == .biometric ? .biometric : .device
+      #expect(
+        await refusal {
+          try store.save(name, first, protection: protection); return nil
+        } == result)
+      #expect(keychain.count == 0)
+    }
+  }
+
+  @Test func anOldKeyThatCannotBeDeletedStays() async throws {
+    try await withKeychain { keychain, store in
+      try store.save(.biometric, first, protection: .biometric)
+      keychain.fail(.delete, -25308)
+      #expect(
+        await refusal {
+          try store.save(.biometric, second, protection: .biometric); return nil
+        }
+          == .locked)
+      #expect(keychain.item(.biometric)?.data == first)
+    }
+  }
+
+  @Test func aDeviceWithoutBiometricsSaysSo() async throws {
+    try await withKeychain { keychain, store in
+      keychain.removeEnrolment()
+      #expect(
+        await refusal {
+          try store.save(.biometric, first, protection: .biometric); return nil
+        }
+          == .notEnrolled)
+      keychain.removePasscode()
+      #expect(
+        await refusal {
+          try store.save(.biometric, first, protection: .biometric); return nil
+        }
+          == .notEnrolled)
+      // Other keys need none.
+      try store.save(.device, first, protection: .device)
+    }
+  }
+
+  @Test func aProtectionOfALaterVersionIsRefused() async throws {
+    try await withKeychain { keychain, store in
+      #expect(
+        await refusal {
+          try store.save(.device, first, protection: "watch"); return nil
+        } == .failed)
+      #expect(
+        await refusal {
+          try store.save(.device, Data(), protection: .device); return nil
+        }
+          == .failed)
+      #expect(keychain.calls == [])
+    }
+  }
+}
+
+@Suite(.timeLimit(.minutes(2))) struct KeychainLoadingTests {
+  @Test func aPromptReleasesTheKeyOnce() async throws {
+    try await withKeychain { keychain, store in
+      try store.save(.biometric, first, protection: .biometric)
+      #expect(try await store.load(.biometric, prompt: "Unlock visits") == first)
+      #expect(keychain.prompts == ["Unlock visits"])
+      #expect(try await store.load(.biometric, prompt: "Again") == first)
+      #expect(keychain.prompts == ["Unlock visits", "Again"])
+    }
+  }
+
+  @Test(arguments: [nil, ""])
+  func withoutATextThereIsNoPrompt(prompt: String?) async throws {
+    try await withKeychain { keychain, store in
+      #expect(try await store.load(.biometric, prompt: prompt) == nil)
+      try store.save(.biometric, first, protection: .biometric)
+      #expect(await refusal { try await store.load(.biometric, prompt: prompt) } == .cancelled)
+      #expect(keychain.prompts == [])
+    }
+  }
+
+  @Test func anErasedKeyIsNotFoundWithoutAPrompt() async throws {
+    try await withKeychain { keychain, store in
+      for name in [KeyName.device, .session, .biometric] {
+        try store.save(name, first, protection: name == .biometric ? .biometric : .device)
+        try store.erase(name)
+        try store.erase(name)
+        #expect(try await store.load(name, prompt: nil) == nil)
+      }
+      #expect(try await store.load(.biometric, prompt: "Unlock") == nil)
+      #expect(keychain.prompts == [])
+    }
+  }
+
+  @Test(arguments: [
+    (-1, KeyResult.failed), (-2, .cancelled), (-3, .cancelled), (-4, .cancelled), (-9, .cancelled),
+    (-8, .lockoutPermanent), (-7, .notEnrolled), (-5, .notEnrolled), (-6, .unavailable),
+    (0, .failed), (-10, .failed),
+  ])
+  func aPromptThatFailsReleasesNothing(code: Int, result: KeyResult) async throws {
+    try await withKeychain { keychain, store in
+      try store.save(.biometric, first, protection: .biometric)
+      keychain.answer = code
+      keychain.forgetCalls()
+      #expect(await refusal { try await store.load(.biometric, prompt: "Unlock") } == result)
+      // One look for the item, and none at it.
+      #expect(keychain.calls == [.copy])
+      #expect(keychain.item(.biometric)?.data == first)
+    }
+  }
+
+  @Test func anEnrolmentTakesTheKeyAway() async throws {
+    try await withKeychain { keychain, store in
+      try store.save(.biometric, first, protection: .biometric)
+      keychain.enrol()
+      #expect(try await store.load(.biometric, prompt: "Unlock") == nil)
+      // And a new one can be saved.
+      try store.save(.biometric, second, protection: .biometric)
+      #expect(try await store.load(.biometric, prompt: "Unlock") == second)
+    }
+  }
+
+  @Test func removingThePasscodeTakesTheKeyAwayAndLeavesTheOthers() async throws {
+    try await withKeychain { keychain, store in
+      try store.save(.device, first, protection: .device)
+      try store.save(.biometric, second, protection: .biometric)
+      keychain.removePasscode()
+      #expect(try await store.load(.biometric, prompt: "Unlock") == nil)
+      #expect(try await store.load(.device, prompt: nil) == first)
+      #expect(keychain.prompts == [])
+    }
+  }
+
+  @Test func beforeTheFirstUnlockEverythingIsLockedAndNothingIsNotFound() async throws {
+    try await withKeychain { keychain, store in
+      try store.save(.device, first, protection: .device)
+      try store.save(.biometric, second, protection: .biometric)
+      keychain.wasUnlocked = false
+      keychain.isUnlocked = false
+      #expect(await refusal { try await store.load(.device, prompt: nil) } == .locked)
+      #expect(await refusal { try await store.load(.biometric, prompt: nil) } == .cancelled)
+      #expect(await refusal { try await store.load(.biometric, prompt: "Unlock") } == .cancelled)
+      #expect(keychain.prompts == [])
+    }
+  }
+
+  @Test func aKeychainThatRefusesThisAppIsNoEmptyKeychain() async throws {
+    try await withKeychain { keychain, store in
+      keychain.isEntitled = false
+      #expect(await refusal { try await store.load(.device, prompt: nil) } == .failed)
+      #expect(await refusal { try await store.load(.biometric, prompt: "Unlock") } == .failed)
+      #expect(
+        await refusal {
+          try store.erase(.device); return nil
+        } == .failed)
+      #expect(
+        await refusal {
+          try store.save(.device, first, protection: .device); return nil
+        }
+          == .failed)
+      #expect(keychain.prompts == [])
+    }
+  }
+
+  @Test func aCancelledTaskEndsThePrompt() async throws {
+    try await withKeychain { keychain, store in
+      try store.save(.biometric, first, protection: .biometric)
+      keychain.keepsPrompt = true
+      let loading = Task { await refusal { try await store.load(.biometric, prompt: "Unlock") } }
+      while keychain.prompts.isEmpty { await Task.yield() }
+      loading.cancel()
+      #expect(await loading.value == .cancelled)
+    }
+  }
+
+  @Test func aTaskThatIsCancelledAsTheUserAnswersGetsNoKey() async throws {
+    try await withKeychain { keychain, store in
+      try store.save(.biometric, first, protection: .biometric)
+      keychain.with { keychain.onAnswer = { withUnsafeCurrentTask { $0?.cancel() } } }
+      let loading = Task { await refusal { try await store.load(.biometric, prompt: "Unlock") } }
+      #expect(await loading.value == .cancelled)
+      #expect(keychain.prompts == ["Unlock"])
+    }
+  }
+
+  @Test func theUserReleasesAKeyOfALaterVersionThatComesWithAPrompt() async throws {
+    try await withKeychain { keychain, store in
+      let later = KeyName(rawValue: "later")
+      try store.save(later, first, protection: .biometric)
+      #expect(try await store.load(later, prompt: "Unlock") == first)
+      #expect(keychain.prompts == ["Unlock"])
+    }
+  }
+
+  @Test func aLockWhileTheUserAnswersReleasesNothing() async throws {
+    try await withKeychain { keychain, store in
+      try store.save(.biometric, first, protection: .biometric)
+      keychain.keepsPrompt = true
+      let loading = Task { await refusal { try await store.load(.biometric, prompt: "Unlock") } }
+      while keychain.prompts.isEmpty { await Task.yield() }
+      // The device is locked between the prompt and the reading.
+      keychain.with { (keychain.isUnlocked, keychain.keepsPrompt) = (false, false) }
+      #expect(await loading.value == .locked)
+    }
+  }
+
+  @Test(arguments: [31, 0, 33]) func aKeyOfAnotherLengthIsNoKey(count: Int) async throws {
+    try await withKeychain { keychain, store in
+      keychain.put(
+        .device,
+        .init(data: Data(count: count), accessible: .afterFirstUnlockThisDeviceOnly))
+      #expect(await refusal { try await store.load(.device, prompt: nil) } == .failed)
+    }
+  }
+
+  @Test func servicesAndGroupsAreApart() async throws {
+    try await withKeychain { keychain, store in
+      try store.save(.device, first, protection: .device)
+      let other = KeychainRules(chain: keychain, service: "other", group: nil)
+      let shared = KeychainRules(chain: keychain, service: "app", group: "team.shared")
+      #expect(try await other.load(.device, prompt: nil) == nil)
+      #expect(try await shared.load(.device, prompt: nil) == nil)
+      try other.save(.device, second, protection: .device)
+      try shared.erase(.device)
+      #expect(try await store.load(.device, prompt: nil) == first)
+    }
+  }
+}
+
+/// The library on the rules, with a backend.
+@Suite(.timeLimit(.minutes(2))) struct KeychainSessionTests {
+  @Test func aSessionIsLockedReleasedAndLostOverTheKeychain() async throws {
+    let keychain = StandInKeychain()
+    let store = KeychainRules(chain: keychain, service: "app", group: nil)
+    var config = try configuration(freshFolder(), biometric: .required)
+    config.keystore = nil
+    let app = try await signedIn(config, keyStore: store)
+    #expect(keychain.count == 3)
+    // A lock erases the session's key.
+    #expect(try await app.settled(try await app.sessionLock()).screen == .unlock)
+    while keychain.item(.session) != nil { await Task.yield() }
+    #expect(keychain.prompts == [])
+    // A prompt that the user dismisses opens nothing; one that succeeds does.
+    keychain.answer = -2
+    let still = try await app.settled(try await app.sessionUnlock(outcome: .success))
+    #expect(still.screen == .signIn)
+    #expect(still.canUnlock)
+    await #expect(throws: HoldfastError.self) { try await app.queueList() }
+    keychain.answer = nil
+    let home = try await app.settled(try await app.sessionUnlock(outcome: .success))
+    #expect(home.screen == .home)
+    #expect(keychain.prompts.count == 2)
+    // After an enrolment the user signs in again.
+    _ = try await app.settled(try await app.sessionLock())
+    keychain.enrol()
+    let gone = try await app.settled(try await app.sessionUnlock(outcome: .success))
+    #expect(gone.screen == .signIn)
+    #expect(!gone.canUnlock)
+    #expect(keychain.unbidden == 0)
+    await app.close()
+  }
+}
