@@ -22,7 +22,7 @@ import org.holdfast.types.SyncCompletedEvent;
 
 /**
  * Signs in, registers a visit, and ends when the server has it. The second run needs no sign-in; a
- * run without a network keeps the visit for the next one.
+ * run without a network keeps the visit for the next one. If nobody gets in, it says why and ends.
  *
  * <p>Usage: Visit URL API-KEY FOLDER E-MAIL PASSWORD
  */
@@ -30,7 +30,8 @@ final class Visit {
   private final Holdfast app;
   private final String email;
   private final String password;
-  private final CountDownLatch sent = new CountDownLatch(1);
+  private final CountDownLatch ended = new CountDownLatch(1);
+  private boolean isStored;
   private long shown;
   private String queued;
 
@@ -47,6 +48,7 @@ final class Visit {
             .authMethods(List.of(new AuthMethodConfig("password", Flow.PASSWORD)))
             .policy(new Policy().biometric(PolicyBiometric.OFF));
     char[] secret = System.getenv().getOrDefault("VISIT_KEYS", "of this machine").toCharArray();
+    boolean isStored;
     try (Holdfast app = Holdfast.open(config, new Pkcs12KeyStore(folder.resolve("keys"), secret))) {
       Visit visit = new Visit(app, given[3], given[4]);
       Runner runner =
@@ -60,9 +62,11 @@ final class Visit {
       try (runner) {
         runner.start();
         visit.show(app.sessionResume());
-        visit.sent.await();
+        visit.ended.await();
+        isStored = visit.isStored();
       }
     }
+    System.exit(isStored ? 0 : 1);
   }
 
   /** The one place that draws; it takes no decision that is older than the one it shows. */
@@ -74,6 +78,7 @@ final class Visit {
       case SIGN_IN:
         if (decision.getReason().value().equals("session_missing"))
           show(app.signInComplete(new SignInPassword(email, password)));
+        else end("nobody is in: " + text(decision));
         break;
       case SELECT_ORG:
         show(app.orgSelect(new OrgSelectRequest(decision.getOrgs().get(0).getOrgId())));
@@ -81,14 +86,34 @@ final class Visit {
       case HOME:
         if (queued == null) register();
         break;
-      default: // `wait` is followed by an event; without biometrics there is no `unlock`
+      case WAIT: // an event follows
+        break;
+      default: // a screen of a later version; without biometrics there is no `unlock`
+        end("nobody is in: " + text(decision));
         break;
     }
   }
 
   /** An event of an earlier run, which was not acknowledged, comes again. */
   private synchronized void stored(SyncCompletedEvent event) {
-    if (event.getIds().contains(queued)) sent.countDown();
+    if (!event.getIds().contains(queued)) return;
+    isStored = true;
+    ended.countDown();
+  }
+
+  private synchronized boolean isStored() {
+    return isStored;
+  }
+
+  private void end(String why) {
+    System.out.println(why);
+    ended.countDown();
+  }
+
+  private static String text(Decision decision) {
+    return decision.getMessage() == null
+        ? decision.getReason().value()
+        : decision.getMessage().getText();
   }
 
   private void register() {

@@ -1,5 +1,6 @@
 import java.nio.file.Files
 import java.nio.file.Path
+import kotlin.system.exitProcess
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.flow.MutableStateFlow
 import kotlinx.coroutines.flow.first
@@ -23,7 +24,7 @@ import org.holdfast.types.SignInPassword
 import org.holdfast.types.SyncCompletedEvent
 
 /**
- * The same as Visit.java with coroutines.
+ * The same as Visit.java with coroutines. If nobody gets in, it says why and ends.
  *
  * Usage: VisitKt URL API-KEY FOLDER E-MAIL PASSWORD
  */
@@ -37,7 +38,7 @@ fun main(given: Array<String>): Unit = runBlocking {
   val secret = (System.getenv("VISIT_KEYS") ?: "of this machine").toCharArray()
   val keys = Pkcs12KeyStore(folder.resolve("keys"), secret)
   AsyncHoldfast.open(config, JdkHttpSender(), keys).use { app ->
-    val home = CompletableDeferred<Unit>()
+    val settled = CompletableDeferred<Decision>()
     val stored = MutableStateFlow(emptySet<String>())
     var shown = 0L
     /** The one place that draws; it takes no decision that is older than the one it shows. */
@@ -49,9 +50,10 @@ fun main(given: Array<String>): Unit = runBlocking {
         Screen.SIGN_IN ->
           if (decision.reason.value() == "session_missing")
             show(app.signInComplete(SignInPassword(email, password)))
+          else settled.complete(decision)
         Screen.SELECT_ORG -> show(app.orgSelect(OrgSelectRequest(decision.orgs.first().orgId)))
-        Screen.HOME -> home.complete(Unit)
-        else -> Unit // `wait` is followed by an event; without biometrics there is no `unlock`
+        Screen.WAIT -> Unit // an event follows
+        else -> settled.complete(decision) // without biometrics there is no `unlock`
       }
     }
     val following = launch {
@@ -64,7 +66,11 @@ fun main(given: Array<String>): Unit = runBlocking {
       }
     }
     show(app.sessionResume())
-    home.await()
+    val decision = settled.await()
+    if (decision.screen != Screen.HOME) {
+      println("nobody is in: ${decision.message?.text ?: decision.reason}")
+      exitProcess(1)
+    }
     val visit =
       QueueAddRequest("activity", mapOf("type" to "visit", "minutes" to 45))
         .occurredAtMs(System.currentTimeMillis())

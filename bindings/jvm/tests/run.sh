@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests of the JVM binding. Usage: run.sh JARS WORK [JUNIT'S SELECTORS, for instance -c org.holdfast.StoryTest]
+# Runs the tests of the JVM binding. Usage: run.sh JARS WORK [PART OF A CLASS NAME, for instance StoryTest]
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 out=$1 work=$2

@@ -25,6 +25,9 @@ final class Handle {
   private final long token;
   private final Closing closing;
 
+  /** How many threads are inside {@link #await(int)}. */
+  private int waiting;
+
   private Handle(long token) {
     this.token = token;
     closing = new Closing(this, token);
@@ -42,11 +45,36 @@ final class Handle {
   }
 
   int await(int timeoutMs) {
-    return await(token, timeoutMs);
+    count(1);
+    try {
+      return await(token, timeoutMs);
+    } finally {
+      count(-1);
+    }
   }
 
+  private synchronized void count(int more) {
+    waiting += more;
+    notifyAll();
+  }
+
+  /**
+   * Closes, and waits until the threads that wait have left: whoever leaves last closes the files. They
+   * leave at once.
+   */
   void close() {
     closing.close();
+    boolean interrupted = false;
+    synchronized (this) {
+      while (waiting > 0) {
+        try {
+          wait();
+        } catch (InterruptedException late) {
+          interrupted = true;
+        }
+      }
+    }
+    if (interrupted) Thread.currentThread().interrupt();
   }
 
   static native byte[] open(byte[] config);

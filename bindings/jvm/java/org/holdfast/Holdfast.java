@@ -147,7 +147,10 @@ public final class Holdfast extends Operations implements AutoCloseable {
     throw HoldfastException.of(status, null);
   }
 
-  /** Closes. Running calls on other threads finish first. May be called twice. */
+  /**
+   * Closes. When it returns the files are closed, unless another thread is inside a call: that one
+   * finishes, and then closes them. May be called twice.
+   */
   @Override
   public void close() {
     handle.close();

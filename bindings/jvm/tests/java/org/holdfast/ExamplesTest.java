@@ -20,6 +20,10 @@ class ExamplesTest {
   @TempDir Path folder;
 
   private String run(String main) throws Exception {
+    return run(main, Backend.PASSWORD, 0);
+  }
+
+  private String run(String main, String password, int status) throws Exception {
     Process process =
         new ProcessBuilder(
                 System.getProperty("java.home") + File.separator + "bin" + File.separator + "java",
@@ -30,11 +34,11 @@ class ExamplesTest {
                 Backend.KEY,
                 folder.resolve("app").toString(),
                 "solo@example.org",
-                Backend.PASSWORD)
+                password)
             .redirectErrorStream(true)
             .start();
     String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-    assertEquals(0, process.waitFor(), output);
+    assertEquals(status, process.waitFor(), output);
     return output;
   }
 
@@ -48,6 +52,14 @@ class ExamplesTest {
     String second = run(main);
     assertTrue(!second.contains("screen: sign_in"), second);
     assertEquals(stored + 2, Backend.activities("solo@example.org"));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"Visit", "VisitKt"})
+  void an_example_with_a_wrong_password_says_so_and_ends(String main) throws Exception {
+    String output = run(main, "wrong", 1);
+    assertTrue(output.contains("nobody is in: "), output);
+    assertEquals(1, output.split("screen: wait \\(signing_in\\)", -1).length - 1, output);
   }
 
   /** They are in no package, so they are found by name. */

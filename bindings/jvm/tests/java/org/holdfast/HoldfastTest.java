@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.holdfast.jdk.JdkHttpSender;
 import org.holdfast.types.Config;
 import org.holdfast.types.ErrorCode;
 import org.holdfast.types.KeyStoreChoice;
@@ -46,6 +47,22 @@ class HoldfastTest {
       assertEquals(Screen.Known.SIGN_IN, app.sessionResume().getScreen().known());
     }
     assertEquals("bundled", Holdfast.buildInfo().getFlavour().value());
+  }
+
+  /** Else a test could not remove the folder, nor another process take it over at once. */
+  @Test
+  void the_files_are_closed_when_close_returns() {
+    for (int count = 0; count < 20; count++) {
+      Path data = folder.resolve("data" + count);
+      Config config =
+          Backend.config(data).keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE));
+      try (Holdfast app = Holdfast.open(config);
+          Runner runner = new Runner(app, new JdkHttpSender(), event -> {}).start()) {
+        app.sessionResume();
+      }
+      // SQLite removes its log with the last connection.
+      assertFalse(Files.exists(data.resolve("holdfast.db-wal")));
+    }
   }
 
   @Test

@@ -14,13 +14,14 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * The acceptance story: sign in, choose, lose the network, queue, be killed, unlock, drain, log out.
- * The app runs in processes of its own, over PKCS#12 files as its key store.
+ * The app, in Java and in Kotlin, runs in processes of its own, over PKCS#12 files as its key store.
  */
 @Timeout(240)
 class StoryTest {
@@ -36,14 +37,14 @@ class StoryTest {
     Backend.heal();
   }
 
-  private void start() throws IOException {
+  private void start(String main) throws IOException {
     process =
         new ProcessBuilder(
                 System.getProperty("java.home") + File.separator + "bin" + File.separator + "java",
                 "-Xcheck:jni",
                 "-cp",
                 System.getProperty("java.class.path"),
-                "org.holdfast.StoryApp",
+                main,
                 folder.toString())
             .redirectErrorStream(true)
             .start();
@@ -68,11 +69,12 @@ class StoryTest {
     assertEquals(128 + 9, process.exitValue(), "SIGKILL");
   }
 
-  @Test
-  void the_story() throws Exception {
+  @ParameterizedTest
+  @ValueSource(strings = {"org.holdfast.StoryApp", "org.holdfast.StoryAppKotlinKt"})
+  void the_story(String main) throws Exception {
     long stored = Backend.activities(USER);
     // Given a user who signs in and chooses one of two organisations
-    start();
+    start(main);
     assertEquals("sign_in session_missing", app("start"));
     assertEquals("select_org first_choice", app("sign_in " + USER));
     String[] orgs = app("orgs").split(" ");
@@ -88,7 +90,7 @@ class StoryTest {
     assertEquals(stored, Backend.activities(USER));
     // Then the next start asks for the user, and a dismissed prompt lets nobody in
     Files.write(folder.resolve("prompts"), List.of("cancelled", "ok"));
-    start();
+    start(main);
     assertTrue(app("start").startsWith("unlock "));
     assertTrue(app("unlock").startsWith("sign_in biometric_cancelled"));
     assertTrue(app("unlock").startsWith("home "));
