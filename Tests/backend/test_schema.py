@@ -755,6 +755,72 @@ def test_summary_of_another_organisation_is_empty(mentor: Person) -> None:
     assert (shown["activities"], shown["minutes"], shown["by_type"]) == (0, 0, [])
 
 
+# activity_overview --------------------------------------------------------------------------------
+
+
+def overview(person: Person, org: str) -> dict[str, Any]:
+    answer = person.rest.get("/rpc/activity_overview", params={"org": org})
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_who_reads_the_figures_of_the_organisation(
+    backend: LocalSupabase, org: str, mentor: Person, role: str
+) -> None:
+    """Given activities of several members, then a coordinator and an administrator read the sum of
+    this year, and a peer mentor reads the own figures only."""
+    now = f"{time.gmtime().tm_year}-01-15T12:00:00Z"
+    earlier = f"{time.gmtime().tm_year - 1}-06-01T12:00:00Z"
+    deleted = activity(org, minutes=200, occurred_at=now)
+    mentor.insert([activity(org, minutes=30, occurred_at=now), deleted])
+    mentor.insert(activity(org, minutes=100, occurred_at=earlier))
+    mentor.rest.patch("/activities", params={"id": f"eq.{deleted['id']}"}, json={"deleted_at": now})
+    former = member(backend, org, "peer_mentor")
+    former.insert(activity(org, minutes=7, occurred_at=now))
+    backend.control.set_membership(former.email, org, status="ended")
+    person = member(backend, org, role)
+    person.insert(activity(org, minutes=15, occurred_at=now))
+    backend.control.seed_contacts(org, 3)
+    shown = overview(person, org)
+    assert (shown["org_id"], shown["activities"], shown["minutes"]) == (org, 1, 15)
+    everybody = {"activities": 3, "minutes": 52, "members": 2, "contacts": 3}
+    assert shown["organization"] == (None if role == "peer_mentor" else everybody)
+    own = summary(person, org=org)
+    assert {**own, "as_of": None} == {name: shown[name] for name in own} | {"as_of": None}
+
+
+@pytest.mark.parametrize("change", ["another organisation", "membership ended", "disabled"])
+def test_the_figures_of_an_organisation_end_with_the_access(
+    backend: LocalSupabase, org: str, mentor: Person, change: str
+) -> None:
+    mentor.insert(activity(org))
+    admin = member(backend, org, "org_admin")
+    asked = org
+    if change == "another organisation":
+        asked = demo.ORG_4
+    elif change == "membership ended":
+        backend.control.set_membership(admin.email, org, status="ended")
+    else:
+        backend.control.set_org(org, "disabled")
+    shown = overview(admin, asked)
+    assert (shown["activities"], shown["organization"]) == (0, None)
+
+
+def test_the_number_of_members_is_no_function_of_the_api(org: str, mentor: Person) -> None:
+    answer = mentor.rest.get("/rpc/overseen_members", params={"org": org})
+    assert answer.status_code == 404
+
+
+def test_the_overview_is_refused_without_a_token(backend: LocalSupabase, org: str) -> None:
+    answer = httpx.get(
+        f"{backend.rest_url}/rpc/activity_overview",
+        params={"org": org},
+        headers={"apikey": backend.anon_key},
+    )
+    assert codes(answer) == (401, "42501")
+
+
 # Loading ------------------------------------------------------------------------------------------
 
 

@@ -32,8 +32,9 @@ PATIENCE_S = 30
 class Desk:
     """A session: display, bus, keyring, and one helper that reads the accessibility tree."""
 
-    def __init__(self, folder: pathlib.Path, *, dark: bool = False) -> None:
+    def __init__(self, folder: pathlib.Path, *, dark: bool = False, text: float = 1.0) -> None:
         self.folder = folder
+        folder.mkdir(exist_ok=True)
         self._processes: list[subprocess.Popen[str]] = []
         self.environment = {
             "PATH": os.environ["PATH"],
@@ -54,6 +55,7 @@ class Desk:
         if dark:
             self.environment["ADW_DEBUG_COLOR_SCHEME"] = "prefer-dark"
         self.environment["DISPLAY"] = ":" + self._start_display()
+        self._scale_text(text)
         self.environment["DBUS_SESSION_BUS_ADDRESS"] = self._start_bus()
         self._unlock_keyring()
         self._configure()
@@ -78,6 +80,12 @@ class Desk:
         with os.fdopen(reading) as number:
             return number.readline().strip()
 
+    def _scale_text(self, factor: float) -> None:
+        """Set the size of text, as the desktop's accessibility settings do."""
+        resource = ["-f", "RESOURCE_MANAGER", "8s", "-set", "RESOURCE_MANAGER"]
+        command = ["xprop", "-root", *resource, f"Xft.dpi:\t{round(96 * factor)}\n"]
+        subprocess.run(command, env=self.environment, check=True)
+
     def _start_bus(self) -> str:
         command = ["dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address"]
         bus = self._start(command, stdout=subprocess.PIPE, text=True)
@@ -98,7 +106,8 @@ class Desk:
         config.mkdir(parents=True)
         # GTK 4.8 warns when a screen reader writes into a field while its cursor blinks.
         (config / "gtk-4.0").mkdir()
-        (config / "gtk-4.0/settings.ini").write_text("[Settings]\ngtk-cursor-blink=false\n")
+        settings = "gtk-cursor-blink=false\ngtk-font-name=Cantarell 11\n"
+        (config / "gtk-4.0/settings.ini").write_text(f"[Settings]\n{settings}")
         note = self.folder / "browser.sh"
         note.write_text(f"#!/bin/sh\nprintf %s \"$1\" > '{self.folder}/opened'\n")
         note.chmod(0o700)
@@ -176,6 +185,13 @@ class App:
         assert self.process is not None
         self.process.kill()
         self.process.wait()
+        self.process = None
+
+    def terminate(self) -> None:
+        """End the program as the end of the desktop's session does. It ends by itself."""
+        assert self.process is not None
+        self.process.terminate()
+        assert self.process.wait(PATIENCE_S) == 0
         self.process = None
 
     def quit(self) -> None:
@@ -277,6 +293,16 @@ class App:
             check=False,
         )
 
+    def narrow(self, width: int) -> None:
+        """Make the window as narrow as a user can."""
+        border = 5  # of GTK's shadow, on each side
+        self._xdotool("windowsize", "--sync", str(width + 2 * border), "720")
+        time.sleep(0.5)
+
+    def sticking_out(self, width: int) -> list[str]:
+        """What is on the screen and does not fit into this width."""
+        return list(self.desk.ask("sticking_out", width=width))
+
     def _xdotool(self, *words: str) -> None:
         assert self.process is not None
         search = ["xdotool", "search", "--onlyvisible", "--name", "^Holdfast$"]
@@ -307,6 +333,13 @@ class App:
         self.see("Put your finger on the reader.")
         assert self.stage.waiting_for_finger.wait(PATIENCE_S)
         assert self.stage.finger(accepted=accepted)
+
+    def log_out(self, question: str = "Log out?") -> None:
+        """Log out, once the question says this."""
+        self.click("Settings", "push button")
+        self.click("Log out", "push button")
+        self.see(question)
+        self.click("Log out", "push button")
 
     def tab(self, name: str) -> None:
         """Open a page of the home screen."""

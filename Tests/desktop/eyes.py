@@ -95,6 +95,21 @@ class Eyes:
                 return [role, name]
         return None
 
+    def sticking_out(self, width):
+        """What is wider than the window. GTK gives the content its least width, also if that is more."""
+        found = []
+        whole = 0
+        for node, role, name in self.nodes():
+            try:
+                place = Atspi.Component.get_extents(node, Atspi.CoordType.WINDOW)
+            except GLib.Error:  # it has no place, as a page of a stack
+                continue
+            if role != "frame" and whole == 0:
+                whole = place.width
+            if place.width > width:
+                found.append(f"{role} {name}: {place.width}")
+        return found if whole > width else []
+
     def type(self, name, text, role=None):
         node = self.find(name, role)
         if node is None:

@@ -20,6 +20,8 @@ from local_supabase import LocalSupabase  # noqa: E402
 from desk import App, Desk  # noqa: E402
 
 HOUR_MS = 3_600_000
+#: The library's notice after everything was sent.
+DONE = {"nb": "Ferdig: det som ventet", "en": "Done: what was waiting"}
 _LINE = re.compile(r'\{"((?:[^"\\]|\\.)*)",\s*"((?:[^"\\]|\\.)*)",\s*"((?:[^"\\]|\\.)*)"\}')
 
 
@@ -34,7 +36,7 @@ class Painter:
     """One language and one scheme."""
 
     def __init__(self, app: App, language: str, scheme: str, folder: pathlib.Path) -> None:
-        self.app, self.folder = app, folder
+        self.app, self.language, self.folder = app, language, folder
         self.suffix = f"{language}-{scheme}.png"
         self.words = words(language)
 
@@ -51,6 +53,14 @@ class Painter:
     def click(self, english: str, role: str | None = None) -> None:
         """Click on this word."""
         self.app.click(self.say(english), role, part=role == "list item")
+
+    def wait_for_quiet(self) -> None:
+        """Wait until the notice has left, and no other one has come for a while."""
+        since = time.monotonic()
+        while time.monotonic() - since < 4:
+            if self.app.sees(DONE[self.language]):
+                since = time.monotonic()
+            time.sleep(0.5)
 
     def register(self, minutes: str, note: str) -> None:
         """Fill the form and save it."""
@@ -75,7 +85,7 @@ class Painter:
         self.register("45", "En tur i parken")
         self.register("60", "")
         app.see(self.say("Everything is sent"))
-        time.sleep(6)  # the notice leaves
+        self.wait_for_quiet()
         self.take("3-home", "2")
         self.click("Contacts", "page tab")
         app.type(self.say("Search contacts"), "å")

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import calendar
+import datetime
+import time
+import zoneinfo
+
 from desk import App
 
 
@@ -56,9 +61,40 @@ def test_KEEP_4_RES_6_lock_unlock_and_log_out(app: App) -> None:
 
     app.stage.set(online=False)
     app.register(30)
-    app.click("Settings", "push button")
-    app.click("Log out", "push button")
-    app.see("1 registration is not sent.")
-    app.click("Log out", "push button")
+    app.log_out("1 registration is not sent.")
     app.see("You are signed out. Sign in to continue.")
     assert not app.stage.has_key
+
+
+def test_a_day_in_the_future_is_refused_at_the_day(app: App) -> None:
+    """Given the form, when the calendar is leafed to the next month, then the day says why that cannot
+    be, and nothing is queued; when it is leafed back, then the activity is stored."""
+    today = datetime.datetime.now(zoneinfo.ZoneInfo("Europe/Oslo"))
+    year, month = (today.year, today.month + 1) if today.month < 12 else (today.year + 1, 1)
+    day = min(today.day, calendar.monthrange(year, month)[1])
+    ahead = f"{day} {calendar.month_name[month]}"
+    refusal = "This day is in the future. Choose today or an earlier day."
+    app.start()
+    app.sign_in()
+    app.see("Besøksvenn Østfold")
+    app.click("Register an activity", "push button")
+    app.type("Minutes", "40")
+    app.type("Note", "next month")
+
+    app.click(f"{today.day} {today:%B}", "push button")
+    app.see(str(today.year), "Sun")
+    app.keys("ctrl+Right", "Escape")
+    app.see(ahead, refusal)
+    app.click("Save", "push button")
+    time.sleep(1)  # what is queued would be sent now
+    app.see(refusal, "Save")
+    assert rows(app, "next month") == []
+
+    app.click(ahead, "push button")
+    app.see(str(year), "Sun")
+    app.keys("ctrl+Left", "Escape")
+    app.see_no_more(refusal)
+    app.click("Save", "push button")
+    app.see("You this year", "Everything is sent")
+    query = "select occurred_at <= now() as past from public.activities where note = 'next month'"
+    assert app.backend.control.sql(query) == [{"past": True}]

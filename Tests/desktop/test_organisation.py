@@ -95,6 +95,40 @@ def test_ORG_3_ORG_5_offline_from_the_cache_and_nothing_readable(app: App) -> No
     assert readable(app.folder / "app") == []
 
 
+def test_an_administrator_sees_the_figures_of_all_members(app: App) -> None:
+    """Given activities of other members, when an administrator opens home, then it shows the sums of
+    the year, the members and the contacts, counts an own activity at once, and works offline; a peer
+    mentor sees the own figures only."""
+    control = app.backend.control
+    control.sql("delete from public.activities where org_id = %s", ORG_1)
+    rows = (
+        "insert into public.activities (org_id, user_id, type, occurred_at, minutes) "
+        "select %s, id, 'visit', now(), 100 from auth.users where email = %s"
+    )
+    control.sql(rows, ORG_1, "mentor@example.org")
+    control.sql(rows, ORG_1, "coordinator@example.org")
+    app.start()
+    app.sign_in("admin@example.org")
+    app.click("Mentorforeningen Nordlys", "list item", part=True)
+    app.see("The organisation this year", "3 h 20 min", "3 members", "30 contacts")
+    app.stage.set(online=False)
+    app.register(40)
+    app.see("4 h", "40 min")
+    app.quit()
+    app.start()
+    app.see("4 h", "3 members", "You are offline.")
+    app.quit()
+
+    app.stage.set(online=True)
+    app.start()
+    app.log_out()
+    app.see("You are signed out.")
+    app.sign_in("mentor@example.org")
+    choose(app, "Mentorforeningen Nordlys")
+    app.see("1 h 40 min")
+    assert not app.sees("members")
+
+
 def readable(folder: pathlib.Path) -> list[str]:
     """What a thief of the app's folder could read."""
     files = [path for path in folder.rglob("*") if path.is_file()]

@@ -143,6 +143,14 @@ language sql stable security definer set search_path = '' as $$
     and m.role in ('coordinator', 'org_admin')
 $$;
 
+-- Nobody but its coordinators and administrators learns how many members an organisation has.
+create function private.overseen_members(org uuid) returns bigint
+language sql stable security definer set search_path = '' as $$
+  select count(*) from public.memberships m
+  where m.org_id = overseen_members.org and m.status = 'active'
+    and m.org_id = any (array(select private.overseen_organizations()))
+$$;
+
 revoke all on all functions in schema private from public;
 grant usage on schema private to authenticated, service_role;
 grant execute on all functions in schema private to authenticated, service_role;
@@ -290,6 +298,35 @@ language sql stable security invoker set search_path = '' as $$
     'as_of', now())
 $$;
 
+-- The caller's activity_summary and, for coordinators and administrators, the figures of the whole
+-- organisation: activities and minutes of all members since the same time, active members, contacts.
+-- "organization" is null for everybody else. The policies decide what is counted.
+create function public.activity_overview(org uuid, since timestamptz default null) returns json
+language sql stable security invoker set search_path = '' as $$
+  with own as (
+    select public.activity_summary(activity_overview.org, activity_overview.since)::jsonb as figures
+  ), registered as (
+    select count(*) as activities, coalesce(sum(a.minutes), 0) as minutes
+    from public.activities a
+    where a.org_id = activity_overview.org
+      and a.deleted_at is null
+      and a.occurred_at >= (select (own.figures ->> 'since')::timestamptz from own)
+  )
+  select (own.figures || jsonb_build_object('organization', case
+    when activity_overview.org = any (array(select private.overseen_organizations()))
+    then (
+      select jsonb_build_object(
+        'activities', registered.activities,
+        'minutes', registered.minutes,
+        'members', private.overseen_members(activity_overview.org),
+        'contacts', (
+          select count(*) from public.contacts c
+          where c.org_id = activity_overview.org and c.deleted_at is null))
+      from registered)
+    end))::json
+  from own
+$$;
+
 -- Stores each item in its own sub-transaction and returns one row per item, in the given order:
 --   stored     the item was inserted
 --   duplicate  the row exists and belongs to the caller
@@ -385,7 +422,8 @@ begin
   end loop;
 end $$;
 
-revoke all on function public.activity_summary, public.submit_activities,
+revoke all on function public.activity_summary, public.activity_overview, public.submit_activities,
   public.phone, public.address, public.national_id from public, anon;
-grant execute on function public.activity_summary, public.submit_activities,
+grant execute on function public.activity_summary, public.activity_overview,
+  public.submit_activities,
   public.phone, public.address, public.national_id to authenticated, service_role;

@@ -103,9 +103,13 @@ void keys_serve(app *app, const json_t *request);
 /* Answers a key request; `value` may be NULL. */
 void keys_answer(app *app, json_int_t id, const char *result, const char *value);
 bool secret_available(void);
-void secret_load(app *app, json_int_t id, const char *name);
-void secret_save(app *app, json_int_t id, const char *name, const char *value);
-void secret_erase(app *app, json_int_t id, const char *name);
+/* Carries out a request, and answers it later. `value` is NULL unless it is to be saved. */
+void secret_serve(app *app, json_int_t id, const char *operation, const char *name,
+                  const char *value);
+/* The handle is closed: takes back what it has asked of the service, with the prompt. */
+void secret_cancel(void);
+/* Before the program ends: waits until the service has taken note. At most two seconds. */
+void secret_settle(void);
 /* reader.c: the fingerprint reader, which keeps the key `biometric`. */
 void reader_serve(app *app, const json_t *request);
 /* Nobody needs this key any more: takes the prompt back, and answers. */
@@ -144,6 +148,8 @@ void look_clear_box(GtkBox *box);
 /* "today 14:05", "3 March 14:05"; the caller frees it. */
 char *look_time(json_int_t ms);
 char *look_duration(json_int_t minutes);
+/* Lets the text of a button take several lines, where it is large and the window is narrow. */
+void look_wrap(GtkButton *button);
 /* A question with several answers. */
 AdwMessageDialog *look_question(app *app, const char *title, const char *body);
 

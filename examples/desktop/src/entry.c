@@ -19,7 +19,37 @@ const char *entry_type_name(const char *type) {
 
 /* ---- the day ---- */
 
-static void on_day(GtkCalendar *calendar, gpointer context) {
+/* Whether the chosen day has not begun. */
+static bool is_future(app *app) {
+  GDateTime *day = gtk_calendar_get_date(part(&app->entry, "calendar"));
+  GDateTime *now = g_date_time_new_now_local();
+  int years = g_date_time_get_year(day) - g_date_time_get_year(now);
+  int days = g_date_time_get_day_of_year(day) - g_date_time_get_day_of_year(now);
+  g_date_time_unref(day);
+  g_date_time_unref(now);
+  return years > 0 || (years == 0 && days > 0);
+}
+
+/* Says at the day whether it can be saved. */
+static void check_day(app *app) {
+  AdwActionRow *row = part(&app->entry, "day_row");
+  bool future = is_future(app);
+  const char *mistake =
+      future ? word("This day is in the future. Choose today or an earlier day.") : "";
+  adw_action_row_set_subtitle(row, mistake);
+  gtk_accessible_update_property(GTK_ACCESSIBLE(row), GTK_ACCESSIBLE_PROPERTY_DESCRIPTION, mistake,
+                                 -1);
+  gtk_accessible_update_state(GTK_ACCESSIBLE(row), GTK_ACCESSIBLE_STATE_INVALID,
+                              future ? GTK_ACCESSIBLE_INVALID_TRUE : GTK_ACCESSIBLE_INVALID_FALSE,
+                              -1);
+  if (future)
+    gtk_widget_add_css_class(GTK_WIDGET(row), "error");
+  else
+    gtk_widget_remove_css_class(GTK_WIDGET(row), "error");
+}
+
+/* Shows the chosen day on the button. Leafing through months and years chooses days, too. */
+static void show_day(GtkCalendar *calendar, gpointer context) {
   app *app = context;
   GDateTime *day = gtk_calendar_get_date(calendar);
   const char *months[] = {"January", "February", "March",     "April",   "May",      "June",
@@ -27,19 +57,26 @@ static void on_day(GtkCalendar *calendar, gpointer context) {
   char *text = g_strdup_printf(word("%d %s"), g_date_time_get_day_of_month(day),
                                word(months[g_date_time_get_month(day) - 1]));
   gtk_menu_button_set_label(part(&app->entry, "day"), text);
-  gtk_menu_button_popdown(part(&app->entry, "day"));
+  check_day(app);
   g_free(text);
   g_date_time_unref(day);
 }
 
-/* The chosen day at this time of the day, but never in the future. */
+static void on_day(GtkCalendar *calendar, gpointer context) {
+  app *app = context;
+  show_day(calendar, app);
+  gtk_menu_button_popdown(part(&app->entry, "day"));
+}
+
+/* The chosen day at this time of the day. In the hour that the clock repeats in autumn, that can be
+ * later than now; the present is the latest. */
 static gint64 occurred_ms(app *app) {
   GDateTime *day = gtk_calendar_get_date(part(&app->entry, "calendar"));
   GDateTime *now = g_date_time_new_now_local();
   GDateTime *then = g_date_time_new_local(
       g_date_time_get_year(day), g_date_time_get_month(day), g_date_time_get_day_of_month(day),
       g_date_time_get_hour(now), g_date_time_get_minute(now), 0);
-  gint64 ms = g_date_time_to_unix(then) * 1000;
+  gint64 ms = MIN(g_date_time_to_unix(then), g_date_time_to_unix(now)) * 1000;
   g_date_time_unref(day);
   g_date_time_unref(now);
   g_date_time_unref(then);
@@ -103,6 +140,12 @@ static bool is_complete(app *app, json_int_t *minutes, const char *note) {
                  part(&app->entry, "minutes"));
     return false;
   }
+  check_day(app); /* the form may have been open at midnight */
+  if (app->edited_id == NULL && is_future(app)) {
+    show_mistake(app, "", NULL);
+    gtk_widget_grab_focus(part(&app->entry, "day"));
+    return false;
+  }
   if (g_utf8_strlen(note, -1) > NOTE_MOST) {
     show_mistake(app, word("The note may have at most 4000 characters."),
                  part(&app->entry, "note"));
@@ -161,7 +204,11 @@ void entry_build(app *app) {
     gtk_string_list_append(names, word(types[i][1]));
   adw_combo_row_set_model(part(&app->entry, "type"), G_LIST_MODEL(names));
   g_object_unref(names);
-  g_signal_connect(part(&app->entry, "calendar"), "day-selected", G_CALLBACK(on_day), app);
+  GtkCalendar *calendar = part(&app->entry, "calendar");
+  g_signal_connect(calendar, "day-selected", G_CALLBACK(on_day), app);
+  const char *leafed[] = {"prev-month", "next-month", "prev-year", "next-year"};
+  for (size_t i = 0; i < G_N_ELEMENTS(leafed); i++)
+    g_signal_connect(calendar, leafed[i], G_CALLBACK(show_day), app);
   g_signal_connect(part(&app->entry, "save"), "clicked", G_CALLBACK(on_save), app);
   g_signal_connect(part(&app->entry, "minutes"), "entry-activated", G_CALLBACK(on_save), app);
   g_signal_connect(part(&app->entry, "note"), "entry-activated", G_CALLBACK(on_save), app);
@@ -186,7 +233,7 @@ void entry_show(app *app, const char *contact_id, const json_t *item) {
   fill_contacts(app, item == NULL ? contact_id : text_at(payload, "contact_id"));
   GDateTime *today = g_date_time_new_now_local();
   gtk_calendar_select_day(part(&app->entry, "calendar"), today);
-  on_day(part(&app->entry, "calendar"), app);
+  show_day(part(&app->entry, "calendar"), app);
   g_date_time_unref(today);
   gtk_widget_set_visible(part(&app->entry, "day_row"), item == NULL); /* an edit keeps the day */
   gtk_label_set_text(part(&app->entry, "entry_title"),

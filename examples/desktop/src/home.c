@@ -30,36 +30,52 @@ static void show_orgs(app *app, const json_t *decision) {
   json_decref(reply);
 }
 
-static void show_figures(app *app) {
-  json_t *reply = host_call(app, "summary_get", NULL);
-  const json_t *summary = json_object_get(reply, "summary"), *sent = json_object_get(reply, "sent"),
-               *queued = json_object_get(reply, "queued");
-  json_int_t activities = number_at(summary, "activities") + number_at(sent, "activities") +
-                          number_at(queued, "activities");
-  json_int_t minutes =
-      number_at(summary, "minutes") + number_at(sent, "minutes") + number_at(queued, "minutes");
-  bool known = json_is_object(summary) || activities > 0;
-  char *count = known ? g_strdup_printf("%" JSON_INTEGER_FORMAT, activities) : g_strdup("–"),
-       *time = known ? look_duration(minutes) : g_strdup("–");
-  gtk_label_set_text(part(&app->home, "figure_activities"), count);
-  gtk_label_set_text(part(&app->home, "figure_time"), time);
-  look_own_banners(app, part(&app->home, "figure_banners"), json_object_get(reply, "banners"));
-  json_int_t as_of = number_at(reply, "as_of_ms");
-  char *when = as_of > 0 ? look_time(as_of) : NULL;
-  char *line = when == NULL ? g_strdup("") : g_strdup_printf("%s %s", word("Counted"), when);
-  gtk_label_set_text(part(&app->home, "figure_age"), line);
-  g_free(count);
-  g_free(time);
-  g_free(when);
-  g_free(line);
-  json_decref(reply);
-}
-
 static void set_row(GtkWidget *row, const char *title, const char *subtitle) {
   adw_preferences_row_set_title(ADW_PREFERENCES_ROW(row), title);
   adw_action_row_set_subtitle(ADW_ACTION_ROW(row), subtitle);
   gtk_accessible_update_property(GTK_ACCESSIBLE(row), GTK_ACCESSIBLE_PROPERTY_DESCRIPTION, subtitle,
                                  -1);
+}
+
+/* A number, and a duration, below each other; a dash while they are not known. */
+static void show_pair(app *app, const char *count_id, const char *time_id, bool known,
+                      json_int_t activities, json_int_t minutes) {
+  char *count = known ? g_strdup_printf("%" JSON_INTEGER_FORMAT, activities) : g_strdup("–"),
+       *time = known ? look_duration(minutes) : g_strdup("–");
+  gtk_label_set_text(part(&app->home, count_id), count);
+  gtk_label_set_text(part(&app->home, time_id), time);
+  g_free(count);
+  g_free(time);
+}
+
+/* The own figures, and those of the organisation: the server's, with what this device has stored
+ * since, and what it has not sent. */
+static void show_figures(app *app) {
+  json_t *reply = host_call(app, "summary_get", NULL);
+  const json_t *summary = json_object_get(reply, "summary"), *sent = json_object_get(reply, "sent"),
+               *queued = json_object_get(reply, "queued"),
+               *everybody = json_object_get(summary, "organization");
+  json_int_t activities = number_at(sent, "activities") + number_at(queued, "activities");
+  json_int_t minutes = number_at(sent, "minutes") + number_at(queued, "minutes");
+  show_pair(app, "figure_activities", "figure_time", json_is_object(summary) || activities > 0,
+            number_at(summary, "activities") + activities, number_at(summary, "minutes") + minutes);
+  show_pair(app, "overview_activities", "overview_time", json_is_object(everybody),
+            number_at(everybody, "activities") + activities,
+            number_at(everybody, "minutes") + minutes);
+  look_own_banners(app, part(&app->home, "figure_banners"), json_object_get(reply, "banners"));
+  json_int_t as_of = number_at(reply, "as_of_ms");
+  char *when = as_of > 0 ? look_time(as_of) : NULL;
+  char *line = when == NULL ? g_strdup("") : g_strdup_printf("%s %s", word("Counted"), when);
+  gtk_label_set_text(part(&app->home, "figure_age"), line);
+  json_int_t members = number_at(everybody, "members");
+  char *title = json_is_object(everybody)
+                    ? g_strdup_printf(word(members == 1 ? "%d member" : "%d members"), (int)members)
+                    : g_strdup(word("Members"));
+  set_row(part(&app->home, "overview_members"), title, when == NULL ? "–" : line);
+  g_free(title);
+  g_free(when);
+  g_free(line);
+  json_decref(reply);
 }
 
 static void show_waiting(app *app) {
@@ -86,7 +102,7 @@ static void show_waiting(app *app) {
   json_decref(reply);
 }
 
-/* What an administrator sees of the organisation. */
+/* The contacts are those of the cache, so their number has its own age. */
 static void show_overview(app *app) {
   json_t *found =
       host_call(app, "contact_search", json_pack("{s:s, s:i}", "query", "", "limit", 1));

@@ -10,18 +10,20 @@
 #include <string.h>
 
 static json_t *configuration(const app *app) {
-  return json_pack(
-      "{s:s, s:{s:s, s:s}, s:[{s:s,s:s,s:s,s:s},{s:s,s:s,s:s,s:s},{s:s,s:s,s:s}], s:s, s:s, s:s,"
-      " s:{s:s}, s:{s:s}}",
-      "data_dir", app->data_dir,                                                  //
-      "backend", "url", app->url, "api_key", app->key,                            //
-      "auth_methods",                                                             //
-      "id", "bankid", "provider", "bankid", "flow", "pkce", "label", "BankID",    //
-      "id", "vipps", "provider", "vipps", "flow", "pkce", "label", "Vipps",       //
-      "id", "password", "flow", "password", "label", word("E-mail and password"), //
-      "redirect_url", app->redirect_url, "locale", app->locale,                   //
-      "clock", app->stage == NULL ? "system" : "manual",                          //
-      "keystore", "kind", "host", "policy", "biometric", app->stage == NULL ? "off" : "required");
+  return json_pack("{s:s, s:{s:s, s:s, s:{s:s}}, "
+                   "s:[{s:s,s:s,s:s,s:s},{s:s,s:s,s:s,s:s},{s:s,s:s,s:s}], s:s, s:s, s:s,"
+                   " s:{s:s}, s:{s:s}}",
+                   "data_dir", app->data_dir,                                                  //
+                   "backend", "url", app->url, "api_key", app->key,                            //
+                   "summary", "function", "activity_overview",                                 //
+                   "auth_methods",                                                             //
+                   "id", "bankid", "provider", "bankid", "flow", "pkce", "label", "BankID",    //
+                   "id", "vipps", "provider", "vipps", "flow", "pkce", "label", "Vipps",       //
+                   "id", "password", "flow", "password", "label", word("E-mail and password"), //
+                   "redirect_url", app->redirect_url, "locale", app->locale,                   //
+                   "clock", app->stage == NULL ? "system" : "manual",                          //
+                   "keystore", "kind", "host", "policy", "biometric",
+                   app->stage == NULL ? "off" : "required");
 }
 
 static gint64 spent_us; /* in the library, on this thread */
@@ -167,6 +169,7 @@ void host_pause(app *app) {
 
 void host_close(app *app) {
   host_pause(app); /* before the driver closes the descriptor */
+  secret_cancel();
   holdfast_http_stop(app->network);
   holdfast_close(app->self);
   app->network = NULL;

@@ -71,13 +71,16 @@ void keys_serve(app *app, const json_t *request) {
     reader_serve(app, request);
     return;
   }
+  if (app->keys_in_service) {
+    secret_serve(app, id, operation, name, json_string_value(json_object_get(request, "value")));
+    return;
+  }
   char *path = g_build_filename(app->keys_dir, name, NULL);
   if (strcmp(operation, "load") == 0)
-    app->keys_in_service ? secret_load(app, id, name) : file_load(app, id, path);
+    file_load(app, id, path);
   else if (strcmp(operation, "save") == 0)
-    app->keys_in_service ? secret_save(app, id, name, text_at(request, "value"))
-                         : file_save(app, id, path, text_at(request, "value"));
+    file_save(app, id, path, text_at(request, "value"));
   else
-    app->keys_in_service ? secret_erase(app, id, name) : file_erase(app, id, path);
+    file_erase(app, id, path);
   g_free(path);
 }

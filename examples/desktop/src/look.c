@@ -132,6 +132,12 @@ GtkWidget *look_row(const char *title, const char *subtitle) {
   return row;
 }
 
+void look_wrap(GtkButton *button) {
+  GtkLabel *label = GTK_LABEL(gtk_button_get_child(button));
+  gtk_label_set_wrap(label, TRUE);
+  gtk_label_set_justify(label, GTK_JUSTIFY_CENTER);
+}
+
 AdwMessageDialog *look_question(app *app, const char *title, const char *body) {
   g_set_weak_pointer(&app->question,
                      ADW_MESSAGE_DIALOG(adw_message_dialog_new(app->window, title, body)));

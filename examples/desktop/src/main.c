@@ -5,7 +5,9 @@
  * which the browser returns; the project must list it. HOLDFAST_STAGE is for demos and tests. */
 #include "app.h"
 
+#include <glib-unix.h>
 #include <glib/gstdio.h>
+#include <signal.h>
 #include <string.h>
 
 /* No project, or a folder that cannot be opened: say so in a window, and do nothing else. */
@@ -57,13 +59,13 @@ static void on_network(GNetworkMonitor *monitor, gboolean online, gpointer conte
 static void on_presence(GObject *source, GParamSpec *what, gpointer context) {
   (void)source, (void)what;
   app *app = context;
+  if (app->self == NULL || app->window == NULL)
+    return;
   gboolean dark = FALSE;
   g_object_get(app->application, "screensaver-active", &dark, NULL);
   GdkSurface *surface = gtk_native_get_surface(GTK_NATIVE(app->window));
   bool away = dark || (surface != NULL && (gdk_toplevel_get_state(GDK_TOPLEVEL(surface)) &
                                            GDK_TOPLEVEL_STATE_MINIMIZED) != 0);
-  if (app->self == NULL)
-    return;
   if (away)
     json_decref(host_call(app, "session_background", NULL));
   else
@@ -77,6 +79,12 @@ static void on_shown(GtkWidget *window, gpointer context) {
   host_seen(app);
 }
 
+/* A surface that is destroyed reports a state, too. Nothing is drawn for it any more. */
+static void on_closing(GtkWidget *window, gpointer context) {
+  GdkSurface *surface = gtk_native_get_surface(GTK_NATIVE(window));
+  g_signal_handlers_disconnect_by_func(surface, on_presence, context);
+}
+
 void app_start(app *app) {
   char *problem = NULL;
   if (app->url == NULL || app->key == NULL)
@@ -87,6 +95,7 @@ void app_start(app *app) {
   else {
     window_build(app);
     g_signal_connect(app->window, "realize", G_CALLBACK(on_shown), app);
+    g_signal_connect(app->window, "unrealize", G_CALLBACK(on_closing), app);
     bool online = app->stage != NULL
                       ? app->stage_online
                       : g_network_monitor_get_network_available(g_network_monitor_get_default());
@@ -133,6 +142,16 @@ static void on_startup(GApplication *application, gpointer context) {
   g_signal_connect(g_network_monitor_get_default(), "network-changed", G_CALLBACK(on_network), app);
 }
 
+/* The session ends, or somebody has pressed Ctrl C: as if the user had closed every window. */
+static gboolean on_end(gpointer context) {
+  app *app = context;
+  GList *windows;
+  while ((windows = gtk_application_get_windows(GTK_APPLICATION(app->application))) != NULL)
+    gtk_window_destroy(windows->data);
+  g_application_quit(G_APPLICATION(app->application));
+  return G_SOURCE_CONTINUE;
+}
+
 int main(int count, char **arguments) {
   app app = {.started_us = g_get_monotonic_time(),
              .url = g_getenv("HOLDFAST_URL"),
@@ -155,9 +174,13 @@ int main(int count, char **arguments) {
                                                                   : G_APPLICATION_NON_UNIQUE);
   g_signal_connect(app.application, "startup", G_CALLBACK(on_startup), &app);
   g_signal_connect(app.application, "activate", G_CALLBACK(on_activate), &app);
+  const int ends[] = {SIGTERM, SIGINT, SIGHUP};
+  for (size_t i = 0; i < G_N_ELEMENTS(ends); i++)
+    g_unix_signal_add(ends[i], on_end, &app);
   int status = g_application_run(G_APPLICATION(app.application), count, arguments);
   browser_listen(&app, false);
   host_close(&app);
+  secret_settle();
   g_object_unref(app.application);
   g_free(app.data_dir);
   g_free(app.keys_dir);

@@ -66,6 +66,7 @@ void sign_in_show(app *app, const json_t *decision) {
   json_t *method;
   json_array_foreach(json_object_get(decision, "methods"), index, method) {
     GtkWidget *button = gtk_button_new_with_label(text_at(method, "label"));
+    look_wrap(GTK_BUTTON(button));
     gtk_widget_add_css_class(button, "pill");
     if (index == 0)
       gtk_widget_add_css_class(button, "suggested-action");

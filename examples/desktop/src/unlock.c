@@ -14,6 +14,7 @@ static void on_other(GtkButton *button, gpointer context) {
 
 void unlock_build(app *app) {
   app->unlock = screen_build("unlock");
+  look_wrap(part(&app->unlock, "unlock_other"));
   g_signal_connect(part(&app->unlock, "unlock_now"), "clicked", G_CALLBACK(on_unlock), app);
   g_signal_connect(part(&app->unlock, "unlock_other"), "clicked", G_CALLBACK(on_other), app);
 }
