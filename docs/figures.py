@@ -1,9 +1,9 @@
 """Writes the sizes of README.md and the summary of docs/benchmarks.md from what is recorded.
 
-`--write` first copies the sizes of the libraries in build/ to figures.json. Without it, the script
+`--write` first copies the sizes of the libraries and packages in build/ to figures.json. Without it, the script
 only checks that both pages match what is recorded. Sources:
 
-- figures.json: sizes in bytes, by library;
+- figures.json: sizes in bytes, by library and package;
 - Tests/benchmarks/recorded.json, written by `make bench-record` and `make bench-variants`:
   instructions per call;
 - benchmarks.json, written by `make bench`:
@@ -34,6 +34,15 @@ LIBRARIES = {
     "lib/libholdfast_http.so": "the driver; needs libcurl",
 }
 
+#: What a package manager fetches, by where the build puts it.
+PACKAGES = {
+    "wheel/holdfast-*-manylinux*_x86_64.whl": "Python: the wheel for x86-64 Linux, with the bundled library",
+    "jvm/holdfast.jar": "Java: `holdfast.jar`, with the bundled library",
+    "jvm/holdfast-kotlin.jar": "Kotlin: `holdfast-kotlin.jar`, beside it",
+    "jvm/holdfast-okhttp.jar": "OkHttp: `holdfast-okhttp.jar`, beside it",
+    "node/holdfast-*.tgz": "Node and Electron: the package, with the bundled library",
+}
+
 #: What is measured -> its row.
 VARIANTS = {
     "embedded": "x86-64, Embedded Swift",
@@ -53,15 +62,16 @@ COUNTED = {
 def measure() -> dict[str, int]:
     """The sizes of the built libraries; a library that is not built keeps its recorded size."""
     known: dict[str, int] = json.loads(SIZES.read_text("utf-8")) if SIZES.exists() else {}
-    for library in LIBRARIES:
-        built = ROOT / "build" / library
-        if built.exists():
-            known[library] = built.stat().st_size
-    return {library: known[library] for library in LIBRARIES if library in known}
+    names = [*LIBRARIES, *PACKAGES]
+    for name in names:
+        built = sorted((ROOT / "build").glob(name))
+        if built:
+            known[name] = built[-1].stat().st_size
+    return {name: known[name] for name in names if name in known}
 
 
-def size_rows(sizes: dict[str, int]) -> list[str]:
-    return [f"| {LIBRARIES[library]} | {size:,} bytes |" for library, size in sizes.items()]
+def size_rows(names: dict[str, str], sizes: dict[str, int]) -> list[str]:
+    return [f"| {names[name]} | {size:,} bytes |" for name, size in sizes.items() if name in names]
 
 
 def bench_rows() -> list[str]:
@@ -87,7 +97,11 @@ def count_rows() -> list[str]:
 
 
 def size_table(sizes: dict[str, int]) -> list[str]:
-    return ["| library, stripped | size |", "|---|---|", *size_rows(sizes)]
+    return ["| library, stripped | size |", "|---|---|", *size_rows(LIBRARIES, sizes)]
+
+
+def package_table(sizes: dict[str, int]) -> list[str]:
+    return ["", "| package | size |", "|---|---|", *size_rows(PACKAGES, sizes)]
 
 
 def with_rows(page: Path, rows: list[str]) -> str:
@@ -100,7 +114,7 @@ def pages(sizes: dict[str, int]) -> dict[Path, str]:
     table = size_table(sizes)
     return {
         README: with_rows(README, table),
-        PAGE: with_rows(PAGE, [*table, *count_rows(), *bench_rows()]),
+        PAGE: with_rows(PAGE, [*table, *package_table(sizes), *count_rows(), *bench_rows()]),
     }
 
 

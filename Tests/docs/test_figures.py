@@ -26,6 +26,16 @@ def test_the_recorded_sizes_are_those_of_the_libraries() -> None:
         assert abs(RECORDED[library] - built) <= built / 20, library
 
 
+def test_the_page_has_the_size_of_every_package() -> None:
+    """Issue 18: what an app fetches, in each language."""
+    page = (ROOT / "docs/benchmarks.md").read_text("utf-8")
+    for language in ("Python", "Java", "Kotlin", "OkHttp", "Node"):
+        assert re.search(rf"^\| {language}.*\| [\d,]+ bytes \|$", page, re.MULTILINE), language
+    (wheel,) = [name for name in RECORDED if name.startswith("wheel/")]
+    (built,) = (ROOT / "build").glob(wheel)
+    assert abs(RECORDED[wheel] - built.stat().st_size) <= RECORDED[wheel] / 20
+
+
 def test_every_row_of_reliability_has_a_count_and_a_result() -> None:
     text = (ROOT / "docs/reliability.md").read_text("utf-8")
     rows = re.findall(r"^\| (.+?) \| ([\d,]+) \| ([\w.% ]+) \|$", text, flags=re.MULTILINE)
