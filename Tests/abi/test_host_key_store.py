@@ -195,6 +195,7 @@ def test_API_3_a_first_start_waits_for_the_host(hosts: MakeHost) -> None:
 
 
 def test_API_3_the_whole_story(host: Host, member: Person) -> None:
+    """HST-2."""
     # Given a user at home, with biometrics enrolled
     keychain = host.phone.keychain
     assert keychain.names() == {"device", "session", "biometric"}
