@@ -92,6 +92,7 @@ FOUND = {
     (5, 6_075_094): "the world expected the leases of a file that was set aside",
     (5, 6_038_845): "a batch split after a lie was counted as never sent, then as a conflict",
     (5, 6_248_009): "a sign-in from the lock failed, and no decision followed its wait",
+    (5, 6_437_243): "the world could not read a body whose type a flipped bit had changed",
 }
 #: The second build takes the same decisions (test_replay.py), so it runs a share only.
 PARTS = [("embedded", part) for part in range(17)] + [("runtime", part) for part in range(17, 20)]

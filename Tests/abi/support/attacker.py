@@ -52,7 +52,8 @@ def rows(path: Path, query: str) -> list[tuple[bytes, ...]]:
     """The rows that the query finds in a copy of the file.
 
     The query runs on a copy: a second SQLite in the app's process would release the locks of the
-    first one when it closes the file.
+    first one when it closes the file. A flipped bit can make text of a blob, and text need not be
+    UTF-8 then: text is returned as bytes too.
     """
     if not path.exists():
         return []
@@ -62,6 +63,7 @@ def rows(path: Path, query: str) -> list[tuple[bytes, ...]]:
             if (file := Path(f"{path}{suffix}")).exists():
                 shutil.copy(file, f"{copy}{suffix}")
         with contextlib.closing(sqlite3.connect(copy)) as database:
+            database.text_factory = bytes
             return database.execute(query).fetchall()
 
 
