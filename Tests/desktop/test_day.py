@@ -98,3 +98,39 @@ def test_a_day_in_the_future_is_refused_at_the_day(app: App) -> None:
     app.see("You this year", "Everything is sent")
     query = "select occurred_at <= now() as past from public.activities where note = 'next month'"
     assert app.backend.control.sql(query) == [{"past": True}]
+
+
+def test_an_edit_moves_an_activity_to_another_day(app: App) -> None:
+    """Given an activity that waits, when its day is changed, then the outbox and PostgreSQL have that
+    day, and the time of the day stays."""
+    today = datetime.datetime.now(zoneinfo.ZoneInfo("Europe/Oslo"))
+    year, month = (today.year, today.month - 1) if today.month > 1 else (today.year - 1, 12)
+    day = min(today.day, calendar.monthrange(year, month)[1])
+    app.start()
+    app.sign_in()
+    app.see("Besøksvenn Østfold")
+    app.stage.set(online=False)
+    app.register(35, note="another day")
+    app.tab("Outbox")
+    app.click("Edit: Visit, 35 min", "push button", part=True)
+    app.click(f"{today.day} {today:%B}", "push button")
+    app.see(str(today.year), "Sun")
+    app.keys("ctrl+Left", "Escape")
+    app.see(f"{day} {calendar.month_name[month]}")
+    app.click("Save", "push button")
+    app.see("Changed.", f"Visit, 35 min, {day} {calendar.month_name[month]} at ")
+
+    app.click("Edit: Visit, 35 min", "push button", part=True)
+    app.see(f"{day} {calendar.month_name[month]}")
+    app.type("Minutes", "36")
+    app.click("Save", "push button")
+    app.see(f"Visit, 36 min, {day} {calendar.month_name[month]} at ")
+    app.stage.set(online=True)
+    app.see("Done: what was waiting has been sent.")
+    query = """select minutes, occurred_at at time zone 'Europe/Oslo' as at
+      from public.activities where note = 'another day'"""
+    [row] = app.backend.control.sql(query)
+    at = datetime.datetime.fromisoformat(str(row["at"]))
+    assert (row["minutes"], at.date()) == (36, datetime.date(year, month, day))
+    later = datetime.timedelta(hours=at.hour - today.hour, minutes=at.minute - today.minute)
+    assert later % datetime.timedelta(days=1) < datetime.timedelta(minutes=5)

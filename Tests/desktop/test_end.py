@@ -95,6 +95,19 @@ def locked(backend: LocalSupabase, tmp_path: pathlib.Path) -> Iterator[App]:
         desk.close()
 
 
+@pytest.fixture
+def locked_and_new(backend: LocalSupabase, tmp_path: pathlib.Path) -> Iterator[App]:
+    """An app that never ran, and a keyring that is locked."""
+    desk = Desk(tmp_path / "desk")
+    app = App(desk, backend, tmp_path / "app")
+    try:
+        lock_keyring(app)
+        yield app
+    finally:
+        app.close()
+        desk.close()
+
+
 def lock_keyring(app: App) -> None:
     service = ["--dest", "org.freedesktop.secrets", "--object-path", "/org/freedesktop/secrets"]
     lock = ["--method", "org.freedesktop.Secret.Service.Lock", f"[objectpath '{KEYRING}']"]
@@ -168,3 +181,22 @@ def test_a_dismissed_prompt_does_not_come_again_and_again(locked: App) -> None:
     while time.monotonic() < until:
         assert not prompt(locked)
         time.sleep(0.3)
+
+
+def test_a_first_start_asks_for_a_locked_keyring(locked_and_new: App) -> None:
+    """Given a fresh installation and a locked keyring, then the app asks for the keyring; when that is
+    dismissed, then it says what to do, and asks when the user comes back."""
+    app = locked_and_new
+    app.start()
+    see_prompt(app)
+    press(app, "Escape")
+    app.see("Unlock your device or its keyring, and we will carry on.")
+    app.stage.set(front=False)
+    app.stage.set(front=True)
+    see_prompt(app)
+    press(app, *"a", "space", *"password", "Return")
+    app.see("Welcome", "BankID")
+    at_home(app)
+    app.quit()
+    app.start()
+    app.see("You this year")

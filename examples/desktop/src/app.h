@@ -60,8 +60,7 @@ struct app {
   char *route;             /* of the home screen */
   char *contact_id;        /* of the contact on the screen */
   json_int_t live_request; /* its details that are being fetched */
-  char *edited_id;         /* the item that the entry form edits; NULL: a new one */
-  json_t *edited;          /* its payload */
+  json_t *edited;          /* the item that the entry form edits; NULL: a new one */
 };
 
 /* ---- main.c ---- */
@@ -190,6 +189,8 @@ void entry_build(app *app);
 /* Opens the form: empty, for a contact, or with an item of the outbox. */
 void entry_show(app *app, const char *contact_id, const json_t *item);
 const char *entry_type_name(const char *type);
+/* When an item's activity was. */
+json_int_t entry_occurred_ms(const json_t *item);
 
 /* ---- browser.c: BankID and Vipps ---- */
 

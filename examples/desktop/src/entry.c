@@ -68,19 +68,65 @@ static void on_day(GtkCalendar *calendar, gpointer context) {
   gtk_menu_button_popdown(part(&app->entry, "day"));
 }
 
-/* The chosen day at this time of the day. In the hour that the clock repeats in autumn, that can be
- * later than now; the present is the latest. */
-static gint64 occurred_ms(app *app) {
+/* An edit may have moved it; a payload's own time counts for the server. */
+json_int_t entry_occurred_ms(const json_t *item) {
+  const char *moved = text_at(json_object_get(item, "payload"), "occurred_at");
+  GDateTime *then = g_date_time_new_from_iso8601(moved, NULL);
+  json_int_t ms = then == NULL ? number_at(item, "occurred_at_ms")
+                               : (json_int_t)g_date_time_to_unix(then) * 1000;
+  g_clear_pointer(&then, g_date_time_unref);
+  return ms;
+}
+
+/* When the activity was before this form: an item's moment; for a new one, now. */
+static GDateTime *before(app *app) {
+  if (app->edited == NULL)
+    return g_date_time_new_now_local();
+  GDateTime *utc = g_date_time_new_from_unix_utc(entry_occurred_ms(app->edited) / 1000);
+  GDateTime *local = g_date_time_to_local(utc);
+  g_date_time_unref(utc);
+  return local;
+}
+
+static void choose_day(app *app) {
+  GDateTime *day = before(app);
+  gtk_calendar_select_day(part(&app->entry, "calendar"), day);
+  show_day(part(&app->entry, "calendar"), app);
+  g_date_time_unref(day);
+}
+
+/* The chosen day, at the time of the day that it had. In the hour that the clock repeats in autumn, that
+ * can be later than now; the present is the latest. */
+static gint64 chosen_ms(app *app) {
   GDateTime *day = gtk_calendar_get_date(part(&app->entry, "calendar"));
-  GDateTime *now = g_date_time_new_now_local();
+  GDateTime *now = g_date_time_new_now_local(), *time = before(app);
   GDateTime *then = g_date_time_new_local(
       g_date_time_get_year(day), g_date_time_get_month(day), g_date_time_get_day_of_month(day),
-      g_date_time_get_hour(now), g_date_time_get_minute(now), 0);
+      g_date_time_get_hour(time), g_date_time_get_minute(time), 0);
   gint64 ms = MIN(g_date_time_to_unix(then), g_date_time_to_unix(now)) * 1000;
   g_date_time_unref(day);
   g_date_time_unref(now);
+  g_date_time_unref(time);
   g_date_time_unref(then);
   return ms;
+}
+
+/* Whether another day was chosen than the activity had. */
+static bool is_moved(app *app) {
+  GDateTime *day = gtk_calendar_get_date(part(&app->entry, "calendar")), *had = before(app);
+  bool moved = g_date_time_get_year(day) != g_date_time_get_year(had) ||
+               g_date_time_get_day_of_year(day) != g_date_time_get_day_of_year(had);
+  g_date_time_unref(day);
+  g_date_time_unref(had);
+  return moved;
+}
+
+static void set_moment(json_t *payload, gint64 ms) {
+  GDateTime *utc = g_date_time_new_from_unix_utc(ms / 1000);
+  char *text = g_date_time_format_iso8601(utc);
+  json_object_set_new(payload, "occurred_at", json_string(text));
+  g_free(text);
+  g_date_time_unref(utc);
 }
 
 /* ---- the contact ---- */
@@ -141,7 +187,7 @@ static bool is_complete(app *app, json_int_t *minutes, const char *note) {
     return false;
   }
   check_day(app); /* the form may have been open at midnight */
-  if (app->edited_id == NULL && is_future(app)) {
+  if (is_future(app)) {
     show_mistake(app, "", NULL);
     gtk_widget_grab_focus(part(&app->entry, "day"));
     return false;
@@ -160,7 +206,9 @@ static bool is_complete(app *app, json_int_t *minutes, const char *note) {
 
 /* The item's payload: that of the edited one, with what the form changes. */
 static json_t *payload_of(app *app, json_int_t minutes, const char *note) {
-  json_t *payload = app->edited == NULL ? json_object() : json_deep_copy(app->edited);
+  json_t *payload = app->edited == NULL
+                        ? json_object()
+                        : json_deep_copy(json_object_get(app->edited, "payload"));
   guint type = adw_combo_row_get_selected(part(&app->entry, "type"));
   const char *contact = chosen_contact(app);
   if (type < G_N_ELEMENTS(types)) /* else it stays as it was */
@@ -168,6 +216,8 @@ static json_t *payload_of(app *app, json_int_t minutes, const char *note) {
   json_object_set_new(payload, "minutes", json_integer(minutes));
   json_object_set_new(payload, "contact_id", *contact == 0 ? json_null() : json_string(contact));
   json_object_set_new(payload, "note", *note == 0 ? json_null() : json_string(note));
+  if (app->edited != NULL && is_moved(app))
+    set_moment(payload, chosen_ms(app));
   return payload;
 }
 
@@ -180,17 +230,17 @@ static void on_save(GtkWidget *widget, gpointer context) {
     return;
   json_t *payload = payload_of(app, minutes, note);
   json_t *reply =
-      app->edited_id != NULL
+      app->edited != NULL
           ? host_call(app, "queue_edit",
-                      json_pack("{s:s, s:o}", "id", app->edited_id, "payload", payload))
+                      json_pack("{s:s, s:o}", "id", text_at(app->edited, "id"), "payload", payload))
           : host_call(app, "queue_add",
                       json_pack("{s:s, s:o, s:I}", "kind", "activity", "payload", payload,
-                                "occurred_at_ms", (json_int_t)occurred_ms(app)));
+                                "occurred_at_ms", (json_int_t)chosen_ms(app)));
   const char *error = host_error(reply);
   if (error != NULL) {
     show_mistake(app, error, NULL);
   } else {
-    look_confirm(app, app->edited_id != NULL ? word("Changed.") : word("Registered."));
+    look_confirm(app, app->edited != NULL ? word("Changed.") : word("Registered."));
     window_open(app, NULL, NULL);
     window_refresh(app);
   }
@@ -216,11 +266,9 @@ void entry_build(app *app) {
 
 void entry_show(app *app, const char *contact_id, const json_t *item) {
   const json_t *payload = json_object_get(item, "payload");
-  g_clear_pointer(&app->edited_id, g_free);
   json_decref(app->edited);
-  app->edited = item == NULL ? NULL : json_deep_copy(payload);
-  app->edited_id = item == NULL ? NULL : g_strdup(text_at(item, "id"));
-  guint type = 0;
+  app->edited = json_deep_copy(item);
+  guint type = item == NULL ? 0 : GTK_INVALID_LIST_POSITION; /* of another version of this app */
   for (guint i = 0; i < G_N_ELEMENTS(types); i++)
     if (is_text(payload, "type", types[i][0]))
       type = i;
@@ -231,11 +279,7 @@ void entry_show(app *app, const char *contact_id, const json_t *item) {
   gtk_editable_set_text(part(&app->entry, "minutes"), minutes);
   gtk_editable_set_text(part(&app->entry, "note"), text_at(payload, "note"));
   fill_contacts(app, item == NULL ? contact_id : text_at(payload, "contact_id"));
-  GDateTime *today = g_date_time_new_now_local();
-  gtk_calendar_select_day(part(&app->entry, "calendar"), today);
-  show_day(part(&app->entry, "calendar"), app);
-  g_date_time_unref(today);
-  gtk_widget_set_visible(part(&app->entry, "day_row"), item == NULL); /* an edit keeps the day */
+  choose_day(app);
   gtk_label_set_text(part(&app->entry, "entry_title"),
                      item == NULL ? word("Register an activity") : word("Edit the registration"));
   show_mistake(app, "", NULL);

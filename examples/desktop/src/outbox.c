@@ -82,7 +82,7 @@ static char *reason_of(const json_t *item) {
 static GtkWidget *row_of(app *app, const json_t *item) {
   const json_t *payload = json_object_get(item, "payload");
   char *time = look_duration(number_at(payload, "minutes"));
-  char *when = look_time(number_at(item, "occurred_at_ms"));
+  char *when = look_time(entry_occurred_ms(item));
   char *title =
       g_strdup_printf("%s, %s, %s", entry_type_name(text_at(payload, "type")), time, when);
   char *reason = reason_of(item);

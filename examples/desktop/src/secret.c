@@ -17,14 +17,23 @@ static const SecretSchema schema = {
 /* ---- the service ----
  *
  * libsecret (0.20 and 0.21) never answers an asynchronous call whose prompt was dismissed, and GLib
- * warns: it returns an error that is not set. This service sets it. */
+ * warns: it returns an error that is not set. This service sets it. And a prompt that is cancelled can
+ * answer twice, so this service takes the prompt back itself, and waits for its one answer. */
 
 typedef SecretService Service;
 typedef SecretServiceClass ServiceClass;
 G_DEFINE_TYPE(Service, service, SECRET_TYPE_SERVICE)
 
+/* A prompt on the screen. */
+typedef struct {
+  GTask *task;
+  gulong handler; /* of the task's cancellable */
+} prompted;
+
 static void on_prompted(GObject *source, GAsyncResult *result, gpointer context) {
-  GTask *task = context;
+  prompted *it = context;
+  GTask *task = it->task;
+  g_cancellable_disconnect(g_task_get_cancellable(task), it->handler);
   GError *error = NULL;
   GVariant *value = secret_prompt_perform_finish(SECRET_PROMPT(source), result, &error);
   if (value != NULL)
@@ -34,12 +43,28 @@ static void on_prompted(GObject *source, GAsyncResult *result, gpointer context)
   else
     g_task_return_new_error(task, SECRET_ERROR, SECRET_ERROR_IS_LOCKED, "dismissed");
   g_object_unref(task);
+  g_free(it);
+}
+
+static void on_taken_back(GCancellable *cancellable, gpointer prompt) {
+  (void)cancellable;
+  g_dbus_proxy_call(G_DBUS_PROXY(prompt), "Dismiss", NULL, G_DBUS_CALL_FLAGS_NO_AUTO_START, -1, NULL,
+                    NULL, NULL);
 }
 
 static void service_prompt(SecretService *self, SecretPrompt *prompt, const GVariantType *type,
                            GCancellable *cancellable, GAsyncReadyCallback done, gpointer context) {
   GTask *task = g_task_new(self, cancellable, done, context);
-  secret_prompt_perform(prompt, NULL, type, cancellable, on_prompted, task);
+  if (g_task_return_error_if_cancelled(task)) {
+    g_object_unref(task);
+    return;
+  }
+  prompted *it = g_new0(prompted, 1);
+  it->task = task;
+  if (cancellable != NULL)
+    it->handler = g_cancellable_connect(cancellable, G_CALLBACK(on_taken_back), g_object_ref(prompt),
+                                        g_object_unref);
+  secret_prompt_perform(prompt, NULL, type, NULL, on_prompted, it);
 }
 
 static GVariant *service_prompt_finish(SecretService *self, GAsyncResult *result, GError **error) {
@@ -64,6 +89,7 @@ typedef struct {
   SecretService *service;
   GHashTable *attributes;
   char *value;             /* to save */
+  bool unlocked;           /* the keyring was unlocked for it: it is not asked for twice */
   GCancellable *cancelled; /* with the handle that asked */
 } asked;
 
@@ -133,15 +159,42 @@ static bool is_locked(gpointer item_or_keyring) {
   return yes;
 }
 
-/* The search found nothing: tell an absent key from a locked keyring. */
+static void search(asked *asked);
+
+static void on_keyring_unlocked(GObject *source, GAsyncResult *result, gpointer context) {
+  asked *asked = context;
+  GError *error = NULL;
+  GList *opened = NULL;
+  secret_service_unlock_finish(SECRET_SERVICE(source), result, &opened, &error);
+  dismissed = error == NULL && opened == NULL;
+  asked->unlocked = true;
+  if (error != NULL)
+    answer(asked, word_for(error), NULL);
+  else if (dismissed)
+    answer(asked, "locked", NULL);
+  else
+    search(asked);
+  g_list_free_full(opened, g_object_unref);
+}
+
+/* The search found nothing: tell an absent key from a locked keyring, which does not always say what is
+ * in it. */
 static void on_keyring(GObject *source, GAsyncResult *result, gpointer context) {
   (void)source;
+  asked *asked = context;
   GError *error = NULL;
   SecretCollection *keyring = secret_collection_for_alias_finish(result, &error);
-  if (error != NULL)
-    answer(context, word_for(error), NULL);
-  else
-    answer(context, keyring != NULL && is_locked(keyring) ? "locked" : "not_found", NULL);
+  if (error != NULL) {
+    answer(asked, word_for(error), NULL);
+  } else if (keyring == NULL || !is_locked(keyring)) {
+    answer(asked, "not_found", NULL);
+  } else if (asked->unlocked) {
+    answer(asked, "locked", NULL);
+  } else {
+    GList *locked = g_list_append(NULL, keyring);
+    secret_service_unlock(asked->service, locked, asked->cancelled, on_keyring_unlocked, asked);
+    g_list_free(locked);
+  }
   g_clear_object(&keyring);
 }
 
@@ -193,6 +246,12 @@ static void on_found(GObject *source, GAsyncResult *result, gpointer context) {
   g_list_free_full(items, g_object_unref);
 }
 
+/* Not secret_password_lookup(): after a dismissed prompt it reports that there is no key. */
+static void search(asked *asked) {
+  secret_service_search(asked->service, &schema, asked->attributes, SECRET_SEARCH_NONE,
+                        asked->cancelled, on_found, asked);
+}
+
 /* ---- save and erase ---- */
 
 static void on_stored(GObject *source, GAsyncResult *result, gpointer context) {
@@ -238,9 +297,7 @@ static void on_service(GObject *source, GAsyncResult *result, gpointer context) 
   if (service == NULL) {
     answer(asked, word_for(error), NULL);
   } else if (strcmp(asked->operation, "load") == 0) {
-    /* not secret_password_lookup(): after a dismissed prompt it reports that there is no key */
-    secret_service_search(service, &schema, asked->attributes, SECRET_SEARCH_NONE, asked->cancelled,
-                          on_found, asked);
+    search(asked);
   } else if (strcmp(asked->operation, "save") == 0) {
     SecretValue *value = secret_value_new(asked->value, -1, "text/plain");
     secret_service_store(service, &schema, asked->attributes, SECRET_COLLECTION_DEFAULT,

@@ -237,7 +237,6 @@ void window_close(app *app) {
     g_clear_object(&all[i]->ui);
     all[i]->widget = NULL;
   }
-  g_clear_pointer(&app->edited_id, g_free);
   json_decref(app->edited);
   app->edited = NULL;
 }
