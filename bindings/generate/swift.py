@@ -410,7 +410,7 @@ class Swift:
         otherwise = "try reader.skip()"
         if extra:
             text += f"    var {extra}: [String: JSON] = [:]\n"
-            otherwise = f"{extra}[key] = try reader.value()"
+            otherwise = f"{extra}[try key.text()] = try reader.value()"
         text += (
             "    try reader.begin()\n    while let key = try reader.key() {\n      switch key {\n"
             f"{cases}      default: {otherwise}\n      }}\n    }}\n"

@@ -45,8 +45,35 @@ func written(_ value: some Encodable) throws -> String {
     #expect(fault.detail == ["n": 1])
   }
 
+  @Test func membersMayStandApart() throws {
+    let fault: Fault = try reading(
+      " { \"code\" : \"a.b\" ,\n\"message\":\"m\", \"field\" : null , \"retryable\":false,\"detail\":{ } } ")
+    #expect(fault.code == "a.b")
+    #expect(!fault.retryable)
+    let columns: JSON = try reading(#"{ "a\u00e5\"" : 1, "ø\n":-0 , "":2}"#)
+    #expect(columns == .object(["aå\"": .int(1), "ø\n": .int(0), "": .int(2)]))
+  }
+
   @Test(arguments: [
-    "", "{", #"{"code""#, #"{"code":}"#, "[1,", #""a"#, #""\u12"#, "[1 2]", "{,}", "nul",
+    ("0", 0), ("-7", -7), ("999999999999999999", 999_999_999_999_999_999),
+    ("9223372036854775807", .max), ("-9223372036854775808", .min),
+  ])
+  func wholeNumbers(text: String, value: Int) throws {
+    #expect(try reading(text) as Int == value)
+  }
+
+  @Test(arguments: ["", "-", "1.5", "1e3", "9223372036854775808", "1x", "true"])
+  func noWholeNumbers(text: String) {
+    #expect(throws: Unreadable.self) { let _: Int = try reading(text) }
+  }
+
+  @Test(arguments: ["truth", "tru", "1", "null", "\"true\""])
+  func noBooleans(text: String) {
+    #expect(throws: Unreadable.self) { let _: Bool = try reading(text) }
+  }
+
+  @Test(arguments: [
+    "", "{", #"{"a\"#, #"{"code""#, #"{"code":}"#, "[1,", #""a"#, #""\u12"#, "[1 2]", "{,}", "nul",
   ])
   func textThatEndsEarlyIsAnError(text: String) {
     #expect(throws: (any Error).self) { let _: Fault = try reading(text) }

@@ -371,7 +371,7 @@ extension Contact: Readable {
       switch key {
       case "id": id = try reader.value()
       case "name": name = try reader.value()
-      default: columns[key] = try reader.value()
+      default: columns[try key.text()] = try reader.value()
       }
     }
     guard let id, let name else {
@@ -766,7 +766,7 @@ extension OtherEvent: Readable {
       switch key {
       case "seq": seq = try reader.value()
       case "type": type = try reader.value()
-      default: fields[key] = try reader.value()
+      default: fields[try key.text()] = try reader.value()
       }
     }
     guard let seq, let type else {
