@@ -26,6 +26,8 @@
 #   make bench               measures the library beside a C floor and its peers (docs/benchmarks.md); QUICK=1 is short
 #   make bench-check         compares instructions per call and sizes with the recorded ones
 #   make bench-variants      records the instructions per call of the bundled library, musl and arm64
+#   make bench-server        measures PostgreSQL with the example's schema at ten million activities (docs/scale.md):
+#                            half an hour and 20 GB of disk
 #   make fuzz                MINUTES=n: libFuzzer over the C API
 #   make sanitize            the tests under ASan, TSan and valgrind
 #   make soak                SEEDS=n worlds of the simulation on every core; make replay SEED=n (KEEP=) shows one; FLAVOUR=
@@ -66,6 +68,7 @@ include mk/darwin.mk
 include mk/jvm.mk
 include mk/musl.mk
 include mk/benchmarks.mk
+include mk/server.mk
 include mk/node.mk
 include mk/desktop.mk
 include mk/swiftkit.mk
@@ -110,7 +113,7 @@ generate: | $(PYTHON)
 C_FILES = $$(git ls-files '*.c' '*.h')
 # Python with checked types. mypy takes one suite at a time, as each has a module `conftest`.
 TYPED := bindings/generate bindings/jvm/tests bindings/node/test bindings/swift/Tests \
-  $(addprefix bindings/python/,src tests tools setup.py) $(addprefix Tests/,benchmarks crash mutants packages server simulation)
+  $(addprefix bindings/python/,src tests tools setup.py) $(addprefix Tests/,benchmarks crash mutants packages scale server simulation)
 
 # Every check runs, also after one that failed.
 lint: | $(PYTHON)

@@ -27,7 +27,7 @@ test-fleet: | $(PYTHON)
 	@.build-runtime/release/fleet build/fleet
 	@$(PYTEST) Tests/fleet
 
-PYTHON_SUITES := $(addprefix Tests/,backend http abi crash mutants packages docs) bindings/generate bindings/python
+PYTHON_SUITES := $(addprefix Tests/,backend http abi crash mutants packages scale docs) bindings/generate bindings/python
 
 test-python: | $(PYTHON)
 	@failed=""; for suite in $(PYTHON_SUITES); do \

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 
 SUPERUSER = "postgres"
 #: Raise this when the arguments of initdb change.
@@ -60,7 +61,10 @@ def free_port() -> int:
 class Postgres:
     """One running server. Use as a context manager, or call `start` and `stop`."""
 
-    def __init__(self, data_dir: str | None = None) -> None:
+    def __init__(
+        self, data_dir: str | None = None, settings: Mapping[str, str] | None = None
+    ) -> None:
+        self._settings = dict(settings or {})
         self._binaries = find_binaries()
         self._user = unprivileged_user()
         self._keep = data_dir is not None
@@ -215,6 +219,7 @@ class Postgres:
         if not self._keep:
             # Data survive a crash of the server (`interrupt`), but not of the machine.
             settings |= {"fsync": "off", "full_page_writes": "off"}
+        settings |= self._settings
         command = [str(self._binaries / "postgres"), "-D", str(data)]
         for name, value in settings.items():
             command += ["-c", f"{name}={value}"]

@@ -1,0 +1,122 @@
+"""Every plan of the library's requests uses an index, and the check notices a missing one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from database import Server, Size, serve
+from load import run
+from plans import Explainer
+from statements import REQUESTS, Statement, statements
+
+# With ten organisations PostgreSQL would expect that an administrator oversees all of them.
+SIZE = Size(organisations=100, users=1_000, contacts=20_000, activities=20_000)
+ADMINS = 100
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """A server with one small database."""
+    with serve(durable=False) as running:
+        running.make("scale", SIZE)
+        yield running
+
+
+@pytest.fixture(scope="session")
+def written(server: Server) -> dict[str, Statement]:
+    """The SQL of every request."""
+    return {s.request.name: s for s in statements(server.dsn("scale"))}
+
+
+@pytest.mark.parametrize("name", [request.name for request in REQUESTS])
+def test_every_plan_uses_an_index(server: Server, written: dict[str, Statement], name: str) -> None:
+    with server.connect("scale") as connection:
+        assert Explainer(connection).check(written[name])[0] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [
+        ("administrator: latest fifty", "activities_latest"),
+        ("delta read of activities", "activities_delta"),
+        ("delta read of contacts", "contacts_delta"),
+        ("summary", "activities_own"),
+    ],
+)
+def test_a_missing_index_is_noticed(
+    server: Server, written: dict[str, Statement], name: str, index: str
+) -> None:
+    """Given the schema without an index, the plan reads or sorts too much."""
+    with server.connect("scale") as connection:
+        row = connection.execute("select pg_get_indexdef(%s::regclass)", (index,)).fetchone()
+        assert row is not None
+        connection.execute(f"drop index public.{index}".encode())
+        try:
+            assert Explainer(connection).check(written[name])[0] != []
+        finally:
+            connection.execute(row[0].encode())
+
+
+# The schema as it was: these two read and sorted a whole organisation at ten million activities.
+FORMER = {
+    "reconcile, ids of contacts": (
+        "alter table contacts drop constraint contacts_org_id_id_key cascade, "
+        "add unique (id, org_id)"
+    ),
+    "administrator: latest fifty": (
+        'alter policy "oversee activities" on activities '
+        "using (org_id = any (array(select private.overseen_organizations())))"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORMER)
+def test_the_former_schema_is_noticed(
+    server: Server, written: dict[str, Statement], name: str
+) -> None:
+    server.copy("scale", "former")
+    with server.connect("former") as connection:
+        connection.execute(FORMER[name].encode())
+        found = Explainer(connection).check(written[name])[0]
+    assert any("sorts" in problem for problem in found), found
+
+
+@pytest.mark.parametrize("clients", [1, 4])
+def test_every_request_runs(server: Server, written: dict[str, Statement], clients: int) -> None:
+    scripts = [(s.script("authenticated", SIZE.users, ADMINS), 1) for s in written.values()]
+    times = run(server.port, "scale", scripts, clients, 1)
+    assert times.count >= clients
+    assert 0 < times.p50 <= times.p99
+
+
+def test_an_upload_stores_every_row(server: Server, written: dict[str, Statement]) -> None:
+    """The measured upload is no upload of nothing."""
+    with server.connect("scale") as connection:
+        for name in ("upload of 500, by table", "upload of 500, by function"):
+            before = connection.execute("select count(*) from activities").fetchone()
+            times = run(
+                server.port,
+                "scale",
+                [(written[name].script("authenticated", SIZE.users, ADMINS), 1)],
+                1,
+                1,
+            )
+            after = connection.execute("select count(*) from activities").fetchone()
+            assert before is not None and after is not None
+            assert after[0] - before[0] == 500 * times.count
+
+
+def test_without_an_active_membership_nothing_is_stored(
+    server: Server, written: dict[str, Statement]
+) -> None:
+    """The policies hold in the measured transactions."""
+    script = written["upload of 5, by table"].script("authenticated", SIZE.users, ADMINS)
+    with server.connect("scale") as connection:
+        connection.execute("update memberships set status = 'ended'")
+        try:
+            with pytest.raises(RuntimeError, match="row-level security"):
+                run(server.port, "scale", [(script, 1)], 1, 1)
+        finally:
+            connection.execute("update memberships set status = 'active'")
