@@ -11,10 +11,11 @@ import json
 import os
 import platform
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from database import Connection, Server, Size, serve
+from database import SCHEMA, Connection, Server, Size, serve
 from load import Times, run
 from partition import PARTITIONS, partitioned
 from plans import Explainer
@@ -91,17 +92,23 @@ def writes(bench: Bench) -> list[str]:
     return [n for n, s in bench.statements.items() if s.request.writes]
 
 
+_PARTS = """
+with parts as (select 'public.activities'::regclass as id
+  union select relid from pg_partition_tree('public.activities'))
+"""
+
+
 def sizes(connection: Connection) -> Figures:
-    """Rows and bytes of the activities with their partitions, and of each index."""
+    """Bytes of the activities with their partitions, and of each index."""
     rows = connection.execute(
-        "select coalesce(p.inhparent, i.indexrelid)::regclass::text, "
-        "sum(pg_relation_size(i.indexrelid))::bigint "
-        "from pg_index i left join pg_inherits p on p.inhrelid = i.indexrelid "
-        "where i.indrelid in (select relid from pg_partition_tree('public.activities')) "
-        "group by 1 having sum(pg_relation_size(i.indexrelid)) > 0 order by 1"
+        f"{_PARTS} select coalesce(p.inhparent, i.indexrelid)::regclass::text, "
+        "sum(pg_relation_size(i.indexrelid))::bigint from parts "
+        "join pg_index i on i.indrelid = parts.id "
+        "left join pg_inherits p on p.inhrelid = i.indexrelid "
+        "group by 1 having sum(pg_relation_size(i.indexrelid)) > 0 order by 1".encode()
     ).fetchall()
     whole = connection.execute(
-        "select sum(pg_relation_size(relid))::bigint from pg_partition_tree('public.activities')"
+        f"{_PARTS} select sum(pg_relation_size(id))::bigint from parts".encode()
     ).fetchone()
     assert whole is not None
     return {
@@ -126,21 +133,26 @@ def index_cost(bench: Bench) -> Figures:
         assert row is not None
         found["with"] = bench.run(name, 1)
         connection.execute("drop index public.activities_latest")
-        found["without"] = bench.run(name, 1)
-        found["seconds to make it"] = timed(connection, row[0])
+        try:
+            found["without"] = bench.run(name, 1)
+        finally:
+            found["seconds to make it"] = timed(connection, row[0])
     return found
 
 
 def table(figures: Figures) -> list[str]:
-    """The rows of the printed table: a target, its figure, met or missed, and why."""
-    lines = [
-        "| request | 1 client | 16 clients | 64 clients | 100,000 rows | ratio | no policies |",
-        "|---|---|---|---|---|---|---|",
+    """The printed tables: the times, and each target with its figure, met or missed, and why."""
+    lines = ["| p50 (p99), ms | 1 client | 16 clients | 64 clients |", "|---|---|---|---|"]
+    for name, found in figures["clients"].items():
+        cells = [f"{found[str(n)]['p50']:,.1f} ({found[str(n)]['p99']:,.1f})" for n in CLIENTS]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    lines += [
+        "",
+        "| p50, ms, 1 client | 100,000 | 10,000,000 | ratio | without policies |",
+        "|---|---|---|---|---|",
     ]
-    for name, found in figures["requests"].items():
-        cells = [f"{found[str(n)]['p50']:,.2f} ({found[str(n)]['p99']:,.1f})" for n in CLIENTS]
-        cells += [f"{found['small']['p50']:,.2f}", f"{found['ratio']:.2f}"]
-        cells += [f"{found['unpoliced']['p50']:,.2f}"]
+    for name, found in figures["growth"].items():
+        cells = [f"{found[key]:,.2f}" for key in ("small", "large", "ratio", "unpoliced")]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     lines += ["", "| target | figure | result |", "|---|---|---|"]
     for name, plan in figures["plans"].items():
@@ -149,7 +161,7 @@ def table(figures: Figures) -> list[str]:
             f"| {name}: every plan uses an index | {', '.join(plan['indexes'])} "
             f"| {f'missed: {why}' if why else 'met'} |"
         )
-    for name, found in figures["requests"].items():
+    for name, found in figures["growth"].items():
         result = "met" if found["ratio"] <= GROWTH else f"missed: {WHY.get(name, 'not explained')}"
         lines.append(
             f"| {name}: p50 within {GROWTH} times of 100,000 activities "
@@ -160,6 +172,8 @@ def table(figures: Figures) -> list[str]:
 
 #: Why a request grows with the number of activities.
 WHY = {
+    "administrator: one member's latest fifty": "at 100,000 activities a member has one, and here "
+    "fifty are returned",
     "summary": "it adds up the caller's own activities, and a user has a hundred times as many",
     "administrator: figures of the organisation": "it adds up the whole organisation's activities",
     "administrator: a month's activities by a word": "no index has the words of a note, so it "
@@ -167,21 +181,30 @@ WHY = {
 }
 
 
-def measure(server: Server, seconds: float, large: str, small: str) -> Figures:
-    """Everything but the partitions."""
-    bench, before = Bench(server, large, seconds), Bench(server, small, seconds)
-    found: Figures = {"plans": bench.plans(), "requests": {}}
+def growth(server: Server, seconds: float) -> Figures:
+    """The p50 of one client at both sizes and without policies, one after another."""
+    bench, before = Bench(server, "large", seconds), Bench(server, "small", seconds)
+    found: Figures = {}
     for name in [*reads(bench), *writes(bench)]:
-        runs: Figures = {str(clients): bench.run(name, clients) for clients in CLIENTS}
-        runs["small"] = before.run(name, 1)
-        runs["unpoliced"] = bench.run(name, 1, "unpoliced")
-        runs["ratio"] = round(runs["1"]["p50"] / runs["small"]["p50"], 2)
-        found["requests"][name] = runs
-        print(name, {k: v if k == "ratio" else v["p50"] for k, v in runs.items()}, flush=True)
-    found["mix"] = {str(clients): bench.mix(clients) for clients in CLIENTS}
-    found["index"] = index_cost(bench)
-    with server.connect(large) as connection:
-        found["sizes"] = sizes(connection)
+        large, small = bench.run(name, 1)["p50"], before.run(name, 1)["p50"]
+        found[name] = {
+            "large": large,
+            "small": small,
+            "unpoliced": bench.run(name, 1, "unpoliced")["p50"],
+            "ratio": round(large / small, 2),
+        }
+        print(name, found[name], flush=True)
+    return found
+
+
+def clients(server: Server, seconds: float) -> Figures:
+    """Every request by 1, 16 and 64 clients, and the fleet's ordinary load."""
+    bench = Bench(server, "large", seconds)
+    found: Figures = {}
+    for name in [*reads(bench), *writes(bench)]:
+        found[name] = {str(count): bench.run(name, count) for count in CLIENTS}
+        print(name, {count: f["p50"] for count, f in found[name].items()}, flush=True)
+    found["the fleet's ordinary load"] = {str(count): bench.mix(count) for count in CLIENTS}
     return found
 
 
@@ -197,16 +220,13 @@ COMPARED = (
 )
 
 
-def compare(server: Server, seconds: float, names: dict[str, str]) -> Figures:
-    """The same requests with and without partitions; `names` maps a label to a database."""
-    found: Figures = {}
-    for label, database in names.items():
+def partitions(server: Server, seconds: float) -> Figures:
+    """The same requests with and without partitions."""
+    found: Figures = {"count": PARTITIONS}
+    for label, database in {"one table": "large", "partitioned": "partitioned"}.items():
         target = "org_id,id" if label == "partitioned" else "id"
         bench = Bench(server, database, seconds, target)
         found[label] = {"requests": {name: bench.run(name, 1) for name in COMPARED}}
-        with server.connect(database) as connection:
-            found[label]["vacuum_s"] = timed(connection, "vacuum activities")
-            found[label] |= sizes(connection)
         found[label]["plans"] = {
             name: plan["problems"] for name, plan in bench.plans().items() if plan["problems"]
         }
@@ -228,33 +248,53 @@ def machine() -> str:
     return f"{model}, {os.cpu_count()} cores, {round(pages / 2**30)} GB"
 
 
+def upkeep(server: Server) -> Figures:
+    """Sizes, and the seconds of a vacuum, with and without partitions."""
+    found: Figures = {}
+    for database in ("large", "partitioned"):
+        with server.connect(database) as connection:
+            found[database] = {"vacuum_s": timed(connection, "vacuum activities")}
+            found[database] |= sizes(connection)
+    return found
+
+
+def plans(server: Server) -> Figures:
+    """The plans at ten million activities."""
+    return Bench(server, "large", 1).plans()
+
+
+PARTS: dict[str, Callable[[Server, float], Figures]] = {
+    "plans": lambda server, _: plans(server),
+    "growth": growth,
+    "clients": clients,
+    "index": lambda server, seconds: index_cost(Bench(server, "large", seconds)),
+    "partitions": partitions,
+    "upkeep": lambda server, _: upkeep(server),
+}
+
+
 def main() -> None:
     """Make what is missing, measure, print and record."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?")
-    parser.add_argument("--only", choices=["make", "measure", "partitions"], default=None)
+    parser.add_argument("--only", choices=list(PARTS), nargs="+", default=list(PARTS))
     parser.add_argument("--seconds", type=float, default=4)
     given = parser.parse_args()
     figures: Figures = json.loads(RECORDED.read_text("utf-8")) if RECORDED.exists() else {}
     with serve(given.folder) as server:
-        schema = partitioned(
-            (Path(__file__).parents[2] / "examples/backend/schema.sql").read_text()
-        )
-        wanted = {"small": (SMALL, None), "large": (LARGE, None), "partitioned": (LARGE, schema)}
+        divided = partitioned(SCHEMA.read_text("utf-8"))
+        wanted = {"small": (SMALL, None), "large": (LARGE, None), "partitioned": (LARGE, divided)}
         for name, (size, text) in wanted.items():
             if not server.has(name):
                 start = time.monotonic()
                 server.make(name, size, text)
                 print(f"{name}: made in {time.monotonic() - start:.0f} s", flush=True)
-        if given.only in (None, "measure"):
-            figures |= measure(server, given.seconds, "large", "small")
-        if given.only in (None, "partitions"):
-            names = {"one table": "large", "partitioned": "partitioned"}
-            figures["partitions"] = compare(server, given.seconds, names)
-            figures["partitions"]["count"] = PARTITIONS
-        figures["machine"] = machine()
-    RECORDED.write_text(json.dumps(figures, indent=2) + "\n", "utf-8")
-    print("\n".join(table(figures)))
+        for part in given.only:
+            figures[part] = PARTS[part](server, given.seconds)
+            figures["machine"] = machine()
+            RECORDED.write_text(json.dumps(figures, indent=2) + "\n", "utf-8")
+    if figures.keys() >= PARTS.keys():
+        print("\n".join(table(figures)))
 
 
 if __name__ == "__main__":

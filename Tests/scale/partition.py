@@ -1,7 +1,7 @@
 """The schema with `activities` partitioned by organisation, as a change of schema.sql.
 
 Every unique key of a partitioned table contains the partition key. So the primary key is
-(org_id, id), and `on conflict (id)`, which the library's insert into the table uses, has no index:
+(id, org_id), and `on conflict (id)`, which the library's insert into the table uses, has no index:
 uploads need the function. An id is then unique within an organisation only.
 """
 
@@ -16,7 +16,7 @@ _CHANGES = (
     ),
     (
         "  unique (id, org_id),\n  constraint activities_contact_id_fkey",
-        "  primary key (org_id, id),\n  constraint activities_contact_id_fkey",
+        "  primary key (id, org_id),\n  constraint activities_contact_id_fkey",
     ),
     (
         "    foreign key (follows, org_id) references public.activities (id, org_id)\n);",
