@@ -140,8 +140,8 @@ def index_cost(bench: Bench) -> Figures:
     return found
 
 
-def table(figures: Figures) -> list[str]:
-    """The printed tables: the times, and each target with its figure, met or missed, and why."""
+def times(figures: Figures) -> list[str]:
+    """The tables of docs/scale.md."""
     lines = ["| p50 (p99), ms | 1 client | 16 clients | 64 clients |", "|---|---|---|---|"]
     for name, found in figures["clients"].items():
         cells = [f"{found[str(n)]['p50']:,.1f} ({found[str(n)]['p99']:,.1f})" for n in CLIENTS]
@@ -154,7 +154,28 @@ def table(figures: Figures) -> list[str]:
     for name, found in figures["growth"].items():
         cells = [f"{found[key]:,.2f}" for key in ("small", "large", "ratio", "unpoliced")]
         lines.append(f"| {name} | {' | '.join(cells)} |")
-    lines += ["", "| target | figure | result |", "|---|---|---|"]
+    lines += [
+        "",
+        "| p50, ms, 1 client, 10,000,000 | one table | 64 partitions |",
+        "|---|---|---|",
+    ]
+    whole, parts = (figures["partitions"][key] for key in ("one table", "partitioned"))
+    for name in COMPARED:
+        cells = [f"{kind['requests'][name]['p50']:,.1f}" for kind in (whole, parts)]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    kept = [figures["upkeep"][key] for key in ("large", "partitioned")]
+    lines.append(f"| vacuum, s | {' | '.join(str(kind['vacuum_s']) for kind in kept)} |")
+    for what, sums in (
+        ("table, MB", [kind["table_bytes"] for kind in kept]),
+        ("indexes, MB", [sum(kind["index_bytes"].values()) for kind in kept]),
+    ):
+        lines.append(f"| {what} | {' | '.join(f'{size / 1e6:,.0f}' for size in sums)} |")
+    return lines
+
+
+def targets(figures: Figures) -> list[str]:
+    """Each target with its figure, met or missed, and why."""
+    lines = ["| target | figure | result |", "|---|---|---|"]
     for name, plan in figures["plans"].items():
         why = "; ".join(plan["problems"])
         lines.append(
@@ -294,7 +315,7 @@ def main() -> None:
             figures["machine"] = machine()
             RECORDED.write_text(json.dumps(figures, indent=2) + "\n", "utf-8")
     if figures.keys() >= PARTS.keys():
-        print("\n".join(table(figures)))
+        print("\n".join([*times(figures), "", *targets(figures)]))
 
 
 if __name__ == "__main__":

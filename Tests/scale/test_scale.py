@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from holdfast import Holdfast, Library, Runner
+from local_supabase import LocalSupabase
 
-from database import Server, Size, serve
+from bench import RECORDED, times
+from database import ROOT, SCHEMA, Server, Size, serve
 from load import run
+from partition import partitioned
 from plans import Explainer
 from statements import REQUESTS, Statement, statements
 
@@ -120,3 +126,52 @@ def test_without_an_active_membership_nothing_is_stored(
                 run(server.port, "scale", [(script, 1)], 1, 1)
         finally:
             connection.execute("update memberships set status = 'active'")
+
+
+KIND = {
+    "table": "activities",
+    "columns": ["type", "minutes", "occurred_at", "contact_id", "follows", "note"],
+    "function": "submit_activities",
+}
+
+
+@pytest.mark.parametrize(("upload", "stored"), [("rpc", 1), ("table", 0)])
+def test_in_partitions_the_library_uploads_by_function_only(
+    tmp_path: Path, upload: str, stored: int
+) -> None:
+    """No unique key of a partitioned table is `id` alone, which the insert into the table names."""
+    schema = tmp_path / "schema.sql"
+    schema.write_text(partitioned(SCHEMA.read_text("utf-8"), 4), "utf-8")
+    with LocalSupabase(demo=True, schema=schema) as backend:
+        config = {
+            "data_dir": str(tmp_path / "data"),
+            "backend": {
+                "url": backend.url,
+                "api_key": backend.anon_key,
+                "queue": {"activity": {**KIND, "upload": upload}},
+            },
+            "auth_methods": [{"id": "password", "flow": "password", "label": "E-mail"}],
+            "keystore": {"kind": "file"},
+            "policy": {"biometric": "off"},
+        }
+        library = Library(ROOT / "build" / "lib" / "libholdfast.so")
+        with Holdfast(config, library=library) as app:
+            network = Runner(app)
+            app.sign_in_complete({"email": "solo@example.org", "password": "holdfast-demo"})
+            network.run_until_idle()
+            visit = {"type": "visit", "minutes": 45}
+            app.queue_add(
+                {"kind": "activity", "payload": visit, "occurred_at_ms": 1_795_000_000_000}
+            )
+            network.run_until_idle()
+            problems = app.sync_status()["problems"]
+        query = "select count(*) as n from activities where minutes = 45"
+        assert backend.control.sql(query)[0]["n"] == stored
+    assert [problem["code"] for problem in problems] == ([] if stored else ["42P10"])
+
+
+def test_the_page_has_the_recorded_figures() -> None:
+    """docs/scale.md shows what `make bench-server` recorded."""
+    page = (ROOT / "docs" / "scale.md").read_text("utf-8")
+    lines = times(json.loads(RECORDED.read_text("utf-8")))
+    assert [line for line in lines if line not in page.splitlines()] == []
