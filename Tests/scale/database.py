@@ -165,7 +165,8 @@ exception when duplicate_object then null; end $$
 """
 
 _INDEXES = """
-select format('drop index public.%I', c.relname), replace(pg_get_indexdef(i.indexrelid), ' ON ONLY ', ' ON ')
+select format('drop index public.%I', c.relname),
+  replace(pg_get_indexdef(i.indexrelid), ' ON ONLY ', ' ON ')
 from pg_index i join pg_class c on c.oid = i.indexrelid
 where i.indrelid = 'public.activities'::regclass
   and not exists (select from pg_constraint k where k.conindid = i.indexrelid)

@@ -135,6 +135,14 @@ KIND = {
 }
 
 
+def test_every_plan_in_partitions_uses_an_index(server: Server) -> None:
+    server.make("parts", SIZE, partitioned(SCHEMA.read_text("utf-8"), 4))
+    with server.connect("parts") as connection:
+        explainer = Explainer(connection)
+        for statement in statements(server.dsn("parts"), target="org_id,id"):
+            assert explainer.check(statement)[0] == [], statement.request.name
+
+
 @pytest.mark.parametrize(("upload", "stored"), [("rpc", 1), ("table", 0)])
 def test_in_partitions_the_library_uploads_by_function_only(
     tmp_path: Path, upload: str, stored: int
