@@ -93,6 +93,7 @@ FOUND = {
     (5, 6_038_845): "a batch split after a lie was counted as never sent, then as a conflict",
     (5, 6_248_009): "a sign-in from the lock failed, and no decision followed its wait",
     (5, 6_437_243): "the world could not read a body whose type a flipped bit had changed",
+    (5, 6_448_663): "the world could not read a body whose type a flipped bit had changed",
 }
 #: The second build takes the same decisions (test_replay.py), so it runs a share only.
 PARTS = [("embedded", part) for part in range(17)] + [("runtime", part) for part in range(17, 20)]
