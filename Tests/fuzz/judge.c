@@ -10,8 +10,8 @@
 #include <string.h>
 #include <time.h>
 
-/* A call that takes longer hangs. CPU time, in seconds. Under valgrind the first open of a process takes
- * 1.3 to more than 2 s, because it is translated, so this is no limit for speed. */
+/* A call that takes longer hangs. CPU time, in seconds. Under valgrind the first open of a process
+ * takes 1.3 to more than 2 s, because it is translated, so this is no limit for speed. */
 static const double max_seconds = 20;
 
 const char *judge_line = "";
