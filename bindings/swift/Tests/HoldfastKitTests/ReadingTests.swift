@@ -47,7 +47,10 @@ func written(_ value: some Encodable) throws -> String {
 
   @Test func membersMayStandApart() throws {
     let fault: Fault = try reading(
-      " { \"code\" : \"a.b\" ,\n\"message\":\"m\", \"field\" : null , \"retryable\":false,\"detail\":{ } } ")
+      """
+       { "code" : "a.b" ,
+      "message":"m", "field" : null , "retryable":false,"detail":{ } }
+      """)
     #expect(fault.code == "a.b")
     #expect(!fault.retryable)
     let columns: JSON = try reading(#"{ "a\u00e5\"" : 1, "ø\n":-0 , "":2}"#)
