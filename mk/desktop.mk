@@ -42,7 +42,7 @@ desktop: setup-desktop
 
 test-desktop: setup-desktop-tests
 	@$(AGAIN) build/bin/holdfast-desktop
-	@$(PYTEST) Tests/desktop
+	@$(PYTEST) -n 2 Tests/desktop
 
 # Neither reports what was suppressed, nor doubts a format of glibc's.
 sanitize-desktop: setup-desktop-tests

@@ -2,8 +2,8 @@
 
 .PHONY: test test-swift test-model test-fleet test-python test-node test-simulation test-faults test-faults-full soak replay
 
-# Other parts are in mk/sanitizers.mk, arm64.mk, darwin.mk, node.mk, jvm.mk and swiftkit.mk.
-TEST_PARTS := test-swift test-model test-fleet test-python test-node test-simulation sanitize-smoke test-faults mutants-sample test-arm64 test-jvm test-swiftkit test-darwin
+# Other parts are in mk/sanitizers.mk, arm64.mk, darwin.mk, node.mk, jvm.mk, swiftkit.mk and desktop.mk.
+TEST_PARTS := test-swift test-model test-fleet test-python test-node test-simulation sanitize-smoke test-faults mutants-sample test-arm64 test-jvm test-swiftkit test-desktop test-darwin
 PYTEST := $(PYTHON) -m pytest -q
 FLAVOUR ?= embedded
 

@@ -95,8 +95,8 @@ static void choose_day(app *app) {
   g_date_time_unref(day);
 }
 
-/* The chosen day, at the time of the day that it had. In the hour that the clock repeats in autumn, that
- * can be later than now; the present is the latest. */
+/* The chosen day, at the time of the day that it had. In the hour that the clock repeats in autumn,
+ * that can be later than now; the present is the latest. */
 static gint64 chosen_ms(app *app) {
   GDateTime *day = gtk_calendar_get_date(part(&app->entry, "calendar"));
   GDateTime *now = g_date_time_new_now_local(), *time = before(app);
@@ -206,9 +206,8 @@ static bool is_complete(app *app, json_int_t *minutes, const char *note) {
 
 /* The item's payload: that of the edited one, with what the form changes. */
 static json_t *payload_of(app *app, json_int_t minutes, const char *note) {
-  json_t *payload = app->edited == NULL
-                        ? json_object()
-                        : json_deep_copy(json_object_get(app->edited, "payload"));
+  json_t *payload =
+      app->edited == NULL ? json_object() : json_deep_copy(json_object_get(app->edited, "payload"));
   guint type = adw_combo_row_get_selected(part(&app->entry, "type"));
   const char *contact = chosen_contact(app);
   if (type < G_N_ELEMENTS(types)) /* else it stays as it was */

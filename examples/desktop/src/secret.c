@@ -17,8 +17,8 @@ static const SecretSchema schema = {
 /* ---- the service ----
  *
  * libsecret (0.20 and 0.21) never answers an asynchronous call whose prompt was dismissed, and GLib
- * warns: it returns an error that is not set. This service sets it. And a prompt that is cancelled can
- * answer twice, so this service takes the prompt back itself, and waits for its one answer. */
+ * warns: it returns an error that is not set. This service sets it. And a prompt that is cancelled
+ * can answer twice, so this service takes the prompt back itself, and waits for its one answer. */
 
 typedef SecretService Service;
 typedef SecretServiceClass ServiceClass;
@@ -48,8 +48,8 @@ static void on_prompted(GObject *source, GAsyncResult *result, gpointer context)
 
 static void on_taken_back(GCancellable *cancellable, gpointer prompt) {
   (void)cancellable;
-  g_dbus_proxy_call(G_DBUS_PROXY(prompt), "Dismiss", NULL, G_DBUS_CALL_FLAGS_NO_AUTO_START, -1, NULL,
-                    NULL, NULL);
+  g_dbus_proxy_call(G_DBUS_PROXY(prompt), "Dismiss", NULL, G_DBUS_CALL_FLAGS_NO_AUTO_START, -1,
+                    NULL, NULL, NULL);
 }
 
 static void service_prompt(SecretService *self, SecretPrompt *prompt, const GVariantType *type,
@@ -62,8 +62,8 @@ static void service_prompt(SecretService *self, SecretPrompt *prompt, const GVar
   prompted *it = g_new0(prompted, 1);
   it->task = task;
   if (cancellable != NULL)
-    it->handler = g_cancellable_connect(cancellable, G_CALLBACK(on_taken_back), g_object_ref(prompt),
-                                        g_object_unref);
+    it->handler = g_cancellable_connect(cancellable, G_CALLBACK(on_taken_back),
+                                        g_object_ref(prompt), g_object_unref);
   secret_prompt_perform(prompt, NULL, type, NULL, on_prompted, it);
 }
 
@@ -177,8 +177,8 @@ static void on_keyring_unlocked(GObject *source, GAsyncResult *result, gpointer 
   g_list_free_full(opened, g_object_unref);
 }
 
-/* The search found nothing: tell an absent key from a locked keyring, which does not always say what is
- * in it. */
+/* The search found nothing: tell an absent key from a locked keyring, which does not always say
+ * what is in it. */
 static void on_keyring(GObject *source, GAsyncResult *result, gpointer context) {
   (void)source;
   asked *asked = context;
