@@ -46,6 +46,8 @@ class Desk:
             "LANG": "C.UTF-8",
             "LANGUAGE": "en",
             "GSK_RENDERER": "cairo",
+            # Mesa's driver leaks, and is sometimes unloaded before the leak can be named.
+            "GDK_DEBUG": "gl-disable",
             "GSETTINGS_BACKEND": "memory",
             "GTK_A11Y": "atspi",
             "TZ": "Europe/Oslo",
