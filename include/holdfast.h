@@ -29,7 +29,7 @@
  *            garbage handle returns HOLDFAST_CLOSED, also from a finaliser on another thread.
  * fork       In a child process every call on an inherited handle returns HOLDFAST_FORKED. A child
  *            may open its own only if no other thread was inside a call at the fork(): SQLite's locks
- *            are copied, and an open can wait for one for ever. Otherwise call exec().
+ *            are copied, so the open can wait for ever, or return HOLDFAST_FORKED. Else call exec().
  * Files      `data_dir` holds holdfast.db, cache.db (SQLite) and, with the built-in key store,
  *            keys/. Several handles and processes may use one folder at once: what one changes
  *            wakes the hosts of the others (see holdfast_wait and holdfast_wake_fd).

@@ -8,7 +8,7 @@ extension UInt64 {
 
 extension [UInt8] {
   /// The eight bytes of each word, most significant first.
-  init(bigEndian words: UInt64...) {
+  public init(bigEndian words: UInt64...) {
     self.init(unsafeUninitializedCapacity: words.count * 8) { room, count in
       count = words.count * 8
       let start = UnsafeMutableRawBufferPointer(room)

@@ -134,6 +134,24 @@ public struct JSON: @unchecked Sendable {
   /// Changes the value. Call this only while the value is being made, before it is shared.
   public func remove(_ key: String) { json_object_del(raw, key) }
 
+  /// Removes all members of an object but these. Call this only on a value that nothing else uses.
+  public func keepMembers(_ names: [String]) {
+    var at = json_object_iter(raw)
+    while let iterator = at {
+      at = json_object_iter_next(raw, iterator)
+      guard let key = json_object_iter_key(iterator) else { continue }
+      let size = strlen(key)
+      let isNamed = names.contains { name in
+        var name = name
+        return name.withUTF8 { name in
+          guard name.count == size, let start = name.baseAddress else { return size == name.count }
+          return memcmp(start, key, size) == 0
+        }
+      }
+      if !isNamed { json_object_del(raw, key) }
+    }
+  }
+
   /// A copy whose own members can be changed; their values are shared.
   public var shallowCopy: JSON { JSON(owning: json_copy(raw)) }
 
@@ -246,9 +264,14 @@ public struct JSON: @unchecked Sendable {
     guard kind == .array else { return result }
     result.reserveCapacity(count)
     for index in 0..<count {
-      if let found = json_array_get(raw, index) { result.append(JSON(borrowing: found)) }
+      if let found = element(index) { result.append(found) }
     }
     return result
+  }
+
+  /// An element of an array; nil for other kinds, and where there is none.
+  public func element(_ index: Int) -> JSON? {
+    json_array_get(raw, index).map { JSON(borrowing: $0) }
   }
 
   /// The members of an object in their order; empty for other kinds.

@@ -52,17 +52,14 @@ public enum JSONPointer {
           level.expectsKey = !level.isArray
         }
       case UInt8(ascii: "\""):
-        var text: [UInt8] = []
+        let key = levels.last.flatMap { $0.expectsKey ? $0 : nil }
         at += 1
         while at < end, bytes[at] != UInt8(ascii: "\"") {
           if bytes[at] == UInt8(ascii: "\\") { at += 1 }
-          if at < end { text.append(bytes[at]) }
+          if at < end { key?.key.append(bytes[at]) }
           at += 1
         }
-        if let level = levels.last, level.expectsKey {
-          level.key = text
-          level.expectsKey = false
-        }
+        key?.expectsKey = false
       default: break
       }
       at += 1

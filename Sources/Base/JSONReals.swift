@@ -16,7 +16,7 @@ import CJansson
 // jansson converts between texts and doubles, because strtod() follows the host's locale.
 
 /// The numbers of a JSON text that jansson could read, from the first to the last.
-private struct NumberTokens {
+struct NumberTokens {
   let bytes: UnsafeRawBufferPointer
   private var at = 0
 
@@ -33,7 +33,7 @@ private struct NumberTokens {
         at += 1
       case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
         let start = at
-        while at < bytes.count, isPart(bytes[at]) { at += 1 }
+        while at < bytes.count, NumberTokens.isPart(bytes[at]) { at += 1 }
         return start..<at
       default: at += 1
       }
@@ -41,7 +41,7 @@ private struct NumberTokens {
     return nil
   }
 
-  private func isPart(_ byte: UInt8) -> Bool {
+  static func isPart(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "+"),
       UInt8(ascii: "."), UInt8(ascii: "e"), UInt8(ascii: "E"):

@@ -6,10 +6,10 @@ import CPlatform
 // Writing: jansson writes into a growing buffer, which is zeroed when it grows and when it is
 // released. Real numbers are shortened after that (`JSONReals.swift`).
 //
-// Reading: the nesting and the number of values are measured before jansson sees the text. Older
-// versions recurse without a limit, and each value costs up to 300 bytes of memory, which is a
-// hundred times its text for "{},{},...". jansson then parses; when it fails, `JSONPointer.locate` turns the byte offset
-// of its error into the field that the host is told.
+// Reading: nesting, values and cost are measured before jansson sees the text (`JSONMeasure.swift`),
+// and a long text among the members of a request is taken out of it (`JSONLongText.swift`). jansson
+// then parses; when it fails, `JSONPointer.locate` turns the byte offset of its error into the field
+// that the host is told.
 
 /// JSON as text, zeroed when released.
 public final class JSONText {
@@ -18,7 +18,41 @@ public final class JSONText {
   /// Takes the text over.
   fileprivate init(_ text: platform_text) { self.text = text }
 
+  /// Copies bytes, without those of `cut`, into a block of their size.
+  init(_ bytes: UnsafeRawBufferPointer, without cut: Range<Int> = 0..<0) throws(Failure) {
+    text = platform_text()
+    guard let start = bytes.baseAddress?.assumingMemoryBound(to: CChar.self) else { return }
+    let after = start + cut.upperBound
+    guard
+      platform_text_reserve(bytes.count - cut.count, &text) == 0,
+      platform_text_append(start, cut.lowerBound, &text) == 0,
+      platform_text_append(after, bytes.count - cut.upperBound, &text) == 0
+    else {
+      platform_text_free(&text)
+      throw Failure(.memoryExhausted, "no memory for a JSON text")
+    }
+  }
+
+  /// Empty, with room for so many bytes.
+  init(room: Int) throws(Failure) {
+    text = platform_text()
+    guard platform_text_reserve(room, &text) == 0 else {
+      throw Failure(.memoryExhausted, "no memory for a JSON text")
+    }
+  }
+
   deinit { platform_text_free(&text) }
+
+  func append(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+    guard let start = bytes.baseAddress?.assumingMemoryBound(to: CChar.self) else { return }
+    guard platform_text_append(start, bytes.count, &text) == 0 else {
+      throw Failure(.memoryExhausted, "no memory for a JSON text")
+    }
+  }
+
+  func append(_ bytes: StaticString) throws(Failure) {
+    try append(UnsafeRawBufferPointer(start: bytes.utf8Start, count: bytes.utf8CodeUnitCount))
+  }
 
   var start: UnsafeMutableRawPointer { .init(text.start) }
   public var count: Int { text.count }
@@ -27,6 +61,11 @@ public final class JSONText {
   func shrink(to size: Int) {
     platform_zero(start + size, count - size)
     text.count = size
+  }
+
+  /// Give back the room that it does not use. Without memory it keeps it.
+  public func fit() {
+    if text.capacity > count { _ = platform_text_reserve(count, &text) }
   }
 
   public var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: count) }
@@ -87,18 +126,42 @@ extension JSON {
   public static var maxValues: Int { 262_144 }
 
   /// Reads a JSON object or array of at most `most` values, or with `scalars` any value. Throws
-  /// `request.*` with the field where reading stopped, or `memory.exhausted`.
+  /// `request.*` with the field where reading stopped, or `memory.exhausted`. A text that might cost
+  /// more than `mostBytes` of memory counts as one of too many values.
   public static func parse(
     _ bytes: UnsafeRawBufferPointer, _ dialect: Dialect = .strict, most: Int = maxValues,
-    scalars: Bool = false
+    bytes mostBytes: Int = .max, scalars: Bool = false
   ) throws(Failure) -> JSON {
-    let size = measure(bytes)
+    try parse(
+      bytes, JSONMeasure(bytes), dialect, most: most, bytes: mostBytes, scalars: scalars)
+  }
+
+  /// The same for a text that was measured.
+  public static func parse(
+    _ bytes: UnsafeRawBufferPointer, _ size: JSONMeasure, _ dialect: Dialect = .strict,
+    most: Int = maxValues, bytes mostBytes: Int = .max, scalars: Bool = false
+  ) throws(Failure) -> JSON {
     guard size.depth <= maxDepth else {
       throw Failure(.requestTooDeep, "nested deeper than \(maxDepth)")
     }
-    guard size.values <= most else {
+    guard size.isWithin(values: most), size.bytes <= mostBytes else {
       throw Failure(.requestTooManyValues, "more than \(most) values")
     }
+    let json =
+      dialect != .tolerant && size.longest.count >= longText
+      ? try parse(bytes, without: size, dialect, scalars) : try build(bytes, dialect, scalars)
+    if dialect == .exact, holdsReals(json.raw) {
+      try makeExact(json.raw, bytes)
+      try checkMemory()
+    }
+    return json
+  }
+
+  /// Lets jansson parse. `cut`: this many bytes of `whole` are missing in `bytes`, at this place.
+  static func build(
+    _ bytes: UnsafeRawBufferPointer, _ dialect: Dialect, _ scalars: Bool,
+    of whole: UnsafeRawBufferPointer? = nil, cut: Range<Int> = 0..<0
+  ) throws(Failure) -> JSON {
     var problem = json_error_t()
     let flags =
       (dialect == .tolerant ? 0 : JSON_REJECT_DUPLICATES_FLAG)
@@ -109,24 +172,21 @@ extension JSON {
       json_decref(read)
       try checkMemory()
       let duplicate = code(of: problem) == json_error_duplicate_key
-      let field = JSONPointer.locate(at: Int(problem.position), in: bytes)
+      let place = Int(problem.position)
+      let field = JSONPointer.locate(
+        at: place > cut.lowerBound ? place + cut.count : place, in: whole ?? bytes)
       throw Failure(
         duplicate ? .requestDuplicateKey : .requestNotJSON,
         duplicate ? "the same key twice" : explanation(code(of: problem)), field: field)
     }
-    let json = JSON(owning: raw)
-    if dialect == .exact, holdsReals(raw) {
-      try makeExact(raw, bytes)
-      try checkMemory()
-    }
-    return json
+    return JSON(owning: raw)
   }
 
   private static func code(of problem: json_error_t) -> json_error_code {
     withUnsafePointer(to: problem) { json_error_code($0) }
   }
 
-  private static func explanation(_ code: json_error_code) -> String {
+  static func explanation(_ code: json_error_code) -> String {
     switch code {
     case json_error_invalid_utf8: return "not valid UTF-8"
     case json_error_null_character, json_error_null_byte_in_key: return "a NUL character"
@@ -136,49 +196,12 @@ extension JSON {
     default: return "not valid JSON"
     }
   }
+}
 
-  /// The deepest nesting and the number of values, by the marks outside strings. Each value but the
-  /// first of an object or array follows a comma.
-  private static func measure(_ bytes: UnsafeRawBufferPointer) -> (depth: Int, values: Int) {
-    var depth = 0
-    var deepest = 0
-    var values = 1
-    var place = 0
-    while place < bytes.count {
-      let byte = bytes[place]
-      place += 1
-      if byte == UInt8(ascii: "\"") {
-        skipString(bytes, &place)
-      } else if byte == UInt8(ascii: ",") {
-        values += 1
-      } else if byte == UInt8(ascii: "{") || byte == UInt8(ascii: "[") {
-        values += 1
-        depth += 1
-        deepest = max(deepest, depth)
-      } else if byte == UInt8(ascii: "}") || byte == UInt8(ascii: "]") {
-        depth -= 1
-      }
-    }
-    return (depth: deepest, values: values)
-  }
-
-  /// Moves `place` from the start of a string's text behind its closing quote: the first quote with an
-  /// even number of backslashes before it. A token or an image is one long string, so the search is
-  /// the C library's.
-  private static func skipString(_ bytes: UnsafeRawBufferPointer, _ place: inout Int) {
-    guard let base = bytes.baseAddress else { return }
-    let start = place
-    while place < bytes.count {
-      guard let quote = memchr(base + place, Int32(UInt8(ascii: "\"")), bytes.count - place) else {
-        place = bytes.count
-        return
-      }
-      let at = UnsafeRawPointer(quote) - base
-      place = at + 1
-      var first = at
-      while first > start, bytes[first - 1] == UInt8(ascii: "\\") { first -= 1 }
-      if (at - first) % 2 == 0 { return }
-    }
+extension Failure {
+  /// A text is refused for a number that neither 64 bits nor a double hold.
+  public var isOfNumber: Bool {
+    code == .requestNotJSON && message == JSON.explanation(json_error_numeric_overflow)
   }
 }
 

@@ -4,7 +4,7 @@
 // forty instructions for each byte, and a path is passed twenty times at an opening. `withCString`
 // passes the String's own bytes.
 
-import CPlatform
+public import CPlatform
 
 public func platform_size(_ path: String) -> Int64 { path.withCString { platform_size($0) } }
 
@@ -54,8 +54,8 @@ public func platform_read_unused_index(
   database.withCString { platform_read_unused_index($0, file, bytes, count) }
 }
 
-public func platform_notice_mark(_ path: String, _ descriptor: Int32) -> Int64 {
-  path.withCString { platform_notice_mark($0, descriptor) }
+public func platform_notice_mark(_ path: String, _ opened: platform_notice_id) -> Int64 {
+  path.withCString { platform_notice_mark($0, opened) }
 }
 
 public func platform_folder_mark(_ folder: String, _ above: Bool) -> UInt64 {

@@ -275,6 +275,11 @@ bool platform_patience_wait(int tries) {
   return true;
 }
 
+void platform_patience_give(void) {
+  struct timespec pause = {.tv_nsec = 16 * 1000000};
+  nanosleep(&pause, NULL);
+}
+
 int platform_file_lock(const char *path, bool exclusive) {
   int file = private_open(path, O_RDWR | O_CREAT, false);
   if (file < 0)

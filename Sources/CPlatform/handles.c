@@ -29,6 +29,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,6 +40,7 @@ typedef struct {
   uintptr_t generation; /* raised whenever the slot is used again */
   int users;            /* calls that have entered */
   bool closing;
+  bool disowned; /* a copy of a parent's handle whose connections are closed in this process */
   private_wake raised; /* readable while the host should poll */
   int joined;          /* an epoll of `raised` and the process's watch; -1 before the host waits */
   int notice;          /* what the watch calls the folder's notice file; -1: there is no watch */
@@ -59,6 +61,40 @@ static slot *slots[SLOT_COUNT]; /* allocated on first use, never released */
 
 /* How many forks made this process: a child must not touch its parent's handles. */
 static int forks;
+
+/* A page that is 1 here and that a fork clears in the child, also one that runs no fork hooks. NULL
+ * where the system has no such page. It tells without a system call in which process a call runs.
+ */
+static volatile char *unforked;
+
+/* Whether a fork without hooks made this process from the one that made the handle. */
+static bool is_inherited(const slot *it) {
+  return it->forks != forks || (unforked != NULL ? *unforked == 0 : it->process != getpid());
+}
+
+/* A new handle belongs to this process. The table must be locked. */
+static void note_process(void) {
+  if (unforked == NULL || *unforked != 0)
+    return;
+  forks += 1;
+  *unforked = 1;
+  private_watch_close();
+}
+
+static void make_unforked(void) {
+#ifdef MADV_WIPEONFORK
+  size_t size = (size_t)sysconf(_SC_PAGESIZE);
+  void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED)
+    return;
+  if (madvise(page, size, MADV_WIPEONFORK) != 0) {
+    munmap(page, size);
+    return;
+  }
+  unforked = page;
+  *unforked = 1;
+#endif
+}
 
 /* The lowest bit is set, so that no handle equals an aligned pointer. */
 static uintptr_t value_of(size_t index, uintptr_t generation) {
@@ -81,6 +117,7 @@ static void tell(slot *it, private_news news) {
   it->heard.keys += news == PRIVATE_KEYS || news == PRIVATE_MOVED;
   it->heard.moves += news == PRIVATE_MOVED;
   it->heard.losses += news == PRIVATE_LOST;
+  it->heard.files += news == PRIVATE_FILES;
   private_wake_raise(&it->raised);
 }
 
@@ -181,6 +218,8 @@ static void after_fork(void) {
 /* The child has inherited the parent's watch, and must not read it. */
 static void after_fork_in_child(void) {
   forks += 1;
+  if (unforked != NULL)
+    *unforked = 1;
   private_watch_close();
   platform_log_after_fork(true);
   pthread_mutex_unlock(&table);
@@ -188,6 +227,7 @@ static void after_fork_in_child(void) {
 
 static pthread_once_t fork_hooks = PTHREAD_ONCE_INIT;
 static void install_fork_hooks(void) {
+  make_unforked();
   pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 
@@ -201,6 +241,7 @@ uintptr_t platform_handle_new(void *object, const char *folder, const char *noti
     return 0;
   uintptr_t handle = 0;
   pthread_mutex_lock(&table);
+  note_process();
   for (size_t index = 0; index < SLOT_COUNT && handle == 0; index++) {
     if (slots[index] == NULL) {
       slots[index] = calloc(1, sizeof(slot));
@@ -215,6 +256,7 @@ uintptr_t platform_handle_new(void *object, const char *folder, const char *noti
     it->generation += 1;
     it->users = 0;
     it->closing = false;
+    it->disowned = false;
     it->raised = raised;
     it->joined = -1;
     it->deaf = false;
@@ -235,6 +277,26 @@ uintptr_t platform_handle_new(void *object, const char *folder, const char *noti
   return handle;
 }
 
+bool platform_handles_disown(void (*disown)(void *object)) {
+  bool all = true;
+  pthread_mutex_lock(&table);
+  note_process();
+  for (size_t index = 0; index < SLOT_COUNT && slots[index] != NULL; index++) {
+    slot *it = slots[index];
+    if (it->object == NULL || it->disowned || !is_inherited(it))
+      continue;
+    /* Nobody knows in which state the other thread's call has left the connection. */
+    if (it->owned) {
+      all = false;
+      continue;
+    }
+    it->disowned = true;
+    disown(it->object);
+  }
+  pthread_mutex_unlock(&table);
+  return all;
+}
+
 platform_entry platform_handle_enter(uintptr_t handle, bool exclusive, void **object) {
   *object = NULL;
   pthread_mutex_lock(&table);
@@ -243,7 +305,7 @@ platform_entry platform_handle_enter(uintptr_t handle, bool exclusive, void **ob
     pthread_mutex_unlock(&table);
     return PLATFORM_CLOSED;
   }
-  if (it->process != getpid()) {
+  if (is_inherited(it)) {
     pthread_mutex_unlock(&table);
     return PLATFORM_FORKED;
   }
@@ -271,13 +333,14 @@ void *platform_handle_leave(uintptr_t handle, bool exclusive) {
     pthread_mutex_unlock(&table);
     return NULL;
   }
-  if (exclusive) {
+  if (exclusive)
     it->owned = false;
-    pthread_mutex_unlock(&it->exclusive);
-  }
   it->users -= 1;
   void *object = retire_if_unused(it);
   pthread_mutex_unlock(&table);
+  /* After the table, which the thread that waits for this lock takes next. The slot stays. */
+  if (exclusive)
+    pthread_mutex_unlock(&it->exclusive);
   return object;
 }
 
@@ -285,7 +348,7 @@ void *platform_handle_close(uintptr_t handle) {
   void *object = NULL;
   pthread_mutex_lock(&table);
   slot *it = find(handle);
-  if (it != NULL && !it->closing && it->process == getpid()) {
+  if (it != NULL && !it->closing && !is_inherited(it)) {
     it->closing = true;
     private_wake_raise(&it->raised);
     object = retire_if_unused(it);
@@ -306,7 +369,7 @@ int platform_handle_descriptor(uintptr_t handle) {
   pthread_mutex_lock(&table);
   slot *it = find(handle);
   int descriptor = -1;
-  if (it != NULL && !it->closing && it->process == getpid())
+  if (it != NULL && !it->closing && !is_inherited(it))
     descriptor = it->joined >= 0 ? it->joined : it->raised.readable;
   pthread_mutex_unlock(&table);
   return descriptor;

@@ -131,17 +131,37 @@ void swift_deallocPartialClassInstance(void *object, void *metadata, size_t size
 
 static _Thread_local bool exhausted = false;
 
+/* Memory that is given up when an allocation of jansson fails, so that it can go on until its
+ * caller looks at the note. jansson does not check whether it could save a character: one that is
+ * missing behind a backslash ends the process, and a missing quote lets it read on behind the text.
+ */
+static _Atomic(void *) spare;
+enum { SPARE = 16384 };
+
 bool platform_memory_exhausted(void) { return exhausted; }
-void platform_memory_begin(void) { exhausted = false; }
+
+void platform_memory_begin(void) {
+  exhausted = false;
+  if (atomic_load_explicit(&spare, memory_order_relaxed) != NULL)
+    return;
+  void *none = NULL, *made = malloc(SPARE);
+  if (!atomic_compare_exchange_strong(&spare, &none, made))
+    plain_free(made);
+}
 
 /* The allocation function that our hook calls. */
 static _Atomic(json_malloc_t) beneath;
 
 static void *allocate_or_note(size_t size) {
   void *bytes = atomic_load(&beneath)(size);
-  if (bytes == NULL && size > 0)
-    exhausted = true;
-  return bytes;
+  if (bytes != NULL || size == 0)
+    return bytes;
+  exhausted = true;
+  void *given = atomic_exchange(&spare, NULL);
+  if (given == NULL)
+    return NULL;
+  plain_free(given);
+  return atomic_load(&beneath)(size);
 }
 
 void platform_install_allocator(void) {
@@ -163,22 +183,30 @@ void platform_install_allocator(void) {
 
 /* ---- texts ---- */
 
+int platform_text_reserve(size_t capacity, void *of) {
+  platform_text *text = of;
+  char *wider = malloc(capacity);
+  if (wider == NULL)
+    return -1;
+  size_t kept = text->count;
+  if (kept > 0)
+    memcpy(wider, text->start, kept);
+  platform_text_free(text);
+  *text = (platform_text){.start = wider, .count = kept, .capacity = capacity};
+  return 0;
+}
+
 int platform_text_append(const char *bytes, size_t count, void *of) {
   platform_text *text = of;
   if (text->capacity - text->count < count) {
     size_t capacity = text->capacity == 0 ? 512 : text->capacity * 2;
     if (capacity < text->count + count)
       capacity = text->count + count;
-    char *wider = malloc(capacity);
-    if (wider == NULL)
+    if (platform_text_reserve(capacity, text) != 0)
       return -1;
-    size_t kept = text->count;
-    if (kept > 0)
-      memcpy(wider, text->start, kept);
-    platform_text_free(text);
-    *text = (platform_text){.start = wider, .count = kept, .capacity = capacity};
   }
-  memcpy(text->start + text->count, bytes, count);
+  if (count > 0)
+    memcpy(text->start + text->count, bytes, count);
   text->count += count;
   return 0;
 }

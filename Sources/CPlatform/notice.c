@@ -63,12 +63,22 @@ void platform_notice_give_keys(int descriptor) {
   }
 }
 
-int64_t platform_notice_mark(const char *path, int descriptor) {
-  struct stat ours, there;
-  bool is_there = descriptor >= 0 && fstat(descriptor, &ours) == 0 && lstat(path, &there) == 0 &&
-                  ours.st_dev == there.st_dev && ours.st_ino == there.st_ino &&
-                  (there.st_mode & 0600) == 0600;
-  return is_there ? private_changed(&ours) : -1;
+platform_notice_id platform_notice_identify(int descriptor) {
+  struct stat it;
+  platform_notice_id id = {.is_known = descriptor >= 0 && fstat(descriptor, &it) == 0};
+  if (id.is_known) {
+    id.device = (uint64_t)it.st_dev;
+    id.number = (uint64_t)it.st_ino;
+  }
+  return id;
+}
+
+int64_t platform_notice_mark(const char *path, platform_notice_id opened) {
+  struct stat there;
+  bool is_there = opened.is_known && lstat(path, &there) == 0 &&
+                  (uint64_t)there.st_dev == opened.device &&
+                  (uint64_t)there.st_ino == opened.number && (there.st_mode & 0600) == 0600;
+  return is_there ? private_changed(&there) : -1;
 }
 
 /* A lock of the open file, and not of the process: it lasts while a child has the file open, and

@@ -24,11 +24,12 @@ PLATFORM_HIDDEN int private_sync(int descriptor);
 typedef struct {
   int readable;
   int writable; /* the same one, or the other end of a pipe */
+  bool raised;  /* the library has raised it since it last lowered it */
 } private_wake;
 
 PLATFORM_HIDDEN bool private_wake_make(private_wake *wake, bool raised);
-PLATFORM_HIDDEN void private_wake_raise(const private_wake *wake);
-PLATFORM_HIDDEN void private_wake_lower(const private_wake *wake);
+PLATFORM_HIDDEN void private_wake_raise(private_wake *wake);
+PLATFORM_HIDDEN void private_wake_lower(private_wake *wake);
 /* A duplicate of the descriptor that the host holds stays as it is; that of a pipe is raised. */
 PLATFORM_HIDDEN void private_wake_close(const private_wake *wake);
 
@@ -54,7 +55,13 @@ PLATFORM_HIDDEN void private_watch_path(const char *path, size_t length, private
 PLATFORM_HIDDEN void private_watch_end(int number);
 
 /* What the watch tells of a file or folder. */
-typedef enum { PRIVATE_CHANGED, PRIVATE_KEYS, PRIVATE_MOVED, PRIVATE_LOST } private_news;
+typedef enum {
+  PRIVATE_CHANGED,
+  PRIVATE_KEYS,
+  PRIVATE_MOVED,
+  PRIVATE_LOST,
+  PRIVATE_FILES, /* a file took the main file's name, or gave it up */
+} private_news;
 /* Hears it of the one that the watch calls `number`; -1: of any, with PRIVATE_LOST. */
 typedef void private_hearer(int number, private_news news);
 /* Pass on what the watch has, except what this process has just told by the file `own`: a change,

@@ -10,10 +10,11 @@
 
 bool private_wake_make(private_wake *wake, bool raised) {
   wake->readable = wake->writable = eventfd(raised, EFD_NONBLOCK | EFD_CLOEXEC);
+  wake->raised = raised;
   return wake->readable >= 0;
 }
 
-void private_wake_lower(const private_wake *wake) {
+static void lower(const private_wake *wake) {
   uint64_t count;
   ssize_t done = read(wake->readable, &count, sizeof count);
   (void)done; /* EAGAIN: it was not raised */
@@ -39,7 +40,7 @@ bool private_wake_make(private_wake *wake, bool raised) {
   return true;
 }
 
-void private_wake_lower(const private_wake *wake) {
+static void lower(const private_wake *wake) {
   char bytes[512];
   while (read(wake->readable, bytes, sizeof bytes) > 0)
     ;
@@ -51,8 +52,15 @@ void private_wake_close(const private_wake *wake) {
 }
 #endif
 
-void private_wake_raise(const private_wake *wake) {
+void private_wake_lower(private_wake *wake) {
+  if (wake->raised)
+    lower(wake);
+  wake->raised = false;
+}
+
+void private_wake_raise(private_wake *wake) {
   uint64_t one = 1;
+  wake->raised = true;
   ssize_t written = write(wake->writable, &one, sizeof one);
   (void)written; /* EAGAIN: it is full, so it is readable */
 }

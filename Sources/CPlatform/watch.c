@@ -20,7 +20,7 @@
 static struct {
   int inotify;
   private_wake ended;
-} watch = {-1, {-1, -1}};
+} watch = {.inotify = -1, .ended = {.readable = -1, .writable = -1}};
 
 void private_watch_close(void) {
   if (watch.inotify >= 0)
@@ -96,7 +96,7 @@ static bool watch_part(const char *part, bool is_last, void *context) {
   private_places *places = context;
   uint32_t events = IN_MOVE_SELF | IN_DELETE_SELF | IN_DONT_FOLLOW | IN_MASK_ADD;
   if (is_last)
-    events |= IN_CREATE | IN_MOVED_TO;
+    events |= IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE;
   int number =
       places->count == PRIVATE_PLACES ? -1 : inotify_add_watch(watch.inotify, part, events);
   struct stat around;
@@ -155,6 +155,14 @@ bool platform_places_moved(const platform_places *since, const char *folder, con
   return moved;
 }
 
+/* What an event of the folder tells: -1: nothing. */
+static int news_of_folder(const struct inotify_event *event) {
+  if (strcmp(event->name, "holdfast.db") == 0)
+    return PRIVATE_FILES;
+  bool is_notice = strcmp(event->name, "holdfast.notice") == 0;
+  return is_notice && (event->mask & (IN_CREATE | IN_MOVED_TO)) != 0 ? PRIVATE_MOVED : -1;
+}
+
 static private_news news_of(uint32_t events) {
   if ((events & IN_Q_OVERFLOW) != 0)
     return PRIVATE_LOST;
@@ -173,10 +181,10 @@ void private_watch_read(private_hearer *hear, int own, bool keys) {
     for (ssize_t at = 0; at < count;) {
       const struct inotify_event *event = (const struct inotify_event *)(bytes + at);
       at += (ssize_t)(sizeof *event + event->len);
-      /* Only the notice's own name tells anything. */
-      if (event->len > 0 && strcmp(event->name, "holdfast.notice") != 0)
+      int told = event->len > 0 ? news_of_folder(event) : (int)news_of(event->mask);
+      if (told < 0)
         continue;
-      private_news news = news_of(event->mask);
+      private_news news = (private_news)told;
       if (event->wd != own || news >= PRIVATE_MOVED || (news == PRIVATE_KEYS && !keys))
         hear(event->wd, news);
     }

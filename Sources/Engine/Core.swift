@@ -19,11 +19,15 @@ final class Core {
   let keyRing: KeyRing
   let keyTurn: KeyTurn
   /// Names this handle in leases.
-  let holder: Holder
+  /// Made when it is first used: to ask the system when the process began takes longer than a statement.
+  private(set) lazy var holder = Holder(bootID: clock.now().bootID, nonce: Random.word())
   let revision: Revision
   let notice: ChangeNotice
+  /// What the running call reads, in all files.
+  let reads = CallReads()
   private(set) var database: Database {
     didSet {
+      database.call = reads
       revision.advance()
       keyTurn.forget()
       steadyOffset = nil
@@ -47,7 +51,7 @@ final class Core {
     self.clock = clock
     self.keyRing = keyRing
     self.database = database
-    holder = Holder(bootID: clock.now().bootID, nonce: Random.word())
+    database.call = reads
   }
 
   /// Use another connection or another file from now on. The caller closes the old one.
@@ -58,6 +62,7 @@ final class Core {
   var sessionTable: SessionTable { SessionTable(database) }
   var meta: MetaTable { MetaTable(database) }
   var queue: QueueTable { QueueTable(database) }
+  var queueBlocks: QueueBlockTable { QueueBlockTable(database) }
   var dependencies: DependencyTable { DependencyTable(database) }
   var storedItems: StoredItemTable { StoredItemTable(database) }
   var syncRuns: SyncRunTable { SyncRunTable(database) }

@@ -30,6 +30,7 @@ public final class Engine {
   private let intake: ItemIntake
   private let report: ItemReport
   private let uploader: Uploader
+  private let cache: CacheFile
   private let search: ContactSearch
   private let summary: Summary
   private let recovery: Recovery
@@ -113,7 +114,7 @@ public final class Engine {
       core, state: uploads, isolation: isolation, settlement: settlement, parking: parking,
       syncRuns: syncRuns,
       pauses: pauses, inFlight: inFlight)
-    let reads = ReadFailures(refresh, pauses, reachability)
+    let reads = ReadFailures(core, refresh, pauses, reachability)
     let contactPuller = ContactPuller(
       core, sessions, state: pulls, cache: cache, reads: reads, pauses: pauses,
       reachability: reachability, events: events, inFlight: inFlight)
@@ -177,6 +178,7 @@ public final class Engine {
       inFlight: inFlight, events: events, signIn: signIn, token: token, liveReader: liveReader,
       decider: decider, lateKeys: lateKeys)
     self.core = core
+    self.cache = cache
     self.sessions = sessions
     self.refresh = refresh
     self.signIn = signIn
@@ -194,6 +196,8 @@ public final class Engine {
   private func start() throws(Failure) {
     // A full disk is no reason not to open: what is stored can be read and sent.
     try? reserve.make()
+    core.reads.begin(mayRunAgain: false)
+    defer { core.reads.end() }
     var tries = 0
     while true {
       do throws(Failure) {
@@ -218,13 +222,32 @@ public final class Engine {
 
   /// Give back what this handle holds. Called once, before the handle is dropped.
   public func close() {
+    core.reads.begin(mayRunAgain: false)
+    defer { core.reads.end() }
     _ = try? uploader.releaseLeases()
     _ = try? refresh.releaseLease()
     _ = try? core.keyTurn.giveBack(core)
     sessions.reset(.file)
   }
 
+  /// A fork has copied the handle into this process, where nobody uses it.
+  public func disown() {
+    core.database.closeCopy()
+    cache.closeCopy()
+  }
+
   // MARK: Calls
+
+  /// A call begins to read; see `CallReads`.
+  public func beginReads(mayRunAgain: Bool = true, isAlone: Bool = false) {
+    core.reads.begin(mayRunAgain: mayRunAgain, isAlone: isAlone)
+  }
+
+  /// The call has read all that it needs. It holds no transaction any more.
+  public func endReads() { core.reads.end() }
+
+  /// Another process has committed between two reads of the call, which has changed nothing: run it again.
+  public var mustRunAgain: Bool { core.reads.mustRunAgain }
 
   /// Whether a damaged main file was set aside when the current one was opened.
   public var recovered: Bool { recovery.hasRecovered }
@@ -251,9 +274,10 @@ public final class Engine {
 
   /// Building the reply failed; hand out the same requests and events at the next poll.
   public func replyWasLost() { loop.replyWasLost() }
+  /// The call runs again, because another process has written meanwhile: what it did in memory is undone.
+  public func willRunAgain() { loop.willRunAgain() }
   public func wantsPoll() throws(Failure) -> Bool { try loop.wantsPoll() }
   public func dueIn() throws(Failure) -> Int64? { try loop.dueIn() }
-  public func hasWork() throws(Failure) -> Bool { try loop.hasWork() }
 
   // MARK: Other handles on the folder
 
@@ -277,6 +301,10 @@ public final class Engine {
   /// The file whose change tells of other processes, and the data folder as the host wrote it.
   public var noticePath: String { core.notice.path }
   public var givenFolder: String { core.configuration.givenFolder }
+
+  /// The host has asked for the descriptor or waited. Before that, nobody sees what a call raises, and
+  /// to find it out costs as much as a small call.
+  public var isAwaited = false
 
   /// The host waits, and the system cannot watch that file.
   public func setDeaf(_ isDeaf: Bool) { loop.isDeaf = isDeaf }

@@ -24,7 +24,8 @@ enum Boundary {
     let heard = platform_handle_hear(value)
     if engine.hears(heard) { platform_handle_watch(value, engine.noticePath, engine.givenFolder) }
     let status = run(engine, request, reply, dialect, room, body)
-    signal(value, engine, heard)
+    tell(value, engine)
+    if engine.isAwaited { signal(value, engine, heard) }
     release(platform_handle_leave(value, true))
     return status
   }
@@ -39,11 +40,13 @@ enum Boundary {
     }
   }
 
-  /// After a call: tell the other handles what it changed, and set this one's descriptor.
+  /// Raise the handle's descriptor if the host should poll. If the storage cannot be read now, the host's
+  /// next call signals again.
   private static func signal(_ handle: UInt, _ engine: Engine, _ heard: platform_heard) {
-    tell(handle, engine)
-    // If the storage cannot be read now, the host's next call signals again.
-    platform_handle_signal(handle, (try? engine.wantsPoll()) ?? false, heard)
+    engine.beginReads(mayRunAgain: false)
+    let raised = (try? engine.wantsPoll()) ?? false
+    engine.endReads()
+    platform_handle_signal(handle, raised, heard)
   }
 
   /// Tell the other handles what this one changed.
@@ -59,6 +62,7 @@ enum Boundary {
     }
     let engine = Unmanaged<Engine>.fromOpaque(object).takeUnretainedValue()
     engine.setDeaf(!platform_handle_listen(handle))
+    engine.isAwaited = true
     // What no call has looked at yet keeps the descriptor raised.
     signal(handle, engine, engine.heard)
     release(platform_handle_leave(handle, true))
@@ -78,16 +82,27 @@ enum Boundary {
       // Bindings write an absent request as null.
       if json.isNull { json = [:] }
       var tries = 0
+      var runs = 0
       var hasReleased = false
       while true {
+        engine.beginReads(isAlone: runs > 1)
+        defer { engine.endReads() }
         do throws(Failure) {
           hasBegun = true
           try engine.begin()
-          return try respond(try body(engine, json), .ok, reply)
+          let result = try body(engine, json)
+          if engine.mustRunAgain { throw Failure(.storageBusy, "another process is writing") }
+          return try respond(result, .ok, reply)
         } catch {
-          // Run the call again: on a file that was made sound, or on a new one with the data that
-          // could be recovered; or in the room that was kept for it.
+          let isOutdated = engine.mustRunAgain
+          engine.beginReads(mayRunAgain: false)
+          // Run the call again: on what another process has committed meanwhile; on a file that was
+          // made sound, or on a new one with the data that could be recovered; or in the room that was
+          // kept for it.
           switch error.code {
+          case _ where isOutdated && runs < mostRuns:
+            runs += 1
+            engine.willRunAgain()
           case .storageDamaged:
             tries += 1
             guard tries <= Engine.recoveries, try engine.recover() else { throw error }
@@ -104,6 +119,9 @@ enum Boundary {
       return fail(error, reply)
     }
   }
+
+  /// How often a call runs again because others write. From the second time on, it lets nobody else write.
+  private static var mostRuns: Int { 4 }
 
   /// The room on the disk that a call may use. The reserve is for all calls but those that add items.
   enum Room { case ordinary, reserve }

@@ -52,6 +52,7 @@ public func holdfast_open(
     // First, so that every later failure releases the context.
     let store = try keyStore(keystore)
     let configuration = try Configuration.read(try Boundary.read(config))
+    try disownCopies()
     let engine = try Engine(configuration, keyStore: store)
     let object = Unmanaged.passRetained(engine).toOpaque()
     let handle = platform_handle_new(
@@ -73,11 +74,23 @@ public func holdfast_open(
       throw error
     }
     Boundary.tell(handle, engine)
-    platform_handle_signal(handle, (try? engine.hasWork()) ?? false, platform_heard())
     self.pointee = OpaquePointer(bitPattern: handle)
     return status
   } catch {
     return Boundary.fail(opening(error), reply)
+  }
+}
+
+/// In a forked process: close what the fork has copied of the parent's handles.
+private func disownCopies() throws(Failure) {
+  let isSafe = platform_handles_disown { object in
+    guard let object else { return }
+    Unmanaged<Engine>.fromOpaque(object).takeUnretainedValue().disown()
+  }
+  guard isSafe else {
+    throw Failure(
+      .handleForked,
+      "another thread was inside a call when this process was forked: start a new one")
   }
 }
 

@@ -4,10 +4,12 @@ public enum BatchPolicy {
   /// and sending a lost batch again stays cheap.
   public static let maxItems = 500
   public static let maxBytes = 1_000_000
-  /// The largest batch after an item was refused. Every stored batch doubles it again. With one bad
-  /// item in a hundred, bisecting batches of this size sends every item twice; with full batches it
-  /// would send each nearly five times.
-  public static let carefulItems = 62
+  /// The largest batch after an item was refused (`BatchSize`).
+  public static let carefulItems = 125
+  /// While items are refused, so many batches are leased by one commit, and settled by one.
+  public static let requestsInLease = 8
+  /// What was answered is stored after so long at the latest, while other batches of the lease are sent.
+  public static let maxUnsettledMS: Int64 = 2000
   /// No gateway's limit is smaller. If one calls a single item of this size too large, it refuses the item
   /// for something else.
   public static let smallBytes: Int64 = 16_384

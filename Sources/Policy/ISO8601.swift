@@ -33,7 +33,14 @@ public enum ISO8601 {
   /// Milliseconds since 1970; nil when `text` is not a time. Accepts `T` or a space, a fraction of
   /// any length (cut off after the millisecond), and the offsets `Z`, `+01:00`, `+0100` and `+01`.
   public static func parse(_ text: String) -> Int64? {
-    var reader = DateReader(text.utf8)
+    var text = text
+    return text.withUTF8 { parse($0) }
+  }
+
+  private typealias Reader = DateReader<UnsafeBufferPointer<UInt8>>
+
+  private static func parse(_ text: UnsafeBufferPointer<UInt8>) -> Int64? {
+    var reader = Reader(text)
     guard let year = reader.number(digits: 4), reader.take("-"),
       let month = reader.number(digits: 2), reader.take("-"), let day = reader.number(digits: 2),
       reader.take("T") || reader.take(" "), let hour = reader.number(digits: 2), reader.take(":"),
@@ -47,7 +54,7 @@ public enum ISO8601 {
     return date.sinceEpochMS + Int64(fractionMS) - Int64(offsetMinutes) * 60_000
   }
 
-  private static func fraction(_ reader: inout DateReader<String.UTF8View>) -> Int? {
+  private static func fraction(_ reader: inout Reader) -> Int? {
     guard reader.take(".") else { return 0 }
     guard var ms = reader.digit().map({ $0 * 100 }) else { return nil }
     var unit = 10
@@ -58,7 +65,7 @@ public enum ISO8601 {
     return ms
   }
 
-  private static func offset(_ reader: inout DateReader<String.UTF8View>) -> Int? {
+  private static func offset(_ reader: inout Reader) -> Int? {
     if reader.take("Z") { return 0 }
     let isWest = reader.take("-")
     guard isWest || reader.take("+"), let hours = reader.number(digits: 2), hours < 24 else {

@@ -15,7 +15,7 @@ public final class Database {
 
   public let path: String
   private(set) var connection: OpaquePointer?
-  /// Prepared statements, by the address of their text.
+  /// Prepared statements, found by the address of their text.
   private var statements: [(sql: UnsafePointer<CChar>, made: OpaquePointer)] = []
   var readCache: ReadCache?
   /// Those that made the schema.
@@ -27,8 +27,15 @@ public final class Database {
   /// Statements that are being stepped. While there are any, the connection reads the file as it
   /// was when the first of them began.
   private(set) var openStatements = 0
+  /// The reads of the calls on the handle; nil: each statement reads by itself.
+  public var call: CallReads?
+  var runningCall: CallReads? { call.flatMap { $0.isRunning ? $0 : nil } }
+  /// What the call has read.
+  var reads = Reads()
   private var depth = 0
   private var changesBefore: Int32 = 0
+  /// Within `transaction`.
+  var isInTransaction: Bool { depth > 0 }
   private var needsRollback = false
   /// Names the file, also after it was renamed.
   public let fileID: UInt64
@@ -105,9 +112,18 @@ public final class Database {
     for statement in statements { sqlite3_finalize(statement.made) }
     statements = []
     guard isOpen else { return }
+    reads = Reads()
     sqlite3_close_v2(connection)
     connection = nil
     platform_closed(fileID)
+  }
+
+  /// Close a connection that a fork has copied into this process. It changes no file, and the parent keeps its
+  /// locks. As long as the copy is open, SQLite takes the parent's locks for this process's own: a new
+  /// connection takes none then, and another process deletes the log under it.
+  public func closeCopy() {
+    keepsLog = true
+    close()
   }
 
   private func configure(_ durability: Durability) throws(Failure) {
@@ -144,6 +160,7 @@ public final class Database {
 
   /// Several statements without arguments.
   public func execute(_ sql: String) throws(Failure) {
+    if depth == 0 { endReads() }
     let result = sql.withCString { sqlite3_exec(connection, $0, nil, nil, nil) }
     guard result == SQLITE_OK else {
       throw failure(result == SQLITE_ERROR ? SQLITE_CORRUPT : result)
@@ -153,7 +170,12 @@ public final class Database {
   @inline(never)
   private func prepared(_ sql: StaticCString) throws(Failure) -> OpaquePointer {
     guard let connection else { throw Failure(.storageFailed, "the data file is closed") }
-    for statement in statements where statement.sql == sql.start { return statement.made }
+    for at in statements.indices where statements[at].sql == sql.start {
+      let made = statements[at].made
+      // Those that are used often move to the front.
+      if at > 0 { statements.swapAt(at, at / 2) }
+      return made
+    }
     var made: OpaquePointer?
     let result = sqlite3_prepare_v3(
       connection, sql.start, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &made, nil)
@@ -193,6 +215,19 @@ public final class Database {
   ) throws(Failure) {
     if needsRollback { try finishRollback() }
     let statement = try prepared(sql)
+    if depth == 0, let call = runningCall {
+      if sqlite3_stmt_readonly(statement) == 0 {
+        return try transaction { () throws(Failure) in try each(sql, values, body) }
+      }
+      try beginReads(call)
+    }
+    try step(statement, sql, values, body)
+  }
+
+  private func step(
+    _ statement: OpaquePointer, _ sql: StaticCString, _ values: [Value],
+    _ body: (Row) throws(Failure) -> Bool
+  ) throws(Failure) {
     openStatements += 1
     defer {
       openStatements -= 1
@@ -202,6 +237,9 @@ public final class Database {
     try bind(values, to: statement)
     while true {
       let result = sqlite3_step(statement)
+      if reads.isNew, let call = runningCall, result == SQLITE_DONE || result == SQLITE_ROW {
+        try confirmReads(call)
+      }
       if result == SQLITE_DONE { return }
       guard result == SQLITE_ROW else {
         throw failure(isStrange(result) && !fitsSchema(sql) ? SQLITE_CORRUPT : result)
@@ -284,24 +322,43 @@ public final class Database {
     }
   }
 
+  /// Run a statement that begins or ends a transaction.
+  func control(_ sql: StaticCString) throws(Failure) {
+    if needsRollback { try finishRollback() }
+    try step(try prepared(sql), sql, []) { (_) throws(Failure) -> Bool in true }
+  }
+
   @inline(never)
   private func begin() throws(Failure) {
     if depth == 0 {
       if isLogStuck { reuseLog() }
-      try run("BEGIN IMMEDIATE")
+      if reads.transaction == .write {
+        reads.transaction = .none
+        reads.isNew = false
+      } else {
+        pauseReads()
+        try control("BEGIN IMMEDIATE")
+      }
       changesBefore = sqlite3_total_changes(connection)
       dropOutdatedReadCache()
     }
     depth += 1
+    guard depth == 1, let call = runningCall else { return }
+    do throws(Failure) { try compareReads(call) } catch {
+      rollBack()
+      throw error
+    }
   }
 
   @inline(never)
   private func commit() throws(Failure) {
     try JSON.checkMemory()
-    if depth == 1 { try run("COMMIT") }
+    if depth == 1 { try control("COMMIT") }
     depth -= 1
     // A transaction without changes commits nothing, so a new version is another connection's.
     if depth == 0, sqlite3_total_changes(connection) != changesBefore {
+      reads.version = nil
+      call?.noteCommit()
       keepReadCache()
       keepCheckedSchema()
     }
@@ -311,8 +368,12 @@ public final class Database {
   @inline(never)
   private func rollBack() {
     depth -= 1
-    guard depth == 0, sqlite3_get_autocommit(connection) == 0 else { return }
-    do throws(Failure) { try run("ROLLBACK") } catch {}
+    if depth == 0, sqlite3_get_autocommit(connection) == 0 { abandon() }
+  }
+
+  /// Roll back; `needsRollback`: that must be tried again.
+  func abandon() {
+    do throws(Failure) { try control("ROLLBACK") } catch {}
     needsRollback = sqlite3_get_autocommit(connection) == 0
   }
 

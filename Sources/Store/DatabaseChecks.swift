@@ -25,7 +25,7 @@ extension Database {
 
   /// Called after a commit on this connection: it has not changed the schema.
   func keepCheckedSchema() {
-    guard let version, let known = checkedSchema?.version else { return }
+    guard let version = lastCommit, let known = checkedSchema?.version else { return }
     if version.commits == known.commits &+ 1 { checkedSchema?.version = version }
   }
 

@@ -24,10 +24,13 @@ public struct FileVersion: Equatable {
 }
 
 extension Database {
-  /// nil where SQLite has no WAL index in memory, and within a transaction: its own changes are not
-  /// in the index yet.
+  /// The version that the present call reads. nil where SQLite has no WAL index in memory, and within a
+  /// write transaction: its own changes are not in the index yet.
   public var version: FileVersion? {
-    isOpen && sqlite3_get_autocommit(connection) != 0 ? lastCommit : nil
+    guard isOpen, reads.transaction != .none || sqlite3_get_autocommit(connection) != 0 else {
+      return nil
+    }
+    return runningCall.map { versionOfReads($0) } ?? lastCommit
   }
 
   /// The version of the last commit by any process; in a write transaction, the one it began with.

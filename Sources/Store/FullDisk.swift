@@ -46,6 +46,8 @@ extension Database {
   /// Copy what can be copied of the log into the file, without waiting for others. `SQLITE_OK`: all of it
   /// was, so the next transaction begins the log anew, in the room that it has.
   private func checkpoint() -> Int32 {
+    // SQLite copies nothing while the connection reads.
+    endReads()
     var (frames, copied): (Int32, Int32) = (0, -1)
     let result = sqlite3_wal_checkpoint_v2(
       connection, "main", SQLITE_CHECKPOINT_PASSIVE, &frames, &copied)

@@ -16,7 +16,7 @@ public struct MetaTable {
     public static var steadyBoot: Name { Name(text: "steady_boot") }
     /// In that boot, steady time minus the monotonic clock.
     public static var steadyOffset: Name { Name(text: "steady_offset_ms") }
-    /// The last event's number.
+    /// The last number that was taken for an event.
     public static var eventSequence: Name { Name(text: "event_seq") }
     /// The last retry group's number.
     public static var retryGroup: Name { Name(text: "retry_group") }
@@ -78,13 +78,16 @@ public struct MetaTable {
       """, .literal(name.text), value)
   }
 
-  /// Raise a counter and return it, to a number above `least`. One transaction reads and writes it,
-  /// because other handles raise it, too.
-  public func next(_ name: Name, above least: Int64 = 0) throws(Failure) -> Int64 {
+  /// Take the next `count` numbers above a counter and above `least`; returns the first one. One
+  /// transaction reads and writes the counter, because other handles raise it, too.
+  public func next(
+    _ name: Name, above least: Int64 = 0, count: Int64 = 1
+  ) throws(Failure) -> Int64 {
     try database.transaction { () throws(Failure) in
       let next = max(try int(name) ?? 0, least) + 1
-      guard Row.counts.contains(next) else { throw database.damage("a counter is damaged") }
-      try set(name, .int(next))
+      let last = next + count - 1
+      guard Row.counts.contains(last) else { throw database.damage("a counter is damaged") }
+      try set(name, .int(last))
       return next
     }
   }

@@ -179,7 +179,27 @@ public struct Migrations {
       """
       ALTER TABLE stored_item ADD COLUMN fate INTEGER NOT NULL DEFAULT 0;
       """,
-    ]).making("Ja5n9OI5PS8wFsA83IbM3m0KZEisJrzwSMDBl86Y21s")
+      // Items are counted as they move (`QueueTable+Counts`), and those in doubt have an index.
+      """
+      CREATE TABLE queue_count(owner BLOB NOT NULL, state INTEGER NOT NULL,
+        wait_reason INTEGER NOT NULL, items INTEGER NOT NULL,
+        PRIMARY KEY(owner, state, wait_reason)) WITHOUT ROWID;
+      INSERT INTO queue_count
+        SELECT owner, CASE WHEN state IN (1, 3) THEN state ELSE 0 END AS place, 0, count(*)
+        FROM queue INDEXED BY queue_ready WHERE state <> 2 GROUP BY owner, place;
+      INSERT INTO queue_count
+        SELECT owner, 2, CASE WHEN wait_reason IN (1, 2, 3, 5, 6) THEN wait_reason ELSE 4 END AS place,
+          count(*)
+        FROM queue INDEXED BY queue_held WHERE state = 2 GROUP BY owner, place;
+      CREATE INDEX queue_doubt ON queue(owner, org)
+        WHERE attempts > 0 AND (state < 2 OR state = 2 AND wait_reason NOT IN (1, 6));
+      """,
+      // Sums over what is queued, for the summary.
+      """
+      CREATE TABLE queue_block(level INTEGER NOT NULL, block INTEGER NOT NULL, owner BLOB NOT NULL,
+        org BLOB NOT NULL, sealed BLOB NOT NULL, PRIMARY KEY(level, block, owner, org)) WITHOUT ROWID;
+      """,
+    ]).making("usXcxCf4jWs7BR2RtYTH5AkBm4rXzKeQeyGrxWpn4ns")
   }
 
   /// `cache.db`: copies of the server's data.
@@ -211,6 +231,20 @@ public struct Migrations {
       DELETE FROM contact;
       DELETE FROM dataset;
       """,
-    ]).making("OWMoNhp8lxsXiCwyZf76uKmVBq6XmHB_b947Mbfaivg")
+      // Rows are numbered as they arrive: before, each page of a pull wrote to nearly every page of the
+      // file. What a search needs is sealed in blocks; the first search makes them from the rows.
+      """
+      ALTER TABLE contact RENAME TO contact_3;
+      DROP INDEX contact_org;
+      CREATE TABLE contact(number INTEGER PRIMARY KEY, row BLOB NOT NULL UNIQUE, org BLOB NOT NULL,
+        version TEXT NOT NULL, round INTEGER NOT NULL, sealed BLOB NOT NULL);
+      INSERT INTO contact(row, org, version, round, sealed)
+        SELECT row, org, version, round, sealed FROM contact_3;
+      DROP TABLE contact_3;
+      CREATE INDEX contact_org ON contact(org, round);
+      CREATE TABLE contact_block(org BLOB NOT NULL, number INTEGER NOT NULL, stamp INTEGER NOT NULL,
+        sealed BLOB NOT NULL, PRIMARY KEY(org, number)) WITHOUT ROWID;
+      """,
+    ]).making("qFP1KFFK2BEpIhvU6eV6dedBba0XzvSABS6KGGG3Tbk")
   }
 }

@@ -10,9 +10,9 @@ public final class QueueRow {
   /// Items with the same key may share a request.
   public var batchKey: [UInt8] = []
   public var state: ItemState = .pending
-  /// A refused batch is halved; each half becomes a retry group. Groups are sent apart from each
-  /// other, lowest number first and 0 (no group) before all, so that items that fail again and
-  /// again do not delay others.
+  /// Items that failed together are a retry group. Groups are sent apart from each other, lowest number
+  /// first and 0 (no group) before all, so that items that fail again and again do not delay others. The
+  /// number is odd if the server refused them for one of them.
   public var retryGroup: Int64 = 0
   public var attempts: Int64 = 0
   public var denials: Int64 = 0

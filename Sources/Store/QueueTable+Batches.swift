@@ -13,14 +13,16 @@ public import Base
 /// index is searched once for each batch key, for its oldest item: there are few keys, and an index by
 /// age would cost every insert.
 extension QueueTable {
-  /// Lease the next batch; empty when nothing is pending. `freshItems` limits the items of retry
-  /// group 0, which were not refused together with others, and `maximumItems` those of a batch key.
+  /// Lease the next batch; empty when nothing is pending. `freshItems` limits the items that were not
+  /// refused together: their retry group has an even number. `maximumItems` limits those of a batch key.
+  /// `guiltyLike`: take only a group with an odd number and the same batch key as this item's.
   public func take(
     of owner: [UInt8], holder: [UInt8], until leaseEnd: SteadyTime, freshItems: Int = .max,
-    maximumSize: Int64, maximumItems: ([UInt8]) -> Int
+    guiltyLike model: QueueRow? = nil, maximumSize: Int64, maximumItems: ([UInt8]) -> Int
   ) throws(Failure) -> [QueueRow] {
     try database.transaction { () throws(Failure) in
       guard let head = try oldest(of: owner) else { return [] }
+      if let model, head.retryGroup & 1 == 0 || head.batchKey != model.batchKey { return [] }
       let maximumItems = maximumItems(head.batchKey)
       var rows: [QueueRow] = []
       var size: Int64 = 0
@@ -32,7 +34,7 @@ extension QueueTable {
         """,
         [
           .blob(owner), .blob(head.batchKey), .int(head.retryGroup),
-          .int(head.retryGroup == 0 ? min(maximumItems, freshItems) : maximumItems),
+          .int(head.retryGroup & 1 == 0 ? min(maximumItems, freshItems) : maximumItems),
         ]
       ) { (row) throws(Failure) in
         guard QueueRow.hasTag(row) else { throw database.damage("an item's tag is damaged") }
@@ -49,13 +51,14 @@ extension QueueTable {
         // The head is there and no item has its key: it is no blob, which only damage makes.
         throw database.damage("an item's batch key is damaged")
       }
-      try database.run(
+      let taken = try database.run(
         """
         UPDATE queue SET state = 1, wait_reason = 0, lease = ?5, lease_ms = ?6
         WHERE owner = ?1 AND state = 0 AND retry_group = ?3 AND batch_key = ?2 AND seq <= ?4
           AND (blocks = 0 OR seq = ?7)
         """, .blob(owner), .blob(head.batchKey), .int(head.retryGroup), .int(last.sequence),
         .blob(holder), .int(leaseEnd.ms), .int(first.sequence))
+      try move(taken, of: owner, from: .pending, to: .sending)
       return rows
     }
   }
@@ -91,6 +94,11 @@ extension QueueTable {
     try database.all(
       "SELECT seq FROM queue WHERE state = 1 AND lease = ? ORDER BY seq", .blob(holder)
     ) { (row) throws(Failure) in row.count(0) }
+  }
+
+  /// Whether any item is leased: a start asks, and to group the leases takes a statement twice as long.
+  public func hasLeases() throws(Failure) -> Bool {
+    try database.exists("SELECT 1 FROM queue INDEXED BY queue_leased WHERE state = 1 LIMIT 1")
   }
 
   /// The holders of leased items, each with the end of its latest lease.
@@ -140,19 +148,35 @@ extension QueueTable {
           state IN (0, 1, 2, 3) AND (state <> 2 OR wait_reason IN (1, 2, 3, 4, 5, 6)), 0) LIMIT ?2)
         """, .blob(owner), .int(most))
     }
+    try countAnew()
     Log.line(.warning, "items had an unknown state; they are sent")
   }
 
   /// End a dead or late holder's leases. Its requests may have been sent, so each item is charged
   /// with an attempt. A damaged file may name no holder: `leases` gives an empty one then.
   public func reclaim(from holder: [UInt8]) throws(Failure) {
+    let lease = Value(holder.isEmpty ? nil : holder)
     try inSlices { (most) throws(Failure) in
-      try database.run(
-        """
-        UPDATE queue SET state = 0, wait_reason = 0, lease = NULL, lease_ms = 0,
-          attempts = attempts + 1
-        WHERE seq IN (SELECT seq FROM queue WHERE state = 1 AND lease IS ?1 LIMIT ?2)
-        """, Value(holder.isEmpty ? nil : holder), .int(most))
+      try database.transaction { () throws(Failure) in
+        // A holder may have items of a user who has signed out since.
+        let owners = try database.all(
+          """
+          SELECT owner, count(*) FROM (SELECT owner FROM queue INDEXED BY queue_leased
+            WHERE state = 1 AND lease IS ?1 ORDER BY lease_ms, seq LIMIT ?2) GROUP BY owner
+          """, lease, .int(most)
+        ) { (row) throws(Failure) in (owner: row.blob(0), items: Int(row.count(1))) }
+        let number = try database.run(
+          """
+          UPDATE queue SET state = 0, wait_reason = 0, lease = NULL, lease_ms = 0,
+            attempts = attempts + 1
+          WHERE seq IN (SELECT seq FROM queue INDEXED BY queue_leased
+            WHERE state = 1 AND lease IS ?1 ORDER BY lease_ms, seq LIMIT ?2)
+          """, lease, .int(most))
+        for (owner, items) in owners {
+          try move(items, of: owner, from: .sending, to: .pending)
+        }
+        return number
+      }
     }
   }
 }

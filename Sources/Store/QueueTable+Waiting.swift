@@ -29,12 +29,14 @@ extension QueueTable {
   public func suspend(
     like sequence: Int64, of owner: [UInt8], _ reason: WaitReason
   ) throws(Failure) {
-    try database.run(
-      """
-      UPDATE queue SET state = 2, wait_reason = ?3, not_before_ms = ?4
-      WHERE owner = ?1 AND state = 0
-        AND batch_key = (SELECT batch_key FROM queue WHERE seq = ?2)
-      """, .blob(owner), .int(sequence), .int(reason.code), .int(reason.notBeforeMS))
+    try moving(of: owner, from: .pending, to: .waiting(reason)) { () throws(Failure) in
+      try database.run(
+        """
+        UPDATE queue SET state = 2, wait_reason = ?3, not_before_ms = ?4
+        WHERE owner = ?1 AND state = 0
+          AND batch_key = (SELECT batch_key FROM queue WHERE seq = ?2)
+        """, .blob(owner), .int(sequence), .int(reason.code), .int(reason.notBeforeMS))
+    }
   }
 
   /// Whether items are suspended. Those that were found to be at fault are not: each waits for itself.
@@ -94,26 +96,38 @@ extension QueueTable {
   ) throws(Failure) {
     // Without due items there is no write, so no wait for another process's write lock.
     guard let left = try leftMS(of: owner, now: now, longest: longest), left <= 0 else { return }
+    try promote(of: owner, .time(until: now), longestMS: longest.ownMS)
+    try promote(of: owner, .server(until: now), longestMS: longest.askedMS)
+    try promote(of: owner, .blocked(until: now), longestMS: longest.blockedMS)
+  }
+
+  /// The same for one reason, which tells the present time.
+  private func promote(
+    of owner: [UInt8], _ reason: WaitReason, longestMS: Int64
+  ) throws(Failure) {
     try inSlices { (most) throws(Failure) in
-      try database.run(
-        """
-        UPDATE queue SET state = 0, wait_reason = 0 WHERE seq IN (SELECT seq FROM queue
-          WHERE owner = ?1 AND state = 2 AND wait_reason IN (2, 5, 6)
-            AND (not_before_ms <= ?2 OR not_before_ms - ?2 >
-              CASE wait_reason WHEN 2 THEN ?3 WHEN 5 THEN ?4 ELSE ?5 END)
-          LIMIT ?6)
-        """, .blob(owner), .int(now.ms), .int(longest.ownMS), .int(longest.askedMS),
-        .int(longest.blockedMS), .int(most))
+      try moving(of: owner, from: .waiting(reason), to: .pending) { () throws(Failure) in
+        try database.run(
+          """
+          UPDATE queue SET state = 0, wait_reason = 0 WHERE seq IN (SELECT seq FROM queue
+            WHERE owner = ?1 AND state = 2 AND wait_reason = ?2
+              AND (not_before_ms <= ?3 OR not_before_ms - ?3 > ?4)
+            LIMIT ?5)
+          """, .blob(owner), .int(reason.code), .int(reason.notBeforeMS), .int(longestMS),
+          .int(most))
+      }
     }
   }
 
   /// Suspended items become pending, except those that a server put off.
   public func endOwnWaits(of owner: [UInt8]) throws(Failure) {
-    try database.run(
-      """
-      UPDATE queue SET state = 0, wait_reason = 0
-      WHERE owner = ?1 AND state = 2 AND wait_reason = 2
-      """, .blob(owner))
+    try moving(of: owner, from: .waiting(.time(until: 0)), to: .pending) { () throws(Failure) in
+      try database.run(
+        """
+        UPDATE queue SET state = 0, wait_reason = 0
+        WHERE owner = ?1 AND state = 2 AND wait_reason = 2
+        """, .blob(owner))
+    }
   }
 
   // MARK: Kind
@@ -134,11 +148,13 @@ extension QueueTable {
 
   /// The kind of these items is known: they become pending.
   public func releaseKind(batchKey: [UInt8], of owner: [UInt8]) throws(Failure) {
-    try database.run(
-      """
-      UPDATE queue SET state = 0, wait_reason = 0
-      WHERE owner = ?1 AND state = 2 AND wait_reason = 4 AND batch_key = ?2
-      """, .blob(owner), .blob(batchKey))
+    try moving(of: owner, from: .waiting(.kind), to: .pending) { () throws(Failure) in
+      try database.run(
+        """
+        UPDATE queue SET state = 0, wait_reason = 0
+        WHERE owner = ?1 AND state = 2 AND wait_reason = 4 AND batch_key = ?2
+        """, .blob(owner), .blob(batchKey))
+    }
   }
 
   // MARK: Organisation
@@ -146,23 +162,46 @@ extension QueueTable {
   /// The user is not (or no longer) in the organisation: its items that are pending or wait for a
   /// time wait for the organisation.
   public func withhold(org: [UInt8], of owner: [UInt8]) throws(Failure) {
-    try database.run(
-      """
-      UPDATE queue SET state = 2, wait_reason = 3
-      WHERE owner = ?1 AND org = ?2 AND (state = 0 OR (state = 2 AND wait_reason IN (2, 5, 6)))
-      """, .blob(owner), .blob(org))
+    try database.transaction { () throws(Failure) in
+      try moving(of: owner, from: .pending, to: .waiting(.organisation)) { () throws(Failure) in
+        try database.run(
+          "UPDATE queue SET state = 2, wait_reason = 3 WHERE owner = ?1 AND org = ?2 AND state = 0",
+          .blob(owner), .blob(org))
+      }
+      for reason in [WaitReason.time(until: 0), .server(until: 0), .blocked(until: 0)] {
+        try moving(of: owner, from: .waiting(reason), to: .waiting(.organisation)) {
+          () throws(Failure) in
+          try database.run(
+            """
+            UPDATE queue SET wait_reason = 3
+            WHERE owner = ?1 AND org = ?2 AND state = 2 AND wait_reason = ?3
+            """, .blob(owner), .blob(org), .int(reason.code))
+        }
+      }
+    }
   }
 
   /// The user is in the organisation again, or (nil) the app has no organisations any more: what waits
   /// for it becomes pending, or waits for its parents.
   public func release(org: [UInt8]?, of owner: [UInt8]) throws(Failure) {
-    try database.run(
-      """
-      UPDATE queue SET
-        state = CASE WHEN item IN (SELECT item FROM dependency) THEN 2 ELSE 0 END,
-        wait_reason = CASE WHEN item IN (SELECT item FROM dependency) THEN 1 ELSE 0 END
-      WHERE owner = ?1 AND (?2 IS NULL OR org = ?2) AND state = 2 AND wait_reason = 3
-      """, .blob(owner), Value(org))
+    try database.transaction { () throws(Failure) in
+      try moving(of: owner, from: .waiting(.organisation), to: .waiting(.dependency)) {
+        () throws(Failure) in
+        try database.run(
+          """
+          UPDATE queue SET wait_reason = 1
+          WHERE owner = ?1 AND (?2 IS NULL OR org = ?2) AND state = 2 AND wait_reason = 3
+            AND item IN (SELECT item FROM dependency)
+          """, .blob(owner), Value(org))
+      }
+      try moving(of: owner, from: .waiting(.organisation), to: .pending) { () throws(Failure) in
+        try database.run(
+          """
+          UPDATE queue SET state = 0, wait_reason = 0
+          WHERE owner = ?1 AND (?2 IS NULL OR org = ?2) AND state = 2 AND wait_reason = 3
+          """, .blob(owner), Value(org))
+      }
+    }
   }
 
   /// Clear the denials of items that wait for their organisation: they were earned without a
@@ -194,12 +233,14 @@ extension QueueTable {
     try dependencies.removeChildren(of: parent)
     var released = 0
     for child in children {
-      released += try database.run(
-        """
-        UPDATE queue SET state = 0, wait_reason = 0
-        WHERE item = ?1 AND state = 2 AND wait_reason = 1
-          AND NOT EXISTS (SELECT 1 FROM dependency WHERE item = ?1)
-        """, .blob(child))
+      released += try moving(child) { () throws(Failure) in
+        try database.run(
+          """
+          UPDATE queue SET state = 0, wait_reason = 0
+          WHERE item = ?1 AND state = 2 AND wait_reason = 1
+            AND NOT EXISTS (SELECT 1 FROM dependency WHERE item = ?1)
+          """, .blob(child))
+      }
     }
     return released
   }

@@ -14,10 +14,16 @@ public struct QueueTable {
 
   /// Add an item with all that is known of it but its retry group and its lease.
   public func insert(_ row: QueueRow) throws(Failure) -> Int64 {
-    let added = try insertRow(row)
-    // A constraint that is not ours can make SQLite ignore the row.
-    guard added == 1 else { throw database.damage("an item was not stored") }
-    return try database.lastInsertedRow()
+    try database.transaction { () throws(Failure) in
+      let added = try insertRow(row)
+      // A constraint that is not ours can make SQLite ignore the row.
+      guard added == 1 else { throw database.damage("an item was not stored") }
+      let number = try database.lastInsertedRow()
+      try move(of: row.owner, from: nil, to: Place(row.state))
+      // Only a salvage gives the number.
+      if row.sequence != 0 { try blocks.forget(number) }
+      return number
+    }
   }
 
   private func insertRow(_ row: QueueRow) throws(Failure) -> Int {
@@ -53,6 +59,14 @@ public struct QueueTable {
     } ?? 0
   }
 
+  /// No later item gets this number, or a lower one.
+  public func highestNumber() throws(Failure) -> Int64 {
+    let highest = try database.first("SELECT ifnull(max(seq), 0) FROM queue") {
+      (row) throws(Failure) in row.count(0)
+    }
+    return max(highest ?? 0, try lastNumber())
+  }
+
   /// The number if no item has it, else 0: the next one.
   public func free(_ number: Int64) throws(Failure) -> Int64 {
     try database.exists("SELECT 1 FROM queue WHERE seq = ?", .int(number)) ? 0 : number
@@ -72,13 +86,16 @@ public struct QueueTable {
   /// shown under the first 16 bytes of its tag, since its own id cannot be read.
   public func findParked(_ prefix: [UInt8], of owner: [UInt8]) throws(Failure) -> [UInt8]? {
     try database.first(
-      "SELECT item FROM queue WHERE owner = ?1 AND state = 3 AND substr(item, 1, 16) = ?2",
-      .blob(owner), .blob(prefix)
+      """
+      SELECT item FROM queue INDEXED BY sqlite_autoindex_queue_1
+      WHERE item >= ?2 AND item <= ?3 AND owner = ?1 AND state = 3
+      """, .blob(owner), .blob(prefix),
+      .blob(prefix + [UInt8](repeating: 0xFF, count: 16))
     ) { (row) throws(Failure) in row.blob(0) }
   }
 
   public func remove(_ item: [UInt8]) throws(Failure) {
-    try database.run("DELETE FROM queue WHERE item = ?", .blob(item))
+    try delete(item)
     try dependencies.removeParents(of: item)
   }
 
@@ -86,18 +103,18 @@ public struct QueueTable {
   public func removeStored(_ items: [[UInt8]]) throws(Failure) {
     // Most queues have no dependencies; then the two statements per item are not needed.
     let hasDependencies = try !dependencies.isEmpty()
+    try delete(items)
+    guard hasDependencies else { return }
     for item in items {
-      try database.run("DELETE FROM queue WHERE item = ?", .blob(item))
-      if hasDependencies {
-        try dependencies.removeParents(of: item)
-        try releaseDependents(of: item)
-      }
+      try dependencies.removeParents(of: item)
+      try releaseDependents(of: item)
     }
   }
 
   public func removeAll(of owner: [UInt8]) throws(Failure) {
     try dependencies.removeAll(of: owner)
     try database.run("DELETE FROM queue WHERE owner = ?", .blob(owner))
+    try removeCounts(of: owner)
     try SyncRunTable(database).end(of: owner)
   }
 
@@ -123,36 +140,46 @@ public struct QueueTable {
   public func replace(
     _ item: [UInt8], batchKey: [UInt8], body: [UInt8], size: Int64
   ) throws(Failure) {
-    try database.run(
-      """
-      UPDATE queue SET batch_key = ?2, body = ?3, size = ?4, rejection = NULL, retry_group = 0,
-        denials = 0, blocks = 0, not_before_ms = 0,
-        state = CASE WHEN state = 2 AND wait_reason = 3 THEN state ELSE 0 END,
-        wait_reason = CASE WHEN state = 2 AND wait_reason = 3 THEN wait_reason ELSE 0 END
-      WHERE item = ?1
-      """, .blob(item), .blob(batchKey), .blob(body), .int(size))
+    try moving(item, isRewritten: true) { () throws(Failure) in
+      try database.run(
+        """
+        UPDATE queue SET batch_key = ?2, body = ?3, size = ?4, rejection = NULL, retry_group = 0,
+          denials = 0, blocks = 0, not_before_ms = 0,
+          state = CASE WHEN state = 2 AND wait_reason = 3 THEN state ELSE 0 END,
+          wait_reason = CASE WHEN state = 2 AND wait_reason = 3 THEN wait_reason ELSE 0 END
+        WHERE item = ?1
+        """, .blob(item), .blob(batchKey), .blob(body), .int(size))
+    }
     try dependencies.removeParents(of: item)
   }
 
   /// Store a body with the same content for the server: all that is known of the old one stays true.
   public func rewrite(_ item: [UInt8], body: [UInt8], size: Int64) throws(Failure) {
-    try database.run(
-      "UPDATE queue SET body = ?2, size = ?3 WHERE item = ?1", .blob(item), .blob(body), .int(size))
+    try moving(item, isRewritten: true) { () throws(Failure) in
+      try database.run(
+        "UPDATE queue SET body = ?2, size = ?3 WHERE item = ?1", .blob(item), .blob(body),
+        .int(size))
+    }
   }
 
   /// Change an item as its request's result says, and end its lease.
   public func transition(_ sequence: Int64, _ transition: Transition) throws(Failure) {
     let state = transition.state
-    try database.run(
-      """
-      UPDATE queue SET state = ?2, wait_reason = ?3, not_before_ms = ?4, attempts = attempts + ?5,
-        denials = denials + ?6, rejection = ?7, lease = NULL, lease_ms = 0,
-        retry_group = CASE ?2 WHEN 3 THEN 0 ELSE ifnull(?8, retry_group) END
-      WHERE seq = ?1
-      """, .int(sequence), .int(state.code.rawValue), .int(state.waitReason?.code ?? 0),
-      .int(state.waitReason?.notBeforeMS ?? 0), .int(transition.charge.isAttempt ? 1 : 0),
-      .int(transition.charge.isDenial ? 1 : 0), Value(transition.rejection),
-      Value(transition.retryGroup))
+    try database.transaction { () throws(Failure) in
+      guard let (owner, place, _) = try place(of: sequence) else { return }
+      let moved = try database.run(
+        """
+        UPDATE queue SET state = ?2, wait_reason = ?3, not_before_ms = ?4, attempts = attempts + ?5,
+          denials = denials + ?6, rejection = ?7, lease = NULL, lease_ms = 0,
+          retry_group = CASE ?2 WHEN 3 THEN 0 ELSE ifnull(?8, retry_group) END
+        WHERE seq = ?1
+        """, .int(sequence), .int(state.code.rawValue), .int(state.waitReason?.code ?? 0),
+        .int(state.waitReason?.notBeforeMS ?? 0), .int(transition.charge.isAttempt ? 1 : 0),
+        .int(transition.charge.isDenial ? 1 : 0), Value(transition.rejection),
+        Value(transition.retryGroup))
+      try move(moved, of: owner, from: place, to: Place(state))
+      if (place == .parked) != (state == .parked) { try blocks.forget(sequence) }
+    }
   }
 
   public func assign(_ sequence: Int64, retryGroup: Int64) throws(Failure) {
@@ -168,14 +195,40 @@ public struct QueueTable {
   /// Try again at the user's request: one item, or (nil) all that are parked. How many. An item that
   /// was refused on the way keeps the end of its pause: until then a refusal is not counted again.
   public func retry(_ item: [UInt8]?, of owner: [UInt8]) throws(Failure) -> Int {
-    try database.run(
+    try database.transaction { () throws(Failure) in
+      guard let item else { return try retryParked(of: owner) }
+      return try moving(item) { () throws(Failure) in
+        try database.run(
+          """
+          UPDATE queue SET retry_group = 0, denials = 0, rejection = NULL,
+            not_before_ms = CASE WHEN state = 2 AND wait_reason = 6 THEN not_before_ms ELSE 0 END,
+            state = CASE WHEN item IN (SELECT item FROM dependency) THEN 2 ELSE 0 END,
+            wait_reason = CASE WHEN item IN (SELECT item FROM dependency) THEN 1 ELSE 0 END
+          WHERE owner = ?1 AND item = ?2 AND (state = 3 OR (state = 2 AND wait_reason <> 1))
+          """, .blob(owner), .blob(item))
+      }
+    }
+  }
+
+  private func retryParked(of owner: [UInt8]) throws(Failure) -> Int {
+    try blocks.forget(
+      try database.all("SELECT seq FROM queue WHERE owner = ?1 AND state = 3", .blob(owner)) {
+        (row) throws(Failure) in QueueBlockTable.block(of: row.count(0), 0)
+      })
+    let waiting = try database.run(
       """
-      UPDATE queue SET retry_group = 0, denials = 0, rejection = NULL,
-        not_before_ms = CASE WHEN state = 2 AND wait_reason = 6 THEN not_before_ms ELSE 0 END,
-        state = CASE WHEN item IN (SELECT item FROM dependency) THEN 2 ELSE 0 END,
-        wait_reason = CASE WHEN item IN (SELECT item FROM dependency) THEN 1 ELSE 0 END
-      WHERE owner = ?1 AND ((?2 IS NULL AND state = 3) OR
-        (item = ?2 AND (state = 3 OR (state = 2 AND wait_reason <> 1))))
-      """, .blob(owner), Value(item))
+      UPDATE queue SET retry_group = 0, denials = 0, rejection = NULL, not_before_ms = 0, state = 2,
+        wait_reason = 1
+      WHERE owner = ?1 AND state = 3 AND item IN (SELECT item FROM dependency)
+      """, .blob(owner))
+    try move(waiting, of: owner, from: .parked, to: .waiting(.dependency))
+    let pending = try database.run(
+      """
+      UPDATE queue SET retry_group = 0, denials = 0, rejection = NULL, not_before_ms = 0, state = 0,
+        wait_reason = 0
+      WHERE owner = ?1 AND state = 3
+      """, .blob(owner))
+    try move(pending, of: owner, from: .parked, to: .pending)
+    return waiting + pending
   }
 }

@@ -35,7 +35,7 @@ extension Database {
   /// Called after a commit on this connection. Writers drop the cached rows that they change, so
   /// the others stay valid, if no other connection has committed in between.
   func keepReadCache() {
-    guard let readCache, let version else { return }
+    guard let readCache, let version = lastCommit else { return }
     if version.commits == readCache.version.commits &+ 1 { readCache.version = version }
   }
 

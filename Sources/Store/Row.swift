@@ -45,6 +45,13 @@ public struct Row {
     return [UInt8](UnsafeRawBufferPointer(start: start, count: count))
   }
 
+  /// The bytes of a value; none of null.
+  func append(_ column: Int32, to bytes: inout [UInt8]) {
+    let count = Int(sqlite3_column_bytes(statement, column))
+    guard count > 0, let start = sqlite3_column_blob(statement, column) else { return }
+    bytes.append(contentsOf: UnsafeRawBufferPointer(start: start, count: count))
+  }
+
   public func blob(ifPresent column: Int32) -> [UInt8]? { isNull(column) ? nil : blob(column) }
 
   public func text(_ column: Int32) -> String { String(decoding: blob(column), as: UTF8.self) }

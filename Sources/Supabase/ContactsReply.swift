@@ -5,68 +5,70 @@ public struct ContactRow {
   public var id: UUID
   /// `updated_at`, as the server wrote it.
   public var updatedAt: String
-  /// The columns that may be cached; nil for a tombstone, which removes the contact.
-  public var json: JSON?
+  /// The columns that may be cached, as text: as a value they would take up to 9 times as much memory.
+  /// nil for a tombstone, which removes the contact.
+  public var text: JSONText?
+  /// Texts of cached columns, by which a contact is found; empty for other columns.
+  public var name = ""
+  public var municipality = ""
 }
 
 /// A response to `RestRequests.contactsPage` or `contacts`.
 public struct ContactsPage {
-  public var rows: [ContactRow] = []
   /// The ids of the rows that have a place, usable or not.
-  public var ids: [UUID] = []
+  public private(set) var ids: [UUID] = []
   /// The number of rows, usable or not.
-  public var count = 0
+  public private(set) var count = 0
   /// The number of unusable rows: without an id, a time or a name, of another organisation, or too
   /// large.
-  public var skipped = 0
+  public private(set) var skipped = 0
   /// The position of the last row that has one, usable or not.
-  public var last: Cursor?
+  public private(set) var last: Cursor?
 
   /// The size of the largest row that is cached, as text.
   public static var maxBytes: Int { 65_536 }
 
-  /// nil when the body is not an array.
-  public init?(_ body: JSON?, org: UUID?, columns: [String]) {
-    guard let body, body.kind == .array else { return nil }
-    for row in body.elements {
+  /// Reads the rows, and hands the usable ones to `take`, one after another: together they would cost
+  /// twice as much as the answer.
+  public init<Failed: Error>(
+    _ answer: ResponseRows, org: UUID?, columns: [String],
+    _ take: (ContactRow) throws(Failed) -> Void
+  ) throws(Failed) {
+    try answer.forEachRow { (row) throws(Failed) in
       count += 1
-      guard let place = Cursor(row) else {
+      guard let place = Cursor(id: row.uuid("id"), updatedAt: row.string("updated_at")) else {
         skipped += 1
-        continue
+        return
       }
       last = place
       ids.append(place.id)
       guard let contact = ContactsPage.contact(row, place, org, columns) else {
         skipped += 1
-        continue
+        return
       }
-      rows.append(contact)
+      try take(contact)
     }
   }
 
   private static func contact(
-    _ row: JSON, _ place: Cursor, _ org: UUID?, _ columns: [String]
+    _ row: ResponseRow, _ place: Cursor, _ org: UUID?, _ columns: [String]
   ) -> ContactRow? {
-    guard org == nil || row.uuid("org_id") == org,
-      isTextOrNull(row["deleted_at"])
-    else { return nil }
+    guard org == nil || row.uuid("org_id") == org, row.isTextOrNull("deleted_at") else {
+      return nil
+    }
     if row.string("deleted_at") != nil {
-      return ContactRow(id: place.id, updatedAt: place.updatedAt, json: nil)
+      return ContactRow(id: place.id, updatedAt: place.updatedAt)
     }
-    guard row.string("name") != nil, isTextOrNull(row["municipality"]) else { return nil }
-    // Copy the requested columns only: a server that sends others must not fill the cache with
-    // them.
-    let json = [:] as JSON
-    for column in columns {
-      if let value = row[member: column] { json.set(member: column, value) }
-    }
-    guard let text = try? json.text(), text.count <= maxBytes else { return nil }
-    return ContactRow(id: place.id, updatedAt: place.updatedAt, json: json)
-  }
-
-  private static func isTextOrNull(_ value: JSON?) -> Bool {
-    guard let value else { return true }
-    return value.isNull || value.kind == .string
+    guard let name = row.string("name"), row.isTextOrNull("municipality") else { return nil }
+    let municipality = row.string("municipality") ?? ""
+    // A server that sends other columns must not fill the cache with them.
+    guard let text = try? row.text(of: columns), text.count <= maxBytes else { return nil }
+    text.fit()
+    // By a column that is not cached, nobody finds a contact.
+    return ContactRow(
+      id: place.id, updatedAt: place.updatedAt, text: text,
+      name: columns.contains("name") ? name : "",
+      municipality: columns.contains("municipality") ? municipality : "")
   }
 }
 
@@ -84,11 +86,11 @@ public struct VersionsPage {
   public var skipped: Int { count - rows.count }
 
   /// nil when the body is not an array.
-  public init?(_ body: JSON?) {
-    guard let body, body.kind == .array else { return nil }
-    count = body.count
-    for row in body.elements {
-      guard let id = row.uuid("id") else { continue }
+  public init?(_ answer: ResponseRows?) {
+    guard let answer else { return nil }
+    count = answer.count
+    answer.forEachRow { row in
+      guard let id = row.uuid("id") else { return }
       rows.append(Row(id: id, version: row.string("updated_at")))
     }
   }

@@ -21,11 +21,14 @@ public struct Cursor: Equatable, Sendable {
   }
 
   /// The position of a row; nil when it has no id or no time.
-  public init?(_ row: JSON) {
-    guard let id = row.uuid("id"),
-      let updatedAt = row.string("updated_at"), Cursor.isTimestamp(updatedAt)
-    else { return nil }
+  init?(id: UUID?, updatedAt: String?) {
+    guard let id, let updatedAt, Cursor.isTimestamp(updatedAt) else { return nil }
     self.init(updatedAt: updatedAt, id: id)
+  }
+
+  /// A stored position.
+  public init?(_ stored: JSON) {
+    self.init(id: stored.uuid("id"), updatedAt: stored.string("updated_at"))
   }
 
   /// For storing, in the form that `init(_:)` reads.

@@ -12,8 +12,10 @@ public final class HTTPResponse {
   public var status: Int
   /// Why no response came, if the host said so.
   public var error: TransportError?
-  /// nil when the body is not a JSON object or array, or has too many values.
+  /// The object in the body; nil when it holds none, or one that costs too much memory.
   public var body: JSON?
+  /// The array in the body; nil when it holds none, or one of too many values.
+  public var rows: ResponseRows?
   /// The header `Date`, which tells the server's clock.
   public var dateMS: Int64?
   /// The shortest delay before the next request that the server asks for.
@@ -59,10 +61,8 @@ public final class HTTPResponse {
     }
     let response = HTTPResponse(status: Int(try fields.integer("status", in: 100...599)))
     if let body = fields.optional("body") {
-      guard let parsed = body.withUTF8({ parse($0, most) }) else {
-        throw fields.wrongType("body", "a string")
-      }
-      response.body = parsed
+      guard let text = ResponseText(body) else { throw fields.wrongType("body", "a string") }
+      response.read(text, most)
     }
     let headers = try Headers(fields)
     response.dateMS = headers.value("date").flatMap { HTTPDate.parse($0) }
@@ -79,15 +79,15 @@ public final class HTTPResponse {
     let error = ServerError.read(body)
     return ResponseFacts(
       status: status, code: error.code, oauthError: body?.string("error"),
-      description: error.message, isServerJSON: body != nil)
+      description: error.message, isServerJSON: body != nil || rows != nil)
   }
 
-  private static func parse(_ text: UnsafeRawBufferPointer, _ most: Int) -> JSON? {
-    var text = text
-    if text.count >= 3, text[0] == 0xEF, text[1] == 0xBB, text[2] == 0xBF {
-      text = UnsafeRawBufferPointer(rebasing: text[3...])
+  private func read(_ text: ResponseText, _ most: Int) {
+    switch text.content(most) {
+    case .value(let value): body = value
+    case .array: rows = ResponseRows(text)
+    case .nothing: break
     }
-    return try? JSON.parse(text, .tolerant, most: most)
   }
 }
 

@@ -49,7 +49,10 @@ public final class Membership: Equatable, Sendable {
     self.orgActive = orgActive
   }
 
-  public static func == (left: Membership, right: Membership) -> Bool { left.json == right.json }
+  public static func == (left: Membership, right: Membership) -> Bool {
+    left.orgID == right.orgID && left.name == right.name && left.role == right.role
+      && left.active == right.active && left.orgActive == right.orgActive
+  }
 
   /// For storing.
   public var json: JSON {
@@ -62,12 +65,18 @@ public final class Membership: Equatable, Sendable {
 
 /// The response to `RestRequests.memberships`.
 public enum MembershipsReply {
-  /// The memberships; nil when the body is not an array of such rows. Of several rows for the same
-  /// organisation (a membership that ended, and a new one) an active one counts.
-  public static func read(_ body: JSON?) -> [Membership]? {
-    guard let body, body.kind == .array else { return nil }
+  /// The most rows, and bytes, of an answer. The list is sealed as a whole, which takes up to 12 times as
+  /// much memory, and each row is compared with each.
+  public static var maxRows: Int { 500 }
+  public static var maxBytes: Int { 100_000 }
+
+  /// The memberships; nil when the body is not an array of such rows, or of too many: a list that was cut
+  /// would say that the others have ended. Of several rows for the same organisation (a membership that
+  /// ended, and a new one) an active one counts.
+  public static func read(_ rows: ResponseRows?) -> [Membership]? {
+    guard let rows, rows.count <= maxRows, rows.byteCount <= maxBytes else { return nil }
     var result: [Membership] = []
-    for row in body.elements {
+    for row in rows {
       guard let membership = Membership(server: row) else { return nil }
       guard let index = result.firstIndex(where: { $0.orgID == membership.orgID }) else {
         result.append(membership)

@@ -11,10 +11,11 @@ public enum Purpose: String, CaseIterable, Sendable {
   case signIn = "sign_in"
 
   /// The most values in a response. A larger response is not read: each value takes up to 300 bytes
-  /// of memory.
+  /// of memory. Of the rows of a pull only one at a time does.
   public var mostValues: Int {
     switch self {
-    case .pull, .upload, .membershipCheck: 131_072
+    case .pull: 1_048_576
+    case .upload, .membershipCheck: 131_072
     case .refresh, .validate, .summary, .revoke, .live, .signIn: 8192
     }
   }

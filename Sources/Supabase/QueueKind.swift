@@ -8,6 +8,16 @@ public enum Upload: String, CaseIterable, Sendable {
   case rpc
 }
 
+/// The columns that make a row of a table unique.
+public enum PrimaryKey: String, CaseIterable, Sendable {
+  case id
+  /// A table that is partitioned or distributed by organisation has no unique `id` alone.
+  case idAndOrgID = "id_and_org_id"
+
+  /// The columns, as a URL lists them.
+  var list: String { self == .id ? "id" : "id,org_id" }
+}
+
 /// A kind of queued item: where it is stored on the server, and which columns it has.
 public final class QueueKind {
   public let name: String
@@ -24,10 +34,11 @@ public final class QueueKind {
   public let hasUser: Bool
   /// Whether the rows have an `org_id`: not in an app without organisations.
   public let hasOrg: Bool
+  public let primaryKey: PrimaryKey
 
   init(
     name: String, table: String, columns: [String], upload: Upload, function: String,
-    references: [String], hasUser: Bool, hasOrg: Bool = true
+    references: [String], hasUser: Bool, hasOrg: Bool = true, primaryKey: PrimaryKey = .id
   ) {
     self.name = name
     self.table = table
@@ -37,6 +48,7 @@ public final class QueueKind {
     self.references = references
     self.hasUser = hasUser
     self.hasOrg = hasOrg
+    self.primaryKey = primaryKey
   }
 
   /// Whether a row may have the column.
@@ -75,7 +87,8 @@ public final class QueueKind {
     for (name, value) in queue.members {
       let path = backend.pointer("queue") + "/" + JSONPointer.escape(name)
       guard Identifier.isValid(name.utf8) else { throw Identifier.refusal(path) }
-      let fields = try Fields(value, at: path, known: ["table", "columns", "upload", "function"])
+      let fields = try Fields(
+        value, at: path, known: ["table", "columns", "upload", "function", "primary_key"])
       result.append(try read(name, fields, hasOrg: hasOrg))
     }
     return result
@@ -102,11 +115,16 @@ public final class QueueKind {
         .requestMissingField, "upload \"rpc\" requires a function",
         field: fields.pointer("function"))
     }
+    let primaryKey = try fields.choice(ifPresent: "primary_key", PrimaryKey.self) ?? .id
+    guard hasOrg || primaryKey == .id else {
+      throw fields.invalid("primary_key", "rows have no org_id in an app without organisations")
+    }
     let references = known?.references ?? columns.filter { endsWithID($0) }
     return QueueKind(
       name: name, table: table, columns: columns, upload: upload, function: function,
       references: references.filter { columns.contains($0) },
-      hasUser: all.contains("user_id") || known?.hasUser ?? false, hasOrg: hasOrg)
+      hasUser: all.contains("user_id") || known?.hasUser ?? false, hasOrg: hasOrg,
+      primaryKey: primaryKey)
   }
 
   private static func endsWithID(_ column: String) -> Bool {

@@ -33,7 +33,7 @@ public enum RestRequests {
     switch kind.upload {
     case .table:
       url = backend.rest(kind.table) + "?columns=" + list(columns)
-      url += "&on_conflict=id&select=id"
+      url += "&on_conflict=" + kind.primaryKey.list + "&select=id"
       body = .array(rows)
       headers.set(
         "Prefer", "resolution=ignore-duplicates,return=representation,missing=default")
@@ -48,12 +48,17 @@ public enum RestRequests {
 
   /// Asks which of these rows are stored, and with which values in `columns`. At most 150 ids keep the
   /// URL below 8 kB.
+  ///
+  /// The organisation is a filter only where it is a part of the key. With `id` as the key, a row that
+  /// the server has moved to another organisation is still the item's, and a user may be allowed to
+  /// read ids without `org_id`.
   public static func readBack(
-    _ backend: Backend, kind: QueueKind, ids: [UUID], columns: [String] = ["id"],
+    _ backend: Backend, kind: QueueKind, org: UUID?, ids: [UUID], columns: [String] = ["id"],
     bearer: SecretBytes
   ) -> Request {
-    let url = backend.rest(kind.table) + "?id=in.(\(list(ids)))&select=" + list(columns)
-    return read(backend, .upload, url, bearer)
+    var url = backend.rest(kind.table) + "?id=in.(\(list(ids)))"
+    if kind.primaryKey == .idAndOrgID { url += filter(org) }
+    return read(backend, .upload, url + "&select=" + list(columns), bearer)
   }
 
   /// Reads the page of contacts after a cursor, in the order of change, with tombstones.

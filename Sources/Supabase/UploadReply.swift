@@ -23,23 +23,22 @@ public struct RowResult: Equatable, Sendable {
 public enum UploadReply {
   /// The ids in the response: the newly stored ones for an upload, the existing ones for a
   /// read-back. Nil when the body is not an array of such rows.
-  public static func storedIDs(_ body: JSON?) -> [UUID]? {
-    guard let body, body.kind == .array else { return nil }
+  public static func storedIDs(_ rows: ResponseRows?) -> [UUID]? {
+    guard let rows else { return nil }
     var result: [UUID] = []
-    result.reserveCapacity(body.count)
-    for row in body.elements {
-      guard let id = row.uuid("id") else { return nil }
-      result.append(id)
+    result.reserveCapacity(rows.count)
+    rows.forEachRow { row in
+      if let id = row.uuid("id") { result.append(id) }
     }
-    return result
+    return result.count == rows.count ? result : nil
   }
 
   /// The results of an upload function; nil when the body is not an array of such rows. Rows
   /// without an id are left out.
-  public static func rows(_ body: JSON?) -> [RowResult]? {
-    guard let body, body.kind == .array else { return nil }
+  public static func rows(_ rows: ResponseRows?) -> [RowResult]? {
+    guard let rows else { return nil }
     var result: [RowResult] = []
-    for row in body.elements {
+    for row in rows {
       guard row.kind == .object,
         let status = row.string("status").flatMap({ RowResult.Status(rawValue: $0) })
       else { return nil }

@@ -154,39 +154,35 @@ public final class Key {
     _ plain: UnsafeRawBufferPointer, _ context: SealContext
   ) throws(Failure) -> [UInt8] {
     let padded = (plain.count / Key.block + 1) * Key.block
-    let room = try SecretBytes(count: padded, room: .heap)
-    if let source = plain.baseAddress {
-      room.start.copyMemory(from: source, byteCount: plain.count)
-    }
-    var paddedCount = 0
-    guard
-      sodium_pad(
-        &paddedCount, room.start.assumingMemoryBound(to: UInt8.self), plain.count, Key.block,
-        padded) == 0
-    else { throw .defect("a value could not be padded") }
     var result = [UInt8](repeating: 0, count: Key.overhead + padded)
     result[0] = Key.version
     let done = result.withUnsafeMutableBytes { out -> Bool in
-      guard let base = out.baseAddress else { return false }
-      randombytes_buf(base + 1, Key.nonceSize)
-      return encrypt(
-        room.bytes, nonce: base + 1, associated: context.associatedData,
-        to: base + 1 + Key.nonceSize)
+      guard let nonce = out.baseAddress.map({ $0 + 1 }) else { return false }
+      randombytes_buf(nonce, Key.nonceSize)
+      let text = nonce + Key.nonceSize
+      if let source = plain.baseAddress {
+        text.copyMemory(from: source, byteCount: plain.count)
+      }
+      let isPadded =
+        sodium_pad(
+          nil, text.assumingMemoryBound(to: UInt8.self), plain.count, Key.block, padded) == 0
+      return isPadded
+        && encrypt(text, padded, nonce: nonce, associated: context.associatedData)
     }
     guard done else { throw .defect("a value could not be sealed") }
     return result
   }
 
-  /// Encrypts with XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03): the ciphertext, then the tag.
+  /// Encrypts with XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03), in place: the ciphertext, then the
+  /// tag.
   func encrypt(
-    _ plain: UnsafeRawBufferPointer, nonce: UnsafeRawPointer, associated: [UInt8],
-    to cipher: UnsafeMutableRawPointer
+    _ text: UnsafeMutableRawPointer, _ count: Int, nonce: UnsafeRawPointer, associated: [UInt8]
   ) -> Bool {
-    crypto_aead_xchacha20poly1305_ietf_encrypt(
-      cipher.assumingMemoryBound(to: UInt8.self), nil,
-      plain.baseAddress?.assumingMemoryBound(to: UInt8.self), UInt64(plain.count), associated,
-      UInt64(associated.count), nil, nonce.assumingMemoryBound(to: UInt8.self),
-      secret.start.assumingMemoryBound(to: UInt8.self)) == 0
+    let bytes = text.assumingMemoryBound(to: UInt8.self)
+    return crypto_aead_xchacha20poly1305_ietf_encrypt(
+      bytes, nil, bytes, UInt64(count), associated, UInt64(associated.count), nil,
+      nonce.assumingMemoryBound(to: UInt8.self), secret.start.assumingMemoryBound(to: UInt8.self))
+      == 0
   }
 
   /// Decrypts; false when the tag does not match.
@@ -228,8 +224,7 @@ public final class Key {
       sodium_unpad(
         &count, padded.start.assumingMemoryBound(to: UInt8.self), padded.count, Key.block) == 0
     else { return nil }
-    return try SecretBytes(
-      copying: UnsafeRawBufferPointer(rebasing: padded.bytes[0..<count]), room: room)
+    return try padded.first(count, room: room)
   }
 
   /// Opens a sealed JSON value; nil when it is not authentic.
@@ -276,6 +271,15 @@ public enum Digest {
     var result = [UInt8](repeating: 0, count: 32)
     crypto_hash_sha256(
       &result, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), UInt64(bytes.count))
+    return result
+  }
+
+  /// BLAKE2b with 256 bits, without a key: for what the files of the library alone compare.
+  public static func blake2b(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
+    var result = [UInt8](repeating: 0, count: 32)
+    crypto_generichash(
+      &result, result.count, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
+      UInt64(bytes.count), nil, 0)
     return result
   }
 

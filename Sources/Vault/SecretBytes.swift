@@ -20,12 +20,13 @@ public final class SecretBytes {
   }
 
   let start: UnsafeMutableRawPointer
-  public let count: Int
+  public private(set) var count: Int
+  private let capacity: Int
   private let room: Room
 
   /// Throws `memory.exhausted`.
   public init(count: Int, room: Room) throws(Failure) {
-    let capacity = max(count, 1)
+    capacity = max(count, 1)
     let taken: UnsafeMutableRawPointer?
     switch room {
     case .guarded:
@@ -58,14 +59,24 @@ public final class SecretBytes {
     let scratch = try SecretBytes(count: capacity, room: .heap)
     defer { withExtendedLifetime(scratch) {} }
     let used = min(max(write(scratch.mutableBytes), 0), capacity)
-    return try SecretBytes(
-      copying: UnsafeRawBufferPointer(rebasing: scratch.bytes[..<used]), room: room)
+    return try scratch.first(used, room: room)
+  }
+
+  /// The first bytes, in that room: in these bytes if they lie there, so that this object has no more.
+  func first(_ count: Int, room: Room) throws(Failure) -> SecretBytes {
+    guard self.room == .heap, room == .heap else {
+      return try SecretBytes(
+        copying: UnsafeRawBufferPointer(rebasing: bytes[..<count]), room: room)
+    }
+    sodium_memzero(start + count, self.count - count)
+    self.count = count
+    return self
   }
 
   deinit {
     switch room {
     case .guarded:
-      if !platform_secret_give(start, max(count, 1)) { sodium_free(start) }
+      if !platform_secret_give(start, capacity) { sodium_free(start) }
     case .heap:
       sodium_memzero(start, count)
       start.deallocate()
@@ -115,7 +126,9 @@ public enum Random {
   }
 
   public static func uuid(at milliseconds: Int64) -> UUID {
-    UUID(version7At: milliseconds, random: (word(), word()))
+    var words: (UInt64, UInt64) = (0, 0)
+    randombytes_buf(&words, MemoryLayout.size(ofValue: words))
+    return UUID(version7At: milliseconds, random: words)
   }
 }
 

@@ -219,7 +219,8 @@ import Vault
     try Vault.start()
     let reply = try TokenReply.read(try json(tokenReply(alice)))
     let memberships = try list.map { rows in
-      try #require(MembershipsReply.read(try json("[" + rows.joined(separator: ",") + "]")))
+      try #require(
+        MembershipsReply.read(try response(200, "[" + rows.joined(separator: ",") + "]").rows))
     }
     return OpenSession(
       row: SessionRow(), owner: [1], tokens: Tokens(reply), vault: try Key.random(),

@@ -38,7 +38,7 @@ import Testing
     let session = try rig.session
     var names: [String] = []
     let org = try tag(rig)
-    try rig.cache.open().contacts.each(of: org) { (row, sealed) throws(Failure) in
+    try rig.cache.open().contacts.each(of: org) { (_, row, sealed) throws(Failure) in
       let json = try session.cacheKey.openJSON(
         sealed, CacheNames.contactContext(row, of: org, session))
       names.append(json?.string("name") ?? "?")

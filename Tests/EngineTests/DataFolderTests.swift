@@ -63,10 +63,15 @@ import class Foundation.FileManager
 
   /// Write a version into the header that no library has yet, and `damage` behind the first pages.
   private func raiseVersion(_ folder: TemporaryFolder, damages: Bool) throws {
+    // A page that is no part of the schema: that must be readable.
+    let database = try Database(path: folder.path + "/holdfast.db", .full)
+    let sql: StaticCString = "SELECT rootpage FROM sqlite_master WHERE name = 'queue'"
+    let root = try database.first(sql) { (row) throws(Failure) in Int(row.int(0)) } ?? 0
+    database.close()
     var bytes = try #require(folder.bytes("holdfast.db"))
     // Both places where the version stands.
     for place in [60, 68] { bytes.replaceSubrange(place..<place + 4, with: [0, 1, 0, 0]) }
-    if damages { for at in 4 * 4096..<bytes.count { bytes[at] = 0x5A } }
+    if damages { for at in (root - 1) * 4096..<root * 4096 { bytes[at] = 0x5A } }
     write(bytes, "holdfast.db", in: folder)
   }
 

@@ -34,6 +34,52 @@ import Testing
     #expect(numbers == numbers.sorted() && Set(numbers).count == 4)
   }
 
+  @Test func transientEventsAreNumberedWithoutACommitOfTheirOwn() throws {
+    // Given
+    let rig = try ready()
+    try rig.events.emitDurable(event("item_parked", 1), owner: nil)
+    let before = rig.core.database.changes
+    // When
+    for number in 2...20 { try rig.events.emit(event("contact", Int64(number))) }
+    // Then
+    #expect(rig.core.database.changes == before)
+    let numbers = try rig.events.takeAll().compactMap { $0.int("seq") }
+    #expect(numbers == numbers.sorted() && Set(numbers).count == 20)
+  }
+
+  @Test func eachHandleSeesIncreasingNumbersWhileSeveralEmit() throws {
+    // Given two handles on a folder
+    let rig = try ready()
+    let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
+    _ = try other.core.keyRing.state(for: other.core.database)
+    var state: UInt64 = 20
+    func below(_ bound: UInt64) -> UInt64 {
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      return (state >> 33) % bound
+    }
+    var seen: [Int64] = []
+    var durable: Set<Int64> = []
+    // When both emit both kinds, and one is polled from time to time
+    for number in 0..<300 {
+      let handle = below(2) == 0 ? rig : other
+      if below(3) == 0 {
+        try handle.events.emitDurable(event("item_parked", Int64(number)), owner: nil)
+        durable.insert(Int64(number))
+      } else {
+        try handle.events.emit(event("contact", Int64(number)))
+      }
+      guard below(4) == 0 || number == 299 else { continue }
+      for each in try rig.events.take(limit: 200, onlyNew: true) {
+        seen.append(each.int("seq") ?? 0)
+        if each.string("type") == "item_parked" { durable.remove(each.int("n") ?? -1) }
+      }
+      rig.events.confirm()
+    }
+    // Then it has seen every durable event, in the order of the numbers
+    #expect(durable.isEmpty)
+    #expect(zip(seen, seen.dropFirst()).allSatisfy { $0 < $1 })
+  }
+
   @Test func pagesFollowEachOtherAndThenBeginAgain() throws {
     // Given more events than a poll takes
     let rig = try ready()

@@ -47,6 +47,23 @@ import Testing
     #expect(list.find(1) == nil)
   }
 
+  @Test func aCallThatRunsAgainHasProcessedNothing() throws {
+    // Given
+    let rig = try Rig.atHome()
+    let list = InFlight(revision, after: 0)
+    try list.send(try request(rig), .validate, generation: 1, at)
+    list.finish(1)
+    // When the call runs again
+    list.restoreFinished()
+    // Then
+    #expect(list.find(1) != nil)
+    // A call that ends has processed it.
+    list.finish(1)
+    list.confirmOutbox()
+    list.restoreFinished()
+    #expect(list.find(1) == nil)
+  }
+
   @Test func theOutboxIsHandedOutOnce() throws {
     // Given
     let rig = try Rig.atHome()

@@ -75,8 +75,9 @@ import Testing
   func aRefusedRowGivesACode(_ status: RowResult.Status, _ sqlstate: String?, _ code: String) throws
   {
     let text = sqlstate.map { #","sqlstate":"\#($0)""# } ?? ""
-    let body = try json(#"[{"id":"\#(id(1).text)","status":"\#(status.rawValue)"\#(text)}]"#)
-    let row = try #require(UploadReply.rows(body)?.first)
+    let response = try response(
+      200, #"[{"id":"\#(id(1).text)","status":"\#(status.rawValue)"\#(text)}]"#)
+    let row = try #require(UploadReply.rows(response.rows)?.first)
     #expect(Rejection(row).code == code)
   }
 }

@@ -74,7 +74,8 @@ import Testing
     try rig.events.emit(["type": "decision"])
     rig.check.ask(.discardingAnswer, rig.now)
     let tables = try rig.cache.open()
-    try tables.contacts.put(row: [1], org: [1], version: "1", round: 0, sealed: [1])
+    try tables.contacts.add(
+      number: 1, row: [1], org: [1], version: "1", round: 0, sealed: [1])
     let kind = try #require(rig.core.configuration.backend.kind("activity"))
     rig.uploads.add(
       readBack: UploadBatch(

@@ -193,7 +193,7 @@ final class Rig {
       core, state: uploads, isolation: isolation, settlement: settlement, parking: parking,
       syncRuns: syncRuns,
       pauses: pauses, inFlight: inFlight)
-    let reads = ReadFailures(refresh, pauses, reachability)
+    let reads = ReadFailures(core, refresh, pauses, reachability)
     contactPuller = ContactPuller(
       core, sessions, state: pulls, cache: cache, reads: reads, pauses: pauses,
       reachability: reachability, events: events, inFlight: inFlight)

@@ -38,13 +38,14 @@ import Testing
   private static func code(_ code: String) -> String { #"{"code":"\#(code)","message":"m"}"# }
   private static let pending4 = [String](repeating: "pending", count: 4)
   private static let halves = [
-    "pending, group 1", "pending, group 1", "pending, group 2", "pending, group 2",
+    "pending, group 2", "pending, group 2", "pending, group 4", "pending, group 4",
   ]
   /// The server may have stored them.
   private static let doubtedHalves = halves.map {
     $0.replacing("pending", with: "pending, attempts 1")
   }
-  private static let two = ["pending, group 1", "pending, group 2"]
+  private static let guilty = Array(repeating: "pending, group 1", count: 4)
+  private static let two = ["pending, group 2", "pending, group 4"]
   private static let retried = "pending, attempts 1"
   private static let suspended = "waits for time, attempts 1"
   private static let denied = "waits for organisation, denials 1"
@@ -76,7 +77,7 @@ import Testing
     Case(
       items: 1, status: 400, body: code("22P02"), states: ["parked, invalid_value, attempts 1"],
       events: ["item_parked", "sync_completed"]),
-    Case(items: 4, status: 400, body: code("22P02"), states: halves, batch: 62),
+    Case(items: 4, status: 400, body: code("22P02"), states: guilty, batch: 125),
     // A key is taken.
     Case(items: 1, status: 409, body: code("23505"), states: ["sending"], readBack: 1),
     Case(items: 2, status: 409, body: code("23505"), states: two),
@@ -152,7 +153,7 @@ import Testing
     #expect(rig.tokens.isRefused == expected.refreshes)
     #expect(rig.reachability.isFailing == expected.isFailing)
     #expect(rig.pulls.needsContacts == expected.pulls)
-    #expect(rig.uploads.freshItems == expected.batch)
+    #expect(rig.uploads.batchSize.items == expected.batch)
   }
 
   // MARK: Another session
@@ -316,7 +317,7 @@ import Testing
       try (1...7).map { try rig.state(id($0)) } == [
         "erased", "sending", "parked, conflict, attempts 1", "parked, invalid_value, attempts 1",
         "waits for organisation, denials 1", "parked, rejected, attempts 1",
-        "waits for time, attempts 1, group 1",
+        "waits for time, attempts 1, group 2",
       ])
     #expect(rig.uploads.readBacks.map { $0.items.map { $0.id } } == [[id(2)]])
     #expect(rig.uploads.readBacks.allSatisfy { $0.comparesRows })
@@ -441,12 +442,12 @@ import Testing
   /// The response to the read-back of an upload that a firewall or a portal refused, the states of the
   /// items, and whether uploads pause.
   @Test(arguments: [
-    (1, 200, "[]", ["waits, blocked, attempts 1, group 1"], false),
+    (1, 200, "[]", ["waits, blocked, attempts 1, group 2"], false),
     (1, 200, rows(id(1)), ["erased"], false),
-    (1, 403, code("42501"), ["waits, blocked, attempts 1, group 1"], false),
+    (1, 403, code("42501"), ["waits, blocked, attempts 1, group 2"], false),
     (1, 403, "<html>", ["pending, attempts 1"], true),
     (1, 503, code("PGRST001"), ["pending, attempts 1"], true),
-    (2, 200, "[]", ["pending, group 1", "pending, group 2"], false),
+    (2, 200, "[]", ["pending, group 2", "pending, group 4"], false),
     (2, 200, rows(id(2)), ["sending", "erased"], false),
     (2, 403, "<html>", ["pending, attempts 1", "pending, attempts 1"], true),
   ])
@@ -526,7 +527,7 @@ import Testing
 
   /// The refusals that count already, and what becomes of the item at the next one.
   @Test(arguments: [
-    (Int64(17), "waits, blocked, attempts 1, group 1"), (18, "parked, blocked, attempts 1"),
+    (Int64(17), "waits, blocked, attempts 1, group 2"), (18, "parked, blocked, attempts 1"),
   ])
   func anItemIsParkedAtTheTwentyFirst(_ count: Int64, _ state: String) throws {
     // Given a service that judges others
@@ -627,13 +628,13 @@ import Testing
     (200, "[]", true, true, "waits for organisation, attempts 1, denials 1", false),
     (200, "[]", false, true, "waits for organisation, attempts 1, denials 1", false),
     (200, "[]", true, false, "pending, attempts 1", false),
-    (401, code("PGRST301"), true, true, "pending, attempts 1, group 1", false),
+    (401, code("PGRST301"), true, true, "pending, attempts 1, group 2", false),
     // It goes behind all others, which tell whether uploads get through.
-    (503, "", true, true, "pending, attempts 1, group 1", true),
+    (503, "", true, true, "pending, attempts 1, group 2", true),
     // Only a success tells what the server has.
-    (503, "[]", true, true, "pending, attempts 1, group 1", true),
-    (503, rows(id(1)), true, true, "pending, attempts 1, group 1", true),
-    (200, "<html>", true, true, "pending, attempts 1, group 1", true),
+    (503, "[]", true, true, "pending, attempts 1, group 2", true),
+    (503, rows(id(1)), true, true, "pending, attempts 1, group 2", true),
+    (200, "<html>", true, true, "pending, attempts 1, group 2", true),
   ])
   func aReadBackProvesWhatTheServerHas(
     _ status: Int, _ body: String, _ isConfirmed: Bool, _ isCurrent: Bool, _ state: String,
@@ -659,11 +660,11 @@ import Testing
   /// The answer to a question about an id that nobody has, after a firewall refused the one about the
   /// item, and what becomes of the item.
   @Test(arguments: [
-    (200, "[]", true, "waits, blocked, attempts 1, group 1", false),
-    (403, code("42501"), true, "waits, blocked, attempts 1, group 1", false),
-    (403, "<html>", true, "pending, attempts 1, group 1", true),
-    (200, "{}", true, "pending, attempts 1, group 1", true),
-    (503, "", true, "pending, attempts 1, group 1", true),
+    (200, "[]", true, "waits, blocked, attempts 1, group 2", false),
+    (403, code("42501"), true, "waits, blocked, attempts 1, group 2", false),
+    (403, "<html>", true, "pending, attempts 1, group 2", true),
+    (200, "{}", true, "pending, attempts 1, group 2", true),
+    (503, "", true, "pending, attempts 1, group 2", true),
     (200, "[]", false, "pending, attempts 1", false),
   ])
   func theAnswerAboutAnIDThatNobodyHasTellsWhetherTheWayIsOpen(

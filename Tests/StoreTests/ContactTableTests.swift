@@ -6,59 +6,106 @@ import Testing
 @Suite struct ContactTableTests {
   let folder: TemporaryFolder
   let table: ContactTable
+  let blocks: ContactBlockTable
 
   init() throws {
     folder = try TemporaryFolder()
-    table = ContactTable(try folder.openCache())
+    let database = try folder.openCache()
+    table = ContactTable(database)
+    blocks = ContactBlockTable(database)
+  }
+
+  private func add(
+    _ row: UInt8, org: UInt8 = 7, version: String = "a", round: Int64 = 1, sealed: [UInt8] = [1]
+  ) throws {
+    try table.add(
+      number: try table.nextNumber(), row: tag(row), org: tag(org), version: version, round: round,
+      sealed: sealed)
   }
 
   private func rows(of org: UInt8) throws -> [[UInt8]: [UInt8]] {
     var found: [[UInt8]: [UInt8]] = [:]
-    try table.each(of: tag(org)) { (row, sealed) throws(Failure) in found[row] = sealed }
+    try table.each(of: tag(org)) { (_, row, sealed) throws(Failure) in found[row] = sealed }
     return found
   }
 
   @Test func aRowIsStoredAndReplacedUnderItsTag() throws {
-    try table.put(row: tag(1), org: tag(7), version: "a", round: 1, sealed: [1])
-    try table.put(row: tag(2), org: tag(8), version: "a", round: 1, sealed: [2])
-    try table.put(row: tag(1), org: tag(7), version: "b", round: 1, sealed: [3])
+    #expect(try table.nextNumber() == 0)
+    try add(1)
+    try add(2, org: 8, sealed: [2])
+    #expect(try table.nextNumber() == 2)
+    let place = try #require(try table.place(of: tag(1), version: "b"))
+    #expect((place.number, place.round, place.isCurrent) == (0, 1, false))
+    try table.replace(number: 0, version: "b", round: 2, sealed: [3])
+    #expect(try table.place(of: tag(1), version: "b")?.isCurrent == true)
+    #expect(try table.place(of: tag(1), version: nil)?.round == 2)
     #expect(try table.find(row: tag(1)) == [3])
     #expect(try table.find(row: tag(3)) == nil)
     #expect(try rows(of: 7) == [tag(1): [3]])
     #expect(try rows(of: 8) == [tag(2): [2]])
+    #expect(try table.count(of: tag(7)) == 1)
   }
 
   @Test func aReconcileRemovesWhatItDidNotList() throws {
-    for row: UInt8 in 1...4 {
-      try table.put(row: tag(row), org: tag(7), version: "a", round: 1, sealed: [row])
-    }
-    try table.put(row: tag(5), org: tag(8), version: "a", round: 1, sealed: [5])
+    for row: UInt8 in 1...4 { try add(row, sealed: [row]) }
+    try add(5, org: 8, sealed: [5])
     // In round 2, row 1 is listed in its version, 2 in any, 3 in a version that is not cached.
     #expect(try table.confirm(row: tag(1), version: "a", round: 2))
     #expect(try table.confirm(row: tag(2), version: nil, round: 2))
     #expect(try !table.confirm(row: tag(3), version: "b", round: 2))
     #expect(try !table.confirm(row: tag(9), version: nil, round: 2))
-    #expect(try table.removeUnmet(of: tag(7), round: 2) == 2)
+    var removed: [Int64: [UInt8]] = [:]
+    #expect(try table.removeUnmet(of: tag(7), round: 2) { removed[$0] = $1 } == 2)
+    #expect(removed == [2: tag(3), 3: tag(4)])
     #expect(try rows(of: 7) == [tag(1): [1], tag(2): [2]])
     #expect(try rows(of: 8) == [tag(5): [5]])
   }
 
-  @Test func aRowThatIsStoredDuringAReconcileBelongsToItsRound() throws {
-    try table.put(row: tag(1), org: tag(7), version: "a", round: 1, sealed: [1])
-    try table.put(row: tag(1), org: tag(7), version: "b", round: 2, sealed: [2])
-    #expect(try table.removeUnmet(of: tag(7), round: 2) == 0)
-    #expect(try table.removeUnmet(of: tag(7), round: 3) == 1)
+  @Test func aRowThatIsListedAgainInItsRoundIsNotWritten() throws {
+    try add(1)
+    let before = table.database.changes
+    #expect(try table.confirm(row: tag(1), version: "a", round: 1))
+    #expect(table.database.changes == before)
   }
 
   @Test func rowsAreRemovedOneByOneByOrganisationOrAll() throws {
-    for row: UInt8 in 1...6 {
-      try table.put(row: tag(row), org: tag(row % 2), version: "a", round: 1, sealed: [row])
-    }
-    #expect(try table.remove(row: tag(1)))
-    #expect(try !table.remove(row: tag(1)))
+    for row: UInt8 in 1...6 { try add(row, org: row % 2) }
+    try table.remove(number: 0)
+    try table.remove(number: 0)
     #expect(try table.removeAll(of: tag(1)) == 2)
     #expect(try rows(of: 0).count == 3)
     try table.removeAll()
     #expect(try rows(of: 0).isEmpty)
+    #expect(try table.nextNumber() == 0)
+  }
+
+  @Test func rowsAreReadInTheOrderOfTheirNumbers() throws {
+    for row: UInt8 in [9, 3, 5, 1] { try add(row, round: Int64(row)) }
+    var found: [Int64] = []
+    try table.each(of: tag(7)) { (number, _, _) throws(Failure) in found.append(number) }
+    #expect(found == [0, 1, 2, 3])
+  }
+
+  // MARK: Blocks
+
+  @Test func aBlockCoversItsRows() {
+    #expect([0, 249, 250, 499].map { ContactBlockTable.block(of: $0) } == [0, 0, 1, 1])
+  }
+
+  @Test func blocksAreStoredReplacedAndRemoved() throws {
+    try blocks.put(0, of: tag(7), stamp: -5, sealed: [1])
+    try blocks.put(0, of: tag(8), stamp: 6, sealed: [2])
+    try blocks.put(1, of: tag(7), stamp: .max, sealed: [3])
+    try blocks.put(0, of: tag(7), stamp: 7, sealed: [4])
+    var stamps: [Int64: Int64] = [:]
+    try blocks.each(of: tag(7)) { (number, stamp) throws(Failure) in stamps[number] = stamp }
+    #expect(stamps == [0: 7, 1: .max])
+    #expect(try blocks.find(0, of: tag(7)) == [4])
+    #expect(try blocks.find(0, of: tag(8)) == [2])
+    try blocks.remove(0, of: tag(7))
+    #expect(try blocks.find(0, of: tag(7)) == nil)
+    #expect(try blocks.removeAll(of: tag(8)) == 1)
+    try blocks.removeAll()
+    #expect(try blocks.find(1, of: tag(7)) == nil)
   }
 }

@@ -118,7 +118,8 @@ import Testing
   }
 
   @Test(arguments: 0..<32) func aDamagedFramesPageIsTheOneThatItIsMostLike(bit: Int) throws {
-    let frame = index.frames - 1
+    // The last frame's page has a count alone, too little to be like another image.
+    let frame = index.frames - 2
     try flip(severalFlips(frame) + [(start(frame) + 3 - bit / 8, bit % 8)])
     #expect(try !LogRepair.repair(path, index))
     #expect(try number(Data(contentsOf: log), frame) == number(before, frame))

@@ -97,12 +97,15 @@ import Testing
     #expect(try take() == [1, 2])
   }
 
-  @Test func theSmallerLimitIsForItemsWithoutARetryGroup() throws {
-    try table.fill(6)
+  @Test func theSmallerLimitIsForItemsThatWereNotRefusedTogether() throws {
+    try table.fill(9)
     for sequence in 4...6 { try table.transition(Int64(sequence), .pending(retryGroup: 1)) }
+    for sequence in 7...9 { try table.transition(Int64(sequence), .pending(retryGroup: 2)) }
     #expect(try take(3, fresh: 2) == [1, 2])
     #expect(try take(3, fresh: 2) == [3])
     #expect(try take(3, fresh: 2) == [4, 5, 6])
+    #expect(try take(3, fresh: 2) == [7, 8])
+    #expect(try take(3, fresh: 2) == [9])
   }
 
   @Test func onlyPendingItemsOfTheOwnerAreTaken() throws {

@@ -96,33 +96,54 @@ import Testing
     ] as [String?])
   func noBody(body: String?) throws {
     let response = try response(200, body)
-    #expect(response.body == nil)
+    #expect(response.body == nil && response.rows == nil)
     #expect(response.facts == ResponseFacts(status: 200))
   }
 
   @Test("A byte order mark, duplicate keys and unknown members are accepted")
   func tolerance() throws {
     #expect(try response(200, "\u{FEFF}{\"a\":1,\"a\":2}").body?["a"]?.int == 2)
-    #expect(try response(200, #" [ {"new":{"deep":[1]}} ] "#).body?.count == 1)
+    #expect(try response(200, #" [ {"new":{"deep":[1]}} ] "#).rows?.count == 1)
+  }
+
+  @Test(
+    "A row that costs too much or is nested too deep is null, and stops no other",
+    arguments: [
+      "[" + String(repeating: "{},", count: 8_000) + "{}]",
+      String(repeating: "[", count: 70) + String(repeating: "]", count: 70),
+    ])
+  func expensiveRow(_ value: String) throws {
+    let small = String(repeating: #"{"id":1},"#, count: 20_000)
+    let rows = try #require(try response(200, "[\(small){\"id\":\(value)},{\"id\":2}]").rows)
+    #expect(rows.count == 20_002)
+    #expect(rows.filter { $0.isNull }.count == 1)
+    #expect(Array(rows).last?.int("id") == 2)
+    let torn = try response(200, "[\(small){\"id\":\(value)},{\"id\":2]")
+    #expect(torn.rows == nil)
   }
 
   @Test("A body that is nested too deep is absent")
   func deep() throws {
-    #expect(try response(200, String(repeating: "[", count: 100_000)).body == nil)
+    let response = try response(200, String(repeating: "[", count: 100_000))
+    #expect(response.body == nil && response.rows == nil)
   }
 
   @Test(
-    "A list may have 131,072 values, the answer to one question 8,192; a larger body is absent",
+    "A list may have 131,072 values, a page of a pull 1,048,576, one answer 8,192; a larger body is absent",
     arguments: Purpose.allCases)
   func manyValues(purpose: Purpose) throws {
-    let isList = [Purpose.pull, .upload, .membershipCheck].contains(purpose)
-    let most = isList ? 131_072 : 8_192
+    let most =
+      switch purpose {
+      case .pull: 1_048_576
+      case .upload, .membershipCheck: 131_072
+      case .refresh, .validate, .summary, .revoke, .live, .signIn: 8_192
+      }
     func isRead(values: Int) throws -> Bool {
       // The array itself is one of them.
       let body = "[" + String(repeating: "1,", count: values - 2) + "1]"
       let complete: JSON = ["id": 1, "status": 200, "body": .string(body)]
       let fields = try Fields(complete, known: ["id", "status", "headers", "body", "error"])
-      return try HTTPResponse.read(fields, nowMS: now, most: purpose.mostValues).body != nil
+      return try HTTPResponse.read(fields, nowMS: now, most: purpose.mostValues).rows != nil
     }
     #expect(try isRead(values: most))
     #expect(try !isRead(values: most + 1))

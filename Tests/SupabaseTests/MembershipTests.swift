@@ -65,21 +65,36 @@ import Testing
 
   @Test("An empty list is valid; other bodies are refused")
   func lists() throws {
-    #expect(MembershipsReply.read(try json("[]"))?.isEmpty == true)
-    #expect(MembershipsReply.read(try json("[\(row())]"))?.count == 1)
+    #expect(MembershipsReply.read(try answer("[]"))?.isEmpty == true)
+    #expect(MembershipsReply.read(try answer("[\(row())]"))?.count == 1)
     #expect(MembershipsReply.read(nil) == nil)
     for body in [
       "{}", "[7]", "[{}]", "[[]]", "[\(row()),{}]", #"[{"org_id":"x","role":"a","status":"b"}]"#,
       #"[{"org_id":"\#(orgText)","role":null,"status":"active"}]"#, row(),
     ] {
-      #expect(MembershipsReply.read(try json(body)) == nil)
+      #expect(MembershipsReply.read(try answer(body)) == nil)
     }
+  }
+
+  @Test("A list of too many rows or bytes is refused")
+  func tooMany() throws {
+    func list(_ count: Int, _ row: String) throws -> [Membership]? {
+      MembershipsReply.read(
+        try answer("[" + Array(repeating: row, count: count).joined(separator: ",") + "]"))
+    }
+    let short = #"{"org_id":"\#(orgText)","role":"","status":"active"}"#
+    #expect(try list(500, short)?.count == 1)
+    #expect(try list(501, short) == nil)
+    let long =
+      #"{"org_id":"\#(orgText)","role":"\#(String(repeating: "x", count: 9_900))","status":""}"#
+    #expect(try list(10, long)?.count == 1)
+    #expect(try list(11, long) == nil)
   }
 
   @Test("A user who left and came back is a member")
   func returned() throws {
     for order in ["[\(row("ended")),\(row())]", "[\(row()),\(row("ended"))]"] {
-      let list = try #require(MembershipsReply.read(try json(order)))
+      let list = try #require(MembershipsReply.read(try answer(order)))
       #expect(list.count == 1 && list[0].active)
     }
   }
@@ -88,7 +103,7 @@ import Testing
     "Of several rows alike for one organisation the first counts", arguments: ["active", "ended"])
   func alike(status: String) throws {
     let second = row(status).replacingOccurrences(of: "peer_mentor", with: "org_admin")
-    let list = try #require(MembershipsReply.read(try json("[\(row(status)),\(second)]")))
+    let list = try #require(MembershipsReply.read(try answer("[\(row(status)),\(second)]")))
     #expect(list.map { $0.role } == ["peer_mentor"])
   }
 }

@@ -74,6 +74,17 @@ import Testing
     #expect(try !kind("meeting", #"{"table":"m","columns":["title"]}"#).hasUser)
   }
 
+  @Test("The primary key is `id`, or contains the organisation")
+  func primaryKey() throws {
+    #expect(try kind("activity", #"{"table":"a"}"#).primaryKey == .id)
+    #expect(try kind("activity", #"{"table":"a","primary_key":"id"}"#).primaryKey == .id)
+    let both = try kind("activity", #"{"table":"a","primary_key":"id_and_org_id"}"#)
+    #expect(both.primaryKey == .idAndOrgID)
+    #expect(
+      refused(#"{"a":{"table":"a","columns":["x"],"primary_key":"org_id"}}"#)
+        == "request.invalid_value /backend/queue/a/primary_key")
+  }
+
   @Test("An empty queue object has no kinds")
   func none() throws {
     #expect(try backend(#","queue":{}"#).kinds.isEmpty)

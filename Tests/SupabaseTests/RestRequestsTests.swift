@@ -70,13 +70,31 @@ import Testing
     let backend = try backend()
     let kind = try #require(backend.kind("contact"))
     let two = RestRequests.readBack(
-      backend, kind: kind, ids: [try uuid(idText), try uuid(otherText)],
+      backend, kind: kind, org: try uuid(orgText), ids: [try uuid(idText), try uuid(otherText)],
       bearer: try secret("a.b.c"))
     #expect(try url(two) == "/contacts?id=in.(\(idText),\(otherText))&select=id")
     #expect(two.purpose == .upload && two.timeoutMS == 30_000)
     let many = RestRequests.readBack(
-      backend, kind: kind, ids: (0..<150).map { UUID(high: .max, low: UInt64($0)) },
+      backend, kind: kind, org: nil, ids: (0..<150).map { UUID(high: .max, low: UInt64($0)) },
       bearer: try secret("a.b.c"))
+    #expect(many.url.utf8.count < 8_000)
+  }
+
+  @Test("Where the key contains the organisation, it names the conflict and is a filter")
+  func keyWithOrganisation() throws {
+    let backend = try backend(
+      #","queue":{"activity":{"table":"activities","primary_key":"id_and_org_id"}}"#)
+    let kind = try #require(backend.kind("activity"))
+    let upload = RestRequests.upload(
+      backend, kind: kind, columns: ["id"], rows: [], bearer: try secret("a.b.c"))
+    #expect(upload.url.hasSuffix("/activities?columns=id&on_conflict=id,org_id&select=id"))
+    let filtered = RestRequests.readBack(
+      backend, kind: kind, org: try uuid(orgText), ids: [try uuid(idText)],
+      bearer: try secret("a.b.c"))
+    #expect(try url(filtered) == "/activities?id=in.(\(idText))&org_id=eq.\(orgText)&select=id")
+    let many = RestRequests.readBack(
+      backend, kind: kind, org: try uuid(orgText),
+      ids: (0..<150).map { UUID(high: .max, low: UInt64($0)) }, bearer: try secret("a.b.c"))
     #expect(many.url.utf8.count < 8_000)
   }
 

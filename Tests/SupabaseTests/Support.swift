@@ -88,3 +88,11 @@ extension ResponseFacts: Equatable {
       && left.description == right.description && left.isServerJSON == right.isServerJSON
   }
 }
+
+/// The array of a response's body, read as that of a response is; nil when it is none.
+func answer(_ body: String, most: Int = JSON.maxValues) throws(Failure) -> ResponseRows? {
+  let complete: JSON = ["status": 200, "body": .string(body)]
+  return try HTTPResponse.read(
+    try Fields(complete, known: ["status", "body"]), nowMS: 0, most: most
+  ).rows
+}

@@ -6,12 +6,12 @@ import Testing
 @Suite struct UploadReplyTests {
   @Test("The ids of an upload into a table: recorded from PostgREST 14.17")
   func storedIDs() throws {
-    let some = try json("[{\"id\":\"\(idText)\"}, \n {\"id\":\"\(otherText)\"}]")
+    let some = try answer("[{\"id\":\"\(idText)\"}, \n {\"id\":\"\(otherText)\"}]")
     #expect(UploadReply.storedIDs(some)?.map { $0.text } == [idText, otherText])
-    #expect(UploadReply.storedIDs(try json("[]")) == [])
+    #expect(UploadReply.storedIDs(try answer("[]")) == [])
     #expect(
       UploadReply.storedIDs(
-        try json(#"[{"id":"\#(idText)","minutes":5,"note":"x","created_at":null}]"#))?.count == 1)
+        try answer(#"[{"id":"\#(idText)","minutes":5,"note":"x","created_at":null}]"#))?.count == 1)
   }
 
   @Test(
@@ -21,7 +21,7 @@ import Testing
       #"[{"id":"\#(idText)"},{"id":null}]"#, #"{"id":"\#(idText)"}"#,
     ])
   func noIDs(body: String) throws {
-    #expect(UploadReply.storedIDs(try json(body)) == nil)
+    #expect(UploadReply.storedIDs(try answer(body)) == nil)
     #expect(UploadReply.storedIDs(nil) == nil)
   }
 
@@ -29,7 +29,7 @@ import Testing
   func rows() throws {
     let rows = try #require(
       UploadReply.rows(
-        try json(
+        try answer(
           #"[{"id":"\#(idText)","status":"stored","sqlstate":null,"message":null,"column":null},"#
             + #"{"id":"\#(idText)","status":"duplicate","sqlstate":null,"message":null,"column":null},"#
             + #"{"id":"\#(idText)","status":"conflict"},"#
@@ -47,7 +47,7 @@ import Testing
   func columns() throws {
     func column(_ named: String) throws -> String? {
       UploadReply.rows(
-        try json(
+        try answer(
           #"[{"id":"\#(idText)","status":"rejected","sqlstate":"23502","#
             + #""message":"null value in column \"type\" of relation \"activities\" violates …","#
             + #""column":\#(named)}]"#))?.first?.column
@@ -61,9 +61,9 @@ import Testing
   @Test("Rows without an id are left out")
   func withoutID() throws {
     let rows = UploadReply.rows(
-      try json(#"[{"id":null,"status":"rejected"},{"id":"\#(idText)","status":"stored"}]"#))
+      try answer(#"[{"id":null,"status":"rejected"},{"id":"\#(idText)","status":"stored"}]"#))
     #expect(rows?.count == 1)
-    #expect(UploadReply.rows(try json("[]")) == [])
+    #expect(UploadReply.rows(try answer("[]")) == [])
   }
 
   @Test(
@@ -73,7 +73,7 @@ import Testing
       #"[{"id":"\#(idText)","status":"STORED"}]"#, #"[{"id":"\#(idText)","status":1}]"#,
     ])
   func noRows(body: String) throws {
-    #expect(UploadReply.rows(try json(body)) == nil)
+    #expect(UploadReply.rows(try answer(body)) == nil)
     #expect(UploadReply.rows(nil) == nil)
   }
 }

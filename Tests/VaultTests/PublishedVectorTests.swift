@@ -19,13 +19,12 @@ import Testing
       + "3565d3fff921f9664c97637da9768812f615c68b13b52ec0875924c1c7987947deafd8780acf49")
 
   private func encrypted(with key: Key) -> [UInt8]? {
-    var result = [UInt8](repeating: 0, count: plain.count + 16)
+    var result = plain + [UInt8](repeating: 0, count: 16)
+    let count = plain.count
     let done = result.withUnsafeMutableBytes { out in
-      plain.withUnsafeBytes { plain in
-        nonce.withUnsafeBytes { nonce in
-          guard let nonce = nonce.baseAddress, let out = out.baseAddress else { return false }
-          return key.encrypt(plain, nonce: nonce, associated: associated, to: out)
-        }
+      nonce.withUnsafeBytes { nonce in
+        guard let nonce = nonce.baseAddress, let out = out.baseAddress else { return false }
+        return key.encrypt(out, count, nonce: nonce, associated: associated)
       }
     }
     return done ? result : nil

@@ -81,10 +81,11 @@ import Testing
     let key = try fixedKey()
     let one = try seal(Array("hemmelig".utf8), with: key, context)
     let other = try seal(Array("offentlig".utf8), with: key, context)
-    // The first byte, the version, is the same in both, and by chance the bytes after it.
+    // The first byte, the version, is the same in both, and by chance the bytes after it and the last ones.
     for cut in 2..<one.count {
       let spliced = Array(one[..<cut] + other[cut...])
-      #expect(try spliced == other || key.open(spliced, context) == nil, "cut at \(cut)")
+      let isThird = spliced != one && spliced != other
+      #expect(try !isThird || key.open(spliced, context) == nil, "cut at \(cut)")
     }
   }
 

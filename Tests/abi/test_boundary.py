@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -174,6 +175,23 @@ def test_ABI_2_a_forked_child_gets_forked(phone: Phone) -> None:
     phone.open()
     phone.close()
     children.run("fork.py", phone.spec()).check()
+
+
+def test_ABI_2_what_a_forked_child_adds_outlives_the_parents_handle(
+    sign_in: MakeUser, tmp_path: Path
+) -> None:
+    """The log was deleted under the child: SQLite took the parent's locks for the child's own."""
+    # Given a process that forks with an open handle, and a child that opens its own
+    user = sign_in()
+    user.phone.close()
+    # When both add, the parent closes its handle first, and the child adds more
+    ended = children.run("fork_and_add.py", user.phone.spec(), str(tmp_path))
+    ended.check()
+    ids = ended.output.split()
+    assert len(ids) == 7
+    # Then every acknowledged item is there
+    app = user.restart(online=False)
+    assert {item["id"] for item in app.queue_list({"limit": 100})["items"]} == set(ids)
 
 
 def test_ABI_2_a_fork_during_other_threads_calls_does_not_deadlock(phone: Phone) -> None:

@@ -816,6 +816,16 @@ def test_HST_4_a_table_whose_ids_are_not_unique(
         queue = {"note": {"table": "notes", "columns": ["text"]}}
         step = only(as_user(examine, person, queue=queue))
         assert step.found == "the column id has no unique constraint"
+        # A table that is partitioned by organisation has both columns in its key
+        whole = {"note": {**queue["note"], "primary_key": "id_and_org_id"}}
+        step = only(as_user(examine, person, queue=whole))
+        assert step.found == "the columns id, org_id have no unique constraint"
+        directory.control.sql("alter table notes add primary key (id, org_id)")
+        assert bad(as_user(examine, person, queue=whole)) == []
+        assert (
+            '"primary_key": "id_and_org_id"' in only(as_user(examine, person, queue=queue)).advice
+        )
+        directory.control.sql("alter table notes drop constraint notes_pkey")
         directory.control.sql("alter table notes alter id type text")
         directory.control.reload_schema()
         step = only(as_user(examine, person, queue=queue))

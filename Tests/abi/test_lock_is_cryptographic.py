@@ -46,7 +46,7 @@ def test_SES_10_after_a_lock_files_and_device_key_reveal_nothing(
     device, biometric = key(user.phone, "device"), key(user.phone, "biometric")
     session = key(user.phone, "session")
     before = attacker.decrypted(user.phone.folder, device, session)
-    assert set(before) == {"tokens", "choice", "memberships", "contacts"}, (
+    assert set(before) == {"tokens", "choice", "memberships", "contacts", "blocks"}, (
         "the attacker code does not work"
     )
     assert user.org.name.encode() in before["memberships"]

@@ -141,6 +141,30 @@ def test_ATK_11_the_descriptor_shows_what_another_handle_did(
         quiet(app, other)
 
 
+def test_ATK_11_a_call_between_does_not_hide_another_decision(
+    phone: Phone, directory: DirectoryFixtures
+) -> None:
+    # Given a user of two organisations who works in the first, and two handles
+    first, second = directory.organisation(), directory.organisation()
+    person = directory.person(first, second)
+    app = phone.start()
+    with another(phone) as other:
+        app.sign_in(person)
+        app.settle()
+        app.org_select({"org_id": first.id})
+        quiet(app, other)
+        # When the other handle chooses the second one, and this one's host asks before it polls
+        other.org_select({"org_id": second.id})
+        assert readable(app.wake_fd(), GENEROUS_S)
+        app.queue_list()
+        app.session_status()
+        # Then it is still to poll: only a poll tells of the decision
+        assert readable(app.wake_fd())
+        app.settle()
+        assert (app.screen["org"] or {}).get("id") == second.id
+        assert not readable(app.wake_fd())
+
+
 def test_ATK_11_a_lasting_event_of_another_handle_wakes(user: SignedIn) -> None:
     # Given a handle that knows no network, and another one that has one
     app = user.app

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from holdfast import HoldfastError
+from holdfast import Holdfast, HoldfastError
 
 from conftest import MakePhone, MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures, Person
@@ -179,6 +180,19 @@ def test_HST_5_a_call_of_a_missing_section_names_it(loner: tuple[Phone, App, Per
         assert caught.value.code == "config.not_configured", name
         assert caught.value.field == f"/backend/{section}", name
         assert section in str(caught.value), name
+
+
+def test_HST_5_without_organisations_no_key_contains_one(
+    loner: tuple[Phone, App, Person], tmp_path: Path
+) -> None:
+    phone, _, _ = loner
+    backend = {**phone.config["backend"], "queue": {"note": {**NOTES["note"]}}}
+    backend["queue"]["note"]["primary_key"] = "id_and_org_id"
+    with pytest.raises(HoldfastError) as caught:
+        config: Any = {**phone.config, "data_dir": str(tmp_path / "other"), "backend": backend}
+        Holdfast(config, phone.key_store, library=phone.library)
+    assert caught.value.code == "request.invalid_value"
+    assert caught.value.field == "/backend/queue/note/primary_key"
 
 
 def test_HST_5_contacts_and_figures_of_a_user_without_organisations(

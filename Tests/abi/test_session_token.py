@@ -16,6 +16,7 @@ from holdfast.keystore import KEY_FAILED
 from conftest import MakePhone, MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import TOKEN_S, App
+from test_loop import readable
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +67,25 @@ def test_HST_3_an_open_session_gives_its_token(sign_in: MakeUser) -> None:
     # Without a network it is the same: the token is still valid
     app.go_offline()
     assert app.session_token() == reply
+
+
+def test_HST_3_a_new_token_wakes_the_host(
+    sign_in: MakeUser, directory: DirectoryFixtures, another_token: Callable[[], None]
+) -> None:
+    # Given a host that has the token, and waits
+    user = sign_in()
+    app = user.app
+    app.session_token()
+    app.settle()
+    app.go_offline()
+    app.settle()
+    assert not readable(app.wake_fd())
+    # When the same user signs in anew
+    another_token()
+    app.session_start({"session": directory.session(user.person)})
+    # Then the descriptor says that there is an event
+    assert readable(app.wake_fd())
+    assert [event["type"] for event in app.poll()["events"]] == ["token_changed"]
 
 
 @pytest.mark.parametrize("left_s", [60, 0, -3600], ids=["ends soon", "ended", "long ended"])

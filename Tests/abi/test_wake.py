@@ -67,6 +67,25 @@ def test_a_waiting_thread_is_woken_too(backing_off: SignedIn) -> None:
     assert woken[0] < 10
 
 
+def test_a_descriptor_that_is_asked_for_late_tells_of_what_there_is(sign_in: MakeUser) -> None:
+    # Given two apps, of which one has an item to send and the other has sent it
+    waiting, idle = sign_in().app, sign_in().app
+    for app in (waiting, idle):
+        app.settle()
+        app.poll()
+        app.register()
+    idle.settle_until("sync_completed")
+    idle.settle()
+    # When the host asks for the descriptors for the first time
+    # Then only the one with work is readable
+    assert readable(waiting.wake_fd())
+    assert not readable(idle.wake_fd())
+    # And it stays right
+    waiting.settle_until("sync_completed")
+    waiting.settle()
+    assert not readable(waiting.wake_fd())
+
+
 def test_calls_without_an_earlier_wake_up_do_not_wake(sign_in: MakeUser) -> None:
     app = sign_in().app
     app.settle()

@@ -55,6 +55,8 @@ typedef struct {
 } platform_text;
 /* Append to a text. -1: there is no memory. The form of jansson's json_dump_callback_t. */
 PLATFORM_HIDDEN int platform_text_append(const char *bytes, size_t count, void *text);
+/* Give a text a block of this size, which is not less than its count. -1: there is no memory. */
+PLATFORM_HIDDEN int platform_text_reserve(size_t capacity, void *text);
 PLATFORM_HIDDEN void platform_text_free(platform_text *text);
 
 /* The number of replies and handles that the host has not released yet. */
@@ -89,6 +91,7 @@ typedef struct {
   uint64_t changes;
   uint64_t keys;
   uint64_t moves;  /* how often the notice or a folder on its path was moved */
+  uint32_t files;  /* how often a file took the main file's name, or gave it up */
   uint32_t losses; /* how often the watch lost news of any of these */
   bool is_blind;   /* there is no watch of all these */
 } platform_heard;
@@ -98,6 +101,9 @@ typedef struct {
  * folder as the host wrote it: its links are watched, too. 0 when all slots are taken. */
 PLATFORM_HIDDEN uintptr_t platform_handle_new(void *object, const char *folder, const char *notice,
                                               const char *given);
+/* In a process that was made by fork(): call `disown` for each handle of the parent, once. It must
+ * call nothing of this file. False: a thread was inside a call on one of them at the fork. */
+PLATFORM_HIDDEN bool platform_handles_disown(void (*disown)(void *object));
 /* Begin a call on a handle: sets the object, which stays alive until platform_handle_leave(). With
  * `exclusive`, waits for the handle's lock and takes it. */
 PLATFORM_HIDDEN platform_entry platform_handle_enter(uintptr_t handle, bool exclusive,
@@ -146,10 +152,17 @@ PLATFORM_HIDDEN void platform_notice_give(int descriptor);
 /* The same, and tell them that the session's keys changed. When it returns, the file's mark is not
  * what it was before. */
 PLATFORM_HIDDEN void platform_notice_give_keys(int descriptor);
+/* Which file is open: another one cannot be taken for it while it is. */
+typedef struct {
+  bool is_known;
+  uint64_t device;
+  uint64_t number;
+} platform_notice_id;
+PLATFORM_HIDDEN platform_notice_id platform_notice_identify(int descriptor);
 /* Look whether the file that was opened is the one at its path, and this user can open it; -1: it
  * is not. Else the file's mark, which changes with platform_notice_give_keys(), and when the file
  * was moved or got another name meanwhile. The kernel alone sets it. */
-PLATFORM_HIDDEN int64_t platform_notice_mark(const char *path, int descriptor);
+PLATFORM_HIDDEN int64_t platform_notice_mark(const char *path, platform_notice_id opened);
 /* Hold the file while the session's key is being erased, or no longer. The kernel lets go of it
  * when the process, and every child that has it open, are gone. */
 PLATFORM_HIDDEN void platform_notice_hold(int descriptor, bool held);
@@ -230,6 +243,9 @@ enum { PLATFORM_PATIENCE_MS = 5000 };
 PLATFORM_HIDDEN void platform_patience_begin(void);
 /* Wait a moment for a lock after `tries` moments. False: the call has waited long enough. */
 PLATFORM_HIDDEN bool platform_patience_wait(int tries);
+/* Wait half as long as others do between two looks at a lock. A thread that takes one lock after
+ * another has to, or nobody else would ever find it free. */
+PLATFORM_HIDDEN void platform_patience_give(void);
 PLATFORM_HIDDEN void platform_file_unlock(int descriptor);
 /* Make a file of this size (mode 0600) whose blocks are allocated; it stays empty when there is no
  * room.

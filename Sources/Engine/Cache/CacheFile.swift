@@ -7,6 +7,7 @@ import Vault
 final class CacheTables {
   let database: Database
   var contacts: ContactTable { ContactTable(database) }
+  var blocks: ContactBlockTable { ContactBlockTable(database) }
   var datasets: DatasetTable { DatasetTable(database) }
 
   init(_ database: Database) { self.database = database }
@@ -53,8 +54,7 @@ final class CacheFile {
     let wasThere = try core.meta.int(.hasCache) != nil
     let isLost = wasThere && !DataFolder.holdsAnything(DataFolder.cachePath(in: folder))
     do throws(Failure) {
-      let opened = CacheTables(try DataFolder.openCache(in: folder))
-      tables = opened
+      let opened = use(try DataFolder.openCache(in: folder))
       if isLost { try emitRecovered() }
       if !wasThere { try core.meta.set(.hasCache, .int(1)) }
       return opened
@@ -63,11 +63,21 @@ final class CacheFile {
     }
   }
 
+  private func use(_ database: Database) -> CacheTables {
+    database.call = core.reads
+    let opened = CacheTables(database)
+    tables = opened
+    return opened
+  }
+
   func close() {
     tables?.database.close()
     tables = nil
     dropIndex()
   }
+
+  /// See `Database.closeCopy`.
+  func closeCopy() { tables?.database.closeCopy() }
 
   /// Close a connection whose disk failed; the next use opens a new one.
   func closeIfSuspect() {
@@ -80,8 +90,7 @@ final class CacheFile {
     let damaged = tables?.database
     close()
     let fresh = try DataFolder.replaceCache(damaged, in: folder)
-    let opened = CacheTables(fresh.database)
-    tables = opened
+    let opened = use(fresh.database)
     pulls.restart()
     if fresh.isReplaced { try emitRecovered() }
     return opened
@@ -104,6 +113,13 @@ final class CacheFile {
 
   func dropIndex() { index = nil }
 
+  /// A page was stored, and its transaction is committed.
+  func updateIndex(_ writer: ContactWriter?, of org: [UInt8]) {
+    guard let writer, let index, index.org == org else { return }
+    if writer.isIncomplete { return dropIndex() }
+    for change in writer.written { index.apply(change) }
+  }
+
   // MARK: Erasing
 
   /// Erase everything cached. A failure is only logged: the cache's key is erased as well, so nothing
@@ -115,6 +131,7 @@ final class CacheFile {
       try use { (cache) throws(Failure) in
         try cache.database.transaction { () throws(Failure) in
           try cache.contacts.removeAll()
+          try cache.blocks.removeAll()
           try cache.datasets.removeAll()
         }
         try cache.database.flush()
@@ -150,7 +167,8 @@ final class CacheFile {
   func erase(_ org: [UInt8]) throws(Failure) {
     try use { (cache) throws(Failure) in
       let removed = try cache.database.transaction { () throws(Failure) in
-        try cache.contacts.removeAll(of: org) + cache.datasets.removeAll(of: org)
+        try cache.contacts.removeAll(of: org) + cache.blocks.removeAll(of: org)
+          + cache.datasets.removeAll(of: org)
       }
       if removed > 0 {
         dropIndex()
@@ -179,6 +197,14 @@ enum CacheNames {
     _ row: [UInt8], of org: [UInt8], _ session: OpenSession
   ) -> SealContext {
     SealContext(table: "contact", row: row, owner: session.owner, column: "sealed", org: org)
+  }
+
+  static func blockContext(
+    _ number: Int64, of org: [UInt8], _ session: OpenSession
+  ) -> SealContext {
+    SealContext(
+      table: "contact_block", row: [UInt8](bigEndian: UInt64(bitPattern: number)),
+      owner: session.owner, column: "sealed", org: org)
   }
 
   static func datasetContext(

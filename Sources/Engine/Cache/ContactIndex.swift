@@ -1,35 +1,36 @@
 import Base
+import CPlatform
 
 /// The names of an organisation's contacts, for searching. It exists in memory only. A lock drops
 /// it, and so does every new generation of the session.
 ///
 /// A contact matches when every word of the query is part of a word of its name or municipality, with
-/// case and diacritics folded. The texts of all contacts stand in one block of memory, and a search
-/// reads it from end to end. For the tens of thousands of contacts that an organisation has, that is
-/// faster than a full-text index, which also cannot find one or two letters inside a word.
+/// case and diacritics folded. The texts stand in blocks (`ContactBlock`), as the file holds them
+/// sealed, and a search reads all of them. For the tens of thousands of contacts that an organisation
+/// has, that is faster than a full-text index, which also cannot find one or two letters inside a word.
 ///
 /// Rank: a word that begins a word of the name is better than one inside it; both are better than the
 /// municipality. The ranks of all words add up; equal contacts are ordered by name.
 final class ContactIndex {
-  /// A contact's range in `texts`: sort key, folded name, folded municipality.
-  private struct Entry {
-    let tag: UUID
-    let start: Int32
-    let keyCount: Int32
-    let nameCount: Int32
-    let placeCount: Int32
+  /// A block as the file has it.
+  struct Part {
+    let number: Int64
+    let stamp: Int64
+    let block: ContactBlock
+  }
 
-    var count: Int { Int(keyCount + nameCount + placeCount) }
+  /// A block that was written or, without content, removed.
+  struct Change {
+    let number: Int64
+    var stamp: Int64 = 0
+    var block: ContactBlock?
   }
 
   let org: [UInt8]
   /// The file's `foreignVersion` that this mirrors.
   let version: Int64
-  /// Sorted by name.
-  private var entries: [Entry] = []
-  private var texts: [UInt8] = []
-  /// Bytes of `texts` that no entry uses any more.
-  private var waste = 0
+  /// By number.
+  private var parts: [Part] = []
 
   init(org: [UInt8], version: Int64) {
     self.org = org
@@ -38,72 +39,40 @@ final class ContactIndex {
 
   // MARK: Contents
 
-  var isEmpty: Bool { entries.isEmpty }
+  /// Rows of the file, also those that could not be read.
+  var count: Int { parts.reduce(0) { $0 + $1.block.count } }
 
-  /// Add at the end; call `sort()` afterwards.
-  func append(_ tag: UUID, name: String, municipality: String) {
-    entries.append(write(tag, name, municipality))
-  }
+  var isEmpty: Bool { parts.allSatisfy { $0.block.unreadable == $0.block.count } }
 
-  func sort() {
-    texts.withUnsafeBufferPointer { texts in
-      entries.sort { ContactIndex.precedes($0, $1, texts) }
+  /// The block, if this has it with that stamp.
+  func block(_ number: Int64, stamp: Int64) -> ContactBlock? {
+    let at = place(of: number)
+    guard at < parts.count, parts[at].number == number, parts[at].stamp == stamp else {
+      return nil
     }
+    return parts[at].block
   }
 
-  /// Add a contact, or replace its texts.
-  func put(_ tag: UUID, name: String, municipality: String) {
-    remove(tag)
-    let entry = write(tag, name, municipality)
-    let place = texts.withUnsafeBufferPointer { texts in
-      var low = 0
-      var high = entries.count
-      while low < high {
-        let middle = (low + high) / 2
-        if ContactIndex.precedes(entries[middle], entry, texts) {
-          low = middle + 1
-        } else {
-          high = middle
-        }
-      }
-      return low
+  func apply(_ change: Change) {
+    let at = place(of: change.number)
+    let isThere = at < parts.count && parts[at].number == change.number
+    guard let block = change.block else {
+      if isThere { parts.remove(at: at) }
+      return
     }
-    entries.insert(entry, at: place)
+    let part = Part(number: change.number, stamp: change.stamp, block: block)
+    if isThere { parts[at] = part } else { parts.insert(part, at: at) }
   }
 
-  func remove(_ tag: UUID) {
-    guard let at = entries.firstIndex(where: { $0.tag == tag }) else { return }
-    waste += entries[at].count
-    entries.remove(at: at)
-  }
-
-  /// Most of the memory belongs to replaced texts: build the index anew.
-  var isWasteful: Bool { waste > 65_536 && waste > texts.count / 2 }
-
-  private func write(_ tag: UUID, _ name: String, _ municipality: String) -> Entry {
-    let start = texts.count
-    Folding.appendSortKey(of: name, to: &texts)
-    let key = texts.count
-    Folding.append(name, to: &texts)
-    let place = texts.count
-    Folding.append(municipality, to: &texts)
-    return Entry(
-      tag: tag, start: Int32(clamping: start), keyCount: Int32(clamping: key - start),
-      nameCount: Int32(clamping: place - key), placeCount: Int32(clamping: texts.count - place))
-  }
-
-  private static func precedes(
-    _ left: Entry, _ right: Entry, _ texts: UnsafeBufferPointer<UInt8>
-  ) -> Bool {
-    let count = min(left.keyCount, right.keyCount)
-    var at: Int32 = 0
-    while at < count {
-      let (mine, its) = (texts[Int(left.start + at)], texts[Int(right.start + at)])
-      if mine != its { return mine < its }
-      at += 1
+  /// Where the block with this number is, or would be.
+  private func place(of number: Int64) -> Int {
+    var low = 0
+    var high = parts.count
+    while low < high {
+      let middle = (low + high) / 2
+      if parts[middle].number < number { low = middle + 1 } else { high = middle }
     }
-    if left.keyCount != right.keyCount { return left.keyCount < right.keyCount }
-    return left.tag < right.tag
+    return low
   }
 
   // MARK: Searching
@@ -123,45 +92,42 @@ final class ContactIndex {
   func search(_ query: String, limit: Int) -> (tags: [UUID], total: Int) {
     var folded: [UInt8] = []
     Folding.append(query, to: &folded)
-    let words = ContactIndex.words(of: folded)
-    if words.isEmpty, !query.utf8.allSatisfy({ $0 == UInt8(ascii: " ") }) { return ([], 0) }
-    var ranks = [UInt8](repeating: 0, count: entries.count)
+    let ranges = ContactIndex.words(of: folded)
+    if ranges.isEmpty, !query.utf8.allSatisfy({ $0 == UInt8(ascii: " ") }) { return ([], 0) }
+    var best = Best(limit: limit)
     var total = 0
-    texts.withUnsafeBufferPointer { texts in
-      folded.withUnsafeBufferPointer { folded in
-        for (index, entry) in entries.enumerated() {
-          let name = Int(entry.start + entry.keyCount)
-          let place = name + Int(entry.nameCount)
-          let end = place + Int(entry.placeCount)
-          var rank: UInt8 = 0
-          for word in words {
-            let part = UnsafeBufferPointer(rebasing: folded[word])
-            var fit = ContactIndex.fit(
-              part, UnsafeBufferPointer(rebasing: texts[name..<place]), Fit.nameStart,
-              Fit.insideName)
-            if fit != Fit.nameStart {
-              fit = min(
-                fit,
-                ContactIndex.fit(
-                  part, UnsafeBufferPointer(rebasing: texts[place..<end]), Fit.placeStart,
-                  Fit.insidePlace))
-            }
-            if fit == Fit.none {
-              rank = Fit.none
-              break
-            }
-            // A name that begins with the query's first word comes before all others.
-            if fit == Fit.nameStart, word.lowerBound == 1, !ContactIndex.starts(texts, name, part) {
-              rank += 1
-            }
-            rank += 2 * fit
+    folded.withUnsafeBufferPointer { folded in
+      let words = ranges.map { UnsafeBufferPointer(rebasing: folded[$0]) }
+      let beginsWithWord = ranges.first?.lowerBound == 1
+      words.withUnsafeBufferPointer { words in
+        for part in parts {
+          part.block.forEach { record in
+            guard record.isReadable else { return }
+            let rank = ContactIndex.rank(record, words, beginsWithWord)
+            if rank == Fit.none { return }
+            total += 1
+            best.take(record, rank)
           }
-          ranks[index] = rank
-          if rank != Fit.none { total += 1 }
         }
       }
     }
-    return (best(ranks, min(limit, total)), total)
+    return (best.tags, total)
+  }
+
+  private static func rank(
+    _ record: ContactBlock.Record, _ words: UnsafeBufferPointer<UnsafeBufferPointer<UInt8>>,
+    _ beginsWithWord: Bool
+  ) -> UInt8 {
+    var rank: UInt8 = 0
+    for index in 0..<words.count {
+      let word = words[index]
+      let its = fit(word, record)
+      if its == Fit.none { return Fit.none }
+      // A name that begins with the query's first word comes before all others.
+      if its == Fit.nameStart, index == 0, beginsWithWord, !starts(record, word) { rank += 1 }
+      rank += 2 * its
+    }
+    return rank
   }
 
   /// The ranges of the words of a folded text, at most `maxWords`.
@@ -178,48 +144,71 @@ final class ContactIndex {
     return result
   }
 
-  /// The entries with the lowest ranks, in the order of names.
-  private func best(_ ranks: [UInt8], _ limit: Int) -> [UUID] {
-    var result: [UUID] = []
-    result.reserveCapacity(limit)
-    var rank: UInt8 = 0
-    while result.count < limit, rank != Fit.none {
-      for (index, its) in ranks.enumerated() where its == rank {
-        result.append(entries[index].tag)
-        if result.count == limit { break }
-      }
-      rank += 1
-    }
-    return result
-  }
-
   private static func starts(
-    _ texts: UnsafeBufferPointer<UInt8>, _ name: Int, _ word: UnsafeBufferPointer<UInt8>
+    _ record: ContactBlock.Record, _ word: UnsafeBufferPointer<UInt8>
   ) -> Bool {
-    guard name + 1 + word.count <= texts.count else { return false }
-    for at in 0..<word.count where texts[name + 1 + at] != word[at] { return false }
+    guard 1 + word.count <= record.nameCount else { return false }
+    for at in 0..<word.count where record.searched[1 + at] != word[at] { return false }
     return true
   }
 
-  /// Returns `start` when `word` begins a word of `text`, `inside` when it is within one, else none.
+  /// How well a word fits name and municipality. No match spans both, as the municipality's first byte is
+  /// in no word.
   private static func fit(
-    _ word: UnsafeBufferPointer<UInt8>, _ text: UnsafeBufferPointer<UInt8>, _ start: UInt8,
-    _ inside: UInt8
+    _ word: UnsafeBufferPointer<UInt8>, _ record: ContactBlock.Record
   ) -> UInt8 {
-    let first = word[0]
+    let text = record.searched
+    let end = record.nameCount + record.placeCount - word.count
     var result = Fit.none
     var at = 1
-    while at + word.count <= text.count {
-      if text[at] == first {
-        var same = 1
-        while same < word.count, text[at + same] == word[same] { same += 1 }
-        if same == word.count {
-          if text[at - 1] == Folding.wordStart { return start }
-          result = inside
+    while at <= end {
+      guard let found = memchr(text + at, Int32(word[0]), end + 1 - at) else { return result }
+      at = UnsafeRawPointer(found) - UnsafeRawPointer(text)
+      var same = 1
+      while same < word.count, text[at + same] == word[same] { same += 1 }
+      if same == word.count {
+        let isStart = text[at - 1] == Folding.wordStart
+        if at < record.nameCount {
+          if isStart { return Fit.nameStart }
+          result = Fit.insideName
+        } else {
+          result = min(result, isStart ? Fit.placeStart : Fit.insidePlace)
+          if isStart || result == Fit.insideName { return result }
         }
       }
       at += 1
     }
     return result
+  }
+}
+
+/// The contacts with the lowest ranks, in the order of ranks, then of names.
+private struct Best {
+  let limit: Int
+  private var found: [(record: ContactBlock.Record, rank: UInt8)] = []
+
+  init(limit: Int) { self.limit = limit }
+
+  var tags: [UUID] { found.map { $0.record.tag } }
+
+  mutating func take(_ record: ContactBlock.Record, _ rank: UInt8) {
+    if found.count == limit {
+      guard let last = found.last, Best.precedes((record, rank), last) else { return }
+      found.removeLast()
+    }
+    var low = 0
+    var high = found.count
+    while low < high {
+      let middle = (low + high) / 2
+      if Best.precedes(found[middle], (record, rank)) { low = middle + 1 } else { high = middle }
+    }
+    found.insert((record, rank), at: low)
+  }
+
+  private static func precedes(
+    _ left: (record: ContactBlock.Record, rank: UInt8),
+    _ right: (record: ContactBlock.Record, rank: UInt8)
+  ) -> Bool {
+    left.rank != right.rank ? left.rank < right.rank : left.record.precedes(right.record)
   }
 }

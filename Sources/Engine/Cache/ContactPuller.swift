@@ -65,7 +65,7 @@ final class ContactPuller {
     } else {
       do throws(Failure) {
         pull = ContactPull(org: org, after: try cursor(of: org, session))
-      } catch  where error.code != .memoryExhausted {
+      } catch  where error.code != .memoryExhausted && !core.reads.mustRunAgain {
         Log.line(.warning, "the cache cannot be used: \(error.code.rawValue)")
         return try pauses.backOff(.pull, HTTPResponse.timedOut, now)
       }
@@ -111,14 +111,11 @@ final class ContactPuller {
     _ response: HTTPResponse, _ pull: ContactPull, _ session: OpenSession, _ now: Instant
   ) throws(Failure) -> Bool {
     if case .versions(let last) = pull.stage {
-      guard let page = VersionsPage(response.body) else { return false }
+      guard let page = VersionsPage(response.rows) else { return false }
       try reconcile(after: last, page, pull, session, now)
     } else {
-      let columns = core.configuration.backend.contactColumns
-      guard let page = ContactsPage(response.body, org: pull.org, columns: columns) else {
-        return false
-      }
-      try storeRows(page, pull, session, now)
+      guard let rows = response.rows else { return false }
+      try storeRows(rows, pull, session, now)
     }
     return true
   }
@@ -168,19 +165,26 @@ final class ContactPuller {
 
   /// Store a page of rows: changes, or rows that a reconcile missed.
   private func storeRows(
-    _ page: ContactsPage, _ sent: ContactPull, _ session: OpenSession, _ now: Instant
+    _ rows: ResponseRows, _ sent: ContactPull, _ session: OpenSession, _ now: Instant
   ) throws(Failure) {
-    let keys = try core.keys()
-    let org = CacheNames.org(sent.org, session, keys)
+    let org = CacheNames.org(sent.org, session, try core.keys())
+    var writer: ContactWriter?
     let taken = try step(sent, of: org) { (tables, entry, step) throws(Failure) in
-      step.pull.skipped += Int64(page.skipped)
       if sent.isAtStart, entry.cursor != nil {
         // The rows were read with other columns: remove all.
         cache.dropIndex()
         entry.asOfMS = nil
-        step.hasErased = try tables.contacts.removeAll(of: org) > 0
+        let erased = try tables.contacts.removeAll(of: org) + tables.blocks.removeAll(of: org)
+        step.hasErased = erased > 0
       }
-      try store(page.rows, of: org, round: entry.round, session, tables.contacts, &step.pull)
+      let pageWriter = try ContactWriter(core, session, of: org, tables)
+      let columns = core.configuration.backend.contactColumns
+      let page = try ContactsPage(rows, org: sent.org, columns: columns) { (row) throws(Failure) in
+        try pageWriter.take(row, round: entry.round, &step.pull)
+      }
+      step.pull.skipped += Int64(page.skipped)
+      try pageWriter.writeBlocks()
+      writer = pageWriter
       switch sent.stage {
       case .changes(let before):
         try advance(after: before, page, of: org, session, now, entry, &step)
@@ -192,43 +196,8 @@ final class ContactPuller {
       }
     }
     guard let taken else { return }
-    updateIndex(page.rows, org, keys)
+    cache.updateIndex(writer, of: org)
     try proceed(taken, now)
-  }
-
-  private func store(
-    _ rows: [ContactRow], of org: [UInt8], round: Int64, _ session: OpenSession,
-    _ contacts: ContactTable, _ pull: inout ContactPull
-  ) throws(Failure) {
-    let keys = try core.keys()
-    for row in rows {
-      let tag = CacheNames.contact(row.id, of: org, keys)
-      guard let json = row.json else {
-        if try contacts.remove(row: tag) { pull.removed += 1 }
-        continue
-      }
-      // Most rows of the overlap are known.
-      if !pull.isWhole, try contacts.confirm(row: tag, version: row.updatedAt, round: round) {
-        continue
-      }
-      try contacts.put(
-        row: tag, org: org, version: row.updatedAt, round: round,
-        sealed: try session.cacheKey.seal(json, CacheNames.contactContext(tag, of: org, session)))
-      pull.rows += 1
-    }
-  }
-
-  private func updateIndex(_ rows: [ContactRow], _ org: [UInt8], _ keys: KeyRing.Keys) {
-    guard let index = cache.index, index.org == org else { return }
-    for row in rows {
-      guard let tag = UUID(bytes: CacheNames.contact(row.id, of: org, keys)) else { continue }
-      if let json = row.json {
-        let (name, municipality) = core.indexedTexts(json)
-        index.put(tag, name: name, municipality: municipality)
-      } else {
-        index.remove(tag)
-      }
-    }
   }
 
   /// Continue after the last row of the page; after the last page, begin a reconcile if it is due.
@@ -289,6 +258,7 @@ final class ContactPuller {
   ) throws(Failure) {
     let keys = try core.keys()
     let org = CacheNames.org(sent.org, session, keys)
+    var writer: ContactWriter?
     let taken = try step(sent, of: org) { (tables, entry, step) throws(Failure) in
       step.pull.skipped += Int64(page.skipped)
       guard page.skipped == 0 else {
@@ -304,9 +274,10 @@ final class ContactPuller {
         if !isKnown { missing.append(row.id) }
       }
       if ContactPull.isLast(page.rows.isEmpty ? 0 : page.count) {
-        let removed = try tables.contacts.removeUnmet(of: org, round: entry.round)
-        step.pull.removed += Int64(removed)
-        if removed > 0 { cache.dropIndex() }
+        let lastWriter = try ContactWriter(core, session, of: org, tables)
+        step.pull.removed += Int64(try lastWriter.removeUnmet(round: entry.round))
+        try lastWriter.writeBlocks()
+        writer = lastWriter
         finishReconcile(entry, &step, now)
       } else if let end = page.rows.last?.id {
         if let last, end <= last {
@@ -319,7 +290,9 @@ final class ContactPuller {
         }
       }
     }
-    if let taken { try proceed(taken, now) }
+    guard let taken else { return }
+    cache.updateIndex(writer, of: org)
+    try proceed(taken, now)
   }
 
   private func finishReconcile(

@@ -38,42 +38,37 @@ final class ContactSearch {
     let limit = try fields.integer(ifPresent: "limit", in: 1...200) ?? 50
     let tag = CacheNames.org(org, session, try core.keys())
     return try cache.use { (tables) throws(Failure) in
-      let index = try index(session, tag, tables)
-      let found = index.search(query, limit: Int(limit))
-      let contacts = JSON.array([])
-      for row in found.tags {
-        if let contact = try read(row.bytes, of: tag, session, tables) { contacts.append(contact) }
+      let blocks = ContactBlocks(core: core, session: session, org: tag, tables: tables)
+      // Read at first use; what another process has changed is read again.
+      var index = try blocks.index(cache.index)
+      var found = try hits(query, Int(limit), index, blocks)
+      if found.contacts.count < found.expected {
+        // Rows were changed or removed without their blocks.
+        index = try blocks.rebuilt()
+        found = try hits(query, Int(limit), index, blocks)
       }
+      cache.use(index)
       let asOfMS = try tables.datasets.read(.contacts, of: tag)?.asOfMS
       let banners = presenter.dataBanners(asOfMS: asOfMS, hasSome: !index.isEmpty)
       return [
-        "contacts": contacts, "total": .int(found.total), "as_of_ms": JSON(asOfMS),
+        "contacts": found.contacts, "total": .int(found.total), "as_of_ms": JSON(asOfMS),
         "banners": presenter.banners(banners, asOfMS: asOfMS),
       ]
     }
   }
 
-  /// The index of an organisation. It is built at first use, and again if another process has
-  /// written or most of its memory is unused.
-  private func index(
-    _ session: OpenSession, _ org: [UInt8], _ tables: CacheTables
-  ) throws(Failure) -> ContactIndex {
-    let version = try tables.database.foreignVersion()
-    if let index = cache.index, index.org == org, index.version == version, !index.isWasteful {
-      return index
+  /// The contacts that a search finds; fewer than `expected` when some cannot be read.
+  private func hits(
+    _ query: String, _ limit: Int, _ index: ContactIndex, _ blocks: ContactBlocks
+  ) throws(Failure) -> (contacts: JSON, expected: Int, total: Int) {
+    let found = index.search(query, limit: limit)
+    let contacts = JSON.array([])
+    for tag in found.tags {
+      if let contact = try read(tag.bytes, of: blocks.org, blocks.session, blocks.tables) {
+        contacts.append(contact)
+      }
     }
-    let built = ContactIndex(org: org, version: version)
-    try tables.contacts.each(of: org) { (row, sealed) throws(Failure) in
-      guard let tag = UUID(bytes: row),
-        let json = try session.cacheKey.openJSON(
-          sealed, CacheNames.contactContext(row, of: org, session))
-      else { return }
-      let (name, municipality) = core.indexedTexts(json)
-      built.append(tag, name: name, municipality: municipality)
-    }
-    built.sort()
-    cache.use(built)
-    return built
+    return (contacts, found.tags.count, found.total)
   }
 
   // MARK: One contact
@@ -119,16 +114,5 @@ final class ContactSearch {
     else { return nil }
     for column in core.configuration.backend.withheld { json.remove(column) }
     return json
-  }
-}
-
-extension Core {
-  /// The texts by which a contact is found; empty for columns that may not be cached.
-  func indexedTexts(_ contact: JSON) -> (name: String, municipality: String) {
-    func text(_ column: String) -> String {
-      configuration.backend.withheld.contains(column)
-        ? "" : contact[member: column]?.string ?? ""
-    }
-    return (text("name"), text("municipality"))
   }
 }

@@ -54,14 +54,15 @@ final class LiveContactReader {
     let outcome = RestClassification.rest(response.facts)
     var contact: JSON = .null
     var message = core.message(.contactUnreachable)
-    if outcome == .answered, let body = response.body, body.kind == .array {
+    if outcome == .answered, let rows = response.rows {
       try pauses.succeed(.live)
-      if let row = body.elements.first, row.uuid("id") == request.contact,
+      let row = rows.first
+      if let row, row.uuid("id") == request.contact,
         request.org == nil || row.uuid("org_id") == request.org
       {
         contact = row
         message = .null
-      } else {
+      } else if row?.isNull != true {
         message = core.message(.contactGone)
         pulls.requirePull()
       }

@@ -1,15 +1,18 @@
 import Base
 import Policy
+import Store
 import Supabase
 import Vault
 
 /// What a failed read means: reads of its purpose back off, and nothing else waits.
 final class ReadFailures {
+  private let core: Core
   private let refresh: Refresh
   private let pauses: ServicePauses
   private let reachability: Reachability
 
-  init(_ refresh: Refresh, _ pauses: ServicePauses, _ reachability: Reachability) {
+  init(_ core: Core, _ refresh: Refresh, _ pauses: ServicePauses, _ reachability: Reachability) {
+    self.core = core
     self.refresh = refresh
     self.pauses = pauses
     self.reachability = reachability
@@ -30,7 +33,9 @@ final class ReadFailures {
     _ purpose: Purpose, _ response: HTTPResponse, _ now: Instant,
     _ body: () throws(Failure) -> Void
   ) throws(Failure) {
-    do throws(Failure) { try body() } catch  where error.code.retryable {
+    do throws(Failure) { try body() } catch
+      where error.code.retryable && !core.reads.mustRunAgain
+    {
       Log.line(.warning, "what was read could not be stored: \(error.code.rawValue)")
       reachability.noteFailure()
       try pauses.backOff(purpose, response, now)

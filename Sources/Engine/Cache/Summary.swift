@@ -56,35 +56,16 @@ final class Summary {
     let summary = try cache.use { (tables) throws(Failure) in
       try read(of: tag, session, tables)
     }
-    let (queued, isUnsent) = try queued(in: org, since: summary.sinceMS, session)
+    let unsent = try UnsentFigures(core, session, in: org, since: summary.sinceMS).sum()
+    // Another process first takes an item out of the queue and then counts it in the cache.
+    try core.database.requireUnchanged()
     let asOfMS = summary.entry?.asOfMS
     var banners = presenter.dataBanners(asOfMS: asOfMS)
-    banners.isUnsent = isUnsent
+    banners.isUnsent = unsent.isAny
     return [
       "summary": summary.figures, "as_of_ms": JSON(asOfMS), "sent": summary.sent.json,
-      "queued": queued.json, "banners": presenter.banners(banners, asOfMS: asOfMS),
+      "queued": unsent.figures.json, "banners": presenter.banners(banners, asOfMS: asOfMS),
     ]
-  }
-
-  /// What is registered and not stored on the server yet. Parked items are left out: they wait for
-  /// the user, and may never be stored.
-  private func queued(
-    in org: UUID?, since: Int64?, _ session: OpenSession
-  ) throws(Failure) -> (Figures, isUnsent: Bool) {
-    var result = Figures()
-    var isUnsent = false
-    try core.queue.eachRow(of: session.owner, state: nil) { (row) throws(Failure) in
-      guard row.state != .parked, let item = try row.read(session.queueKey),
-        org == nil || item.org == org
-      else { return }
-      if let registered = Registered(item, core.configuration.backend) {
-        result.add(registered, since: since)
-      } else if item.kind == core.configuration.backend.summaryKind {
-        // The figures may count it, and it waits to be sent.
-        isUnsent = true
-      }
-    }
-    return (result, isUnsent || result.activities > 0)
   }
 
   /// Count stored items until the next figures arrive. Runs after they were deleted from the queue: it
@@ -173,8 +154,7 @@ final class SummaryPuller {
   ) throws(Failure) {
     guard let session = sessions.session, session.choice == org else { return }
     let outcome = RestClassification.rest(response.facts)
-    let body = response.body
-    let figures = body?.kind == .array ? body?.elements.first : body
+    let figures = response.body ?? response.rows?.first
     // Figures may have any names. A captive portal's JSON has none.
     guard outcome == .answered, let figures, figures.kind == .object, figures.holdsNumber else {
       return try reads.fail(.summary, outcome, response, now)

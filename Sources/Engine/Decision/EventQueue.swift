@@ -31,6 +31,8 @@ final class EventQueue {
   /// The most sealed bytes in one poll: events can name hundreds of items.
   private static var pageBytes: Int { 512 * 1024 }
   private static var progressIntervalMS: Int64 { 200 }
+  /// How many numbers a commit reserves for transient events that follow.
+  private static var reservation: Int64 { 32 }
 
   private let core: Core
   private var state = Checkpoint() { didSet { core.revision.advance() } }
@@ -39,6 +41,8 @@ final class EventQueue {
   /// The last number that this handle gave or handed out. A file that replaces another one counts on
   /// from it, also where the old one's own number cannot be read.
   private var lastSequence: Int64 = 0
+  /// The last number that this handle has reserved for transient events.
+  private var reservedEnd: Int64 = 0
   /// When the last `sync_progress` was emitted, by the monotonic clock.
   private var lastProgressMS: Int64 = -1000
 
@@ -48,7 +52,7 @@ final class EventQueue {
 
   /// Emit an event once. A newer `decision` or `sync_progress` replaces one that was not handed out.
   func emit(_ event: JSON) throws(Failure) {
-    event.set("seq", .int(try nextSequence()))
+    event.set("seq", .int(try nextReserved()))
     try JSON.checkMemory()
     for type in ["decision", "sync_progress"] where EventQueue.isOf(type, event) { discard(type) }
     state.transient.append(event)
@@ -79,10 +83,24 @@ final class EventQueue {
     try emitDurable(event, owner: owner)
   }
 
+  /// A number above all that any handle has given, and the numbers after it for this handle's transient
+  /// events.
   private func nextSequence() throws(Failure) -> Int64 {
     // So high only damage counts: the file that replaces the damaged one begins anew.
     if lastSequence > 1 << 51 { lastSequence = 0 }
-    lastSequence = try core.meta.next(.eventSequence, above: lastSequence)
+    let count = EventQueue.reservation + 1
+    lastSequence = try core.meta.next(.eventSequence, above: lastSequence, count: count)
+    reservedEnd = lastSequence + count - 1
+    return lastSequence
+  }
+
+  /// The number of a transient event, without a commit if one is reserved. What is reserved is given up
+  /// when any handle has taken later numbers: events are handed out in the order of their numbers.
+  private func nextReserved() throws(Failure) -> Int64 {
+    guard lastSequence < reservedEnd, try core.meta.int(.eventSequence) == reservedEnd else {
+      return try nextSequence()
+    }
+    lastSequence += 1
     return lastSequence
   }
 

@@ -12,7 +12,10 @@ final class ChangeNotice {
   private let folder: String
   /// The folder as the host wrote it: a link on the way may lead to another one.
   private let given: String
-  private var descriptor: Int32
+  private var descriptor: Int32 {
+    didSet { opened = platform_notice_identify(descriptor) }
+  }
+  private var opened: platform_notice_id
   /// The connection and the number of its changes at the last look.
   private var seen: (database: Database?, changes: Int32) = (nil, 0)
   private var hasNewKeys = false
@@ -25,7 +28,8 @@ final class ChangeNotice {
     self.given = given
     path = folder + "/holdfast.notice"
     descriptor = platform_notice_open(path)
-    mark = platform_notice_mark(path, descriptor)
+    opened = platform_notice_identify(descriptor)
+    mark = platform_notice_mark(path, opened)
   }
 
   /// Also wakes the others: what this handle held is free now, also where a child of the process still
@@ -53,8 +57,9 @@ final class ChangeNotice {
   private var places: OpaquePointer?
   /// Somebody else told of the keys while this handle did.
   private var hasMissed = false
-  /// Somebody changed the session's keys since the last poll: the host should poll. A file that stays
-  /// unusable tells so at each call, and urges once.
+  /// Another handle changed something since the last poll: the host should poll, whatever calls came
+  /// between, because only a poll tells of another decision. A file that stays unusable tells so at each
+  /// call, and urges once.
   var urgesPoll = false
 
   /// What is watched is not what is at `path`.
@@ -72,6 +77,13 @@ final class ChangeNotice {
   /// does not lock this session.
   func noteEntry() { isLocking = false }
 
+  /// Another file may have the main file's name since `noteMainFile`. Without a watch, that must be looked at
+  /// in each call.
+  private(set) var mayHaveNewMainFile = true
+
+  /// The main file that is open has its name, as far as the watch has told until now.
+  func noteMainFile() { mayHaveNewMainFile = ear == nil || heard.is_blind }
+
   /// Every call asks the key store.
   var isDoubtful: Bool { isMoved || isErasing || isMisled }
 
@@ -86,11 +98,15 @@ final class ChangeNotice {
   func take(_ told: platform_heard) -> News {
     var news = News(hasChanges: told.changes != heard.changes, hasKeys: told.keys != heard.keys)
     let hasMoved = told.moves != heard.moves
+    let hasLost = told.losses != heard.losses
+    if hasMoved || hasLost || told.is_blind || told.files != heard.files {
+      mayHaveNewMainFile = true
+    }
     if hasMoved {
       isMoved = true
       isUnwatched = true
     }
-    if told.losses != heard.losses {
+    if hasLost {
       isUnwatched = true
       if platform_places_moved(places, folder, given) {
         isMoved = true
@@ -102,7 +118,7 @@ final class ChangeNotice {
     let (isToldOfKeys, wasUsable) = (news.hasKeys, mark >= 0)
     look()
     let staysUnusable = !wasUsable && mark < 0
-    if isToldOfKeys || hasMissed, !staysUnusable { urgesPoll = true }
+    if isToldOfKeys || hasMissed || news.hasChanges, !staysUnusable { urgesPoll = true }
     if hasMissed { news.hasKeys = true }
     hasMissed = false
     if told.is_blind { lookAtFolders(&news) }
@@ -125,7 +141,7 @@ final class ChangeNotice {
 
   /// Look whether the file is still at the path, and what it tells. Use the one that is there now.
   private func look() {
-    let now = platform_notice_mark(path, descriptor)
+    let now = platform_notice_mark(path, opened)
     if now != mark || now < 0 { hasMissed = true }
     guard now < 0 else {
       mark = now
@@ -137,7 +153,7 @@ final class ChangeNotice {
     descriptor = platform_notice_open(path)
     if isHolding { platform_notice_hold(descriptor, true) }
     let wasUsable = mark >= 0
-    mark = platform_notice_mark(path, descriptor)
+    mark = platform_notice_mark(path, opened)
     // A system that opens nothing at the moment may do so at the next call.
     refused = mark < 0 && there != 0 && Int(descriptor) != PLATFORM_UNOPENED ? there : nil
     if wasUsable, mark < 0, platform_folder_mark(folder, false) != 0 {
@@ -180,7 +196,7 @@ final class ChangeNotice {
     look()
     hold()
     platform_notice_give_keys(descriptor)
-    mark = platform_notice_mark(path, descriptor)
+    mark = platform_notice_mark(path, opened)
   }
 
   /// The key store loses its key, and the session stays open in memory.
@@ -202,7 +218,7 @@ final class ChangeNotice {
       // Those who listen to the file that is there now did not hear what was told before.
       if hasNewKeys { look() }
       tell(descriptor, hasNewKeys)
-      if hasNewKeys { mark = platform_notice_mark(path, descriptor) }
+      if hasNewKeys { mark = platform_notice_mark(path, opened) }
       seen = (database, changes)
       hasNewKeys = false
     }

@@ -109,13 +109,20 @@ enum DataFolder {
       // found when its pages are read.
       let isSmall = platform_size(mainPath(in: folder)) <= checkedSize
       if !isSmall, !database.isDoubtful { return (database, false) }
-      if try database.makeSound() { return (database, false) }
+      if try isSound(database) { return (database, false) }
       database.close()
       return try replaceDamaged(in: folder, at: now)
     } catch  where error.code == .storageDamaged || error.code == .storageNewer {
       // A newer library's file is left alone there.
       return try replaceDamaged(in: folder, at: now)
     }
+  }
+
+  /// Check a file whole, with what is kept of its rows.
+  private static func isSound(_ database: Database) throws(Failure) -> Bool {
+    guard try database.makeSound() else { return false }
+    try QueueTable(database).checkCounts()
+    return true
   }
 
   /// Set a damaged main file aside and store its name in a fresh one. If several processes find the
@@ -132,7 +139,7 @@ enum DataFolder {
         let found = try openLockedMain(in: folder, alone: true)
         if found.fileID != hopeless {
           _ = try SessionTable(found).read()
-          if try found.makeSound() { return (found, false) }
+          if try isSound(found) { return (found, false) }
         }
         found.close()
       } catch  where error.code == .storageDamaged || error.code == .storageNewer {

@@ -64,7 +64,7 @@ final class Recovery {
   /// may have failed under a connection.
   func followFiles() throws(Failure) {
     cache.closeIfSuspect()
-    if core.database.isOpen, core.database.isCurrent {
+    if core.database.isOpen, isMainFileCurrent {
       // The old connection serves until a new one can be opened.
       guard core.database.isSuspect, let fresh = try? DataFolder.openMain(in: folder) else {
         return try core.database.checkSchema()
@@ -84,6 +84,13 @@ final class Recovery {
     replaceConnection(next.database)
     hasRecovered = next.replaced
     try findUnfinished()
+  }
+
+  private var isMainFileCurrent: Bool {
+    guard core.notice.mayHaveNewMainFile else { return true }
+    guard core.database.isCurrent else { return false }
+    core.notice.noteMainFile()
+    return true
   }
 
   private func replaceConnection(_ fresh: Database) {

@@ -141,8 +141,14 @@ final class HostLoop {
     core.keyRing.requested?.restoreOutbox()
   }
 
+  func willRunAgain() {
+    replyWasLost()
+    inFlight.restoreFinished()
+  }
+
   private func wakeIn(_ now: Instant) throws(Failure) -> Int64? {
     if core.notice.urgesPoll { return 0 }
+    if try token.hasNews() { return 0 }
     let wake = try wakeTimer.wakeIn(now) { (now) throws(Failure) in try scheduler.nextWakeMS(now) }
     // The user looks at the app: what another process changed must show soon.
     guard isDeaf, isOnScreen else { return wake }
@@ -164,6 +170,4 @@ final class HostLoop {
     guard let wake = try wakeIn(now) else { return nil }
     return min(wake, wakeTimer.promisedIn(now) ?? wake)
   }
-
-  func hasWork() throws(Failure) -> Bool { try scheduler.hasWork(core.clock.now()) }
 }

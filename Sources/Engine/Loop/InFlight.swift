@@ -55,6 +55,8 @@ final class InFlight {
   private var outbox: [Outgoing] = []
   /// What the current call took out of the outbox.
   private var taken: [Outgoing] = []
+  /// The requests whose responses the current call has processed.
+  private var finished: [InFlightRequest] = []
 
   /// Request ids start after `base`. Each handle has a random one, so that a late response to
   /// another handle's request is not taken for a response to one of this handle's.
@@ -121,7 +123,16 @@ final class InFlight {
   }
 
   /// The response was processed.
-  func finish(_ id: Int64) { requests.removeAll { $0.id == id } }
+  func finish(_ id: Int64) {
+    finished += requests.filter { $0.id == id }
+    requests.removeAll { $0.id == id }
+  }
+
+  /// The call runs again: it has not processed any response yet.
+  func restoreFinished() {
+    requests += finished
+    finished = []
+  }
 
   /// Remove all requests; late responses to them are ignored.
   func removeAll() {
@@ -145,5 +156,8 @@ final class InFlight {
   }
 
   /// A new call begins: what the last one took has reached the host.
-  func confirmOutbox() { taken = [] }
+  func confirmOutbox() {
+    taken = []
+    finished = []
+  }
 }

@@ -32,7 +32,9 @@ final class Scheduler {
     case checkMembership
     /// Items wait for an organisation, and the configuration has none any more.
     case releaseHeld
-    /// The read-backs belong to another user.
+    /// Items are in hand, and nothing can be sent now.
+    case putBackHand
+    /// The read-backs or what is in hand belong to another user.
     case abandonReadBacks
     case reclaimLeases
     /// Items have a state that this version does not know.
@@ -130,6 +132,7 @@ final class Scheduler {
       if let batch = uploader.nextReadBack, batch.owner == session.owner {
         return .readBack(session, batch)
       }
+      if uploader.handOwner == session.owner { return .upload(session) }
       if try core.queue.hasPending(of: session.owner) { return .upload(session) }
     }
     return try nextPull(session, now)
@@ -194,6 +197,7 @@ final class Scheduler {
       case .releaseHeld:
         guard let session = sessions.session else { return }
         try core.queue.release(org: nil, of: session.owner)
+      case .putBackHand: try uploader.putBackHand()
       case .abandonReadBacks: try uploader.abandonReadBacks()
       case .reclaimLeases: try uploader.reclaimLostLeases(now)
       case .settleStates:
@@ -213,11 +217,11 @@ final class Scheduler {
   }
 
   private func preparation(_ now: Instant) throws(Failure) -> Preparation? {
-    guard reachability.isOnline, !decider.awaitsKeys else { return nil }
+    guard reachability.isOnline, !decider.awaitsKeys else { return idleHand }
     if try decider.assessUnchanged() == nil { return .assess }
     guard let (session, row) = try usableSession(),
       try !refresh.isNeeded(session, row, now), try !tokens.isExpired(row, now)
-    else { return nil }
+    else { return idleHand }
     if let due = try nextHeldCheckMS(session, now), due <= 0 { return .checkMembership }
     if !core.configuration.backend.hasOrganisations,
       try core.queue.hasWaitingForOrganisation(of: session.owner)
@@ -228,12 +232,23 @@ final class Scheduler {
     if let batch = uploader.nextReadBack {
       return batch.owner == session.owner ? nil : .abandonReadBacks
     }
+    if let owner = uploader.handOwner {
+      if owner != session.owner { return .abandonReadBacks }
+      // Another handle's failure may pause uploads for hours.
+      return try pauses.leftMS(.upload, now) > 0 ? .putBackHand : nil
+    }
     if try uploader.hasLostLeases(now) { return .reclaimLeases }
     if try core.queue.hasUnknownStates(of: session.owner) { return .settleStates }
     if try uploader.links.areLost(of: session.owner) { return .restoreLinks }
     if try uploader.hasHeldKinds(session) { return .releaseKnownKinds }
     if let left = try suspendedLeftMS(session, now), left <= 0 { return .promote }
     return nil
+  }
+
+  private var idleHand: Preparation? {
+    guard uploader.handOwner != nil, core.keyRing.keys != nil, !inFlight.contains(.upload)
+    else { return nil }
+    return .putBackHand
   }
 
   /// How long until the next membership check for items that wait for their organisation; nil when
@@ -258,14 +273,28 @@ final class Scheduler {
 
   /// Whether a poll has work.
   func hasWork(_ now: Instant) throws(Failure) -> Bool {
-    if try events.hasUndelivered() { return true }
     if core.keyRing.requested?.hasWork(now) ?? false { return true }
+    if try wantsCheck(now) { return true }
     if !inFlight.late(now).isEmpty || live.firstEnded(now) != nil { return true }
     if let pending = pendingSignIn.pending, pending.deadlineMS <= now.monotonicMS { return true }
-    // First, because usually there is a request to send, and finding it takes fewer statements.
+    if try events.hasUndelivered() { return true }
+    // Before the preparations, because usually there is a request to send, and finding it takes fewer
+    // statements.
     if try next(now) != nil { return true }
     if try preparation(now) != nil { return true }
     return try decider.hasUntoldDecision(now)
+  }
+
+  /// Whether `next` has the session or the memberships to check, as at every start: then there is work,
+  /// whatever else there is. That is known without a statement of the events or of the revocations.
+  private func wantsCheck(_ now: Instant) throws(Failure) -> Bool {
+    guard tokens.needsValidation || check.isNeeded, reachability.isOnline,
+      core.keyRing.keys != nil, let (session, row) = try usableSession(),
+      try !refresh.isNeeded(session, row, now), try !tokens.isExpired(row, now)
+    else { return false }
+    if tokens.needsValidation, try maySend(.validate, now) { return true }
+    guard check.isNeeded else { return false }
+    return try maySend(.membershipCheck, now)
   }
 
   /// Milliseconds until a poll has work; 0: now; nil: nothing becomes due by time alone.

@@ -151,7 +151,7 @@ extension HTTPResponse {
     switch purpose {
     case .refresh, .signIn, .revoke: return body?["access_token"] != nil
     case .validate: return body?.uuid("id") != nil
-    case .membershipCheck, .upload, .pull, .live: return body?.kind == .array
+    case .membershipCheck, .upload, .pull, .live: return rows != nil
     // Figures may have any names.
     case .summary: return false
     }

@@ -6,10 +6,12 @@ import Vault
 
 /// Finds the items that keep a batch from being stored.
 ///
-/// A refused batch is split into two retry groups, which are sent in requests of their own, until
-/// the item at fault is alone: that one is parked. One bad item among n costs about 2·log2(n)
-/// requests. The groups are numbers in the rows, so bisecting continues after a restart. While
-/// items are being refused, new batches are smaller, because a bad item then costs fewer requests.
+/// The items of a refused batch become a retry group with an odd number: one of them is at fault. Such a
+/// group is leased at once and searched (`BatchSearch`), until the item at fault is alone: that one is
+/// parked. What the search leaves when its time is over becomes groups again: with odd numbers where an
+/// item is at fault, and otherwise with an even one. Other items go first. The groups are numbers in the
+/// rows, so the search continues after a restart. While items are being refused, batches are smaller,
+/// because a bad item then costs fewer requests.
 ///
 /// A batch that fails for a passing reason is sent again. After several such failures one of its
 /// items may be the cause (for instance, a proxy drops the request): the batch is split as well,
@@ -24,13 +26,31 @@ final class BatchIsolation {
     self.uploads = uploads
   }
 
+  /// The next even number of a retry group. The odd one before it is free, too.
+  func nextGroup() throws(Failure) -> Int64 {
+    try core.meta.next(.retryGroup, above: (try core.meta.int(.retryGroup) ?? 0) | 1)
+  }
+
+  /// One of these items is at fault: they are a retry group that is searched.
+  func accuse(_ items: [UploadBatch.Item]) throws(Failure) {
+    guard !items.isEmpty else { return }
+    try core.database.transaction { () throws(Failure) in
+      try assign(items, try nextGroup() - 1)
+    }
+  }
+
+  /// These items are pending in the retry group; nil: in the one where they were.
+  func assign(_ items: [UploadBatch.Item], _ group: Int64?) throws(Failure) {
+    for item in items { try core.queue.transition(item.sequence, .pending(retryGroup: group)) }
+  }
+
   /// Split the batch into two retry groups. `charge`: what every item is charged with. Charge an
   /// attempt unless the answer proves that nothing was stored: a later edit or cancel must know.
   func split(_ batch: UploadBatch, _ charge: Transition.Charge = .nothing) throws(Failure) {
     let middle = batch.items.count / 2
     try core.database.transaction { () throws(Failure) in
       for half in [batch.items[..<middle], batch.items[middle...]] {
-        let group = try core.meta.next(.retryGroup)
+        let group = try nextGroup()
         for item in half {
           try core.queue.transition(
             item.sequence, .pending(charge: charge, retryGroup: group))
@@ -41,7 +61,7 @@ final class BatchIsolation {
 
   /// An item of the batch is at fault: split, and send smaller batches from now on.
   func bisect(_ batch: UploadBatch, _ charge: Transition.Charge = .nothing) throws(Failure) {
-    uploads.sendSmallBatches()
+    uploads.shrinkBatches()
     try split(batch, charge)
   }
 
@@ -84,8 +104,9 @@ final class BatchIsolation {
   /// would give every item its own group.
   func moveToEnd(_ item: UploadBatch.Item) throws(Failure) {
     var group = try core.meta.int(.retryGroup) ?? 0
-    if try core.queue.find(item.tag)?.retryGroup ?? 0 >= group {
-      group = try core.meta.next(.retryGroup)
+    let own = try core.queue.find(item.tag)?.retryGroup ?? 0
+    if group & 1 == 1 || own >= group {
+      group = try nextGroup()
     }
     try core.queue.assign(item.sequence, retryGroup: group)
   }

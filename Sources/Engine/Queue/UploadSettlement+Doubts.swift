@@ -105,7 +105,7 @@ extension UploadSettlement {
     _ now: Instant
   ) throws(Failure) {
     if !isCurrent { return try isolation.release(batch, .attempt) }
-    let isAnswered = outcome == .answered && UploadReply.storedIDs(response.body) != nil
+    let isAnswered = outcome == .answered && UploadReply.storedIDs(response.rows) != nil
     guard isAnswered || outcome.isOwnRefusal(response) else {
       state.noteUnansweredControl(now)
       return try finishUnanswered(batch, isRefused: false, isCurrent, response, now)

@@ -10,10 +10,10 @@ import Vault
 /// |---|---|
 /// | ids | those named are erased, the others read back |
 /// | a function's rows | each by its result; without one, charged and their batch key waits |
-/// | an item is at fault | bisected; a single one is parked |
+/// | an item is at fault | searched (`UploadHand`); a single one is parked |
 /// | duplicate key | split; a single one is read back, then erased or parked |
 /// | a parent is missing | split; a single one waits for its queued parent, else it is parked |
-/// | denied | wait for their organisation; denied again as a confirmed member: bisected |
+/// | denied | wait for their organisation; denied again as a confirmed member: searched |
 /// | the token was refused | sent again with a new token |
 /// | too large | split; a single one is parked, or as below if a gateway says so of a small one |
 /// | the statement took too long | split; a single one as below |
@@ -81,9 +81,10 @@ final class UploadSettlement {
   func finish(
     _ sent: UploadBatch, isCurrent: Bool, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
+    let outcome = RestClassification.rest(response.facts)
+    if try finishInHand(sent, outcome, isCurrent: isCurrent, response, now) { return }
     let batch = try stillLeased(sent)
     guard !batch.isEmpty else { return }
-    let outcome = RestClassification.rest(response.facts)
     if outcome.isVerdictOnRows { try noteJudged(batch, now) }
     switch outcome {
     case .answered: try finishAnswered(batch, isCurrent, response, now)
@@ -133,17 +134,17 @@ final class UploadSettlement {
     _ batch: UploadBatch, _ isCurrent: Bool, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
     if batch.kind.upload == .rpc {
-      guard let rows = UploadReply.rows(response.body) else {
+      guard let rows = UploadReply.rows(response.rows) else {
         return try doubt(batch, .onTheWay, isCurrent, response, now)
       }
       return try finishRows(batch, rows, isCurrent, response, now)
     }
-    guard let ids = UploadReply.storedIDs(response.body) else {
+    guard let ids = UploadReply.storedIDs(response.rows) else {
       return try doubt(batch, .onTheWay, isCurrent, response, now)
     }
     try noteJudged(batch, now)
     let missing = try erase(batch, stored: SortedUUIDSet(ids), now)
-    state.growBatches()
+    if missing.isEmpty { state.growBatches(batch.items.count) }
     try enqueueReadBack(missing, isCurrent)
   }
 
@@ -209,11 +210,11 @@ final class UploadSettlement {
         try finishBlocked(batch, block, response, now)
       }
     }
-    guard outcome == .answered, let ids = UploadReply.storedIDs(response.body) else {
+    guard outcome == .answered, let ids = UploadReply.storedIDs(response.rows) else {
       return try finishUnanswered(
         batch, isRefused: outcome.isOwnRefusal(response), isCurrent, response, now)
     }
-    let same = batch.comparesRows ? try parkOthers(batch, response.body, now) : batch
+    let same = batch.comparesRows ? try parkOthers(batch, response.rows, now) : batch
     let absent = try eraseExisting(same, stored: SortedUUIDSet(ids), now)
     guard !absent.isEmpty else { return }
     if !isCurrent { return try isolation.release(absent, .attempt) }
@@ -246,11 +247,12 @@ final class UploadSettlement {
 
   /// Park the items under whose ids the server has other rows; returns the others.
   private func parkOthers(
-    _ batch: UploadBatch, _ rows: JSON?, _ now: Instant
+    _ batch: UploadBatch, _ rows: ResponseRows?, _ now: Instant
   ) throws(Failure) -> UploadBatch {
     let key = try core.keys().queues.derived(for: batch.owner)
     var others: [UUID] = []
-    for row in rows?.elements ?? [] {
+    guard let rows else { return batch }
+    for row in rows {
       guard let id = row.uuid("id"), let item = batch.items.first(where: { $0.id == id }),
         let payload = try core.queue.find(item.tag)?.read(key)?.payload
       else { continue }
@@ -297,8 +299,13 @@ final class UploadSettlement {
     return batch.filter { !stored.contains($0.id) }
   }
 
-  private func eraseProved(_ proved: UploadBatch, _ now: Instant) throws(Failure) {
+  /// `more` joins the transaction.
+  func eraseProved(
+    _ proved: UploadBatch, _ now: Instant,
+    _ more: () throws(Failure) -> Void = { () throws(Failure) in }
+  ) throws(Failure) {
     try core.database.transaction { () throws(Failure) in
+      try more()
       try core.removeStored(proved.items.map { $0.tag }, now)
       if !proved.isEmpty {
         try syncRuns.countStored(proved.items.map { $0.id }, of: proved.owner, now)
@@ -335,12 +342,13 @@ final class UploadSettlement {
 
   // MARK: Not stored
 
-  /// An item is at fault: park a single one, bisect several.
+  /// An item is at fault: park a single one, search several.
   private func blame(
     _ batch: UploadBatch, _ rejection: Rejection, _ now: Instant
   ) throws(Failure) {
-    if batch.items.count > 1 { return try isolation.bisect(batch) }
-    try parking.park(batch, rejection, now)
+    guard batch.items.count > 1 else { return try parking.park(batch, rejection, now) }
+    state.shrinkBatches()
+    try isolation.accuse(batch.items)
   }
 
   /// Let a single item wait for its parent if that is queued; else park it.
@@ -367,11 +375,13 @@ final class UploadSettlement {
   func deny(
     _ batch: UploadBatch, _ rejection: Rejection, _ now: Instant
   ) throws(Failure) {
-    let isKnown = batch.items.contains { $0.denials > 0 } && isMember(of: batch.org)
-    if isFree(batch) || isKnown {
-      return try blame(batch, rejection, now)
-    }
+    if isBlamed(batch) { return try blame(batch, rejection, now) }
     try hold(batch, charge: .denial, now)
+  }
+
+  /// Whether an item is at fault if the batch is denied.
+  func isBlamed(_ batch: UploadBatch) -> Bool {
+    isFree(batch) || batch.items.contains { $0.denials > 0 } && isMember(of: batch.org)
   }
 
   private func hold(

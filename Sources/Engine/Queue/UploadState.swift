@@ -12,8 +12,10 @@ final class UploadState {
   private(set) var readBacks: [UploadBatch] = [] { didSet { revision.advance() } }
   /// When a control was last not answered, if no upload was judged since.
   private var unansweredMS: Int64?
-  /// The batch size for items that were not refused yet.
-  private(set) var freshItems = BatchPolicy.maxItems
+  /// The batch size for items of which nothing is known.
+  private(set) var batchSize = BatchSize()
+  /// Leased items that are sent in several requests.
+  var hand: UploadHand? { didSet { revision.advance() } }
   /// The batch keys of items whose kind this handle's configuration does not list.
   private var unknownKinds: [[UInt8]] = []
   /// Whether uploads get through: all of them, and those of each batch key.
@@ -126,8 +128,8 @@ final class UploadState {
   }
 
   /// Items are being refused: each costs less in a small batch.
-  func sendSmallBatches() { freshItems = BatchPolicy.carefulItems }
+  func shrinkBatches() { batchSize.refuse() }
 
-  /// A batch was accepted.
-  func growBatches() { freshItems = min(freshItems * 2, BatchPolicy.maxItems) }
+  /// A batch of so many items was stored.
+  func growBatches(_ count: Int) { batchSize.store(count) }
 }

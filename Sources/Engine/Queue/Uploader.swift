@@ -44,6 +44,10 @@ final class Uploader {
   /// Send the next batch. Nothing is sent when its items turn out to be unreadable or of an unknown
   /// kind; they are parked or wait then. Of cancelled items the server is asked whether it has them.
   func send(_ session: OpenSession, _ now: Instant) throws(Failure) {
+    if let hand = state.hand {
+      if !hand.isDue(now) { return try send(hand, session, now) }
+      try putBackHand()
+    }
     let rows = try take(session, now)
     guard let first = rows.first else { return }
     guard let head = try first.read(session.queueKey) else {
@@ -72,6 +76,14 @@ final class Uploader {
     settlement.ask(about: all.filter { $0.isCancelled })
     let batch = all.filter { !$0.isCancelled }
     guard !batch.isEmpty else { return }
+    let isSearched = state.batchSize.isReduced || isGuilty(first)
+    if isSearched, kind.upload == .table, batch.items.count > 1 {
+      let sent = items.filter { !$0.item.isCancelled }
+      let hand = UploadHand(
+        batch, sent.map { $0.item }, hasUser: hasUser, groups: sent.map { $0.row.retryGroup }, now)
+      state.hand = hand
+      return try send(hand, session, now)
+    }
     try inFlight.send(
       RestRequests.upload(
         backend, kind: kind, columns: batch.columns,
@@ -82,17 +94,68 @@ final class Uploader {
       .upload(batch), generation: session.generation, now)
   }
 
+  /// The items were refused together.
+  private func isGuilty(_ row: QueueRow) -> Bool { row.retryGroup & 1 == 1 }
+
+  /// Other groups that were refused are searched with the first one: one commit leases them all.
+  private func takeGuilty(
+    like first: QueueRow, _ rows: inout [QueueRow], until leaseEnd: SteadyTime
+  ) throws(Failure) {
+    while rows.count + BatchPolicy.carefulItems <= BatchPolicy.maxItems {
+      let size = rows.reduce(0) { $0 + $1.size }
+      guard size < Int64(BatchPolicy.maxBytes / 2) else { return }
+      let left = BatchPolicy.maxItems - rows.count
+      let more = try core.queue.take(
+        of: first.owner, holder: core.holder.bytes, until: leaseEnd, guiltyLike: first,
+        maximumSize: Int64(BatchPolicy.maxBytes) - size
+      ) { _ in left }
+      if more.isEmpty { return }
+      rows += more
+    }
+  }
+
+  /// Send the next part of what is in hand.
+  private func send(
+    _ hand: UploadHand, _ session: OpenSession, _ now: Instant
+  ) throws(Failure) {
+    let part = hand.search.part(most: state.batchSize.items)
+    let batch = hand.all.with(part.map { hand.all.items[$0] })
+    try inFlight.send(
+      RestRequests.upload(
+        core.configuration.backend, kind: batch.kind, columns: batch.columns,
+        rows: part.map { hand.contents[$0].row(user: hand.hasUser ? session.userID : nil) },
+        bearer: session.accessToken),
+      .upload(batch), generation: session.generation, now)
+    hand.sent = (batch, part)
+  }
+
+  /// The owner of what is in hand.
+  var handOwner: [UInt8]? { state.hand?.all.owner }
+
+  /// Store what was answered, and end the leases of what is not in flight.
+  func putBackHand() throws(Failure) {
+    guard let hand = state.hand else { return }
+    try settlement.putBack(
+      hand, hand.search, hand.faults, except: hand.sent?.batch, core.clock.now())
+  }
+
   /// Lease the next items that may share a request.
   private func take(_ session: OpenSession, _ now: Instant) throws(Failure) -> [QueueRow] {
     try core.database.transaction { () throws(Failure) in
       let begun = try core.steadyToStore(now)
       let isTight = core.database.isTight
       let isProbing = try pauses.isProbing(.upload)
-      let rows = try core.queue.take(
+      var rows = try core.queue.take(
         of: session.owner, holder: core.holder.bytes, until: begun + Uploader.leaseMS,
-        freshItems: state.freshItems, maximumSize: Int64(BatchPolicy.bytes(isTight: isTight))
+        freshItems: state.batchSize.leased, maximumSize: Int64(BatchPolicy.bytes(isTight: isTight))
       ) { state.maxItems(of: $0, isProbing: isProbing, isTight: isTight) }
-      guard !rows.isEmpty else { return rows }
+      guard let first = rows.first else { return rows }
+      if isGuilty(first),
+        state.maxItems(of: first.batchKey, isProbing: isProbing, isTight: isTight)
+          == BatchPolicy.maxItems
+      {
+        try takeGuilty(like: first, &rows, until: begun + Uploader.leaseMS)
+      }
       _ = try core.meta.next(.uploads)
       try core.syncRuns.start(of: session.owner, now: begun)
       return rows
@@ -151,13 +214,14 @@ final class Uploader {
   func sendReadBack(
     _ batch: UploadBatch, _ session: OpenSession, _ now: Instant
   ) throws(Failure) {
+    try putBackHand()
     let ids =
       batch.question == .control
-      ? [UUID(version7At: now.wallMS, random: (Random.word(), Random.word()))]
+      ? [Random.uuid(at: now.wallMS)]
       : batch.items.map { $0.id }
     try inFlight.send(
       RestRequests.readBack(
-        core.configuration.backend, kind: batch.kind, ids: ids,
+        core.configuration.backend, kind: batch.kind, org: batch.org, ids: ids,
         columns: batch.comparesRows ? batch.columns : ["id"],
         bearer: session.accessToken),
       .readBack(batch), generation: session.generation, now)
@@ -167,6 +231,7 @@ final class Uploader {
   /// Cancel the read-backs; items are re-sent idempotently. The server may have them, so each is
   /// charged with an attempt.
   func abandonReadBacks() throws(Failure) {
+    try putBackHand()
     for batch in state.readBacks {
       try isolation.release(try settlement.stillLeased(batch), .attempt)
     }
@@ -196,6 +261,7 @@ final class Uploader {
 
   /// Reclaim what dead processes held. A living one keeps its items until its lease ends.
   func reclaimVoidLeases(_ now: Instant) throws(Failure) {
+    guard try core.queue.hasLeases() else { return }
     for lease in try core.queue.leases() where isVoid(lease.holder, now) {
       try core.queue.reclaim(from: lease.holder)
     }
@@ -218,5 +284,9 @@ final class Uploader {
   }
 
   /// Give back what this handle holds.
-  func releaseLeases() throws(Failure) { try core.queue.reclaim(from: core.holder.bytes) }
+  func releaseLeases() throws(Failure) {
+    // What cannot be stored is sent again.
+    try? putBackHand()
+    try core.queue.reclaim(from: core.holder.bytes)
+  }
 }

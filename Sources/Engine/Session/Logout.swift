@@ -42,7 +42,9 @@ final class Logout {
     try core.database.transaction { () throws(Failure) in
       let row = try sessions.row()
       if let owner = row.owner {
-        unsent = discarded + (try core.queue.counts(of: owner).total)
+        unsent =
+          try discarded
+          + (discard ? core.queue.countRows(of: owner) : core.queue.counts(of: owner).total)
         if discard {
           try Logout.require(confirmed, unsent)
           try core.queue.removeAll(of: owner)
@@ -67,7 +69,7 @@ final class Logout {
   /// Delete the unsent items, a few in each transaction; returns how many there were.
   private func discardItems(_ confirmed: Int64?) throws(Failure) -> Int64 {
     guard let owner = try sessions.row().owner else { return 0 }
-    let unsent = try core.queue.counts(of: owner).total
+    let unsent = try core.queue.countRows(of: owner)
     try Logout.require(confirmed, unsent)
     try core.queue.removeAllInSlices(of: owner)
     return unsent

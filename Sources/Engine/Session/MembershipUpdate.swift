@@ -55,7 +55,7 @@ final class MembershipUpdate {
   func finish(_ response: HTTPResponse, _ now: Instant) throws(Failure) {
     guard let session = sessions.session else { return }
     let outcome = RestClassification.rest(response.facts)
-    if outcome == .answered, let list = MembershipsReply.read(response.body) {
+    if outcome == .answered, let list = MembershipsReply.read(response.rows) {
       // "None at all" erases caches, and is what a service answers that does not know the token.
       if list.isEmpty, session.memberships?.isEmpty == false, !tokens.isConfirmed(now) {
         tokens.requireValidation()

@@ -15,8 +15,8 @@ final class SessionToken {
     case nothing
     /// It asked while the token was about to end.
     case toWait
-    /// The SHA-256 of the token that it was given or told of.
-    case token([UInt8])
+    /// The SHA-256 of the token that it was given or told of, and the session's generation at the time.
+    case token([UInt8], generation: Int64)
   }
 
   /// The next poll sends the refresh; its response usually comes within this time.
@@ -56,7 +56,7 @@ final class SessionToken {
         .sessionRefreshing, "another access token is needed; the next poll asks for it",
         detail: ["wait_ms": JSON(try waitMS(now))])
     }
-    told = .token(SessionToken.digest(of: session))
+    told = .token(SessionToken.digest(of: session), generation: session.generation)
     return ["access_token": session.accessToken.json, "expires_ms": .int(row.expiresMS)]
   }
 
@@ -68,16 +68,31 @@ final class SessionToken {
 
   /// Tell the host that there is another token than the one it has. The event does not hold it.
   func announce() throws(Failure) {
-    if case .nothing = told { return }
+    guard let (session, row) = try news() else { return }
+    events.discard("token_changed")
+    try events.emit(["type": "token_changed", "expires_ms": .int(row.expiresMS)])
+    told = .token(SessionToken.digest(of: session), generation: session.generation)
+  }
+
+  /// Whether a poll would tell of another token.
+  func hasNews() throws(Failure) -> Bool { try news() != nil }
+
+  /// The session, if its token is another one than the host has.
+  private func news() throws(Failure) -> (OpenSession, SessionRow)? {
+    if case .nothing = told { return nil }
     guard let assessment = try decider.assessUnchanged(),
       decider.canUse(assessment.situation), let session = sessions.session
-    else { return }
-    let digest = SessionToken.digest(of: session)
-    if case .token(let known) = told, known == digest { return }
-    guard try !refresh.isNeeded(session, assessment.row, core.clock.now()) else { return }
-    events.discard("token_changed")
-    try events.emit(["type": "token_changed", "expires_ms": .int(assessment.row.expiresMS)])
-    told = .token(digest)
+    else { return nil }
+    if case .token(let known, let generation) = told {
+      // A row of the same generation has the same token.
+      if generation == session.generation { return nil }
+      if known == SessionToken.digest(of: session) {
+        told = .token(known, generation: session.generation)
+        return nil
+      }
+    }
+    guard try !refresh.isNeeded(session, assessment.row, core.clock.now()) else { return nil }
+    return (session, assessment.row)
   }
 
   private static func digest(of session: OpenSession) -> [UInt8] {

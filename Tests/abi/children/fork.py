@@ -1,9 +1,11 @@
-"""Uses an open handle after fork(): fork.py SPEC."""
+"""Uses an open handle after fork(), or after a fork by system call: fork.py SPEC [raw]."""
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import platform
 import sys
 
 from holdfast.operations import OPERATIONS
@@ -11,6 +13,8 @@ from holdfast.operations import OPERATIONS
 from support.phone import Phone
 
 FORKED = 10
+#: The system call that forks, and its arguments. 17 is SIGCHLD.
+RAW = {"x86_64": (57,), "aarch64": (220, 17, 0, 0, 0, 0)}
 
 
 def in_child(phone: Phone, handle: int) -> int:
@@ -37,7 +41,10 @@ def main() -> None:
     phone = Phone.from_spec(sys.argv[1])
     app = phone.open()
     before = app.session_resume()
-    child = os.fork()
+    if sys.argv[2:] == ["raw"]:
+        child = ctypes.CDLL(None).syscall(*RAW[platform.machine()])
+    else:
+        child = os.fork()
     if child == 0:
         phone.app = None
         os._exit(in_child(phone, app._handle))

@@ -102,4 +102,11 @@ def decrypted(folder: Path, *keys: bytes) -> dict[str, bytes]:
             plain = unseal(key, sealed, context("contact", row, owner, "sealed", org))
             if plain is not None:
                 found["contacts"] = found.get("contacts", b"") + plain
+    blocks = rows(folder / "cache.db", "SELECT number, org, sealed FROM contact_block")
+    for number, org, sealed in blocks:
+        place = int(number).to_bytes(8, "big")
+        for key in tried:
+            plain = unseal(key, sealed, context("contact_block", place, owner, "sealed", org))
+            if plain is not None:
+                found["blocks"] = found.get("blocks", b"") + plain
     return found

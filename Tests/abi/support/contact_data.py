@@ -104,7 +104,10 @@ def cached(app: App) -> Rows:
 
 def sealed(folder: Path) -> list[bytes]:
     """The sealed values in the cache file."""
-    query = "SELECT sealed FROM contact UNION ALL SELECT sealed FROM dataset WHERE sealed NOT NULL"
+    query = (
+        "SELECT sealed FROM contact UNION ALL SELECT sealed FROM contact_block "
+        "UNION ALL SELECT sealed FROM dataset WHERE sealed NOT NULL"
+    )
     return [blob for (blob,) in attacker.rows(folder / "cache.db", query)]
 
 

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from typing import Any
 
+import jsonschema_rs
 from jsonschema import Draft202012Validator
 
 from .paths import SCHEMA
@@ -72,7 +73,14 @@ def forms(reference: str) -> list[dict[str, Any]]:
 
 @functools.cache
 def _validator(reference: str) -> Draft202012Validator:
+    """Names every fault of a value."""
     return Draft202012Validator({"$ref": reference, "$defs": CLOSED})
+
+
+@functools.cache
+def _compiled(reference: str) -> jsonschema_rs.Draft202012Validator:
+    """Says only whether a value fits, 100 times as fast: every reply of every test is judged."""
+    return jsonschema_rs.Draft202012Validator({"$ref": reference, "$defs": CLOSED})
 
 
 def errors_of(operation: str) -> set[str]:
@@ -85,6 +93,8 @@ class ContractError(AssertionError):
 
 
 def _judge(reference: str, value: object, what: str) -> None:
+    if _compiled(reference).is_valid(value):
+        return
     faults = sorted(_validator(reference).iter_errors(value), key=lambda e: list(map(str, e.path)))
     if not faults:
         return

@@ -166,6 +166,12 @@ export interface QueueKind {
   upload?: 'table' | 'rpc' | undefined;
   /** The function for `rpc`. */
   function?: string | undefined;
+  /**
+   * The columns of the table's primary key. `id_and_org_id` is for a table that is partitioned or
+   * distributed by organisation: an insert names both columns, and ids are read back with a filter
+   * by `org_id`. Not in an app without organisations. Default: `"id"`.
+   */
+  primary_key?: 'id' | 'id_and_org_id' | undefined;
 }
 
 /** Where the memberships are. */

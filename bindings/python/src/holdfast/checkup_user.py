@@ -191,7 +191,11 @@ class UserCheckup:
         probe = {"select": "id", "id": f"eq.{NO_UUID}", "limit": "0"}
         reply = self.project.read(kind.table, probe, bearer=self.token)
         if reply.code == "22P02":
-            query = {"columns": ",".join(kind.columns), "on_conflict": "id", "select": "id"}
+            query = {
+                "columns": ",".join(kind.columns),
+                "on_conflict": ",".join(kind.key),
+                "select": "id",
+            }
             reply = self.project.read(
                 kind.table,
                 query,
@@ -211,15 +215,26 @@ class UserCheckup:
         elif reply.code == "42501":
             self._no_grant(step, "insert", reply, kind.table)
         elif reply.code == "42P10":
-            self.checkup.fail(
-                step,
-                "the column id has no unique constraint",
-                f"alter table public.{kind.table} add primary key (id): without it an item could be"
-                " stored twice.",
-            )
+            self._not_unique(step, kind)
         elif reply.code not in {"PGRST204", "PGRST205", "42703"}:
             # Those are in the step of the table.
             self.checkup.warn(step, *odd(reply))
+
+    def _not_unique(self, step: str, kind: Kind) -> None:
+        """Nothing keeps the server from storing an item twice."""
+        key = ", ".join(kind.key)
+        names = "the column id has" if kind.key == ("id",) else f"the columns {key} have"
+        partitioned = (
+            ' If it is partitioned by org_id, set "primary_key": "id_and_org_id" for this kind.'
+            if kind.key == ("id",)
+            else ""
+        )
+        self.checkup.fail(
+            step,
+            f"{names} no unique constraint",
+            f"alter table public.{kind.table} add primary key ({key}): without it an item could be"
+            f" stored twice.{partitioned}",
+        )
 
     def _no_grant(self, step: str, right: str, reply: Reply, table: str) -> None:
         self.checkup.fail(

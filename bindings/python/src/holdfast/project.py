@@ -47,6 +47,8 @@ class Kind:
     columns: list[str]
     #: The function that takes the rows, for `"upload": "rpc"`.
     function: str
+    #: The columns of the table's primary key.
+    key: tuple[str, ...] = ("id",)
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,9 @@ def kinds(queue: Mapping[str, Any] | None, *, has_org: bool) -> list[Kind]:
         keys = ["id"] + ["org_id"] * has_org + ["user_id"] * has_user
         called = kind.get("function", function) if kind.get("upload") == "rpc" else ""
         every = keys + [column for column in columns if column not in keys]
-        found.append(Kind(name, kind["table"], every, called))
+        has_org_in_key = kind.get("primary_key") == "id_and_org_id"
+        key = ("id", "org_id") if has_org_in_key else ("id",)
+        found.append(Kind(name, kind["table"], every, called, key))
     return found
 
 

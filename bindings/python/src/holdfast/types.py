@@ -223,6 +223,7 @@ class QueueKind(TypedDict):
     columns: NotRequired[list[str]]
     upload: NotRequired[Literal["table", "rpc"]]
     function: NotRequired[str]
+    primary_key: NotRequired[Literal["id", "id_and_org_id"]]
 
 
 @final

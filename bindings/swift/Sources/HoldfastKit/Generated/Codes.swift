@@ -180,6 +180,14 @@ public enum QueueKindUpload: String, Codable, Sendable, Hashable, CaseIterable {
   case rpc = "rpc"
 }
 
+/// The columns of the table's primary key. `id_and_org_id` is for a table that is partitioned or
+/// distributed by organisation: an insert names both columns, and ids are read back with a filter
+/// by `org_id`. Not in an app without organisations.
+public enum QueueKindPrimaryKey: String, Codable, Sendable, Hashable, CaseIterable {
+  case id = "id"
+  case idAndOrgId = "id_and_org_id"
+}
+
 /// How a method signs in.
 public enum Flow: String, Codable, Sendable, Hashable, CaseIterable {
   case pkce = "pkce"

@@ -95,17 +95,23 @@ public struct QueueKind: Codable, Sendable, Hashable {
   public var upload: QueueKindUpload?
   /// The function for `rpc`.
   public var function: String?
+  /// The columns of the table's primary key. `id_and_org_id` is for a table that is partitioned or
+  /// distributed by organisation: an insert names both columns, and ids are read back with a filter
+  /// by `org_id`. Not in an app without organisations. Default: `"id"`.
+  public var primaryKey: QueueKindPrimaryKey?
 
   public init(
     table: String,
     columns: [String]? = nil,
     upload: QueueKindUpload? = nil,
-    function: String? = nil
+    function: String? = nil,
+    primaryKey: QueueKindPrimaryKey? = nil
   ) {
     self.table = table
     self.columns = columns
     self.upload = upload
     self.function = function
+    self.primaryKey = primaryKey
   }
 
   enum CodingKeys: String, CodingKey {
@@ -113,6 +119,7 @@ public struct QueueKind: Codable, Sendable, Hashable {
     case columns = "columns"
     case upload = "upload"
     case function = "function"
+    case primaryKey = "primary_key"
   }
 }
 

@@ -43,4 +43,15 @@ public final class QueueKind extends ClosedRecord {
     set("function", function);
     return this;
   }
+
+  /**
+   * The columns of the table's primary key. {@code id_and_org_id} is for a table that is
+   * partitioned or distributed by organisation: an insert names both columns, and ids are read back
+   * with a filter by {@code org_id}. Not in an app without organisations. Default: "id".
+   */
+  @NotNull
+  public QueueKind primaryKey(@Nullable QueueKindPrimaryKey primaryKey) {
+    set("primary_key", primaryKey);
+    return this;
+  }
 }

@@ -1,0 +1,209 @@
+import Base
+import Testing
+
+@testable import Store
+
+@Suite struct QueueCountsTests {
+  let folder: TemporaryFolder
+  let database: Database
+  let table: QueueTable
+
+  init() throws {
+    folder = try TemporaryFolder()
+    database = try folder.open()
+    table = QueueTable(database)
+  }
+
+  private typealias Counted = [String: Int64]
+
+  /// What the table holds of an owner, and what is kept of it.
+  private func counted(_ sql: StaticCString) throws -> Counted {
+    var found: Counted = [:]
+    try database.each(sql, []) { (row) throws(Failure) in
+      found["\(row.blob(0)[0]) \(row.int(1)) \(row.int(2))"] = row.int(3)
+      return true
+    }
+    return found
+  }
+
+  private var isExact: Bool {
+    get throws {
+      let rows = try counted(
+        "SELECT owner, state, wait_reason, count(*) FROM queue GROUP BY owner, state, wait_reason")
+      let kept = try counted(
+        "SELECT owner, state, wait_reason, items FROM queue_count WHERE items <> 0")
+      return rows == kept
+    }
+  }
+
+  /// One random change of the queue, as its users make them.
+  private func change(_ random: inout Seeded, _ number: Int) throws {
+    let owner = UInt8(1 + random.below(2))
+    let sequence = Int64(random.below(number + 1))
+    let item = queueRow(random.below(number + 1)).item
+    switch random.below(20) {
+    case 0...5:
+      let row = queueRow(number, owner: owner)
+      row.org = tag(UInt8(7 + random.below(2)))
+      row.batchKey = tag(UInt8(8 + random.below(2)))
+      if random.below(4) == 0 { row.state = .waiting(.dependency) }
+      _ = try table.insert(row)
+      if row.state == .waiting(.dependency) {
+        try DependencyTable(database).add(row.item, on: item)
+      }
+    case 6, 7:
+      _ = try table.take(
+        of: tag(owner), holder: [UInt8(random.below(2))], until: 9, maximumSize: 99
+      ) { _ in 1 + random.below(5) }
+    case 8: try table.transition(sequence, .pending(retryGroup: Int64(random.below(3))))
+    case 9: try table.transition(sequence, .parked(rejection: nil))
+    case 10:
+      let until = SteadyTime(ms: Int64(random.below(100)))
+      let reasons: [WaitReason] = [
+        .dependency, .time(until: until), .organisation, .kind, .server(until: until),
+        .blocked(until: until),
+      ]
+      try table.transition(sequence, .waiting(reasons[random.below(reasons.count)]))
+    case 11: try table.removeStored([item, queueRow(random.below(number + 1)).item])
+    case 12: try table.remove(item)
+    case 13: _ = try table.retry(random.below(2) == 0 ? nil : item, of: tag(owner))
+    case 14: try table.replace(item, batchKey: tag(8), body: [4], size: 1)
+    case 15: try table.suspend(like: sequence, of: tag(owner), .time(until: 50))
+    case 16:
+      let now = SteadyTime(ms: Int64(random.below(100)))
+      let longest = LongestWaits(ownMS: 60, askedMS: 40, blockedMS: 30)
+      try table.promote(of: tag(owner), now: now, longest: longest)
+    case 17: try table.withhold(org: tag(UInt8(7 + random.below(2))), of: tag(owner))
+    case 18:
+      try table.release(org: random.below(2) == 0 ? nil : tag(7), of: tag(owner))
+      try table.releaseKind(batchKey: tag(8), of: tag(owner))
+      if random.below(3) == 0 { try table.endOwnWaits(of: tag(owner)) }
+    default:
+      if random.below(10) == 0 { return try table.removeAll(of: tag(owner)) }
+      try table.reclaim(from: [UInt8(random.below(2))])
+    }
+  }
+
+  @Test(arguments: 1...40)
+  func theCountsAreThoseOfAScanAfterAnyChanges(seed: UInt64) throws {
+    var random = Seeded(seed)
+    try database.transaction { () throws(Failure) in
+      for number in 0..<200 {
+        do { try change(&random, number) } catch let error as Failure { throw error } catch {}
+      }
+    }
+    #expect(try isExact)
+    for number in 200..<240 {
+      try change(&random, number)
+      #expect(try isExact, "after change \(number)")
+    }
+    for owner in [tag(1), tag(2)] {
+      let counts = try table.counts(of: owner)
+      var found = 0
+      try table.eachRow(of: owner, state: nil) { (_) throws(Failure) in found += 1 }
+      #expect(counts.total == Int64(found))
+      #expect(
+        try table.waitCounts(of: owner).reduce(0) { $0 + $1.count } == counts.waiting)
+    }
+    #expect(
+      try table.countOfOthers(than: nil)
+        == table.counts(of: tag(1)).total + table.counts(of: tag(2)).total)
+  }
+
+  @Test(arguments: 1...20)
+  func aPageIsThatOfTheTableForAnyOwnerAndState(seed: UInt64) throws {
+    var random = Seeded(seed)
+    for number in 0..<150 { try change(&random, number) }
+    for state in [ItemState.Code.pending, .sending, .waiting, .parked, nil] {
+      for after in [0, 20, 100] {
+        let expected = try database.all(
+          """
+          SELECT seq FROM queue NOT INDEXED WHERE owner = ?1 AND (?2 IS NULL OR state = ?2) AND seq > ?3
+          ORDER BY seq LIMIT 7
+          """, .blob(tag(1)), Value(state?.rawValue), .int(after)
+        ) { (row) throws(Failure) in row.int(0) }
+        let page = try table.page(of: tag(1), state: state, after: Int64(after), limit: 7)
+        #expect(page.map { $0.sequence } == expected)
+      }
+    }
+  }
+
+  // MARK: Kept counts that cannot be right
+
+  @Test(arguments: [
+    "DELETE FROM queue_count", "UPDATE queue_count SET items = -1",
+    "UPDATE queue_count SET items = 9223372036854775807", "UPDATE queue_count SET items = 1.5",
+    "UPDATE queue_count SET items = 'x'", "UPDATE queue_count SET items = x'00'",
+    "UPDATE queue_count SET items = 0", "UPDATE queue_count SET state = state + 1",
+    "UPDATE queue_count SET owner = CAST(x'00' || owner AS BLOB)",
+  ])
+  func countsThatCannotBeRightAreMadeAnew(_ damage: String) throws {
+    try table.fill(3)
+    _ = try table.insert(queueRow(9, owner: 2))
+    try database.execute(damage)
+    let counts = try table.counts(of: tag(1))
+    #expect((counts.pending, counts.total) == (3, 3))
+    #expect(try table.countOfOthers(than: tag(1)) == 1)
+    #expect(try table.countOfOthers(than: nil) == 4)
+    #expect(try isExact)
+  }
+
+  @Test func aWriterCountsAnewWhereMoreItemsGoThanWereCounted() throws {
+    try table.fill(5)
+    try database.execute("UPDATE queue_count SET items = 2")
+    _ = try table.take(of: tag(1), holder: [1], until: 9, maximumSize: 99) { _ in 3 }
+    #expect(try isExact)
+    #expect(try table.counts(of: tag(1)).sending == 3)
+  }
+
+  @Test func aReaderInATransactionScansAndWritesNothing() throws {
+    try table.fill(2)
+    try database.execute("DELETE FROM queue_count")
+    try database.transaction { () throws(Failure) in
+      let changes = database.changes
+      #expect(try table.counts(of: tag(1)).pending == 2)
+      #expect(database.changes == changes)
+    }
+  }
+
+  @Test func aFileThatWasCheckedWholeIsCounted() throws {
+    try table.fill(5)
+    try table.checkCounts()
+    #expect(try isExact)
+    try database.execute("UPDATE queue_count SET items = 4")
+    try table.checkCounts()
+    #expect(try isExact)
+  }
+
+  @Test func aFileOfTheFormerVersionIsCountedOnce() throws {
+    let folder = try TemporaryFolder()
+    let old = try Database(path: folder.path + "/test.db", .full)
+    try Migrations(steps: Array(Migrations.main.steps.prefix(9))).apply(to: old)
+    try old.execute(
+      """
+      WITH RECURSIVE number(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM number WHERE n < 40)
+      INSERT INTO queue(item, owner, org, batch_key, state, wait_reason, created_ms, size, body)
+      SELECT n, CAST(x'01010101010101010101010101010101' AS BLOB), x'07', x'08', n % 4,
+        CASE n % 4 WHEN 2 THEN 1 + n % 8 ELSE 0 END, 1, 1, x'01' FROM number
+      """)
+    old.close()
+    let table = QueueTable(try folder.open())
+    let counts = try table.counts(of: tag(1))
+    #expect((counts.pending, counts.sending, counts.waiting, counts.parked) == (10, 10, 10, 10))
+    // Reason 7 is none of ours.
+    #expect(
+      try table.waitCounts(of: tag(1)).map { $0.reason } == [.organisation, .kind])
+  }
+}
+
+/// A generator whose numbers follow from a seed.
+struct Seeded {
+  private var state: UInt64
+
+  init(_ seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 }
+
+  mutating func below(_ limit: Int) -> Int {
+    state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+    return Int((state >> 33) % UInt64(limit))
+  }
+}
