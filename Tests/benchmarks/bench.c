@@ -130,7 +130,7 @@ const char *query(long number) {
 
 /* ---- the null server ---- */
 
-long contacts_there = 0;
+long contacts_there = 0, contact_changed = -1;
 static long contacts_read = 0;
 
 static json_t *contact(long number) {
@@ -150,6 +150,15 @@ static json_t *contacts_page(const char *url) {
   if (strstr(url, "updated_at=gte.") == NULL)
     contacts_read = 0;
   json_t *rows = json_array();
+  if (contact_changed >= 0) {
+    static int changes = 0;
+    char updated[128];
+    json_t *row = contact(contact_changed);
+    snprintf(updated, sizeof updated, "2026-02-01T00:00:00.%06d+00:00", changes++);
+    json_object_set_new(row, "updated_at", json_string(updated));
+    json_array_append_new(rows, row);
+    contact_changed = -1;
+  }
   for (int row = 0; row < CONTACTS_IN_PAGE && contacts_read < contacts_there; row++)
     json_array_append_new(rows, contact(contacts_read++));
   return rows;
@@ -208,4 +217,22 @@ char *answer(const json_t *request) {
   json_decref(value);
   free(body);
   return text;
+}
+
+long memory(const char *name) {
+  char line[256];
+  long found = 0;
+  FILE *file = fopen("/proc/self/status", "re");
+  while (file != NULL && fgets(line, sizeof line, file) != NULL)
+    if (strncmp(line, name, strlen(name)) == 0)
+      found = atol(line + strlen(name) + 1);
+  if (file == NULL || fclose(file) != 0 || found == 0)
+    fail(name, "not in /proc/self/status");
+  return found * 1024;
+}
+
+void reset_peak(void) {
+  FILE *file = fopen("/proc/self/clear_refs", "we");
+  if (file == NULL || fputs("5", file) < 0 || fclose(file) != 0)
+    fail("/proc/self/clear_refs", "cannot be written");
 }

@@ -24,6 +24,13 @@ bool turn_comes(void);
 /* Print all measurements at the end: {"samples":[...],"items":n,"requests":n}. */
 void report(long items, long requests);
 
+/* ---- memory ---- */
+
+/* A figure of this process's memory by its name in /proc/self/status, in bytes. */
+long memory(const char *name);
+/* Let VmHWM begin anew. */
+void reset_peak(void);
+
 /* ---- the work, the same for every contender ---- */
 
 #define USER "0a000000-0000-4000-8000-000000000001"
@@ -51,6 +58,8 @@ const char *query(long number);
 
 /* The number of the organisation's contacts. */
 extern long contacts_there;
+/* The number of a contact that has changed since the last pull; -1: none. */
+extern long contact_changed;
 
 /* Answer a request of `poll` in the form for `complete`; the caller frees it. Uploads are stored
  * unless a row is bad: then the whole batch is rejected, as in PostgreSQL. */

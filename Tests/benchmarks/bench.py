@@ -21,6 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import check
+import device
 import programs
 import work
 from measure import Contender, Series, contest, ratio, several, take_turns
@@ -44,6 +45,18 @@ from peers_env import Peers
 sys.path.insert(0, str(programs.ROOT / "Tests/server"))
 
 QUICK = os.environ.get("QUICK", "") not in ("", "0")
+
+#: What host.c asks with a long queue; queue_add has a row of its own.
+QUEUE_CALLS = [
+    "queue_list",
+    "queue_list parked",
+    "queue_explain",
+    "summary_get",
+    "sync_status",
+    "session_status",
+    "poll",
+    "queue_cancel",
+]
 
 
 class Bench:
@@ -137,10 +150,11 @@ class Bench:
             name: start(name) for name in [*programs.FLAVOURS, "floor", "floor, unchecked"]
         }
         peers = {"raw key": "sqlcipher-raw", "passphrase": "sqlcipher-passphrase"}
+        ours = self.rest / "data" / "holdfast.db"
         for name, mode in peers.items():
             if self.peers.has("sqlcipher3-binary"):
                 contenders[name] = several(
-                    self.peer("sqlcipher3-binary", "cold", mode, self.peer_folder),
+                    self.peer("sqlcipher3-binary", "cold", mode, self.peer_folder, ours),
                     2 if QUICK else 5,
                 )
         found = contest(self.rounds, contenders)
@@ -150,6 +164,12 @@ class Bench:
             ratio(found[flavour], found["floor, unchecked"], statistics.median)
             for flavour in programs.FLAVOURS
         ]
+        # Side by side, as the floor is: the median of the rounds' ratios.
+        raw = (
+            ratio(found["embedded"], found["raw key"], statistics.median)
+            if "raw key" in found
+            else 0
+        )
         self.add_row(
             Row(
                 "cold start, in process",
@@ -157,8 +177,8 @@ class Bench:
                 both(found["runtime"]),
                 both(found["floor"]),
                 times_text(ratios),
-                "≤ 1.5 ×",
-                max(ratios) <= 1.5,
+                "≤ 1.25 / 1.5 ×; Embedded ≤ SQLCipher, raw key",
+                ratios[0] <= 1.25 and ratios[1] <= 1.5 and raw <= 1,
                 told_or_missing(told, self.peers, "sqlcipher3-binary"),
             )
         )
@@ -272,6 +292,44 @@ class Bench:
                 )
             )
 
+    def add_from_many_threads(self) -> None:
+        """Calls a second from 8 threads, against the best number of threads of the floor."""
+        count, most = 800, 8
+        floors = {f"floor, {threads}": threads for threads in (1, 2, 4, most)}
+
+        def make(name: str, threads: int) -> Contender:
+            place = self.copy(self.warm, f"add-{name}")
+            return lambda: self.samples(name.split(",")[0], "add", place, count, threads)
+
+        contenders = {name: make(name, most) for name in programs.FLAVOURS}
+        contenders |= {name: make(name, threads) for name, threads in floors.items()}
+        found = contest(3 if QUICK else 11, contenders)
+        best = [
+            max(
+                threads / statistics.fmean(found[name].rounds[at])
+                for name, threads in floors.items()
+            )
+            for at in range(len(found["floor, 1"].rounds))
+        ]
+        rates = [
+            statistics.median(
+                most / statistics.fmean(ours) / theirs
+                for ours, theirs in zip(found[name].rounds, best, strict=True)
+            )
+            for name in programs.FLAVOURS
+        ]
+        self.add_row(
+            Row(
+                "queue_add, durable, 8 threads",
+                both(found["embedded"]),
+                both(found["runtime"]),
+                f"the best of 1, 2, 4 and 8 threads: {statistics.median(best):,.0f} calls a second",
+                rates_text(rates),
+                "≥ 0.9 × the floor's best rate",
+                min(rates) >= 0.9,
+            )
+        )
+
     def add_without_disk(self) -> None:
         """Measure in memory, where syncs are free, to see the work of the calls alone."""
         if first_line("findmnt", "-n", "-o", "FSTYPE", "-T", "/dev/shm") != "tmpfs":
@@ -330,6 +388,46 @@ class Bench:
         for place in [*places.values(), *(Path(command[2]) for command, _ in commands.values())]:
             shutil.rmtree(place)
 
+    def ask_with_many(self) -> None:
+        """What operations cost with 100 to 1,000,000 items queued."""
+        sizes = [100, 10_000, 100_000 if QUICK else 1_000_000]
+        places = {size: self.filled(f"queued-{size}", size) for size in sizes}
+        for call in QUEUE_CALLS:
+            commands = {
+                f"{flavour} {size}": (
+                    [str(programs.path("host")), "ask", str(places[size]), "1000000", call],
+                    flavour,
+                )
+                for flavour in programs.FLAVOURS
+                for size in sizes
+            }
+            found = take_turns(5, 20, commands)
+            ratios = [
+                ratio(
+                    found[f"{flavour} {sizes[-1]}"],
+                    found[f"{flavour} {sizes[0]}"],
+                    statistics.median,
+                )
+                for flavour in programs.FLAVOURS
+            ]
+            cells = [
+                ", ".join(seconds(found[f"{flavour} {size}"].p50) for size in sizes)
+                for flavour in programs.FLAVOURS
+            ]
+            self.add_row(
+                Row(
+                    f"{call} at {', '.join(f'{size:,}' for size in sizes)} queued",
+                    cells[0],
+                    cells[1],
+                    "—",
+                    f"last to first: {times_text(ratios)}",
+                    "≤ 1.5 ×",
+                    max(ratios) <= 1.5,
+                )
+            )
+        for place in places.values():
+            shutil.rmtree(place)
+
     def drain(self) -> None:
         items = 10_000 if QUICK else 100_000
         template = self.filled(f"queued-{items}", items)
@@ -353,17 +451,24 @@ class Bench:
         shutil.rmtree(template)
 
     def drain_bad(self) -> None:
-        items = 2_000 if QUICK else 10_000
+        items = 2_000 if QUICK else 20_000
         templates = {
             "clean": self.filled("clean", items),
             "bad": self.filled("bad", items, with_bad=True),
         }
         contenders: dict[str, Contender] = {}
+        requests: dict[str, int] = {}
         for flavour in programs.FLAVOURS:
             for kind, template in templates.items():
 
-                def run(flavour: str = flavour, template: Path = template) -> list[float]:
-                    return self.samples(flavour, "drain", self.copy(template, "bad-drain"), items)
+                def run(
+                    flavour: str = flavour, kind: str = kind, template: Path = template
+                ) -> list[float]:
+                    place = str(self.copy(template, "bad-drain"))
+                    found = programs.run("host", flavour, "drain", place, str(items))
+                    requests[kind] = found["requests"]
+                    samples: list[float] = found["samples"]
+                    return samples
 
                 contenders[f"{flavour} {kind}"] = run
         found = contest(2 if QUICK else 5, contenders)
@@ -378,13 +483,13 @@ class Bench:
 
         self.add_row(
             Row(
-                f"drain of {items:,} with 1 % bad, null server: the library's share",
+                f"drain of {items:,} with 1 % bad items, null server: the library's share",
                 cell("embedded"),
                 cell("runtime"),
-                "—",
+                f"{requests['bad']:,} requests, clean {requests['clean']:,}",
                 f"to the clean drain: {times_text(ratios)}",
-                "≤ 2 ×",
-                max(ratios) <= 2,
+                "≤ 3 ×",
+                max(ratios) <= 3,
             )
         )
 
@@ -483,6 +588,21 @@ class Bench:
                 return both(series[name]) if part == "next" else seconds(series[name].p50)
 
             worst = max(series[flavour].p99 for flavour in programs.FLAVOURS)
+            target, met = "p99 ≤ 1 ms", worst <= 1e-3
+            if part == "first":
+                target = "≤ 10 ms"
+                met = max(series[flavour].p50 for flavour in programs.FLAVOURS) <= 10e-3
+            if part == "ingest":
+                target = "≤ 1.5 × SQLCipher"
+                cipher = series.get("SQLCipher, LIKE")
+                met = (
+                    cipher is not None
+                    and max(
+                        ratio(series[flavour], cipher, statistics.median)
+                        for flavour in programs.FLAVOURS
+                    )
+                    <= 1.5
+                )
             self.add_row(
                 Row(
                     titles[part],
@@ -490,11 +610,56 @@ class Bench:
                     cell("runtime"),
                     cell("floor"),
                     times_text(self.ratios(series, statistics.median)),
-                    "p99 ≤ 1 ms" if part == "next" else "—",
-                    worst <= 1e-3 if part == "next" else None,
+                    target,
+                    met,
                     "; ".join(told),
                 )
             )
+
+    def many_contacts(self) -> None:
+        count = 10_000 if QUICK else 100_000
+        template = self.folder / "many-contacts"
+        shutil.copytree(self.rest, template)
+        programs.run("host", "embedded", "ingest", str(template), str(count))
+
+        def search(name: str) -> Contender:
+            return lambda: self.samples(name, "search", self.copy(template, "many"), 0)
+
+        def change(name: str) -> Contender:
+            return lambda: self.samples(name, "change", self.copy(template, "many"), 11)
+
+        rows = (
+            (f"contacts: first search after unlock, of {count:,}", search, "≤ 100 ms", 0.1),
+            (f"contacts: one changed of {count:,}, pulled and searched", change, "—", None),
+        )
+        for title, make, target, limit in rows:
+            found = contest(2 if QUICK else 5, self.ours(make, floor=False))
+            times = [found[flavour].p50 for flavour in programs.FLAVOURS]
+            self.add_row(
+                Row(
+                    title,
+                    seconds(times[0]),
+                    seconds(times[1]),
+                    target=target,
+                    met=None if limit is None else max(times) <= limit,
+                )
+            )
+
+        def peak(flavour: str) -> int:
+            place = str(self.copy(self.rest, "peak"))
+            return int(programs.run("host", flavour, "peak", place, str(count))["items"])
+
+        peaks = [max(peak(flavour) for _ in range(3)) for flavour in programs.FLAVOURS]
+        self.add_row(
+            Row(
+                f"contacts: pull of {count:,}, peak of memory over rest",
+                f"{peaks[0] / 1024:.1f} MB",
+                f"{peaks[1] / 1024:.1f} MB",
+                target="≤ 24 MB",
+                met=max(peaks) <= 24 * 1024,
+            )
+        )
+        shutil.rmtree(template)
 
     def status(self) -> None:
         count = 2_000
@@ -610,6 +775,62 @@ class Bench:
                 )
             )
 
+    def answers(self) -> None:
+        """Measure what the dearest answer costs, in one process per shape."""
+        found = {flavour: device.answers(flavour, self.empty) for flavour in programs.FLAVOURS}
+        worst = {
+            flavour: max(shapes, key=lambda shape: shapes[shape][1])
+            for flavour, shapes in found.items()
+        }
+
+        def cell(flavour: str) -> str:
+            size, times = found[flavour][worst[flavour]]
+            return f"{size / 1e6:.0f} MB, {times:.1f} × ({worst[flavour]})"
+
+        self.add_row(
+            Row(
+                f"memory for an answer of 14 MB, the dearest of {len(device.SHAPES)} shapes",
+                cell("embedded"),
+                cell("runtime"),
+                target="≤ 8 ×",
+                met=all(found[flavour][worst[flavour]][1] <= 8 for flavour in programs.FLAVOURS),
+            )
+        )
+
+    def device(self) -> None:
+        hours = {flavour: device.hour(flavour, self.empty) for flavour in programs.FLAVOURS}
+        for title in device.HOURS.values():
+
+            def cell(flavour: str, title: str = title) -> str:
+                counts = hours[flavour]
+                wakes, requests, queue, cache = (
+                    counts[f"{title}: {what}"]
+                    for what in ("wake-ups", "requests", "syncs of the queue", "syncs of the cache")
+                )
+                return f"{wakes} wake-ups, {requests} requests, {queue + cache} syncs"
+
+            self.add_row(
+                Row(
+                    f"in an hour, {title}",
+                    cell("embedded"),
+                    cell("runtime"),
+                    target="`make bench-check`: no rise over 5 %",
+                )
+            )
+        place = self.folder / "traced"
+        shutil.copytree(self.empty, place)
+        programs.run("host", "embedded", "ingest", str(place), str(check.CONTACTS))
+        calls = {flavour: device.system_calls(flavour, place) for flavour in programs.FLAVOURS}
+        for call in device.CALLED:
+            self.add_row(
+                Row(
+                    f"system calls, {call}",
+                    f"{calls['embedded'][call]:g}",
+                    f"{calls['runtime'][call]:g}",
+                    target="`make bench-check`: no rise over 5 %",
+                )
+            )
+
     def run(self) -> None:
         for part in (
             self.sizes,
@@ -617,13 +838,18 @@ class Bench:
             self.cold_start,
             self.status,
             self.add,
+            self.add_from_many_threads,
             self.add_without_disk,
             self.add_to_many,
+            self.ask_with_many,
             self.drain,
             self.drain_bad,
             self.drain_to_postgresql,
             self.contacts,
+            self.many_contacts,
             self.instructions,
+            self.answers,
+            self.device,
         ):
             started = time.monotonic()
             part()

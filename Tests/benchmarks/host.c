@@ -5,10 +5,14 @@
  *   cold DIR               open and resume; prints the decision
  *   add DIR COUNT THREADS  queue_add, each call a sample: online, everything queued before is sent
  *   pile DIR COUNT         the same offline: items stay in the queue
+ *   ask DIR COUNT CALL     an operation that the queue's length must not slow down, offline
  *   drain DIR COUNT        send the queue
  *   ingest DIR COUNT       pull COUNT contacts
  *   search DIR COUNT       contact_search: the first one, then COUNT more
+ *   change DIR COUNT       pull one changed contact and search, COUNT times
+ *   peak DIR COUNT         pull COUNT contacts; reports the peak of memory over rest, in kB
  *   status DIR COUNT       session_status
+ *   poll DIR COUNT         poll, with nothing to do
  *
  * Prints the samples as JSON (bench.h). */
 #include "bench.h"
@@ -54,12 +58,19 @@ static void set_online(bool online) {
 
 /* One round of a host's loop. Returns the number of requests with this purpose (NULL: any). */
 static long turn(const char *purpose) {
+  static json_int_t seen;
   long found = 0;
-  char *polled = call(holdfast_poll, "{}");
+  char poll[64] = "{}";
+  if (seen > 0)
+    snprintf(poll, sizeof poll, "{\"ack\":%lld}", (long long)seen);
+  char *polled = call(holdfast_poll, poll);
   json_t *reply = json_loads(polled, 0, NULL);
   holdfast_free(polled);
+  json_t *events = json_object_get(reply, "events"), *event;
   json_t *requests = json_object_get(reply, "requests"), *request;
   size_t index;
+  seen = 0;
+  json_array_foreach(events, index, event) seen = json_integer_value(json_object_get(event, "seq"));
   json_array_foreach(requests, index, request) {
     if (purpose == NULL ||
         strcmp(json_string_value(json_object_get(request, "purpose")), purpose) == 0)
@@ -133,12 +144,78 @@ static void search(long count) {
   }
 }
 
-static void status(long count) {
+static void change(long count) {
+  for (long number = 0; number < count; number++) {
+    contact_changed = number * 7919 % 10000;
+    spent = 0;
+    done(holdfast_sync_now, NULL);
+    work_until_idle();
+    done(holdfast_contact_search, "{\"query\":\"moen\"}");
+    if (number > 0)
+      sample(spent);
+  }
+}
+
+static void peak(long count) {
+  reset_peak();
+  long rest = memory("VmRSS");
+  contacts_there = count;
+  done(holdfast_sync_now, NULL);
+  long requests = work_until_idle();
+  report((memory("VmHWM") - rest) / 1024, requests);
+}
+
+static void repeat(operation *function, const char *request, long count) {
   for (long number = 0; number < count; number++) {
     spent = 0;
-    char *reply = call(holdfast_session_status, NULL);
+    char *reply = call(function, request);
     sample(spent);
     holdfast_free(reply);
+  }
+}
+
+/* What the call is, and its request. */
+static const struct {
+  const char *name;
+  operation *function;
+  const char *request;
+} asked[] = {
+    {"queue_list", holdfast_queue_list, "{\"limit\":1}"},
+    {"queue_list parked", holdfast_queue_list, "{\"limit\":1,\"state\":\"parked\"}"},
+    {"queue_explain", holdfast_queue_explain, NULL},
+    {"summary_get", holdfast_summary_get, NULL},
+    {"sync_status", holdfast_sync_status, NULL},
+    {"session_status", holdfast_session_status, NULL},
+    {"poll", holdfast_poll, "{}"},
+    {"queue_cancel", holdfast_queue_cancel, NULL},
+};
+
+static char *cancel_request(void) {
+  char request[REQUEST_ROOM], *added;
+  write_visit(request, 1, false);
+  added = add(request);
+  json_t *reply = json_loads(added, 0, NULL);
+  snprintf(request, sizeof request, "{\"id\":\"%s\"}",
+           json_string_value(json_object_get(reply, "id")));
+  holdfast_free(added);
+  json_decref(reply);
+  return strdup(request);
+}
+
+static void ask(long count, const char *name) {
+  size_t at = 0;
+  while (strcmp(asked[at].name, name) != 0)
+    if (++at == sizeof asked / sizeof *asked)
+      fail(name, "no such call");
+  for (long number = -WARM_UP; number < count; number++) {
+    char *made = asked[at].function == holdfast_queue_cancel ? cancel_request() : NULL;
+    if (number >= 0 && !turn_comes())
+      return;
+    spent = 0;
+    done(asked[at].function, made == NULL ? asked[at].request : made);
+    if (number >= 0)
+      sample(spent);
+    free(made);
   }
 }
 
@@ -168,18 +245,28 @@ int main(int count, char **arguments) {
   }
   /* Online and idle, like an app in use. The host's loop would send the added items; it does not
    * run here. */
-  if (strcmp(mode, "pile") == 0)
+  if (strcmp(mode, "pile") == 0 || strcmp(mode, "ask") == 0)
     set_online(false);
   else
     work_until_idle();
+  if (strcmp(mode, "peak") == 0) {
+    peak(number);
+    return 0;
+  }
   if (strcmp(mode, "add") == 0)
     add_all(number, other, add, holdfast_free);
   else if (strcmp(mode, "pile") == 0)
     add_all(number, 1, add, holdfast_free);
+  else if (strcmp(mode, "ask") == 0)
+    ask(number, arguments[4]);
   else if (strcmp(mode, "search") == 0)
     search(number);
+  else if (strcmp(mode, "change") == 0)
+    change(number);
   else if (strcmp(mode, "status") == 0)
-    status(number);
+    repeat(holdfast_session_status, NULL, number);
+  else if (strcmp(mode, "poll") == 0)
+    repeat(holdfast_poll, "{}", number);
   else
     return 64;
   report(number, 0);

@@ -1,6 +1,6 @@
 """The peers: other products on the same work, each run in a process of its own.
 
-peers.py cold (sqlcipher-raw | sqlcipher-passphrase) FOLDER
+peers.py cold (sqlcipher-raw | sqlcipher-passphrase) FOLDER FILE
 peers.py add (persist-queue | huey | litequeue | sqlcipher) FOLDER COUNT THREADS
 peers.py contacts (fts5 | sqlcipher) FOLDER COUNT SEARCHES
 peers.py status tdlib FOLDER COUNT
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import sys
 import threading
 import time
@@ -48,17 +49,42 @@ def sqlcipher(path: Path, key: str) -> Any:
     return connection
 
 
-def cold(name: str, folder: Path) -> None:
+def leave_like(source: Path, path: Path, key: str) -> None:
+    """Make a file with the schema of `source`, and leave a log as long as its log is.
+
+    A killed app leaves its log, and an app that keeps what the library keeps has as many tables.
+    """
+    plain = sqlite3.connect(f"file:{source}?mode=ro", uri=True)
+    schema = plain.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
+    made = sqlcipher(path, key)
+    made.execute("PRAGMA journal_mode=WAL")
+    for (statement,) in schema.fetchall():
+        if "sqlite_sequence" not in statement:
+            made.execute(statement.replace("TABLE session(", "TABLE other_session("))
+    plain.close()
+    made.execute("CREATE TABLE session(tokens TEXT, choice TEXT, memberships TEXT)")
+    made.execute("INSERT INTO session VALUES (?, ?, ?)", work.session_texts())
+    made.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    log = path.with_name(path.name + "-wal")
+    number = 0
+    while log.stat().st_size < source.with_name(source.name + "-wal").stat().st_size:
+        made.execute("INSERT OR REPLACE INTO meta VALUES ('number', ?)", (number,))
+        number += 1
+    # Without closing, which would remove the log.
+    os._exit(0)
+
+
+def cold(name: str, folder: Path, source: Path) -> None:
     from sqlcipher3 import dbapi2  # noqa: F401 - measure the opening, not the import
 
     key = RAW_KEY if name == "sqlcipher-raw" else PASSPHRASE
     path = folder / f"{name}.db"
     if not path.exists():
-        made = sqlcipher(path, key)
-        made.execute("PRAGMA journal_mode=WAL")
-        made.execute("CREATE TABLE session(tokens TEXT, choice TEXT, memberships TEXT)")
-        made.execute("INSERT INTO session VALUES (?, ?, ?)", work.session_texts())
-        made.close()
+        maker = os.fork()
+        if maker == 0:
+            leave_like(source, path, key)
+        if os.waitpid(maker, 0)[1] != 0:
+            sys.exit("the peer's file could not be made")
     start = time.perf_counter()
     connection = sqlcipher(path, key)
     row = connection.execute("SELECT tokens, choice, memberships FROM session").fetchone()
@@ -67,6 +93,9 @@ def cold(name: str, folder: Path) -> None:
     if not read[0]["access_token"]:
         sys.exit("nothing was read")
     report([seconds], 1)
+    sys.stdout.flush()
+    # Like the library's host, it ends without closing.
+    os._exit(0)
 
 
 # ---- adding ----
@@ -283,7 +312,7 @@ def drain(name: str, url: str, key: str, count: int) -> None:
 def main() -> None:
     mode, name, *rest = sys.argv[1:]
     if mode == "cold":
-        cold(name, Path(rest[0]))
+        cold(name, Path(rest[0]), Path(rest[1]))
     elif mode == "add":
         add(name, Path(rest[0]), int(rest[1]), int(rest[2]))
     elif mode == "contacts":

@@ -39,5 +39,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     )
     terminalreporter.write_line(
         f"fleet: peak {peak:.2f} x the free capacity;"
-        f" fixed 5 s: {rows['fixed']['after_peak'] / rows['silent']['free']:.1f} x"
+        f" fixed 5 s: {rows['fixed']['after_peak'] / rows['silent']['free']:.1f} x;"
+        f" fewer cores: {rows['fewer']['after_peak'] / rows['fewer']['free']:.1f} x"
     )

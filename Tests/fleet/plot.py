@@ -39,7 +39,7 @@ def line(x1: float, y1: float, x2: float, y2: float, style: str) -> str:
 
 
 class Panel:
-    """A diagram: minutes on the x axis, requests a second on a logarithmic y axis."""
+    """A diagram: minutes on the x axis, a rate on a logarithmic y axis."""
 
     def __init__(self, top: float, minutes: float, least: float, most: float, title: str) -> None:
         self.top = top
@@ -116,12 +116,13 @@ class Panel:
 def draw(folder: Path) -> str:
     """Return the figure as SVG."""
     with (folder / "summary.csv").open() as file:
-        free = {row["scenario"]: float(row["free"]) for row in csv.DictReader(file)}["silent"]
+        free_us = {row["scenario"]: float(row["free"]) for row in csv.DictReader(file)}["silent"]
+    free = free_us / 1_000_000
     outage, address = read(folder / "outage.csv"), read(folder / "address.csv")
-    first = Panel(0, 90, 30, 100_000, "100,000 devices: requests a second")
+    first = Panel(0, 90, 0.03, 100, "100,000 devices: cores that their requests need")
     first.span(300, 3900, "the backend is down")
-    first.level(2 * free, "2 x the capacity that is free")
-    first.level(free, "the capacity that is free")
+    first.level(2 * free, "2 x the cores that are free")
+    first.level(free, "the cores that are free")
     add: Callable[[Rows, str], None] = first.curve
     for name in ("fixed", "silent", "unavailable", "announced"):
         add(outage, name)
@@ -133,7 +134,7 @@ def draw(folder: Path) -> str:
             "announced": "503, Retry-After",
         }
     )
-    second = Panel(HEIGHT, 30, 0.1, 100, "300 devices, one address")
+    second = Panel(HEIGHT, 30, 0.1, 100, "300 devices, one address: requests a second")
     second.level(0.5, "what GoTrue's bucket lets in, after a burst of 30")
     second.curve(address, "fixed")
     second.curve(address, "library")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from holdfast import Holdfast, Library, Runner
+from holdfast.types import QueueAddRequest
 from local_supabase import LocalSupabase
 
 from bench import RECORDED, times
@@ -150,11 +151,19 @@ def test_every_plan_in_partitions_uses_an_index(server: Server) -> None:
             assert explainer.check(statement)[0] == [], statement.request.name
 
 
-@pytest.mark.parametrize(("upload", "stored"), [("rpc", 1), ("table", 0)])
-def test_in_partitions_the_library_uploads_by_function_only(
-    tmp_path: Path, upload: str, stored: int
+@pytest.mark.parametrize(
+    ("options", "stored"),
+    [
+        ({"upload": "rpc"}, 1),
+        ({"upload": "table"}, 0),
+        ({"upload": "table", "primary_key": "id_and_org_id"}, 1),
+        ({"upload": "rpc", "primary_key": "id_and_org_id"}, 1),
+    ],
+)
+def test_in_partitions_the_library_uploads_by_function_or_with_the_whole_key(
+    tmp_path: Path, options: dict[str, str], stored: int
 ) -> None:
-    """No unique key of a partitioned table is `id` alone, which the insert into the table names."""
+    """No unique key of a partitioned table is `id` alone, which an insert names by default."""
     schema = tmp_path / "schema.sql"
     schema.write_text(partitioned(SCHEMA.read_text("utf-8"), 4), "utf-8")
     with LocalSupabase(demo=True, schema=schema) as backend:
@@ -163,7 +172,7 @@ def test_in_partitions_the_library_uploads_by_function_only(
             "backend": {
                 "url": backend.url,
                 "api_key": backend.anon_key,
-                "queue": {"activity": {**KIND, "upload": upload}},
+                "queue": {"activity": {**KIND, **options}},
             },
             "auth_methods": [{"id": "password", "flow": "password", "label": "E-mail"}],
             "keystore": {"kind": "file"},
@@ -175,11 +184,25 @@ def test_in_partitions_the_library_uploads_by_function_only(
             app.sign_in_complete({"email": "solo@example.org", "password": "holdfast-demo"})
             network.run_until_idle()
             visit = {"type": "visit", "minutes": 45}
-            app.queue_add(
-                {"kind": "activity", "payload": visit, "occurred_at_ms": 1_795_000_000_000}
-            )
+            item: QueueAddRequest = {
+                "kind": "activity",
+                "id": "01976b36-0000-7000-8000-0000000c0de4",
+                "payload": visit,
+                "occurred_at_ms": 1_795_000_000_000,
+            }
+            app.queue_add(item)
             network.run_until_idle()
             problems = app.sync_status()["problems"]
+            if stored:
+                # The same item again is found by the read-back, and another one under its id, too.
+                app.queue_add(item)
+                network.run_until_idle()
+                assert app.queue_list()["items"] == []
+                app.queue_add({**item, "payload": {**visit, "note": "another"}})
+                network.run_until_idle()
+                [parked] = app.queue_list()["items"]
+                assert parked["reason"] is not None
+                assert parked["reason"]["code"] == "conflict"
         query = "select count(*) as n from activities where minutes = 45"
         assert backend.control.sql(query)[0]["n"] == stored
     assert [problem["code"] for problem in problems] == ([] if stored else ["42P10"])

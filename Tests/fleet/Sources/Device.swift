@@ -83,6 +83,8 @@ struct Device {
   }
 
   var queued: Int { pending.count + sending.count }
+  /// The number of items in the upload under way.
+  var uploading: Int { sending.count }
 
   /// `Engine.queueAdd`.
   mutating func register(_ count: Int) {

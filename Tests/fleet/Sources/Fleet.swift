@@ -3,6 +3,8 @@ import Policy
 /// Counts of the events in one second.
 struct Second {
   var requests = 0
+  /// What the requests take of the server, also those that it refuses, in microseconds of a core.
+  var work = 0
   var refused = 0
   var drained = 0
   var renewed = 0
@@ -93,9 +95,11 @@ struct Fleet {
       }
     }
     while let purpose = devices[device].nextRequest(at: nowMS) {
+      let work = server.costs.of(purpose, items: devices[device].uploading)
       let reply = server.receive(
-        purpose, from: device, holding: devices[device].token, at: nowMS, &random)
+        purpose, of: work, from: device, holding: devices[device].token, at: nowMS, &random)
       seconds[Int(nowMS / 1_000)].requests += 1
+      seconds[Int(nowMS / 1_000)].work += work
       if reply.outcome == .unavailable || reply.outcome == .limited {
         seconds[Int(nowMS / 1_000)].refused += 1
       }

@@ -39,32 +39,34 @@ struct Server {
 
   let outage: Outage
   let downMS: Range<Int64>
-  /// The number of requests that it handles in a second; it refuses more with 503.
+  /// The work that it does in a second, in microseconds of a core; it refuses more with 503.
   let capacity: Int
+  let costs: Costs
   var bucket: Bucket?
   /// One answer in this many is lost after the request was handled; 0: none.
   let losesOneIn: Int64
   /// The position of every device's newest refresh token in its chain; -1: the session has ended.
   private(set) var chains: [Int]
   private var second: Int64 = -1
-  private var carriedOut = 0
+  private var workDone = 0
 
   init(
-    devices: Int, outage: Outage, downMS: Range<Int64>, capacity: Int, bucket: Bucket? = nil,
-    losesOneIn: Int64 = 0
+    devices: Int, outage: Outage, downMS: Range<Int64>, capacity: Int, costs: Costs,
+    bucket: Bucket? = nil, losesOneIn: Int64 = 0
   ) {
     self.outage = outage
     self.downMS = downMS
     self.capacity = capacity
+    self.costs = costs
     self.bucket = bucket
     self.losesOneIn = losesOneIn
     chains = Array(repeating: 0, count: devices)
   }
 
-  /// Handles a request that arrives now. Returns the outcome, when the device learns of it, the
+  /// Handles a request that arrives now and takes `work`. Returns the outcome, when the device learns of it, the
   /// `Retry-After`, and for a refresh the new token (-1: refused for good).
   mutating func receive(
-    _ purpose: Purpose, from device: Int, holding token: Int, at nowMS: Int64,
+    _ purpose: Purpose, of work: Int, from device: Int, holding token: Int, at nowMS: Int64,
     _ random: inout Generator
   ) -> (outcome: Outcome, afterMS: Int64, floorMS: Int64, token: Int) {
     if downMS.contains(nowMS) {
@@ -77,13 +79,13 @@ struct Server {
     }
     if nowMS / 1_000 != second {
       second = nowMS / 1_000
-      carriedOut = 0
+      workDone = 0
     }
-    guard carriedOut < capacity else { return (.unavailable, Server.latencyMS, 0, token) }
+    guard capacity - workDone >= work else { return (.unavailable, Server.latencyMS, 0, token) }
     if purpose == .refresh, bucket?.take(at: nowMS) == false {
       return (.limited, Server.latencyMS, 0, token)
     }
-    carriedOut += 1
+    workDone += work
     var given = token
     if purpose == .refresh { given = rotate(device, token) }
     if losesOneIn > 0, random.below(losesOneIn) == 0 {
