@@ -1,7 +1,7 @@
 # What the library costs. See docs/benchmarks.md.
 #
 #   bench          the table of docs/benchmarks.md: a quarter of an hour; QUICK=1 tries it in two minutes
-#   bench-check    instructions per call and sizes, against what is recorded; part of CI
+#   bench-check    instructions, system calls, wake-ups, syncs and sizes, against what is recorded; part of CI
 #   bench-record   record them
 #   bench-variants record the instructions per call of the bundled library, musl and arm64
 

@@ -4,7 +4,7 @@
 APT := libsqlite3-dev libsodium-dev libjansson-dev binutils g++ pkg-config
 APT += libcurl4-openssl-dev
 APT += ca-certificates dpkg-dev patch xz-utils tcl autoconf automake libtool python3-venv
-APT += postgresql valgrind spin curl cmake locales qemu-user libsecret-1-dev gnome-keyring dbus libglib2.0-dev
+APT += postgresql valgrind strace spin curl cmake locales qemu-user libsecret-1-dev gnome-keyring dbus libglib2.0-dev
 # The package for Node. It is tested with the Node of the PATH, or else with the one in .venv.
 APT += node-typescript
 # The Python packages that are used by name, and the lock, which has the packages that these need, too.

@@ -5,12 +5,15 @@
 # Other parts are in mk/sanitizers.mk, arm64.mk, darwin.mk, node.mk, jvm.mk, swiftkit.mk and desktop.mk.
 TEST_PARTS := test-swift test-model test-fleet test-python test-node test-simulation sanitize-smoke test-faults mutants-sample test-arm64 test-jvm test-swiftkit test-desktop test-darwin
 PYTEST := $(PYTHON) -m pytest -q
+# One more than there are cores: tests wait for the disk a fifth of the time.
+WORKERS := $(shell echo $$(($$(nproc) + 1)))
 FLAVOUR ?= embedded
 
 # In other makes, which see what `setup` has installed. Every part runs, also after one that failed.
 test: setup languages
-	@$(AGAIN) lib wheel build/bin/holdfast-tour
-	@failed=""; for part in $(TEST_PARTS); do echo "== $$part"; $(AGAIN) $$part || failed="$$failed $$part"; done; \
+	@$(AGAIN) -j2 lib wheel build/bin/holdfast-tour
+	@failed=""; for part in $(TEST_PARTS); do echo "== $$part"; SECONDS=0; $(AGAIN) $$part || failed="$$failed $$part"; \
+	  echo "$$part took $$SECONDS s"; done; \
 	  [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
 test-swift:
@@ -20,18 +23,20 @@ test-swift:
 test-model:
 	@Tests/model/check.sh
 
-# The rules of Sources/Policy in 100,000 simulated devices; draws docs/fleet.svg.
+# The rules of Sources/Policy in 100,000 simulated devices, on the capacity that Tests/scale recorded.
 test-fleet: | $(PYTHON)
 	@mkdir -p build/fleet
 	@$(SWIFT) build -q -c release --scratch-path .build-runtime --product fleet
-	@.build-runtime/release/fleet build/fleet
+	@$(PYTHON) Tests/fleet/capacity.py .build-runtime/release/fleet build/fleet
 	@$(PYTEST) Tests/fleet
 
 PYTHON_SUITES := $(addprefix Tests/,backend http abi crash mutants packages scale docs) bindings/generate bindings/python
 
+# Of the tests through the C API every third one in ordinary Swift, too (Tests/abi/conftest.py).
+test-python: export HOLDFAST_SAMPLE ?= 3
 test-python: | $(PYTHON)
 	@failed=""; for suite in $(PYTHON_SUITES); do \
-	  echo "$$suite"; $(PYTEST) -n 2 $$suite || failed="$$failed $$suite"; done; \
+	  echo "$$suite"; $(PYTEST) -n $(WORKERS) $$suite || failed="$$failed $$suite"; done; \
 	  [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
 # ---- the simulation ----
