@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from typing import TypeVar
+
+Size = TypeVar("Size")
 
 FULL = os.environ.get("HOLDFAST_SIZE") == "full"
 
 
-def sized[Value](reduced: Value, full: Value) -> Value:
+def sized(reduced: Size, full: Size) -> Size:
     """`full` with HOLDFAST_SIZE=full, else `reduced`: a number, or a list of cases."""
     return full if FULL else reduced
