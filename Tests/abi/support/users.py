@@ -1,0 +1,39 @@
+"""What the fixtures `phones` and `sign_in` make: phones, and users who are signed in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .directory_fixtures import Organisation, Person
+from .phone import ROUTES, App, Phone
+
+
+@dataclass
+class SignedIn:
+    """A signed-in user: one organisation, its contacts cached, at home, online."""
+
+    phone: Phone
+    app: App
+    person: Person
+    org: Organisation
+    role: str
+
+    @property
+    def home(self) -> str:
+        """The route of the role's home."""
+        return str(ROUTES[self.role]["home"])
+
+    def restart(self, *, online: bool = True) -> App:
+        """Close and start the app; the network's record starts empty."""
+        self.phone.close()
+        self.phone.network.forget()
+        self.phone.keychain.calls.clear()
+        self.app = self.phone.start(online=online)
+        return self.app
+
+
+#: Creates phones; keyword arguments are those of `Phone`.
+MakePhone = Callable[..., Phone]
+#: Creates a phone with a signed-in user: `role`, number of `contacts`, options of `Phone`.
+MakeUser = Callable[..., SignedIn]
