@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from holdfast.types import HttpRequest
     from local_supabase import LocalSupabase
 
-    from conftest import MakeUser, SignedIn
     from support.directory_fixtures import DirectoryFixtures
     from support.hosted import HostedLibrary
+    from support.users import MakeUser, SignedIn
 
 #: Every status that a rule names, the ones beside them, and some that no rule names.
 STATUSES = [

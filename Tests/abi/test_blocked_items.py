@@ -10,7 +10,6 @@ import pytest
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
-from conftest import MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures
 from support.queue import (
     BOTH,
@@ -23,6 +22,7 @@ from support.queue import (
     stored,
     user_of,
 )
+from support.users import MakeUser, SignedIn
 
 HOUR_S = 3600
 #: What the firewall does not like.

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from holdfast import HoldfastError
 
-from conftest import MakePhone, MakeUser
 from support import attacker
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import App
 from support.queue import stored
+from support.users import MakePhone, MakeUser
 
 
 def rows(folder: Path) -> int:

@@ -12,9 +12,9 @@ from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 from local_supabase import LocalSupabase
 
-from conftest import MakeUser, SignedIn
 from support import contact_data
 from support.directory_fixtures import DirectoryFixtures, Organisation
+from support.users import MakeUser, SignedIn
 
 SEEDS = range(12)
 STEPS = 30

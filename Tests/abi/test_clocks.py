@@ -9,9 +9,9 @@ import pytest
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
-from conftest import MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import TOKEN_S
+from support.users import MakeUser, SignedIn
 
 
 def unlocked(user: SignedIn) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from conftest import MakePhone, MakeUser, SignedIn
 from support import attacker, contact_data, tamper
 from support.contact_data import pull
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import App
+from support.users import MakePhone, MakeUser, SignedIn
 
 #: Contacts in one block.
 BLOCK = 250

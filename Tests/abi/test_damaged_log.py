@@ -14,8 +14,8 @@ from support.flips import FILES, FRAME_HEADER, INDEX, LOG_HEADER, PAGE
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conftest import MakePhone, MakeUser, SignedIn
     from support.phone import App, Phone
+    from support.users import MakePhone, MakeUser, SignedIn
 
 #: Exits with 0 if another process holds a lock on the byte by which SQLite knows an index's users.
 PROBE = """

@@ -10,7 +10,6 @@ from holdfast import HoldfastError
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
-from conftest import MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures
 from support.queue import (
     BAD_MINUTES,
@@ -22,6 +21,7 @@ from support.queue import (
     stored,
     user_of,
 )
+from support.users import MakeUser, SignedIn
 
 
 def is_read_back(request: HttpRequest) -> bool:

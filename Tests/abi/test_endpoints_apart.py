@@ -8,10 +8,10 @@ import pytest
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
-from conftest import MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import TOKEN_S
 from support.queue import EMPTY, add, item_of, stored
+from support.users import MakeUser, SignedIn
 
 #: What each purpose's requests are sent to.
 PATHS = {

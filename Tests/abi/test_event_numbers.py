@@ -12,7 +12,7 @@ from test_events import park, second_handle, seqs
 from test_recovery import restart_after
 
 if TYPE_CHECKING:
-    from conftest import MakeUser
+    from support.users import MakeUser
 
 
 @pytest.mark.parametrize("times", [1, 5])

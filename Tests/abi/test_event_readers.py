@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from holdfast.transport import Answer
     from holdfast.types import HttpRequest
 
-    from conftest import MakeUser, SignedIn
+    from support.users import MakeUser, SignedIn
 
 #: The unacknowledged events, and the seconds in which the reader's CPU time is measured.
 EVENTS = 1000

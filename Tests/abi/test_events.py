@@ -18,8 +18,8 @@ from test_queue_processes import start as start_worker
 if TYPE_CHECKING:
     from holdfast.transport import Answer
 
-    from conftest import MakeUser, SignedIn
     from support.directory_fixtures import DirectoryFixtures
+    from support.users import MakeUser, SignedIn
 
 #: The kinds that return until they are acknowledged.
 DURABLE = {

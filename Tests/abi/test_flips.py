@@ -31,8 +31,8 @@ from support.flips import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conftest import MakePhone
     from support.directory_fixtures import DirectoryFixtures
+    from support.users import MakePhone
 
 #: `make flips` draws more.
 CASES = int(os.environ.get("HOLDFAST_FLIPS", "300"))

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from holdfast import HoldfastError
 
-from conftest import MakePhone, MakeUser
 from support import children, contract
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import FilePhone, Phone
 from support.queue import drain, stored
+from support.users import MakePhone, MakeUser
 
 NOBODY = 65534
 

@@ -14,8 +14,8 @@ from support.queue import stored
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conftest import MakeUser, SignedIn
     from support.directory_fixtures import DirectoryFixtures
+    from support.users import MakeUser, SignedIn
 
 
 def run_on_disk(user: SignedIn, tmp_path: Path, size: str, child: str, *arguments: str) -> Any:  # noqa: ANN401

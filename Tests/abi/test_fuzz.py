@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from conftest import MakeUser, SignedIn
 from support import children
+from support.users import MakeUser, SignedIn
 
 STATES = [
     "closed",

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from holdfast import HoldfastError
 
-from conftest import MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures
 from support.queue import BAD_MINUTES, add, code_of, drain, new_ids, stored
+from support.users import MakeUser, SignedIn
 
 DAY_S = 86_400
 

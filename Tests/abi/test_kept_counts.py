@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from holdfast.transport import Answer
     from holdfast.types import HttpRequest
 
-    from conftest import MakeUser, SignedIn
+    from support.users import MakeUser, SignedIn
 
 SEEDS = range(4)
 STEPS = 25

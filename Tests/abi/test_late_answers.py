@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from conftest import MakePhone
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Organisation, Person
 from support.network import moved_session
 from support.phone import TOKEN_S, App, Phone
 from support.queue import EMPTY
+from support.users import MakePhone
 
 
 class Case:

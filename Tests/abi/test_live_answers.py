@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import pytest
 
-from conftest import MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import TOKEN_S
+from support.users import MakeUser, SignedIn
 
 
 def asked(user: SignedIn) -> tuple[int, str]:
@@ -40,7 +40,7 @@ def held(user: SignedIn, purpose: str) -> Any:  # noqa: ANN401
             if request["purpose"] == purpose:
                 found = request
             else:
-                user.app.complete(cast(Any, {"id": request["id"], **user.phone.network(request)}))
+                user.app.complete(cast("Any", {"id": request["id"], **user.phone.network(request)}))
     assert found is not None
     return found
 
@@ -56,7 +56,7 @@ def test_B7_a_refresh_meanwhile_does_not_swallow_the_answer(
     # When the session is refreshed, and the answer comes after it
     user.phone.pass_time(TOKEN_S)
     user.app.runner.run_until_idle()
-    user.app.complete(cast(Any, {"id": live["id"], **user.phone.network(live)}))
+    user.app.complete(cast("Any", {"id": live["id"], **user.phone.network(live)}))
     # Then one event answers
     [event] = answers(user)
     assert (event["request"], event["id"]) == (number, contact)
@@ -77,7 +77,7 @@ def test_B7_a_refresh_shortly_before_the_answer_brings_the_contact(
     user.app.settle()
     assert directory.refreshes() == held_refreshes + 1
     # When the first answer comes
-    user.app.complete(cast(Any, {"id": live["id"], **user.phone.network(live)}))
+    user.app.complete(cast("Any", {"id": live["id"], **user.phone.network(live)}))
     user.app.settle()
     # Then the event brings the contact
     [event] = user.app.of_type("contact")
@@ -101,7 +101,7 @@ def test_B7_a_lock_answers(sign_in: MakeUser) -> None:
     number, _ = asked(user)
     live = held(user, "live")
     user.app.session_lock()
-    user.app.complete(cast(Any, {"id": live["id"], **user.phone.network(live)}))
+    user.app.complete(cast("Any", {"id": live["id"], **user.phone.network(live)}))
     [event] = [e for e in user.app.poll()["events"] if e["type"] == "contact"]
     assert (event["request"], event["contact"]) == (number, None)  # type: ignore[typeddict-item]
     assert event["message"]["code"] == "contact_withdrawn"  # type: ignore[typeddict-item]
@@ -118,7 +118,7 @@ def test_B7_a_switch_of_organisation_answers(
     number, _ = asked(user)
     live = held(user, "live")
     user.app.org_select({"org_id": second.id})
-    user.app.complete(cast(Any, {"id": live["id"], **user.phone.network(live)}))
+    user.app.complete(cast("Any", {"id": live["id"], **user.phone.network(live)}))
     [event] = answers(user)
     assert (event["request"], event["contact"]) == (number, None)
     assert event["message"]["code"] == "contact_withdrawn"

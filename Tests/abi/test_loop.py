@@ -10,10 +10,10 @@ from queue import Queue
 from holdfast import Runner
 from holdfast.types import Event
 
-from conftest import MakeUser
 from support import scan
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import TOKEN_S
+from support.users import MakeUser
 
 
 def readable(descriptor: int, within_s: float = 0) -> bool:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from conftest import MakePhone, MakeUser, SignedIn
 from support import attacker, contact_data, tamper
 from support.contact_data import pull
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
@@ -26,6 +25,7 @@ from support.queue import (
     user_of,
 )
 from support.sign_in import begin, browse, finish
+from support.users import MakePhone, MakeUser, SignedIn
 from test_lock_is_cryptographic import key as stored_key
 from test_queue_processes import finish as end_worker
 from test_queue_processes import start as start_worker

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from conftest import MakePhone, MakeUser, SignedIn
 from support import children
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import App, Phone
+from support.users import MakePhone, MakeUser, SignedIn
 from test_loop import readable
 
 #: No test waits for this long unless it fails.

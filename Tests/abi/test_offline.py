@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from conftest import MakeUser
 from support import children, scan
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import TOKEN_S
+from support.users import MakeUser
 
 Walk = Callable[[MakeUser, DirectoryFixtures, str], None]
 

@@ -8,10 +8,10 @@ import sys
 
 from holdfast import HoldfastError
 
-from conftest import MakeUser
 from support import children
 from support.phone import App, Phone
 from support.queue import add
+from support.users import MakeUser
 from test_queue_processes import finish, start
 
 #: Empties the log of a database; prints 1 if somebody who reads kept it from that.

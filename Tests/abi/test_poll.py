@@ -9,9 +9,9 @@ import pytest
 from holdfast import HoldfastError
 from holdfast.types import HttpRequest
 
-from conftest import MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import Phone
+from support.users import MakeUser, SignedIn
 
 
 def take(user: SignedIn, purpose: str) -> HttpRequest:

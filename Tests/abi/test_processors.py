@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from conftest import MakeUser
 from support import children
 from support.directory_fixtures import DirectoryFixtures
 from support.paths import BUILDS, ROOT
 from support.phone import Phone
 from support.queue import EMPTY, add, drain, stored
+from support.users import MakeUser
 
 #: Starts Python of arm64 under an emulator (mk/arm64.mk).
 EMULATED = ROOT / ".build" / "arm64-root" / "usr" / "bin" / "python-emulated"

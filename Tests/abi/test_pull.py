@@ -13,10 +13,10 @@ from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 from local_supabase import LocalSupabase
 
-from conftest import MakeUser, SignedIn
 from support import contact_data
 from support.contact_data import DAY_S, pull
 from support.directory_fixtures import DirectoryFixtures
+from support.users import MakeUser, SignedIn
 
 
 def names(user: SignedIn) -> list[str]:

@@ -8,11 +8,11 @@ import pytest
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
-from conftest import MakePhone, MakeUser, SignedIn
 from support import contact_data
 from support.contact_data import DAY_S, pull
 from support.directory_fixtures import DirectoryFixtures, Organisation
 from support.phone import App
+from support.users import MakePhone, MakeUser, SignedIn
 
 COUNT = 1_200
 

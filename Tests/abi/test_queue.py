@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from conftest import MakeUser
 from support.directory_fixtures import DirectoryFixtures
 from support.queue import BOTH, UPLOADS, user_of
+from support.users import MakeUser
 
 
 @BOTH

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from holdfast import HoldfastError
 
-from conftest import MakeUser
 from support.directory_fixtures import DirectoryFixtures
 from support.queue import (
     BAD_MINUTES,
@@ -26,6 +25,7 @@ from support.queue import (
     stored,
     user_of,
 )
+from support.users import MakeUser
 
 
 def sizes(directory: DirectoryFixtures, upload: str) -> list[int]:

@@ -11,7 +11,6 @@ from typing import Any, cast
 import pytest
 from holdfast import HoldfastError
 
-from conftest import MakeUser
 from support import secrecy
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import App
@@ -27,6 +26,7 @@ from support.queue import (
     stored,
     user_of,
 )
+from support.users import MakeUser
 
 
 def refused(call: Any, request: Any) -> HoldfastError:  # noqa: ANN401
@@ -234,14 +234,14 @@ def test_exported_items_can_be_added_unchanged(
     for item in exported:
         app.queue_cancel({"id": item["id"]})
     for item in exported:
-        app.queue_add(cast(Any, item))
+        app.queue_add(cast("Any", item))
     # Then their content, state and organisation are the same as before
     again = app.queue_export()["items"]
     assert [{**item, "state": ""} for item in again] == [{**item, "state": ""} for item in exported]
     assert [item["id"] for item in again] == [bad, child, other]
     # and adding them once more changes nothing
     for item in exported:
-        app.queue_add(cast(Any, item))
+        app.queue_add(cast("Any", item))
     assert app.queue_export()["items"] == again
 
 
@@ -589,7 +589,7 @@ def test_OFF_4_sync_completed_repeats_until_it_is_acknowledged(
     # Then every poll of the next start returns it until it is acknowledged, once per sync run
     seen = [e for e in app.poll()["events"] if e["type"] == "sync_completed"]
     assert [e for e in app.poll()["events"] if e["type"] == "sync_completed"] == seen
-    [done] = cast(Any, seen)
+    [done] = cast("Any", seen)
     assert (done["sent"], done["parked"], done["waiting"]) == (1, 1, 1)
     # (the time offline does not count)
     assert done["duration_ms"] < 60_000

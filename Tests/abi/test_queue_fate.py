@@ -11,10 +11,10 @@ from typing import Any, cast
 import pytest
 from holdfast import HoldfastError
 
-from conftest import MakeUser, SignedIn
 from support import children
 from support.directory_fixtures import DirectoryFixtures
 from support.queue import stored
+from support.users import MakeUser, SignedIn
 
 BAD = {"minutes": 100_000}
 
@@ -399,7 +399,7 @@ def test_QUE_13_queue_add_refuses_invalid_items(
     user = sign_in()
     user.app.go_offline()
     with pytest.raises(HoldfastError) as caught:
-        user.app.queue_add(cast(Any, {"kind": "activity", "payload": cast(Any, payload)}))
+        user.app.queue_add(cast("Any", {"kind": "activity", "payload": cast("Any", payload)}))
     assert caught.value.status == 1
     if field is not None:
         assert caught.value.field == field, str(caught.value)

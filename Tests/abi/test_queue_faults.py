@@ -9,7 +9,6 @@ import pytest
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
-from conftest import MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures
 from support.queue import (
     BAD_MINUTES,
@@ -24,6 +23,7 @@ from support.queue import (
     stored,
     user_of,
 )
+from support.users import MakeUser, SignedIn
 
 UNKNOWN = {"code": "", "message": "", "details": None, "hint": None}
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from holdfast import HoldfastError
 
-from conftest import MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures
 from support.queue import drain, new_ids
+from support.users import MakeUser, SignedIn
 
 TABLES = {
     "queue": {

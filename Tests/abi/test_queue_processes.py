@@ -14,11 +14,11 @@ from typing import Any, cast
 
 import pytest
 
-from conftest import MakeUser, SignedIn
 from support import children
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import Phone
 from support.queue import EMPTY, UPLOADS, add, drain, stored, user_of
+from support.users import MakeUser, SignedIn
 
 ROUNDS = 12
 
@@ -183,7 +183,7 @@ def test_QUE_15_an_answer_after_the_takeover_changes_nothing(
                     second.complete({"id": request["id"], **user.phone.network(request)})
         # When the first request's answer is a refusal
         late = {"id": flying[0]["id"], "status": 400, "body": '{"code":"23514"}'}
-        assert first.complete(cast(Any, late))["accepted"]
+        assert first.complete(cast("Any", late))["accepted"]
         # Then the item stays with the other process, whose answer counts
         assert second.queue_get({"id": item})["item"]["state"] == "sending"
         second.complete({"id": taken[0]["id"], **user.phone.network(taken[0])})

@@ -8,9 +8,9 @@ import pytest
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
-from conftest import MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures
 from support.queue import BOTH, EMPTY, add, code_of, drain, new_ids, user_of
+from support.users import MakeUser, SignedIn
 
 
 def stored_once(user: SignedIn, item: str, **payload: Any) -> None:  # noqa: ANN401

@@ -9,10 +9,10 @@ from typing import Any, cast
 import pytest
 from holdfast.keystore import KEY_NOT_FOUND
 
-from conftest import MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import App
 from support.queue import EMPTY, add, code_of, drain, item_of, new_ids, stored
+from support.users import MakeUser, SignedIn
 
 COLUMNS = ["type", "minutes", "occurred_at", "contact_id", "follows", "note", "user_id"]
 #: The columns of a version of the app that no longer knows `note`.
@@ -233,7 +233,7 @@ def test_B9_a_newer_version_sends_what_an_older_one_does_not_know(
         for round_ in range(3):
             # When the older one comes first to items of a kind that it does not know
             names = [f"Ola {round_}", f"Kari {round_}"]
-            ids = [new.queue_add(cast(Any, person_of(name)))["id"] for name in names]
+            ids = [new.queue_add(cast("Any", person_of(name)))["id"] for name in names]
             old.settle()
             assert [code_of(old, item) for item in ids] == ["schema_not_ready"] * 2
             assert "contacts" not in "".join(sent["url"] for sent in uploads(user))
@@ -257,7 +257,7 @@ def test_B9_what_is_held_makes_a_version_that_knows_the_kind_poll(sign_in: MakeU
     configure(user, COLUMNS)
     old = user.restart()
     with newer(user) as new:
-        new.queue_add(cast(Any, person_of("Ola")))
+        new.queue_add(cast("Any", person_of("Ola")))
         old.settle()
         [request] = [sent for sent in new.poll()["requests"] if sent["purpose"] == "upload"]
         assert "/contacts" in request["url"]
@@ -273,7 +273,7 @@ def test_B9_an_older_version_alone_keeps_waiting_and_rests(sign_in: MakeUser) ->
     """B9: items of an unknown kind make no poll busy, and none is lost."""
     user = sign_in()
     user.app.go_offline()
-    ids = [user.app.queue_add(cast(Any, person_of(f"{n}")))["id"] for n in range(5)]
+    ids = [user.app.queue_add(cast("Any", person_of(f"{n}")))["id"] for n in range(5)]
     configure(user, COLUMNS)
     user.phone.network.up = True
     app = user.restart()

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from holdfast import Library
     from local_supabase import LocalSupabase
 
-    from conftest import MakeUser, SignedIn
     from support.directory_fixtures import DirectoryFixtures
     from support.phone import App
+    from support.users import MakeUser, SignedIn
 
 PAGE = 4096
 

@@ -8,7 +8,6 @@ import time
 
 import pytest
 
-from conftest import MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures
 from support.queue import (
     BAD_MINUTES,
@@ -21,6 +20,7 @@ from support.queue import (
     stored,
     user_of,
 )
+from support.users import MakeUser, SignedIn
 from test_queue_processes import finish, start
 
 

@@ -15,9 +15,9 @@ from holdfast import HoldfastError
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
-from conftest import MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures
 from support.queue import EMPTY, RPC, UPLOADS, add, code_of, item_of, stored
+from support.users import MakeUser, SignedIn
 from test_blocked_items import HOUR_S, REFUSALS, Firewall, live
 
 COLUMNS = ["type", "minutes", "occurred_at", "contact_id", "follows", "note"]

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from holdfast.transport import Answer
     from holdfast.types import HttpRequest
 
-    from conftest import MakeUser
     from support.directory_fixtures import DirectoryFixtures
+    from support.users import MakeUser
 
 #: Answers that the library cannot take.
 UNUSABLE: dict[str, Any] = {

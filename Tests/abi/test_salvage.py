@@ -11,8 +11,8 @@ from support.queue import stored
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conftest import MakeUser
     from support.directory_fixtures import DirectoryFixtures
+    from support.users import MakeUser
 
 PAGE = 4096
 

@@ -6,11 +6,11 @@ import contextlib
 import sqlite3
 from pathlib import Path
 
-from conftest import MakeUser
 from support import secrecy
 from support.directory_fixtures import DirectoryFixtures
 from support.queue import EMPTY, add, drain, stored
 from support.tamper import flipped
+from support.users import MakeUser
 
 #: The offsets of a sealed value's parts: version, nonce, ciphertext; the tag is at the end.
 NONCE, CIPHERTEXT, TAG = 1, 25, -16

@@ -10,12 +10,12 @@ import pytest
 from holdfast import HoldfastError
 from local_supabase import LocalSupabase
 
-from conftest import MakeUser
 from support import contact_data, scan
 from support.contact_data import pull
 from support.directory_fixtures import DirectoryFixtures
 from support.hosted import HostedLibrary
 from support.phone import App, FilePhone
+from support.users import MakeUser
 
 
 def found(app: App, query: str, limit: int = 50) -> list[str]:

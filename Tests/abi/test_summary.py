@@ -9,9 +9,9 @@ from holdfast import HoldfastError
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
-from conftest import MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures
 from support.queue import RPC, UPLOADS, code_of, item_of
+from support.users import MakeUser, SignedIn
 
 YEAR_MS = 366 * 86_400_000
 

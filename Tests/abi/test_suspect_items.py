@@ -11,9 +11,9 @@ import pytest
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
-from conftest import MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures
 from support.queue import BOTH, EMPTY, add, code_of, item_of, stored
+from support.users import MakeUser, SignedIn
 from test_blocked_items import HOUR_S, is_store, live, patient
 
 HTML = "<html>Please log in</html>"

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from conftest import MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import TOKEN_S
+from support.users import MakeUser, SignedIn
 from test_loop import readable
 
 

@@ -11,11 +11,11 @@ import pytest
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
-from conftest import MakePhone, MakeUser, SignedIn
 from support import sign_in as browser
 from support.directory_fixtures import DirectoryFixtures, Person
 from support.phone import TOKEN_S, App, Phone
 from support.queue import EMPTY, add, code_of, item_of, stored
+from support.users import MakePhone, MakeUser, SignedIn
 from test_queue_processes import finish, start
 
 HOUR_S = 3600
@@ -173,7 +173,7 @@ def test_ATK_10_what_the_host_is_told_agrees_with_what_is_done(
         status = user.app.sync_status()
         (reason,) = user.app.queue_explain()["reasons"]
         assert status["not_before_ms"] == reason["until_ms"]
-        left_ms = cast(int, status["not_before_ms"]) - user.phone.now_ms
+        left_ms = cast("int", status["not_before_ms"]) - user.phone.now_ms
         assert HOUR_S * 1000 <= left_ms <= (HOUR_S + 300) * 1000
     pass_time(user, HOUR_S + ORDINARY_S)
     assert user.app.sync_status()["not_before_ms"] is None
@@ -527,7 +527,7 @@ def test_ATK_10_only_the_service_itself_corrects_the_server_s_time(
     # When something else answers every request, under a date that is off by years
     user.phone.network.instead.append(
         lambda _request: cast(
-            Answer,
+            "Answer",
             {
                 **STRANGERS[stranger],
                 "headers": {"Date": "Tue, 01 Jan 2019 00:00:00 GMT"},

@@ -13,7 +13,7 @@ from . import attacker
 from .phone import App
 
 if TYPE_CHECKING:
-    from conftest import SignedIn
+    from support.users import SignedIn
 
 # The most common first names, surnames and municipalities in Statistics Norway's lists, and Sámi
 # and foreign ones for their letters.

@@ -11,7 +11,7 @@ from .directory_fixtures import DirectoryFixtures, Person
 from .phone import App
 
 if TYPE_CHECKING:
-    from conftest import MakeUser, SignedIn
+    from support.users import MakeUser, SignedIn
 
 #: Table mapping that uploads through a function, which answers for each row.
 RPC = {
