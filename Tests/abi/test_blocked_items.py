@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from statistics import mean
-from typing import Any
 
 import pytest
 from holdfast.transport import Answer
-from holdfast.types import HttpRequest
 
 from support.directory_fixtures import DirectoryFixtures
 from support.queue import (
@@ -20,83 +17,21 @@ from support.queue import (
     drain,
     item_of,
     stored,
-    user_of,
+)
+from support.refusals import (
+    HOUR_S,
+    REFUSALS,
+    WORDS,
+    Firewall,
+    has_words,
+    is_alone,
+    is_store,
+    live,
+    patient,
 )
 from support.users import MakeUser, SignedIn
 
-HOUR_S = 3600
-#: What the firewall does not like.
-WORDS = "<script>"
-#: What firewalls and portals answer.
-REFUSALS: dict[str, Answer] = {
-    "html": {
-        "status": 403,
-        "headers": {"content-type": "text/html"},
-        "body": "<html>403 Forbidden</html>",
-    },
-    "json": {
-        "status": 403,
-        "headers": {"content-type": "application/json"},
-        "body": '{"code":"access_denied","message":"blocked by policy"}',
-    },
-    "nothing": {"status": 406, "headers": {}, "body": ""},
-    # As if the token were refused
-    "unauthorized": {"status": 401, "headers": {}, "body": '{"code":"PGRST301","message":"no"}'},
-}
 FORMS = pytest.mark.parametrize("form", REFUSALS)
-
-
-class Firewall:
-    """Answers requests that it does not let through."""
-
-    def __init__(self, user: SignedIn, form: str, refuses: Callable[[HttpRequest], bool]) -> None:
-        self.user = user
-        self.refuses = refuses
-        self.answer = REFUSALS[form]
-        self.refused: list[HttpRequest] = []
-        user.phone.network.instead.append(self)
-
-    def __call__(self, request: HttpRequest) -> Answer | None:
-        if not self.refuses(request):
-            return None
-        self.refused.append(request)
-        return self.answer
-
-    def end(self) -> None:
-        """Let everything through."""
-        self.user.phone.network.instead.remove(self)
-
-
-def has_words(request: HttpRequest) -> bool:
-    """Whether the body has what a firewall looks for."""
-    return WORDS in (request["body"] or "")
-
-
-def is_store(request: HttpRequest) -> bool:
-    """Whether the request stores items."""
-    return request["purpose"] == "upload" and request["method"] == "POST"
-
-
-def live(user: SignedIn, seconds: float, until: Callable[[], bool] = lambda: False) -> float:
-    """Follow `wake_in_ms` for this time, or until something is true; returns the time it took."""
-    phone = user.phone
-    start = phone.now_ms
-    end = start + round(seconds * 1000)
-    while True:
-        step = user.app.runner.step()
-        if not step.idle:
-            continue
-        if until() or phone.now_ms >= end:
-            return (phone.now_ms - start) / 1000
-        left = end - phone.now_ms
-        wake = left if step.wake_in_ms is None else min(step.wake_in_ms, left)
-        phone.pass_time(max(wake, 1) / 1000)
-
-
-def patient(sign_in: MakeUser, upload: str = "table", **options: Any) -> SignedIn:  # noqa: ANN401
-    """A user whose app is in the foreground for days, and rarely pulls."""
-    policy = {"pull_interval_s": 6 * HOUR_S}
-    return user_of(sign_in, upload, policy=policy, **options)
 
 
 def sent_since(user: SignedIn, item: str, at: int, directory: DirectoryFixtures) -> float:
@@ -163,12 +98,6 @@ def test_ATK_9_B2_an_item_that_a_firewall_refuses_is_parked_and_delays_no_other(
     # and that is told, too
     assert sum(event["parked"] for event in app.of_type("sync_completed")) == 1
     assert sum(event["sent"] for event in app.of_type("sync_completed")) == len(ids)
-
-
-def is_alone(request: HttpRequest, item: str) -> bool:
-    """Whether the request stores this item only."""
-    body = request["body"] or ""
-    return item in body and body.count('"type"') == 1
 
 
 def test_ATK_9_B2_an_item_that_is_refused_while_nothing_else_is_sent_is_parked(

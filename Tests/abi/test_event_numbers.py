@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from holdfast.keystore import KEY_NOT_FOUND
 
+from support.damage import restart_after
+from support.events import park, second_handle, seqs
 from support.queue import add
-from test_events import park, second_handle, seqs
-from test_recovery import restart_after
 
 if TYPE_CHECKING:
     from support.users import MakeUser

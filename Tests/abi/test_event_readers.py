@@ -14,9 +14,9 @@ import pytest
 from holdfast import AsyncHoldfast
 from holdfast.transport import answered
 
+from support.events import parked_items
 from support.paths import BUILDS
 from support.queue import BAD_MINUTES, RPC, add
-from test_events import parked_items
 
 if TYPE_CHECKING:
     from holdfast.transport import Answer

@@ -4,101 +4,29 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from holdfast.transport import answered as answered_by
 
+from support.events import (
+    DURABLE,
+    PAGE,
+    answered,
+    park,
+    parked_in,
+    parked_items,
+    second_handle,
+    seqs,
+    settle,
+    sleeps,
+)
 from support.phone import App
 from support.queue import BAD_MINUTES, add
-from test_queue_processes import finish as end_worker
-from test_queue_processes import start as start_worker
+from support.workers import finish_worker, start_worker
 
 if TYPE_CHECKING:
-    from holdfast.transport import Answer
-
     from support.directory_fixtures import DirectoryFixtures
-    from support.users import MakeUser, SignedIn
-
-#: The kinds that return until they are acknowledged.
-DURABLE = {
-    "sync_completed",
-    "item_parked",
-    "session_ended",
-    "org_access_changed",
-    "storage_recovered",
-}
-#: The events of one poll.
-PAGE = 200
-
-
-@contextmanager
-def second_handle(user: SignedIn) -> Iterator[App]:
-    """Another open handle on the same folder, resumed; the first stays open."""
-    user.phone.app = None
-    other = user.phone.start()
-    try:
-        yield other
-    finally:
-        other.close()
-        user.phone.app = user.app
-
-
-def rejected() -> Answer:
-    """The server's answer to a row whose minutes are refused."""
-    body = '{"code":"23514","message":"violates check constraint \\"activities_minutes_check\\""}'
-    return {"status": 400, "headers": {}, "body": body}
-
-
-def answered(app: App, request: Any) -> None:  # noqa: ANN401
-    """Complete a request: an upload is rejected, all else reaches the server."""
-    upload = request["purpose"] == "upload"
-    app.complete(answered_by(request, rejected() if upload else app.phone.network(request)))
-
-
-def park(app: App, count: int) -> list[str]:
-    """Park `count` items without acknowledging an event; returns their ids."""
-    for _ in range(count):
-        add(app, minutes=BAD_MINUTES)
-    while app.queue_list({"limit": 1})["counts"]["parked"] < count:
-        for request in app.poll()["requests"]:
-            answered(app, request)
-    return [item["id"] for item in parked_items(app)]
-
-
-def parked_items(app: App) -> list[Any]:
-    """All parked items."""
-    items: list[Any] = []
-    after: Any = 0
-    while after is not None:
-        page = app.queue_list({"state": "parked", "after": after, "limit": 200})
-        items += page["items"]
-        after = page["next"]
-    return items
-
-
-def parked_in(polled: Any) -> list[str]:  # noqa: ANN401
-    """The ids of a poll's `item_parked` events."""
-    return [e["id"] for e in polled["events"] if e["type"] == "item_parked"]
-
-
-def seqs(polled: Any, kinds: set[str] = DURABLE) -> list[int]:  # noqa: ANN401
-    """The numbers of a poll's durable events."""
-    return [event["seq"] for event in polled["events"] if event["type"] in kinds]
-
-
-def settle(app: App) -> Any:  # noqa: ANN401
-    """Send and complete until nothing is to be sent; returns the last poll."""
-    while requests := (polled := app.poll())["requests"]:
-        for request in requests:
-            app.complete(answered_by(request, app.phone.network(request)))
-    return polled
-
-
-def sleeps(polled: Any) -> bool:  # noqa: ANN401
-    """Whether a poll tells the host to sleep."""
-    return polled["wake_in_ms"] is None or polled["wake_in_ms"] > 1000
+    from support.users import MakeUser
 
 
 def test_A7_handles_that_raise_events_at_once_share_no_number(sign_in: MakeUser) -> None:
@@ -170,7 +98,7 @@ def test_ATK_7_processes_that_raise_events_at_once_drop_no_answer(sign_in: MakeU
                     assert told.setdefault(event["seq"], event["id"]) == event["id"]
             for request in polled["requests"]:
                 app.complete(answered_by(request, user.phone.network(request)))
-    items = [item for worker in workers for item in end_worker(worker)]
+    items = [item for worker in workers for item in finish_worker(worker)]
     assert [worker.returncode for worker in workers] == [0, 0]
     assert len(items) == 30
     # and no answer is dropped: each item is parked, and the others' events came here as well

@@ -11,7 +11,7 @@ from holdfast.types import Decision, TransportError
 from conftest import MakePhone, MakeUser
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import App
-from test_notices import another
+from support.waking import another
 
 
 def signed_in(

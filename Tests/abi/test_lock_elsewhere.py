@@ -19,7 +19,7 @@ from conftest import MakePhone, MakeUser, SignedIn
 from support import children, history
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import App
-from test_loop import readable
+from support.waking import readable
 
 ENDS: dict[str, Callable[[App], object]] = {
     "session_lock": lambda app: app.session_lock(),

@@ -26,9 +26,6 @@ from conftest import MakeUser, SignedIn
 from support import children, history
 from support.phone import App
 from test_lock_elsewhere import ENDS, FIRST, ended_by_another_process
-from test_notices import no_watch
-
-__all__ = ["no_watch"]
 
 ERASE = ("erase", "session")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import select
-import threading
 import time
 from queue import Queue
 
@@ -14,11 +12,7 @@ from support import scan
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import TOKEN_S
 from support.users import MakeUser
-
-
-def readable(descriptor: int, within_s: float = 0) -> bool:
-    """Whether the descriptor becomes readable within the timeout."""
-    return bool(select.select([descriptor], [], [], within_s)[0])
+from support.waking import HANG_S, Waiting, readable
 
 
 def test_the_descriptor_is_readable_while_there_is_something_to_poll(sign_in: MakeUser) -> None:
@@ -50,20 +44,10 @@ def test_wait_returns_when_another_thread_adds_an_item(sign_in: MakeUser) -> Non
     user = sign_in()
     app = user.app
     app.settle()
-    answers: Queue[tuple[bool, float]] = Queue()
-
-    def wait() -> None:
-        began = time.monotonic()
-        answers.put((app.wait(20_000), time.monotonic() - began))
-
-    thread = threading.Thread(target=wait)
-    thread.start()
-    time.sleep(0.2)
+    waiting = Waiting(app)
     app.register()
-    ready, seconds = answers.get(timeout=15)
-    thread.join()
-    assert ready
-    assert 0.1 < seconds < 10
+    assert waiting.ends()
+    assert waiting.answers == [True]
 
 
 def test_wait_returns_at_its_timeout(sign_in: MakeUser) -> None:
@@ -71,7 +55,7 @@ def test_wait_returns_at_its_timeout(sign_in: MakeUser) -> None:
     app.settle()
     began = time.monotonic()
     assert app.wait(150)
-    assert 0.1 < time.monotonic() - began < 5
+    assert time.monotonic() - began > 0.1
 
 
 def test_the_runner_s_thread_sends_items_and_reports_events(
@@ -86,7 +70,7 @@ def test_the_runner_s_thread_sends_items_and_reports_events(
         # Then they reach the server, and the event arrives
         sent = 0
         while sent < 3:
-            event = events.get(timeout=20)
+            event = events.get(timeout=HANG_S)
             sent += event["sent"] if event["type"] == "sync_completed" else 0
     assert sorted(str(row["id"]) for row in directory.activities(user.person)) == sorted(ids)
 

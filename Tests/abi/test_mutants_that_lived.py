@@ -10,7 +10,9 @@ import pytest
 
 from support import attacker, contact_data, tamper
 from support.contact_data import pull
+from support.damage import restart_after
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
+from support.held import return_to_foreground, taken
 from support.network import moved_session
 from support.phone import TOKEN_S, Phone
 from support.queue import (
@@ -26,10 +28,8 @@ from support.queue import (
 )
 from support.sign_in import begin, browse, finish
 from support.users import MakePhone, MakeUser, SignedIn
+from support.workers import finish_worker, start_worker
 from test_lock_is_cryptographic import key as stored_key
-from test_queue_processes import finish as end_worker
-from test_queue_processes import start as start_worker
-from test_recovery import restart_after
 
 if TYPE_CHECKING:
     from holdfast.transport import Answer
@@ -44,27 +44,6 @@ def moved(phone: Phone, session: dict[str, Any]) -> Any:  # noqa: ANN401
 def start_as(user: SignedIn, person: Person) -> None:
     """Another user's session takes the place of the stored one, without a logout."""
     user.app.session_start({"session": moved(user.phone, user.phone.directory.session(person))})
-    user.app.settle()
-
-
-def taken(user: SignedIn, purpose: str) -> Any:  # noqa: ANN401
-    """The request of this purpose, unanswered; all others are answered until nothing is left."""
-    found = None
-    for _ in range(10):
-        for request in user.app.poll()["requests"]:
-            if request["purpose"] == purpose and found is None:
-                found = request
-            else:
-                answer: Any = {"id": request["id"], **user.phone.network(request)}
-                user.app.complete(answer)
-    assert found is not None, f"no {purpose}"
-    return found
-
-
-def return_to_foreground(user: SignedIn) -> None:
-    """The app asks for the memberships again."""
-    user.app.session_background()
-    user.app.session_foreground()
     user.app.settle()
 
 
@@ -88,7 +67,7 @@ def test_an_upload_whose_process_ended_counts_as_an_attempt(
             time.sleep(0.01)
             assert worker.poll() is None
         worker.kill()
-        end_worker(worker)
+        finish_worker(worker)
         directory.control.clear_faults()
     else:
         user.app.go_online()

@@ -8,77 +8,14 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from support import children
 from support.directory_fixtures import DirectoryFixtures
-from support.phone import App, Phone
+from support.phone import Phone
 from support.users import MakePhone, MakeUser, SignedIn
-from test_loop import readable
-
-#: No test waits for this long unless it fails.
-GENEROUS_S = 30.0
-
-
-@contextmanager
-def another(phone: Phone) -> Iterator[App]:
-    """A second handle on the phone's folder, in this process, idle."""
-    app = App(phone, phone.config)
-    try:
-        if phone.manual:
-            app.clock_set({"now_ms": phone.now_ms, "monotonic_ms": phone.monotonic_ms})
-        app.session_resume()
-        app.settle()
-        yield app
-    finally:
-        app.close()
-
-
-def quiet(*apps: App) -> None:
-    """Follow the descriptors of the apps until none is readable: handles must not wake each other
-    for ever."""
-    for _ in range(20):
-        woken = [app for app in apps if readable(app.wake_fd())]
-        if not woken:
-            return
-        for app in woken:
-            app.settle()
-    raise AssertionError("the handles keep waking each other")
-
-
-class Waiting:
-    """A thread in `wait` without a limit."""
-
-    def __init__(self, app: App) -> None:
-        self.app = app
-        self.thread = threading.Thread(target=app.wait, args=(-1,))
-        self.thread.start()
-        self.path = Path(f"/proc/self/task/{self.thread.native_id}/status")
-        self.until_asleep()
-
-    def until_asleep(self) -> None:
-        """Return when the thread sleeps in the kernel."""
-        before = -1
-        while before != (before := self.wake_ups()):
-            time.sleep(0.1)
-
-    def wake_ups(self) -> int:
-        """How often the thread has gone to sleep."""
-        line = next(
-            line for line in self.path.read_text().splitlines() if line.startswith("voluntary")
-        )
-        return int(line.split()[1])
-
-    def ends(self) -> bool:
-        """Whether `wait` returns; closes the handle if not."""
-        self.thread.join(GENEROUS_S * children.PATIENCE)
-        ended = not self.thread.is_alive()
-        if not ended:
-            self.app.close()
-            self.thread.join()
-        return ended
+from support.waking import HANG_S, Waiting, another, quiet, readable
 
 
 @pytest.fixture
@@ -117,25 +54,25 @@ def test_ATK_11_the_descriptor_shows_what_another_handle_did(
         quiet(app, other)
         # When the other handle signs in, Then this one is woken and shows it
         other.sign_in(person)
-        assert readable(app.wake_fd(), GENEROUS_S)
+        assert readable(app.wake_fd(), HANG_S)
         app.settle()
         assert app.screen["screen"] == "select_org"
         quiet(app, other)
         # The same for a chosen organisation,
         other.org_select({"org_id": second.id})
-        assert readable(app.wake_fd(), GENEROUS_S)
+        assert readable(app.wake_fd(), HANG_S)
         app.settle()
         assert (app.screen["screen"], (app.screen["org"] or {}).get("id")) == ("home", second.id)
         quiet(app, other)
         # an item,
         other.register()
-        assert readable(app.wake_fd(), GENEROUS_S)
+        assert readable(app.wake_fd(), HANG_S)
         app.settle()
         assert len(directory.activities(person)) == 1
         quiet(app, other)
         # and a logout
         other.session_logout()
-        assert readable(app.wake_fd(), GENEROUS_S)
+        assert readable(app.wake_fd(), HANG_S)
         app.settle()
         assert app.screen["screen"] == "sign_in"
         quiet(app, other)
@@ -155,7 +92,7 @@ def test_ATK_11_a_call_between_does_not_hide_another_decision(
         quiet(app, other)
         # When the other handle chooses the second one, and this one's host asks before it polls
         other.org_select({"org_id": second.id})
-        assert readable(app.wake_fd(), GENEROUS_S)
+        assert readable(app.wake_fd(), HANG_S)
         app.queue_list()
         app.session_status()
         # Then it is still to poll: only a poll tells of the decision
@@ -176,7 +113,7 @@ def test_ATK_11_a_lasting_event_of_another_handle_wakes(user: SignedIn) -> None:
         while not other.of_type("sync_completed"):
             other.runner.step()
         # Then the first one is woken, and shows that the item was sent
-        assert readable(app.wake_fd(), GENEROUS_S)
+        assert readable(app.wake_fd(), HANG_S)
         app.settle()
         assert [event["ids"] for event in app.of_type("sync_completed")] == [[item]]
 
@@ -265,7 +202,7 @@ def line(process: subprocess.Popen[str]) -> str:
 
     reader = threading.Thread(target=read)
     reader.start()
-    reader.join(GENEROUS_S * children.PATIENCE)
+    reader.join(HANG_S)
     if reader.is_alive():
         process.kill()
         reader.join()
@@ -295,7 +232,7 @@ def test_ATK_11_a_process_that_dies_wakes_the_others(user: SignedIn) -> None:
         assert not readable(descriptor)
         process.kill()
         process.wait()
-        assert readable(descriptor, GENEROUS_S)
+        assert readable(descriptor, HANG_S)
         app.settle()
         assert not readable(descriptor)
 
@@ -309,19 +246,6 @@ def test_ATK_11_a_child_does_not_take_its_parents_notices(user: SignedIn) -> Non
         user.app.register()
         # Then both are woken
         assert [line(process), line(process)] == ["woken", "woken"]
-
-
-@pytest.fixture
-def no_watch(tmp_path: Path) -> dict[str, str]:
-    """An environment in which the system gives no watch."""
-    source = tmp_path / "no_watch.c"
-    source.write_text(
-        "#include <errno.h>\n"
-        "int inotify_init1(int flags) { (void)flags; errno = EMFILE; return -1; }\n"
-    )
-    shim = tmp_path / "no_watch.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(shim), str(source)], check=True)
-    return {"LD_PRELOAD": f"{shim}:{os.environ.get('LD_PRELOAD', '')}".rstrip(":")}
 
 
 def test_ATK_11_without_a_watch_the_file_is_looked_at_while_on_screen(

@@ -12,7 +12,7 @@ from support import children
 from support.phone import App, Phone
 from support.queue import add
 from support.users import MakeUser
-from test_queue_processes import finish, start
+from support.workers import finish_worker, start_worker
 
 #: Empties the log of a database; prints 1 if somebody who reads kept it from that.
 EMPTY_LOG = """
@@ -46,7 +46,7 @@ def is_held(phone: Phone, name: str) -> bool:
 def test_QUE_15_a_list_and_its_counts_are_of_one_moment(sign_in: MakeUser) -> None:
     # Given another process that adds items and sends them
     user = sign_in()
-    worker = start(user.phone, 150, 1)
+    worker = start_worker(user.phone, 150, 1)
     assert worker.stdout is not None
     assert worker.stdout.readline() == "ready\n"
     # When this one lists the queue again and again
@@ -59,7 +59,7 @@ def test_QUE_15_a_list_and_its_counts_are_of_one_moment(sign_in: MakeUser) -> No
         if counts != page["counts"]:
             wrong.append((counts, page["counts"]))
         seen += 1
-    finish(worker)
+    finish_worker(worker)
     # Then the items of each page are those that the counts of the same reply count
     assert seen > 100
     assert wrong == []
@@ -104,7 +104,7 @@ def test_QUE_15_nothing_is_held_between_calls(sign_in: MakeUser) -> None:
 def test_QUE_15_calls_of_several_processes_are_never_refused(sign_in: MakeUser) -> None:
     # Given two processes that add and send, so that each commits while the other decides
     user = sign_in()
-    workers = [start(user.phone, 60, minutes) for minutes in (1, 2)]
+    workers = [start_worker(user.phone, 60, minutes) for minutes in (1, 2)]
     # When this one adds, edits and cancels
     added, cancelled = [], 0
     for number in range(60):
@@ -114,7 +114,7 @@ def test_QUE_15_calls_of_several_processes_are_never_refused(sign_in: MakeUser) 
         else:
             cancelled += 1
     for worker in workers:
-        added += finish(worker)
+        added += finish_worker(worker)
     assert [worker.returncode for worker in workers] == [0, 0]
     # Then no call of theirs failed, and what was acknowledged arrives
     user.app.settle()

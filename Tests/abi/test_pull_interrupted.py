@@ -2,69 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
 from support import contact_data
 from support.contact_data import DAY_S, pull
-from support.directory_fixtures import DirectoryFixtures, Organisation
+from support.directory_fixtures import DirectoryFixtures
+from support.held import COUNT, answer, fill, hold, page, total, unlock
 from support.phone import App
-from support.users import MakePhone, MakeUser, SignedIn
-
-COUNT = 1_200
-
-
-def fill(directory: DirectoryFixtures, org: Organisation) -> None:
-    """Add contacts with times far apart, so that the overlap repeats no page."""
-    with directory.times_as_given():
-        contact_data.fill(directory.control, org.id, COUNT)
-        directory.control.sql(
-            "with numbered as (select id, row_number() over () as n from contacts "
-            "where org_id = %s) update contacts set updated_at = now() - interval '2 days' "
-            "+ numbered.n * interval '1 minute' from numbered where numbered.id = contacts.id",
-            org.id,
-        )
-
-
-def total(app: App) -> int:
-    """The number of contacts that the app shows."""
-    return int(app.contact_search({"query": ""})["total"])
-
-
-def hold(app: App, wanted: Callable[[str], bool]) -> HttpRequest:
-    """Poll and answer until a pull with a matching URL; returns it unanswered."""
-    for _ in range(40):
-        for request in app.poll()["requests"]:
-            if request["purpose"] == "pull" and wanted(request["url"]):
-                return request
-            answer(app, request)
-    raise AssertionError("no pull has a matching URL")
-
-
-def answer(app: App, request: HttpRequest) -> None:
-    """Complete a request with the server's answer."""
-    app.complete({"id": request["id"], **app.phone.network(request)})  # type: ignore[typeddict-item]
-
-
-def page(number: int, of: Organisation | None = None) -> Callable[[str], bool]:
-    """Matches the n-th page of the changes."""
-    seen = 0
-
-    def wanted(url: str) -> bool:
-        nonlocal seen
-        seen += of is None or of.id in url
-        return seen == number
-
-    return wanted
-
-
-def unlock(user: SignedIn) -> None:
-    """Answer the prompt, if a restart shows it."""
-    if user.app.screen["screen"] == "unlock":
-        user.app.touch()
+from support.users import MakePhone, MakeUser
 
 
 @pytest.mark.parametrize("erase", [True, False])

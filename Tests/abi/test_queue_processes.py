@@ -7,7 +7,6 @@ import random
 import resource
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import Any, cast
@@ -19,31 +18,9 @@ from support.directory_fixtures import DirectoryFixtures
 from support.phone import Phone
 from support.queue import EMPTY, UPLOADS, add, drain, stored, user_of
 from support.users import MakeUser, SignedIn
+from support.workers import finish_worker, start_worker
 
 ROUNDS = 12
-
-
-def start(phone: Phone, count: int, minutes: int) -> subprocess.Popen[str]:
-    """Start a worker process on the phone's folder."""
-    return subprocess.Popen(
-        children.command("queue_worker.py", phone.spec(), str(count), str(minutes)),
-        stdout=subprocess.PIPE,
-        text=True,
-        env=children.environment(),
-    )
-
-
-def finish(worker: subprocess.Popen[str]) -> list[str]:
-    """Wait for the worker; returns the ids that it acknowledged."""
-    # Read through the buffer: readline() may have read ahead, which communicate() ignores.
-    assert worker.stdout is not None
-    hangs = threading.Timer(120 * children.PATIENCE, worker.kill)
-    hangs.start()
-    with worker.stdout as stream:
-        output = stream.read()
-    worker.wait()
-    hangs.cancel()
-    return [line for line in output.split("\n")[:-1] if line not in {"ready", "done"}]
 
 
 def rows_sent(directory: DirectoryFixtures, upload: str) -> int:
@@ -62,12 +39,12 @@ def test_QUE_1_processes_killed_while_adding_and_sending_lose_nothing(
     chance = random.Random(20_261_121)
     acknowledged: dict[str, int] = {}
     for number in range(ROUNDS):
-        worker = start(user.phone, 400, number + 1)
+        worker = start_worker(user.phone, 400, number + 1)
         assert worker.stdout is not None
         assert worker.stdout.readline() == "ready\n"
         time.sleep(chance.random() * 0.4)
         worker.kill()
-        for item in finish(worker):
+        for item in finish_worker(worker):
             acknowledged[item] = number + 1
         assert worker.returncode == -9
     assert len(acknowledged) > 5 * ROUNDS
@@ -92,8 +69,8 @@ def test_QUE_15_each_item_is_sent_by_one_of_several_processes(
     user = user_of(sign_in, upload)
     user.phone.close()
     directory.control.clear_requests()
-    workers = [start(user.phone, 40, minutes) for minutes in (1, 2, 3)]
-    added = [item for worker in workers for item in finish(worker)]
+    workers = [start_worker(user.phone, 40, minutes) for minutes in (1, 2, 3)]
+    added = [item for worker in workers for item in finish_worker(worker)]
     assert [worker.returncode for worker in workers] == [0, 0, 0]
     # Then each item was in one request, as the backend counts, and is stored once
     assert len(added) == 120
@@ -114,12 +91,12 @@ def test_QUE_15_the_items_of_a_killed_process_are_taken_over_at_once(
     user.phone.close()
     user.phone.network.up = True
     hanging = directory.control.hang("/rest/v1/activities", method="POST")
-    worker = start(user.phone, 0, 1)
+    worker = start_worker(user.phone, 0, 1)
     while not directory.control.faults()[0]["hits"]:
         time.sleep(0.01)
         assert worker.poll() is None
     worker.kill()
-    finish(worker)
+    finish_worker(worker)
     directory.control.clear_faults(hanging)
     # When another process polls, with no time passed on its clock
     before = user.phone.now_ms

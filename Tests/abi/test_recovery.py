@@ -10,6 +10,7 @@ import pytest
 from holdfast import HoldfastError
 from holdfast.keystore import KEY_INVALIDATED, KEY_NOT_FOUND
 
+from support.damage import change, destroy_header, home, restart_after
 from support.phone import FilePhone
 from support.queue import BOTH, EMPTY, UPLOADS, add, code_of, drain, item_of, stored, user_of
 
@@ -21,37 +22,7 @@ if TYPE_CHECKING:
 
     from support.directory_fixtures import DirectoryFixtures
     from support.phone import App
-    from support.users import MakeUser, SignedIn
-
-PAGE = 4096
-
-
-def destroy_header(folder: Path) -> None:
-    """Overwrite the first page of the main file with zeros; its app must be closed."""
-    path = folder / "holdfast.db"
-    data = path.read_bytes()
-    path.write_bytes(bytes(PAGE) + data[PAGE:])
-
-
-def restart_after(user: SignedIn, sql: str | None = None) -> App:
-    """Change the queue by this statement, destroy the file's header, and start the app offline."""
-    user.phone.close()
-    if sql is not None:
-        path = user.phone.folder / "holdfast.db"
-        with contextlib.closing(sqlite3.connect(path)) as database, database:
-            assert database.execute(sql).rowcount > 0
-    destroy_header(user.phone.folder)
-    user.app = user.phone.start(online=False)
-    assert user.app.opened["recovered"]
-    return user.app
-
-
-def home(user: SignedIn) -> None:
-    """Go online, and sign in if the session was lost."""
-    user.app.go_online()
-    if user.app.screen["screen"] != "home":
-        user.app.sign_in(user.person)
-    user.app.settle()
+    from support.users import MakeUser
 
 
 def completed(app: App) -> dict[str, Any]:
@@ -426,15 +397,6 @@ def test_A3_an_item_whose_parent_and_link_damage_took_says_why_it_is_not_sent(
     assert stored(directory, user.person) == [other]
     assert code_of(user.app, child) == "missing_parent"
     assert item_of(user.app, child)["state"] == "parked"
-
-
-def change(user: SignedIn, *statements: str) -> None:
-    """Close the app, and change rows of its file by these statements."""
-    user.phone.close()
-    path = user.phone.folder / "holdfast.db"
-    with contextlib.closing(sqlite3.connect(path)) as database, database:
-        for sql in statements:
-            assert database.execute(sql).rowcount > 0
 
 
 def test_a_file_that_is_damaged_before_it_has_carried_over_another_one(

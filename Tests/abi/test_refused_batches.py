@@ -21,7 +21,7 @@ from support.queue import (
     user_of,
 )
 from support.users import MakeUser, SignedIn
-from test_queue_processes import finish, start
+from support.workers import finish_worker, start_worker
 
 
 def queued(user: SignedIn, count: int, bad: set[int]) -> tuple[list[str], list[str]]:
@@ -179,12 +179,12 @@ def test_QUE_3_processes_killed_in_the_middle_of_a_search_lose_nothing(
     user.phone.close()
     chance = random.Random(20_261_125)
     for _ in range(12):
-        worker = start(user.phone, 0, 5)
+        worker = start_worker(user.phone, 0, 5)
         assert worker.stdout is not None
         assert worker.stdout.readline() == "ready\n"
         time.sleep(chance.random() * 0.15)
         worker.kill()
-        finish(worker)
+        finish_worker(worker)
     # When the app is started again
     app = user.restart()
     if app.screen["screen"] == "unlock":

@@ -17,8 +17,8 @@ from holdfast.types import HttpRequest
 
 from support.directory_fixtures import DirectoryFixtures
 from support.queue import EMPTY, RPC, UPLOADS, add, code_of, item_of, stored
+from support.refusals import HOUR_S, REFUSALS, Firewall, coded, live
 from support.users import MakeUser, SignedIn
-from test_blocked_items import HOUR_S, REFUSALS, Firewall, live
 
 COLUMNS = ["type", "minutes", "occurred_at", "contact_id", "follows", "note"]
 #: Two kinds. The first one's items are uploaded to the table or through the function.
@@ -35,18 +35,11 @@ KINDS: dict[str, Any] = {
 }
 
 
-def coded(status: int, code: str, message: str) -> Answer:
-    """An error of the data service."""
-    body = f'{{"code":"{code}","message":"{message}"}}'
-    return {"status": status, "headers": {"content-type": "application/json"}, "body": body}
-
-
 #: The service's own refusals.
 OWN: dict[str, Answer] = {
-    "no right": coded(403, "42501", "permission denied for table activities"),
-    "a policy": coded(403, "42501", "a policy refuses it"),
-    "no table": coded(404, "PGRST205", "no such table"),
-    "a defect": coded(500, "XX000", "a defect"),
+    "no right": coded(403, "42501"),
+    "no table": coded(404, "PGRST205"),
+    "a defect": coded(500, "XX000"),
 }
 #: Those of a firewall that refuses the requests with this id.
 OTHERS: dict[str, Answer] = {name: REFUSALS[name] for name in ("html", "json", "unauthorized")}

@@ -16,7 +16,7 @@ from holdfast.keystore import KEY_FAILED
 from conftest import MakePhone, MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import TOKEN_S, App
-from test_loop import readable
+from support.waking import readable
 
 
 @pytest.fixture(autouse=True)

@@ -4,31 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from holdfast.transport import Answer
-from holdfast.types import HttpRequest
 
 from support.directory_fixtures import DirectoryFixtures
 from support.queue import BOTH, EMPTY, add, code_of, item_of, stored
+from support.refusals import HOUR_S, Fault, coded, holding, is_store, items_in, live, page, patient
 from support.users import MakeUser, SignedIn
-from test_blocked_items import HOUR_S, is_store, live, patient
-
-HTML = "<html>Please log in</html>"
-
-
-def coded(status: int, code: str) -> Answer:
-    """An error of the data service."""
-    body = json.dumps({"code": code, "message": "no"})
-    return {"status": status, "headers": {"content-type": "application/json"}, "body": body}
-
-
-def page(status: int) -> Answer:
-    """What a proxy or a portal answers."""
-    return {"status": status, "headers": {"content-type": "text/html"}, "body": HTML}
-
 
 #: The service answers, and refuses the whole request with a code that blames no item.
 OWN: dict[str, Answer] = {
@@ -57,39 +41,6 @@ OTHERS: dict[str, Answer] = {
 }
 #: The failures that may be one item's fault.
 FAILURES = {**OWN, **OTHERS}
-
-
-def items_in(request: HttpRequest) -> int:
-    """How many items the upload has."""
-    return (request["body"] or "").count('"type"')
-
-
-class Fault:
-    """Gives some uploads this answer."""
-
-    def __init__(
-        self, user: SignedIn, answer: Answer, meets: Callable[[HttpRequest], bool]
-    ) -> None:
-        self.user = user
-        self.answer = answer
-        self.meets = meets
-        self.met: list[HttpRequest] = []
-        user.phone.network.instead.append(self)
-
-    def __call__(self, request: HttpRequest) -> Answer | None:
-        if not (is_store(request) and self.meets(request)):
-            return None
-        self.met.append(request)
-        return self.answer
-
-    def end(self) -> None:
-        """Let everything through."""
-        self.user.phone.network.instead.remove(self)
-
-
-def holding(item: str) -> Callable[[HttpRequest], bool]:
-    """Whether an upload has this item."""
-    return lambda request: item in (request["body"] or "")
 
 
 def visits(

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-import time
-
 import pytest
 
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import TOKEN_S
 from support.users import MakeUser, SignedIn
-from test_loop import readable
+from support.waking import Waiting, readable
 
 
 @pytest.fixture
@@ -50,21 +47,10 @@ def test_coming_online_while_both_services_back_off_wakes_the_host(backing_off: 
 
 
 def test_a_waiting_thread_is_woken_too(backing_off: SignedIn) -> None:
-    app = backing_off.app
-    woken: list[float] = []
-
-    def wait() -> None:
-        began = time.monotonic()
-        app.wait(20_000)
-        woken.append(time.monotonic() - began)
-
-    thread = threading.Thread(target=wait)
-    thread.start()
-    time.sleep(0.2)
-    app.network_set({"online": True})
-    thread.join(15)
-    assert woken
-    assert woken[0] < 10
+    waiting = Waiting(backing_off.app)
+    backing_off.app.network_set({"online": True})
+    assert waiting.ends()
+    assert waiting.answers == [True]
 
 
 def test_a_descriptor_that_is_asked_for_late_tells_of_what_there_is(sign_in: MakeUser) -> None:

@@ -10,9 +10,9 @@ from holdfast.transport import Answer
 
 from conftest import MakePhone, MakeUser
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
+from support.held import answer, fill, hold, page, total
 from support.phone import App, Phone
 from support.sign_in import begin, browse, finish
-from test_pull_interrupted import answer, fill, hold, page, total
 
 PAGE = {"content-type": "text/html"}
 

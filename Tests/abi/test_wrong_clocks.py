@@ -16,7 +16,7 @@ from support.directory_fixtures import DirectoryFixtures, Person
 from support.phone import TOKEN_S, App, Phone
 from support.queue import EMPTY, add, code_of, item_of, stored
 from support.users import MakePhone, MakeUser, SignedIn
-from test_queue_processes import finish, start
+from support.workers import finish_worker, start_worker
 
 HOUR_S = 3600
 YEAR_S = 365 * 24 * HOUR_S
@@ -207,7 +207,7 @@ def test_ATK_10_a_moved_clock_takes_no_items_from_a_living_process(
     user.phone.close()
     user.phone.network.up = True
     hanging = directory.control.hang(UPLOAD, method="POST")
-    worker = start(user.phone, 0, 1)
+    worker = start_worker(user.phone, 0, 1)
     while not directory.control.faults()[0]["hits"]:
         time.sleep(0.01)
         assert worker.poll() is None
@@ -220,7 +220,7 @@ def test_ATK_10_a_moved_clock_takes_no_items_from_a_living_process(
     assert user.app.queue_list()["counts"]["sending"] == len(ids)
     # and takes them over when the process is dead
     worker.kill()
-    finish(worker)
+    finish_worker(worker)
     directory.control.clear_faults(hanging)
     pass_time(user, 60)
     assert stored(directory, user.person) == sorted(ids)

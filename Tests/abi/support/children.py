@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from patience import FACTOR
 
 from .paths import ROOT
 
 SCRIPTS = Path(__file__).resolve().parent.parent / "children"
 
-#: Factor on every time limit: instrumented builds are slower.
-PATIENCE = 8 if os.environ.get("HOLDFAST_SANITIZER") else 1
+#: Factor on every time limit: instrumented builds are slower, and so is a machine under load.
+PATIENCE = FACTOR * (8 if os.environ.get("HOLDFAST_SANITIZER") else 1)
 
 
 @dataclass(frozen=True)

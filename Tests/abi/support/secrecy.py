@@ -18,6 +18,7 @@ import json
 import mmap
 import os
 import re
+import shutil
 import urllib.parse
 import uuid
 from collections.abc import Iterator, Mapping
@@ -324,9 +325,12 @@ def _hear(level: int, line: str) -> None:
 
 @pytest.fixture(autouse=True)
 def no_secret_is_readable(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Secrets]:
-    """After every test, no secret of it is in a data folder, the log, an error or an event."""
+    """After every test, no secret of it is in a data folder, the log, an error or an event.
+
+    It asks for `tmp_path`, so that the folders are still there when it searches them.
+    """
     global current
     current = Secrets()
     for library in _libraries:
@@ -335,5 +339,6 @@ def no_secret_is_readable(
     monkeypatch.setenv(FOLDER_OF_CHILDREN, str(current.children))
     yield current
     current.read_children(current.children)
+    shutil.rmtree(current.children, ignore_errors=True)
     finds = current.search_all()
     assert not finds, "secrets are readable:\n" + "\n".join(finds[:50])

@@ -15,7 +15,7 @@ from local_supabase import LocalSupabase
 from .directory_fixtures import DirectoryFixtures
 from .paths import BUILDS, chosen_flavours
 
-#: Settings that a test may change; the `backend` fixture restores them.
+#: Settings that a test may change; the `backend` fixture sets them.
 SETTINGS = {
     "jwt_lifetime": 3600,
     "reuse_interval": 10,
@@ -54,13 +54,10 @@ def server() -> Iterator[LocalSupabase]:
 
 
 @pytest.fixture
-def backend(server: LocalSupabase) -> Iterator[LocalSupabase]:
+def backend(server: LocalSupabase) -> LocalSupabase:
     """The backend without faults, with an empty request log and default settings."""
-    server.control.clear_faults()
-    server.control.clear_requests()
-    yield server
-    server.control.clear_faults()
-    server.control.set(**SETTINGS)
+    server.control.reset(**SETTINGS)
+    return server
 
 
 @pytest.fixture

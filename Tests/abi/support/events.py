@@ -1,0 +1,95 @@
+"""Lasting events: handles that raise them, and polls that bring them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from holdfast.transport import Answer
+from holdfast.transport import answered as answered_by
+
+from .phone import App
+from .queue import BAD_MINUTES, add
+from .users import SignedIn
+
+#: The kinds that return until they are acknowledged.
+DURABLE = {
+    "sync_completed",
+    "item_parked",
+    "session_ended",
+    "org_access_changed",
+    "storage_recovered",
+}
+
+
+#: The events of one poll.
+PAGE = 200
+
+
+@contextmanager
+def second_handle(user: SignedIn) -> Iterator[App]:
+    """Another open handle on the same folder, resumed; the first stays open."""
+    user.phone.app = None
+    other = user.phone.start()
+    try:
+        yield other
+    finally:
+        other.close()
+        user.phone.app = user.app
+
+
+def rejected() -> Answer:
+    """The server's answer to a row whose minutes are refused."""
+    body = '{"code":"23514","message":"violates check constraint \\"activities_minutes_check\\""}'
+    return {"status": 400, "headers": {}, "body": body}
+
+
+def answered(app: App, request: Any) -> None:  # noqa: ANN401
+    """Complete a request: an upload is rejected, all else reaches the server."""
+    upload = request["purpose"] == "upload"
+    app.complete(answered_by(request, rejected() if upload else app.phone.network(request)))
+
+
+def park(app: App, count: int) -> list[str]:
+    """Park `count` items without acknowledging an event; returns their ids."""
+    for _ in range(count):
+        add(app, minutes=BAD_MINUTES)
+    while app.queue_list({"limit": 1})["counts"]["parked"] < count:
+        for request in app.poll()["requests"]:
+            answered(app, request)
+    return [item["id"] for item in parked_items(app)]
+
+
+def parked_items(app: App) -> list[Any]:
+    """All parked items."""
+    items: list[Any] = []
+    after: Any = 0
+    while after is not None:
+        page = app.queue_list({"state": "parked", "after": after, "limit": 200})
+        items += page["items"]
+        after = page["next"]
+    return items
+
+
+def parked_in(polled: Any) -> list[str]:  # noqa: ANN401
+    """The ids of a poll's `item_parked` events."""
+    return [e["id"] for e in polled["events"] if e["type"] == "item_parked"]
+
+
+def seqs(polled: Any, kinds: set[str] = DURABLE) -> list[int]:  # noqa: ANN401
+    """The numbers of a poll's durable events."""
+    return [event["seq"] for event in polled["events"] if event["type"] in kinds]
+
+
+def settle(app: App) -> Any:  # noqa: ANN401
+    """Send and complete until nothing is to be sent; returns the last poll."""
+    while requests := (polled := app.poll())["requests"]:
+        for request in requests:
+            app.complete(answered_by(request, app.phone.network(request)))
+    return polled
+
+
+def sleeps(polled: Any) -> bool:  # noqa: ANN401
+    """Whether a poll tells the host to sleep."""
+    return polled["wake_in_ms"] is None or polled["wake_in_ms"] > 1000
