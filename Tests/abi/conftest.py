@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
-import zlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,47 +14,57 @@ from holdfast import Library
 from local_supabase import LocalSupabase
 
 from support.counts import COPIES, FLIPS, counts
-from support.directory_fixtures import DirectoryFixtures, Organisation, Person
+from support.directory_fixtures import DirectoryFixtures, Person
 from support.hosted import HostedLibrary
 from support.paths import BUILDS, HEADER
-from support.phone import ROUTES, App, Phone
+from support.phone import Phone
 from support.secrecy import no_secret_is_readable
 from support.shared_fixtures import backend, directory, flavour, killer, library, server
+from support.users import MakePhone, MakeUser, SignedIn
+from support.waking import no_watch
 
 # Fixtures shared with other suites; `no_secret_is_readable` runs after every test.
 __all__ = [
+    "MakePhone",
+    "MakeUser",
+    "SignedIn",
     "backend",
     "directory",
     "flavour",
     "killer",
     "library",
     "no_secret_is_readable",
+    "no_watch",
     "server",
 ]
 
-MakePhone = Callable[..., Phone]
+
+#: A file system in memory, and how much of it a run may need: the folders of failed tests stay.
+MEMORY, ROOM = Path("/dev/shm"), 2 << 30
 
 
-#: What a compiler's mode can change: ordinary Swift runs these suites in whole, also in a sample.
-OF_EVERY_FLAVOUR = [
-    f"test_{name}.py"
-    for name in ("boundary", "build_info", "call", "exports", "flavours", "hardening", "memory")
-]
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the folders of the tests in memory where there is room.
+
+    Every change of the library waits for the disk. What a disk does to it is tested in Tests/disk
+    and Tests/crash.
+    """
+    if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With HOLDFAST_SAMPLE=n: run only every n-th test of the other suites in ordinary Swift.
+    """Run in ordinary Swift only what is marked `both_flavours`.
 
-    Both flavours are made of the same sources. `make test` runs every test in Embedded Swift, which
-    is shipped; without the variable, all tests run in both.
+    Both flavours are made of the same sources, and Embedded Swift is the one that is shipped.
+    HOLDFAST_FLAVOUR=name runs every test in that flavour, HOLDFAST_FLAVOURS=all every test in both.
     """
-    one_in = int(os.environ.get("HOLDFAST_SAMPLE", "1"))
+    if "HOLDFAST_FLAVOUR" in os.environ or os.environ.get("HOLDFAST_FLAVOURS") == "all":
+        return
 
     def is_left_out(item: pytest.Item) -> bool:
         flavour = item.callspec.params.get("flavour") if hasattr(item, "callspec") else None
-        if flavour != "runtime" or item.path.name in OF_EVERY_FLAVOUR:
-            return False
-        return zlib.crc32(item.nodeid.encode()) % one_in != 0
+        return flavour == "runtime" and item.get_closest_marker("both_flavours") is None
 
     left_out = [item for item in items if is_left_out(item)]
     if left_out:
@@ -126,33 +135,6 @@ def phones(tmp_path: Path, library: Library, backend: LocalSupabase) -> Iterator
 def phone(phones: MakePhone) -> Phone:
     """A phone with a manual clock and without a session."""
     return phones()
-
-
-@dataclass
-class SignedIn:
-    """A signed-in user: one organisation, its contacts cached, at home, online."""
-
-    phone: Phone
-    app: App
-    person: Person
-    org: Organisation
-    role: str
-
-    @property
-    def home(self) -> str:
-        """The route of the role's home."""
-        return str(ROUTES[self.role]["home"])
-
-    def restart(self, *, online: bool = True) -> App:
-        """Close and start the app; the network's record starts empty."""
-        self.phone.close()
-        self.phone.network.forget()
-        self.phone.keychain.calls.clear()
-        self.app = self.phone.start(online=online)
-        return self.app
-
-
-MakeUser = Callable[..., SignedIn]
 
 
 @pytest.fixture
