@@ -28,6 +28,7 @@ from holdfast.project import Names, Project
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 from local_supabase import LocalSupabase
+from refused import refused_port
 
 from conftest import MakePhone, MakeUser
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person, changed
@@ -317,10 +318,8 @@ def test_HST_4_a_key_that_only_the_health_check_refuses(
 
 
 def test_HST_4_nobody_listens(examine: Examine) -> None:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        port = unused.getsockname()[1]
-    step = only(examine({"url": f"http://127.0.0.1:{port}"}))
+    with refused_port() as port:
+        step = only(examine({"url": f"http://127.0.0.1:{port}"}))
     assert (step.name, step.outcome) == ("reachable", "fail")
     assert "host and port" in step.advice
 

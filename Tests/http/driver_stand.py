@@ -9,15 +9,20 @@ import pathlib
 import select
 import socket
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
+
+from patience import eventually, patience
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "Sources" / "HoldfastHTTP"
 
 OK, INVALID, STATE, NOT_FOUND, BUSY, CLOSED, FORKED = 0, 1, 2, 3, 8, 9, 10
 KEYSTORE, STORAGE, FULL, NOMEM = 5, 6, 7, 11
+
+#: How long a test waits for what must happen: for a request, for its completion, for an event. A
+#: request gives up first, so that a hang is reported as the time-out of a request.
+REQUEST_MS, COMPLETION_MS, EVENT_MS = (int(patience(seconds) * 1000) for seconds in (60, 90, 90))
 
 
 def declare(library: ctypes.CDLL) -> None:
@@ -60,8 +65,10 @@ class Driver:
         if self._loop is not None:
             self._loop.end()
         self.library.holdfast_http_stop(self.token)
+        if self._loop is not None:
+            self._loop.tell()
 
-    def next(self, timeout_ms: int = 5000) -> dict[str, Any] | int:
+    def next(self, timeout_ms: int = EVENT_MS) -> dict[str, Any] | int:
         """Return the next event, or the status when there is none."""
         if self._loop is None:
             return take(self.library, self.token, timeout_ms)
@@ -104,27 +111,29 @@ class Loop:
             if any(number == self._quit_read for number, _ in watched.poll()):
                 return
             status = self.library.holdfast_http_run(self.token, None)
-            with self._turned:
-                self._turned.notify_all()
+            self.tell()
+
+    def tell(self) -> None:
+        """Wake those who wait for an event."""
+        with self._turned:
+            self._turned.notify_all()
 
     def end(self) -> None:
         """End the loop; the driver goes on existing."""
         os.write(self._quit, b"x")
         self._thread.join()
-        with self._turned:
-            self._turned.notify_all()
 
     def next(self, timeout_ms: int) -> dict[str, Any] | int:
         """Wait for an event as a host does: by turns of the loop."""
-        end = time.monotonic() + timeout_ms / 1000
+        events: list[dict[str, Any] | int] = []
+
+        def came() -> bool:
+            events[:] = [take(self.library, self.token, -1)]
+            return events != [NOT_FOUND]
+
         with self._turned:
-            while (event := take(self.library, self.token, -1)) == NOT_FOUND:
-                left = end - time.monotonic()
-                if timeout_ms >= 0 and left <= 0:
-                    break
-                # Short, because a stop does not turn the loop.
-                self._turned.wait(0.05 if timeout_ms < 0 else min(left, 0.05))
-        return event
+            self._turned.wait_for(came, None if timeout_ms < 0 else timeout_ms / 1000)
+        return events[0]
 
 
 class Core:
@@ -145,7 +154,7 @@ class Core:
             "url": url,
             "headers": {},
             "body": None,
-            "timeout_ms": 5000,
+            "timeout_ms": REQUEST_MS,
         } | fields
         self.library.fake_request(json.dumps(request).encode())
         return self._id
@@ -156,7 +165,7 @@ class Core:
     def key_request(self, **request: Any) -> None:
         self.library.fake_key_request(json.dumps(request).encode())
 
-    def completion(self, timeout_ms: int = 10000) -> dict[str, Any] | None:
+    def completion(self, timeout_ms: int = COMPLETION_MS) -> dict[str, Any] | None:
         """Return the next argument of holdfast_complete() or holdfast_key_complete(), or None."""
         text = self.library.fake_completion(timeout_ms)
         return None if text is None else dict(json.loads(text))
@@ -171,12 +180,13 @@ class Core:
     def close(self) -> None:
         self.library.holdfast_close(self.handle)
 
-    def live(self, within_s: float = 5) -> int:
-        """Return the number of live handles and replies, after a stopping driver has ended."""
-        end = time.monotonic() + within_s
-        while (left := int(self.library.holdfast_live_count())) and time.monotonic() < end:
-            time.sleep(0.01)
-        return left
+    def live(self) -> int:
+        """The number of live handles and replies."""
+        return int(self.library.holdfast_live_count())
+
+    def ends_empty(self) -> None:
+        """Wait until no handle and no reply is left: a stopped driver may still be ending."""
+        eventually(lambda: self.live() == 0, what="the driver has freed every reply")
 
 
 Handler = Callable[[socket.socket, bytes], None]
@@ -190,6 +200,7 @@ class Server:
         self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
         self.received: list[bytes] = []
         self.handler: Handler = lambda link, request: self.answer(link, b"{}")
+        self.release = threading.Event()
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
@@ -236,5 +247,16 @@ class Server:
     def always(self, body: bytes, status: str = "200 OK", headers: str = "") -> None:
         self.handler = lambda link, request: self.answer(link, body, status, headers)
 
+    def hang(self) -> None:
+        """Answer no request until `release` is set or the server is closed."""
+
+        def handler(link: socket.socket, request: bytes) -> None:
+            self.release.wait()
+            self.answer(link, b"{}")
+
+        self.handler = handler
+
     def close(self) -> None:
+        self.release.set()
+        self.listener.shutdown(socket.SHUT_RDWR)  # ends the thread that accepts
         self.listener.close()

@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from patience import eventually, patience, until_asleep
 
 from driver_stand import CLOSED as CLOSED_STATUS
-from driver_stand import NOT_FOUND, OK, Core, Driver, Server
+from driver_stand import EVENT_MS, NOT_FOUND, OK, Core, Driver, Server
 
 LOAD = {"id": 7, "operation": "load", "name": "device", "protection": "device", "value": None}
 
@@ -43,7 +44,7 @@ class App:
     def call(self, operation: str, request: Any = None) -> dict[str, Any]:
         return self.raw(self.number, operation, request)
 
-    def event(self, timeout_ms: int = 5000) -> dict[str, Any]:
+    def event(self, timeout_ms: int = EVENT_MS) -> dict[str, Any]:
         return self.call("event_next", {"timeout_ms": timeout_ms})
 
 
@@ -52,7 +53,7 @@ def app(library: ctypes.CDLL) -> Iterator[App]:
     opened = App(library)
     yield opened
     assert opened.call("close") == {}
-    assert opened.core.live() == 0, "the driver did not free every reply"
+    opened.core.ends_empty()
 
 
 NONE = {"event": None, "closed": False}
@@ -240,12 +241,14 @@ def test_closing_ends_the_wait_for_an_event(app: App) -> None:
     seen: list[dict[str, Any]] = []
     waiting = threading.Thread(target=lambda: seen.append(app.call("event_next")))
     waiting.start()
+    until_asleep(waiting)
     app.core.event(seq=1, type="decision")
-    waiting.join(10)
+    waiting.join(patience(60))
     again = threading.Thread(target=lambda: seen.append(app.call("event_next")))
     again.start()
+    until_asleep(again)
     assert app.call("close") == {}
-    again.join(10)
+    again.join(patience(60))
     assert [each["closed"] for each in seen] == [False, True]
 
 
@@ -289,8 +292,7 @@ def test_a_key_request_that_nobody_took_has_failed_when_the_driver_stops(core: C
     driver = Driver(core.library, core.handle)
     core.key_request(**LOAD)
     core.event(seq=1, type="decision")
-    while core.library.fake_events() > 0:
-        threading.Event().wait(0.01)
+    eventually(lambda: core.library.fake_events() == 0, what="the driver has polled")
     driver.stop()
     assert core.completion() == {"id": 7, "result": "failed"}
     assert core.completion(0) is None
@@ -310,8 +312,7 @@ def test_a_key_request_that_nobody_needs_and_nobody_took_is_answered(core: Core)
     driver = Driver(core.library, core.handle)
     core.key_request(**LOAD)
     core.event(seq=1, type="decision")
-    while core.library.fake_events() > 0:
-        threading.Event().wait(0.01)
+    eventually(lambda: core.library.fake_events() == 0, what="the driver has polled")
     core.library.fake_key_cancelled(b"7")
     assert core.completion() == {"id": 7, "result": "failed"}
     assert driver.next() == {"seq": 1, "type": "decision"}
@@ -414,8 +415,7 @@ def test_lines_that_nobody_reads_hold_up_no_events(logging: App) -> None:
     for number in range(1000):
         log(logging, 1, f"line {number}")
     logging.core.event(seq=1, type="decision")
-    while logging.library.fake_events() > 0:
-        threading.Event().wait(0.01)
+    eventually(lambda: logging.library.fake_events() == 0, what="the driver has polled")
     log(logging, 1, "the last line")
     seen = [logging.event()["event"] for _ in range(201)]
     assert logging.event(0) == NONE

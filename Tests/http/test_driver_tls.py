@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from driver_stand import INVALID, Core, Driver
+from driver_stand import INVALID, ROOT, Core, Driver
 
 pytestmark = pytest.mark.usefixtures("mode")
 
@@ -131,7 +131,8 @@ def test_ca_options_replace_the_systems_authorities(
     sets = [{}, {"ca_file": str(other_certificate)}, {"ca_path": str(empty)}]
     url = f"https://localhost:{serve_tls(certificate)}/"
     command = [sys.executable, "-c", IN_NAMESPACE, system, library._name, url, json.dumps(sets)]
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
+    paths = [str(Path(__file__).parent), str(ROOT / "Tests" / "server")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     done = subprocess.run(
         [*own_namespace, *map(str, command)], env=environment, capture_output=True, text=True
     )

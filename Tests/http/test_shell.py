@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from local_supabase.launcher import LocalSupabase
+from patience import patience
 
 from driver_stand import ROOT
 
@@ -50,7 +51,7 @@ class Shell:
             input="\n".join(lines) + "\n",
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=patience(240),
             env=environment,
             check=False,
         )

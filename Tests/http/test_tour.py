@@ -6,6 +6,7 @@ import os
 import subprocess
 
 import pytest
+from patience import patience
 
 from driver_stand import ROOT
 
@@ -19,7 +20,7 @@ def test_tour() -> None:
         [ROOT / "examples" / "c" / "demo.sh", TOUR],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=patience(280),
         check=False,
     )
     crosses = [line for line in done.stdout.splitlines() if "✗" in line]

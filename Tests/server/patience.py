@@ -6,6 +6,7 @@ A limit tells a hang, never a speed: choose it far above what a slow machine nee
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable
 
@@ -23,3 +24,21 @@ def eventually(condition: Callable[[], object], within_s: float = 60, what: str 
     while not condition():
         assert time.monotonic() < deadline, f"not within {patience(within_s):g} s: {what}"
         time.sleep(0.01)
+
+
+def until_asleep(thread: threading.Thread, within_s: float = 60) -> None:
+    """Wait until a thread of this process sleeps in the kernel: it waits in the call under test.
+
+    It sleeps if two looks find it asleep and it has not been awake between them.
+    """
+    path = f"/proc/self/task/{thread.native_id}/status"
+    seen = [""]
+
+    def sleeps() -> bool:
+        with open(path, encoding="utf-8") as status:
+            lines = status.read().splitlines()
+        now = "".join(line for line in lines if line.startswith(("State", "voluntary")))
+        before, seen[0] = seen[0], now
+        return now == before and "sleeping" in now
+
+    eventually(sleeps, within_s, f"{thread.name} is asleep")
