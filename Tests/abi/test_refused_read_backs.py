@@ -37,7 +37,8 @@ KINDS: dict[str, Any] = {
 
 #: The service's own refusals.
 OWN: dict[str, Answer] = {
-    "no right": coded(403, "42501"),
+    "no right": coded(403, "42501", "permission denied for table activities"),
+    "a policy": coded(403, "42501", "a policy refuses it"),
     "no table": coded(404, "PGRST205"),
     "a defect": coded(500, "XX000"),
 }

@@ -99,9 +99,9 @@ def patient(sign_in: MakeUser, upload: str = "table", **options: Any) -> SignedI
 HTML = "<html>Please log in</html>"
 
 
-def coded(status: int, code: str) -> Answer:
+def coded(status: int, code: str, message: str = "no") -> Answer:
     """An error of the data service."""
-    body = json.dumps({"code": code, "message": "no"})
+    body = json.dumps({"code": code, "message": message})
     return {"status": status, "headers": {"content-type": "application/json"}, "body": body}
 
 
