@@ -7,6 +7,8 @@ import json
 import urllib.parse
 from typing import Any
 
+from patience import patience
+
 
 class ControlError(RuntimeError):
     """The server refused a control request; the text gives the reason."""
@@ -19,11 +21,11 @@ class Control:
         self._address = urllib.parse.urlsplit(url)
 
     def call(
-        self, method: str, path: str, sent: dict[str, Any] | None = None, patience_s: float = 30
+        self, method: str, path: str, sent: dict[str, Any] | None = None, within_s: float = 120
     ) -> Any:
         """Send a request to /_control. Raises ControlError if it is refused."""
         link = http.client.HTTPConnection(
-            self._address.hostname or "127.0.0.1", self._address.port, timeout=patience_s
+            self._address.hostname or "127.0.0.1", self._address.port, timeout=patience(within_s)
         )
         try:
             link.request(method, "/_control" + path, body=json.dumps(sent or {}))
@@ -143,6 +145,10 @@ class Control:
         """Clear the request log."""
         self.call("DELETE", "/requests")
 
+    def reset(self, **settings: Any) -> None:
+        """Begin a test: these settings, no faults, no refusals by the provider, an empty log."""
+        self.call("POST", "/reset", settings)
+
     # Database -------------------------------------------------------------------------------------
 
     def sql(self, query: str, *parameters: Any, within_s: float = 100) -> list[dict[str, Any]]:
@@ -152,7 +158,7 @@ class Control:
         has failed here is never carried out later.
         """
         sent = {"query": query, "parameters": list(parameters), "within_ms": int(within_s * 1000)}
-        return list(self.call("POST", "/sql", sent, patience_s=within_s + 20))
+        return list(self.call("POST", "/sql", sent, within_s=within_s + 120))
 
     def reload_schema(self) -> None:
         """Read the catalog again after DDL."""

@@ -83,6 +83,15 @@ async def _clear_requests(state: State, _: Sent) -> Any:
     return {}
 
 
+async def _reset(state: State, sent: Sent) -> Any:
+    """Begin a test: these settings, no faults, no refusals and an empty log."""
+    state.config.change(sent)
+    state.faults.remove(None)
+    state.auth.refusals.clear()
+    state.log.clear()
+    return {}
+
+
 # The database -------------------------------------------------------------------------------------
 
 
@@ -324,6 +333,7 @@ _ROUTES: dict[str, Callable[[State, Sent], Awaitable[Any]]] = {
     "GET /requests": _requests,
     "DELETE /requests": _clear_requests,
     "GET /counts": _counts,
+    "POST /reset": _reset,
     "POST /schema/reload": _reload_schema,
     "POST /sql": _sql,
     "POST /database/stop": _stop_database,

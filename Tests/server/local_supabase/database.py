@@ -9,6 +9,7 @@ from typing import Any
 
 import psycopg
 import psycopg_pool
+from patience import patience
 
 from . import schema_cache
 from .messages import Request
@@ -36,7 +37,7 @@ class Database:
                 min_size=2,
                 max_size=most,
                 open=False,
-                timeout=10,
+                timeout=patience(60),
                 reconnect_timeout=0,
                 configure=_prepare,
                 kwargs={"autocommit": True},
@@ -50,8 +51,8 @@ class Database:
 
     async def open(self) -> None:
         """Connect and read the catalog."""
-        await self.api.open(wait=True)
-        await self.admin.open(wait=True)
+        await self.api.open(wait=True, timeout=patience(120))
+        await self.admin.open(wait=True, timeout=patience(120))
         await self.reload()
 
     async def close(self) -> None:

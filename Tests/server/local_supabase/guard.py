@@ -26,13 +26,13 @@ def alive(pid: int) -> bool:
 
 
 def stop_postgres(pid: int) -> None:
-    """Fast shutdown (SIGINT), then immediate (SIGQUIT), then SIGKILL, each given five seconds."""
+    """Fast shutdown (SIGINT), then immediate (SIGQUIT), then SIGKILL, each given a minute."""
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
         try:
             os.kill(pid, number)
         except ProcessLookupError:
             return
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             if not alive(pid):
                 return

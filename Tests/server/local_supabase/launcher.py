@@ -13,6 +13,8 @@ import tempfile
 import time
 from typing import IO
 
+from patience import patience
+
 from .control import Control
 
 
@@ -27,6 +29,7 @@ class LocalSupabase:
             backend.url, backend.anon_key, backend.control.drop_after("/rest/v1/activities")
 
     The arguments are those of __main__.py. The server ends with this process, even after SIGKILL.
+    HOLDFAST_PATIENCE multiplies the time that it may take to start.
     """
 
     def __init__(
@@ -44,7 +47,7 @@ class LocalSupabase:
         with_auth: bool = True,
         require_apikey: bool = True,
         python: str = sys.executable,
-        start_timeout_s: float = 60,
+        start_timeout_s: float = 200,
     ) -> None:
         self._command = [
             python,
@@ -68,7 +71,7 @@ class LocalSupabase:
         self._command += ["--jwt-secret", jwt_secret] if jwt_secret else []
         self._command += [] if with_auth else ["--no-auth"]
         self._command += [] if require_apikey else ["--no-apikey"]
-        self._start_timeout_s = start_timeout_s
+        self._start_timeout_s = patience(start_timeout_s)
         self._process: subprocess.Popen[bytes] | None = None
         self._errors: IO[bytes] | None = None
         self.url = ""
@@ -133,7 +136,7 @@ class LocalSupabase:
                     stream.close()
         process.terminate()
         try:
-            process.wait(20)
+            process.wait(patience(120))
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

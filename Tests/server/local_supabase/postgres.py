@@ -16,9 +16,13 @@ import tempfile
 import time
 from collections.abc import Mapping
 
+from patience import patience
+
 SUPERUSER = "postgres"
+#: Results of initdb, in the build folder of the source tree: each costs two seconds.
+TEMPLATES = pathlib.Path(__file__).resolve().parents[3] / "build" / "postgres-template"
 #: Raise this when the arguments of initdb change.
-TEMPLATE_FORMAT = 1
+TEMPLATE_FORMAT = 2
 
 
 class PostgresFailed(RuntimeError):
@@ -51,11 +55,16 @@ def unprivileged_user() -> pwd.struct_passwd | None:
     raise PostgresFailed("running as root, and there is neither a user postgres nor nobody")
 
 
-def free_port() -> int:
-    """Find a free loopback port. Another process may take it before us."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def held_port() -> socket.socket:
+    """Take a free loopback port, which nobody else is given until the socket is closed.
+
+    PostgreSQL can bind the same port: it sets SO_REUSEADDR, too, and this socket does not listen.
+    Meanwhile, and while PostgreSQL is stopped, connections are refused.
+    """
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    return held
 
 
 class Postgres:
@@ -71,6 +80,7 @@ class Postgres:
         self._given = pathlib.Path(data_dir).resolve() if data_dir else None
         self._process: subprocess.Popen[bytes] | None = None
         self._guard: subprocess.Popen[bytes] | None = None
+        self._held: socket.socket | None = None
         self.folder = pathlib.Path()
         self.port = 0
 
@@ -111,12 +121,12 @@ class Postgres:
             self._own(self.folder)
             data = self.folder / "data"
             if not data.exists():
-                subprocess.run(["cp", "-a", str(self._template()), str(data)], check=True)
-            for _ in range(5):
-                self.port = free_port()
-                if self._launch(data):
-                    return
-            raise PostgresFailed(self._log())
+                self._create(data)
+            self._held = held_port()
+            self.port = int(self._held.getsockname()[1])
+            if sys.platform != "linux":
+                self._held.close()  # elsewhere two sockets cannot share a port
+            self._launch(data)
         except BaseException:
             self.stop()
             raise
@@ -127,12 +137,15 @@ class Postgres:
 
     def resume(self) -> None:
         """Start the server again after `interrupt`, on the same port."""
-        if self._process is None and not self._launch(self.folder / "data"):
-            raise PostgresFailed(self._log())
+        if self._process is None:
+            self._launch(self.folder / "data")
 
     def stop(self) -> None:
         """Stop the server and remove its folder, unless the caller named one."""
         self._end(signal.SIGINT)
+        if self._held is not None:
+            self._held.close()
+            self._held = None
         if not self._keep and self.folder != pathlib.Path():
             shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -141,7 +154,7 @@ class Postgres:
             with contextlib.suppress(ProcessLookupError):
                 self._process.send_signal(number)
             try:
-                self._process.wait(10)
+                self._process.wait(patience(60))
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
@@ -160,27 +173,40 @@ class Postgres:
             return {}
         return {"user": self._user.pw_uid, "group": self._user.pw_gid, "extra_groups": []}
 
-    def _template(self) -> pathlib.Path:
-        """The cached result of initdb. Of parallel starts, the first to rename its folder wins."""
+    def _create(self, data: pathlib.Path) -> None:
+        """Make a new database here: a copy of the cached result of initdb, if there is one."""
         version = subprocess.run(
             [self._binaries / "postgres", "--version"], check=True, capture_output=True, text=True
         ).stdout
         name = re.sub(r"[^A-Za-z0-9.]+", "-", version.strip())
-        cache = pathlib.Path(tempfile.gettempdir()) / f"local-supabase-templates-{os.geteuid()}"
-        cache.mkdir(mode=0o711, exist_ok=True)
-        if cache.stat().st_uid != os.geteuid():
-            raise PostgresFailed(f"{cache} belongs to another user: remove it, or set TMPDIR")
-        template = cache / f"{name}-{TEMPLATE_FORMAT}"
+        # With the user's number: another one could not read the files.
+        template = TEMPLATES / f"{name}-{TEMPLATE_FORMAT}-{os.geteuid()}"
         if template.exists():
-            return template
-        making = pathlib.Path(tempfile.mkdtemp(prefix="making-", dir=cache))
+            subprocess.run(["cp", "-a", str(template), str(data)], check=True)
+            return
+        self._initdb(data)
+        # Without a folder to write to, every start makes its own.
+        with contextlib.suppress(OSError, subprocess.CalledProcessError):
+            self._cache(data, template)
+
+    def _cache(self, data: pathlib.Path, template: pathlib.Path) -> None:
+        """Keep a copy as a template. Of parallel starts, the first to rename its folder wins."""
+        TEMPLATES.mkdir(parents=True, exist_ok=True)
+        making = pathlib.Path(tempfile.mkdtemp(prefix="making-", dir=TEMPLATES))
         try:
-            self._own(making)
+            copy = ["cp", "-a", str(data), str(making / "data")]
+            subprocess.run(copy, check=True, capture_output=True)
+            (making / "data").rename(template)
+        finally:
+            shutil.rmtree(making, ignore_errors=True)
+
+    def _initdb(self, data: pathlib.Path) -> None:
+        try:
             subprocess.run(
                 [
                     self._binaries / "initdb",
                     "-D",
-                    making / "data",
+                    data,
                     "-U",
                     SUPERUSER,
                     "-A",
@@ -196,15 +222,11 @@ class Postgres:
                 cwd="/",
                 **self._as_user(),  # type: ignore[call-overload]
             )
-            with contextlib.suppress(OSError):
-                (making / "data").rename(template)
         except subprocess.CalledProcessError as error:
             raise PostgresFailed(error.stderr.decode("utf-8", "replace")) from error
-        finally:
-            shutil.rmtree(making, ignore_errors=True)
-        return template
 
-    def _launch(self, data: pathlib.Path) -> bool:
+    def _launch(self, data: pathlib.Path) -> None:
+        """Start the server and wait until it accepts connections; raises PostgresFailed."""
         settings = {
             "listen_addresses": "127.0.0.1",
             "port": str(self.port),
@@ -246,15 +268,14 @@ class Postgres:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        if self._wait_ready():
-            return True
-        self._end(signal.SIGINT)
-        return False
+        if not self._wait_ready():
+            self._end(signal.SIGINT)
+            raise PostgresFailed(self._log())
 
     def _wait_ready(self) -> bool:
         """PostgreSQL writes `ready` into line 8 of postmaster.pid when it accepts connections."""
         assert self._process is not None
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + patience(120)
         status = self.folder / "data" / "postmaster.pid"
         while time.monotonic() < deadline and self._process.poll() is None:
             with contextlib.suppress(OSError):
