@@ -1,25 +1,38 @@
-# Holdfast. `make demo` shows it at work, `make test` runs every test; both install what is missing.
+# Holdfast. `make demo` shows it at work, `make test` proves a commit; both install what is missing.
 #
-#   make setup    installs the Debian packages (with sudo, unless root) and the Python tools in .venv that are missing;
-#                 only this target, and demo and test through it, installs anything. `make test` adds Java, Go and Rust
-#   make lib      build/lib/libholdfast.so (Embedded Swift), build/lib-runtime/libholdfast.so (ordinary Swift),
-#                 build/include/ and, where libcurl is installed, build/lib/libholdfast_http.so; archives (.a) of both
+#   make setup    installs the Debian packages (with sudo, unless root) and the Python packages in .venv that `make test`
+#                 needs and that are missing. setup-demo, setup-tools, setup-all: of the other tiers (mk/setup.mk).
+#                 Only these targets, and demo and test, install anything
+#   make lib      build/lib/libholdfast.so (Embedded Swift), build/include/ and, where libcurl is installed,
+#                 build/lib/libholdfast_http.so; archives (.a) of both
+#   make lib-runtime  build/lib-runtime/libholdfast.so: the same in ordinary Swift
 #   make bundle   build/lib-bundled/libholdfast.so, which contains SQLite, libsodium and jansson
 #   make wheel    build/wheel/holdfast-*.whl, which contains the bundled library
 #   make node     build/node/holdfast and its .tgz: the package for Node and Electron, with the bundled library
+#   make jvm      build/jvm/*.jar for Java and Kotlin
 #   make install  headers, libraries, pkg-config and CMake files below PREFIX (/usr/local); honours DESTDIR, LIBDIR
 #   make demo     the tour of examples/c against a local backend
-#   make desktop  the app of examples/desktop on a local backend, with a panel beside it; installs GTK if it is missing;
-#                 make test-desktop runs its tests, make pictures draws docs/pictures
+#   make desktop  the app of examples/desktop on a local backend, with a panel beside it; make pictures draws docs/pictures
 #   make doctor   CONFIG=file (EMAIL=address): checks a configuration against its Supabase project (docs/doctor.md)
-#   make test     every test. Parts of it: test-swift, test-model, test-fleet, test-python, test-node, test-simulation,
-#                 sanitize-smoke, test-faults, mutants-sample, test-arm64, test-jvm, test-swiftkit, test-darwin
 #   make lint     style and types; make format corrects what a tool can correct
 #   make contract writes the code that is made from include/holdfast.schema.json; make generate: only bindings
 #   make docs     writes the pages and figures that are made from the code and from measurements
-#   make lock     writes mk/requirements.lock again, after a change of a file of Python requirements
-#   make jvm      build/jvm/*.jar for Java and Kotlin; make test-jvm runs their tests. Both install a JDK if it is missing
+#   make lock     writes mk/requirements/*.lock again, after a change of a list beside them
 #   make clean    removes what was built; .venv stays
+#
+# Tests, in three tiers (mk/tests.mk):
+#
+#   make test      proves a commit: unit tests, the C API on the Embedded library, driver, Python, documents, killed
+#                  processes, simulated worlds, the demo. Fixed seeds, no search: eleven minutes on two cores, with set-up
+#   .ci/run        make test and lint; ordinary Swift, slow tests in reduced sizes, failing disks, packages, instruction
+#                  counts; of the rest what the change touches, by path: half an hour
+#   make test-all  everything that ends by itself, in whole sizes
+#   make nightly   search: fuzzing, new worlds, random kills, mutants, sanitizers. Prints its seeds
+#
+# Parts: test-swift test-abi test-http test-python test-docs test-crash test-simulation, test-runtime test-slow
+# test-realtime test-packages test-faults test-fleet test-situations test-backend test-model, test-node test-jvm
+# test-swiftkit test-desktop test-languages test-arm64 test-darwin test-musl. TESTS= chooses tests of test-swift,
+# test-abi, test-node. HOLDFAST_PATIENCE=4 multiplies every limit of time, for a machine under load.
 #
 # Longer runs:
 #
@@ -36,7 +49,7 @@
 #   make musl                build/lib-musl/libholdfast.so, with musl-tools; make test-musl runs scripts, threads and the tour on it
 #   make darwin              compiles the core for iOS and macOS (arm64) to objects, which nothing here links or runs
 #   make flips               CASES=n data folders with flipped bits; FLAVOUR=
-#   make mutants             small faults in Sources, and whether the tests notice them; make test takes 60
+#   make mutants             small faults in Sources, and whether the tests notice them; mutants-sample takes 60
 #   make test-faults-full    every failure of a disk at every point of a scripted day; test-faults takes a sample
 #   make test-clean-install  make demo on a Debian that was just installed into a folder; TARGETS="demo test". As root
 
@@ -73,12 +86,14 @@ include mk/node.mk
 include mk/desktop.mk
 include mk/swiftkit.mk
 
-.PHONY: lib bundle wheel install demo doctor docs contract generate lint format test-clean-install help clean
+.PHONY: lib lib-runtime bundle wheel install demo doctor docs contract generate lint format test-clean-install help clean
 
-lib: build/lib/libholdfast.so build/lib-runtime/libholdfast.so build/include/holdfast.h $(HTTP_LIBRARY) $(ARCHIVES)
+lib: build/lib/libholdfast.so build/include/holdfast.h $(HTTP_LIBRARY) $(ARCHIVES)
 ifeq ($(HTTP_LIBRARY),)
 	@echo "libcurl's headers (libcurl4-openssl-dev) are missing: build/lib/libholdfast_http.so is not built"
 endif
+
+lib-runtime: build/lib-runtime/libholdfast.so
 
 bundle: build/lib-bundled/libholdfast.so
 
@@ -88,9 +103,10 @@ wheel: bundle | .build/checked-wheel $(PYTHON)
 install: lib
 	@PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) DESTDIR=$(DESTDIR) VERSION=$(VERSION) ABI=$(ABI) bindings/c/install.sh
 
-# In a second make, which sees what `setup` has installed.
-demo: setup
-	@$(AGAIN) lib build/bin/holdfast-tour
+# In a second make, which sees what apt has installed.
+demo:
+	@mk/install-packages.sh $(APT_DEMO)
+	@$(AGAIN) -j2 .venv/demo build/bin/holdfast-tour
 	@examples/c/demo.sh
 
 doctor: build/lib/libholdfast.so | $(PYTHON)

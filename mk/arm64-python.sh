@@ -7,7 +7,7 @@ root=$(realpath "$1")
 venv=$2
 lock=$3
 # Packages with native code that the tests of the C API import; everything else is plain Python.
-native=(hypothesis jsonschema-rs rpds-py)
+native=(hypothesis jsonschema-rs)
 
 packages=$root/packages
 rm -rf "$packages"

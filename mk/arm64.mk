@@ -99,7 +99,7 @@ $(ARM64_BIN)/%.so: Tests/phones/%.c $(ARM64)/cc
 ARM64_PYTHON := $(ARM64_ROOT)/usr/bin/python-emulated
 
 $(ARM64_PYTHON): mk/arm64-python.sh mk/arm64.mk | $(PYTHON) $(ARM64_ROOT)
-	@mk/arm64-python.sh $(ARM64_ROOT) $(CURDIR)/.venv $(LOCK) > $@.new
+	@mk/arm64-python.sh $(ARM64_ROOT) $(CURDIR)/.venv mk/requirements/test.lock > $@.new
 	@chmod +x $@.new
 	@mv $@.new $@
 

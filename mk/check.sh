@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Says what is missing for a target, and how to get it. Usage: check.sh lib|http|wheel|node; SWIFT, CLANG and NODE are set.
+# Says what is missing for a target, and how to get it. Usage: check.sh lib|http|wheel|node|jvm|desktop; SWIFT, CLANG and NODE are set.
 set -euo pipefail
 target=$1
 missing=()
 
 # header NAME PACKAGE
 header() { echo "#include <$1>" | "$CLANG" -fsyntax-only -x c - 2> /dev/null || missing+=("$2"); }
+# file PATH PACKAGE
+file() { [ -e "$1" ] || missing+=("$2"); }
 # tool NAME PACKAGE
 tool() { command -v "$1" > /dev/null || missing+=("$2"); }
 
@@ -39,6 +41,20 @@ case $target in
     tool automake automake
     tool libtoolize libtool
     ;;
+  jvm)
+    tool javac default-jdk-headless
+    file /usr/share/java/gson.jar libgoogle-gson-java
+    file /usr/share/java/okhttp.jar libokhttp-java
+    file /usr/share/java/junit-jupiter-api.jar junit5
+    ;;
+  desktop)
+    tool pkg-config pkg-config
+    pkg-config --exists libadwaita-1 || missing+=(libadwaita-1-dev)
+    pkg-config --exists libsecret-1 || missing+=(libsecret-1-dev)
+    tool Xvfb xvfb
+    tool xdotool xdotool
+    tool convert imagemagick
+    ;;
   node)
     tool tsc node-typescript
     tool cc g++
@@ -49,7 +65,12 @@ case $target in
     ;;
 esac
 if [ ${#missing[@]} -gt 0 ]; then
+  case $target in
+    lib | http) setup="make setup" ;;
+    wheel) setup="make setup-tools" ;;
+    *) setup="make setup-tools PARTS=$target" ;;
+  esac
   packages=$(printf '%s\n' "${missing[@]}" | sort -u | tr '\n' ' ')
-  echo "missing Debian packages: $packages- install them, or run make setup" >&2
+  echo "missing Debian packages: $packages- install them, or run $setup" >&2
   exit 1
 fi

@@ -5,23 +5,11 @@
 #   sanitize-desktop  the same with AddressSanitizer: no memory error, no leak but those of Tests/desktop/leaks.supp
 #   pictures          draws docs/pictures under Xvfb
 
-.PHONY: desktop setup-desktop setup-desktop-tests test-desktop sanitize-desktop install-desktop pictures
-
-APT_DESKTOP := libadwaita-1-dev libglib2.0-dev libsecret-1-dev gnome-keyring dbus adwaita-icon-theme librsvg2-common \
-  python3-gi gir1.2-adw-1
-APT_DESKTOP_TESTS := $(APT_DESKTOP) libsecret-tools gir1.2-atspi-2.0 at-spi2-core xvfb xdotool x11-utils imagemagick fonts-cantarell \
-  desktop-file-utils appstream
+.PHONY: desktop test-desktop sanitize-desktop install-desktop pictures
 
 DESKTOP_SOURCES := $(wildcard examples/desktop/src/*)
 DESKTOP_SCREENS := $(wildcard examples/desktop/ui/*) examples/desktop/data/org.holdfast.Desktop.svg
 DESKTOP_FLAGS := -std=gnu11 -DG_LOG_DOMAIN='"holdfast-desktop"' -g -Wall -Wextra -Werror -Iinclude -ISources/HoldfastHTTP/include
-
-# After `setup`: two runs of apt at once wait for a lock, and fail.
-setup-desktop: setup
-	@mk/install-packages.sh $(APT_DESKTOP)
-
-setup-desktop-tests: setup
-	@mk/install-packages.sh $(APT_DESKTOP_TESTS)
 
 .build/desktop/resources.c: $(DESKTOP_SCREENS)
 	@mkdir -p $(@D)
@@ -36,16 +24,16 @@ build/bin/holdfast-desktop build/bin/holdfast-desktop-checked: $(DESKTOP_SOURCES
 	  -Wl,-rpath,'$$ORIGIN/../lib'
 
 # In other makes, which see what was installed: the driver is known only where libcurl's headers are.
-desktop: setup-desktop
+desktop: | .build/checked-desktop
 	@$(AGAIN) build/bin/holdfast-desktop
 	@/usr/bin/python3 examples/desktop/panel/panel.py build/bin/holdfast-desktop
 
-test-desktop: setup-desktop-tests
+test-desktop: | .build/checked-desktop
 	@$(AGAIN) build/bin/holdfast-desktop
 	@$(PYTEST) -n 2 Tests/desktop
 
 # Neither reports what was suppressed, nor doubts a format of glibc's.
-sanitize-desktop: setup-desktop-tests
+sanitize-desktop: | .build/checked-desktop
 	@$(AGAIN) build/bin/holdfast-desktop-checked
 	@HOLDFAST_DESKTOP=$(CURDIR)/build/bin/holdfast-desktop-checked ASAN_OPTIONS=check_printf=0 \
 	  LSAN_OPTIONS=print_suppressions=0:suppressions=$(CURDIR)/Tests/desktop/leaks.supp $(PYTEST) Tests/desktop
@@ -57,6 +45,6 @@ install-desktop: build/bin/holdfast-desktop
 	  install -D -m 644 org.holdfast.Desktop.svg $(DESTDIR)$(PREFIX)/share/icons/hicolor/scalable/apps/org.holdfast.Desktop.svg && \
 	  install -D -m 644 org.holdfast.Desktop.metainfo.xml $(DESTDIR)$(PREFIX)/share/metainfo/org.holdfast.Desktop.metainfo.xml
 
-pictures: setup-desktop-tests
+pictures: | .build/checked-desktop
 	@$(AGAIN) build/bin/holdfast-desktop
 	@$(PYTHON) Tests/desktop/pictures.py docs/pictures

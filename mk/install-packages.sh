@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that are missing. Usage: install-packages.sh PACKAGE...
+# Installs the Debian packages that are missing, and is the only place that does. Usage: install-packages.sh PACKAGE...
+# It waits for another run of apt, and tries a download again.
 set -euo pipefail
+cd "$(dirname "$0")/.."
 
 if ! command -v apt-get dpkg-query > /dev/null; then
   echo "make setup installs Debian packages only. Install what corresponds to: $*"
@@ -14,8 +16,15 @@ for package; do grep -qxF "$package" <<< "$installed" || missing+=("$package"); 
 echo "installing: ${missing[*]}"
 sudo=()
 [ "$(id -u)" = 0 ] || sudo=(sudo)
+mkdir -p .build
 log=.build/setup.log
-run() { "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive "$@" >> $log 2>&1 || { tail -n 20 $log >&2; exit 1; }; }
+options=(-qq -o DPkg::Lock::Timeout=600 -o Acquire::Retries=5)
+run() { "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get "${options[@]}" "$@" >> $log 2>&1; }
 : > $log
-run apt-get update -qq
-run apt-get install -y -qq --no-install-recommends "${missing[@]}"
+# A mirror that is being updated fails for a moment.
+for pause in 5 20 60 end; do
+  if run update && run install -y --no-install-recommends "${missing[@]}"; then exit 0; fi
+  [ $pause = end ] || sleep $pause
+done
+tail -n 20 $log >&2
+exit 1

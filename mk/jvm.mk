@@ -4,19 +4,13 @@
 #   test-jvm    its tests, and those of bindings/android, under -Xcheck:jni
 #   bench-jvm   what a call through it costs over the call in C; part of bench
 
-.PHONY: jvm setup-jvm test-jvm bench-jvm
-
-APT_JVM := default-jdk-headless libgoogle-gson-java libjetbrains-annotations-java libokhttp-java junit5
-
-setup-jvm:
-	@mkdir -p .build
-	@mk/install-packages.sh $(APT_JVM)
+.PHONY: jvm test-jvm bench-jvm
 
 JVM_SOURCES := $(shell find bindings/jvm bindings/android -type f)
 
 jvm: build/jvm/holdfast.jar
 
-build/jvm/holdfast.jar: $(JVM_SOURCES) include/holdfast.h build/lib-bundled/libholdfast.so | setup-jvm $(PYTHON)
+build/jvm/holdfast.jar: $(JVM_SOURCES) include/holdfast.h build/lib-bundled/libholdfast.so | .build/checked-jvm $(PYTHON)
 	@bindings/jvm/build.sh build/lib-bundled build/jvm .build/jvm
 
 # They start the local backend.

@@ -1,41 +1,62 @@
-# What building and testing need: `make setup` installs it, every other target checks it (mk/check.sh).
+# What building and testing need. One call of apt installs what is missing for a tier; every other target checks what it
+# needs (mk/check.sh) and installs nothing.
+#
+#   setup-demo    of `make demo`
+#   setup         of `make test`
+#   setup-tools   of `make lint`, and of what CI builds beyond `make test`: the bundled library, the wheel, the model.
+#                 PARTS="node jvm languages desktop arm64 musl": and what these parts need
+#   setup-all     of `make test-all`: all parts
 
-# Debian packages: of `make lib`; of the driver; of the bundled library and the wheel; of demo and tests.
-APT := libsqlite3-dev libsodium-dev libjansson-dev binutils g++ pkg-config
-APT += libcurl4-openssl-dev
-APT += ca-certificates dpkg-dev patch xz-utils tcl autoconf automake libtool python3-venv
-APT += postgresql valgrind strace spin curl cmake locales qemu-user libsecret-1-dev gnome-keyring dbus libglib2.0-dev
-# The package for Node. It is tested with the Node of the PATH, or else with the one in .venv.
-APT += node-typescript
-# The Python packages that are used by name, and the lock, which has the packages that these need, too.
-REQUIREMENTS := $(wildcard .ci/requirements.txt Tests/*/requirements.txt bindings/python/requirements*.txt)
+APT_DEMO := ca-certificates libsqlite3-dev libsodium-dev libjansson-dev binutils g++ pkg-config libcurl4-openssl-dev \
+  python3-venv postgresql
+APT_TEST := $(APT_DEMO) openssl locales
+APT_TOOLS := $(APT_TEST) valgrind strace spin cmake dpkg-dev patch xz-utils tcl autoconf automake libtool
+APT_node := node-typescript
+APT_jvm := default-jdk-headless libgoogle-gson-java libjetbrains-annotations-java libokhttp-java junit5
+APT_languages := default-jdk-headless libjna-java libgoogle-gson-java golang-go cargo librust-serde-json-dev
+APT_desktop := libadwaita-1-dev libglib2.0-dev libsecret-1-dev gnome-keyring dbus adwaita-icon-theme librsvg2-common \
+  python3-gi gir1.2-adw-1 libsecret-tools gir1.2-atspi-2.0 at-spi2-core xvfb xdotool x11-utils imagemagick \
+  fonts-cantarell desktop-file-utils appstream
+APT_arm64 := qemu-user
+APT_musl := musl-tools
+PARTS :=
+EVERY_PART := node jvm languages desktop arm64 musl
 
-LOCK := mk/requirements.lock
+.PHONY: setup-demo setup setup-tools setup-all lock
 
-.PHONY: setup languages lock
+# $(call installed,PACKAGES,LISTS): Debian packages, and the Python packages of mk/requirements/LIST.lock in .venv.
+define installed
+@mk/install-packages.sh $(1)
+@$(AGAIN) -s $(2:%=.venv/%)
+endef
+
+setup-demo:
+	$(call installed,$(APT_DEMO),demo)
 
 setup:
-	@mkdir -p .build
-	@mk/install-packages.sh $(APT)
-	@$(AGAIN) -s .venv/stamp
+	$(call installed,$(APT_TEST),test)
 
-# Java, Go and Rust, for the tests of examples/java, examples/go and examples/rust, which are skipped without them.
-languages:
-	@mkdir -p .build
-	@mk/install-languages.sh
+setup-tools:
+	$(call installed,$(APT_TOOLS) $(foreach part,$(PARTS),$(APT_$(part))),test tools)
 
-# Only `setup` asks for this file; others ask for the interpreter, without a time of its own.
-.venv/stamp: $(LOCK)
+setup-all:
+	@$(AGAIN) setup-tools PARTS='$(EVERY_PART)'
+
+# Only the targets above ask for these files; others ask for the interpreter, without a time of its own.
+.venv/demo: mk/requirements/demo.lock
+.venv/test: mk/requirements/test.lock .venv/demo
+.venv/tools: mk/requirements/tools.lock .venv/test
+.venv/demo .venv/test .venv/tools:
 	@[ -x .venv/bin/python ] || python3 -m venv .venv
-	@.venv/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r $(LOCK)
+	@.venv/bin/python -m pip install -q --no-compile --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
-# After a change of a requirements file.
+# After a change of a list in mk/requirements.
 lock:
-	@mk/lock-requirements.sh $(LOCK) $(REQUIREMENTS)
+	@mk/lock-requirements.sh demo test tools
 
 .venv/bin/python:
-	@echo "the Python tools in .venv are missing: run make setup" >&2; exit 1
+	@echo "the Python packages in .venv are missing: run make setup" >&2; exit 1
 
 # Checked once per build folder.
 .build/checked-%:
