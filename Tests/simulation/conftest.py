@@ -7,8 +7,12 @@ import subprocess
 import sys
 
 import pytest
+from patience import patience
 
 from simulation import machine
+
+#: A process with its seeds that takes longer hangs.
+HANG_S = 900
 
 
 @pytest.fixture(scope="session")
@@ -27,14 +31,19 @@ class Simulate:
         """Run it to the end."""
         command = [sys.executable, "-m", "simulation", *arguments]
         return subprocess.run(
-            command, env=self.environment, capture_output=True, text=True, timeout=900
+            command, env=self.environment, capture_output=True, text=True, timeout=patience(HANG_S)
         )
 
     def seeds(self, *arguments: str) -> list[dict[str, object]]:
         """Return the result of each seed; fail the test with the shrunk trace if one fails."""
         done = self(*arguments, "--json")
         assert done.returncode == 0, done.stderr[-20_000:]
-        return [json.loads(line) for line in done.stdout.splitlines()]
+        return lines(done)
+
+
+def lines(done: subprocess.CompletedProcess[str]) -> list[dict[str, object]]:
+    """The results that a process with `--json` has printed."""
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ def test_the_rules_are_found() -> None:
     assert {"no refresh storm", "everything drains", "no home while locked"} <= set(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_invariant_kills_its_mutants(environment: dict[str, str], part: int) -> None:
     # Given the mutants of a share of the rules, each one as a defect would look

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from patience import patience
 
 from conftest import Simulate
 from simulation import machine
@@ -17,10 +18,13 @@ ROOT = Path(__file__).resolve().parents[2]
 EMULATED = ROOT / ".build" / "arm64-root" / "usr" / "bin" / "python-emulated"
 EMULATED_TOOLS = ROOT / ".build" / "arm64"
 
-pytestmark = pytest.mark.skipif(
-    not (EMULATED.exists() and (ROOT / "build" / "lib-arm64" / "libholdfast.so").exists()),
-    reason="no library for arm64: `make test-arm64` builds it and runs this test",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not (EMULATED.exists() and (ROOT / "build" / "lib-arm64" / "libholdfast.so").exists()),
+        reason="no library for arm64: `make test-arm64` builds it and runs this test",
+    ),
+]
 
 
 def test_ABI_6_both_processors_take_every_decision_alike(
@@ -34,7 +38,7 @@ def test_ABI_6_both_processors_take_every_decision_alike(
         env=machine.environment(machine.build(tmp_path)),
         capture_output=True,
         text=True,
-        timeout=900,
+        timeout=patience(900),
         check=False,
     )
     assert done.returncode == 0, done.stderr[-20_000:]

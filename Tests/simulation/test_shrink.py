@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from simulation.shrink import shrink
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 30), max_size=60), st.sets(st.integers(0, 30), max_size=4))
 def test_every_item_of_the_result_is_needed(items: list[int], needed: set[int]) -> None:
     def fails(some: list[int]) -> bool:

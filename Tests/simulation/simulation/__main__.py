@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -24,6 +25,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=1000, help="how many seeds")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--step", type=int, default=1, help="run every n-th seed")
+    parser.add_argument("--only", help="run these seeds, with a comma between them")
     parser.add_argument("--seed", type=int, help="run this seed alone and print its trace")
     parser.add_argument("--keep", help="with --seed: run only the actions with these numbers")
     parser.add_argument("--flavour", choices=FLAVOURS, default="embedded")
@@ -46,7 +48,10 @@ def main() -> int:
             keep = [int(n) for n in arguments.keep.split(",") if n]
         return runner.replay(arguments.seed, keep)
     last = arguments.first + arguments.seeds * arguments.step
-    return runner.run(range(arguments.first, last, arguments.step), go_on=arguments.go_on)
+    seeds: Sequence[int] = range(arguments.first, last, arguments.step)
+    if arguments.only is not None:
+        seeds = [int(n) for n in arguments.only.split(",")]
+    return runner.run(seeds, go_on=arguments.go_on)
 
 
 def _restart() -> NoReturn:
