@@ -23,8 +23,10 @@ build/bin/holdfast-desktop build/bin/holdfast-desktop-checked: $(DESKTOP_SOURCES
 	  $$(pkg-config --cflags --libs libadwaita-1 libsecret-1 jansson) -Lbuild/lib -lholdfast -lholdfast_http \
 	  -Wl,-rpath,'$$ORIGIN/../lib'
 
-# In other makes, which see what was installed: the driver is known only where libcurl's headers are.
-desktop: | .build/checked-desktop
+# What users run installs GTK. In other makes, which see what was installed: the driver is known only where libcurl's
+# headers are.
+desktop:
+	@$(AGAIN) setup-tools PARTS=desktop
 	@$(AGAIN) build/bin/holdfast-desktop
 	@/usr/bin/python3 examples/desktop/panel/panel.py build/bin/holdfast-desktop
 
@@ -45,6 +47,7 @@ install-desktop: build/bin/holdfast-desktop
 	  install -D -m 644 org.holdfast.Desktop.svg $(DESTDIR)$(PREFIX)/share/icons/hicolor/scalable/apps/org.holdfast.Desktop.svg && \
 	  install -D -m 644 org.holdfast.Desktop.metainfo.xml $(DESTDIR)$(PREFIX)/share/metainfo/org.holdfast.Desktop.metainfo.xml
 
-pictures: | .build/checked-desktop
+pictures:
+	@$(AGAIN) setup-tools PARTS=desktop
 	@$(AGAIN) build/bin/holdfast-desktop
 	@$(PYTHON) Tests/desktop/pictures.py docs/pictures
