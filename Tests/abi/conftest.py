@@ -16,6 +16,7 @@ from local_supabase import LocalSupabase
 from support.counts import COPIES, FLIPS, counts
 from support.directory_fixtures import DirectoryFixtures, Person
 from support.hosted import HostedLibrary
+from support.key_host import host, hosts, member
 from support.paths import BUILDS, HEADER
 from support.phone import Phone
 from support.secrecy import no_secret_is_readable
@@ -31,8 +32,11 @@ __all__ = [
     "backend",
     "directory",
     "flavour",
+    "host",
+    "hosts",
     "killer",
     "library",
+    "member",
     "no_secret_is_readable",
     "no_watch",
     "server",

@@ -11,7 +11,7 @@ import base64
 import queue
 import select
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -21,58 +21,21 @@ from holdfast.keystore import KEY_CANCELLED, KEY_FAILED
 
 from conftest import MakePhone
 from support import history
-from support.directory_fixtures import DirectoryFixtures, Person
-from support.keychain import KeyChain
-from support.queue import EMPTY
-from test_host_key_store import (
+from support.directory_fixtures import Person
+from support.key_host import (
     HOST,
     ITEM,
     AsyncChain,
     Host,
     MakeHost,
     Request,
+    begin_unlock,
     refused,
     screens,
+    told_off,
 )
-
-
-@pytest.fixture
-def hosts(phones: MakePhone) -> Iterator[Callable[..., Host]]:
-    """Makes hosts with the key store `host`."""
-    made: list[Host] = []
-
-    def make(**options: Any) -> Host:  # noqa: ANN401
-        made.append(Host(phones(**{**HOST, **options})))
-        return made[-1]
-
-    yield make
-    for host in made:
-        host.app.close()
-
-
-@pytest.fixture
-def member(directory: DirectoryFixtures) -> Person:
-    """A member of one organisation."""
-    return directory.person(directory.organisation())
-
-
-@pytest.fixture
-def host(hosts: MakeHost, member: Person) -> Host:
-    """A signed-in user at home."""
-    host = hosts()
-    host.call("session_resume")
-    host.start(member)
-    host.settle()
-    assert host.screen[0] == "home"
-    return host
-
-
-def begin_unlock(host: Host) -> None:
-    """A locked session whose user touches the sensor."""
-    host.call("session_lock")
-    host.settle()
-    host.phone.keychain.present_finger()
-    assert host.call("session_unlock", {"outcome": "success"}) == ("wait", "keystore_pending")
+from support.keychain import KeyChain
+from support.queue import EMPTY
 
 
 def driven(host: Host) -> list[Request]:
@@ -84,15 +47,6 @@ def driven(host: Host) -> list[Request]:
         for request in host.poll():
             host.serve(request)
     raise AssertionError("the library asks without an end")
-
-
-def told_off(host: Host) -> list[int]:
-    """Poll, and return the requests that the library no longer needs."""
-    polled: Any = host.app.poll({"only_new": True})
-    host.asked += polled["key_requests"]
-    for request in polled["key_requests"]:
-        host.serve(request)
-    return list(polled["key_cancelled"])
 
 
 # Another handle locks or unlocks --------------------------------------------------------------

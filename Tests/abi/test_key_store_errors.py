@@ -22,9 +22,9 @@ from holdfast.keystore import (
 from conftest import MakePhone, MakeUser
 from support import secrecy
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
+from support.key_host import HOST, ITEM, Host
+from support.liar import with_liar
 from support.phone import App, Phone
-from test_host_key_store import HOST, ITEM, Host
-from test_key_stores import with_liar
 
 if TYPE_CHECKING:
     from holdfast.transport import Answer

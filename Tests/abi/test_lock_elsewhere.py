@@ -6,7 +6,6 @@ from them what has happened.
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,41 +15,11 @@ from holdfast import HoldfastError
 from holdfast.keystore import KEY_FAILED, KEY_OK
 
 from conftest import MakePhone, MakeUser, SignedIn
-from support import children, history
+from support import history
 from support.directory_fixtures import DirectoryFixtures
+from support.elsewhere import ENDS, FIRST, ended_by_another_process
 from support.phone import App
 from support.waking import readable
-
-ENDS: dict[str, Callable[[App], object]] = {
-    "session_lock": lambda app: app.session_lock(),
-    "session_logout": lambda app: app.session_logout(),
-}
-#: The first call that the handle makes afterwards.
-FIRST: dict[str, Callable[[App], object]] = {
-    "session_resume": lambda app: app.session_resume(),
-    "session_foreground": lambda app: app.session_foreground(),
-    "poll": lambda app: app.poll(),
-    "session_status": lambda app: app.session_status(),
-}
-
-
-@contextmanager
-def ended_by_another_process(user: SignedIn, operation: str) -> Iterator[None]:
-    """Another process lets the user in and calls the operation; it lives on."""
-    arguments = user.phone.spec(), operation, str(user.phone.keychain.path)
-    command = children.command("end_session.py", *arguments)
-    with subprocess.Popen(
-        command,
-        env=children.environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdin and process.stdout
-        assert process.stdout.readline().strip() == "ended"
-        yield
-        process.stdin.close()
-        assert process.wait(60 * children.PATIENCE) == 0
 
 
 @pytest.mark.parametrize("waits", ["in the library", "at the descriptor", "not at all"])

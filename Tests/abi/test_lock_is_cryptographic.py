@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -12,12 +11,7 @@ from conftest import MakeUser, SignedIn
 from support import attacker, scan
 from support.directory_fixtures import DirectoryFixtures
 from support.hosted import HostedLibrary
-from support.phone import TOKEN_S, FilePhone, Phone
-
-
-def key(phone: Phone, name: str) -> bytes:
-    """A key from the keychain."""
-    return bytes.fromhex(json.loads(phone.keychain.path.read_text())[name]["key"])
+from support.phone import TOKEN_S, FilePhone
 
 
 def locked_by_hand(user: SignedIn) -> None:
@@ -43,8 +37,11 @@ def test_SES_10_after_a_lock_files_and_device_key_reveal_nothing(
     # Given a user at home: with the device and session keys, the files can be read
     user = sign_in(contacts=3)
     user.app.contact_search({"query": ""})
-    device, biometric = key(user.phone, "device"), key(user.phone, "biometric")
-    session = key(user.phone, "session")
+    device, biometric = (
+        user.phone.keychain.stored("device"),
+        user.phone.keychain.stored("biometric"),
+    )
+    session = user.phone.keychain.stored("session")
     before = attacker.decrypted(user.phone.folder, device, session)
     assert set(before) == {"tokens", "choice", "memberships", "contacts", "blocks"}, (
         "the attacker code does not work"

@@ -15,11 +15,8 @@ from holdfast import HoldfastError
 from holdfast.keystore import KEY_FAILED
 
 from conftest import MakeUser, SignedIn
+from support.key_host import Host, begin_unlock, told_off
 from support.phone import TOKEN_S
-from test_host_key_store import Host, host, hosts, member
-from test_key_requests_in_turn import begin_unlock, told_off
-
-__all__ = ["host", "hosts", "member"]
 
 AT_ONCE = {"lock_on_background": "at_once"}
 

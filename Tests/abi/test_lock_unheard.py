@@ -24,8 +24,8 @@ from holdfast.keystore import KEY_FAILED
 
 from conftest import MakeUser, SignedIn
 from support import children, history
+from support.elsewhere import ENDS, FIRST, ended_by_another_process
 from support.phone import App
-from test_lock_elsewhere import ENDS, FIRST, ended_by_another_process
 
 ERASE = ("erase", "session")
 

@@ -29,7 +29,6 @@ from support.queue import (
 from support.sign_in import begin, browse, finish
 from support.users import MakePhone, MakeUser, SignedIn
 from support.workers import finish_worker, start_worker
-from test_lock_is_cryptographic import key as stored_key
 
 if TYPE_CHECKING:
     from holdfast.transport import Answer
@@ -495,7 +494,7 @@ def test_CAC_2_no_withheld_column_is_on_the_disk(
     [event] = user.app.of_type("contact")
     assert event["contact"]["phone"] == secret["phone"]
     # Then whoever has the key finds the cached columns, and none of these
-    key = stored_key(user.phone, "session")
+    key = user.phone.keychain.stored("session")
     for running in (True, False):
         if not running:
             user.phone.close()

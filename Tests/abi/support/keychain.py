@@ -45,6 +45,10 @@ class KeyChain:
         """The names of the stored keys."""
         return {name for name, entry in self._read().items() if not entry.get("gone")}
 
+    def stored(self, name: str) -> bytes:
+        """The key itself, as an attacker with the secure element's content has it."""
+        return bytes.fromhex(str(self._read()[name]["key"]))
+
     def present_finger(self) -> None:
         """Touch the sensor: the next load of the biometric key succeeds."""
         self._touches = 1

@@ -1,0 +1,42 @@
+"""Another process ends the session; and the calls that a handle may make first afterwards."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from . import children
+from .phone import App
+from .users import SignedIn
+
+ENDS: dict[str, Callable[[App], object]] = {
+    "session_lock": lambda app: app.session_lock(),
+    "session_logout": lambda app: app.session_logout(),
+}
+#: The first call that the handle makes afterwards.
+FIRST: dict[str, Callable[[App], object]] = {
+    "session_resume": lambda app: app.session_resume(),
+    "session_foreground": lambda app: app.session_foreground(),
+    "poll": lambda app: app.poll(),
+    "session_status": lambda app: app.session_status(),
+}
+
+
+@contextmanager
+def ended_by_another_process(user: SignedIn, operation: str) -> Iterator[None]:
+    """Another process lets the user in and calls the operation; it lives on."""
+    arguments = user.phone.spec(), operation, str(user.phone.keychain.path)
+    command = children.command("end_session.py", *arguments)
+    with subprocess.Popen(
+        command,
+        env=children.environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin and process.stdout
+        assert process.stdout.readline().strip() == "ended"
+        yield
+        process.stdin.close()
+        assert process.wait(60 * children.PATIENCE) == 0
