@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,6 +12,7 @@ from holdfast.transport import answered as answered_by
 
 from .phone import App
 from .queue import BAD_MINUTES, add
+from .refusals import coded
 from .users import SignedIn
 
 #: The kinds that return until they are acknowledged.
@@ -39,20 +41,29 @@ def second_handle(user: SignedIn) -> Iterator[App]:
         user.phone.app = user.app
 
 
-def rejected() -> Answer:
-    """The server's answer to a row whose minutes are refused."""
-    body = '{"code":"23514","message":"violates check constraint \\"activities_minutes_check\\""}'
-    return {"status": 400, "headers": {}, "body": body}
+def rejected(request: Any) -> Answer:  # noqa: ANN401
+    """The server's answer to an upload of which it refuses every row."""
+    body = json.loads(str(request["body"]))
+    if isinstance(body, list):
+        return coded(400, "23514", 'violates check constraint "activities_minutes_check"')
+    rows = next(iter(body.values()))
+    results = [{"id": row["id"], "status": "rejected", "sqlstate": "23514"} for row in rows]
+    return {"status": 200, "headers": {}, "body": json.dumps(results)}
 
 
 def answered(app: App, request: Any) -> None:  # noqa: ANN401
     """Complete a request: an upload is rejected, all else reaches the server."""
     upload = request["purpose"] == "upload"
-    app.complete(answered_by(request, rejected() if upload else app.phone.network(request)))
+    answer = rejected(request) if upload else app.phone.network(request)
+    app.complete(answered_by(request, answer))
 
 
 def park(app: App, count: int) -> list[str]:
-    """Park `count` items without acknowledging an event; returns their ids."""
+    """Park `count` items without acknowledging an event; returns their ids.
+
+    Many items are parked in few requests if they go through the function, which answers for each
+    row (`RPC`).
+    """
     for _ in range(count):
         add(app, minutes=BAD_MINUTES)
     while app.queue_list({"limit": 1})["counts"]["parked"] < count:
