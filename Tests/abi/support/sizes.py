@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from typing import TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import pytest
 
 Size = TypeVar("Size")
 
@@ -13,3 +17,14 @@ FULL = os.environ.get("HOLDFAST_SIZE") == "full"
 def sized(reduced: Size, full: Size) -> Size:
     """`full` with HOLDFAST_SIZE=full, else `reduced`: a number, or a list of cases."""
     return full if FULL else reduced
+
+
+def crossed(*cases: Iterable[Any], fast: Callable[..., bool]) -> list[Any]:
+    """Every combination of these cases, for `parametrize`; all but the `fast` ones are slow.
+
+    A fast one represents its promise in `make test`: choose them so that each case is in one.
+    """
+    return [
+        pytest.param(*each, marks=() if fast(*each) else pytest.mark.slow)
+        for each in itertools.product(*cases)
+    ]
