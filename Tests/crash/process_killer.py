@@ -14,12 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from patience import patience
+
 from support import children
 from support.phone import Phone
 
 HERE = Path(__file__).resolve().parent
 #: A process that takes longer hangs.
-HANG_S = 60
+HANG_S = 120
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class ProcessKiller:
     def close(self) -> None:
         """End the fork server."""
         self._line.close()
-        self._process.wait(HANG_S)
+        self._process.wait(patience(HANG_S))
 
     def run(
         self, phone: Phone, workload: str, seed: int, kill_point: KillPoint, secrets: Path
@@ -74,7 +76,7 @@ class ProcessKiller:
         }
         self._line.sendall(json.dumps(order).encode("ascii") + b"\n")
         outcome = Outcome(killed=False)
-        give_up = time.monotonic() + HANG_S
+        give_up = time.monotonic() + patience(HANG_S)
         kill_at: float | None = None
         while True:
             now = time.monotonic()

@@ -11,7 +11,7 @@ import pytest
 from holdfast import Library
 from local_supabase import LocalSupabase
 
-from conftest import SCENARIOS
+from conftest import SCENARIOS, SEED
 from process_killer import ProcessKiller
 from scenario import Scenario
 from support.directory_fixtures import DirectoryFixtures
@@ -27,7 +27,6 @@ MONTH_S = 30 * 86400
 @pytest.mark.parametrize("number", range(SCENARIOS))
 def test_QUE_1_kills_at_random_moments_lose_nothing(
     number: int,
-    seed: int,
     flavour: str,
     library: Library,
     backend: LocalSupabase,
@@ -48,7 +47,7 @@ def test_QUE_1_kills_at_random_moments_lose_nothing(
         return phones[-1]
 
     # Different seeds, so that no two scenarios of a run generate the same ids.
-    seed = zlib.crc32(f"{seed} {flavour} {number}".encode())
+    seed = zlib.crc32(f"{SEED} {flavour} {number}".encode())
     scenario = Scenario(process_killer, directory, new_phone, seed, no_secret_is_readable.children)
     workloads = random.Random(seed).sample(KILLS, len(KILLS))
     try:
