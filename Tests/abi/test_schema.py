@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
-from jsonschema import Draft202012Validator
+import jsonschema_rs
 
 from support import contract
 from support.paths import HEADER, ROOT
@@ -69,28 +68,30 @@ def enumerations(schema: object) -> Iterator[object]:
             yield from enumerations(inner)
 
 
-def validator(schema: dict[str, Any], definitions: dict[str, Any]) -> Draft202012Validator:
-    return Draft202012Validator({**schema, "$defs": definitions})
+def validator(schema: dict[str, Any]) -> jsonschema_rs.Draft202012Validator:
+    """Judges whether a value is what this version of the library would send."""
+    definitions = {"$defs": contract.CLOSED} if any(uses(schema)) else {}
+    return jsonschema_rs.Draft202012Validator({**schema, **definitions})
 
 
 REQUESTS = side("request")
 REPLIES = side("reply", "BuildInfo", "Event", "ErrorReply", "EventType")
 
 
-@pytest.mark.parametrize("name", sorted(REQUESTS - REPLIES))
-def test_requests_are_closed(name: str) -> None:
-    for path, schema in objects(DEFINITIONS[name], name):
-        if "required" in schema or schema["properties"]:
-            assert schema["additionalProperties"] is False, path
-    assert "x-known-values" not in str(DEFINITIONS[name])
+def test_requests_are_closed() -> None:
+    for name in sorted(REQUESTS - REPLIES):
+        for path, schema in objects(DEFINITIONS[name], name):
+            if "required" in schema or schema["properties"]:
+                assert schema["additionalProperties"] is False, path
+        assert "x-known-values" not in str(DEFINITIONS[name]), name
 
 
-@pytest.mark.parametrize("name", sorted(REPLIES))
-def test_HST_8_replies_and_events_are_open(name: str) -> None:
+def test_HST_8_replies_and_events_are_open() -> None:
     """A field, an event or a code that is added later must break no generated client."""
-    for path, schema in objects(DEFINITIONS[name], name):
-        assert schema["additionalProperties"] is not False, path
-    assert list(enumerations(DEFINITIONS[name])) == []
+    for name in sorted(REPLIES):
+        for path, schema in objects(DEFINITIONS[name], name):
+            assert schema["additionalProperties"] is not False, path
+        assert list(enumerations(DEFINITIONS[name])) == [], name
 
 
 def test_every_definition_is_used() -> None:
@@ -118,30 +119,32 @@ def has_examples(schema: dict[str, Any]) -> bool:
     return reference is not None and all("properties" in one for one in contract.forms(reference))
 
 
-@pytest.mark.parametrize("name", sorted(DEFINITIONS))
-def test_every_shape_and_property_has_a_description_and_an_example(name: str) -> None:
-    assert DEFINITIONS[name]["description"].endswith((".", ")")), name
-    for path, schema in objects(DEFINITIONS[name], name):
-        for key, field in schema["properties"].items():
-            assert field.get("description", "").strip(), f"{path}/{key}"
-            assert has_examples(field), f"{path}/{key}"
-            for example in field.get("examples", ()):
-                found = list(validator(field, contract.CLOSED).iter_errors(example))
-                assert found == [], f"{path}/{key}"
+def test_every_shape_and_property_has_a_description_and_an_example() -> None:
+    fields = 0
+    for name in sorted(DEFINITIONS):
+        assert DEFINITIONS[name]["description"].endswith((".", ")")), name
+        for path, schema in objects(DEFINITIONS[name], name):
+            for key, field in schema["properties"].items():
+                fields += 1
+                assert field.get("description", "").strip(), f"{path}/{key}"
+                assert has_examples(field), f"{path}/{key}"
+                judge = validator(field)
+                for example in field.get("examples", ()):
+                    assert judge.is_valid(example), f"{path}/{key}"
+    assert fields > 300
 
 
-@pytest.mark.parametrize("operation", contract.OPERATIONS)
-def test_every_operation_has_a_description_an_example_and_its_errors(operation: str) -> None:
-    shape = contract.OPERATIONS[operation]
-    assert shape["description"].endswith(".")
-    assert shape["examples"]
-    for example in shape["examples"]:
-        contract.judge_accepted_request(operation, example["request"])
-        contract.judge_shape(shape["reply"]["$ref"], example["reply"])
-    codes = shape["errors"]
-    assert len(codes) == len(set(codes))
-    assert set(codes) <= set(contract.DOCUMENT["x-errors"])
-    assert not set(codes) & set(COMMON), "listed twice"
+def test_every_operation_has_a_description_an_example_and_its_errors() -> None:
+    for operation, shape in contract.OPERATIONS.items():
+        assert shape["description"].endswith("."), operation
+        assert shape["examples"], operation
+        for example in shape["examples"]:
+            contract.judge_accepted_request(operation, example["request"])
+            contract.judge_shape(shape["reply"]["$ref"], example["reply"])
+        codes = shape["errors"]
+        assert len(codes) == len(set(codes)), operation
+        assert set(codes) <= set(contract.DOCUMENT["x-errors"]), operation
+        assert not set(codes) & set(COMMON), f"{operation}: listed twice"
 
 
 def test_every_error_belongs_to_an_operation() -> None:
