@@ -76,7 +76,7 @@ public final class Configuration {
 
   public enum KeyStoreKind: String, CaseIterable, Sendable { case file, host }
 
-  public static func read(_ config: JSON) throws(Failure) -> Configuration {
+  @export(interface) public static func read(_ config: JSON) throws(Failure) -> Configuration {
     let fields = try Fields(
       config,
       known: [

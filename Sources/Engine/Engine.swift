@@ -14,6 +14,9 @@ public import Vault
 /// Parts are built bottom up and know only parts below them, so there are no cycles: state first
 /// (`EventQueue`, `InFlight`, `MembershipCheck`, …), then `SessionStore`, which resets that state when
 /// a session ends, then the parts with rules, then `Decider`, `Scheduler` and `HostLoop`.
+///
+/// What another module calls here is `@export(interface)`: without it, Embedded Swift compiles the body, and
+/// most of this module with it, once more in that module.
 public final class Engine {
   private let core: Core
   private let reserve: Reserve
@@ -38,7 +41,9 @@ public final class Engine {
   private let loop: HostLoop
 
   /// Opens the files. `keyStore` nil: the built-in file store, if the configuration asks for it.
-  public init(_ configuration: Configuration, keyStore: (any KeyStore)?) throws(Failure) {
+  @export(interface) public init(_ configuration: Configuration, keyStore: (any KeyStore)?)
+    throws(Failure)
+  {
     try Vault.start()
     try configuration.check(hasKeyStore: keyStore != nil)
     let clock = Clock(configuration.clock)
@@ -218,10 +223,10 @@ public final class Engine {
   }
 
   /// How often a call may recover: it makes the file sound, and sets it aside when that was not enough.
-  public static var recoveries: Int { 2 }
+  @export(interface) public static var recoveries: Int { 2 }
 
   /// Give back what this handle holds. Called once, before the handle is dropped.
-  public func close() {
+  @export(interface) public func close() {
     core.reads.begin(mayRunAgain: false)
     defer { core.reads.end() }
     _ = try? uploader.releaseLeases()
@@ -231,7 +236,7 @@ public final class Engine {
   }
 
   /// A fork has copied the handle into this process, where nobody uses it.
-  public func disown() {
+  @export(interface) public func disown() {
     core.database.closeCopy()
     cache.closeCopy()
   }
@@ -239,24 +244,26 @@ public final class Engine {
   // MARK: Calls
 
   /// A call begins to read; see `CallReads`.
-  public func beginReads(mayRunAgain: Bool = true, isAlone: Bool = false) {
+  @export(interface) public func beginReads(mayRunAgain: Bool = true, isAlone: Bool = false) {
     core.reads.begin(mayRunAgain: mayRunAgain, isAlone: isAlone)
   }
 
   /// The call has read all that it needs. It holds no transaction any more.
-  public func endReads() { core.reads.end() }
+  @export(interface) public func endReads() { core.reads.end() }
 
   /// Another process has committed between two reads of the call, which has changed nothing: run it again.
-  public var mustRunAgain: Bool { core.reads.mustRunAgain }
+  @export(interface) public var mustRunAgain: Bool { core.reads.mustRunAgain }
 
   /// Whether a damaged main file was set aside when the current one was opened.
-  public var recovered: Bool { recovery.hasRecovered }
+  @export(interface) public var recovered: Bool { recovery.hasRecovered }
 
   /// The key store in use, by its name in the API.
-  public var keyStoreName: StaticCString { core.configuration.usesKeyFiles ? "file" : "host" }
+  @export(interface) public var keyStoreName: StaticCString {
+    core.configuration.usesKeyFiles ? "file" : "host"
+  }
 
   /// Prepare for a call. While that fails, no host is urged to poll: it would in vain.
-  public func begin() throws(Failure) {
+  @export(interface) public func begin() throws(Failure) {
     loop.canPoll = false
     loop.begin()
     try recovery.followFiles()
@@ -268,55 +275,59 @@ public final class Engine {
   }
 
   /// Replace a damaged file; returns false when the failure had another cause.
-  public func recover() throws(Failure) -> Bool { try recovery.recover() }
+  @export(interface) public func recover() throws(Failure) -> Bool { try recovery.recover() }
   /// The disk is full: give the call the room that was kept. Returns false when there is none.
-  public func releaseReserve() -> Bool { reserve.release() }
+  @export(interface) public func releaseReserve() -> Bool { reserve.release() }
 
   /// Building the reply failed; hand out the same requests and events at the next poll.
-  public func replyWasLost() { loop.replyWasLost() }
+  @export(interface) public func replyWasLost() { loop.replyWasLost() }
   /// The call runs again, because another process has written meanwhile: what it did in memory is undone.
-  public func willRunAgain() { loop.willRunAgain() }
-  public func wantsPoll() throws(Failure) -> Bool { try loop.wantsPoll() }
-  public func dueIn() throws(Failure) -> Int64? { try loop.dueIn() }
+  @export(interface) public func willRunAgain() { loop.willRunAgain() }
+  @export(interface) public func wantsPoll() throws(Failure) -> Bool { try loop.wantsPoll() }
+  @export(interface) public func dueIn() throws(Failure) -> Int64? { try loop.dueIn() }
 
   // MARK: Other handles on the folder
 
   /// Tell the other handles by `tell` what this one changed since the last call, if anything.
-  public func giveNotice(_ tell: (Int32, Bool) -> Void) {
+  @export(interface) public func giveNotice(_ tell: (Int32, Bool) -> Void) {
     core.notice.giveIfChanged(core.database, owes: sessions.keys.isOwing, tell)
   }
 
-  public func listen(_ ear: @escaping () -> platform_heard) { core.notice.ear = ear }
+  @export(interface) public func listen(_ ear: @escaping () -> platform_heard) {
+    core.notice.ear = ear
+  }
 
   /// What the last call has heard of other handles.
-  public var heard: platform_heard { core.notice.heard }
+  @export(interface) public var heard: platform_heard { core.notice.heard }
 
   /// Before a call: what this handle has heard of other handles. Returns whether the file at
   /// `noticePath` is to be watched anew.
-  public func hears(_ told: platform_heard) -> Bool {
+  @export(interface) public func hears(_ told: platform_heard) -> Bool {
     sessions.hear(told)
     return core.notice.takeIsUnwatched()
   }
 
   /// The file whose change tells of other processes, and the data folder as the host wrote it.
-  public var noticePath: String { core.notice.path }
-  public var givenFolder: String { core.configuration.givenFolder }
+  @export(interface) public var noticePath: String { core.notice.path }
+  @export(interface) public var givenFolder: String { core.configuration.givenFolder }
 
   /// The host has asked for the descriptor or waited. Before that, nobody sees what a call raises, and
   /// to find it out costs as much as a small call.
   public var isAwaited = false
 
   /// The host waits, and the system cannot watch that file.
-  public func setDeaf(_ isDeaf: Bool) { loop.isDeaf = isDeaf }
+  @export(interface) public func setDeaf(_ isDeaf: Bool) { loop.isDeaf = isDeaf }
 
   // MARK: Operations
 
   /// The user asks for something that needs keys: ask the host for them again, however lately it refused.
-  public func askForKeysAgain() { core.keyRing.requested?.askAgain() }
+  @export(interface) public func askForKeysAgain() { core.keyRing.requested?.askAgain() }
 
-  public func setClock(_ request: JSON) throws(Failure) -> JSON { try core.setClock(request) }
+  @export(interface) public func setClock(_ request: JSON) throws(Failure) -> JSON {
+    try core.setClock(request)
+  }
 
-  public func sessionStart(_ request: JSON) throws(Failure) -> JSON {
+  @export(interface) public func sessionStart(_ request: JSON) throws(Failure) -> JSON {
     let fields = try Fields(request, known: ["session"])
     let reply = try TokenReply.read(try fields.required("session"), at: "/session")
     guard try sessionStart.begin(reply) else {
@@ -325,104 +336,134 @@ public final class Engine {
     return try decider.decide(.navigate)
   }
 
-  public func signInBegin(_ request: JSON) throws(Failure) -> JSON { try signIn.begin(request) }
+  @export(interface) public func signInBegin(_ request: JSON) throws(Failure) -> JSON {
+    try signIn.begin(request)
+  }
 
-  public func signInComplete(_ request: JSON) throws(Failure) -> JSON {
+  @export(interface) public func signInComplete(_ request: JSON) throws(Failure) -> JSON {
     try signIn.complete(request, decider)
   }
 
-  public func signInCancel(_ request: JSON) throws(Failure) -> JSON {
+  @export(interface) public func signInCancel(_ request: JSON) throws(Failure) -> JSON {
     try signIn.cancel(request, decider)
   }
 
-  public func sessionResume(_ request: JSON) throws(Failure) -> JSON {
+  @export(interface) public func sessionResume(_ request: JSON) throws(Failure) -> JSON {
     loop.isOnScreen = true
     return try presence.resume(request)
   }
 
-  public func sessionUnlock(_ request: JSON) throws(Failure) -> JSON {
+  @export(interface) public func sessionUnlock(_ request: JSON) throws(Failure) -> JSON {
     try presence.unlock(request)
   }
 
-  public func sessionLock(_ request: JSON) throws(Failure) -> JSON {
+  @export(interface) public func sessionLock(_ request: JSON) throws(Failure) -> JSON {
     try presence.lock(request)
   }
 
-  public func sessionBackground(_ request: JSON) throws(Failure) -> JSON {
+  @export(interface) public func sessionBackground(_ request: JSON) throws(Failure) -> JSON {
     loop.isOnScreen = false
     return try presence.background(request)
   }
 
-  public func sessionForeground(_ request: JSON) throws(Failure) -> JSON {
+  @export(interface) public func sessionForeground(_ request: JSON) throws(Failure) -> JSON {
     loop.isOnScreen = true
     return try presence.foreground(request)
   }
 
-  public func sessionStatus(_ request: JSON) throws(Failure) -> JSON {
+  @export(interface) public func sessionStatus(_ request: JSON) throws(Failure) -> JSON {
     try presence.status(request)
   }
 
-  public func sessionToken(_ request: JSON) throws(Failure) -> JSON { try token.get(request) }
+  @export(interface) public func sessionToken(_ request: JSON) throws(Failure) -> JSON {
+    try token.get(request)
+  }
 
-  public func sessionLogout(_ request: JSON) throws(Failure) -> JSON {
+  @export(interface) public func sessionLogout(_ request: JSON) throws(Failure) -> JSON {
     try logout.logOut(request)
   }
 
-  public func orgList(_ request: JSON) throws(Failure) -> JSON {
+  @export(interface) public func orgList(_ request: JSON) throws(Failure) -> JSON {
     try orgSelection.list(request, decider)
   }
 
-  public func orgSelect(_ request: JSON) throws(Failure) -> JSON {
+  @export(interface) public func orgSelect(_ request: JSON) throws(Failure) -> JSON {
     try orgSelection.select(request, decider)
   }
 
-  public func routeCheck(_ request: JSON) throws(Failure) -> JSON {
+  @export(interface) public func routeCheck(_ request: JSON) throws(Failure) -> JSON {
     try orgSelection.checkRoute(request, decider)
   }
 
-  public func queueAdd(_ request: JSON) throws(Failure) -> JSON { try intake.add(request) }
+  @export(interface) public func queueAdd(_ request: JSON) throws(Failure) -> JSON {
+    try intake.add(request)
+  }
 
-  public func queueList(_ request: JSON) throws(Failure) -> JSON { try report.list(request) }
+  @export(interface) public func queueList(_ request: JSON) throws(Failure) -> JSON {
+    try report.list(request)
+  }
 
-  public func queueGet(_ request: JSON) throws(Failure) -> JSON { try report.get(request) }
+  @export(interface) public func queueGet(_ request: JSON) throws(Failure) -> JSON {
+    try report.get(request)
+  }
 
-  public func queueEdit(_ request: JSON) throws(Failure) -> JSON { try intake.edit(request) }
+  @export(interface) public func queueEdit(_ request: JSON) throws(Failure) -> JSON {
+    try intake.edit(request)
+  }
 
-  public func queueCancel(_ request: JSON) throws(Failure) -> JSON { try intake.cancel(request) }
+  @export(interface) public func queueCancel(_ request: JSON) throws(Failure) -> JSON {
+    try intake.cancel(request)
+  }
 
-  public func queueRetry(_ request: JSON) throws(Failure) -> JSON { try intake.retry(request) }
+  @export(interface) public func queueRetry(_ request: JSON) throws(Failure) -> JSON {
+    try intake.retry(request)
+  }
 
-  public func queueExport(_ request: JSON) throws(Failure) -> JSON { try report.export(request) }
+  @export(interface) public func queueExport(_ request: JSON) throws(Failure) -> JSON {
+    try report.export(request)
+  }
 
-  public func queueExplain(_ request: JSON) throws(Failure) -> JSON { try report.explain(request) }
+  @export(interface) public func queueExplain(_ request: JSON) throws(Failure) -> JSON {
+    try report.explain(request)
+  }
 
-  public func contactSearch(_ request: JSON) throws(Failure) -> JSON { try search.search(request) }
+  @export(interface) public func contactSearch(_ request: JSON) throws(Failure) -> JSON {
+    try search.search(request)
+  }
 
-  public func contactGet(_ request: JSON) throws(Failure) -> JSON { try search.get(request) }
+  @export(interface) public func contactGet(_ request: JSON) throws(Failure) -> JSON {
+    try search.get(request)
+  }
 
-  public func summaryGet(_ request: JSON) throws(Failure) -> JSON {
+  @export(interface) public func summaryGet(_ request: JSON) throws(Failure) -> JSON {
     try summary.get(request, decider, presenter)
   }
 
-  public func setNetwork(_ request: JSON) throws(Failure) -> JSON {
+  @export(interface) public func setNetwork(_ request: JSON) throws(Failure) -> JSON {
     let reply = try presence.setNetwork(request)
     try signIn.followNetwork(decider)
     return reply
   }
 
-  public func syncNow(_ request: JSON) throws(Failure) -> JSON { try sync.start(request) }
+  @export(interface) public func syncNow(_ request: JSON) throws(Failure) -> JSON {
+    try sync.start(request)
+  }
 
-  public func syncStatus(_ request: JSON) throws(Failure) -> JSON { try sync.status(request) }
+  @export(interface) public func syncStatus(_ request: JSON) throws(Failure) -> JSON {
+    try sync.status(request)
+  }
 
-  public func poll(_ request: JSON) throws(Failure) -> JSON {
+  @export(interface) public func poll(_ request: JSON) throws(Failure) -> JSON {
     let reply = try loop.poll(request)
     reserve.followRoom()
     return reply
   }
 
-  public func complete(_ request: JSON) throws(Failure) -> JSON { try loop.complete(request) }
+  @export(interface) public func complete(_ request: JSON) throws(Failure) -> JSON {
+    try loop.complete(request)
+  }
 
-  public func keyComplete(_ request: JSON) throws(Failure) -> JSON {
+  @export(interface) public func keyComplete(_ request: JSON) throws(Failure) -> JSON {
     try loop.keyComplete(request)
   }
 }
