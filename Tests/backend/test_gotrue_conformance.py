@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from local_supabase import LocalSupabase
+from patience import patience
 
 CHECK = pathlib.Path(__file__).resolve().parent / "conformance" / "gotrue" / "check"
 
@@ -17,7 +18,7 @@ def run(backend: LocalSupabase, *arguments: str) -> subprocess.CompletedProcess[
         [sys.executable, str(CHECK), backend.auth_url, "--apikey", backend.anon_key, *arguments],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=patience(240),
     )
 
 

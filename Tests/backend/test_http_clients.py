@@ -11,6 +11,7 @@ import urllib.parse
 
 import pytest
 from local_supabase import LocalSupabase, demo
+from patience import patience
 
 #: A sign-in as the HttpClient of the JDK 17 sends it: it offers HTTP/2 with every request.
 JDK = (
@@ -57,7 +58,7 @@ def exchange(backend: LocalSupabase, turns: list[list[bytes]], answers: int = 1)
     """Send the parts of each turn, one segment each, and read its answers; return the statuses."""
     host = urllib.parse.urlsplit(backend.url)
     statuses = []
-    with socket.create_connection((host.hostname, host.port), timeout=30) as connection:
+    with socket.create_connection((host.hostname, host.port), timeout=patience(120)) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         stream = connection.makefile("rb")
         for parts in turns:

@@ -11,15 +11,18 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-import httpx
+import local_supabase
 import psycopg
 import pytest
 from local_supabase import LocalSupabase, StartFailed, demo
+from patience import eventually, patience
 
-from conftest import SERVER, Person, activity
+import web
+from people import Person, activity
+
+SERVER = pathlib.Path(local_supabase.__file__).parents[1]
 
 OWNER = """
 import sys, time
@@ -39,26 +42,17 @@ def alive(pid: int) -> bool:
     return not state.exists() or state.read_text().rsplit(") ", 1)[1][0] != "Z"
 
 
-def within(seconds: float, condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.05)
-    return condition()
-
-
 def postmaster(data: str) -> int:
     return int(pathlib.Path(data, "postmaster.pid").read_text().split("\n")[0])
 
 
 @pytest.fixture
 def kept() -> Iterator[pathlib.Path]:
-    """A folder to keep data in.
+    """A folder of its own to keep data in.
 
-    Not pytest's own: under root, PostgreSQL runs as another user, who could not reach it.
+    Not pytest's: under root, PostgreSQL runs as another user, who could not reach it.
     """
-    folder = pathlib.Path(tempfile.gettempdir(), f"kept-{os.getpid()}")
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="local-supabase-kept-"))
     yield folder
     shutil.rmtree(folder)
 
@@ -67,7 +61,7 @@ def kept() -> Iterator[pathlib.Path]:
 def test_kill_leaves_no_orphans(victims: str) -> None:
     """Given SIGKILL to the test process, the server or both, then PostgreSQL ends and its folder is removed."""
     data = kill_and_wait(victims, "")
-    assert within(15, lambda: not data.exists()), "the folder is removed"
+    eventually(lambda: not data.exists(), what="the folder is removed")
 
 
 def test_kill_keeps_named_data(kept: pathlib.Path) -> None:
@@ -95,8 +89,9 @@ def kill_and_wait(victims: str, folder: str) -> pathlib.Path:
             owner.kill()
         if "server" in victims:
             os.kill(server, signal.SIGKILL)
-        assert within(15, lambda: not alive(server)), "server"
-        assert within(15, lambda: not alive(database)), "PostgreSQL"
+        # More than the guard waits before it uses force
+        eventually(lambda: not alive(server), within_s=240, what="the server has ended")
+        eventually(lambda: not alive(database), within_s=240, what="PostgreSQL has ended")
         return pathlib.Path(data)
     finally:
         owner.kill()
@@ -116,13 +111,13 @@ def test_command_line_and_signals(number: int) -> None:
         assert process.stdout is not None
         ready = json.loads(process.stdout.readline())
         assert set(ready) == {"url", "anon_key", "service_key", "jwt_secret", "dsn", "pid"}
-        assert httpx.get(f"{ready['url']}/auth/v1/health").status_code == 200
+        assert web.get(f"{ready['url']}/auth/v1/health").status_code == 200
         with psycopg.connect(ready["dsn"]) as connection:
             row = connection.execute("show data_directory").fetchone()
         assert row is not None
         database = postmaster(row[0])
         process.send_signal(number)
-        process.wait(15)
+        process.wait(patience(120))
         assert not alive(database)
         assert not pathlib.Path(row[0]).exists()
     finally:
@@ -132,7 +127,7 @@ def test_command_line_and_signals(number: int) -> None:
 
 def test_each_key_has_its_role(backend: LocalSupabase) -> None:
     service = {"apikey": backend.anon_key, "Authorization": f"Bearer {backend.service_key}"}
-    answer = httpx.get(f"{backend.rest_url}/organizations", headers=service)
+    answer = web.get(f"{backend.rest_url}/organizations", headers=service)
     assert answer.status_code == 200
     assert len(answer.json()) >= len(demo.ORGANIZATIONS), (
         "the service key bypasses row-level security"
@@ -145,7 +140,7 @@ def test_servers_can_start_in_parallel() -> None:
     try:
         assert len({backend.url for backend in running}) == 3
         for backend in running:
-            assert httpx.get(f"{backend.auth_url}/health").status_code == 200
+            assert web.get(f"{backend.auth_url}/health").status_code == 200
     finally:
         for backend in running:
             backend.stop()
@@ -157,7 +152,7 @@ def test_kept_data(kept: pathlib.Path) -> None:
         person = Person(first, "solo@example.org")
         assert person.insert(activity(demo.ORG_3)).status_code == 201
     with LocalSupabase(demo=True, data_dir=kept) as second:
-        again = httpx.post(
+        again = web.post(
             f"{second.auth_url}/token?grant_type=refresh_token",
             headers={"apikey": second.anon_key},
             json={"refresh_token": person.session["refresh_token"]},

@@ -9,12 +9,14 @@ from typing import Any
 import httpx
 import pytest
 from local_supabase import LocalSupabase, demo
+from patience import patience
 from postgrest import SyncPostgrestClient
 from postgrest.exceptions import APIError
 from supabase_auth import SyncGoTrueClient, SyncMemoryStorage
 from supabase_auth.errors import AuthApiError
 
-from conftest import Person, activity, member
+import web
+from people import Person, activity, member
 
 pytestmark = pytest.mark.both_servers
 
@@ -25,6 +27,7 @@ def auth_client(backend: LocalSupabase, **options: Any) -> SyncGoTrueClient:
         headers={"apikey": backend.anon_key},
         auto_refresh_token=False,
         storage=SyncMemoryStorage(),
+        http_client=httpx.Client(timeout=patience(120), follow_redirects=True, http2=True),
         **options,
     )
 
@@ -118,7 +121,7 @@ def test_pkce_exchange(backend: LocalSupabase) -> None:
         {"provider": "keycloak", "options": {"redirect_to": "app.example://callback?state=abc"}}
     )
     url = asked.url.replace("provider=keycloak", "provider=bankid")
-    answer = httpx.get(url, follow_redirects=False)
+    answer = web.get(url, follow_redirects=False)
     assert answer.status_code == 302
     target = urllib.parse.urlsplit(answer.headers["location"])
     got = dict(urllib.parse.parse_qsl(target.query))

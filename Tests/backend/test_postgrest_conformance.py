@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 from local_supabase import LocalSupabase
+from patience import patience
 
 HERE = pathlib.Path(__file__).resolve().parent
 FOLDER = HERE / "conformance" / "postgrest"
@@ -51,7 +52,7 @@ def replay(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, str(FOLDER / "replay"), url, *arguments],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=patience(240),
     )
 
 

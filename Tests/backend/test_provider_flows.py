@@ -14,6 +14,8 @@ import httpx
 import pytest
 from local_supabase import LocalSupabase, demo
 
+import web
+
 pytestmark = pytest.mark.both_servers
 BACK = "app.example://callback?state=s%20t&x=%C3%A6"
 
@@ -32,7 +34,7 @@ def authorize(backend: LocalSupabase, verifier: str = "v" * 50, **query: str) ->
         "code_challenge_method": "s256",
         **query,
     }
-    return httpx.get(f"{backend.auth_url}/authorize", params=asked)
+    return web.get(f"{backend.auth_url}/authorize", params=asked)
 
 
 def returned(answer: httpx.Response) -> dict[str, str]:
@@ -43,7 +45,7 @@ def returned(answer: httpx.Response) -> dict[str, str]:
 
 
 def token(backend: LocalSupabase, grant: str, **sent: Any) -> httpx.Response:
-    return httpx.post(
+    return web.post(
         f"{backend.auth_url}/token?grant_type={grant}",
         json=sent,
         headers={"apikey": backend.anon_key, "X-Supabase-Api-Version": "2024-01-01"},

@@ -13,7 +13,8 @@ import psycopg
 import pytest
 from local_supabase import LocalSupabase, demo
 
-from conftest import Person, activity, member
+import web
+from people import Person, activity, member
 
 pytestmark = pytest.mark.both_servers
 ROLES = ["peer_mentor", "coordinator", "org_admin"]
@@ -95,7 +96,7 @@ def test_losing_access(backend: LocalSupabase, org: str, mentor: Person, change:
     assert codes(repeated) == (403, "42501")
     everything = {"apikey": backend.anon_key, "Authorization": f"Bearer {backend.service_key}"}
     asked = {"id": f"eq.{row['id']}", "select": "id"}
-    there = httpx.get(f"{backend.rest_url}/activities", params=asked, headers=everything)
+    there = web.get(f"{backend.rest_url}/activities", params=asked, headers=everything)
     assert there.json() == [{"id": row["id"]}]
     shown = mentor.rest.get(
         "/memberships", params={"select": "status,organizations(status)"}
@@ -115,7 +116,7 @@ def test_losing_access(backend: LocalSupabase, org: str, mentor: Person, change:
 )
 def test_the_public_sees_nothing(backend: LocalSupabase, table: str) -> None:
     for headers in ({}, {"Authorization": f"Bearer {backend.anon_key}"}):
-        answer = httpx.get(
+        answer = web.get(
             f"{backend.rest_url}/{table}", headers={"apikey": backend.anon_key, **headers}
         )
         assert codes(answer) == (401, "42501")
@@ -182,7 +183,7 @@ def everything(backend: LocalSupabase, table: str, row: dict[str, Any]) -> list[
     """The row as the service role reads it."""
     headers = {"apikey": backend.anon_key, "Authorization": f"Bearer {backend.service_key}"}
     query = {"id": f"eq.{row['id']}"}
-    return list(httpx.get(f"{backend.rest_url}/{table}", params=query, headers=headers).json())
+    return list(web.get(f"{backend.rest_url}/{table}", params=query, headers=headers).json())
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -650,7 +651,7 @@ def test_a_user_cannot_submit_for_another_user(
 
 
 def test_submitting_is_refused_without_a_token(backend: LocalSupabase) -> None:
-    answer = httpx.post(
+    answer = web.post(
         f"{backend.rest_url}/rpc/submit_activities",
         json={"items": []},
         headers={"apikey": backend.anon_key},
@@ -813,7 +814,7 @@ def test_the_number_of_members_is_no_function_of_the_api(org: str, mentor: Perso
 
 
 def test_the_overview_is_refused_without_a_token(backend: LocalSupabase, org: str) -> None:
-    answer = httpx.get(
+    answer = web.get(
         f"{backend.rest_url}/rpc/activity_overview",
         params={"org": org},
         headers={"apikey": backend.anon_key},
