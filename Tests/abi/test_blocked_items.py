@@ -9,7 +9,6 @@ from holdfast.transport import Answer
 
 from support.directory_fixtures import DirectoryFixtures
 from support.queue import (
-    BOTH,
     EMPTY,
     UPLOADS,
     add,
@@ -29,9 +28,8 @@ from support.refusals import (
     live,
     patient,
 )
+from support.sizes import crossed, sized
 from support.users import MakeUser, SignedIn
-
-FORMS = pytest.mark.parametrize("form", REFUSALS)
 
 
 def sent_since(user: SignedIn, item: str, at: int, directory: DirectoryFixtures) -> float:
@@ -40,10 +38,16 @@ def sent_since(user: SignedIn, item: str, at: int, directory: DirectoryFixtures)
     return (user.phone.now_ms - at) / 1000
 
 
-@BOTH
-@FORMS
+@pytest.mark.parametrize(
+    ("form", "upload"),
+    crossed(
+        REFUSALS,
+        UPLOADS,
+        fast=lambda *case: case in [("html", "table"), ("unauthorized", "rpc")],
+    ),
+)
 def test_ATK_9_B2_an_item_that_a_firewall_refuses_is_parked_and_delays_no_other(
-    sign_in: MakeUser, directory: DirectoryFixtures, upload: str, form: str
+    sign_in: MakeUser, directory: DirectoryFixtures, form: str, upload: str
 ) -> None:
     # Given 30 items, of which a firewall refuses one
     user = patient(sign_in, upload)
@@ -69,10 +73,10 @@ def test_ATK_9_B2_an_item_that_a_firewall_refuses_is_parked_and_delays_no_other(
     assert (why["code"], why["count"]) == ("waiting_blocked", 1)
     assert why["until_ms"] == shown["not_before_ms"]
     assert app.sync_status()["not_before_ms"] is None
-    # When visits are registered for three days
+    # When visits are registered for a day, or three
     waits: list[float] = []
     parked_ms = None
-    for _ in range(36):
+    for _ in range(sized(12, 36)):
         live(user, 2 * HOUR_S - 177)
         at = user.phone.now_ms
         ids.append(add(app))
@@ -120,12 +124,18 @@ def test_ATK_9_B2_an_item_that_is_refused_while_nothing_else_is_sent_is_parked(
     assert len(firewall.refused) <= 24
 
 
-@FORMS
-@pytest.mark.parametrize("refused", ["everything", "the data service"])
+@pytest.mark.parametrize(
+    ("refused", "form"),
+    crossed(
+        ["everything", "the data service"],
+        REFUSALS,
+        fast=lambda *case: case in [("everything", "unauthorized"), ("the data service", "html")],
+    ),
+)
 def test_ATK_9_a_portal_that_refuses_everything_parks_and_isolates_nothing(
-    sign_in: MakeUser, directory: DirectoryFixtures, form: str, refused: str
+    sign_in: MakeUser, directory: DirectoryFixtures, refused: str, form: str
 ) -> None:
-    # Given a captive portal that refuses every request for a day
+    # Given a captive portal that refuses every request for hours, or a day
     user = patient(sign_in)
     app = user.app
     app.go_offline()
@@ -133,7 +143,8 @@ def test_ATK_9_a_portal_that_refuses_everything_parks_and_isolates_nothing(
     prefix = "/" if refused == "everything" else "/rest/v1/"
     portal = Firewall(user, form, lambda request: prefix in request["url"])
     app.go_online()
-    for _ in range(24):
+    hours = sized(6, 24)
+    for _ in range(hours):
         live(user, HOUR_S)
         # Then no item is blamed: all wait for the service
         assert app.queue_list()["counts"] == {**EMPTY, "pending": 20}
@@ -141,7 +152,7 @@ def test_ATK_9_a_portal_that_refuses_everything_parks_and_isolates_nothing(
         assert why["code"] in {"back_off", "token", "not_supabase"}
     # and the requests keep to the back-off; with a refused token each round has one more
     uploads = [request for request in portal.refused if request["purpose"] == "upload"]
-    assert len(uploads) <= 24 * (90 if form == "unauthorized" else 60)
+    assert len(uploads) <= hours * (90 if form == "unauthorized" else 60)
     assert app.screen["screen"] == "home"
     # When the portal lets the phone through, then all are sent within minutes, in few requests
     portal.end()
@@ -188,7 +199,7 @@ def test_ATK_9_visits_to_portals_park_nothing(
     user = patient(sign_in)
     app = user.app
     ids: list[str] = []
-    for _ in range(12):
+    for _ in range(sized(6, 12)):
         portal = Firewall(user, "html", lambda _: True)
         ids.append(add(app))
         live(user, 0.4 * HOUR_S)
@@ -205,17 +216,18 @@ def test_ATK_9_visits_to_portals_park_nothing(
 def test_ATK_9_a_service_that_refuses_every_upload_for_hours_parks_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a gateway that refuses every upload by mistake for nine hours; reads are answered
+    # Given a gateway that refuses every upload by mistake for hours; reads are answered
     user = patient(sign_in)
     app = user.app
     app.go_offline()
     ids = [add(app) for _ in range(60)]
     gateway = Firewall(user, "html", is_store)
     app.go_online()
-    live(user, 9 * HOUR_S)
+    hours = sized(4, 9)
+    live(user, hours * HOUR_S)
     # Then nothing is parked, and the uploads keep to a back-off
     assert app.of_type("item_parked") == []
-    assert len(gateway.refused) <= 9 * 40
+    assert len(gateway.refused) <= hours * 40
     # When it works again, then all are sent
     gateway.end()
     live(user, 3 * HOUR_S, lambda: len(stored(directory, user.person)) == 60)

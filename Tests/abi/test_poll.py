@@ -120,47 +120,6 @@ def test_wake_in_ms_names_the_next_step_of_a_back_off(
     assert len(directory.activities(user.person)) == 1
 
 
-def test_adding_the_same_item_twice_stores_one(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    app = sign_in().app
-    app.go_offline()
-    request: Any = {
-        "kind": "activity",
-        "id": "01976b36-0000-7000-8000-00000000abcd",
-        "payload": {"type": "visit", "minutes": 30},
-        "occurred_at_ms": 1_795_000_000_000,
-    }
-    first = app.queue_add(request)
-    assert app.queue_add(request) == first
-    assert len(app.queue_list()["items"]) == 1
-    with pytest.raises(HoldfastError) as caught:
-        app.queue_add(request | {"payload": {"type": "visit", "minutes": 31}})
-    assert (caught.value.code, caught.value.status, caught.value.field) == (
-        "queue.id_taken",
-        4,
-        "/id",
-    )
-
-
-def test_the_queue_is_listed_in_pages(sign_in: MakeUser) -> None:
-    app = sign_in().app
-    app.go_offline()
-    ids = [app.register(minutes=1 + number) for number in range(7)]
-    seen: list[str] = []
-    after = 0
-    for _ in range(10):
-        page = app.queue_list({"limit": 3, "after": after})
-        seen += [item["id"] for item in page["items"]]
-        if page["next"] is None:
-            break
-        after = page["next"]
-    assert seen == ids
-    assert page["counts"]["pending"] == 7
-    exported = app.queue_export()["items"]
-    assert [item["id"] for item in exported] == ids
-
-
 def test_the_clock_of_the_system_cannot_be_set(sign_in: MakeUser) -> None:
     app = sign_in(clock="system").app
     with pytest.raises(HoldfastError) as caught:

@@ -84,18 +84,6 @@ def test_QUE_2_a_death_between_commit_and_answer_duplicates_nothing(
     assert app.queue_list()["items"] == []
 
 
-def test_QUE_2_repeatedly_lost_answers_duplicate_nothing(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in()
-    user.phone.network.lose["upload"] = 4
-    ids = [user.app.register(minutes=1 + number) for number in range(5)]
-    user.app.settle_until("sync_completed", within_s=7200)
-    assert user.phone.network.lose["upload"] == 0
-    assert sorted(str(row["id"]) for row in directory.activities(user.person)) == sorted(ids)
-    assert user.app.queue_list()["items"] == []
-
-
 def test_QUE_2_the_payload_arrives_as_it_was_registered(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import random
-import time
 
 import pytest
+from patience import eventually
 
 from support.directory_fixtures import DirectoryFixtures
 from support.queue import (
@@ -20,6 +20,7 @@ from support.queue import (
     stored,
     user_of,
 )
+from support.sizes import crossed, sized
 from support.users import MakeUser, SignedIn
 from support.workers import finish_worker, start_worker
 
@@ -71,8 +72,9 @@ def test_QUE_3_one_bad_item_in_a_hundred_costs_few_requests_and_the_size_recover
     assert sum(sizes) <= 4000, sizes
     # And clean items are soon sent in large batches again
     directory.control.clear_requests()
-    queued(user, 3000, set())
-    assert drain(user.app)["sent"] == 3000
+    count = sized(1500, 3000)
+    queued(user, count, set())
+    assert drain(user.app)["sent"] == count
     assert len(uploads(directory)) <= 20
     assert max(uploads(directory)) >= 250
 
@@ -88,21 +90,26 @@ def test_QUE_3_many_bad_items_cost_hardly_more_than_one_request_each(
     assert len(uploads(directory)) <= 120 + 50
 
 
-@pytest.mark.parametrize("uploads_before", [1, 2, 3, 5])
+@pytest.mark.parametrize(
+    "uploads_before", crossed([1, 2, 3, 5], fast=lambda uploads: uploads in (1, 3))
+)
 def test_QUE_3_the_search_goes_on_after_restarts(
     sign_in: MakeUser, directory: DirectoryFixtures, uploads_before: int
 ) -> None:
     # Given a refused batch, and an app that ends after every few uploads
     user = user_of(sign_in, "table")
     good, refused = queued(user, 70, {0, 33, 34, 69})
+    done = {**EMPTY, "parked": len(refused)}
     for _ in range(60):
         for _ in range(uploads_before):
-            if user.app.queue_list()["counts"] == {**EMPTY, "parked": len(refused)}:
+            if user.app.queue_list()["counts"] == done:
                 break
             step_until_upload(user, directory)
         app = user.restart()
         if app.screen["screen"] == "unlock":
             app.touch()
+        if app.queue_list()["counts"] == done:
+            break
     # Then every good item is stored once, and the bad ones are parked
     assert stored(directory, user.person) == sorted(good)
     assert user.app.queue_list()["counts"] == {**EMPTY, "parked": len(refused)}
@@ -173,16 +180,20 @@ def test_QUE_3_a_pause_that_another_handle_met_keeps_nothing_in_hand(
 def test_QUE_3_processes_killed_in_the_middle_of_a_search_lose_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a queue with bad items, and processes that send it and are killed at random moments
+    # Given a queue with bad items, and processes that send it and are killed after some uploads
     user = user_of(sign_in, "table")
     good, refused = queued(user, 300, {5, 77, 78, 150, 222, 299})
     user.phone.close()
     chance = random.Random(20_261_125)
-    for _ in range(12):
+    for _ in range(sized(4, 12)):
         worker = start_worker(user.phone, 0, 5)
-        assert worker.stdout is not None
-        assert worker.stdout.readline() == "ready\n"
-        time.sleep(chance.random() * 0.15)
+        wanted = len(uploads(directory)) + chance.randrange(4)
+        eventually(
+            lambda worker=worker, wanted=wanted: (
+                len(uploads(directory)) >= wanted or worker.poll() is not None
+            ),
+            what="the process sends",
+        )
         worker.kill()
         finish_worker(worker)
     # When the app is started again

@@ -18,9 +18,12 @@ from holdfast.types import HttpRequest
 from support.directory_fixtures import DirectoryFixtures
 from support.queue import EMPTY, RPC, UPLOADS, add, code_of, item_of, stored
 from support.refusals import HOUR_S, REFUSALS, Firewall, coded, live
+from support.sizes import crossed, sized
 from support.users import MakeUser, SignedIn
 
 COLUMNS = ["type", "minutes", "occurred_at", "contact_id", "follows", "note"]
+#: How long items of both kinds are added every hour: at least until one that is refused is parked.
+HOURS = sized(14, 24)
 #: Two kinds. The first one's items are uploaded to the table or through the function.
 KINDS: dict[str, Any] = {
     upload: {
@@ -89,10 +92,10 @@ def lost(user: SignedIn, directory: DirectoryFixtures, upload: str) -> str:
     return item
 
 
-def day_of_others(user: SignedIn, directory: DirectoryFixtures, hours: int = 24) -> list[float]:
+def day_of_others(user: SignedIn, directory: DirectoryFixtures) -> list[float]:
     """Items of both kinds are added every hour; how long each pair took to be stored."""
     waits: list[float] = []
-    for _ in range(hours):
+    for _ in range(HOURS):
         live(user, HOUR_S - 177)
         at = user.phone.now_ms
         pair = {add(user.app), add_visit(user)}
@@ -101,8 +104,16 @@ def day_of_others(user: SignedIn, directory: DirectoryFixtures, hours: int = 24)
     return waits
 
 
-@pytest.mark.parametrize("upload", UPLOADS)
-@pytest.mark.parametrize("refusal", REFUSED)
+@pytest.mark.parametrize(
+    ("refusal", "upload"),
+    crossed(
+        REFUSED,
+        UPLOADS,
+        fast=lambda *case: (
+            case in [("no table", "table"), ("html", "rpc"), ("unauthorized", "table")]
+        ),
+    ),
+)
 def test_a_cancelled_item_whose_question_is_refused_for_good_delays_no_other(
     sign_in: MakeUser, directory: DirectoryFixtures, refusal: str, upload: str
 ) -> None:
@@ -143,7 +154,9 @@ def test_a_cancelled_item_whose_question_is_refused_for_good_delays_no_other(
     assert len(wall.refused) == count
 
 
-@pytest.mark.parametrize("refusal", OWN)
+@pytest.mark.parametrize(
+    "refusal", crossed(OWN, fast=lambda refusal: refusal in ("no right", "a defect"))
+)
 def test_a_question_that_is_refused_for_good_is_asked_ever_more_rarely(
     sign_in: MakeUser, directory: DirectoryFixtures, refusal: str
 ) -> None:
@@ -195,7 +208,7 @@ def test_a_cancelled_item_goes_when_the_server_answers_at_last(
     assert app.queue_get({"id": item})["state"] == "cancelled"
 
 
-@pytest.mark.parametrize("refusal", OWN)
+@pytest.mark.parametrize("refusal", crossed(OWN, fast=lambda refusal: refusal == "a policy"))
 def test_items_that_no_answer_names_and_whose_question_is_refused_delay_no_other(
     sign_in: MakeUser, directory: DirectoryFixtures, refusal: str
 ) -> None:
@@ -219,11 +232,13 @@ def test_items_that_no_answer_names_and_whose_question_is_refused_delay_no_other
     assert app.queue_list()["counts"] == {**EMPTY, "parked": 3}
 
 
-@pytest.mark.parametrize("form", REFUSALS)
+@pytest.mark.parametrize(
+    "form", crossed(REFUSALS, fast=lambda form: form in ("json", "unauthorized"))
+)
 def test_a_portal_parks_no_cancelled_item(
     sign_in: MakeUser, directory: DirectoryFixtures, form: str
 ) -> None:
-    # Given a cancelled item that the server does not have, another, and a portal for a day
+    # Given a cancelled item that the server does not have, another, and a portal for hours
     user = of_kinds(sign_in, "table")
     app = user.app
     app.go_offline()
@@ -234,7 +249,7 @@ def test_a_portal_parks_no_cancelled_item(
     app.queue_cancel({"id": item})
     other = add_visit(user)
     portal = Firewall(user, form, lambda request: "/rest/v1/" in request["url"])
-    live(user, 24 * HOUR_S)
+    live(user, sized(5, 24) * HOUR_S)
     assert app.of_type("item_parked") == []
     # When it ends, then both wishes are fulfilled within minutes
     portal.end()
@@ -246,8 +261,12 @@ def test_a_portal_parks_no_cancelled_item(
     assert caught.value.code == "queue.not_found"
 
 
-@pytest.mark.parametrize("upload", UPLOADS)
-@pytest.mark.parametrize("form", REFUSALS)
+@pytest.mark.parametrize(
+    ("form", "upload"),
+    crossed(
+        REFUSALS, UPLOADS, fast=lambda *case: case in [("html", "table"), ("unauthorized", "rpc")]
+    ),
+)
 def test_N3_a_lone_item_that_a_firewall_neither_takes_nor_answers_for_delays_no_later_one(
     sign_in: MakeUser, directory: DirectoryFixtures, form: str, upload: str
 ) -> None:
@@ -293,7 +312,7 @@ def test_N3_a_lone_cancelled_item_that_a_firewall_does_not_answer_for_delays_no_
         assert took < 10
 
 
-@pytest.mark.parametrize("form", REFUSALS)
+@pytest.mark.parametrize("form", crossed(REFUSALS, fast=lambda form: form in ("html", "nothing")))
 def test_N3_a_portal_that_refuses_everything_sets_no_item_aside(
     sign_in: MakeUser, directory: DirectoryFixtures, form: str
 ) -> None:
