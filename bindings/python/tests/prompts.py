@@ -6,11 +6,12 @@ import threading
 
 from holdfast.keystore import KEY_CANCELLED, KeyStoreAnswer
 from holdfast.keystores import MemoryKeyStore
+from patience import patience
 
 ASKED = {"id": 9, "operation": "load", "name": "biometric", "prompt": "Unlock"}
 
 #: How long a test waits for what must happen, in seconds.
-PATIENCE_S = 20
+PATIENCE_S = patience(60)
 
 
 class Prompting(MemoryKeyStore):

@@ -13,6 +13,7 @@ from holdfast.errors import HoldfastError, InvalidError
 from holdfast.keystores import MemoryKeyStore
 from holdfast.transport import Answer
 from holdfast.types import Event, HttpRequest
+from patience import eventually
 from prompts import ASKED, PATIENCE_S, Prompting, Slow
 
 REQUEST = {"id": 1, "purpose": "pull", "url": "http://x"}
@@ -153,10 +154,7 @@ def test_a_key_store_that_raises_has_failed(on_thread: bool) -> None:
     runner.keystore = Raising()
     if on_thread:
         with runner:
-            for _ in range(500):
-                if app.key_completed:
-                    break
-                time.sleep(0.01)
+            eventually(lambda: app.key_completed, what="the key request is answered")
     else:
         with pytest.raises(HoldfastError):
             runner.step()
@@ -171,10 +169,10 @@ def test_the_thread_takes_a_prompt_back() -> None:
     runner = runner_for(app, lambda _: None)
     runner.keystore = store
     with runner:
-        assert store.shown.wait(60)
+        assert store.shown.wait(PATIENCE_S)
         # Requests are sent while the prompt is on the screen
         app.polls += [{"requests": [REQUEST]}, {"key_cancelled": [9, 8]}]
-        assert store.dismissed.wait(60)
+        assert store.dismissed.wait(PATIENCE_S)
     assert [given["id"] for given in app.completed] == [1]
     assert app.key_completed == [{"id": 9, "result": "cancelled"}]
     assert store.cancelled == ["biometric"]
@@ -186,7 +184,7 @@ def test_a_stop_takes_a_prompt_back() -> None:
     runner = runner_for(app, lambda _: None)
     runner.keystore = store
     with runner:
-        assert store.shown.wait(60)
+        assert store.shown.wait(PATIENCE_S)
     assert app.key_completed == [{"id": 9, "result": "cancelled"}]
 
 
@@ -277,7 +275,7 @@ def test_the_thread_outlives_a_handler_that_raises(caplog: pytest.LogCaptureFixt
         handled.set()
 
     with runner_for(app, handler):
-        assert handled.wait(60)
+        assert handled.wait(PATIENCE_S)
     assert seen == [event]
     assert [given["id"] for given in app.completed] == [1]
     assert app.asked[1] == {"from_oldest": True}
@@ -333,13 +331,10 @@ def test_run_until_idle_has_a_limit() -> None:
 def test_the_thread_works_until_stopped() -> None:
     app = Scripted([{"wake_in_ms": 20}, {"requests": [REQUEST]}])
     with runner_for(app, lambda _: None):
-        deadline = time.monotonic() + 5
-        while not app.completed and time.monotonic() < deadline:
-            time.sleep(0.01)
+        eventually(lambda: app.completed, what="the request is completed")
+        [thread] = [one for one in threading.enumerate() if one.name == "holdfast-runner"]
+    assert not thread.is_alive()
     assert app.completed == [{"id": 1, "status": 204}]
-    polls = len(app.asked)
-    time.sleep(0.05)
-    assert len(app.asked) == polls
 
 
 def test_a_temporary_failure_of_wait_does_not_end_the_thread() -> None:
@@ -354,7 +349,5 @@ def test_a_temporary_failure_of_wait_does_not_end_the_thread() -> None:
 
     app = Failing([{}, {}, {"requests": [REQUEST]}])
     with runner_for(app, lambda _: None):
-        deadline = time.monotonic() + 5
-        while not app.completed and time.monotonic() < deadline:
-            time.sleep(0.01)
+        eventually(lambda: app.completed, what="the request is completed")
     assert (app.completed, app.failures) == ([{"id": 1, "status": 204}], 0)
