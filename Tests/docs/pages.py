@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 
@@ -27,7 +28,8 @@ def prose(text: str) -> str:
     return FENCE.sub("", text)
 
 
-def anchors(text: str) -> set[str]:
+@functools.cache
+def anchors(text: str) -> frozenset[str]:
     """Return the anchors of the headings: lower case, dashes for spaces, no punctuation, numbered if repeated."""
     found: dict[str, int] = {}
     for title in re.findall(r"^#{1,6} +(.*?)\s*#*$", prose(text), flags=re.MULTILINE):
@@ -37,7 +39,7 @@ def anchors(text: str) -> set[str]:
         found[slug] = count + 1
         if count:
             found[f"{slug}-{count}"] = 1
-    return set(found)
+    return frozenset(found)
 
 
 def links(text: str) -> list[str]:

@@ -10,45 +10,10 @@ from pathlib import Path
 import pytest
 from local_supabase import LocalSupabase
 
+from hosts import BUILD, HERE, LINK, compiled, stores_a_visit
 from pages import ROOT, block
 
-HERE = Path(__file__).parent
-BUILD = ROOT / "build"
-LINK = [f"-L{BUILD / 'lib'}", "-lholdfast"]
 PAGE = "docs/hosts.md"
-
-
-def stores_a_visit(
-    command: list[str | Path], backend: LocalSupabase, folder: Path, **more: str
-) -> None:
-    """Run a host, and check that the server has one more activity."""
-    before = backend.control.sql("select count(*) as n from activities")[0]["n"]
-    done = subprocess.run(
-        [*command, folder / "data", backend.url, backend.anon_key],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={"PATH": "/usr/bin:/bin", "LD_LIBRARY_PATH": str(BUILD / "lib"), **more},
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.split()[-1] == "sync_completed"
-    after = backend.control.sql("select count(*) as n from activities")[0]["n"]
-    assert after == before + 1
-
-
-def compiled(source: str, folder: Path, *more: str, host: str = "host.c") -> Path:
-    """Compile a block together with the rest of a host."""
-    loop = folder / "loop.c"
-    loop.write_text(source, "utf-8")
-    program = folder / "host"
-    flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", f"-I{BUILD / 'include'}"]
-    libraries = ["-lholdfast_http", "-ljansson", "-lcurl"]
-    subprocess.run(
-        ["cc", *flags, *more, loop, HERE / host, "-o", program, *LINK, *libraries], check=True
-    )
-    return program
 
 
 def test_the_two_functions_in_c(backend: LocalSupabase, tmp_path: Path) -> None:
@@ -88,6 +53,7 @@ def test_the_loop_in_python(backend: LocalSupabase, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow  # the Swift compiler, for eight seconds
 def test_the_loop_in_swift(backend: LocalSupabase, tmp_path: Path) -> None:
     (tmp_path / "loop.swift").write_text(block(PAGE, "swift"), "utf-8")
     (tmp_path / "main.swift").write_text((HERE / "host.swift").read_text("utf-8"), "utf-8")

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 from local_supabase import LocalSupabase
+from patience import patience
 
+from hosts import compiled, stores_a_visit
 from pages import ROOT
 from pages import block as block_of
-from test_hosts import compiled, stores_a_visit
 
 # What the loop leaves out: the top of the third C block of docs/hosts.md, which defines `call`.
 HELPERS = block_of("docs/hosts.md", "c", 2).split("/* Until the handle is closed. */", 1)[0]
@@ -74,7 +75,12 @@ def test_the_c_example_compiles_without_warnings_and_resumes(
         check=True,
     )
     done = subprocess.run(
-        [tmp_path / "example"], cwd=tmp_path, capture_output=True, text=True, timeout=30, check=True
+        [tmp_path / "example"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=patience(120),
+        check=True,
     )
     opened, decision, sign_in = (json.loads(line) for line in done.stdout.splitlines())
     assert opened["recovered"] is False
@@ -89,7 +95,7 @@ def test_the_python_example_stores_its_activity(backend: LocalSupabase, tmp_path
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patience(240),
         check=False,
         env={
             "PYTHONPATH": str(ROOT / "bindings/python/src"),
