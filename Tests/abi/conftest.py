@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,14 @@ def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     if "library" in request.fixturenames:
         assert request.getfixturevalue("library").live() == 0, "handles or replies are left"
+
+
+@pytest.fixture
+def open_to_all() -> Iterator[Path]:
+    """A folder that every user of this machine may enter; pytest's own are its user's."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o711)
+        yield Path(folder)
 
 
 @pytest.fixture

@@ -16,7 +16,10 @@ from holdfast.types import HttpRequest
 
 from conftest import MakePhone, MakeUser
 from support import children, contract
-from support.phone import Phone
+from support.phone import FilePhone, Phone
+
+# The boundary is what a mode of the compiler can change.
+pytestmark = pytest.mark.both_flavours
 
 CLOSED, OK, INVALID = 9, 0, 1
 
@@ -225,28 +228,30 @@ def misspelt(name: str) -> str:
     return name[:-1] + ("y" if name[-1] != "y" else "i") if len(name) > 3 else name + "x"
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
-def test_ABI_3_unknown_fields_are_refused_with_a_suggestion(
-    sign_in: MakeUser, operation: str
-) -> None:
+def test_ABI_3_unknown_fields_are_refused_with_a_suggestion(sign_in: MakeUser) -> None:
     # Given a user at home
     # When a request has a field that the function does not know
     # Then it is refused, and the error names the field and suggests the nearest known name
     app = sign_in().app
     generation = app.session_status()["generation"]
-    with pytest.raises(HoldfastError) as caught:
-        getattr(app, operation)({"unheard/of": 1})
-    assert caught.value.code == "request.unknown_field"
-    assert caught.value.field == "/unheard~1of"
-    for choice in contract.forms(contract.OPERATIONS[operation]["request"]["$ref"]):
-        for name in choice["properties"]:
-            slip = misspelt(name)
-            with pytest.raises(HoldfastError) as caught:
-                getattr(app, operation)({slip: 1})
-            assert caught.value.code == "request.unknown_field", (operation, slip)
-            assert caught.value.field == f"/{slip}"
-            assert f'"{name}"' in caught.value.message
-    assert app.session_status()["generation"] == generation
+    for operation in OPERATIONS:
+        with pytest.raises(HoldfastError) as caught:
+            getattr(app, operation)({"unheard/of": 1})
+        assert caught.value.code == "request.unknown_field", operation
+        assert caught.value.field == "/unheard~1of", operation
+        for choice in contract.forms(contract.OPERATIONS[operation]["request"]["$ref"]):
+            for name in choice["properties"]:
+                slip = misspelt(name)
+                with pytest.raises(HoldfastError) as caught:
+                    getattr(app, operation)({slip: 1})
+                assert caught.value.code == "request.unknown_field", (operation, slip)
+                assert caught.value.field == f"/{slip}", (operation, slip)
+                assert f'"{name}"' in caught.value.message, (operation, slip)
+        assert app.session_status()["generation"] == generation, operation
+
+
+#: A service role's token: {"role":"service_role"}.
+SERVICE_ROLE = "e30.eyJyb2xlIjoic2VydmljZV9yb2xlIn0.c2ln"
 
 
 @pytest.mark.parametrize(
@@ -255,7 +260,7 @@ def test_ABI_3_unknown_fields_are_refused_with_a_suggestion(
         ("url", "http://10.0.2.2:54321"),
         ("url", "http://localhost.example.org"),
         ("api_key", "sb_secret_0123456789"),
-        ("api_key", "e30.eyJyb2xlIjoic2VydmljZV9yb2xlIn0.c2ln"),  # {"role":"service_role"}
+        ("api_key", SERVICE_ROLE),
     ],
 )
 def test_an_unsafe_backend_is_refused(phone: Phone, field: str, value: str) -> None:
@@ -275,59 +280,133 @@ def test_an_unsafe_backend_is_refused(phone: Phone, field: str, value: str) -> N
         phone.library.close(handle)
 
 
-@pytest.mark.parametrize(
-    ("path", "slip", "known"),
-    [
+def test_ABI_3_unknown_fields_of_the_config(phone: Phone) -> None:
+    cases: list[tuple[tuple[str | int, ...], str, str]] = [
         ((), "polisy", "policy"),
         (("backend",), "api_kye", "api_key"),
         (("policy",), "session_window", "session_window_s"),
         (("auth_methods", 0), "providr", "provider"),
         (("routes", "peer_mentor"), "screen", "screens"),
-    ],
-)
-def test_ABI_3_unknown_fields_of_the_config(
-    phone: Phone, path: tuple[str | int, ...], slip: str, known: str
-) -> None:
-    config = json.loads(json.dumps(phone.config))
-    place = config
-    for step in path:
-        place = place[step]
-    place[slip] = 1
-    handle, (status, reply) = phone.library.open(json.dumps(config).encode(), None)
-    assert (handle, status) == (0, INVALID)
-    error = error_of(reply)
-    assert error["field"] == "".join(f"/{step}" for step in (*path, slip))
-    assert f'"{known}"' in error["message"]
-    assert not phone.folder.exists(), "a refused configuration created files"
+    ]
+    for path, slip, known in cases:
+        config = json.loads(json.dumps(phone.config))
+        place = config
+        for step in path:
+            place = place[step]
+        place[slip] = 1
+        handle, (status, reply) = phone.library.open(json.dumps(config).encode(), None)
+        assert (handle, status) == (0, INVALID), slip
+        error = error_of(reply)
+        assert error["field"] == "".join(f"/{step}" for step in (*path, slip))
+        assert f'"{known}"' in error["message"]
+        assert not phone.folder.exists(), f"{slip}: a refused configuration created files"
 
 
-@pytest.mark.parametrize(
-    ("sent", "code", "field"),
-    [
-        (b'{"query":"\xff"}', "request.not_json", None),
-        (b'{"query":"a","query":"b"}', "request.duplicate_key", "/query"),
-        (b'{"query":' + b"[" * 65 + b"]" * 65 + b"}", "request.too_deep", None),
-        (b'{"query":[' + b"0," * 262_144 + b"0]}", "request.too_many_values", None),
-        (b'{"query":1}', "request.wrong_type", "/query"),
-        (b'{"query":"a","limit":1.5}', "request.wrong_type", "/limit"),
-        (b'{"query":"a","limit":9007199254740993}', "request.invalid_value", "/limit"),
-        (b'{"query":"a","limit":1e400}', "request.not_json", None),
-        (b'{"query":"a"', "request.not_json", None),
-        (b'{"query":"a"} {}', "request.not_json", None),
-        (b"[]", "request.not_an_object", None),
-        (b"null", None, None),
-        (b"\xef\xbb\xbf{}", "request.not_json", None),
-    ],
-)
-def test_ABI_3_invalid_json_is_refused(
-    sign_in: MakeUser, sent: bytes, code: str | None, field: str | None
-) -> None:
+#: What is sent, the code and the field.
+NO_REQUESTS: list[tuple[bytes, str | None, str | None]] = [
+    (b'{"query":"\xff"}', "request.not_json", None),
+    (b'{"query":"a","query":"b"}', "request.duplicate_key", "/query"),
+    (b'{"query":' + b"[" * 65 + b"]" * 65 + b"}", "request.too_deep", None),
+    (b'{"query":[' + b"0," * 262_144 + b"0]}", "request.too_many_values", None),
+    (b'{"query":1}', "request.wrong_type", "/query"),
+    (b'{"query":"a","limit":1.5}', "request.wrong_type", "/limit"),
+    (b'{"query":"a","limit":9007199254740993}', "request.invalid_value", "/limit"),
+    (b'{"query":"a","limit":1e300}', "request.wrong_type", "/limit"),
+    (b'{"query":"a","limit":1e400}', "request.not_json", None),
+    (b'{"query":"a"', "request.not_json", None),
+    (b'{"query":"a"} {}', "request.not_json", None),
+    (b"null", None, None),
+    (b"\xef\xbb\xbf{}", "request.not_json", None),
+]
+
+
+def test_ABI_3_invalid_json_is_refused(sign_in: MakeUser) -> None:
     app = sign_in().app
-    status, reply = app.library.call("contact_search", app._handle, sent)
-    error = error_of(reply)
-    assert status == INVALID
-    assert code is None or error["code"] == code, error
-    assert field is None or error["field"] == field, error
+    for sent, code, field in NO_REQUESTS:
+        status, reply = app.library.call("contact_search", app._handle, sent)
+        error = error_of(reply)
+        assert status == INVALID, sent[:60]
+        assert code is None or error["code"] == code, (sent[:60], error)
+        assert field is None or error["field"] == field, (sent[:60], error)
+
+
+def test_ABI_1_a_value_that_is_no_object_is_called_so(sign_in: MakeUser) -> None:
+    app = sign_in().app
+    for sent in (b"3", b'"x"', b"true", b"[]", b"[{}]", b"1.5"):
+        for name in ("session_status", "queue_add", "poll", "contact_search"):
+            status, reply = app.library.call(name, app._handle, sent)
+            assert (status, error_of(reply)["code"]) == (1, "request.not_an_object"), (name, sent)
+
+
+def test_ABI_1_a_configuration_that_is_no_object_is_called_so(library: Library) -> None:
+    for sent in (b"null", b"3", b'"x"', b"[]"):
+        _, (status, reply) = library.open(sent, None)
+        assert (status, error_of(reply)["code"]) == (1, "request.not_an_object"), sent
+
+
+def test_ABI_1_a_request_that_is_null_is_an_empty_object(sign_in: MakeUser) -> None:
+    """Go's nil map and Java's null become `null`."""
+    app = sign_in().app
+    for name in contract.OPERATIONS:
+        if name != "open":
+            empty = app.library.call(name, app._handle, b"{}")
+            absent = app.library.call(name, app._handle, b" null ")
+            assert empty[0] == absent[0], name
+    status, reply = app.library.call("session_status", app._handle, b"null")
+    assert status == 0 and reply is not None
+
+
+def test_ABI_5_a_whole_number_may_have_a_point(sign_in: MakeUser) -> None:
+    """Gson writes the numbers of a map as 12.0."""
+    user = sign_in(contacts=2)
+    app = user.app
+    app.settle()
+    assert app.contact_search({"query": "", "limit": 1.0})["contacts"]  # type: ignore[typeddict-item]
+    payload = {"type": "visit", "minutes": 41.0}
+    added = app.queue_add(
+        {"kind": "activity", "payload": payload, "occurred_at_ms": 1795000000000.0}  # type: ignore[typeddict-item]
+    )
+    item: Any = app.queue_get({"id": added["id"]})["item"]
+    assert item["occurred_at_ms"] == 1795000000000
+    [request] = list(app.poll({"ack": 0.0})["requests"])  # type: ignore[typeddict-item]
+    answer: Any = {"id": float(request["id"]), "status": 503.0, "headers": {}, "body": ""}
+    assert app.complete(answer)["accepted"]
+
+
+#: Opens a folder with 0, 1, 2, … free descriptors, and prints the codes of the errors.
+CROWDED = """
+import json, os, resource, sys
+from holdfast import Library
+library, config = Library(sys.argv[1]), sys.argv[2].encode()
+handle, _ = library.open(config, None)
+library.close(handle)
+codes, highest = [], os.open("/dev/null", os.O_RDONLY)
+os.close(highest)
+for free in range(40):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + free, 4096))
+    handle, (status, reply) = library.open(config, None)
+    codes.append("" if status == 0 else json.loads(reply)["error"]["code"])
+    library.close(handle)
+print(json.dumps(codes))
+"""
+
+
+def test_ABI_2_an_open_without_descriptors_says_so(phone: Phone, tmp_path: Path) -> None:
+    """The answer was `storage.failed`, as if the disk were broken."""
+    kiosk = FilePhone(tmp_path / "kiosk", phone.library, phone.backend, clock="system")
+    ended = children.run_text(CROWDED, str(phone.library.path), json.dumps(kiosk.config))
+    codes = json.loads(ended.check().output)
+    # The answer is that there are too few, until there are enough
+    enough = codes.index("")
+    assert enough > 3
+    assert set(codes[:enough]) == {"handle.too_many"}
+    assert set(codes[enough:]) == {""}
+
+
+def test_a_log_function_that_calls_the_library_ends(library: Library, tmp_path: Path) -> None:
+    """Each refused call was logged, which called the function again, until the stack ended."""
+    ended = children.run("log_calls_back.py", str(library.path), str(tmp_path))
+    assert ended.check().output == "handle.reentered\nended\n"
 
 
 def enriched(_request: HttpRequest, answer: Answer) -> Answer:

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from holdfast import Library
 
+pytestmark = pytest.mark.both_flavours
+
 #: Which function of which shared library names its version.
 SYSTEM = {
     "sqlite": ("libsqlite3.so.0", "sqlite3_libversion"),

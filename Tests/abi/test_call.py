@@ -19,6 +19,8 @@ from support import contract
 from support.paths import EMULATOR, HEADER, ROOT
 from support.phone import Phone
 
+pytestmark = pytest.mark.both_flavours
+
 NOBODY = "01976b36-0000-7000-8000-000000000000"
 ITEM = "01976b36-0000-7000-8000-000000000001"
 OTHER = "01976b36-0000-7000-8000-000000000002"

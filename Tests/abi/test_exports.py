@@ -12,6 +12,8 @@ from holdfast import Library
 
 from support.paths import EMULATOR, FLAVOURS, HEADER
 
+pytestmark = pytest.mark.both_flavours
+
 #: docs/abi.md promises that the Embedded library, stripped, is smaller.
 SIZE_LIMIT = 940_000
 

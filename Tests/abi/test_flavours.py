@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import pytest
 from holdfast import Library
 from local_supabase import LocalSupabase
 
 from support.directory_fixtures import DirectoryFixtures
 from support.paths import FLAVOURS
 from support.phone import Phone
-from support.shared_fixtures import SETTINGS
+
+pytestmark = [
+    pytest.mark.both_flavours,
+    pytest.mark.skipif(
+        os.environ.get("HOLDFAST_FLAVOUR", "runtime") != "runtime",
+        reason="HOLDFAST_FLAVOUR limits this run to one build",
+    ),
+]
 
 
 def test_ABI_6_both_flavours_live_in_one_process_and_share_a_folder(
-    tmp_path: Path, server: LocalSupabase
+    tmp_path: Path, backend: LocalSupabase, directory: DirectoryFixtures
 ) -> None:
     # Given both builds in one process, and a phone whose user signed in with one of them
     # When the app is updated to the other build, and back
     # Then each continues with the other's session, choice, cache and queue
-    server.control.set(**SETTINGS)
     embedded, runtime = (Library(path) for path in FLAVOURS.values())
     assert embedded.version() == runtime.version()
-    directory = DirectoryFixtures(server)
     org = directory.organisation(contacts=3)
     person = directory.person(org)
-    phone = Phone(tmp_path / "phone", embedded, server)
+    phone = Phone(tmp_path / "phone", embedded, backend)
     phone.start().sign_in(person)
     for library in (runtime, embedded, runtime):
         registered = phone.start(online=False).register()
@@ -42,9 +49,11 @@ def test_ABI_6_both_flavours_live_in_one_process_and_share_a_folder(
     assert (embedded.live(), runtime.live()) == (0, 0)
 
 
-def test_ABI_6_one_build_refuses_the_other_s_handles(tmp_path: Path, server: LocalSupabase) -> None:
+def test_ABI_6_one_build_refuses_the_other_s_handles(
+    tmp_path: Path, backend: LocalSupabase
+) -> None:
     embedded, runtime = (Library(path) for path in FLAVOURS.values())
-    phone = Phone(tmp_path / "phone", embedded, server)
+    phone = Phone(tmp_path / "phone", embedded, backend)
     app = phone.open()
     status, _ = runtime.call("session_status", app._handle ^ 0x5A5A0000, None)
     assert status == 9

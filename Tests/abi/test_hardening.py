@@ -20,6 +20,8 @@ from support import children, contract
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import FilePhone, Phone
 
+pytestmark = pytest.mark.both_flavours
+
 NOBODY = 65534
 
 needs_root = pytest.mark.skipif(
@@ -99,7 +101,7 @@ def opens(phone: Phone) -> None:
 
 
 def refused_unchanged(phone: Phone, name: str, reason: str) -> None:
-    """open() names the file and the reason, and changes nothing."""
+    """open() names the file and the reason, and changes nothing: another case may follow."""
     before = snapshot(phone.folder.parent)
     error = refusal(phone)
     assert error["code"] == "storage.not_private"
@@ -110,64 +112,64 @@ def refused_unchanged(phone: Phone, name: str, reason: str) -> None:
 
 
 @needs_root
-@pytest.mark.parametrize("name", [*FILES, "keys"])
-def test_LCK_6_a_file_of_another_user_is_refused(used: FilePhone, name: str) -> None:
+def test_LCK_6_a_file_of_another_user_is_refused(used: FilePhone) -> None:
     """Finding 2: files of others were read and written."""
-    path = used.folder / name
-    os.chown(path, NOBODY, NOBODY)
-    refused_unchanged(used, name, "owner")
-    os.chown(path, os.geteuid(), os.getegid())
+    for name in (*FILES, "keys"):
+        path = used.folder / name
+        os.chown(path, NOBODY, NOBODY)
+        refused_unchanged(used, name, "owner")
+        os.chown(path, os.geteuid(), os.getegid())
     opens(used)
 
 
-@pytest.mark.parametrize("name", [*FILES, "keys"])
-def test_LCK_6_a_file_that_everybody_may_write_is_refused(used: FilePhone, name: str) -> None:
+def test_LCK_6_a_file_that_everybody_may_write_is_refused(used: FilePhone) -> None:
     """Finding 2."""
-    path = used.folder / name
-    mode = stat.S_IMODE(path.stat().st_mode)
-    path.chmod(mode | stat.S_IWOTH)
-    refused_unchanged(used, name, "writable")
-    path.chmod(mode)
+    for name in (*FILES, "keys"):
+        path = used.folder / name
+        mode = stat.S_IMODE(path.stat().st_mode)
+        path.chmod(mode | stat.S_IWOTH)
+        refused_unchanged(used, name, "writable")
+        path.chmod(mode)
     opens(used)
 
 
 @needs_root
-@pytest.mark.parametrize("name", ["holdfast.db", "recovery.lock", "keys", KEYS[0]])
-def test_LCK_6_a_file_that_a_group_may_write_is_refused(used: FilePhone, name: str) -> None:
+def test_LCK_6_a_file_that_a_group_may_write_is_refused(used: FilePhone) -> None:
     """Finding 2. The user's private group, which has the user's number, may write."""
-    path = used.folder / name
-    mode = stat.S_IMODE(path.stat().st_mode)
-    os.chown(path, -1, NOBODY)
-    path.chmod(mode | stat.S_IWGRP)
-    refused_unchanged(used, name, "writable")
-    os.chown(path, -1, os.getegid())
-    if os.getegid() == os.geteuid():
-        opens(used)
+    is_private = os.getegid() == os.geteuid()
+    for name in ("holdfast.db", "recovery.lock", "keys", KEYS[0]):
+        path = used.folder / name
+        mode = stat.S_IMODE(path.stat().st_mode)
+        os.chown(path, -1, NOBODY)
+        path.chmod(mode | stat.S_IWGRP)
+        refused_unchanged(used, name, "writable")
+        os.chown(path, -1, os.getegid())
+        if not is_private:
+            path.chmod(mode)
+    opens(used)
 
 
 @needs_root
 @pytest.mark.parametrize(("group", "code"), [(NOBODY, None), (1, "request.invalid_value")])
 def test_LCK_6_only_the_private_group_may_write_the_folder(
-    used: FilePhone, group: int, code: str | None
+    used: FilePhone, open_to_all: Path, group: int, code: str | None
 ) -> None:
     """Finding 2: a folder that a group could write was accepted."""
     (used.folder / "recovery.name").unlink()
-    for path in [used.folder, *used.folder.rglob("*")]:
+    folder = shutil.copytree(used.folder, open_to_all / "used")
+    for path in [folder, *folder.rglob("*")]:
         os.chown(path, NOBODY, group)
-    used.folder.chmod(0o770)
-    for parent in used.folder.parents:
-        if parent.stat().st_mode & stat.S_IXOTH:
-            break
-        parent.chmod(0o711)
-    before = snapshot(used.folder)
-    done = children.run_text(OPEN, str(used.library.path), json.dumps(used.config), str(group))
+    folder.chmod(0o770)
+    before = snapshot(folder)
+    config = json.dumps({**used.config, "data_dir": str(folder)})
+    done = children.run_text(OPEN, str(used.library.path), config, str(group))
     [status, reply] = json.loads(done.check().output)
     assert status == (1 if code else 0)
     if code:
         assert (reply["error"]["code"], reply["error"]["field"]) == (code, "/data_dir")
         assert reply["error"]["detail"] == {"reason": "writable"}
         assert "chmod" in reply["error"]["message"]
-        assert snapshot(used.folder) == before
+        assert snapshot(folder) == before
 
 
 #: Opens a folder as the user NOBODY of a group, and prints status and reply.
@@ -183,60 +185,81 @@ print(json.dumps([status, json.loads(reply)]))
 """
 
 
-@pytest.mark.parametrize("name", [*FILES, "keys"])
-def test_LCK_6_a_link_in_the_place_of_a_file_is_refused(used: FilePhone, name: str) -> None:
+def test_LCK_6_a_link_in_the_place_of_a_file_is_refused(used: FilePhone) -> None:
     """Finding 2."""
-    path, elsewhere = used.folder / name, used.folder.with_name("elsewhere")
-    path.rename(elsewhere)
-    path.symlink_to(elsewhere)
-    refused_unchanged(used, name, "link")
-    path.unlink()
-    elsewhere.rename(path)
+    elsewhere = used.folder.with_name("elsewhere")
+    for name in (*FILES, "keys"):
+        path = used.folder / name
+        path.rename(elsewhere)
+        path.symlink_to(elsewhere)
+        refused_unchanged(used, name, "link")
+        path.unlink()
+        elsewhere.rename(path)
     opens(used)
 
 
-@pytest.mark.parametrize("name", ["holdfast.db", "holdfast.db-wal", "recovery.lock", KEYS[1]])
-def test_LCK_6_a_link_to_nothing_makes_no_file(used: FilePhone, name: str) -> None:
+def test_LCK_6_a_link_to_nothing_makes_no_file(used: FilePhone) -> None:
     """Finding 2: the library made the file where the link led to."""
-    path, elsewhere = used.folder / name, used.folder.with_name("elsewhere")
-    path.unlink()
-    path.symlink_to(elsewhere)
-    refused_unchanged(used, name, "link")
-    assert not elsewhere.exists()
+    elsewhere, kept = used.folder.with_name("elsewhere"), used.folder.with_name("kept")
+    for name in ("holdfast.db", "holdfast.db-wal", "recovery.lock", KEYS[1]):
+        path = used.folder / name
+        path.rename(kept)
+        path.symlink_to(elsewhere)
+        refused_unchanged(used, name, "link")
+        assert not elsewhere.exists(), name
+        path.unlink()
+        kept.rename(path)
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_LCK_6_a_file_with_a_second_name_is_refused(used: FilePhone, name: str) -> None:
+def test_LCK_6_a_file_with_a_second_name_is_refused(used: FilePhone) -> None:
     """Finding 2: a hard link is another file that the library would write, empty or keep."""
     elsewhere = used.folder.with_name("elsewhere")
-    os.link(used.folder / name, elsewhere)
-    refused_unchanged(used, name, "second_name")
-    elsewhere.unlink()
+    for name in FILES:
+        os.link(used.folder / name, elsewhere)
+        refused_unchanged(used, name, "second_name")
+        elsewhere.unlink()
     opens(used)
 
 
-@pytest.mark.parametrize("name", KEYS)
-@pytest.mark.parametrize("mode", [0o640, 0o604])
-def test_LCK_6_a_key_that_others_may_read_is_refused(used: FilePhone, name: str, mode: int) -> None:
+def test_LCK_6_a_key_that_others_may_read_is_refused(used: FilePhone) -> None:
     """Finding 2."""
-    (used.folder / name).chmod(mode)
-    refused_unchanged(used, name, "readable")
-    (used.folder / name).chmod(0o600)
+    for name in KEYS:
+        for mode in (0o640, 0o604):
+            (used.folder / name).chmod(mode)
+            refused_unchanged(used, name, "readable")
+            (used.folder / name).chmod(0o600)
     opens(used)
 
 
-@pytest.mark.parametrize(
-    "name", ["holdfast.db", "holdfast.db-journal", "recovery.lock", "recovery.name", KEYS[0]]
-)
-def test_LCK_6_a_pipe_in_the_place_of_a_file_is_refused(used: FilePhone, name: str) -> None:
+def test_LCK_6_a_pipe_in_the_place_of_a_file_is_refused(used: FilePhone) -> None:
     """Finding 2: who opens a pipe waits for its other end."""
-    (used.folder / name).unlink(missing_ok=True)
-    os.mkfifo(used.folder / name, 0o600)
+    names = ("holdfast.db", "holdfast.db-journal", "recovery.lock", "recovery.name", KEYS[0])
+    folders = []
+    for number, name in enumerate(names):
+        folder = used.folder.with_name(f"pipe-{number}")
+        shutil.copytree(used.folder, folder)
+        (folder / name).unlink(missing_ok=True)
+        os.mkfifo(folder / name, 0o600)
+        folders.append(str(folder))
     config = json.dumps(used.config)
-    done = children.run_text(OPEN, str(used.library.path), config, timeout_s=30).check()
-    [_, reply] = json.loads(done.output)
-    assert reply["error"]["code"] == "storage.not_private"
-    assert reply["error"]["detail"] == {"file": name, "reason": "no_file"}
+    done = children.run_text(OPEN_EACH, str(used.library.path), config, *folders).check()
+    for name, line in zip(names, done.output.splitlines(), strict=True):
+        error = json.loads(line)["error"]
+        assert error["code"] == "storage.not_private", name
+        assert error["detail"] == {"file": name, "reason": "no_file"}
+
+
+#: Opens the folders one after the other, and prints each reply.
+OPEN_EACH = """
+import json, sys
+from holdfast import Library
+library = Library(sys.argv[1])
+for folder in sys.argv[3:]:
+    config = json.loads(sys.argv[2]) | {"data_dir": folder}
+    handle, (status, reply) = library.open(json.dumps(config).encode(), None)
+    library.close(handle)
+    print(reply.decode())
+"""
 
 
 @pytest.mark.parametrize("fault", ["owner", "link"])
@@ -279,11 +302,6 @@ def test_LCK_6_a_damaged_file_is_not_read_through_others(sign_in: MakeUser, faul
     assert [item["id"] for item in app.queue_list()["items"]] == [queued]
 
 
-def test_LCK_6_a_copy_without_second_names_opens(used: FilePhone, tmp_path: Path) -> None:
-    """The counterpart of the refusals: the folder of these tests is in order."""
-    opens(used)
-
-
 # Finding 9: locks ------------------------------------------------------------------------------
 
 
@@ -302,6 +320,7 @@ def test_ABI_1_a_lock_that_somebody_keeps_ends_the_open(used: FilePhone) -> None
     opens(used)
 
 
+@pytest.mark.slow
 def test_ABI_1_an_exclusive_lock_on_the_data_ends_the_open(used: FilePhone) -> None:
     """Finding 9: a hundred waits of 5 s followed each other."""
     opens(used)
@@ -445,17 +464,13 @@ print(json.dumps(lines))
 @pytest.mark.parametrize("listener", ["early", "late"])
 @pytest.mark.parametrize(("limit", "warnings"), [(0, 1), (1 << 20, 0)])
 def test_SES_12_memory_that_cannot_be_locked_is_told_once(
-    phone: Phone, tmp_path: Path, listener: str, limit: int, warnings: int
+    phone: Phone, open_to_all: Path, listener: str, limit: int, warnings: int
 ) -> None:
     """Finding 16: with RLIMIT_MEMLOCK 0 nothing was locked, and nobody was told."""
-    kiosk = FilePhone(tmp_path / "kiosk", phone.library, phone.backend, clock="system")
+    kiosk = FilePhone(open_to_all / "kiosk", phone.library, phone.backend, clock="system")
     kiosk.folder.mkdir(mode=0o700)
     if os.geteuid() == 0:
         os.chown(kiosk.folder, NOBODY, NOBODY)
-        for parent in kiosk.folder.parents:
-            if parent.stat().st_mode & stat.S_IXOTH:
-                break
-            parent.chmod(0o711)
     arguments = (str(phone.library.path), json.dumps(kiosk.config), str(limit), listener)
     lines = json.loads(children.run_text(UNLOCKED, *arguments).check().output)
     assert [line for line in lines if "RLIMIT_MEMLOCK" in line] == lines

@@ -13,6 +13,8 @@ from support.directory_fixtures import DirectoryFixtures
 from support.hosted import HostedLibrary
 from support.phone import FilePhone
 
+pytestmark = pytest.mark.both_flavours
+
 
 def test_SES_12_no_token_stays_in_memory_after_lock_and_logout(
     hosted: HostedLibrary, tmp_path: Path, backend: LocalSupabase, directory: DirectoryFixtures

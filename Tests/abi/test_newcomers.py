@@ -14,7 +14,7 @@ from holdfast import HoldfastError, Library
 from holdfast.transport import Answer
 
 from conftest import MakePhone, MakeUser
-from support import children, contract
+from support import contract
 from support.directory_fixtures import DirectoryFixtures, Person
 from support.phone import Phone
 from support.sign_in import begin, browse, finish, settle_sign_in
@@ -373,9 +373,3 @@ def test_HST_4_a_sign_in_that_succeeds_is_no_line_of_the_log(
     finish(app, browse(begin(app)["url"]))
     assert app.screen["screen"] == "home"
     assert sign_in_lines(lines) == []
-
-
-def test_a_log_function_that_calls_the_library_ends(library: Library, tmp_path: Path) -> None:
-    """Each refused call was logged, which called the function again, until the stack ended."""
-    ended = children.run("log_calls_back.py", str(library.path), str(tmp_path))
-    assert ended.check().output == "handle.reentered\nended\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +11,8 @@ from holdfast.transport import Answer
 from holdfast.types import DecisionEvent, Event
 
 from conftest import MakePhone, MakeUser
-from support import children, contract
 from support.directory_fixtures import DirectoryFixtures, Person
-from support.phone import FilePhone, Phone
+from support.phone import Phone
 from support.sign_in import begin, browse, finish, settle_sign_in
 
 # ---- The order of decisions ------------------------------------------------------------------
@@ -147,100 +145,3 @@ def test_HST_4_a_sign_in_without_a_response_tells_the_word_of_the_client(
     assert level == 1
     assert reason in line and line.endswith(f"host {host}")
     assert named is None or named in line
-
-
-# ---- Requests as other languages write them --------------------------------------------------
-
-
-def test_ABI_1_a_request_that_is_null_is_an_empty_object(sign_in: MakeUser) -> None:
-    """Newcomers' finding 4: Go's nil map and Java's null become `null`."""
-    app = sign_in().app
-    for name in contract.OPERATIONS:
-        if name != "open":
-            empty = app.library.call(name, app._handle, b"{}")
-            absent = app.library.call(name, app._handle, b" null ")
-            assert empty[0] == absent[0], name
-    status, reply = app.library.call("session_status", app._handle, b"null")
-    assert status == 0 and reply is not None
-
-
-@pytest.mark.parametrize("sent", [b"3", b'"x"', b"true", b"[]", b"[{}]", b"1.5"])
-def test_ABI_1_a_value_that_is_no_object_is_called_so(sign_in: MakeUser, sent: bytes) -> None:
-    app = sign_in().app
-    for name in ("session_status", "queue_add", "poll"):
-        status, reply = app.library.call(name, app._handle, sent)
-        assert (status, error_of(reply)["code"]) == (1, "request.not_an_object"), name
-
-
-@pytest.mark.parametrize("sent", [b"null", b"3", b'"x"', b"[]"])
-def test_ABI_1_a_configuration_that_is_no_object_is_called_so(
-    library: Library, sent: bytes
-) -> None:
-    _, (status, reply) = library.open(sent, None)
-    assert (status, error_of(reply)["code"]) == (1, "request.not_an_object")
-
-
-def error_of(reply: bytes | None) -> dict[str, Any]:
-    assert reply is not None
-    error: dict[str, Any] = json.loads(reply)["error"]
-    return error
-
-
-def test_ABI_5_a_whole_number_may_have_a_point(sign_in: MakeUser) -> None:
-    """Newcomers' finding 5: Gson writes the numbers of a map as 12.0."""
-    user = sign_in(contacts=2)
-    app = user.app
-    app.settle()
-    assert app.contact_search({"query": "", "limit": 1.0})["contacts"]  # type: ignore[typeddict-item]
-    payload = {"type": "visit", "minutes": 41.0}
-    added = app.queue_add(
-        {"kind": "activity", "payload": payload, "occurred_at_ms": 1795000000000.0}  # type: ignore[typeddict-item]
-    )
-    item: Any = app.queue_get({"id": added["id"]})["item"]
-    assert item["occurred_at_ms"] == 1795000000000
-    [request] = list(app.poll({"ack": 0.0})["requests"])  # type: ignore[typeddict-item]
-    answer: Any = {"id": float(request["id"]), "status": 503.0, "headers": {}, "body": ""}
-    assert app.complete(answer)["accepted"]
-
-
-@pytest.mark.parametrize(
-    ("limit", "code"), [("1.5", "request.wrong_type"), ("1e300", "request.wrong_type")]
-)
-def test_ABI_5_other_numbers_are_no_integers(sign_in: MakeUser, limit: str, code: str) -> None:
-    app = sign_in().app
-    sent = f'{{"query":"","limit":{limit}}}'.encode()
-    status, reply = app.library.call("contact_search", app._handle, sent)
-    error = error_of(reply)
-    assert (status, error["code"], error["field"]) == (1, code, "/limit")
-
-
-# ---- Too many descriptors --------------------------------------------------------------------
-
-CROWDED = """
-import json, os, resource, sys
-from holdfast import Library
-library, config = Library(sys.argv[1]), sys.argv[2].encode()
-handle, _ = library.open(config, None)
-library.close(handle)
-codes, highest = [], os.open("/dev/null", os.O_RDONLY)
-os.close(highest)
-for free in range(40):
-    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + free, 4096))
-    handle, (status, reply) = library.open(config, None)
-    codes.append("" if status == 0 else json.loads(reply)["error"]["code"])
-    library.close(handle)
-print(json.dumps(codes))
-"""
-
-
-def test_ABI_2_an_open_without_descriptors_says_so(phone: Phone, tmp_path: Path) -> None:
-    """Newcomers' finding 6: the answer was `storage.failed`, as if the disk were broken."""
-    kiosk = FilePhone(tmp_path / "kiosk", phone.library, phone.backend, clock="system")
-    # When a folder is opened with 0, 1, 2, … free descriptors
-    ended = children.run_text(CROWDED, str(phone.library.path), json.dumps(kiosk.config))
-    codes = json.loads(ended.check().output)
-    # Then the answer is that there are too few, until there are enough
-    enough = codes.index("")
-    assert enough > 3
-    assert set(codes[:enough]) == {"handle.too_many"}
-    assert set(codes[enough:]) == {""}
