@@ -20,8 +20,15 @@ from support.hosted import HostedLibrary
 from support.key_host import host, hosts, member
 from support.paths import BUILDS, HEADER
 from support.phone import Phone
-from support.secrecy import no_secret_is_readable
-from support.shared_fixtures import backend, directory, flavour, killer, library, server
+from support.shared_fixtures import (
+    backend,
+    directory,
+    flavour,
+    killer,
+    library,
+    no_secret_is_readable,
+    server,
+)
 from support.users import MakePhone, MakeUser, SignedIn
 from support.waking import no_watch
 

@@ -10,8 +10,15 @@ from pathlib import Path
 import pytest
 
 from process_killer import ProcessKiller
-from support.secrecy import no_secret_is_readable
-from support.shared_fixtures import backend, directory, flavour, killer, library, server
+from support.shared_fixtures import (
+    backend,
+    directory,
+    flavour,
+    killer,
+    library,
+    no_secret_is_readable,
+    server,
+)
 
 # Fixtures shared with Tests/abi; `no_secret_is_readable` runs after every test.
 __all__ = [

@@ -13,9 +13,9 @@ import sys
 from pathlib import Path
 
 from support import history
+from support.elsewhere import FIRST
 from support.keychain import KeyChain
 from support.phone import Phone
-from test_lock_elsewhere import FIRST
 
 
 def main() -> None:

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
 from patience import FACTOR
 
 from .paths import ROOT
@@ -98,6 +97,8 @@ def isolated(
     """Run in a private mount namespace, between two commands; skips the test if forbidden."""
     probe = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False)
     if probe.returncode != 0:
+        import pytest  # not in children, which start often
+
         pytest.skip("mount namespaces are not allowed here")
     shell = ["unshare", "-m", "--propagation", "private", "sh", "-ec"]
     return subprocess.run(

@@ -3,8 +3,8 @@
 Tests do not register secrets: `Phone` (requests to the library, events, errors), `Network`
 (requests and answers), `KeyChain` and `DirectoryFixtures` do it. After every test, its data
 folders, the log at its most verbose level, error replies and events are searched for all of them.
-A suite turns this on when its conftest imports the fixture:
-`from support.secrecy import no_secret_is_readable`.
+A suite turns this on when its conftest imports the fixture `no_secret_is_readable`
+(support/shared_fixtures.py); child processes import this module without pytest.
 
 A secret is every string in payloads, sessions, contacts, memberships and requests, except the
 values of PUBLIC fields, times, and strings shorter than LEAST bytes.
@@ -18,14 +18,11 @@ import json
 import mmap
 import os
 import re
-import shutil
 import urllib.parse
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import pytest
 
 from .scan import LEAST, Scanner, files_below
 
@@ -302,13 +299,13 @@ def _text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _begin() -> Secrets:
+def _of_this_process() -> Secrets:
     folder = os.environ.get(FOLDER_OF_CHILDREN)
     return SecretsOfAChild(Path(folder)) if folder else Secrets()
 
 
 #: The secrets of the running test.
-current = _begin()
+current = _of_this_process()
 _libraries: list[Library] = []
 
 
@@ -323,22 +320,10 @@ def _hear(level: int, line: str) -> None:
     current.line(level, line)
 
 
-@pytest.fixture(autouse=True)
-def no_secret_is_readable(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Secrets]:
-    """After every test, no secret of it is in a data folder, the log, an error or an event.
-
-    It asks for `tmp_path`, so that the folders are still there when it searches them.
-    """
+def begin() -> Secrets:
+    """A test begins: its secrets and outputs are collected anew."""
     global current
     current = Secrets()
     for library in _libraries:
         library.set_log(DEBUG, _hear)  # the previous test may have changed it
-    current.children = tmp_path_factory.mktemp("secrets")
-    monkeypatch.setenv(FOLDER_OF_CHILDREN, str(current.children))
-    yield current
-    current.read_children(current.children)
-    shutil.rmtree(current.children, ignore_errors=True)
-    finds = current.search_all()
-    assert not finds, "secrets are readable:\n" + "\n".join(finds[:50])
+    return current

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pytest
 from holdfast import Library
 from local_supabase import LocalSupabase
 
+from . import secrecy
 from .directory_fixtures import DirectoryFixtures
 from .paths import BUILDS, chosen_flavours
 
@@ -74,3 +76,21 @@ def killer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = ["cc", "-shared", "-fPIC", "-O1", "-Wall", "-o", str(target), str(source), "-ldl"]
     subprocess.run(command, check=True)
     return target
+
+
+@pytest.fixture(autouse=True)
+def no_secret_is_readable(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[secrecy.Secrets]:
+    """After every test, no secret of it is in a data folder, the log, an error or an event.
+
+    It asks for `tmp_path`, so that the folders are still there when it searches them.
+    """
+    secrets = secrecy.begin()
+    secrets.children = tmp_path_factory.mktemp("secrets")
+    monkeypatch.setenv(secrecy.FOLDER_OF_CHILDREN, str(secrets.children))
+    yield secrets
+    secrets.read_children(secrets.children)
+    shutil.rmtree(secrets.children, ignore_errors=True)
+    finds = secrets.search_all()
+    assert not finds, "secrets are readable:\n" + "\n".join(finds[:50])
