@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import hypothesis
 import pytest
 from local_supabase import LocalSupabase
 
 from memory_supabase import MemorySupabase
 from people import Person, member
-
-# No deadline: the machine may be busy. No example database: the tests write no files. The same
-# examples in each run: a gate proves the commit.
-hypothesis.settings.register_profile("backend", deadline=None, database=None, derandomize=True)
-hypothesis.settings.load_profile("backend")
 
 
 @pytest.fixture(scope="session")

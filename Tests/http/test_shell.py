@@ -72,10 +72,12 @@ def replies(printed: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
     return [(word, rest) for word, rest in printed if word != "event"]
 
 
+SYNCED = f"wait sync_completed {patience(120):.0f}"
+DECIDED = f"wait decision {patience(120):.0f}"
 SIGN_IN = [
     'sign_in_begin {"method":"bankid"}',
     "browse solo@example.org",
-    "wait decision",
+    DECIDED,
     "sync_now",
 ]
 
@@ -94,7 +96,7 @@ def test_sign_in_register_and_upload(shell: Shell, backend: LocalSupabase) -> No
         "session_resume",
         *SIGN_IN,
         f"queue_add {payload}",
-        "wait sync_completed 20",
+        SYNCED,
         "session_status",
     )
     assert printed[0][1]["screen"] == "sign_in"
@@ -111,11 +113,11 @@ def test_unacknowledged_events_are_delivered_again(shell: Shell) -> None:
         "session_resume",
         *SIGN_IN,
         'queue_add {"kind":"activity","payload":{"type":"a","minutes":1},"occurred_at_ms":1760000000000}',
-        "wait sync_completed 20",
+        SYNCED,
     )
-    again = shell.run("session_resume", "wait sync_completed 10")
+    again = shell.run("session_resume", SYNCED)
     [completed] = [e for w, e in again if w == "event" and e["type"] == "sync_completed"]
-    shell.run("session_resume", "wait sync_completed 10", f"ack {completed['seq']}")
+    shell.run("session_resume", SYNCED, f"ack {completed['seq']}")
     quiet = shell.run("session_resume", "wait sync_completed 1")
     assert quiet[-1] == ("late", "sync_completed")
 
@@ -132,7 +134,7 @@ def test_many_items_arrive_once_though_answers_are_lost(
         "session_resume",
         *SIGN_IN,
         *(f"queue_add {item % (n + 1)}" for n in range(200)),
-        "wait sync_completed 40",
+        SYNCED,
     )
     backend.control.clear_faults()
     assert printed[-1] == ("came", "sync_completed")

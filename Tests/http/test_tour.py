@@ -13,6 +13,7 @@ from driver_stand import ROOT
 TOUR = os.environ.get("HOLDFAST_TOUR", str(ROOT / "build" / "bin" / "holdfast-tour"))
 
 
+@pytest.mark.slow  # `make test` runs the tour itself
 @pytest.mark.skipif(not os.path.exists(TOUR), reason="build/bin/holdfast-tour is not built")
 def test_tour() -> None:
     """RES-2, RES-3, KEEP-1, ORG-5, OFF-1, OFF-2, OFF-7, OFF-8, SES-10, QUE-1, QUE-2, in one story."""
