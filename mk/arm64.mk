@@ -105,7 +105,7 @@ $(ARM64_PYTHON): mk/arm64-python.sh mk/arm64.mk | $(PYTHON) $(ARM64_ROOT)
 
 # What the processor could change: every operation, its limits, salvage of damaged files, fork, threads, secrets in
 # memory and in files. TESTS= names others.
-ARM64_SUITES := boundary call memory queue queue_numbers recovery salvage secrecy session_keys session_storage
+ARM64_SUITES := boundary call memory queue queue_numbers recovery secrecy session_keys session_storage
 ARM64_RUN = PATH=$(CURDIR)/$(ARM64):$$PATH HOLDFAST_SERVER_PYTHON=$(CURDIR)/$(PYTHON) \
   HOLDFAST_EMULATOR="qemu-aarch64 -L $(CURDIR)/$(ARM64_ROOT)" $(ARM64_PYTHON) -m pytest -q -n 2 -p no:cacheprovider
 

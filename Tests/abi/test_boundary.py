@@ -17,6 +17,7 @@ from holdfast.types import HttpRequest
 from conftest import MakePhone, MakeUser
 from support import children, contract
 from support.phone import FilePhone, Phone
+from support.sizes import sized
 
 # The boundary is what a mode of the compiler can change.
 pytestmark = pytest.mark.both_flavours
@@ -203,7 +204,7 @@ def test_ABI_2_a_fork_during_other_threads_calls_does_not_deadlock(phone: Phone)
     # Then no child blocks on a lock that a thread held, and each gets FORKED
     phone.open()
     phone.close()
-    children.run("fork_busy.py", phone.spec(), "150").check()
+    children.run("fork_busy.py", phone.spec(), sized("40", "150")).check()
 
 
 def test_ABI_2_a_call_from_a_key_store_callback_answers_busy(phone: Phone) -> None:

@@ -8,9 +8,10 @@ import pytest
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
-from support.directory_fixtures import DirectoryFixtures
+from support.directory_fixtures import PASSWORD, DirectoryFixtures
 from support.phone import TOKEN_S
 from support.queue import EMPTY, add, item_of, stored
+from support.sizes import crossed
 from support.users import MakeUser, SignedIn
 
 #: What each purpose's requests are sent to.
@@ -59,7 +60,10 @@ def break_purpose(user: SignedIn, purpose: str, failure: str) -> None:
     )
 
 
-@pytest.mark.parametrize("failure", FAILURES)
+@pytest.mark.parametrize(
+    "failure",
+    crossed(FAILURES, fast=lambda failure: failure in ("recursion in a policy", "token refused")),
+)
 def test_A1_a_failing_guard_holds_up_nothing_else(
     sign_in: MakeUser, directory: DirectoryFixtures, failure: str
 ) -> None:
@@ -90,8 +94,16 @@ def test_A1_a_failing_guard_holds_up_nothing_else(
     assert [banner["code"] for banner in app.screen["banners"]] == ["stale_data"]
 
 
-@pytest.mark.parametrize("failure", ["recursion in a policy", "gateway time-out", "no answer"])
-@pytest.mark.parametrize("purpose", ["upload", "pull", "summary", "validate"])
+@pytest.mark.parametrize(
+    ("purpose", "failure"),
+    crossed(
+        ["upload", "pull", "summary", "validate"],
+        ["recursion in a policy", "gateway time-out", "no answer"],
+        fast=lambda purpose, failure: (
+            failure == ("gateway time-out" if purpose in ("upload", "summary") else "no answer")
+        ),
+    ),
+)
 def test_A1_each_purpose_fails_for_itself(
     sign_in: MakeUser, directory: DirectoryFixtures, purpose: str, failure: str
 ) -> None:
@@ -163,8 +175,10 @@ def portal(kind: str, after: str = "86400") -> Answer:
     return {"status": 503, "headers": headers, "body": PORTALS[kind].get("body", "")}
 
 
-@pytest.mark.parametrize("kind", PORTALS)
-@pytest.mark.parametrize("expired", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "expired"),
+    crossed(PORTALS, [False, True], fast=lambda kind, expired: (kind == "json") == expired),
+)
 def test_low_a_portals_retry_after_is_no_long_pause(
     sign_in: MakeUser, directory: DirectoryFixtures, kind: str, expired: bool
 ) -> None:
@@ -247,3 +261,48 @@ def test_low_a_pause_that_the_service_asked_for_stays(
     user.phone.pass_time(400)
     app.settle()
     assert stored(directory, user.person) == [item]
+
+
+@pytest.mark.parametrize("what", ["refresh", "sign_in"])
+def test_a_pause_of_the_auth_service_ends_with_a_logout(
+    sign_in: MakeUser, directory: DirectoryFixtures, what: str
+) -> None:
+    # Given an auth service that asks for a pause of ten minutes
+    user = sign_in()
+    app = user.app
+    busy = {"code": "over_request_rate_limit", "msg": "busy"}
+    directory.control.respond("/auth/v1/token", 503, body=busy, retry_after_s=600)
+    if what == "refresh":
+        user.phone.pass_time(TOKEN_S - 30)
+    else:
+        app.sign_in_complete({"email": user.person.email, "password": PASSWORD})
+    app.settle()
+    assert directory.control.faults()[0]["hits"] == 1
+    # When the user logs out and signs in with a password
+    app.session_logout()
+    app.sign_in_complete({"email": user.person.email, "password": PASSWORD})
+    app.settle()
+    # Then they are at home at once
+    assert app.screen["screen"] == "home"
+
+
+def test_a_pause_of_the_auth_service_ends_with_another_user_s_session(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given an auth service that asked for a pause of an hour when the token was refreshed
+    user = sign_in()
+    busy = {"code": "over_request_rate_limit", "msg": "busy"}
+    directory.control.respond("/auth/v1/token", 503, body=busy, retry_after_s=7200)
+    user.phone.pass_time(TOKEN_S - 30)
+    user.app.settle()
+    assert directory.control.faults()[0]["hits"] == 1
+    # When another user signs in without a logout before, and that token is due
+    other = directory.person(user.org)
+    user.start_as(other)
+    refreshes = user.phone.network.count("refresh")
+    user.phone.pass_time(TOKEN_S - 30)
+    user.app.settle()
+    # Then it is refreshed at once
+    assert user.phone.network.count("refresh") == refreshes + 1
+    assert user.app.session_status()["owed"] == []
+    assert user.app.session_status()["user_id"] == other.id

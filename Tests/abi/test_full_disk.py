@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import resource
+import subprocess
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from support import children
-from support.queue import stored
+from support.phone import Phone
+from support.queue import add, drain, stored
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -112,3 +117,146 @@ def test_N3_on_a_disk_that_the_queue_filled_the_user_logs_out_and_discards_it(
     # Then the logout succeeds, and nothing was sent
     assert len(accepted) > 10
     assert stored(directory, user.person) == []
+
+
+FULL = """
+import json, os, resource, sys
+from holdfast import HoldfastError
+from support.phone import Phone
+phone = Phone.from_spec(sys.argv[1])
+app = phone.start(online=False)
+assert app.screen["screen"] == "home", app.screen
+kept, codes = [], []
+for number in range(4000):
+    try:
+        kept.append(app.register(minutes=1 + number % 9, note="x" * 3000))
+    except HoldfastError as error:
+        codes.append([error.status, error.code, error.retryable])
+        if len(codes) == 3:
+            break
+seen = []
+page = app.queue_list({"limit": 500})
+while True:
+    seen += [item["id"] for item in page["items"]]
+    if page["next"] is None:
+        break
+    page = app.queue_list({"limit": 500, "after": page["next"]})
+assert seen == kept, (len(seen), len(kept))
+print(json.dumps({"kept": kept, "codes": codes}))
+phone.close()
+"""
+
+
+def register_until_refused(user: SignedIn) -> list[str]:
+    """The command of a process that registers until three refusals."""
+    return [sys.executable, "-c", FULL, user.phone.spec()]
+
+
+def test_QUE_17_a_real_full_disk_refuses_items_and_loses_none(
+    sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path
+) -> None:
+    # Given a folder on a disk of 2.5 MB, of which 1 MiB is kept in reserve
+    user = sign_in()
+    user.phone.close()
+    folder, room = user.phone.folder, tmp_path / "room"
+    prepare = (
+        f"cp -a {folder} {room} && mount -t tmpfs -o size=2500k,mode=700 tmpfs {folder}"
+        f" && cp -a {room}/. {folder}/"
+    )
+    # When more is registered than fits (the folder is then copied to a normal disk)
+    done = children.isolated(register_until_refused(user), prepare, f"cp -a {folder}/. {room}/")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    # Then each further item is refused with storage.full
+    assert result["codes"] == [[7, "storage.full", True]] * 3
+    assert len(result["kept"]) > 20
+    # and with room again every accepted item is there and is sent
+    twin = Phone.from_spec(json.dumps({**json.loads(user.phone.spec()), "folder": str(room)}))
+    twin.config = {**user.phone.config, "data_dir": str(room)}
+    twin.keychain = user.phone.keychain
+    app = twin.start()
+    more = add(app)
+    drain(app)
+    assert stored(directory, user.person) == sorted([*result["kept"], more])
+    twin.close()
+
+
+def test_QUE_17_a_file_size_limit_refuses_items_and_loses_none(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given a process that may not let files grow beyond 400 kB
+    user = sign_in()
+    user.phone.close()
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+
+    done = subprocess.run(
+        [sys.executable, "-c", IGNORE + FULL, user.phone.spec()],
+        capture_output=True,
+        text=True,
+        env=children.environment(),
+        preexec_fn=limit,
+        timeout=120 * children.PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert len(result["codes"]) == 3
+    assert {status for status, _, _ in result["codes"]} <= {6, 7}
+    app = user.restart()
+    drain(app)
+    assert stored(directory, user.person) == sorted(result["kept"])
+
+
+IGNORE = "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+
+
+READ_ONLY = """
+import sys
+from holdfast import HoldfastError
+from support.phone import Phone
+phone = Phone.from_spec(sys.argv[1])
+try:
+    app = phone.start(online=False)
+    app.register()
+    print("accepted")
+except HoldfastError as error:
+    print(error.status, error.code)
+"""
+
+
+def test_QUE_17_a_read_only_folder_refuses_items_and_loses_none(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given items, and a folder that is mounted read-only
+    user = sign_in()
+    user.app.go_offline()
+    ids = [add(user.app) for _ in range(3)]
+    user.phone.close()
+    folder = user.phone.folder
+    prepare = f"mount --bind {folder} {folder} && mount -o remount,ro,bind {folder}"
+    done = children.isolated([sys.executable, "-c", READ_ONLY, user.phone.spec()], prepare)
+    # Then queue_add is refused with a clear code
+    assert done.stdout.strip() == "6 storage.read_only", (done.stdout, done.stderr)
+    # and when it is writable again, the items are unchanged
+    user.phone.network.up = True
+    app = user.restart()
+    more = add(app)
+    drain(app)
+    assert stored(directory, user.person) == sorted([*ids, more])
+
+
+def test_QUE_17_a_full_disk_refuses_items_and_damages_nothing(
+    sign_in: MakeUser, directory: DirectoryFixtures, killer: Path
+) -> None:
+    # Given a disk that is full for a while
+    user = sign_in()
+    user.phone.close()
+    # When items are registered before, during and after
+    ended = children.run("full_disk.py", user.phone.spec(), env={"LD_PRELOAD": str(killer)})
+    # Then those during it are refused with storage.full, and no item is incomplete
+    accepted = ended.check().output.split()
+    user.restart()
+    drain(user.app)
+    assert stored(directory, user.person) == sorted(set(accepted))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from support import children
+from support.sizes import crossed, sized
 from support.users import MakeUser, SignedIn
 
 STATES = [
@@ -51,7 +52,10 @@ def fuzz(spec: str, state: str, mode: str, trace: Path) -> dict[str, Any]:
     return done
 
 
-@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize(
+    "state",
+    crossed(STATES, fast=lambda state: state in ("closed", "home", "locked")),
+)
 def test_ABI_1_any_bytes_on_any_function_are_answered(
     sign_in: MakeUser, tmp_path: Path, state: str
 ) -> None:
@@ -59,11 +63,13 @@ def test_ABI_1_any_bytes_on_any_function_are_answered(
     # When every function gets arbitrary bytes as its request
     # Then each call returns a reply or an error of the schema; nothing crashes, hangs or leaks
     done = fuzz(prepared(sign_in(contacts=2), state), state, "any", tmp_path / "last-call.json")
-    assert done["calls"] >= 1000
+    assert done["calls"] >= 3 * sized(30, 300)
     assert done["live"] == 0
 
 
-@pytest.mark.parametrize("state", ["home", "signed_out"])
+@pytest.mark.parametrize(
+    "state", crossed(["home", "signed_out"], fast=lambda state: state == "home")
+)
 def test_ABI_3_accepted_requests_match_the_schema(
     sign_in: MakeUser, tmp_path: Path, state: str
 ) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Organisation, Person
-from support.network import moved_session
 from support.phone import TOKEN_S, App, Phone
 from support.queue import EMPTY
 from support.sizes import crossed
@@ -36,10 +34,7 @@ class Case:
 
     def start_as(self, person: Person) -> None:
         """Start with a session that the host obtained."""
-        text = moved_session(
-            json.dumps(self.directory.session(person)), self.phone.ahead_ms() / 1000
-        )
-        self.app.session_start({"session": json.loads(text or "")})
+        self.app.session_start({"session": self.phone.session(person)})
 
     def take(self, purpose: str) -> Any:  # noqa: ANN401
         """The request of this purpose, unanswered; answers others until it comes."""

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from support.contact_data import pull
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import TOKEN_S
 from support.users import MakeUser, SignedIn
@@ -154,3 +155,21 @@ def test_B7_a_read_that_cannot_be_sent_is_answered_in_time(
     assert (event["request"], event["contact"]) == (number, None)
     code = "offline" if trouble == "offline" else "contact_unreachable"
     assert event["message"]["code"] == code
+
+
+def test_a_live_contact_that_moved_to_another_organisation_is_gone(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given a contact that moves to another organisation of the user before the answer
+    user = sign_in()
+    contact = directory.contact(user.org, "Prøve", phone="+47 000 00 002")
+    second = directory.organisation()
+    directory.control.set_membership(user.person.id, second.id, role="peer_mentor")
+    pull(user, after_s=60)
+    asked = user.app.contact_get({"id": contact, "live": True})
+    directory.control.sql("update contacts set org_id = %s where id = %s", second.id, contact)
+    user.app.settle()
+    # Then this organisation no longer shows it
+    [event] = user.app.of_type("contact")
+    assert event["request"] == asked["request"]
+    assert (event["contact"], event["message"]["code"]) == (None, "contact_gone")

@@ -19,12 +19,27 @@ from support import history
 from support.directory_fixtures import DirectoryFixtures
 from support.elsewhere import ENDS, FIRST, ended_by_another_process
 from support.phone import App
+from support.sizes import crossed
 from support.waking import readable
 
+#: How the handle waits for news, and what it calls first, for each end that is fast.
+HEARD = [
+    ("session_lock", "session_resume", "in the library"),
+    ("session_logout", "session_foreground", "at the descriptor"),
+    ("session_lock", "poll", "not at all"),
+    ("session_logout", "session_status", "in the library"),
+]
 
-@pytest.mark.parametrize("waits", ["in the library", "at the descriptor", "not at all"])
-@pytest.mark.parametrize("first", FIRST)
-@pytest.mark.parametrize("end", ENDS)
+
+@pytest.mark.parametrize(
+    ("end", "first", "waits"),
+    crossed(
+        ENDS,
+        FIRST,
+        ["in the library", "at the descriptor", "not at all"],
+        fast=lambda *case: case in HEARD,
+    ),
+)
 def test_LCK_1_a_lock_by_another_process_is_heard(
     sign_in: MakeUser, end: str, first: str, waits: str
 ) -> None:

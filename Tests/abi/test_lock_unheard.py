@@ -26,6 +26,7 @@ from conftest import MakeUser, SignedIn
 from support import children, history
 from support.elsewhere import ENDS, FIRST, ended_by_another_process
 from support.phone import App
+from support.sizes import crossed
 
 ERASE = ("erase", "session")
 
@@ -65,8 +66,14 @@ def tell(process: subprocess.Popen[str]) -> None:
 # No watch ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("first", FIRST)
-@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize(
+    ("end", "first"),
+    crossed(
+        ENDS,
+        FIRST,
+        fast=lambda *case: case in {("session_lock", "poll"), ("session_logout", "session_resume")},
+    ),
+)
 def test_LCK_1_a_lock_is_heard_without_a_watch(
     sign_in: MakeUser, no_watch: dict[str, str], end: str, first: str
 ) -> None:
@@ -132,8 +139,14 @@ def move_in(user: SignedIn, folder: Path, *, by: Path | None = None) -> None:
     user.app = user.phone.start()
 
 
-@pytest.mark.parametrize("what", ["the folder", "the one above", "a link"])
-@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize(
+    ("what", "end"),
+    crossed(
+        ["the folder", "the one above", "a link"],
+        ENDS,
+        fast=lambda what, end: (end == "session_logout") == (what == "the one above"),
+    ),
+)
 def test_LCK_1_a_lock_in_a_copy_of_the_folder_closes_the_first(
     sign_in: MakeUser, end: str, what: str
 ) -> None:
@@ -502,8 +515,14 @@ def test_LCK_1_a_lock_counts_though_its_news_was_lost(away: SignedIn, end: str) 
         history.assert_closed(away.app, away.phone)
 
 
-@pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize("what", ["the folder", "the one above"])
+@pytest.mark.parametrize(
+    ("end", "what"),
+    crossed(
+        ENDS,
+        ["the folder", "the one above"],
+        fast=lambda end, what: (end == "session_logout") == (what == "the folder"),
+    ),
+)
 def test_LCK_1_a_lock_in_a_copy_counts_though_its_news_was_lost(
     away: SignedIn, end: str, what: str
 ) -> None:

@@ -83,14 +83,15 @@ def test_KEEP_4_a_key_that_could_not_be_erased_does_not_serve_the_next_user(
     "killed before the logout wrote, the start opens the first user's session, and the poll for"
     " keys takes their upload, which is sent as theirs"
 )
+@pytest.mark.parametrize("stride", [30, pytest.param(3, marks=pytest.mark.slow)])
 def test_KEEP_4_killed_at_any_write_the_next_user_is_untouched(
-    sign_in: MakeUser, directory: DirectoryFixtures, killer: Path, tmp_path: Path
+    sign_in: MakeUser, directory: DirectoryFixtures, killer: Path, tmp_path: Path, stride: int
 ) -> None:
     # Given users who log out offline, in a process that dies at its n-th file change
     number = 0
     finished = False
     while not finished:
-        number += 3
+        number += stride
         assert number < 300
         user = sign_in()
         user.app.go_offline()

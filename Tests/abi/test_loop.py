@@ -1,17 +1,26 @@
-"""The host's loop: waiting, waking, logging, and the runner's thread."""
+"""The host's loop: requests, answers, waiting and waking, and the Python package's runner."""
 
 from __future__ import annotations
 
+import json
+import random
+import threading
 import time
 from queue import Queue
+from typing import Any
 
-from holdfast import Runner
-from holdfast.types import Event
+import pytest
+from holdfast import HoldfastError, Runner
+from holdfast.transport import Answer
+from holdfast.types import Event, HttpRequest
+from patience import eventually, patience
 
 from support import scan
 from support.directory_fixtures import DirectoryFixtures
-from support.phone import TOKEN_S
-from support.users import MakeUser
+from support.phone import TOKEN_S, Phone
+from support.queue import BAD_MINUTES, UPLOADS, add, stored, user_of
+from support.sizes import crossed
+from support.users import MakeUser, SignedIn
 from support.waking import HANG_S, Waiting, readable
 
 
@@ -123,3 +132,464 @@ def test_SES_12_log_lines_hold_no_secrets(sign_in: MakeUser, directory: Director
     ]
     for secret in secrets:
         assert scan.find(text, secret) == [], secret
+
+
+# Earlier wake-up times ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def backing_off(sign_in: MakeUser, directory: DirectoryFixtures) -> SignedIn:
+    """An offline app whose services both back off and whose last wake_in_ms was null."""
+    user = sign_in()
+    busy = {"code": "PGRST001", "message": "no connection", "details": None, "hint": None}
+    directory.control.respond("/rest/v1", 503, body=busy, times=-1, retry_after_s=120)
+    user.app.sync_now()
+    user.app.settle()
+    limited = {"code": "over_request_rate_limit", "message": "slow down"}
+    directory.control.respond("/auth/v1", 429, body=limited, times=-1, retry_after_s=90)
+    user.phone.pass_time(TOKEN_S + 60)
+    user.app.settle()
+    user.app.go_offline()
+    user.app.settle()
+    assert user.app.poll()["wake_in_ms"] is None
+    assert not readable(user.app.wake_fd())
+    return user
+
+
+def test_coming_online_while_both_services_back_off_wakes_the_host(backing_off: SignedIn) -> None:
+    # Given an app without a wake-up time
+    app = backing_off.app
+    # When the network comes back, and nothing may be sent yet
+    app.network_set({"online": True})
+    # Then the descriptor is readable, so that the host polls for the new wake-up time
+    assert readable(app.wake_fd())
+    step = app.poll()
+    assert step["requests"] == []
+    assert step["wake_in_ms"] is not None
+    assert step["wake_in_ms"] <= 300_000
+    # and after that poll it is no longer readable
+    assert not readable(app.wake_fd())
+    app.session_status()
+    assert not readable(app.wake_fd())
+
+
+def test_a_waiting_thread_is_woken_too(backing_off: SignedIn) -> None:
+    waiting = Waiting(backing_off.app)
+    backing_off.app.network_set({"online": True})
+    assert waiting.ends()
+    assert waiting.answers == [True]
+
+
+def test_a_descriptor_that_is_asked_for_late_tells_of_what_there_is(sign_in: MakeUser) -> None:
+    # Given two apps, of which one has an item to send and the other has sent it
+    waiting, idle = sign_in().app, sign_in().app
+    for app in (waiting, idle):
+        app.settle()
+        app.poll()
+        app.register()
+    idle.settle_until("sync_completed")
+    idle.settle()
+    # When the host asks for the descriptors for the first time
+    # Then only the one with work is readable
+    assert readable(waiting.wake_fd())
+    assert not readable(idle.wake_fd())
+    # And it stays right
+    waiting.settle_until("sync_completed")
+    waiting.settle()
+    assert not readable(waiting.wake_fd())
+
+
+def test_calls_without_an_earlier_wake_up_do_not_wake(sign_in: MakeUser) -> None:
+    app = sign_in().app
+    app.settle()
+    app.poll()
+    for call in ("session_status", "org_list", "queue_list", "queue_explain", "sync_status"):
+        getattr(app, call)()
+        assert not readable(app.wake_fd()), call
+
+
+def test_an_earlier_clock_wakes_and_a_later_one_does_not(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given a refresh that backs off
+    user = sign_in()
+    directory.control.respond("/auth/v1/token", 503, body="busy", times=-1, retry_after_s=600)
+    user.phone.pass_time(TOKEN_S + 60)
+    user.app.settle()
+    assert user.app.poll()["wake_in_ms"] is not None
+    assert not readable(user.app.wake_fd())
+    user.phone.pass_time(60)
+    assert not readable(user.app.wake_fd())
+
+
+def test_an_earlier_wake_up_time_wakes_the_host(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given a revoke that backs off from a busy server, on an offline phone
+    user = sign_in()
+    app = user.app
+    directory.control.respond("/auth/v1/logout", 503, body="busy", times=-1, retry_after_s=90)
+    app.session_logout()
+    app.settle()
+    app.go_offline()
+    app.settle()
+    assert app.poll()["wake_in_ms"] is None
+    assert not readable(app.wake_fd())
+    # When the network comes back during the back-off
+    app.network_set({"online": True})
+    # Then there is no request or event, but the host is woken for the new wake-up time
+    assert readable(app.wake_fd())
+    step = app.poll()
+    assert (step["requests"], step["events"]) == ([], [])
+    assert step["wake_in_ms"] is not None
+    assert not readable(app.wake_fd())
+
+
+def test_the_host_is_woken_when_the_time_of_the_last_poll_is_over(sign_in: MakeUser) -> None:
+    """The 10 s after which the key store is asked again began anew at every query."""
+    # Given an app that waits for the key store, and a host that asks for something meanwhile
+    user = sign_in()
+    user.phone.keychain.unlocked_since_boot = False
+    app = user.restart()
+    assert app.screen["reason"] == "keystore_locked"
+    app.settle()
+    assert app.poll()["wake_in_ms"] == 10_000
+    assert not readable(app.wake_fd())
+    user.phone.pass_time(6)
+    app.session_status()
+    assert not readable(app.wake_fd())
+    # When the time of the poll is over, and the key store has the keys
+    user.phone.keychain.unlocked_since_boot = True
+    user.phone.pass_time(4)
+    # Then the descriptor is readable, and a poll goes on
+    assert readable(app.wake_fd())
+    app.settle()
+    assert app.screen["screen"] == "home"
+    assert not readable(app.wake_fd())
+
+
+# Requests and answers -----------------------------------------------------------------------------
+
+
+def take(user: SignedIn, purpose: str) -> HttpRequest:
+    """The request of this purpose, unanswered; answers the others."""
+    for _ in range(20):
+        found = None
+        for request in user.app.poll()["requests"]:
+            if request["purpose"] == purpose and found is None:
+                found = request
+            else:
+                answer: Any = {"id": request["id"], **user.phone.network(request)}
+                user.app.complete(answer)
+        if found is not None:
+            return found
+    raise AssertionError(f"no request for {purpose}")
+
+
+def test_each_request_is_handed_out_once(sign_in: MakeUser) -> None:
+    user = sign_in()
+    user.app.register()
+    request = take(user, "upload")
+    assert user.app.poll()["requests"] == []
+    assert user.app.poll()["requests"] == []
+    answer: Any = {"id": request["id"], **user.phone.network(request)}
+    assert user.app.complete(answer) == {"accepted": True}
+    assert user.app.complete(answer) == {"accepted": False}
+    assert user.app.complete({"id": 999_999, "error": "offline"}) == {"accepted": False}
+
+
+def test_QUE_9_an_item_in_flight_cannot_be_changed(sign_in: MakeUser) -> None:
+    user = sign_in()
+    item = user.app.register()
+    request = take(user, "upload")
+    assert user.app.queue_get({"id": item})["item"]["state"] == "sending"
+    calls: list[Any] = [
+        lambda: user.app.queue_edit({"id": item, "payload": {"type": "x", "minutes": 1}}),
+        lambda: user.app.queue_cancel({"id": item}),
+    ]
+    for call in calls:
+        with pytest.raises(HoldfastError) as caught:
+            call()
+        error = caught.value
+        assert (error.code, error.status, error.retryable) == ("queue.in_flight", 2, True)
+    user.app.complete({"id": request["id"], "error": "cancelled"})
+    assert user.app.queue_cancel({"id": item})["id"] == item
+
+
+def test_an_answer_after_the_time_out_is_ignored(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given an upload without an answer in time
+    user = sign_in()
+    item = user.app.register()
+    request = take(user, "upload")
+    answer: Any = {"id": request["id"], **user.phone.network(request)}
+    user.phone.pass_time(request["timeout_ms"] / 1000 + 6)
+    user.app.poll()
+    # When the answer comes late
+    # Then it is ignored, and the repeated request stores nothing twice
+    assert user.app.complete(answer) == {"accepted": False}
+    user.app.settle_until("sync_completed")
+    assert [str(row["id"]) for row in directory.activities(user.person)] == [item]
+
+
+def test_requests_carry_the_headers_of_the_services(sign_in: MakeUser) -> None:
+    user = sign_in(contacts=1)
+    user.app.register()
+    user.app.settle_until("sync_completed")
+    purposes = set()
+    for request in user.phone.network.sent:
+        names = {name.lower() for name in request["headers"]}
+        assert "apikey" in names
+        assert request["url"].startswith(user.phone.backend.url)
+        assert request["timeout_ms"] > 0
+        if request["purpose"] in {"upload", "pull", "guard", "summary"}:
+            assert "authorization" in names
+            assert "/rest/v1/" in request["url"]
+        if request["body"] is not None:
+            json.loads(request["body"])
+            assert "content-type" in names
+        purposes.add(request["purpose"])
+    assert {"guard", "pull", "summary", "upload"} <= purposes
+
+
+def test_wake_in_ms_names_the_next_step_of_a_back_off(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given a server that sends Retry-After
+    user = sign_in()
+    directory.control.respond("/rest/v1/activities", 503, body="busy", retry_after_s=30)
+    user.app.register()
+    user.app.settle()
+    count = user.phone.network.count("upload")
+    assert count == 1
+    # When the host polls before and after wake_in_ms
+    wake = user.app.poll()["wake_in_ms"]
+    assert wake is not None
+    assert 29_000 <= wake <= 60_000
+    user.phone.pass_time(wake / 1000 - 1)
+    user.app.settle()
+    assert user.phone.network.count("upload") == count
+    user.phone.pass_time(1.1)
+    user.app.settle()
+    # Then the request is repeated at that time and not earlier
+    assert user.phone.network.count("upload") == count + 1
+    assert len(directory.activities(user.person)) == 1
+
+
+def test_the_clock_of_the_system_cannot_be_set(sign_in: MakeUser) -> None:
+    app = sign_in(clock="system").app
+    with pytest.raises(HoldfastError) as caught:
+        app.clock_set({"now_ms": 1})
+    assert (caught.value.code, caught.value.status) == ("clock.not_manual", 2)
+
+
+def test_a_file_in_place_of_the_folder_is_an_error_of_its_field(phone: Phone) -> None:
+    phone.folder.parent.mkdir(parents=True, exist_ok=True)
+    phone.folder.write_text("not a folder")
+    with pytest.raises(HoldfastError) as caught:
+        phone.open()
+    assert (caught.value.code, caught.value.field) == ("request.invalid_value", "/data_dir")
+    assert phone.folder.read_text() == "not a folder"
+
+
+def test_two_handles_on_one_folder_see_the_same_queue(sign_in: MakeUser) -> None:
+    # Given two open handles on one folder, as two processes of one app have them
+    user = sign_in()
+    user.app.go_offline()
+    first = user.app
+    user.phone.app = None
+    second = user.phone.start(online=False)
+    try:
+        ids = [app.register(minutes=1 + n) for n, app in enumerate([first, second] * 5)]
+        assert [item["id"] for item in first.queue_list()["items"]] == ids
+        assert [item["id"] for item in second.queue_list()["items"]] == ids
+        first.session_logout()
+        assert second.session_status()["state"] == "signed_out"
+        with pytest.raises(HoldfastError):
+            second.register()
+    finally:
+        first.close()
+
+
+# The runner ---------------------------------------------------------------------------------------
+
+
+#: Answers that the library cannot take.
+UNUSABLE: dict[str, Any] = {
+    "status 600": {"status": 600, "headers": {}, "body": "{}"},
+    "status 999": {"status": 999, "headers": {}, "body": "{}"},
+    "status 0": {"status": 0, "headers": {}, "body": None},
+    "a NUL in the body": {"status": 200, "headers": {}, "body": "[\0]"},
+    "a NUL in a header": {"status": 200, "headers": {"date": "a\0b"}, "body": "[]"},
+    "a NUL in a header's name": {"status": 200, "headers": {"da\0te": "b"}, "body": "[]"},
+    "a number that is none": {"status": float("nan"), "headers": {}, "body": "[]"},
+    "a body of bytes": {"status": 200, "headers": {}, "body": b"[]"},
+}
+
+
+def test_B1_an_answer_that_the_library_refuses_is_a_failed_request(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    """A status of 600 or more, or a NUL in body or header, ended the Runner for good."""
+    user = sign_in()
+    items: list[str] = []
+    for name, unusable in UNUSABLE.items():
+
+        def instead(request: HttpRequest, answer: Answer, unusable: Any = unusable) -> Answer:  # noqa: ANN401
+            return unusable if request["purpose"] == "upload" else answer  # type: ignore[no-any-return]
+
+        user.phone.network.alter.append(instead)
+        items.append(user.app.register())
+        user.app.settle()
+        assert user.app.queue_get({"id": items[-1]})["item"]["state"] == "pending", name
+        user.phone.network.alter.clear()
+        user.app.settle_until("sync_completed")
+        assert stored(directory, user.person) == sorted(items), name
+
+
+def test_B1_a_refresh_is_not_behind_a_slow_upload(sign_in: MakeUser) -> None:
+    """Requests were sent one after another: an upload that hangs stopped everything."""
+    user = sign_in()
+    blocked, release = threading.Event(), threading.Event()
+    sent: list[str] = []
+
+    def transport(request: HttpRequest) -> Answer:
+        sent.append(request["purpose"])
+        if request["purpose"] == "upload":
+            blocked.set()
+            release.wait(patience(300))
+        return user.phone.network(request)
+
+    with Runner(user.app, transport=transport):
+        try:
+            user.app.register()
+            assert blocked.wait(patience(60))
+            user.phone.pass_time(TOKEN_S - 30)
+            eventually(lambda: "refresh" in sent)
+        finally:
+            release.set()
+
+
+def test_B1_a_transport_that_raises_does_not_end_the_runner(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    """An exception of the transport is a failed request, too."""
+    user = sign_in(clock="system")
+    failing = True
+
+    def transport(request: HttpRequest) -> Answer:
+        if failing:
+            raise RuntimeError("a fault of the host")
+        return user.phone.network(request)
+
+    runner = Runner(user.app, transport=transport)
+    with runner:
+        item = user.app.register()
+        eventually(lambda: user.app.queue_get({"id": item})["item"]["attempts"] > 0)
+        failing = False
+        user.app.network_set({"online": False})
+        user.app.network_set({"online": True})
+        user.app.sync_now()
+        eventually(lambda: len(directory.activities(user.person)) == 1)
+
+
+def test_sync_progress_comes_at_most_five_times_a_second(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given many small batches, by the real clock
+    user = sign_in(clock="system")
+    app = user.app
+    app.go_offline()
+    for number in range(120):
+        app.org_list()
+        add(app, **({"note": str(number)} if number % 2 else {}), minutes=1 + number)
+    directory.control.set(max_body_rows=2)
+    app.go_online()
+    begun = time.monotonic()
+    app.runner.run_until_idle(limit=2000)
+    seconds = time.monotonic() - begun
+    progress = app.of_type("sync_progress")
+    assert 1 <= len(progress) <= seconds * 5 + 1
+    assert [e["sent"] for e in progress] == sorted(e["sent"] for e in progress)
+    assert all(sum(e["counts"].values()) + e["sent"] == 120 for e in progress)
+
+
+def test_an_idle_app_is_rarely_woken(sign_in: MakeUser) -> None:
+    # Given an app that has nothing to send, for hours
+    user = sign_in()
+    app = user.app
+    wakes = 0
+    passed = 0.0
+    while passed < 3 * 3600:
+        app.settle()
+        wake = app.poll()["wake_in_ms"]
+        assert wake is not None
+        passed += wake / 1000
+        user.phone.pass_time(wake / 1000)
+        wakes += 1
+        assert wakes < 60
+    # and an app whose server does not answer for hours
+    user.phone.network.alter.append(lambda request, answer: {"error": "timeout"})
+    wakes, passed = 0, 0
+    while passed < 3 * 3600:
+        app.settle()
+        wake = app.poll()["wake_in_ms"]
+        assert wake is not None
+        passed += wake / 1000
+        user.phone.pass_time(wake / 1000)
+        wakes += 1
+        assert wakes < 400
+
+
+@pytest.mark.parametrize("seed", crossed(range(6), fast=lambda seed: seed < 2))
+def test_following_wake_in_ms_alone_always_drains_the_queue(
+    sign_in: MakeUser, directory: DirectoryFixtures, seed: int
+) -> None:
+    # Given a random mix of items, and a server with a random mix of passing faults
+    chance = random.Random(seed)
+    user = user_of(sign_in, chance.choice(list(UPLOADS)))
+    app = user.app
+    app.go_offline()
+    ids = [add(app, minutes=chance.choice([5, 5, 5, BAD_MINUTES])) for _ in range(12)]
+    for item in chance.sample(ids, 3):
+        ids.append(add(app, **({"note": "n"} if chance.random() < 0.5 else {}), follows=item))
+    for _ in range(chance.randrange(1, 6)):
+        kind = chance.randrange(5)
+        path = "/rest/v1/" if chance.random() < 0.3 else UPLOADS[chance.choice(list(UPLOADS))]
+        if kind == 0:
+            directory.control.drop_after(path, times=chance.randrange(1, 3))
+        elif kind == 1:
+            directory.control.respond(path, 503, retry_after_s=chance.randrange(1, 900))
+        elif kind == 2:
+            directory.control.respond(path, 500, body={"code": "XX000"}, times=2)
+        elif kind == 3:
+            directory.control.respond("/auth/v1/token", 429, times=2)
+        else:
+            directory.control.respond(
+                path, 404, body={"code": "PGRST205"}, times=chance.randrange(1, 4)
+            )
+    if chance.random() < 0.5:
+        user.phone.pass_time(5000)
+    app.go_online()
+    # When the host only polls at wake_in_ms
+    for _ in range(400):
+        step = app.runner.step()
+        counts = app.queue_list({"limit": 1})["counts"]
+        if counts["pending"] + counts["sending"] == 0 and not step.requests:
+            reasons = {
+                item["reason"]["code"] for item in app.queue_list()["items"] if item["reason"]
+            }
+            if reasons <= {"server_rule", "dependency_parked"}:
+                break
+        if step.idle:
+            assert step.wake_in_ms, (counts, step)
+            user.phone.pass_time(step.wake_in_ms / 1000)
+    # Then every valid item is stored, and the others carry a reason
+    left = {item["id"] for item in app.queue_list()["items"]}
+    assert stored(directory, user.person) == sorted(set(ids) - left)
+    rows = {
+        item["id"]: item["reason"]["code"] for item in app.queue_list()["items"] if item["reason"]
+    }
+    assert set(rows.values()) <= {"server_rule", "dependency_parked"}
+    assert set(rows) == left

@@ -138,6 +138,7 @@ def test_ATK_11_another_folder_wakes_nobody(user: SignedIn, phones: MakePhone) -
     assert not readable(apart.wake_fd())
 
 
+@pytest.mark.realtime
 def test_ATK_11_handles_that_wait_do_not_wake_without_a_change(sign_in: MakeUser) -> None:
     # Given two idle handles with the real clock, and a thread that waits for each
     user = sign_in(clock="system")
@@ -258,6 +259,7 @@ def test_ATK_11_without_a_watch_the_file_is_looked_at_while_on_screen(
         assert line(process) == f"upload {item}"
 
 
+@pytest.mark.realtime
 def test_ATK_11_without_a_watch_the_background_costs_no_wake_ups(
     user: SignedIn, no_watch: dict[str, str]
 ) -> None:
@@ -267,5 +269,6 @@ def test_ATK_11_without_a_watch_the_background_costs_no_wake_ups(
         waiting_process(user.phone, "count in background", no_watch) as back,
     ):
         # When nothing happens, Then only the one on the screen wakes, about once a second
-        assert 1 <= int(line(front)) <= 8
-        assert line(back) == "0"
+        woken, seconds = line(front).split()
+        assert 1 <= int(woken) <= 2 * float(seconds)
+        assert line(back).split()[0] == "0"

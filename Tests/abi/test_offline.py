@@ -9,6 +9,7 @@ import pytest
 
 from support import children, scan
 from support.directory_fixtures import DirectoryFixtures
+from support.held import taken
 from support.phone import TOKEN_S
 from support.users import MakeUser
 
@@ -388,3 +389,23 @@ def test_OFF_9_the_administrator_s_routes_hold_offline(sign_in: MakeUser) -> Non
     app = user.restart(online=False)
     assert app.screen["route"] == "/admin"
     assert app.route_check({"route": "/anything"}) == {"allow": True}
+
+
+def test_coming_online_makes_the_memberships_cached_until_the_server_answers(
+    sign_in: MakeUser,
+) -> None:
+    # Given memberships that the server has confirmed
+    user = sign_in()
+    app = user.app
+    assert app.org_list()["freshness"] == "confirmed"
+    # When the network goes and comes
+    app.go_offline()
+    app.go_online()
+    # Then they are cached
+    assert app.org_list()["freshness"] == "cached"
+    request = taken(user, "guard")
+    assert app.org_list()["freshness"] == "cached"
+    # until the server answers
+    answer: Any = {"id": request["id"], **user.phone.network(request)}
+    app.complete(answer)
+    assert app.org_list()["freshness"] == "confirmed"

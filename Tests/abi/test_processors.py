@@ -6,10 +6,10 @@ import json
 import os
 import random
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
+from patience import eventually
 
 from support import children
 from support.directory_fixtures import DirectoryFixtures
@@ -17,6 +17,7 @@ from support.paths import BUILDS, ROOT
 from support.phone import Phone
 from support.queue import EMPTY, add, drain, stored
 from support.users import MakeUser
+from support.workers import finish_worker
 
 #: Starts Python of arm64 under an emulator (mk/arm64.mk).
 EMULATED = ROOT / ".build" / "arm64-root" / "usr" / "bin" / "python-emulated"
@@ -42,12 +43,6 @@ def start(phone: Phone, count: int, minutes: int) -> subprocess.Popen[str]:
     )
 
 
-def ids(worker: subprocess.Popen[str]) -> list[str]:
-    """What the process acknowledged, after its end."""
-    output, _ = worker.communicate(timeout=120)
-    return [line for line in output.split("\n")[:-1] if line not in {"ready", "done"}]
-
-
 def test_a_process_of_the_other_processor_goes_on_after_each_kill(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
@@ -63,9 +58,10 @@ def test_a_process_of_the_other_processor_goes_on_after_each_kill(
         worker = start(user.phone, 200, number + 1)
         assert worker.stdout is not None
         assert worker.stdout.readline() == "ready\n"
-        time.sleep(chance.random())
+        for _ in range(chance.randrange(40)):
+            acknowledged.append(worker.stdout.readline().strip())
         worker.kill()
-        acknowledged += ids(worker)
+        acknowledged += finish_worker(worker)
         user.restart(online=False)
     # Then every item that was acknowledged is stored once, and at most one more for each kill
     user.phone.network.up = True
@@ -90,11 +86,10 @@ def test_items_in_flight_on_one_processor_are_taken_over_on_the_other(
     user.phone.network.up = True
     hanging = directory.control.hang("/rest/v1/activities", method="POST")
     worker = start(user.phone, 0, 1)
-    while not directory.control.faults()[0]["hits"]:
-        time.sleep(0.05)
-        assert worker.poll() is None
+    eventually(lambda: directory.control.faults()[0]["hits"], 300, "the batch is under way")
+    assert worker.poll() is None
     worker.kill()
-    assert ids(worker) == []
+    assert finish_worker(worker) == []
     directory.control.clear_faults(hanging)
     # When x86-64 polls, then it sends them
     drain(user.restart())
@@ -106,11 +101,11 @@ def test_a_lock_on_one_processor_holds_on_the_other(sign_in: MakeUser) -> None:
     user = sign_in()
     user.phone.close()
     worker = start(user.phone, 1, 1)
-    assert len(ids(worker)) == 1
+    assert len(finish_worker(worker)) == 1
     assert worker.returncode == 0
     user.restart().session_lock()
     user.phone.close()
     # Then arm64 is not let in
     worker = start(user.phone, 1, 1)
-    assert ids(worker) == []
+    assert finish_worker(worker) == []
     assert worker.returncode == 1

@@ -9,7 +9,8 @@ from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
 from support.directory_fixtures import DirectoryFixtures
-from support.queue import BOTH, EMPTY, add, code_of, drain, new_ids, user_of
+from support.queue import BOTH, EMPTY, UPLOADS, add, code_of, drain, new_ids, user_of
+from support.sizes import crossed
 from support.users import MakeUser, SignedIn
 
 
@@ -23,10 +24,13 @@ def rows(directory: DirectoryFixtures, user: SignedIn) -> dict[str, Any]:
     return {str(row["id"]): row["minutes"] for row in directory.activities(user.person)}
 
 
-@BOTH
 @pytest.mark.parametrize(
-    "change",
-    [{"minutes": 45}, {"note": "Ny"}, {"note": None, "minutes": 46}, {"type": "call"}],
+    ("change", "upload"),
+    crossed(
+        [{"minutes": 45}, {"note": "Ny"}, {"note": None, "minutes": 46}, {"type": "call"}],
+        UPLOADS,
+        fast=lambda change, upload: (upload == "rpc") == ("note" in change),
+    ),
 )
 def test_low_the_same_id_with_other_content_is_parked_as_a_conflict(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str, change: dict[str, Any]

@@ -20,8 +20,9 @@ from local_supabase import LocalSupabase
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import App, Phone
 from support.queue import BAD_MINUTES, RPC, UPLOADS
+from support.sizes import sized
 
-EXAMPLES = 30
+EXAMPLES = sized(6, 30)
 STEPS = 40
 #: Reasons that only a decision of the user resolves.
 FINAL = {"server_rule", "dependency_parked", "missing_parent", "unknown_outcome"}

@@ -14,6 +14,7 @@ from conftest import MakeUser, SignedIn
 from support import children
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import TOKEN_S, Phone
+from support.sizes import sized
 
 PROCESSES = 8
 
@@ -25,7 +26,7 @@ def expired(user: SignedIn) -> Phone:
     return user.phone
 
 
-@pytest.mark.parametrize("attempt", range(3))
+@pytest.mark.parametrize("attempt", sized(range(1), range(3)))
 def test_SES_4_eight_processes_need_a_refresh_at_once(
     sign_in: MakeUser, directory: DirectoryFixtures, attempt: int
 ) -> None:
@@ -109,15 +110,27 @@ def test_SES_3_the_refreshing_process_is_killed_between_its_steps(
     assert outcome(phone, directory, user.person.id) == again
 
 
-@pytest.mark.parametrize("step", ["poll", "complete"])
+@pytest.mark.parametrize(
+    ("step", "stride"),
+    [
+        ("complete", 3),
+        pytest.param("poll", 1, marks=pytest.mark.slow),
+        pytest.param("complete", 1, marks=pytest.mark.slow),
+    ],
+)
 def test_SES_3_the_refreshing_process_is_killed_at_any_write(
-    sign_in: MakeUser, directory: DirectoryFixtures, killer: Path, tmp_path: Path, step: str
+    sign_in: MakeUser,
+    directory: DirectoryFixtures,
+    killer: Path,
+    tmp_path: Path,
+    step: str,
+    stride: int,
 ) -> None:
     # Given an expired token
     user = sign_in(policy={"biometric": "off"})
     phone = expired(user)
     needed = []
-    for number in range(1, 100):
+    for number in range(1, 100, stride):
         # When the process dies at its n-th file change, for every n
         twin = phone.twin(tmp_path / f"refresh-{number}")
         env = {"LD_PRELOAD": str(killer)}

@@ -17,6 +17,8 @@ from support.hosted import HostedLibrary
 from support.phone import App, FilePhone
 from support.users import MakeUser
 
+pytestmark = pytest.mark.both_flavours
+
 
 def found(app: App, query: str, limit: int = 50) -> list[str]:
     """The names that a query finds, in order."""
@@ -100,28 +102,27 @@ def test_names_sort_by_the_norwegian_alphabet(listed: App) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        ("aas", ["Åse Aas", "Zara Ås", "Æsa Zakariassen", "Ola Østby"]),
-        ("ås", ["Åse Aas", "Zara Ås", "Æsa Zakariassen", "Ola Østby"]),
-        ("åmot", ["Per Aamot"]),
-        ("OBRIEN", ["Pål O'Brien"]),
-        ("o\N{RIGHT SINGLE QUOTATION MARK}brien", ["Pål O'Brien"]),
-        ("livkari", []),
-        ("liv-kari", ["Liv-Kari Moe"]),
-        ("  kari   berg  ", ["Kari Berg"]),
-        ("\N{COMBINING RING ABOVE}", []),
-        ("%", []),
-        ("_", []),
-        ("\N{RIGHT-TO-LEFT OVERRIDE}kari be", ["Kari Berg"]),
-        ("kari " * 40, ["Kari Berg", "Anne Kari Lie", "Liv-Kari Moe", "Æsa Zakariassen"]),
-    ],
-)
-def test_queries_match_despite_case_marks_and_spaces(
-    listed: App, query: str, expected: list[str]
-) -> None:
-    assert found(listed, query) == expected
+#: What each query finds.
+QUERIES = [
+    ("aas", ["Åse Aas", "Zara Ås", "Æsa Zakariassen", "Ola Østby"]),
+    ("ås", ["Åse Aas", "Zara Ås", "Æsa Zakariassen", "Ola Østby"]),
+    ("åmot", ["Per Aamot"]),
+    ("OBRIEN", ["Pål O'Brien"]),
+    ("o\N{RIGHT SINGLE QUOTATION MARK}brien", ["Pål O'Brien"]),
+    ("livkari", []),
+    ("liv-kari", ["Liv-Kari Moe"]),
+    ("  kari   berg  ", ["Kari Berg"]),
+    ("\N{COMBINING RING ABOVE}", []),
+    ("%", []),
+    ("_", []),
+    ("\N{RIGHT-TO-LEFT OVERRIDE}kari be", ["Kari Berg"]),
+    ("kari " * 40, ["Kari Berg", "Anne Kari Lie", "Liv-Kari Moe", "Æsa Zakariassen"]),
+]
+
+
+def test_queries_match_despite_case_marks_and_spaces(listed: App) -> None:
+    for query, expected in QUERIES:
+        assert found(listed, query) == expected, query
 
 
 def test_names_in_other_scripts_are_found(sign_in: MakeUser, directory: DirectoryFixtures) -> None:

@@ -21,8 +21,11 @@ from hypothesis import strategies as st
 from support import contract
 from support.children import PATIENCE
 from support.phone import App, Phone
+from support.sizes import sized
 
-EXAMPLES = {"any": 300, "strict": 1500}
+EXAMPLES = {"any": sized(30, 300), "strict": sized(100, 1500)}
+#: Texts of these sizes, in bytes, are sent, too.
+LONG = sized([1 << 20], [1 << 20, 1 << 24])
 #: Upper bound for one call: the wait for another process, plus time for a busy machine.
 HANG_S = 30
 FORKED, CLOSED = 10, 9
@@ -216,7 +219,7 @@ def main() -> None:
     parts = [nearly_right] if mode == "strict" else [anything, nearly_right, spoilt_byte, config]
     for part in parts:
         part()
-    for size in () if mode == "strict" else (1 << 20, 1 << 24):
+    for size in () if mode == "strict" else LONG:
         for name in random.Random(size).sample(functions, 4):
             attempt(name, b'{"query":"' + b"a" * size + b'"}')
             attempt(name, b"[" * size)

@@ -3,7 +3,7 @@
 Prints "waits", and after the change the purpose and the first item's id of the request that it has
 to send. HOW: "wait" and "descriptor" wait in the library and for its descriptor. "fork" waits in
 two processes; each prints "waits" and "woken". "count on screen" and "count in background" print
-how often a waiting thread wakes in four seconds without a change.
+how often a waiting thread wakes in some seconds without a change, and how many seconds these are.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import sys
 import threading
 import time
 from pathlib import Path
+
+from patience import until_asleep
 
 from support.phone import App, Phone
 
@@ -34,8 +36,8 @@ def wait(app: App, how: str) -> None:
                 return
 
 
-def wake_ups(app: App) -> int:
-    """How often a thread that waits wakes in four seconds."""
+def wake_ups(app: App) -> str:
+    """How often a thread that waits wakes, and in how many seconds."""
 
     def work() -> None:
         while True:
@@ -50,10 +52,10 @@ def wake_ups(app: App) -> int:
         lines = status.read_text().splitlines()
         return int(next(line for line in lines if line.startswith("voluntary")).split()[1])
 
-    time.sleep(1)
-    before = count()
+    until_asleep(thread)
+    before, began = count(), time.monotonic()
     time.sleep(4)
-    return count() - before
+    return f"{count() - before} {time.monotonic() - began:.1f}"
 
 
 def in_two_processes(phone: Phone, app: App) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import unicodedata
 from pathlib import Path
@@ -122,6 +123,7 @@ def left_on_disk(folder: Path, blobs: list[bytes]) -> int:
 LETTERS = {"ø": "o", "æ": "ae", "ß": "ss", "đ": "d", "ŋ": "n", "ŧ": "t", "ł": "l", "œ": "oe"}
 
 
+@functools.cache
 def words(text: str) -> list[str]:
     """The folded words of a text: an independent implementation of the library's rule."""
     plain = "".join(

@@ -137,9 +137,7 @@ class App(Holdfast):
 
     def sign_in(self, person: Person, org: Organisation | None = None) -> Decision:
         """Sign in with a session that the host obtained, choose `org` if required, and settle."""
-        session = self.phone.directory.session(person)
-        text = moved_session(json.dumps(session), self.phone.ahead_ms() / 1000)
-        self.session_start({"session": json.loads(text or "")})
+        self.session_start({"session": self.phone.session(person)})
         self.settle()
         if org is not None:
             self.org_select({"org_id": org.id})
@@ -263,6 +261,11 @@ class Phone:
     def ahead_ms(self) -> int:
         """The lead of the phone's clock over the real clock, in milliseconds."""
         return self.now_ms - real_now_ms() if self.manual else 0
+
+    def session(self, person: Person) -> Any:  # noqa: ANN401
+        """A session that the host obtained, with its end moved to the phone's time."""
+        session = self.directory.session(person)
+        return json.loads(moved_session(json.dumps(session), self.ahead_ms() / 1000) or "")
 
     # The app ------------------------------------------------------------------------------------
 

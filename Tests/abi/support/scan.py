@@ -184,8 +184,9 @@ SHADOW = 1 << 32
 
 
 def scan_memory(pid: int, *secrets: str | bytes) -> list[str]:
-    """Every find in the readable memory of a process (ours or a child's)."""
+    """Every find in the readable memory of a process, as `region: secret n (form)`."""
     finds: list[str] = []
+    scanner = Scanner({secret: f"secret {number}" for number, secret in enumerate(secrets)})
     regions = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8").splitlines()
     with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
         for region in regions:
@@ -201,6 +202,5 @@ def scan_memory(pid: int, *secrets: str | bytes) -> list[str]:
                 data = memory.read(last - first)
             except OSError:
                 continue
-            for number, secret in enumerate(secrets):
-                finds += [f"{name}: {form} of secret {number}" for form in find(data, secret)]
+            finds += [f"{name}: {found}" for found in scanner.find(data)]
     return finds

@@ -24,6 +24,11 @@ class SignedIn:
         """The route of the role's home."""
         return str(ROUTES[self.role]["home"])
 
+    def start_as(self, person: Person) -> None:
+        """Another user's session takes the place of the stored one, without a logout."""
+        self.app.session_start({"session": self.phone.session(person)})
+        self.app.settle()
+
     def restart(self, *, online: bool = True) -> App:
         """Close and start the app; the network's record starts empty."""
         self.phone.close()
