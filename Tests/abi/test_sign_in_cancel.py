@@ -173,3 +173,23 @@ def test_ATK_15_without_a_network_a_sign_in_can_be_cancelled(phone: Phone) -> No
     screen = app.sign_in_complete({"email": "a@example.org", "password": PASSWORD})
     assert (screen["screen"], screen["reason"]) == ("sign_in", "sign_in_offline")
     assert cancel(app) == (True, "sign_in")
+
+
+@pytest.mark.parametrize("part", ["query", "fragment"])
+def test_an_error_callback_ends_no_sign_in(
+    phone: Phone, directory: DirectoryFixtures, part: str
+) -> None:
+    # Given a sign-in in the browser
+    person = directory.person(directory.organisation())
+    directory.control.sign_in_as(person.email)
+    app = phone.start()
+    begun = begin(app)
+    right = browse(begun["url"])
+    # When another app calls back with an error
+    mark = "?" if part == "query" else "#"
+    callback = f"app.example://signed-in{mark}error=access_denied&error_code=access_denied"
+    # Then the user is told,
+    assert app.sign_in_complete({"callback_url": callback})["reason"] == "sign_in_cancelled"
+    # and the right callback still works
+    finish(app, right)
+    assert app.screen["screen"] == "home"
