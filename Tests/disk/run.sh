@@ -1,31 +1,26 @@
-#!/bin/bash
-# run.sh SEEDS SHARE MEMORY_SHARE: run every part on both flavours of the library, one flavour per core.
-set -eu
-seeds=$1 share=$2 memory_share=$3
-program=build/bin/holdfast-disk
+#!/usr/bin/env bash
+# run.sh SEEDS SHARE MEMORY_SHARE: every part on the Embedded library, and on the ordinary one if HOLDFAST_FLAVOURS=all;
+# HOLDFAST_FLAVOUR=embedded|runtime chooses one. As many parts at once as there are cores.
+set -euo pipefail
+flavours=embedded
+[ "${HOLDFAST_FLAVOURS:-}" != all ] || flavours="embedded runtime"
+flavours=${HOLDFAST_FLAVOUR:-$flavours}
 # Use memory where possible: the test models syncs itself.
 room=$(mktemp -d "$([ -w /dev/shm ] && echo /dev/shm || echo "${TMPDIR:-/tmp}")/holdfast-disk.XXXXXX")
 trap 'rm -rf "$room"' EXIT
 
-flavour() {
-  local failed=0 part
-  for part in "power $seeds 1" "faults 1 $share" "memory 1 $memory_share"; do
-    # shellcheck disable=SC2086  # three words
-    set -- $part
-    LD_LIBRARY_PATH="$library" "$program" "$1" "$room/$name" "$2" "$3" || failed=1
-  done
-  return $failed
-}
+# LIBRARY PART ARGUMENTS, the longest part first
+for flavour in $flavours; do
+  library=build/lib
+  [ "$flavour" = embedded ] || library=build/lib-$flavour
+  printf '%s %s %d %d\n' "$library" faults 1 "$2" "$library" power "$1" 1 "$library" memory 1 "$3"
+done > "$room/parts"
 
-status=0 pids=()
-for library in build/lib build/lib-runtime; do
-  name=$(basename "$library")
-  flavour > "$room/$name.log" 2>&1 &
-  pids+=($!)
-done
-for pid in "${pids[@]}"; do wait "$pid" || status=1; done
-for library in build/lib build/lib-runtime; do
-  echo "$library"
-  cat "$room/$(basename "$library").log"
-done
-exit $status
+part() { # ROOM LIBRARY PART ARGUMENTS
+  local log=$1/log-${2##*/}-$3 status=0
+  LD_LIBRARY_PATH=$2 build/bin/holdfast-disk "$3" "$1/${2##*/}-$3" "$4" "$5" > "$log" 2>&1 || status=1
+  echo "$2: $(cat "$log")"
+  return $status
+}
+export -f part
+xargs -P "$(nproc)" -L 1 bash -c 'part "$@"' part "$room" < "$room/parts"
