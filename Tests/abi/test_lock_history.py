@@ -11,7 +11,6 @@ import itertools
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,8 +20,10 @@ from holdfast.keystore import KEY_FAILED, KEY_LOCKED
 from conftest import MakePhone, MakeUser, SignedIn
 from support import children, history, tamper
 from support.directory_fixtures import DirectoryFixtures
+from support.elsewhere import ENDS
 from support.history import History
 from support.phone import TOKEN_S, App, FilePhone, Phone
+from support.sizes import crossed
 
 
 def work(user: SignedIn, app: App) -> None:
@@ -72,12 +73,6 @@ def user(request: pytest.FixtureRequest, sign_in: MakeUser, tmp_path: Path) -> S
     return other
 
 
-ENDS: dict[str, Callable[[App], object]] = {
-    "session_lock": lambda app: app.session_lock(),
-    "session_logout": lambda app: app.session_logout(),
-}
-
-
 @pytest.mark.parametrize("end", ENDS)
 def test_LCK_1_no_copy_opens_with_the_keys_that_are_left(user: SignedIn, end: str) -> None:
     # Given copies of a day's files, of which the session key opens the latest
@@ -93,7 +88,15 @@ def test_LCK_1_no_copy_opens_with_the_keys_that_are_left(user: SignedIn, end: st
     assert [history.opened(files, left) for files in copies] == [[]] * len(copies)
 
 
-@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize(
+    ("user", "end"),
+    crossed(
+        ["functions", "files"],
+        ENDS,
+        fast=lambda store, end: (store == "files") == (end == "session_logout"),
+    ),
+    indirect=["user"],
+)
 def test_LCK_1_no_copy_mixture_or_prefix_lets_anybody_in(
     user: SignedIn, end: str, tmp_path: Path
 ) -> None:

@@ -231,6 +231,8 @@ def test_KEEP_4_a_process_killed_at_any_write_of_a_logout_leaves_all_or_nothing(
             ended.check()
             assert screen == "sign_in"
             break
+    else:
+        raise AssertionError("the process died at every change")
     assert outcomes["in"] >= 1, "no process died before the commit: the killer did not work"
     assert outcomes["out"] >= 2, "no process died after the commit"
 
