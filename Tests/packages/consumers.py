@@ -6,6 +6,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from patience import patience
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -20,7 +22,6 @@ def run(
     folder: Path | None = None,
     environment: Mapping[str, str] | None = None,
     given: str | None = None,
-    timeout: float = 60,
 ) -> str:
     """Run a command without the tests' environment; return its output. It must succeed."""
     done = subprocess.run(
@@ -30,7 +31,7 @@ def run(
         input=given,
         capture_output=True,
         text=True,
-        timeout=timeout,
+        timeout=patience(240),
         check=False,
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"

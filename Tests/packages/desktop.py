@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Self
+
+from patience import eventually, patience
 
 BUS = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
@@ -60,7 +61,7 @@ class Desktop:
         self.end_keyring()
         if self._bus is not None:
             self._bus.terminate()
-            self._bus.communicate(timeout=10)
+            self._bus.communicate(timeout=patience(60))
 
     def log_in(self) -> None:
         """Start the keyring with the user's password, as the login screen does."""
@@ -75,12 +76,13 @@ class Desktop:
         assert self._keyring.stdin is not None
         self._keyring.stdin.write(b"the user's password")
         self._keyring.stdin.close()
-        limit = time.monotonic() + 20
-        while "true" not in self._ask(
-            "org.freedesktop.DBus", "/", "org.freedesktop.DBus.NameHasOwner", f"string:{SECRETS}"
-        ):
-            assert time.monotonic() < limit, "the secret service does not start"
-            time.sleep(0.05)
+        ask = (
+            "org.freedesktop.DBus",
+            "/",
+            "org.freedesktop.DBus.NameHasOwner",
+            f"string:{SECRETS}",
+        )
+        eventually(lambda: "true" in self._ask(*ask), what="the secret service is on the bus")
 
     #: Locks the keyring, as it does by itself after a while.
     LOCK = (
@@ -126,13 +128,13 @@ class Desktop:
                     seen.append(line)
         finally:
             monitor.terminate()
-            monitor.communicate(timeout=10)
+            monitor.communicate(timeout=patience(60))
 
     def end_keyring(self) -> None:
         """End the service; its keys stay on disk."""
         if self._keyring is not None:
             self._keyring.terminate()
-            self._keyring.wait(timeout=10)
+            self._keyring.wait(timeout=patience(60))
             self._keyring = None
 
     def _ask(self, destination: str, path: str, method: str, *arguments: str) -> str:

@@ -15,10 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import patience
 
 from consumers import ROOT
 
 APPLE = ROOT / "bindings" / "apple"
+
+#: SwiftPM compiles every manifest that it reads.
+reads_manifests = pytest.mark.slow
 
 
 def swift_package(folder: Path, *arguments: str) -> dict[str, Any]:
@@ -29,7 +33,7 @@ def swift_package(folder: Path, *arguments: str) -> dict[str, Any]:
         env={**os.environ, "PKG_CONFIG_LIBDIR": "/nowhere"},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=patience(280),
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
@@ -72,6 +76,7 @@ def targets(package: dict[str, Any]) -> dict[str, Any]:
     return {target["name"]: target for target in package["targets"]}
 
 
+@reads_manifests
 def test_the_package_from_source_needs_the_framework_and_the_system_alone(source: Path) -> None:
     """Issue 17: the package named the libraries of pkg-config, which a Mac has from Homebrew."""
     found = targets(swift_package(with_framework(source), "dump-package"))
@@ -92,11 +97,13 @@ def test_the_package_from_source_needs_the_framework_and_the_system_alone(source
     assert "sqlite3" in json.dumps(found["CPlatform"]["settings"])
 
 
+@reads_manifests
 def test_the_package_from_source_resolves_with_the_framework(source: Path) -> None:
     described = swift_package(with_framework(source), "describe", "--type", "json")
     assert {"HoldfastLibraries", "Holdfast"} <= set(targets(described))
 
 
+@reads_manifests
 def test_elsewhere_the_libraries_are_the_systems(source: Path) -> None:
     found = targets(swift_package(source, "dump-package"))
     asked = {each["pkgConfig"] for each in found.values() if each.get("pkgConfig")}
@@ -136,6 +143,7 @@ def test_the_script_puts_into_the_framework_what_the_manifest_takes_from_it() ->
     assert set(re.findall(r'"(\w+)"', named[1])) == set(modules)
 
 
+@reads_manifests
 def test_the_package_of_the_built_library_has_nothing_else(tmp_path: Path) -> None:
     shutil.copy(APPLE / "Package.swift", tmp_path)
     framework(tmp_path / "Holdfast.xcframework", {"LibraryPath": "Holdfast.framework"})

@@ -6,17 +6,22 @@ import re
 import subprocess
 from pathlib import Path
 
+import psycopg
 import pytest
 from local_supabase import LocalSupabase
+from patience import eventually, patience
 
 from consumers import ROOT, run
 
 EXAMPLE = ROOT / "examples" / "glib"
 
-pytestmark = pytest.mark.skipif(
-    subprocess.run(["pkg-config", "--exists", "glib-2.0"], check=False).returncode != 0,
-    reason="libglib2.0-dev is not installed",
-)
+pytestmark = [
+    pytest.mark.slow,  # of the desktop's packages
+    pytest.mark.skipif(
+        subprocess.run(["pkg-config", "--exists", "glib-2.0"], check=False).returncode != 0,
+        reason="libglib2.0-dev is not installed",
+    ),
+]
 
 
 @pytest.fixture(scope="session")
@@ -44,6 +49,12 @@ def threads(process: int) -> set[str]:
     return {(task / "comm").read_text("utf-8").strip() for task in tasks}
 
 
+def waits_for_a_lock(backend: LocalSupabase) -> bool:
+    """Whether a statement of the data service waits for a lock."""
+    waiting = "select 1 from pg_stat_activity where wait_event_type = 'Lock'"
+    return backend.control.sql(waiting) != []
+
+
 def arguments(backend: LocalSupabase) -> list[str]:
     return ["app-data", backend.url, backend.anon_key, "solo@example.org"]
 
@@ -63,27 +74,27 @@ def test_the_app_stores_a_visit_and_stays_signed_in(
 
 
 def test_the_app_has_one_thread(visits: Path, backend: LocalSupabase, tmp_path: Path) -> None:
-    # Given an upload that takes its time
-    delay = backend.control.delay("/rest/v1/activities", before_ms=2000)
+    # Given an upload that waits in the database
+    limit = backend.control.config()["statement_timeout_ms"]
+    backend.control.set(statement_timeout_ms=600_000)
     try:
-        app = subprocess.Popen(
-            [visits, *arguments(backend)],
-            cwd=tmp_path,
-            env={"PATH": "/usr/bin:/bin", "HOLDFAST_PASSWORD": "holdfast-demo"},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert app.stdout is not None
-        # When the app is at home, and its request is in flight
-        for line in app.stdout:
-            if line.startswith("screen: home"):
-                break
-        # Then nothing but the main loop runs, beside GLib's own thread for signals
-        assert threads(app.pid) - {"gmain"} == {"visits"}
-        rest = app.stdout.read()
-        assert app.wait(30) == 0, rest
+        with psycopg.connect(backend.dsn) as holder:
+            holder.execute("lock table activities in share mode")
+            app = subprocess.Popen(
+                [visits, *arguments(backend)],
+                cwd=tmp_path,
+                env={"PATH": "/usr/bin:/bin", "HOLDFAST_PASSWORD": "holdfast-demo"},
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            eventually(lambda: waits_for_a_lock(backend), what="the request is in flight")
+            # Then nothing but the main loop runs, beside GLib's own thread for signals
+            assert threads(app.pid) - {"gmain"} == {"visits"}
+        rest, _ = app.communicate(timeout=patience(120))
     finally:
-        backend.control.clear_faults(delay)
+        backend.control.set(statement_timeout_ms=limit)
+    assert app.returncode == 0, rest
+    assert "screen: home" in rest
     assert rest.splitlines()[-1] == "event: sync_completed"
 
 
@@ -96,7 +107,7 @@ def test_without_a_password_the_app_ends(
         env={"PATH": "/usr/bin:/bin"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patience(240),
         check=False,
     )
     assert (done.returncode, done.stdout) == (1, "screen: sign_in (session_missing)\n")

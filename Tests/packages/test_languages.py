@@ -9,16 +9,26 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from local_supabase import LocalSupabase
+from patience import patience
 
 from consumers import ROOT, run
 
 EXAMPLES = ROOT / "examples"
+
+
+def of_a_built_app(test: Callable[..., None]) -> Callable[..., None]:
+    """A test of a program that this builds, with the compilers of `make test-languages`."""
+    for mark in (pytest.mark.languages, pytest.mark.slow, pytest.mark.timeout(patience(1500))):
+        test = mark(test)
+    return test
+
+
 HERE = Path(__file__).parent / "languages"
 JARS = [Path("/usr/share/java/jna.jar"), Path("/usr/share/java/gson.jar")]
 CRATES = Path("/usr/share/cargo/registry")
@@ -46,7 +56,7 @@ def build(command: list[str | Path], folder: Path, environment: Mapping[str, str
         env=os.environ | dict(environment),
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=patience(600),
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
@@ -134,6 +144,7 @@ def activities(backend: LocalSupabase) -> int:
     return int(backend.control.sql("select count(*) as n from activities")[0]["n"])
 
 
+@of_a_built_app
 def test_an_app_signs_in_delivers_locks_restarts_and_logs_out(
     visits: Host, backend: LocalSupabase, tmp_path: Path
 ) -> None:
@@ -159,6 +170,7 @@ def test_an_app_signs_in_delivers_locks_restarts_and_logs_out(
     assert activities(backend) == before + 6
 
 
+@of_a_built_app
 def test_an_app_with_a_wrong_password_says_that_the_user_is_not_in(
     visits: Host, backend: LocalSupabase, tmp_path: Path
 ) -> None:
@@ -169,6 +181,7 @@ def test_an_app_with_a_wrong_password_says_that_the_user_is_not_in(
         run(*visits.command, *arguments, folder=tmp_path, environment=wrong)
 
 
+@of_a_built_app
 def test_a_refusal_is_an_error_and_closing_is_safe(closing: Host, tmp_path: Path) -> None:
     printed = run(*closing.command, tmp_path / "data", folder=tmp_path)
     assert printed.splitlines() == [

@@ -11,6 +11,8 @@ import pytest
 
 from pages import ROOT, blocks
 
+pytestmark = pytest.mark.slow  # two type checkers, twice
+
 READMES = ["README.md", "bindings/python/README.md"]
 
 WRONG = """

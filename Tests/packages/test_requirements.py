@@ -6,7 +6,6 @@ import importlib.metadata
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement

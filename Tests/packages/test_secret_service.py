@@ -16,6 +16,8 @@ from local_supabase import LocalSupabase
 from consumers import ROOT, run
 from desktop import Desktop
 
+pytestmark = pytest.mark.slow  # of the desktop's packages
+
 SHELL = ROOT / "build" / "bin" / "holdfast-tour"
 OPTIONS = ["--shell", "--keystore", "secret-service"]
 

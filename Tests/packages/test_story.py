@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from local_supabase import LocalSupabase
+from patience import patience
 
 from consumers import ROOT
 
@@ -45,7 +46,7 @@ class Process:
     def end(self) -> None:
         assert self.running.stdin is not None
         self.running.stdin.close()
-        assert self.running.wait(60) == 0
+        assert self.running.wait(patience(120)) == 0
 
 
 @pytest.fixture

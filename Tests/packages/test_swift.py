@@ -7,8 +7,13 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+from patience import patience
+
 from consumers import ROOT
 from pages import blocks
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(patience(900))]
 
 EXAMPLE = ROOT / "examples" / "swift"
 #: Kept between runs: only the first build is slow.
@@ -18,7 +23,9 @@ SCRATCH = ROOT / ".build-consumer"
 def swift(*arguments: str | Path) -> str:
     """Run `swift`; return its output. It must succeed."""
     command = [os.environ.get("SWIFT", "swift"), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=patience(600), check=False
+    )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return done.stdout
 
@@ -36,7 +43,7 @@ def test_the_example_package_builds_and_runs(tmp_path: Path) -> None:
         [SCRATCH / "debug" / "Visit", tmp_path / "data"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patience(240),
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -203,7 +203,7 @@ async def main():
             said = fork.SimpleQueue()
             child = fork.Process(target=in_child, args=(app, asynchronous, said))
             child.start()
-            child.join(20)
+            child.join(120)
             assert child.exitcode == 0, child.exitcode
             for _ in range(4):
                 assert (answer := said.get()) == ("handle.forked", 10), answer
