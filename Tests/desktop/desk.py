@@ -7,18 +7,20 @@ cannot find either.
 from __future__ import annotations
 
 import contextlib
+import datetime
 import json
 import os
 import pathlib
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable
 from typing import Any
 
+from local_supabase.postgres import held_port
+from patience import eventually, patience
 from stage import Stage
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -26,7 +28,17 @@ PROGRAM = pathlib.Path(os.environ.get("HOLDFAST_DESKTOP", ROOT / "build/bin/hold
 #: Debian's Python, which has the bindings of AT-SPI.
 SYSTEM_PYTHON = "/usr/bin/python3"
 #: How long a user waits for something to appear. Nothing is measured by it.
-PATIENCE_S = 30
+PATIENCE_S = patience(60)
+
+
+def noon() -> str:
+    """The name of a time zone in which it is about noon, so that no test sees midnight pass."""
+    hours = 12 - datetime.datetime.now(datetime.UTC).hour
+    return f"Etc/GMT{-hours:+}"  # these names count hours to the west
+
+
+#: The time zone of the desk.
+ZONE = noon()
 
 
 class Desk:
@@ -50,7 +62,7 @@ class Desk:
             "GDK_DEBUG": "gl-disable",
             "GSETTINGS_BACKEND": "memory",
             "GTK_A11Y": "atspi",
-            "TZ": "Europe/Oslo",
+            "TZ": ZONE,
         }
         sanitizer = ("ASAN_OPTIONS", "LSAN_OPTIONS")
         self.environment |= {name: os.environ[name] for name in sanitizer if name in os.environ}
@@ -100,6 +112,16 @@ class Desk:
         assert keyring.stdin is not None
         keyring.stdin.write("a password")
         keyring.stdin.close()
+        # Else the bus would start another one for the first who asks.
+        bus = "org.freedesktop.DBus"
+        ask = ["gdbus", "call", "--session", "--dest", bus, "--object-path", "/", "--method"]
+        ask += [f"{bus}.NameHasOwner", "org.freedesktop.secrets"]
+
+        def is_there() -> bool:
+            options = {"env": self.environment, "capture_output": True, "check": True}
+            return b"true" in subprocess.run(ask, **options).stdout
+
+        eventually(is_there, what="the keyring is on the bus")
 
     def _configure(self) -> None:
         """Settings of GTK, and a browser that only notes the URL: the tests are the person there."""
@@ -142,7 +164,7 @@ class Desk:
         for process in reversed(self._processes):
             process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(5)
+                process.wait(PATIENCE_S)
             if process.poll() is None:
                 process.kill()
                 process.wait()
@@ -155,9 +177,9 @@ class App:
         self.desk, self.backend, self.folder = desk, backend, folder
         folder.mkdir(exist_ok=True)
         self.stage = Stage(folder / "stage")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.redirect = f"http://127.0.0.1:{free.getsockname()[1]}/signed-in"
+        # The app listens on this port while it waits for the browser.
+        self._port = held_port()
+        self.redirect = f"http://127.0.0.1:{self._port.getsockname()[1]}/signed-in"
         self.environment = environment
         self.process: subprocess.Popen[bytes] | None = None
         self.console = folder / "console"
@@ -209,6 +231,7 @@ class App:
             self.process.send_signal(signal.SIGKILL)
             self.process.wait()
         self.stage.close()
+        self._port.close()
         text = self.console.read_text() if self.console.exists() else ""
         shutil.rmtree(self.folder, ignore_errors=True)
         assert not re.search(r"WARNING|CRITICAL|ERROR", text), text

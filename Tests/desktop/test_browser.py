@@ -9,7 +9,7 @@ import urllib.request
 
 import pytest
 
-from desk import App
+from desk import PATIENCE_S, App
 
 
 def opened_url(app: App) -> str:
@@ -25,7 +25,7 @@ def pass_provider(app: App, url: str) -> str:
     """Be the person in the browser. Returns the page on which the browser ends."""
     app.backend.control.sign_in_as("solo@example.org")
     try:
-        with urllib.request.urlopen(url, timeout=20) as page:
+        with urllib.request.urlopen(url, timeout=PATIENCE_S) as page:
             return str(page.read().decode())
     finally:
         app.backend.control.sign_in_as(None)
@@ -57,6 +57,8 @@ def test_SES_13_a_foreign_code_is_refused(app: App) -> None:
     pass_provider(app, re.sub("code_challenge=[^&]+", "code_challenge=" + "A" * 43, url))
     app.see("That sign-in was not started here. Please start again in this app.")
     with pytest.raises(urllib.error.HTTPError):
-        urllib.request.urlopen(app.redirect.replace("signed-in", "other") + "?code=1", timeout=20)
+        urllib.request.urlopen(
+            app.redirect.replace("signed-in", "other") + "?code=1", timeout=PATIENCE_S
+        )
     pass_provider(app, url)  # the sign-in under way goes on
     app.see("You this year", "Besøksvenn Østfold")

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from local_supabase import LocalSupabase
+from patience import eventually, patience
 
-from desk import PATIENCE_S, App, Desk
+from desk import App, Desk
 
 KEYRING = "/org/freedesktop/secrets/collection/login"
 
@@ -125,7 +126,7 @@ def prompt(app: App) -> str:
 
 def see_prompt(app: App) -> None:
     app.wait(lambda: prompt(app), "the keyring is not asked for")
-    time.sleep(1)  # it takes the keyboard
+    time.sleep(patience(1))  # it takes the keyboard
 
 
 def press(app: App, *keys: str) -> None:
@@ -144,10 +145,7 @@ def test_the_prompt_is_taken_back_when_the_app_ends(
     locked.start()
     see_prompt(locked)
     end(locked)
-    until = time.monotonic() + PATIENCE_S
-    while prompt(locked):
-        assert time.monotonic() < until, "the prompt stays, and nobody waits for it"
-        time.sleep(0.2)
+    eventually(lambda: not prompt(locked), what="the prompt, for which nobody waits, has gone")
     assert locked.console.read_text() == ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -56,8 +57,11 @@ def visit(app: App, language: str) -> dict[str, list[str]]:
     def look(screen: str, *expected: str) -> None:
         app.see(*(say.get(text, text) for text in expected))
         app.narrow(WIDTH)
-        if wide := app.sticking_out(WIDTH):
-            found[screen] = wide
+        for _ in range(20):  # until the layout has followed the window
+            if not (wide := app.sticking_out(WIDTH)):
+                return
+            time.sleep(0.25)
+        found[screen] = wide
 
     def click(name: str, role: str = "push button") -> None:
         app.click(say.get(name, name), role, part=role == "list item")
