@@ -1,11 +1,11 @@
 # Instrumented builds and the tests that run on them. See Tests/sanitizers/README.md.
 #
-#   fuzz            libFuzzer for MINUTES (10), over the scripts in Tests/fuzz
+#   fuzz            libFuzzer for MINUTES (10), over the scripts in Tests/fuzz; from a random SEED, which it prints
 #   test-asan       the whole of Tests/abi, the seeds and the threads' stress under AddressSanitizer and UBSan
 #   test-tsan       the whole of Tests/abi and the threads' stress under ThreadSanitizer
 #   test-valgrind   the seeds and the unit tests under valgrind, leaks and all
-#   sanitize        all of these
-#   sanitize-smoke  the part in `make test`: two minutes of fuzzing beside a share of the others
+#   sanitize        all of these; a part of `make nightly`
+#   sanitize-replay the part in `make test-all`, without a search: the scripts, the stress and the thread tests
 
 SANITIZERS := Tests/sanitizers
 RUNTIMES = $(dir $(shell $(CLANG) -print-file-name=libclang_rt.asan-x86_64.so))
@@ -77,10 +77,10 @@ build/%san/stress: $(SANITIZERS)/stress.c Tests/fuzz/server.c Tests/fuzz/server.
 
 # ---- runs ----
 
-.PHONY: fuzz test-asan test-tsan test-valgrind sanitize sanitize-smoke
+.PHONY: fuzz test-asan test-tsan test-valgrind sanitize sanitize-replay
 
 fuzz: build/fuzz/fuzz build/fuzz/holdfast.dict | $(PYTHON)
-	@Tests/fuzz/run.sh $(MINUTES)
+	@Tests/fuzz/run.sh $(MINUTES) $(SEED)
 
 test-asan: build/asan/lib/libholdfast.so build/asan/lib-runtime/libholdfast.so build/asan/stress build/fuzz/fuzz | $(PYTHON)
 	@$(SANITIZERS)/run.sh asan $(STRESS_ROUNDS)
@@ -99,16 +99,7 @@ test-valgrind: build/fuzz/replay build/valgrind/lib-runtime/libholdfast.so.$(ABI
 
 sanitize: test-asan test-tsan test-valgrind fuzz
 
-# About three minutes on two idle cores: ThreadSanitizer's build is made while the fuzzer runs.
-sanitize-smoke: | $(PYTHON)
-	@$(AGAIN) -j2 build/fuzz/fuzz build/fuzz/holdfast.dict build/fuzz/replay build/asan/stress
-	@$(AGAIN) -j2 --output-sync=target smoke-fuzz smoke-share
-
-.PHONY: smoke-fuzz smoke-share
-
-smoke-fuzz:
-	@Tests/fuzz/run.sh 2
-
-smoke-share: build/tsan/stress
-	@$(SANITIZERS)/valgrind.sh day
-	@$(SANITIZERS)/run.sh share 9
+# Every part runs, also after one that failed.
+sanitize-replay: build/fuzz/fuzz build/fuzz/replay build/asan/stress build/tsan/stress | $(PYTHON)
+	@failed=0; Tests/fuzz/run.sh replay || failed=1; $(SANITIZERS)/valgrind.sh day || failed=1; \
+	  $(SANITIZERS)/run.sh share 9 || failed=1; exit $$failed

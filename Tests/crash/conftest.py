@@ -19,6 +19,7 @@ from support.shared_fixtures import (
     no_secret_is_readable,
     server,
 )
+from support.sizes import sized
 
 # Fixtures shared with Tests/abi; `no_secret_is_readable` runs after every test.
 __all__ = [
@@ -34,7 +35,7 @@ __all__ = [
 #: Another seed draws other scenarios.
 SEED = int(os.environ.get("HOLDFAST_CRASH_SEED", "1"))
 #: How many run with each flavour: thirteen kills each.
-SCENARIOS = int(os.environ.get("HOLDFAST_CRASH_SCENARIOS", "4"))
+SCENARIOS = int(os.environ.get("HOLDFAST_CRASH_SCENARIOS", sized(4, 16)))
 
 
 def pytest_report_header() -> str:
