@@ -4,7 +4,8 @@ Absolute times mean little on a shared machine; ratios of figures taken side by 
 In every row the contenders run in turn, round after round; the first round does not count. A ratio
 is the median of the rounds' ratios. The table goes into docs/benchmarks.md.
 
-QUICK=1: fewer and smaller rounds, to try the benchmark itself; writes no page.
+QUICK=1: fewer and smaller rounds, to try the benchmark itself; installs no peers, writes no page.
+No figure fails the run: a machine under load would break it.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Bench:
         self.folder = folder
         self.rounds = 3 if QUICK else 7
         self.rows: list[Row] = []
-        self.peers = Peers()
+        self.peers = Peers(install=not QUICK)
         self.peer_folder = folder / "peers"
         self.peer_folder.mkdir()
         programs.build()
@@ -885,7 +886,7 @@ def main() -> None:
     print(f"\n{time.monotonic() - started:.0f} s")
     missed = [row.what for row in bench.rows if row.met is False and explanation(row.what) is None]
     if missed and not QUICK:
-        sys.exit("missed and not explained: " + "; ".join(missed))
+        print("missed and not explained (page.py): " + "; ".join(missed))
 
 
 if __name__ == "__main__":

@@ -14,14 +14,24 @@ LIST = programs.HERE / "peers.txt"
 
 
 class Peers:
-    def __init__(self) -> None:
-        """Install the missing packages of peers.txt; those below its second comment constrain."""
+    def __init__(self, *, install: bool = True) -> None:
+        """Install the missing packages of peers.txt; those below its second comment constrain.
+
+        Without `install` there are the peers that an earlier run has installed.
+        """
         self._python = str(VENV / "bin/python")
         self._missing: dict[str, str] = {}
         self._pinned: list[str] = []
         for block in LIST.read_text().split("# What they need")[0].splitlines():
             if block and not block.startswith("#"):
                 self._pinned.append(block)
+        if not install:
+            found = {path.name.lower() for path in VENV.glob("lib/python*/site-packages/*")}
+            for pinned in self._pinned:
+                name, version = pinned.split("==")
+                if f"{name.replace('-', '_')}-{version}.dist-info" not in found:
+                    self._missing[name] = "it is not installed"
+            return
         if not Path(self._python).exists():
             subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
         for pinned in self._pinned:
