@@ -15,6 +15,7 @@ import pytest
 from support import children
 from support.phone import Phone
 from support.queue import add, drain, stored
+from support.sizes import crossed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,11 +78,13 @@ class Disk:
 @pytest.mark.parametrize(
     "disk",
     [
-        pytest.param(Disk("6m", 500, shared=False), id="small_items"),
+        pytest.param(Disk("6m", 500, shared=False), id="small_items", marks=pytest.mark.slow),
         pytest.param(Disk("8m", 4000, shared=False), id="large_items"),
-        pytest.param(Disk("8m", 60_000, shared=False), id="refused_items"),
+        pytest.param(Disk("8m", 60_000, shared=False), id="refused_items", marks=pytest.mark.slow),
         pytest.param(Disk("6m", 500, shared=True), id="small_items_and_others"),
-        pytest.param(Disk("8m", 4000, shared=True), id="large_items_and_others"),
+        pytest.param(
+            Disk("8m", 4000, shared=True), id="large_items_and_others", marks=pytest.mark.slow
+        ),
         pytest.param(Disk("8m", 60_000, shared=True), id="refused_items_and_others"),
     ],
 )
@@ -101,8 +104,10 @@ def test_B5_a_queue_that_filled_the_disk_drains_without_a_restart(
     assert len(stored(directory, user.person)) == len(accepted) - parked
 
 
-@pytest.mark.parametrize("shared", [False, True], ids=["alone", "others"])
-@pytest.mark.parametrize("note", [500, 60_000], ids=["small_items", "large_items"])
+@pytest.mark.parametrize(
+    ("note", "shared"),
+    crossed([500, 60_000], [False, True], fast=lambda note, shared: (note == 500) != shared),
+)
 def test_N3_on_a_disk_that_the_queue_filled_the_user_logs_out_and_discards_it(
     sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path, note: int, shared: bool
 ) -> None:
