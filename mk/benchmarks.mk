@@ -1,7 +1,8 @@
 # What the library costs. See docs/benchmarks.md.
 #
-#   bench          the table of docs/benchmarks.md: a quarter of an hour; QUICK=1 tries it in two minutes
-#   bench-check    instructions, system calls, wake-ups, syncs and sizes, against what is recorded; part of CI
+#   bench          the table of docs/benchmarks.md: a quarter of an hour. No figure fails it; QUICK=1, a part of test-all,
+#                  tries it in two minutes, without the peers that are not installed
+#   bench-check    instructions, system calls, wake-ups, syncs and sizes, against what is recorded; part of CI and test-all
 #   bench-record   record them
 #   bench-variants record the instructions per call of the bundled library, musl and arm64
 
@@ -9,14 +10,14 @@
 
 BENCH := $(PYTHON) -B Tests/benchmarks
 
-bench: lib bundle node | $(PYTHON)
+bench: lib lib-runtime bundle node | $(PYTHON)
 	@$(BENCH)/bench.py
 	@$(AGAIN) bench-jvm bench-swiftkit
 
-bench-check: lib bundle | $(PYTHON)
+bench-check: lib lib-runtime bundle | $(PYTHON)
 	@$(BENCH)/check.py
 
-bench-record: lib bundle | $(PYTHON)
+bench-record: lib lib-runtime bundle | $(PYTHON)
 	@$(BENCH)/check.py record
 	@$(PYTHON) docs/figures.py --write
 

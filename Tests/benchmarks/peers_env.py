@@ -31,6 +31,8 @@ class Peers:
                 name, version = pinned.split("==")
                 if f"{name.replace('-', '_')}-{version}.dist-info" not in found:
                     self._missing[name] = "it is not installed"
+            if not Path(self._python).exists():
+                self._python = sys.executable
             return
         if not Path(self._python).exists():
             subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)

@@ -1,19 +1,21 @@
-"""A fixed sample of the mutants, each with the test that noticed it: a part of `make test`.
+"""A fixed sample of the mutants, each with the test that noticed it: a part of `make nightly`.
 
     python -m mutants.sample          builds the sample and runs it
     python -m mutants.sample --draw   draws it anew from the last whole run
 
 The whole run asks every test that reaches a mutant. The sample asks the one that noticed it then,
-and after a change of the tests the whole suite of that one.
+wherever it stands now, and after a change of its name the whole suite of it.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import hashlib
+import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -30,8 +32,11 @@ from .units import Units
 SIZE = 60
 #: More are listed, for the places that an edit removes.
 LISTED = 90
-#: A test of the sample takes less than a second; an endless loop does not.
-LIMIT_S = 20.0
+PATIENCE = float(os.environ.get("HOLDFAST_PATIENCE", "1"))
+#: A test of the sample takes less than a second; an endless loop of a mutant does not.
+LIMIT_S = 60 * PATIENCE
+#: Without a mutant only a hang takes longer.
+HEALTHY_S = 1800 * PATIENCE
 
 
 @dataclass(frozen=True)
@@ -65,10 +70,30 @@ def read() -> list[Entry]:
 
 
 def present(entries: Sequence[Entry], faults: Sequence[Fault]) -> list[tuple[Entry, Fault]]:
-    """The first entries whose places are still in the sources."""
+    """The first entries whose places are still in the sources, and their tests or suites, too."""
     by_key = {(fault.key, fault.change): fault for fault in faults}
-    found = [(e, by_key[e.key, e.change]) for e in entries if (e.key, e.change) in by_key]
+    texts = {suite: (ROOT / suite).read_text("utf-8") for suite in suites()}
+    found = [
+        (located, by_key[entry.key, entry.change])
+        for entry in entries
+        if (entry.key, entry.change) in by_key and (located := where(entry, texts)) is not None
+    ]
     return found[:SIZE]
+
+
+def where(entry: Entry, texts: Mapping[str, str]) -> Entry | None:
+    """The entry with the suite in which its test of the C API stands now; `texts`: by suite.
+
+    A test that has another name: its suite of then. None when that is gone, too.
+    """
+    if not entry.is_host:
+        return entry
+    test = entry.test.split("::", 1)[1]
+    definition = f"def {test.split('[')[0]}("
+    for suite in sorted(texts, key=lambda suite: (suite != entry.suite, suite)):
+        if definition in texts[suite]:
+            return dataclasses.replace(entry, test=f"{suite}::{test}")
+    return entry if entry.suite in texts else None
 
 
 # ---- the run ----
@@ -81,7 +106,7 @@ def run_units(tree: Tree, entries: dict[int, Entry]) -> list[str]:
     switch = Switch(tree.folder / "switch-units")
     units, problems = Units(tree.tests, switch), []
     names = {entry.test for entry in entries.values()}
-    outcome = units.run(sorted(names), 3 * LIMIT_S)
+    outcome = units.run(sorted(names), HEALTHY_S)
     if outcome.failed:
         return [f"{outcome.failed} fails without a mutant"]
     for number, entry in entries.items():
@@ -102,7 +127,7 @@ def run_host(tree: Tree, entries: dict[int, Entry]) -> list[str]:
     host, problems = Host(tree.folder, switch, "serve", files), []
     try:
         tests = sorted({entry.test for entry in entries.values()} & set(host.names))
-        outcome = host.run(0, tests, [LIMIT_S] * len(tests))
+        outcome = host.run(0, tests, [HEALTHY_S] * len(tests))
         if outcome.failed:
             return [f"{outcome.failed} fails without a mutant"]
         for number, entry in entries.items():
