@@ -4,9 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as h from './support.mjs';
 
-const LIMIT = { timeout: 60_000 };
-
-test('an error has the class of its status, its code and its field', LIMIT, async (t) => {
+test('an error has the class of its status, its code and its field', h.LIMIT, async (t) => {
   const { app } = await h.signedIn(h.config(), h.memory());
   t.after(() => app.close());
   await assert.rejects(app.queueAdd({ kind: 'activity', payload: { minuts: 5 } }), (error) => {
@@ -26,14 +24,14 @@ test('an error has the class of its status, its code and its field', LIMIT, asyn
   await assert.rejects(app.queueAdd(other), h.ConflictError);
 });
 
-test('an operation before the sign-in is an error of the state', LIMIT, async (t) => {
+test('an operation before the sign-in is an error of the state', h.LIMIT, async (t) => {
   const app = await h.Holdfast.open(h.config(), h.memory());
   t.after(() => app.close());
   await app.settled(await app.sessionResume());
   await assert.rejects(app.queueAdd(h.visit()), h.StateError);
 });
 
-test('a configuration that is wrong names the field, and leaves nothing open', LIMIT, async () => {
+test('a configuration that is wrong names the field, and leaves nothing open', h.LIMIT, async () => {
   const wrong = h.config(undefined, { policy: { biometrics: 'off' } });
   await assert.rejects(h.Holdfast.open(wrong, h.memory()), (error) => {
     assert.deepEqual([error.code, error.field], ['request.unknown_field', '/policy/biometrics']);
@@ -42,7 +40,7 @@ test('a configuration that is wrong names the field, and leaves nothing open', L
   assert.equal(h.liveCount(), 0);
 });
 
-test('NaN is refused, where JSON.stringify would send null', LIMIT, async (t) => {
+test('NaN is refused, where JSON.stringify would send null', h.LIMIT, async (t) => {
   const { app } = await h.signedIn(h.config(), h.memory());
   t.after(() => app.close());
   await assert.rejects(app.queueAdd(h.visit(Number.NaN)), (error) => {
@@ -53,7 +51,7 @@ test('NaN is refused, where JSON.stringify would send null', LIMIT, async (t) =>
   assert.equal((await app.queueList()).items.length, 0);
 });
 
-test('options that contradict each other are refused', LIMIT, async () => {
+test('options that contradict each other are refused', h.LIMIT, async () => {
   const host = h.config(undefined, { keystore: { kind: 'host' } });
   const file = h.config(undefined, { keystore: { kind: 'file' } });
   await assert.rejects(h.Holdfast.open(host), /pass the option keyStore/);
@@ -61,7 +59,7 @@ test('options that contradict each other are refused', LIMIT, async () => {
   await assert.rejects(h.Holdfast.open(file, { connections: 0 }), /connections must be/);
 });
 
-test('text of every kind arrives unchanged', LIMIT, async (t) => {
+test('text of every kind arrives unchanged', h.LIMIT, async (t) => {
   const { app } = await h.signedIn(h.config(), h.memory());
   t.after(() => app.close());
   const type = 'Besøk på Ås 🙂 "quoted" \\ \u2028';
@@ -70,7 +68,7 @@ test('text of every kind arrives unchanged', LIMIT, async (t) => {
   assert.equal(item?.payload.type ?? type, type);
 });
 
-test('events have one reader at a time', LIMIT, async (t) => {
+test('events have one reader at a time', h.LIMIT, async (t) => {
   const app = await h.Holdfast.open(h.config(), h.memory());
   t.after(() => app.close());
   const first = app.events();
@@ -83,7 +81,7 @@ test('events have one reader at a time', LIMIT, async (t) => {
   assert.equal((await app.events().next()).done, true);
 });
 
-test('a call that blocks gives the same replies and errors', LIMIT, async (t) => {
+test('a call that blocks gives the same replies and errors', h.LIMIT, async (t) => {
   const { app } = await h.signedIn(h.config(undefined, { keystore: { kind: 'file' } }));
   t.after(() => app.close());
   assert.deepEqual(app.callSync('route_check', { route: '/mentor' }), { allow: true });
@@ -100,7 +98,7 @@ test('a call that blocks gives the same replies and errors', LIMIT, async (t) =>
 
 // ---- the key store ----
 
-test('a key store that is locked leads to `wait`, and is asked again', LIMIT, async (t) => {
+test('a key store that is locked leads to `wait`, and is asked again', h.LIMIT, async (t) => {
   const keyStore = new h.MemoryKeyStore();
   const data = h.config();
   const before = await h.signedIn(data, { keyStore });
@@ -124,7 +122,7 @@ test('a key store that is locked leads to `wait`, and is asked again', LIMIT, as
   assert.equal((await app.settled(await app.sessionResume())).screen, 'home');
 });
 
-test('an exception of a key store is reported, and counts as `failed`', LIMIT, async (t) => {
+test('an exception of a key store is reported, and counts as `failed`', h.LIMIT, async (t) => {
   const keyStore = new h.MemoryKeyStore();
   const real = keyStore.save.bind(keyStore);
   keyStore.save = async (name, key) => {
@@ -140,7 +138,7 @@ test('an exception of a key store is reported, and counts as `failed`', LIMIT, a
   assert.ok(reported.includes('no disk'));
 });
 
-test('a key that is no key counts as `failed`', LIMIT, async (t) => {
+test('a key that is no key counts as `failed`', h.LIMIT, async (t) => {
   const keyStore = new h.MemoryKeyStore();
   const data = h.config();
   const before = await h.signedIn(data, { keyStore });
@@ -159,7 +157,7 @@ test('a key that is no key counts as `failed`', LIMIT, async (t) => {
   assert.equal(keyStore.keys.size > 0, true);
 });
 
-test('a transport that throws counts as offline, and is reported', LIMIT, async (t) => {
+test('a transport that throws counts as offline, and is reported', h.LIMIT, async (t) => {
   const reported = [];
   const app = await h.Holdfast.open(h.config(), {
     ...h.memory(),
@@ -175,7 +173,7 @@ test('a transport that throws counts as offline, and is reported', LIMIT, async 
   assert.ok(reported.includes('no network stack'));
 });
 
-test('an answer that the library refuses counts as a failure of the request', LIMIT, async (t) => {
+test('an answer that the library refuses counts as a failure of the request', h.LIMIT, async (t) => {
   let asked = 0;
   const reported = [];
   const app = await h.Holdfast.open(h.config(), {

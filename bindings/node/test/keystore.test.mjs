@@ -132,8 +132,6 @@ class Prompting extends h.MemoryKeyStore {
   }
 }
 
-const LIMIT = { timeout: 60_000 };
-
 async function unlocking(more = {}) {
   const keyStore = new Prompting();
   const errors = [];
@@ -147,7 +145,7 @@ async function unlocking(more = {}) {
 }
 
 // Newcomers' complaint 6: a lock during an unlock left the prompt on the screen.
-test('a lock takes the prompt of an unlock back', LIMIT, async () => {
+test('a lock takes the prompt of an unlock back', h.LIMIT, async () => {
   const { app, keyStore, errors } = await unlocking();
   await app.sessionLock();
   await h.until(() => keyStore.taken === 1);
@@ -158,7 +156,7 @@ test('a lock takes the prompt of an unlock back', LIMIT, async () => {
   await app.close();
 });
 
-test('close takes the prompt of an unlock back', LIMIT, async () => {
+test('close takes the prompt of an unlock back', h.LIMIT, async () => {
   const { app, keyStore, errors } = await unlocking();
   await app.close();
   assert.deepEqual([keyStore.taken, errors], [1, []]);

@@ -11,12 +11,11 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import * as h from './support.mjs';
 
-const LIMIT = { timeout: 120_000 };
 const native = createRequire(import.meta.url)(
   `../../../build/node/holdfast/addon/${process.platform}-${process.arch}/holdfast.node`,
 );
 
-test('close may be called twice, also at the same time', LIMIT, async () => {
+test('close may be called twice, also at the same time', h.LIMIT, async () => {
   const app = await h.Holdfast.open(h.config(), h.memory());
   assert.equal(app.closed, false);
   await Promise.all([app.close(), app.close()]);
@@ -25,7 +24,7 @@ test('close may be called twice, also at the same time', LIMIT, async () => {
   assert.equal(h.liveCount(), 0);
 });
 
-test('calls that were made before a close end, and later ones are refused', LIMIT, async () => {
+test('calls that were made before a close end, and later ones are refused', h.LIMIT, async () => {
   const { app } = await h.signedIn(h.config(), h.memory());
   const before = Array.from({ length: 20 }, () => app.queueAdd(h.visit()));
   const closing = app.close();
@@ -36,7 +35,7 @@ test('calls that were made before a close end, and later ones are refused', LIMI
   assert.equal(h.liveCount(), 0);
 });
 
-test('a close cancels a request that hangs, and the next open sends it again', LIMIT, async (t) => {
+test('a close cancels a request that hangs, and the next open sends it again', h.LIMIT, async (t) => {
   const keyStore = new h.MemoryKeyStore();
   const data = h.config();
   const { app } = await h.signedIn(data, { keyStore });
@@ -56,7 +55,7 @@ test('a close cancels a request that hangs, and the next open sends it again', L
   assert.equal(h.liveCount(), 0);
 });
 
-test('a transport that ignores its cancellation does not keep the folder open', LIMIT, async () => {
+test('a transport that ignores its cancellation does not keep the folder open', h.LIMIT, async () => {
   let asked;
   const called = new Promise((resolve) => (asked = resolve));
   const transport = () => {
@@ -71,7 +70,7 @@ test('a transport that ignores its cancellation does not keep the folder open', 
   assert.equal(h.liveCount(), 0);
 });
 
-test('an event that was acknowledged does not come again after a restart', LIMIT, async () => {
+test('an event that was acknowledged does not come again after a restart', h.LIMIT, async () => {
   const keyStore = new h.MemoryKeyStore();
   const data = h.config();
   const { app } = await h.signedIn(data, { keyStore });
@@ -89,7 +88,7 @@ test('an event that was acknowledged does not come again after a restart', LIMIT
   await again.close();
 });
 
-test('one that was collected closes itself', LIMIT, async () => {
+test('one that was collected closes itself', h.LIMIT, async () => {
   await (async () => {
     const app = await h.Holdfast.open(h.config(), h.memory());
     await app.settled(await app.sessionResume());
@@ -101,7 +100,7 @@ test('one that was collected closes itself', LIMIT, async () => {
   }
 });
 
-test('a raw handle that was collected is closed, also with calls under way', LIMIT, async () => {
+test('a raw handle that was collected is closed, also with calls under way', h.LIMIT, async () => {
   const file = h.config(undefined, { keystore: { kind: 'file' } });
   let calls = [];
   await (async () => {
@@ -118,7 +117,7 @@ test('a raw handle that was collected is closed, also with calls under way', LIM
   }
 });
 
-test('the addon refuses what is no handle and no text', LIMIT, async () => {
+test('the addon refuses what is no handle and no text', h.LIMIT, async () => {
   for (const wrong of [undefined, null, 7, 'x', {}, [], Object.create(null), () => {}, Symbol('x')]) {
     for (const name of ['call', 'callSync', 'wait', 'close']) {
       assert.throws(() => native[name](wrong, 'poll', null), TypeError);
@@ -142,14 +141,14 @@ test('the addon refuses what is no handle and no text', LIMIT, async () => {
   assert.equal(h.liveCount(), 0);
 });
 
-test('a poll of the app leaves no request unsent', LIMIT, async (t) => {
+test('a poll of the app leaves no request unsent', h.LIMIT, async (t) => {
   const { app } = await h.signedIn(h.config(), h.memory());
   t.after(() => app.close());
   const [{ id }] = await Promise.all([app.queueAdd(h.visit()), app.poll(), app.poll(), app.poll()]);
   await h.until(async () => (await h.stored(id)) === 1);
 });
 
-test('two handles on one folder see each other', LIMIT, async (t) => {
+test('two handles on one folder see each other', h.LIMIT, async (t) => {
   const keyStore = new h.MemoryKeyStore();
   const data = h.config();
   const { app: first } = await h.signedIn(data, { keyStore });
@@ -166,7 +165,7 @@ test('two handles on one folder see each other', LIMIT, async (t) => {
 
 const WORKER = fileURLToPath(new URL('worker.mjs', import.meta.url));
 
-test('worker threads each have handles of their own', LIMIT, async () => {
+test('worker threads each have handles of their own', h.LIMIT, async () => {
   const workers = [1, 2, 3, 4, 5, 6].map(
     () => new Worker(WORKER, { workerData: { config: h.config(), task: 'work' } }),
   );
@@ -178,7 +177,7 @@ test('worker threads each have handles of their own', LIMIT, async () => {
 });
 
 for (const task of ['idle', 'calls', 'opening', 'left']) {
-  test(`a worker that is terminated leaves nothing: ${task}`, LIMIT, async () => {
+  test(`a worker that is terminated leaves nothing: ${task}`, h.LIMIT, async () => {
     for (let round = 0; round < 10; round += 1) {
       const worker = new Worker(WORKER, { workerData: { config: h.config(), task } });
       const exit = once(worker, 'exit');
@@ -203,7 +202,7 @@ function ended(script) {
   return { status, signal, stderr };
 }
 
-test('a process ends with an open handle, as it wants to', LIMIT, () => {
+test('a process ends with an open handle, as it wants to', h.LIMIT, () => {
   assert.deepEqual(ended('process.exit(3);'), { status: 3, signal: null, stderr: '' });
   assert.deepEqual(ended('await calls[0]; process.exit(4);'), { status: 4, signal: null, stderr: '' });
   const { status, signal, stderr } = ended("setTimeout(() => { throw new Error('own') });");
@@ -211,14 +210,14 @@ test('a process ends with an open handle, as it wants to', LIMIT, () => {
   assert.match(stderr, /own/);
 });
 
-test('a process ends by itself once the handle is closed', LIMIT, () => {
+test('a process ends by itself once the handle is closed', h.LIMIT, () => {
   const { status, signal } = ended('await app.close(); await app.close();');
   assert.deepEqual([status, signal], [0, null]);
 });
 
 // ---- leaks ----
 
-test('100,000 calls leave no memory behind', { timeout: 300_000 }, async () => {
+test('100,000 calls leave no memory behind', h.LIMIT, async () => {
   const { app } = await h.signedIn(h.config(), h.memory());
   const route = `/${'x'.repeat(2000)}`; // 200 MB, if requests or replies stayed
   const calls = async (count) => {
@@ -240,7 +239,7 @@ test('100,000 calls leave no memory behind', { timeout: 300_000 }, async () => {
   assert.equal(h.liveCount(), 0);
 });
 
-test('1,000 handles leave no memory, thread or descriptor behind', LIMIT, async () => {
+test('1,000 handles leave no memory, thread or descriptor behind', h.LIMIT, async () => {
   const data = h.config(undefined, { keystore: { kind: 'file' } });
   const cycle = async (count) => {
     for (let done = 0; done < count; done += 10) {

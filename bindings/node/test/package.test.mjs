@@ -9,7 +9,6 @@ import { fileURLToPath } from 'node:url';
 import * as h from './support.mjs';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-const LIMIT = { timeout: 120_000 };
 const { version } = JSON.parse(readFileSync(join(ROOT, 'bindings/node/package.json')));
 const ARCHIVE = join(ROOT, `build/node/holdfast-${version}.tgz`);
 
@@ -40,13 +39,13 @@ function example() {
 const visits = async () =>
   (await h.control('POST', '/sql', { query: 'select count(*) as n from activities' }))[0].n;
 
-test('the first synced item takes at most 25 lines, and they work', LIMIT, async () => {
+test('the first synced item takes at most 25 lines, and they work', h.LIMIT, async () => {
   const { lines, text } = example();
   assert.ok(lines <= 25, `${lines} lines`);
   assert.ok(text.includes(h.BACKEND) && text.includes(h.KEY));
   writeFileSync(join(project(), 'first.js'), text);
   const before = await visits();
-  const given = { cwd: project(), encoding: 'utf8', timeout: 60_000 };
+  const given = { cwd: project(), encoding: 'utf8', timeout: h.patienceMs(120) };
   assert.deepEqual(
     (({ status, stdout, stderr }) => ({ status, stdout, stderr }))(spawnSync(process.execPath, ['first.js'], given)),
     { status: 0, stdout: 'home \n', stderr: '' },
@@ -54,7 +53,7 @@ test('the first synced item takes at most 25 lines, and they work', LIMIT, async
   assert.equal(await visits(), before + 1);
 });
 
-test('the example signs in once, and keeps what cannot be sent', LIMIT, async (t) => {
+test('the example signs in once, and keeps what cannot be sent', h.LIMIT, async (t) => {
   t.after(() => h.control('DELETE', '/faults'));
   writeFileSync(join(project(), 'host.mjs'), readFileSync(join(ROOT, 'examples/node/host.mjs')));
   const run = (...more) => {
@@ -64,7 +63,7 @@ test('the example signs in once, and keeps what cannot be sent', LIMIT, async (t
       cwd: project(),
       env,
       encoding: 'utf8',
-      timeout: 60_000,
+      timeout: h.patienceMs(120),
     });
     assert.equal(stderr, '');
     return { status, lines: stdout.trim().split('\n') };
@@ -86,7 +85,7 @@ test('the example signs in once, and keeps what cannot be sent', LIMIT, async (t
   assert.equal(await visits(), before + 4);
 });
 
-test('the package has what it needs, and says what is in it', LIMIT, () => {
+test('the package has what it needs, and says what is in it', h.LIMIT, () => {
   const inside = join(project(), 'node_modules/holdfast');
   for (const name of ['LICENSE', 'LICENSE.libsodium', 'LICENSE.jansson', 'README.md', 'holdfast.cdx.json']) {
     assert.ok(existsSync(join(inside, name)), name);
@@ -101,7 +100,7 @@ test('the package has what it needs, and says what is in it', LIMIT, () => {
   assert.equal(spawnSync(process.execPath, ['-e', script], given).stdout, 'function\n');
 });
 
-test('the addon uses stable functions of Node only', LIMIT, () => {
+test('the addon uses stable functions of Node only', h.LIMIT, () => {
   const addon = `build/node/holdfast/addon/${process.platform}-${process.arch}/holdfast.node`;
   const named = execFileSync('nm', ['-D', '--undefined-only', join(ROOT, addon)], { encoding: 'utf8' });
   const names = [...named.matchAll(/ U (\S+)/g)].map(([, name]) => name.split('@')[0]);

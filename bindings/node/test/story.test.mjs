@@ -13,7 +13,7 @@ import * as h from './support.mjs';
 
 const CHILD = fileURLToPath(new URL('story_child.mjs', import.meta.url));
 
-test('the story: nothing is lost, and nothing is stored twice', { timeout: 120_000 }, async (t) => {
+test('the story: nothing is lost, and nothing is stored twice', h.LIMIT, async (t) => {
   const place = h.folder();
   const keys = join(place, 'keys');
 

@@ -19,6 +19,12 @@ export const MENTOR = { email: 'mentor@example.org', password: 'holdfast-demo' }
 /** The organisations of the mentor. */
 export const NORDLYS = '0f000000-0000-4000-8000-000000000001';
 
+/** HOLDFAST_PATIENCE multiplies every limit of time, for a machine under load. */
+const FACTOR = Number(process.env.HOLDFAST_PATIENCE ?? 1);
+export const patienceMs = (seconds) => Math.round(seconds * 1000 * FACTOR);
+/** The limit of a test, which tells a hang. */
+export const LIMIT = { timeout: patienceMs(300) };
+
 export const folder = () => mkdtempSync(join(process.env.HOLDFAST_FOLDER, 'test-'));
 
 export function config(data_dir = folder(), more = {}) {

@@ -7,7 +7,6 @@ import { createServer as createConnectionServer } from 'node:net';
 import { test } from 'node:test';
 import * as h from './support.mjs';
 
-const LIMIT = { timeout: 60_000 };
 const NEVER = new AbortController().signal;
 
 const asked = (url, more = {}) => ({
@@ -17,7 +16,7 @@ const asked = (url, more = {}) => ({
   url,
   headers: { apikey: 'k' },
   body: null,
-  timeout_ms: 20_000,
+  timeout_ms: h.patienceMs(60),
   ...more,
 });
 
@@ -40,7 +39,7 @@ async function server(t, answer) {
   return { url: `http://127.0.0.1:${running.address().port}`, got };
 }
 
-test('a response is passed on as it is', LIMIT, async (t) => {
+test('a response is passed on as it is', h.LIMIT, async (t) => {
   const { url, got } = await server(t, (_, response) => {
     response.writeHead(201, { 'Content-Type': 'application/json', 'X-Two': ['a', 'b'] });
     response.end('\ufeff[1, "ø"]');
@@ -54,7 +53,7 @@ test('a response is passed on as it is', LIMIT, async (t) => {
   assert.deepEqual([got[0].url, got[0].body, got[0].headers.prefer], ['/x?y=%20', '{"ø":1}', 'a=b']);
 });
 
-test('a redirect is an answer, and is not followed', LIMIT, async (t) => {
+test('a redirect is an answer, and is not followed', h.LIMIT, async (t) => {
   const { url, got } = await server(t, (_, response) => {
     response.writeHead(302, { Location: '/elsewhere' });
     response.end();
@@ -64,7 +63,7 @@ test('a redirect is an answer, and is not followed', LIMIT, async (t) => {
   assert.equal(got.length, 1);
 });
 
-test('no cookie is kept, and nothing is cached', LIMIT, async (t) => {
+test('no cookie is kept, and nothing is cached', h.LIMIT, async (t) => {
   const { url, got } = await server(t, (_, response) => {
     response.writeHead(200, { 'Set-Cookie': 'a=b', 'Cache-Control': 'max-age=100', ETag: '"1"' });
     response.end('x');
@@ -77,17 +76,19 @@ test('no cookie is kept, and nothing is cached', LIMIT, async (t) => {
   assert.equal(got[1].headers['if-none-match'], undefined);
 });
 
-test('a server that does not answer in time is a timeout', LIMIT, async (t) => {
-  const { url } = await server(t, (request, response) => {
+test('a server that does not answer in time is a timeout', h.LIMIT, async (t) => {
+  // Given limits that are long enough for the requests to arrive, and a server that ends no response
+  const { url, got } = await server(t, (request, response) => {
     if (request.url === '/body') response.write('half');
   });
   const send = h.fetchTransport();
-  assert.deepEqual(await send(asked(url, { timeout_ms: 50 }), NEVER), { error: 'timeout' });
-  const half = asked(`${url}/body`, { timeout_ms: 50 });
-  assert.deepEqual(await send(half, NEVER), { error: 'timeout' });
+  const late = { timeout_ms: h.patienceMs(0.5) };
+  assert.deepEqual(await send(asked(url, late), NEVER), { error: 'timeout' });
+  assert.deepEqual(await send(asked(`${url}/body`, late), NEVER), { error: 'timeout' });
+  assert.equal(got.length, 2);
 });
 
-test('an abort is `cancelled`, before and during a request', LIMIT, async (t) => {
+test('an abort is `cancelled`, before and during a request', h.LIMIT, async (t) => {
   const { url, got } = await server(t, () => {});
   const control = new AbortController();
   const sending = h.fetchTransport()(asked(url), control.signal);
@@ -98,7 +99,7 @@ test('an abort is `cancelled`, before and during a request', LIMIT, async (t) =>
   assert.equal(got.length, 1);
 });
 
-test('a body that is no text is null, and one that is too long is refused', LIMIT, async (t) => {
+test('a body that is no text is null, and one that is too long is refused', h.LIMIT, async (t) => {
   const { url } = await server(t, (request, response) => {
     if (request.url === '/latin') response.end(Buffer.from([0x66, 0xf8]));
     else if (request.url === '/nul') response.end('a\0b');
@@ -110,7 +111,7 @@ test('a body that is no text is null, and one that is too long is refused', LIMI
   assert.deepEqual(await send(asked(`${url}/long`), NEVER), { error: 'refused' });
 });
 
-test('a connection that breaks within a response is offline', LIMIT, async (t) => {
+test('a connection that breaks within a response is offline', h.LIMIT, async (t) => {
   const { url } = await server(t, (request, response) => {
     response.writeHead(200, { 'Content-Length': '100' });
     response.write('half');
@@ -119,7 +120,7 @@ test('a connection that breaks within a response is offline', LIMIT, async (t) =
   assert.deepEqual(await h.fetchTransport()(asked(url), NEVER), { error: 'offline' });
 });
 
-test('a port that speaks no HTTP is `refused`, and with https `tls`', LIMIT, async (t) => {
+test('a port that speaks no HTTP is `refused`, and with https `tls`', h.LIMIT, async (t) => {
   const database = createConnectionServer((link) => link.once('data', () => link.end()));
   database.listen(0, '127.0.0.1');
   await once(database, 'listening');
@@ -130,19 +131,15 @@ test('a port that speaks no HTTP is `refused`, and with https `tls`', LIMIT, asy
   assert.deepEqual(await send(asked(`https://${at}`), NEVER), { error: 'tls' });
 });
 
-test('a port without a server is `refused`, and TLS to a server without is `tls`', LIMIT, async (t) => {
+test('a port without a server is `refused`, and TLS to a server without is `tls`', h.LIMIT, async (t) => {
   const { url } = await server(t, (_, response) => response.end());
-  const free = createServer().listen(0, '127.0.0.1');
-  await once(free, 'listening');
-  const { port } = free.address();
-  free.close();
-  await once(free, 'close');
   const send = h.fetchTransport();
-  assert.deepEqual(await send(asked(`http://127.0.0.1:${port}`), NEVER), { error: 'refused' });
+  const nobody = asked(`http://127.0.0.1:${process.env.HOLDFAST_REFUSED_PORT}`);
+  assert.deepEqual(await send(nobody, NEVER), { error: 'refused' });
   assert.deepEqual(await send(asked(url.replace('http:', 'https:')), NEVER), { error: 'tls' });
 });
 
-test('errors of Node and of Electron have the words of the library', LIMIT, () => {
+test('errors of Node and of Electron have the words of the library', h.LIMIT, () => {
   const of = (code) => Object.assign(new TypeError('fetch failed'), { cause: { code } });
   const table = {
     dns: [of('ENOTFOUND'), of('EAI_AGAIN'), new Error('net::ERR_NAME_NOT_RESOLVED')],
@@ -174,7 +171,7 @@ test('errors of Node and of Electron have the words of the library', LIMIT, () =
   assert.equal(h.failure(Object.assign(new TypeError('fetch failed'), { cause: several })), 'refused');
 });
 
-test('requests that wait for a connection are sent in turn', LIMIT, async (t) => {
+test('requests that wait for a connection are sent in turn', h.LIMIT, async (t) => {
   let open = 0;
   let most = 0;
   const real = h.fetchTransport();
