@@ -12,7 +12,6 @@ import org.holdfast.types.Screen;
 
 /** A listener that keeps the events, for tests that wait for one. */
 public class Collector implements EventListener {
-  private static final long PATIENCE_S = 60;
   private final List<Event> events = new ArrayList<>();
 
   @Override
@@ -28,7 +27,7 @@ public class Collector implements EventListener {
   /** The first event of the class that fits; waits for it. */
   public synchronized <T extends Event> T await(Class<T> type, Predicate<T> fits)
       throws InterruptedException, TimeoutException {
-    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(PATIENCE_S);
+    long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(Patience.ms(60));
     while (true) {
       for (Event one : events)
         if (type.isInstance(one) && fits.test(type.cast(one))) return type.cast(one);

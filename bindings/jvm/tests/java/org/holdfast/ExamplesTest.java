@@ -15,7 +15,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The example apps, in processes of their own, and the programs of the README. */
-@Timeout(180)
+@Timeout(900)
 class ExamplesTest {
   @TempDir Path folder;
 

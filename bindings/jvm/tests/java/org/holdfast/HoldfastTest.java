@@ -30,7 +30,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The handle: typed calls, errors, closing, and memory. */
-@Timeout(120)
+@Timeout(900)
 class HoldfastTest {
   @TempDir Path folder;
 
@@ -214,10 +214,11 @@ class HoldfastTest {
     long before = Holdfast.liveCount();
     for (int i = 0; i < 10; i++) Holdfast.open(config()).sessionResume();
     // The collector decides when; each round makes it likelier.
-    for (int round = 0; round < 500 && Holdfast.liveCount() > before; round++) {
-      System.gc();
-      Thread.sleep(10);
-    }
+    Patience.until(
+        () -> {
+          System.gc();
+          return Holdfast.liveCount() <= before;
+        });
     assertEquals(before, Holdfast.liveCount());
   }
 

@@ -40,7 +40,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The loop: events, acknowledgement, stopping, and the key store. */
-@Timeout(120)
+@Timeout(900)
 class RunnerTest {
   @TempDir Path folder;
   private Holdfast app;
@@ -60,7 +60,7 @@ class RunnerTest {
     app.close();
     Backend.heal();
     // A thread that sleeps in the library leaves it a moment after the handle was closed.
-    for (int i = 0; i < 500 && Holdfast.liveCount() > before; i++) Thread.sleep(10);
+    Patience.until(() -> Holdfast.liveCount() <= before);
     assertTrue(Holdfast.liveCount() <= before, Holdfast.liveCount() + " live, before " + before);
   }
 
@@ -84,7 +84,7 @@ class RunnerTest {
       signIn(events);
       visit();
       assertEquals(1, events.await(SyncCompletedEvent.class, one -> true).getIds().size());
-      assertTrue(runner.awaitIdle(60_000));
+      assertTrue(runner.awaitIdle(Patience.ms(60)));
     }
     assertEquals(0, app.poll().getEvents().size(), "everything is acknowledged");
     assertThrows(
@@ -114,7 +114,7 @@ class RunnerTest {
       signIn(events);
       visit();
       events.await(SyncCompletedEvent.class, one -> true);
-      assertTrue(runner.awaitIdle(60_000));
+      assertTrue(runner.awaitIdle(Patience.ms(60)));
     }
     assertEquals(3, tries.get());
     assertEquals(0, app.poll().getEvents().size());
@@ -142,11 +142,10 @@ class RunnerTest {
       visit();
       stuck.await();
       visit(); // while the listener is inside
-      for (int i = 0; i < 3000 && Backend.activities("solo@example.org") < stored + 2; i++)
-        Thread.sleep(20);
+      Patience.until(() -> Backend.activities("solo@example.org") >= stored + 2);
       assertEquals(stored + 2, Backend.activities("solo@example.org"));
       release.countDown();
-      assertTrue(runner.awaitIdle(60_000));
+      assertTrue(runner.awaitIdle(Patience.ms(60)));
       long ids =
           events.seen().stream()
               .filter(one -> one instanceof SyncCompletedEvent)
@@ -178,7 +177,7 @@ class RunnerTest {
       runner.set(new Runner(app, new JdkHttpSender(), events, drawing).start());
       signIn(events);
       visit();
-      assertTrue(stopped.await(60, TimeUnit.SECONDS));
+      assertTrue(stopped.await(Patience.ms(60), TimeUnit.MILLISECONDS));
       assertEquals(List.of("drawing"), threads.stream().distinct().toList());
       // The event on which the listener stopped was not acknowledged.
       assertEquals(
@@ -205,9 +204,9 @@ class RunnerTest {
         };
     Runner runner = new Runner(app, new JdkHttpSender(), listener).start();
     app.sessionResume();
-    runner.awaitIdle(60_000);
+    runner.awaitIdle(Patience.ms(60));
     app.close();
-    assertTrue(ended.await(60, TimeUnit.SECONDS));
+    assertTrue(ended.await(Patience.ms(60), TimeUnit.MILLISECONDS));
     assertNull(why.get());
     runner.close();
   }

@@ -23,7 +23,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * The acceptance story: sign in, choose, lose the network, queue, be killed, unlock, drain, log out.
  * The app, in Java and in Kotlin, runs in processes of its own, over PKCS#12 files as its key store.
  */
-@Timeout(240)
+@Timeout(900)
 class StoryTest {
   private static final String USER = "mentor@example.org";
 

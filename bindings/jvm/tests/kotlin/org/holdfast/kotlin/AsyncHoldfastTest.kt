@@ -35,7 +35,7 @@ import org.junit.jupiter.api.Timeout
 import org.junit.jupiter.api.io.TempDir
 
 /** The coroutines: suspend functions and the flow of events. */
-@Timeout(120)
+@Timeout(900)
 class AsyncHoldfastTest {
   @TempDir lateinit var folder: Path
 
@@ -46,7 +46,7 @@ class AsyncHoldfastTest {
     )
 
   private fun limited(test: suspend kotlinx.coroutines.CoroutineScope.() -> Unit) = runBlocking {
-    withTimeout(100_000) { test() }
+    withTimeout(800_000) { test() }
   }
 
   @Test
