@@ -11,10 +11,10 @@ func configuration(_ folder: String) -> Config {
     policy: Policy(biometric: .off), keystore: KeyStoreChoice(kind: .file))
 }
 
-/// The open handles and unreleased replies, when they are so many; else after five seconds. The loop of a
+/// The open handles and unreleased replies, when they are so many; else after a minute. The loop of a
 /// handle holds a reply for moments.
 func live(_ expected: Int64) async throws -> Int64 {
-  for _ in 0..<500 where holdfast_live_count() != expected {
+  for _ in 0..<6000 where holdfast_live_count() != expected {
     try await Task.sleep(nanoseconds: 10_000_000)
   }
   return holdfast_live_count()

@@ -117,12 +117,15 @@ import Testing
 
   @Test func aCancelledReaderEnds() async throws {
     let app = try await signedIn(try configuration(freshFolder()))
+    let (begun, told) = AsyncStream<Void>.makeStream()
     let reader = Task {
       var count = 0
+      told.yield()
       for try await _ in app.events { count += 1 }
       return count
     }
-    try await Task.sleep(nanoseconds: 200_000_000)
+    for await _ in begun { break }
+    _ = try await app.syncStatus()
     reader.cancel()
     _ = try await reader.value
     await app.close()

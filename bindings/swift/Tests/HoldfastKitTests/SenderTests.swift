@@ -6,6 +6,8 @@ import Testing
 /// A server that gives every connection the same bytes, or silence.
 final class RawServer: Sendable {
   let url: String
+  /// One element for each connection.
+  let connections: AsyncStream<Void>
   private let descriptor: Int32
 
   init(_ answer: String?) throws {
@@ -23,8 +25,11 @@ final class RawServer: Sendable {
     }
     try #require(port == 0)
     url = "http://127.0.0.1:\(UInt16(bigEndian: address.sin_port))/"
+    let (stream, accepted) = AsyncStream<Void>.makeStream()
+    connections = stream
     Thread.detachNewThread {
       while case let connection = accept(listening, nil, nil), connection >= 0 {
+        accepted.yield()
         guard let answer else { continue }
         var room = [UInt8](repeating: 0, count: 4096)
         _ = recv(connection, &room, room.count, 0)
@@ -40,7 +45,7 @@ final class RawServer: Sendable {
   }
 }
 
-func request(_ url: String, timeoutMs: Int = 10_000) -> HttpRequest {
+func request(_ url: String, timeoutMs: Int = 60_000) -> HttpRequest {
   HttpRequest(
     id: 1, purpose: .pull, method: .get, url: url, headers: ["apikey": "k"], timeoutMs: timeoutMs)
 }
@@ -67,7 +72,7 @@ func request(_ url: String, timeoutMs: Int = 10_000) -> HttpRequest {
   @Test func aCancelledRequestEnds() async throws {
     let server = try RawServer(nil)
     let sending = Task { await URLSessionSender().send(request(server.url)) }
-    try await Task.sleep(nanoseconds: 100_000_000)
+    for await _ in server.connections { break }
     sending.cancel()
     #expect(await sending.value == .failure(.cancelled))
   }
