@@ -265,3 +265,19 @@ def test_ABI_5_errors_carry_code_class_and_field(sign_in: MakeUser) -> None:
         if field is not None:
             assert error.field == field, (operation, request)
         assert error.message
+
+
+@pytest.mark.parametrize(
+    ("operation", "screen", "reason"),
+    [("session_lock", "unlock", "user_locked"), ("session_background", "home", "active")],
+)
+def test_HST_4_the_examples_of_the_schema_are_what_the_library_answers(
+    sign_in: MakeUser, operation: str, screen: str, reason: str
+) -> None:
+    """The schema showed `session_window` for both."""
+    [example] = contract.OPERATIONS[operation]["examples"]
+    heard = getattr(sign_in(locale="en").app, operation)()
+    assert (heard["screen"], heard["reason"]) == (screen, reason)
+    shown = example["reply"]
+    assert (shown["screen"], shown["reason"]) == (screen, reason)
+    assert shown["message"] == heard["message"]

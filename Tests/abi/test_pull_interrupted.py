@@ -8,7 +8,7 @@ from holdfast.types import HttpRequest
 
 from support import contact_data
 from support.contact_data import DAY_S, pull
-from support.directory_fixtures import DirectoryFixtures
+from support.directory_fixtures import PASSWORD, DirectoryFixtures
 from support.held import COUNT, answer, fill, hold, page, total, unlock
 from support.phone import App
 from support.users import MakePhone, MakeUser
@@ -220,3 +220,36 @@ def test_the_summary_is_fetched_as_often_as_the_contacts(sign_in: MakeUser) -> N
         user.app.settle()
     assert user.phone.network.count("summary") >= 3
     assert user.phone.network.count("pull") >= 3
+
+
+def test_OFF_3_a_first_pull_under_way_is_not_an_empty_cache(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
+    """The banner said that there is nothing, above 500 contacts."""
+    org = directory.organisation()
+    fill(directory, org)
+    app = phones().start()
+    app.sign_in_complete({"email": directory.person(org).email, "password": PASSWORD})
+    # Given a first pull before its first page
+    first = hold(app, page(1))
+    reply = app.contact_search({"query": ""})
+    assert ([banner["code"] for banner in reply["banners"]], reply["total"]) == (
+        ["nothing_cached_yet"],
+        0,
+    )
+    # When a page has come, and not the last one
+    answer(app, first)
+    second = hold(app, page(1))
+    # Then what is there is shown, and that more is to come, also to a search without a result
+    assert 0 < total(app) < 1200
+    for query in ("", "nobody has this name"):
+        reply = app.contact_search({"query": query})
+        assert [banner["code"] for banner in reply["banners"]] == ["partly_cached"]
+        assert reply["as_of_ms"] is None
+    some = app.contact_search({"query": "", "limit": 1})["contacts"][0]["id"]
+    assert [b["code"] for b in app.contact_get({"id": some})["banners"]] == ["partly_cached"]
+    # and with the last page the banner goes
+    answer(app, second)
+    app.settle()
+    assert total(app) == 1200
+    assert app.contact_search({"query": ""})["banners"] == []

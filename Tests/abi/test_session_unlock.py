@@ -11,7 +11,8 @@ from holdfast.keystore import (
     KEY_UNAVAILABLE,
 )
 
-from conftest import MakeUser, SignedIn
+from conftest import MakePhone, MakeUser, SignedIn
+from support.directory_fixtures import DirectoryFixtures
 from support.phone import TOKEN_S
 
 OUTCOMES = {
@@ -233,3 +234,40 @@ def test_RES_6_without_a_session_no_prompt_is_offered(sign_in: MakeUser) -> None
     decision = user.app.session_logout()["decision"]
     assert (decision["screen"], decision["can_unlock"]) == ("sign_in", False)
     assert not user.app.session_unlock({"outcome": "cancelled"})["can_unlock"]
+
+
+def test_HST_4_a_lock_of_the_user_is_not_a_lost_key_without_biometrics(sign_in: MakeUser) -> None:
+    """`session_lock` answered `key_lost`, as if the key store had failed."""
+    user = sign_in(policy={"biometric": "off"})
+    screen = user.app.session_lock()
+    assert (screen["screen"], screen["reason"]) == ("sign_in", "biometric_off")
+    # and so does the next start
+    app = user.restart()
+    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "biometric_off")
+    assert app.session_status()["state"] == "locked"
+    app.sign_in(user.person)
+    assert app.screen["screen"] == "home"
+
+
+def test_HST_4_a_lock_of_the_user_is_not_a_lost_key_without_a_finger(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
+    """The same for a device on which no finger is enrolled."""
+    phone = phones(policy={"biometric": "preferred"})
+    phone.keychain.enrolled = False
+    app = phone.start()
+    assert app.sign_in(directory.person(directory.organisation()))["screen"] == "home"
+    screen = app.session_lock()
+    assert (screen["screen"], screen["reason"]) == ("sign_in", "biometric_not_enrolled")
+
+
+def test_HST_4_a_lost_biometric_key_stays_the_reason_after_a_lock_of_the_user(
+    sign_in: MakeUser,
+) -> None:
+    """Where the key was lost indeed, the next start says so."""
+    user = sign_in()
+    assert user.app.session_lock()["screen"] == "unlock"
+    user.phone.keychain.change_enrolment()
+    screen = user.app.touch()
+    assert (screen["screen"], screen["reason"]) == ("sign_in", "key_lost")
+    assert user.restart().screen["reason"] == "key_lost"

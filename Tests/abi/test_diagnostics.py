@@ -1,4 +1,4 @@
-"""HST-4: mistakes of schema and configuration are named, and do not look like bad weather."""
+"""Mistakes in the server's schema and in requests are named, not taken for weather (HST-4)."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ import json
 from typing import Any
 
 import pytest
-from holdfast import Holdfast, Library
-from holdfast.transport import Answer
+from holdfast import HoldfastError, Library
 
-from conftest import MakePhone, MakeUser, SignedIn
-from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person, changed
-from support.phone import TOKEN_S, App, Phone
+from support import contract
+from support.directory_fixtures import DirectoryFixtures, changed
+from support.phone import App
 from support.queue import BOTH, add, code_of, stored, user_of
-from support.sign_in import begin, browse, finish, settle_sign_in
-
-JSON_TYPE = {"content-type": "application/json"}
+from support.users import MakePhone, MakeUser, SignedIn
 
 
 def problems(app: App) -> list[dict[str, Any]]:
@@ -109,7 +106,6 @@ READS: dict[str, tuple[str, str, dict[str, Any]]] = {
 def test_HST_4_a_read_that_the_schema_refuses_is_a_problem_until_it_is_mended(
     sign_in: MakeUser, directory: DirectoryFixtures, library: Library, mistake: str
 ) -> None:
-    """Issue 16, point 5."""
     change, back, expected = READS[mistake]
     # Given a server that answers well: there are no problems
     user = sign_in(contacts=2)
@@ -169,7 +165,7 @@ UPLOAD_CHANGES: dict[str, tuple[tuple[str, str], str, str | None]] = {
 def test_HST_4_an_upload_that_the_schema_refuses_waits_as_schema_not_ready(
     sign_in: MakeUser, directory: DirectoryFixtures, change: str
 ) -> None:
-    """Issue 16, point 5. A missing grant parked items: nobody of that role can store any."""
+    """A missing grant parked items: nobody of that role can store any."""
     statements, code, column = UPLOAD_CHANGES[change]
     user = sign_in()
     app = user.app
@@ -286,215 +282,51 @@ def test_HST_4_problems_hold_no_user_data_and_end_with_the_session(
     assert problems(user.app) == []
 
 
-# ---- Sign-in ---------------------------------------------------------------------------------
+# What the host queues ---------------------------------------------------------------------------
 
 
-def told(app: App) -> tuple[str, str, str | None, str]:
-    """The shown (screen, reason, cause, text)."""
-    shown: dict[str, Any] = dict(app.screen)
-    message = shown["message"]
-    assert message is not None
-    return shown["screen"], shown["reason"], message.get("cause"), message["text"]
+def test_HST_4_an_unknown_kind_is_answered_with_a_near_one_or_all(sign_in: MakeUser) -> None:
+    """`no such kind`, and nothing else."""
+    app = sign_in().app
+    for kind, said in (
+        ("activty", 'did you mean "activity"?'),
+        ("visit", "one of activity, contact, contact_details is expected"),
+    ):
+        with pytest.raises(HoldfastError) as caught:
+            app.queue_add({"kind": kind, "payload": {}, "occurred_at_ms": 0})
+        assert (caught.value.code, caught.value.field) == ("queue.unknown_kind", "/kind")
+        assert said in caught.value.message
+    assert "suggests a near name" in contract.DOCUMENT["x-errors"]["queue.unknown_kind"]
 
 
-def body_of(**members: Any) -> str:  # noqa: ANN401
-    return json.dumps(members)
+def test_HST_4_a_time_in_seconds_is_refused(sign_in: MakeUser) -> None:
+    """A visit of `time.time()` was stored as one of January 1970."""
+    app = sign_in().app
+    visit = {"kind": "activity", "payload": {"type": "visit", "minutes": 1}}
+    for seconds in (0, 1, 1_732_300_000, 99_999_999_999):
+        with pytest.raises(HoldfastError) as caught:
+            app.queue_add({**visit, "occurred_at_ms": seconds})  # type: ignore[typeddict-item]
+        error = caught.value
+        assert (error.code, error.field) == ("request.invalid_value", "/occurred_at_ms"), seconds
+        assert "milliseconds" in error.message
+        assert "seconds" in error.message
+    assert app.queue_list()["items"] == []
+    # and what can be milliseconds is taken
+    app.queue_add({**visit, "occurred_at_ms": 100_000_000_000})  # type: ignore[typeddict-item]
 
 
-#: What the server answers to the exchange, and the cause.
-ANSWERS: dict[str, tuple[int, str, str]] = {
-    "wrong password": (400, body_of(code="invalid_credentials", message="x"), "wrong_password"),
-    "wrong password, older server": (
-        400,
-        body_of(error="invalid_grant", error_description="Invalid login credentials"),
-        "wrong_password",
-    ),
-    "unconfirmed": (400, body_of(code="email_not_confirmed", message="x"), "unconfirmed_address"),
-    "unconfirmed, older server": (
-        400,
-        body_of(error="invalid_grant", error_description="Email not confirmed"),
-        "unconfirmed_address",
-    ),
-    "wrong key": (401, body_of(message="Invalid API key", hint="x"), "wrong_api_key"),
-    "gateway's words": (401, body_of(message="Unauthorized"), "wrong_api_key"),
-    "no route": (404, body_of(message="no Route matched with those values"), "wrong_url"),
-    "another server's 404": (404, "<html>Not Found</html>", "wrong_url"),
-    "another server's JSON": (200, body_of(hello="world"), "not_supabase"),
-    "paused": (540, "<html>Project paused</html>", "project_paused"),
-    "paused, in JSON": (540, body_of(message="Project paused"), "project_paused"),
-    "provider off": (400, body_of(code="provider_disabled", message="x"), "provider_disabled"),
-    "passwords off": (
-        422,
-        body_of(code="email_provider_disabled", message="x"),
-        "provider_disabled",
-    ),
-    "not enabled": (
-        400,
-        body_of(code="validation_failed", message="Unsupported provider: provider is not enabled"),
-        "provider_disabled",
-    ),
-}
-
-
-@pytest.mark.parametrize("answer", ANSWERS)
-def test_HST_4_a_failed_sign_in_tells_its_cause(
-    phone: Phone, person: Person, directory: DirectoryFixtures, answer: str
+def test_CLK_2_a_device_whose_clock_fell_back_to_1970_registers(
+    sign_in: MakeUser,
 ) -> None:
-    """Issue 16, point 5."""
-    status, body, cause = ANSWERS[answer]
-    app = phone.start()
-    directory.control.respond("/auth/v1/token", status, body=body, times=1)
-    app.sign_in_complete({"email": person.email, "password": "not-the-password"})
-    app.settle()
-    assert told(app)[:3] == ("sign_in", "sign_in_failed", cause)
-
-
-def test_HST_4_the_server_itself_refuses_a_password_and_a_key(
-    phones: MakePhone, person: Person
-) -> None:
-    """Without scripted answers: what the test server says."""
-    app = phones().start()
-    app.sign_in_complete({"email": person.email, "password": "not-the-password"})
-    app.settle()
-    assert told(app)[2] == "wrong_password"
-    wrong = phones()
-    wrong.config["backend"]["api_key"] = "sb_publishable_of_another_project"
-    app = wrong.start()
-    app.sign_in_complete({"email": person.email, "password": "not-the-password"})
-    app.settle()
-    assert told(app)[2] == "wrong_api_key"
-
-
-@pytest.mark.parametrize("ends", ["refused", "offline", "expired"])
-def test_HST_4_a_sign_in_that_fails_over_an_open_session_tells_why(
-    sign_in: MakeUser, directory: DirectoryFixtures, ends: str
-) -> None:
-    """Issue 16, point 5: the next call went back to `home`, and dropped the event with the
-    cause."""
-    user = sign_in()
-    app = user.app
-    shown = len(app.of_type("decision"))
-    # Given a user who signs in again while the session is open, and fails
-    if ends == "expired":
-        user.phone.network.instead.append(
-            lambda request: {"error": "timeout"} if request["purpose"] == "sign_in" else None
-        )
-    app.sign_in_complete({"email": user.person.email, "password": "not-the-password"})
-    if ends == "offline":
-        user.phone.network.up = False
-        app.network_set({"online": False})
-    app.settle()
-    if ends == "expired":
-        settle_sign_in(app)
-    # Then one event tells why, and nothing follows by itself,
-    reason = {"offline": "sign_in_offline", "expired": "sign_in_unreachable"}
-    expected = ("sign_in", reason.get(ends, "sign_in_failed"))
-    assert (app.screen["screen"], app.screen["reason"]) == expected
-    assert (app.screen["message"] or {}).get("cause") == {
-        "refused": "wrong_password",
-        "expired": "timeout",
-    }.get(ends)
-    if ends == "offline":
-        app.go_online()
-    app.settle()
-    user.phone.pass_time(TOKEN_S)
-    app.settle()
-    assert directory.refreshes() == 1
-    decisions = app.of_type("decision")[shown:]
-    waits = ["signing_in"] if ends == "expired" else []  # it tells why it is tried again
-    assert [event["decision"]["reason"] for event in decisions] == [*waits, expected[1]]
-    # while the session stays open, and its data can be used;
-    assert app.session_status()["state"] == "active"
-    app.register()
-    # and home is there as soon as the user turns to it
-    assert app.sign_in_cancel()["decision"]["screen"] == "home"
-    app.settle()
-    assert app.screen["screen"] == "home"
-
-
-@pytest.mark.parametrize("change", ["lock", "logout", "elsewhere", "return", "sign-in"])
-def test_HST_4_a_failed_sign_in_over_an_open_session_gives_way(
-    sign_in: MakeUser, change: str
-) -> None:
-    """It stays only until the session changes, or the app asks for a decision."""
-    user = sign_in()
-    app = user.app
-    app.sign_in_complete({"email": user.person.email, "password": "not-the-password"})
-    app.settle()
-    assert app.screen["reason"] == "sign_in_failed"
-    if change == "lock":
-        app.session_lock()
-    elif change == "logout":
-        app.session_logout()
-    elif change == "elsewhere":
-        with Holdfast(
-            user.phone.config, user.phone.key_store, library=user.phone.library
-        ) as second:
-            second.clock_set({"now_ms": user.phone.now_ms, "monotonic_ms": user.phone.monotonic_ms})
-            second.session_lock()
-    elif change == "return":
-        app.session_background()
-        app.session_foreground()
-    else:
-        app.sign_in_complete({"email": user.person.email, "password": PASSWORD})
-    app.settle()
-    expected = {"lock": "unlock", "logout": "sign_in", "elsewhere": "unlock"}
-    assert app.screen["screen"] == expected.get(change, "home")
-    assert app.screen["reason"] != "sign_in_failed"
-
-
-def test_HST_4_a_page_instead_of_an_answer_is_waited_out_and_then_named(
-    phone: Phone, person: Person
-) -> None:
-    """A portal may let the sign-in through within the minute; until then it is tried again."""
-    page: Answer = {"status": 200, "headers": {"content-type": "text/html"}, "body": "<html>"}
-    app = phone.start()
-    phone.network.instead.append(lambda request: page)
-    callback = browse(begin(app)["url"])
-    finish(app, callback)
-    assert app.screen["screen"] == "wait"
-    settle_sign_in(app)
-    assert told(app)[:3] == ("sign_in", "sign_in_failed", "not_supabase")
-
-
-def test_HST_4_a_page_and_then_silence_is_not_named_after_the_page(
-    phone: Phone, person: Person
-) -> None:
-    answers: list[Answer] = [
-        {"status": 200, "headers": {"content-type": "text/html"}, "body": "<html>"}
-    ]
-    silence: Answer = {"error": "timeout"}
-    app = phone.start()
-    phone.network.instead.append(lambda request: answers.pop() if answers else silence)
-    finish(app, browse(begin(app)["url"]))
-    settle_sign_in(app)
-    assert app.screen["reason"] == "sign_in_unreachable"
-    assert (app.screen["message"] or {}).get("cause") == "timeout"
-
-
-@pytest.mark.parametrize("locale", ["nb", "nn", "en"])
-def test_HST_4_every_cause_has_its_own_text(
-    phones: MakePhone, person: Person, directory: DirectoryFixtures, locale: str
-) -> None:
-    texts: dict[str | None, str] = {}
-    app = phones(locale=locale).start()
-    for status, body, _ in [*ANSWERS.values(), (403, body_of(code="signup_disabled"), "")]:
-        directory.control.respond("/auth/v1/token", status, body=body, times=1)
-        app.sign_in_complete({"email": person.email, "password": "not-the-password"})
-        app.settle()
-        _, reason, cause, text = told(app)
-        assert reason == "sign_in_failed"
-        assert texts.setdefault(cause, text) == text
-    # An unknown cause has the general text and no field.
-    assert None in texts
-    assert len(set(texts.values())) == len(texts) == 8
-
-
-def test_HST_4_a_callback_that_names_a_provider_that_is_off_tells_it(
-    phone: Phone, person: Person
-) -> None:
-    app = phone.start()
-    begin(app)
-    query = "error=server_error&error_code=provider_disabled"
-    app.sign_in_complete({"callback_url": f"{app.phone.config['redirect_url']}?{query}"})
-    assert told(app)[:3] == ("sign_in", "sign_in_failed", "provider_disabled")
+    """Its host can only say what its clock says; a visit is not lost for it."""
+    user = sign_in(policy={"biometric": "off"})
+    user.phone.now_ms = 86_400_000
+    user.app.clock_set({"now_ms": user.phone.now_ms, "monotonic_ms": user.phone.monotonic_ms})
+    user.app.queue_add(
+        {
+            "kind": "activity",
+            "payload": {"type": "visit", "minutes": 1},
+            "occurred_at_ms": user.phone.now_ms,
+        }
+    )
+    assert len(user.app.queue_list()["items"]) == 1

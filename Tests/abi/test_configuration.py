@@ -1,0 +1,236 @@
+"""A mistake in the configuration is refused with its field, and with what is right (HST-4)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from holdfast import HoldfastError, Library
+
+from support.directory_fixtures import DirectoryFixtures
+from support.phone import Phone
+from support.users import MakePhone
+
+#: What is configured, the code, the field, and what the message says.
+MISTAKES: dict[str, tuple[dict[str, Any], str, str, list[str]]] = {
+    "no role": (
+        {"routes": {}},
+        "request.invalid_value",
+        "/routes",
+        ["at least one role"],
+    ),
+    "routes as a list": (
+        {"routes": ["/home"]},
+        "request.wrong_type",
+        "/routes",
+        ["an object of roles"],
+    ),
+    "a route as a string": (
+        {"routes": {"user": "/home"}},
+        "request.wrong_type",
+        "/routes/user",
+        ["an object", "home, screens"],
+    ),
+    "a key store as a string": (
+        {"keystore": "file"},
+        "request.wrong_type",
+        "/keystore",
+        ["an object", "kind"],
+    ),
+    "key files by another name": (
+        {"keystore": {"kind": "files"}},
+        "request.invalid_value",
+        "/keystore/kind",
+        ["file, host", 'did you mean "file"?', "file: key files"],
+    ),
+    "a keychain": (
+        {"keystore": {"kind": "keychain"}},
+        "request.invalid_value",
+        "/keystore/kind",
+        ["file, host", "host: your keychain, asked in poll"],
+    ),
+    "the driver's key store": (
+        {"keystore": {"kind": "secret_service"}},
+        "request.invalid_value",
+        "/keystore/kind",
+        ["file, host", "secret_service: the desktop's keyring, of holdfast_http_open"],
+    ),
+    "no key store": (
+        {},
+        "request.missing_field",
+        "/keystore",
+        ['"keystore":{"kind":"host"}', '"keystore":{"kind":"file"}', '"biometric":"off"'],
+    ),
+    "methods as strings": (
+        {"auth_methods": ["password"]},
+        "request.wrong_type",
+        "/auth_methods/0",
+        ["an object", "id, provider, flow, label"],
+    ),
+    "methods as a string": (
+        {"auth_methods": "password"},
+        "request.wrong_type",
+        "/auth_methods",
+        ["an array"],
+    ),
+    "a method without a flow": (
+        {"auth_methods": [{"id": "password"}]},
+        "request.missing_field",
+        "/auth_methods/0/flow",
+        ["required", "pkce, id_token, password"],
+    ),
+    "a boolean for a choice": (
+        {"policy": {"biometric": False}},
+        "request.wrong_type",
+        "/policy/biometric",
+        ["required, preferred, off"],
+    ),
+    "an empty choice": (
+        {"policy": {"biometric": ""}},
+        "request.invalid_value",
+        "/policy/biometric",
+        ["required, preferred, off"],
+    ),
+    "another language": (
+        {"locale": "sv-SE"},
+        "request.invalid_value",
+        "/locale",
+        ["nb, nn, en"],
+    ),
+    "no language tag": ({"locale": 1}, "request.wrong_type", "/locale", ["nb, nn, en"]),
+}
+
+
+def refusal(phone: Phone, config: dict[str, Any]) -> dict[str, Any]:
+    """The error of an open(), which must leave nothing behind."""
+    handle, (_, reply) = phone.library.open(json.dumps(config).encode(), None)
+    assert handle == 0
+    error: dict[str, Any] = json.loads(reply or b"")["error"]
+    return error
+
+
+def test_HST_4_a_mistake_names_the_field_and_what_is_right(phone: Phone) -> None:
+    for mistake, (change, code, field, said) in MISTAKES.items():
+        error = refusal(phone, {**phone.config, **change})
+        assert (error["code"], error["field"]) == (code, field), mistake
+        for words in said:
+            assert words in error["message"], (mistake, error)
+        assert not phone.folder.exists(), f"{mistake}: a refused configuration created files"
+
+
+def test_HST_4_the_names_of_other_clients_lead_to_ours(phone: Phone) -> None:
+    """`anon_key` is what Supabase's pages call it, and was an unknown field."""
+    for name, right in (
+        ("anon_key", "api_key"),
+        ("anonKey", "api_key"),
+        ("supabase_key", "api_key"),
+        ("publishable_key", "api_key"),
+        ("supabaseUrl", "url"),
+        ("base_url", "url"),
+    ):
+        config = json.loads(json.dumps(phone.config))
+        config["backend"][name] = config["backend"].pop(right)
+        error = refusal(phone, config)
+        assert (error["code"], error["field"]) == ("request.unknown_field", f"/backend/{name}")
+        assert f'"{right}"' in error["message"], name
+
+
+def test_HST_4_the_address_of_a_service_is_not_the_project_s(phone: Phone) -> None:
+    """Such a base was taken, and the sign-in failed for no told reason."""
+    base = phone.config["backend"]["url"]
+    for service in ("rest", "auth", "storage", "functions"):
+        for end in ("", "/"):
+            backend = {**phone.config["backend"], "url": f"{base}/{service}/v1{end}"}
+            error = refusal(phone, {**phone.config, "backend": backend})
+            assert (error["code"], error["field"]) == ("request.invalid_value", "/backend/url")
+            assert f'"{base}" is expected' in error["message"], service
+
+
+def test_HST_4_a_prefix_of_a_proxy_is_taken(phones: MakePhone) -> None:
+    for path in ("/supabase", "/functions/v1/proxy", "/rest/v1beta"):
+        phone = phones()
+        phone.config["backend"]["url"] += path
+        phone.start()
+
+
+def test_HST_4_a_language_tag_is_taken_by_its_language(phones: MakePhone) -> None:
+    """Platforms report `nb-NO`, and the library knew `nb` alone (BCP 47)."""
+    for tag, text in (
+        ("nb", "Logg inn"),
+        ("nb-NO", "Logg inn"),
+        ("nb_NO", "Logg inn"),
+        ("NB-no", "Logg inn"),
+        ("nn-NO", "Logg inn"),
+        ("en", "Sign in"),
+        ("en-GB", "Sign in"),
+        ("en-Latn-US-x-private", "Sign in"),
+    ):
+        app = phones(locale=tag).start()
+        assert text in (app.screen["message"] or {"text": ""})["text"], tag
+
+
+def test_HST_4_another_language_is_refused(phone: Phone) -> None:
+    for tag in ("nbx", "n", "", "english", "sv", "-NO", "e-n"):
+        error = refusal(phone, {**phone.config, "locale": tag})
+        assert (error["code"], error["field"]) == ("request.invalid_value", "/locale"), tag
+
+
+def test_HST_4_a_home_folder_that_no_shell_expands_is_refused(phone: Phone) -> None:
+    """`~/data` made a folder that is called `~`."""
+    for place in ("~", "~/data", "~kari/data"):
+        error = refusal(phone, {**phone.config, "data_dir": place})
+        assert (error["code"], error["field"]) == ("request.invalid_value", "/data_dir"), place
+        assert "~" in error["message"], place
+        assert not Path("~").exists(), place
+
+
+@pytest.mark.parametrize("below", [False, True])
+def test_HST_4_a_file_in_the_place_of_the_folder_is_named(
+    phones: MakePhone, library: Library, below: bool
+) -> None:
+    """It was a failure of the storage, with an errno."""
+    phone = phones()
+    phone.folder.write_text("a file")
+    place = str(phone.folder / "data") if below else str(phone.folder)
+    with pytest.raises(HoldfastError) as caught:
+        phone.config["data_dir"] = place
+        phone.open()
+    assert (caught.value.code, caught.value.field) == ("request.invalid_value", "/data_dir")
+    assert "a file" in caught.value.message
+    assert phone.folder.read_text() == "a file"
+    phone.folder.unlink()
+
+
+def test_HST_4_an_app_without_methods_signs_in_with_a_session(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
+    """An empty list is for a host that obtains the session itself: it is accepted, and says so."""
+    phone = phones(auth_methods=[])
+    del phone.config["redirect_url"]
+    app = phone.start()
+    assert app.screen["methods"] == []
+    with pytest.raises(HoldfastError) as caught:
+        app.sign_in_begin({"method": "bankid"})
+    assert "auth_methods is empty" in caught.value.message
+    assert app.sign_in(directory.person(directory.organisation()))["screen"] == "home"
+
+
+def test_HST_4_an_unknown_method_is_answered_with_a_near_one_or_all(phone: Phone) -> None:
+    """`no such method`, and nothing else."""
+    app = phone.start()
+    for call, more in (
+        (app.sign_in_begin, {}),
+        (app.sign_in_complete, {"email": "a@example.org", "password": "x"}),
+    ):
+        with pytest.raises(HoldfastError) as caught:
+            call({"method": "bankidd" if not more else "emai", **more})
+        assert (caught.value.code, caught.value.field) == ("sign_in.unknown_method", "/method")
+        assert ('"bankid"' if not more else '"email"') in caught.value.message
+        with pytest.raises(HoldfastError) as caught:
+            call({"method": "magic-link", **more})
+        assert caught.value.code == "sign_in.unknown_method"
+        assert "did you mean" not in caught.value.message
+        expected = "bankid, vipps, email" if not more else "email"
+        assert f"one of {expected} is expected" in caught.value.message
