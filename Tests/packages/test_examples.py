@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from local_supabase import LocalSupabase
+from patience import patience
 
 from consumers import ROOT, run
 
@@ -24,7 +25,8 @@ def activities(backend: LocalSupabase) -> int:
 def host(app_python: Path, backend: LocalSupabase) -> list[str | Path]:
     """The command that runs the asyncio host with only the wheel installed."""
     script = EXAMPLES / "python" / "host.py"
-    return [app_python, script, "--backend", backend.url, "--key", backend.anon_key]
+    waits = ["--patience", f"{patience(120):g}"]
+    return [app_python, script, "--backend", backend.url, "--key", backend.anon_key, *waits]
 
 
 PASSWORD = {"HOLDFAST_PASSWORD": "holdfast-demo"}
@@ -53,7 +55,11 @@ def test_the_asyncio_host_keeps_items_while_the_server_is_away(
     backend.control.drop_before("/rest/v1", times=1000)
     try:
         done = subprocess.run(
-            [*host, "--patience", "2"], cwd=tmp_path, capture_output=True, text=True, check=False
+            [*host, "--patience", "2"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
         )
     finally:
         backend.control.clear_faults()
