@@ -110,10 +110,30 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             )
 
 
+#: Suites that run with each key store; that of the host is `slow` (support/requested.py).
+WITH_EACH_KEY_STORE = {
+    f"test_{name}"
+    for name in (
+        "lock_is_cryptographic",
+        "session_resume",
+        "session_unlock",
+        "sign_in",
+        "sign_in_cancel",
+    )
+}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run these suites with functions as the key store, and with a host that is asked for keys."""
+    if metafunc.module.__name__ in WITH_EACH_KEY_STORE:
+        stores = ["functions", pytest.param("host", marks=pytest.mark.slow)]
+        metafunc.parametrize("key_store_of_this_run", stores, indirect=True)
+
+
 @pytest.fixture(autouse=True)
 def key_store_of_this_run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In test_third_way.py, and with HOLDFAST_KEY_STORE=host, phones use the key store `host`."""
-    if request.path.name == "test_third_way.py":
+    """With HOLDFAST_KEY_STORE=host, all phones use the key store `host`."""
+    if getattr(request, "param", "functions") == "host":
         monkeypatch.setenv("HOLDFAST_KEY_STORE", "host")
     needs = request.node.get_closest_marker("functions")
     if needs is not None and os.environ.get("HOLDFAST_KEY_STORE") == "host":
