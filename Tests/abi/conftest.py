@@ -29,6 +29,7 @@ from support.shared_fixtures import (
     no_secret_is_readable,
     server,
 )
+from support.sleepless import sleepless
 from support.users import MakePhone, MakeUser, SignedIn
 from support.waking import no_watch
 
@@ -48,6 +49,7 @@ __all__ = [
     "no_secret_is_readable",
     "no_watch",
     "server",
+    "sleepless",
 ]
 
 

@@ -13,11 +13,13 @@ from holdfast.keystore import KeyStoreStruct, struct_for
 from holdfast.operations import OPERATIONS
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
+from patience import patience
 
 from conftest import MakePhone, MakeUser
 from support import children, contract
 from support.phone import FilePhone, Phone
 from support.sizes import sized
+from support.waking import Waiting
 
 # The boundary is what a mode of the compiler can change.
 pytestmark = pytest.mark.both_flavours
@@ -115,15 +117,10 @@ def test_ABI_2_close_wakes_every_waiter(phone: Phone) -> None:
     # Then all of them return CLOSED
     app = phone.start()
     app.settle()
-    answers: list[bool] = []
-    threads = [threading.Thread(target=lambda: answers.append(app.wait(-1))) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    phone.library.wait(app._handle, 100)
+    waiting = [Waiting(app) for _ in range(4)]
     app.close()
-    for thread in threads:
-        thread.join(10)
-    assert answers == [False] * 4
+    assert all(each.ends() for each in waiting)
+    assert [each.answers for each in waiting] == [[False]] * 4
 
 
 def test_ABI_2_many_threads_survive_a_concurrent_close(sign_in: MakeUser) -> None:
@@ -163,7 +160,7 @@ def test_ABI_2_many_threads_survive_a_concurrent_close(sign_in: MakeUser) -> Non
         threads[0].join(0.01)
     app.close()
     for thread in threads:
-        thread.join(60)
+        thread.join(patience(60))
     assert not any(thread.is_alive() for thread in threads)
     assert odd == []
     assert len(added) >= 20

@@ -305,14 +305,16 @@ def test_LCK_6_a_damaged_file_is_not_read_through_others(sign_in: MakeUser, faul
 # Finding 9: locks ------------------------------------------------------------------------------
 
 
-def test_ABI_1_a_lock_that_somebody_keeps_ends_the_open(used: FilePhone) -> None:
+def test_ABI_1_a_lock_that_somebody_keeps_ends_the_open(
+    used: FilePhone, sleepless: dict[str, str]
+) -> None:
     """Finding 9: open waited for ever."""
     opens(used)
     before = (used.folder / "holdfast.db").read_bytes()
     with (used.folder / "recovery.lock").open("r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         config = json.dumps(used.config)
-        done = children.run_text(OPEN, str(used.library.path), config, timeout_s=60).check()
+        done = children.run_text(OPEN, str(used.library.path), config, env=sleepless).check()
     [status, reply] = json.loads(done.output)
     assert (status, reply["error"]["code"]) == (8, "storage.busy")
     assert reply["error"]["retryable"]
@@ -320,8 +322,9 @@ def test_ABI_1_a_lock_that_somebody_keeps_ends_the_open(used: FilePhone) -> None
     opens(used)
 
 
-@pytest.mark.slow
-def test_ABI_1_an_exclusive_lock_on_the_data_ends_the_open(used: FilePhone) -> None:
+def test_ABI_1_an_exclusive_lock_on_the_data_ends_the_open(
+    used: FilePhone, sleepless: dict[str, str]
+) -> None:
     """Finding 9: a hundred waits of 5 s followed each other."""
     opens(used)
     database = sqlite3.connect(used.folder / "holdfast.db", isolation_level=None)
@@ -329,7 +332,7 @@ def test_ABI_1_an_exclusive_lock_on_the_data_ends_the_open(used: FilePhone) -> N
         database.execute("PRAGMA locking_mode=EXCLUSIVE")
         database.execute("BEGIN EXCLUSIVE")
         config = json.dumps(used.config)
-        done = children.run_text(OPEN, str(used.library.path), config, timeout_s=60).check()
+        done = children.run_text(OPEN, str(used.library.path), config, env=sleepless).check()
         database.execute("ROLLBACK")
     [status, reply] = json.loads(done.output)
     assert (status, reply["error"]["code"]) == (8, "storage.busy")
