@@ -320,46 +320,50 @@ def test_ORG_7_navigation_waits_for_the_guard_then_uses_cached_memberships(
     assert codes == ["stale_data"]
 
 
-@pytest.mark.parametrize(
-    ("role", "route", "allowed"),
-    [
-        ("peer_mentor", "/mentor", True),
-        ("peer_mentor", "/activities", True),
-        ("peer_mentor", "/contacts/0f-1", True),
-        ("peer_mentor", "/contacts/0f-1/notes", True),
-        ("peer_mentor", "/admin", False),
-        ("peer_mentor", "/reports/2026", False),
-        ("peer_mentor", "/activities/1", False),
-        ("peer_mentor", "/contactsbook", False),
-        ("peer_mentor", "/mentor/../admin", False),
-        ("peer_mentor", "/contacts/../admin", False),
-        ("peer_mentor", "/Mentor", False),
-        ("coordinator", "/reports/2026", True),
-        ("coordinator", "/mentor", False),
-        ("org_admin", "/admin", True),
-        ("org_admin", "/anything/at/all", True),
-        # Lock finding 14: "*" allows every path, and nothing that is not one.
-        ("org_admin", "javascript:alert(1)", False),
-        ("org_admin", "//host/admin", False),
-        ("org_admin", "/x/../y", False),
-    ],
-)
-def test_ORG_8_a_forbidden_deep_link_is_redirected(
-    sign_in: MakeUser, role: str, route: str, allowed: bool
-) -> None:
+#: The routes of deep links, and whether the role may open them.
+DEEP_LINKS = {
+    "peer_mentor": {
+        "/mentor": True,
+        "/activities": True,
+        "/contacts/0f-1": True,
+        "/contacts/0f-1/notes": True,
+        "/admin": False,
+        "/reports/2026": False,
+        "/activities/1": False,
+        "/contactsbook": False,
+        "/mentor/../admin": False,
+        "/contacts/../admin": False,
+        "/Mentor": False,
+    },
+    "coordinator": {"/reports/2026": True, "/mentor": False},
+    # Lock finding 14: "*" allows every path, and nothing that is not one.
+    "org_admin": {
+        "/admin": True,
+        "/anything/at/all": True,
+        "javascript:alert(1)": False,
+        "//host/admin": False,
+        "/x/../y": False,
+    },
+}
+
+
+@pytest.mark.parametrize("role", DEEP_LINKS)
+def test_ORG_8_a_forbidden_deep_link_is_redirected(sign_in: MakeUser, role: str) -> None:
     # Given a user of each role
     app = sign_in(role).app
-    # When the route of a deep link is checked
-    answer: Any = app.route_check({"route": route})
-    # Then it is allowed, or redirected to the role's home with a code
-    if allowed:
-        assert answer == {"allow": True}
-        return
-    assert (answer["screen"], answer["reason"]) == ("home", "route_forbidden")
-    assert answer["route"] == ROUTES[role]["home"]
-    assert answer["message"]["code"] == "route_forbidden"
-    # and the redirection is advice: it changes no state
-    assert app.route_check({"route": str(ROUTES[role]["home"])}) == {"allow": True}
+    home = ROUTES[role]["home"]
+    for route, is_allowed in DEEP_LINKS[role].items():
+        # When the route of a deep link is checked
+        answer: Any = app.route_check({"route": route})
+        # Then it is allowed, or redirected to the role's home with a code
+        if is_allowed:
+            assert answer == {"allow": True}, route
+            continue
+        assert (answer["screen"], answer["reason"]) == ("home", "route_forbidden"), route
+        assert answer["route"] == home, route
+        assert answer["message"]["code"] == "route_forbidden", route
+        # and the redirection is advice: it changes no state
+        assert app.route_check({"route": str(home)}) == {"allow": True}, route
 
 
 def test_ORG_8_a_deep_link_is_refused_while_locked_or_signed_out(sign_in: MakeUser) -> None:

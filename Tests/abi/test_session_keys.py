@@ -343,9 +343,12 @@ def test_KEEP_1_a_sign_in_that_the_disk_refuses_leaves_the_open_session_usable(
     assert user.app.touch()["screen"] == "home"
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
+def test_KEEP_1_an_invalid_session_is_refused(sign_in: MakeUser) -> None:
+    # Given a user at home, and token replies that lack something
+    user = sign_in()
+    generation = user.app.session_status()["generation"]
+    given = user.phone.directory.session(user.person)
+    faults: list[tuple[str, object]] = [
         ("access_token", None),
         ("access_token", ""),
         ("refresh_token", None),
@@ -356,23 +359,18 @@ def test_KEEP_1_a_sign_in_that_the_disk_refuses_leaves_the_open_session_usable(
         ("user", None),
         ("user", {}),
         ("user", {"id": "not-a-uuid"}),
-    ],
-)
-def test_KEEP_1_an_invalid_session_is_refused(sign_in: MakeUser, field: str, value: object) -> None:
-    # Given a user at home, and a token reply that lacks something
-    user = sign_in()
-    generation = user.app.session_status()["generation"]
-    session = user.phone.directory.session(user.person)
-    if value is None:
-        del session[field]
-    else:
-        session[field] = value
-    # When the host stores it
-    with pytest.raises(HoldfastError) as caught:
-        user.app.session_start({"session": session})
-    # Then the error names the field, and the earlier session is unchanged
-    assert (caught.value.code, caught.value.status) == ("session.invalid", 1)
-    assert caught.value.field is not None
-    assert caught.value.field.startswith(f"/session/{field}")
-    assert user.app.session_status()["generation"] == generation
-    assert user.restart().screen["reason"] == "active"
+    ]
+    for field, value in faults:
+        session = {**given, field: value}
+        if value is None:
+            del session[field]
+        # When the host stores it
+        with pytest.raises(HoldfastError) as caught:
+            user.app.session_start({"session": session})
+        # Then the error names the field, and the earlier session is unchanged
+        error = caught.value
+        assert (error.code, error.status) == ("session.invalid", 1), (field, value)
+        assert error.field is not None
+        assert error.field.startswith(f"/session/{field}"), (field, value)
+        assert user.app.session_status()["generation"] == generation, (field, value)
+        assert user.restart().screen["reason"] == "active", (field, value)
