@@ -30,8 +30,8 @@
 #   make nightly   search: fuzzing, new worlds, random kills, mutants, sanitizers. Prints its seeds
 #
 # Parts: test-swift test-abi test-http test-python test-docs test-crash test-simulation, test-runtime test-slow
-# test-realtime test-packages test-faults test-fleet test-situations test-backend test-model, test-node test-jvm
-# test-swiftkit test-desktop test-languages test-arm64 test-darwin test-musl. TESTS= chooses tests of test-swift,
+# test-realtime test-replay test-packages test-faults test-fleet test-situations, test-backend test-scale test-model
+# test-invariants test-node test-jvm test-swiftkit test-desktop test-languages test-arm64 test-darwin test-musl. TESTS= chooses tests of test-swift,
 # test-abi, test-node. HOLDFAST_PATIENCE=4 multiplies every limit of time, for a machine under load.
 #
 # Longer runs:

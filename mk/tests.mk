@@ -59,12 +59,13 @@ run-demo: build/bin/holdfast-tour
 # ---- what CI adds (.ci/run) ----
 
 .PHONY: test-runtime test-slow test-realtime test-backend test-packages test-languages test-model test-fleet test-faults
+.PHONY: test-scale test-mutants
 
 # The tests that a compiler's mode can change, on the library in ordinary Swift.
 test-runtime: build/lib-runtime/libholdfast.so | $(PYTHON)
 	@HOLDFAST_FLAVOUR=runtime $(PYTEST) -n $(WORKERS) -m 'both_flavours and not slow and not realtime' Tests/abi
 
-SLOW_SUITES := Tests/http Tests/abi Tests/crash Tests/simulation Tests/docs bindings/python
+SLOW_SUITES := Tests/http Tests/abi Tests/crash Tests/docs bindings/python
 
 # HOLDFAST_SIZE=full for the whole sizes.
 test-slow: | $(PYTHON)
@@ -83,12 +84,20 @@ test-backend: | $(PYTHON)
 	@$(PYTEST) -n $(WORKERS) Tests/backend
 
 # The wheel, the installed library from C, what the packages contain.
-test-packages: lib wheel | $(PYTHON)
-	@HOLDFAST_FLAVOUR=embedded $(PYTEST) -n $(WORKERS) -m 'not languages' Tests/packages
+test-packages: lib lib-runtime wheel | $(PYTHON)
+	@HOLDFAST_FLAVOUR=embedded $(PYTEST) -n $(WORKERS) -m 'not slow and not languages' Tests/packages
 
 # The examples in Java, Go and Rust.
 test-languages: lib | $(PYTHON)
 	@HOLDFAST_FLAVOUR=embedded $(PYTEST) -n 2 -m languages Tests/packages
+
+# The plans of the example's schema at many rows.
+test-scale: | $(PYTHON)
+	@$(PYTEST) -n 2 Tests/scale
+
+# The tool that looks for mutants, not the mutants.
+test-mutants: | $(PYTHON)
+	@$(PYTEST) Tests/mutants
 
 # Every order of the session protocol's steps, within the bounds of Tests/model/check.sh.
 test-model:
@@ -105,11 +114,19 @@ test-fleet: | $(PYTHON)
 
 # ---- the simulation ----
 
-.PHONY: test-simulation soak replay
+.PHONY: test-simulation test-replay test-invariants soak replay
 
 # HOLDFAST_SEEDS new seeds and every one that failed once.
 test-simulation: | $(PYTHON)
 	@HOLDFAST_FLAVOUR=embedded $(PYTEST) -n 2 $(FAST) Tests/simulation
+
+# Both flavours take the same decisions in the same world.
+test-replay: lib lib-runtime | $(PYTHON)
+	@$(PYTEST) -n 2 Tests/simulation/test_replay.py
+
+# Every invariant reports what is injected against it.
+test-invariants: lib | $(PYTHON)
+	@HOLDFAST_FLAVOUR=embedded $(PYTEST) -n 2 -m slow Tests/simulation
 
 SIMULATION := PYTHONPATH=Tests/simulation $(PYTHON)
 
@@ -166,3 +183,64 @@ build/bin/holdfast-tour: $(wildcard examples/c/*.c examples/c/*.h) include/holdf
 	@mkdir -p $(@D)
 	@$(CLANG) -std=c11 -O1 -g -Wall -Wextra -Werror -Iinclude -ISources/HoldfastHTTP/include -o $@ $(wildcard examples/c/*.c) \
 	  $(SECRET) -Lbuild/lib -lholdfast -lholdfast_http -ljansson -lcurl -pthread -Wl,-rpath,'$$ORIGIN/../lib'
+
+# ---- everything ----
+
+.PHONY: test-all-abi test-all-suites test-all-packages test-all-faults bench-short
+
+# The parts in the order of what they find first.
+ALL_PARTS := lint test-swift test-situations test-all-abi test-all-suites test-all-faults test-fleet test-all-packages \
+  test-node test-jvm test-swiftkit test-desktop test-backend test-scale test-mutants test-model test-musl test-arm64 \
+  test-darwin sanitize-replay test-realtime bench-check bench-short run-demo
+
+# Whole sizes, both flavours, every language and processor that can be had here. All that is installed is installed first.
+test-all: export HOLDFAST_SIZE := full
+test-all: export HOLDFAST_SEEDS ?= 1000
+test-all: export HOLDFAST_FLAVOURS := all
+test-all: setup-all
+	@$(AGAIN) -j3 lib lib-runtime wheel unit-tests build/bin/holdfast-tour
+	@$(call each,$(ALL_PARTS))
+
+# Every test through the C API in both flavours, and the fast ones on the library of the wheel.
+test-all-abi: | $(PYTHON)
+	@$(PYTEST) -n $(WORKERS) -m 'not realtime' Tests/abi
+	@HOLDFAST_FLAVOUR=bundled $(PYTEST) -n $(WORKERS) $(FAST) Tests/abi
+
+test-all-suites: | $(PYTHON)
+	@failed=""; for suite in $(addprefix Tests/,http docs crash simulation) bindings/generate bindings/python; do echo "$$suite"; \
+	  $(PYTEST) -n $(WORKERS) -m 'not realtime' $$suite || failed="$$failed $$suite"; done; \
+	  [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
+
+test-all-packages: | $(PYTHON)
+	@$(PYTEST) -n $(WORKERS) Tests/packages
+
+test-all-faults: test-faults
+
+bench-short:
+	@$(AGAIN) bench QUICK=1
+
+# ---- search ----
+
+# Every search runs, prints its seed, and goes on where another one has found something.
+nightly: export HOLDFAST_SIZE := full
+nightly: export HOLDFAST_FLAVOURS := all
+nightly: setup-all
+	@$(AGAIN) -j3 lib lib-runtime wheel build/bin/holdfast-tour
+	@$(call each,nightly-soak nightly-kills nightly-examples test-faults-full mutants-sample sanitize flips)
+	@$(AGAIN) test-clean-install TARGETS='demo test'
+
+.PHONY: nightly-soak nightly-kills nightly-examples
+
+NEW_SEED = $$(od -An -N3 -tu4 /dev/urandom | tr -d ' ')
+
+nightly-soak:
+	@first=$(NEW_SEED); echo "soak: first seed $$first"; $(AGAIN) soak SEEDS=$(or $(SEEDS),20000) FIRST=$$first
+
+nightly-kills: | $(PYTHON)
+	@HOLDFAST_CRASH_SEED=$(NEW_SEED) HOLDFAST_CRASH_SCENARIOS=200 $(PYTEST) -n $(WORKERS) Tests/crash
+
+# Property tests with other examples than the gate's.
+nightly-examples: | $(PYTHON)
+	@for suite in Tests/abi Tests/backend bindings/python; do seed=$(NEW_SEED); echo "$$suite: --hypothesis-seed=$$seed"; \
+	  $(PYTEST) -n $(WORKERS) --hypothesis-profile=default --hypothesis-seed=$$seed $$(grep -rl 'hypothesis' $$suite --include='test_*.py') || failed=1; \
+	  done; [ -z "$${failed:-}" ]
