@@ -384,6 +384,7 @@ def integer_columns(folder: Path) -> list[tuple[str, str, str]]:
     return [*found, ("sqlite_sequence", "seq", "1")]
 
 
+@pytest.mark.timeout(1800)
 @BOTH
 def test_R5_no_number_of_the_file_stops_the_process_or_an_item(trial: Trial, running: bool) -> None:
     """Finding R5: numbers at the end of 64 bits ended the process."""
@@ -449,6 +450,7 @@ CONSTRAINTS = [
 ]
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     ("running", "end"),
     crossed(

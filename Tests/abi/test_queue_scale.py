@@ -66,6 +66,7 @@ def fill(app: App, count: int) -> int:
     return work(library.pid) - before
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=pytest.mark.slow)])
 def test_QUE_14_a_hundred_thousand_items(
     hosted: HostedLibrary,

@@ -280,9 +280,6 @@ def test_QUE_1_random_faults_lose_or_duplicate_no_item(
         settings=settings(
             max_examples=EXAMPLES,
             stateful_step_count=STEPS,
-            deadline=None,
-            database=None,
-            derandomize=True,
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         ),

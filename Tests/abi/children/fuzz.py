@@ -174,10 +174,8 @@ def main() -> None:
             note_if_lax(name, request)
 
     quiet = settings(
+        settings.get_profile("ci"),
         max_examples=EXAMPLES[mode],
-        deadline=None,
-        database=None,
-        derandomize=True,
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
