@@ -310,15 +310,9 @@ def test_B5_a_read_back_that_another_session_may_not_send_is_an_attempt(
     directory.control.truncate_rows(UPLOADS["table"], keep=0, method="POST")
     app.go_online()
     # and a lock while the upload is under way, so that its session is another one
-    flying: list[Any] = []
-    while not flying:
-        for request in app.poll()["requests"]:
-            if request["purpose"] == "upload":
-                flying.append(request)
-            else:
-                app.complete({"id": request["id"], **user.phone.network(request)})
+    flying = taken(user, "upload")
     app.session_lock()
-    app.complete({"id": flying[0]["id"], **user.phone.network(flying[0])})
+    app.complete({"id": flying["id"], **user.phone.network(flying)})
     user.app.go_offline()
     app.touch()
     # When the user edits it, then the edit is not lost

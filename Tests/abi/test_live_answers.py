@@ -9,6 +9,7 @@ import pytest
 
 from support.contact_data import pull
 from support.directory_fixtures import DirectoryFixtures
+from support.held import taken
 from support.phone import TOKEN_S
 from support.users import MakeUser, SignedIn
 
@@ -33,19 +34,6 @@ def answers(user: SignedIn, within_s: float = 31) -> list[dict[str, Any]]:
     return user.app.of_type("contact")
 
 
-def held(user: SignedIn, purpose: str) -> Any:  # noqa: ANN401
-    """Settle, but keep the request of this purpose; returns it."""
-    found = None
-    for _ in range(8):
-        for request in user.app.poll()["requests"]:
-            if request["purpose"] == purpose:
-                found = request
-            else:
-                user.app.complete(cast("Any", {"id": request["id"], **user.phone.network(request)}))
-    assert found is not None
-    return found
-
-
 def test_B7_a_refresh_meanwhile_does_not_swallow_the_answer(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
@@ -53,7 +41,7 @@ def test_B7_a_refresh_meanwhile_does_not_swallow_the_answer(
     # Given a live read under way
     user = sign_in(contacts=1)
     number, contact = asked(user)
-    live = held(user, "live")
+    live = taken(user, "live")
     # When the session is refreshed, and the answer comes after it
     user.phone.pass_time(TOKEN_S)
     user.app.runner.run_until_idle()
@@ -72,7 +60,7 @@ def test_B7_a_refresh_shortly_before_the_answer_brings_the_contact(
     user.phone.pass_time(TOKEN_S - 100)
     user.app.settle()
     number, contact = asked(user)
-    live = held(user, "live")
+    live = taken(user, "live")
     user.phone.pass_time(20)
     held_refreshes = directory.refreshes()
     user.app.settle()
@@ -100,7 +88,7 @@ def test_B7_a_refused_token_is_renewed_and_the_contact_comes(
 def test_B7_a_lock_answers(sign_in: MakeUser) -> None:
     user = sign_in(contacts=1)
     number, _ = asked(user)
-    live = held(user, "live")
+    live = taken(user, "live")
     user.app.session_lock()
     user.app.complete(cast("Any", {"id": live["id"], **user.phone.network(live)}))
     [event] = [e for e in user.app.poll()["events"] if e["type"] == "contact"]
@@ -117,7 +105,7 @@ def test_B7_a_switch_of_organisation_answers(
     user.app.sync_now()
     user.app.settle()
     number, _ = asked(user)
-    live = held(user, "live")
+    live = taken(user, "live")
     user.app.org_select({"org_id": second.id})
     user.app.complete(cast("Any", {"id": live["id"], **user.phone.network(live)}))
     [event] = answers(user)
@@ -140,7 +128,7 @@ def test_B7_a_read_that_cannot_be_sent_is_answered_in_time(
         number, _ = asked(user)
     elif trouble == "silence":
         number, _ = asked(user)
-        held(user, "live")
+        taken(user, "live")
     elif trouble == "token":
         directory.control.respond("/auth/v1", 503, times=-1, retry_after_s=3600)
         user.phone.pass_time(TOKEN_S + 60)

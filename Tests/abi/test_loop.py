@@ -17,6 +17,7 @@ from patience import eventually, patience
 
 from support import scan
 from support.directory_fixtures import DirectoryFixtures
+from support.held import taken
 from support.phone import TOKEN_S, Phone
 from support.queue import BAD_MINUTES, UPLOADS, add, stored, user_of
 from support.sizes import crossed
@@ -271,25 +272,10 @@ def test_the_host_is_woken_when_the_time_of_the_last_poll_is_over(sign_in: MakeU
 # Requests and answers -----------------------------------------------------------------------------
 
 
-def take(user: SignedIn, purpose: str) -> HttpRequest:
-    """The request of this purpose, unanswered; answers the others."""
-    for _ in range(20):
-        found = None
-        for request in user.app.poll()["requests"]:
-            if request["purpose"] == purpose and found is None:
-                found = request
-            else:
-                answer: Any = {"id": request["id"], **user.phone.network(request)}
-                user.app.complete(answer)
-        if found is not None:
-            return found
-    raise AssertionError(f"no request for {purpose}")
-
-
 def test_each_request_is_handed_out_once(sign_in: MakeUser) -> None:
     user = sign_in()
     user.app.register()
-    request = take(user, "upload")
+    request = taken(user, "upload")
     assert user.app.poll()["requests"] == []
     assert user.app.poll()["requests"] == []
     answer: Any = {"id": request["id"], **user.phone.network(request)}
@@ -301,7 +287,7 @@ def test_each_request_is_handed_out_once(sign_in: MakeUser) -> None:
 def test_QUE_9_an_item_in_flight_cannot_be_changed(sign_in: MakeUser) -> None:
     user = sign_in()
     item = user.app.register()
-    request = take(user, "upload")
+    request = taken(user, "upload")
     assert user.app.queue_get({"id": item})["item"]["state"] == "sending"
     calls: list[Any] = [
         lambda: user.app.queue_edit({"id": item, "payload": {"type": "x", "minutes": 1}}),
@@ -322,7 +308,7 @@ def test_an_answer_after_the_time_out_is_ignored(
     # Given an upload without an answer in time
     user = sign_in()
     item = user.app.register()
-    request = take(user, "upload")
+    request = taken(user, "upload")
     answer: Any = {"id": request["id"], **user.phone.network(request)}
     user.phone.pass_time(request["timeout_ms"] / 1000 + 6)
     user.app.poll()

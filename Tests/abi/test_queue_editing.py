@@ -8,6 +8,7 @@ import pytest
 from holdfast import HoldfastError
 
 from support.directory_fixtures import DirectoryFixtures
+from support.held import taken
 from support.phone import App
 from support.queue import (
     BAD_MINUTES,
@@ -158,13 +159,7 @@ def test_an_item_in_flight_cannot_be_changed_and_is_not_lost(
     user = sign_in()
     app = user.app
     item = add(app)
-    flying: list[Any] = []
-    while not flying:
-        for request in app.poll()["requests"]:
-            if request["purpose"] == "upload":
-                flying.append(request)
-            else:
-                app.complete({"id": request["id"], **user.phone.network(request)})
+    flying = taken(user, "upload")
     # When it is edited, cancelled or retried
     for call, more in (
         ("edit", {"payload": {"type": "call", "minutes": 9}}),
@@ -174,7 +169,7 @@ def test_an_item_in_flight_cannot_be_changed_and_is_not_lost(
         error = refused(getattr(app, f"queue_{call}"), {"id": item, **more})
         assert (error.code, error.status, error.retryable) == ("queue.in_flight", 2, True)
     # Then it is sent unchanged and then leaves the queue
-    app.complete({"id": flying[0]["id"], **user.phone.network(flying[0])})
+    app.complete({"id": flying["id"], **user.phone.network(flying)})
     app.settle()
     assert [row["minutes"] for row in directory.activities(user.person)] == [5]
     assert refused(app.queue_edit, {"id": item, "payload": {}}).code == "queue.not_found"
@@ -401,16 +396,10 @@ def test_QUE_8_a_child_waits_for_a_parent_that_another_handle_sends(
     [parent] = new_ids(1)
     child = add(app, follows=parent)
     app.go_online()
-    pending: list[Any] = []
-    while not pending:
-        for request in app.poll()["requests"]:
-            if request["purpose"] == "upload":
-                pending.append(request)
-            else:
-                app.complete({"id": request["id"], **user.phone.network(request)})
+    flying = taken(user, "upload")
     add(app, parent)
     # When the server reports that the parent does not exist
-    app.complete({"id": pending[0]["id"], **user.phone.network(pending[0])})
+    app.complete({"id": flying["id"], **user.phone.network(flying)})
     # Then the child waits for the parent, and both are sent
     assert code_of(app, child) == "dependency_waiting"
     drain(app)
