@@ -12,8 +12,6 @@ from holdfast import Library
 
 from support.paths import EMULATOR, FLAVOURS, HEADER
 
-pytestmark = pytest.mark.both_flavours
-
 #: docs/abi.md promises that the Embedded library, stripped, is smaller.
 SIZE_LIMIT = 940_000
 
@@ -40,6 +38,7 @@ def test_the_header_declares_what_it_documents() -> None:
     assert len(names) >= 37
 
 
+@pytest.mark.both_flavours
 def test_ABI_4_exported_symbols_are_those_of_the_header(library: Library) -> None:
     # Given the built library
     # When its dynamic symbols are listed
@@ -49,6 +48,7 @@ def test_ABI_4_exported_symbols_are_those_of_the_header(library: Library) -> Non
     assert symbols == declared()
 
 
+@pytest.mark.both_flavours
 def test_ABI_4_exported_symbols_carry_the_version(library: Library) -> None:
     lines = output("nm", "-D", "--defined-only", library.path).splitlines()
     versioned = [line.split()[-1] for line in lines if line.split()[-2] != "A"]
@@ -88,6 +88,7 @@ def compile_strictly(compiler: str, standard: str, source: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.both_flavours
 def test_ABI_4_a_c_program_links_every_function(tmp_path: Path, library: Library) -> None:
     # A C program that names every function links against the library and finds its version.
     uses = "\n".join(f"  if ((void *)&{name} == 0) return 1;" for name in sorted(declared()))
@@ -108,6 +109,7 @@ def test_ABI_4_the_embedded_library_is_small(tmp_path: Path) -> None:
     assert stripped.stat().st_size <= SIZE_LIMIT
 
 
+@pytest.mark.both_flavours
 def test_ABI_4_no_swift_runtime_beside_the_library(flavour: str, library: Library) -> None:
     # The embedded build needs only C libraries; the ordinary one includes Swift's runtime, which is
     # written in C++.
@@ -122,6 +124,7 @@ def test_ABI_4_no_swift_runtime_beside_the_library(flavour: str, library: Librar
         assert "not found" not in output("ldd", library.path)
 
 
+@pytest.mark.both_flavours
 def test_ABI_4_the_soname_carries_the_number_of_the_abi(library: Library) -> None:
     dynamic = output("readelf", "-d", library.path)
     assert re.findall(r"\(SONAME\).*\[(.*)\]", dynamic) == ["libholdfast.so.1"]
@@ -129,6 +132,7 @@ def test_ABI_4_the_soname_carries_the_number_of_the_abi(library: Library) -> Non
     assert beside.resolve() == library.path, "the build tree lacks the soname link"
 
 
+@pytest.mark.both_flavours
 def test_the_version_is_three_numbers(library: Library) -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", library.version())
 

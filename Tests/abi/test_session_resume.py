@@ -18,6 +18,7 @@ ROLES = list(ROUTES)
 HALF_AN_HOUR = 1800
 
 
+@pytest.mark.both_flavours
 @pytest.mark.parametrize("role", ROLES)
 def test_RES_1_active_session_resumes_home(sign_in: MakeUser, role: str) -> None:
     # Given an active session inside the session window
@@ -55,6 +56,7 @@ def test_RES_1_the_session_window_counts_from_the_last_proof_of_the_user(
     assert user.restart().screen["reason"] == "active"
 
 
+@pytest.mark.both_flavours
 def test_RES_2_expired_token_asks_for_biometrics(sign_in: MakeUser) -> None:
     # Given an access token that has expired
     user = sign_in(contacts=1)
@@ -237,6 +239,7 @@ def test_KEEP_2_opening_asks_for_biometrics_if_the_policy_says_so(sign_in: MakeU
     assert app.touch()["screen"] == "home"
 
 
+@pytest.mark.both_flavours
 def test_KEEP_2_without_biometrics_an_expired_token_is_refreshed_silently(
     sign_in: MakeUser,
 ) -> None:
@@ -354,6 +357,7 @@ def test_KEEP_6_setting_the_clock_back_does_not_extend_the_time(sign_in: MakeUse
     assert user.app.session_foreground()["screen"] == "unlock"
 
 
+@pytest.mark.both_flavours
 def test_RES_1_a_session_resumes_with_the_system_s_clock(sign_in: MakeUser) -> None:
     # The other tests use the manual clock; this one uses the system's.
     user = sign_in(clock="system")

@@ -41,6 +41,7 @@ def expired(user: SignedIn, *, online: bool = True) -> SignedIn:
     return user
 
 
+@pytest.mark.both_flavours
 def test_RES_3_biometrics_bring_a_new_session_and_home(sign_in: MakeUser) -> None:
     # Given an expired access token, online
     user = expired(sign_in())

@@ -14,6 +14,7 @@ from support.phone import METHODS, Phone
 from support.sign_in import begin, browse, finish, refused
 
 
+@pytest.mark.both_flavours
 @pytest.mark.parametrize("method", ["bankid", "vipps"])
 def test_RES_6_signing_in_with_bankid_or_vipps(
     phone: Phone, person: Person, directory: DirectoryFixtures, method: str
@@ -98,6 +99,7 @@ def test_SES_13_a_code_refused_by_the_server_fails_the_sign_in(
     assert app.screen["message"] is not None
 
 
+@pytest.mark.both_flavours
 def test_RES_6_signing_in_with_a_password(phone: Phone, person: Person) -> None:
     app = phone.start()
     assert begin(app, "email") == {"needs": ["email", "password"]}
