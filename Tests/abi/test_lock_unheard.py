@@ -29,6 +29,8 @@ from support.phone import App
 from support.sizes import crossed
 
 ERASE = ("erase", "session")
+#: Both ends go the same way through the key store and the notice; a logout is slow.
+each_end = pytest.mark.parametrize("end", crossed(ENDS, fast=lambda end: end == "session_lock"))
 
 
 @contextmanager
@@ -91,7 +93,7 @@ def test_LCK_1_a_lock_is_heard_without_a_watch(
         assert said(process) == "closed"
 
 
-@pytest.mark.parametrize("end", ENDS)
+@each_end
 def test_LCK_1_a_lock_reaches_a_process_without_a_watch_in_the_background(
     sign_in: MakeUser, no_watch: dict[str, str], end: str
 ) -> None:
@@ -177,7 +179,7 @@ def test_LCK_1_a_lock_in_a_copy_of_the_folder_closes_the_first(
         history.assert_closed(user.app, user.phone)
 
 
-@pytest.mark.parametrize("end", ENDS)
+@each_end
 def test_LCK_1_without_a_watch_a_lock_behind_a_link_closes_the_first(
     sign_in: MakeUser,
     no_watch: dict[str, str],
@@ -207,7 +209,7 @@ def test_LCK_1_without_a_watch_a_lock_behind_a_link_closes_the_first(
             assert said(process) == "closed"
 
 
-@pytest.mark.parametrize("end", ENDS)
+@each_end
 def test_LCK_1_a_lock_in_a_copy_closes_a_handle_in_the_background(
     sign_in: MakeUser, end: str
 ) -> None:
@@ -287,7 +289,7 @@ def test_LCK_1_a_notice_that_cannot_be_used_keeps_no_host_busy(sign_in: MakeUser
 # The key is saved while another handle locks ----------------------------------------------------
 
 
-@pytest.mark.parametrize("end", ENDS)
+@each_end
 def test_LCK_1_a_lock_in_another_file_counts_while_a_key_is_saved(
     sign_in: MakeUser, end: str
 ) -> None:
@@ -413,7 +415,7 @@ def test_LCK_1_a_killed_lock_counts_though_it_held_another_notice(
 # An erasure that is owed ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("end", ENDS)
+@each_end
 def test_LCK_1_a_key_that_is_owed_is_erased_though_older_files_do_not_say_so(
     sign_in: MakeUser, end: str
 ) -> None:
@@ -455,7 +457,7 @@ def test_LCK_1_a_key_that_is_owed_is_not_confused_with_a_later_one(sign_in: Make
 # A worker beside the app ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("first", FIRST)
+@pytest.mark.parametrize("first", crossed(FIRST, fast=lambda first: first == "poll"))
 def test_LCK_5_a_worker_is_out_when_the_app_goes_to_the_background(
     sign_in: MakeUser, first: str
 ) -> None:
@@ -505,7 +507,7 @@ def test_LCK_5_lost_news_of_others_end_no_session_in_the_background(away: Signed
             away.app.session_background()
 
 
-@pytest.mark.parametrize("end", ENDS)
+@each_end
 def test_LCK_1_a_lock_counts_though_its_news_was_lost(away: SignedIn, end: str) -> None:
     before = history.all_files(away.phone.folder)
     overflow(away.phone.folder / "holdfast.notice")
