@@ -119,7 +119,7 @@ def test_A3_a_flipped_bit_of_a_header_costs_no_item(
     # Then the file is read without it, or salvaged
     original = next(original for original in originals if original.name == "small")
     places = [(FILES[0], at) for at in range(100)] + [(FILES[1], at) for at in range(56)]
-    places = places[FIRST % 3 :: sized(3, 1)]
+    places = places[FIRST % sized(3, 1) :: sized(3, 1)]
     bits = range(8) if CASES > 300 else [FIRST % 8]
     cases = [(original, 0, [(name, at, (bit + at) % 8)]) for bit in bits for name, at in places]
     outcomes = judge(cases, tmp_path, library)

@@ -79,13 +79,15 @@ class Disk:
     "disk",
     [
         pytest.param(Disk("6m", 500, shared=False), id="small_items", marks=pytest.mark.slow),
-        pytest.param(Disk("8m", 4000, shared=False), id="large_items"),
-        pytest.param(Disk("8m", 60_000, shared=False), id="refused_items", marks=pytest.mark.slow),
+        pytest.param(Disk("8m", 4000, shared=False), id="large_items", marks=pytest.mark.slow),
+        pytest.param(Disk("8m", 60_000, shared=False), id="refused_items"),
         pytest.param(Disk("6m", 500, shared=True), id="small_items_and_others"),
         pytest.param(
             Disk("8m", 4000, shared=True), id="large_items_and_others", marks=pytest.mark.slow
         ),
-        pytest.param(Disk("8m", 60_000, shared=True), id="refused_items_and_others"),
+        pytest.param(
+            Disk("8m", 60_000, shared=True), id="refused_items_and_others", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_B5_a_queue_that_filled_the_disk_drains_without_a_restart(
