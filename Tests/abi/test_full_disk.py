@@ -80,7 +80,7 @@ class Disk:
     [
         pytest.param(Disk("6m", 500, shared=False), id="small_items", marks=pytest.mark.slow),
         pytest.param(Disk("8m", 4000, shared=False), id="large_items", marks=pytest.mark.slow),
-        pytest.param(Disk("8m", 60_000, shared=False), id="refused_items"),
+        pytest.param(Disk("8m", 60_000, shared=False), id="refused_items", marks=pytest.mark.slow),
         pytest.param(Disk("6m", 500, shared=True), id="small_items_and_others"),
         pytest.param(
             Disk("8m", 4000, shared=True), id="large_items_and_others", marks=pytest.mark.slow

@@ -185,7 +185,7 @@ def test_QUE_1_a_process_killed_at_any_write_loses_no_acknowledged_item(
         {"kind": "activity", "id": fourth, "payload": {"type": "visit", "minutes": 44}}
     )
     found = []
-    for number in range(1, 100, sized(3, 1)):
+    for number in range(1, 100, sized(4, 1)):
         # When the process dies at its n-th file change while it adds one, for every n
         twin = user.phone.twin(tmp_path / f"add-{number}")
         arguments = [twin.spec(), "queue_add", request, str(number)]
