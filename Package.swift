@@ -41,10 +41,18 @@ func core(_ name: String, on dependencies: [String]) -> Target {
   .target(name: name, dependencies: named(dependencies), swiftSettings: settings)
 }
 
+let testSettings: [SwiftSetting] = [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]
+
 func tests(of name: String, on dependencies: [String] = []) -> Target {
   .testTarget(
-    name: "\(name)Tests", dependencies: named([name] + dependencies),
-    swiftSettings: [.swiftLanguageMode(.v6)])
+    name: "\(name)Tests", dependencies: named([name, "TestSupport"] + dependencies),
+    swiftSettings: testSettings)
+}
+
+/// A program that tests the rules; they must be fast, so it is built for release.
+func program(_ name: String, on dependencies: [String], path: String) -> Target {
+  .executableTarget(
+    name: name, dependencies: named(dependencies), path: path, swiftSettings: testSettings)
 }
 
 let package = Package(
@@ -82,9 +90,8 @@ let package = Package(
     .target(
       name: "HoldfastHTTP", dependencies: ["CHoldfast"],
       cSettings: [.headerSearchPath("../../include"), checkedBuffers]),
-    .executableTarget(
-      name: "fleet", dependencies: ["Policy"], path: "Tests/fleet/Sources",
-      swiftSettings: [.swiftLanguageMode(.v6)]),
+    .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
+    program("fleet", on: ["Policy"], path: "Tests/fleet/Sources"),
     tests(of: "Base", on: ["CPlatform", "CJansson"]),
     tests(of: "Vault", on: ["Base", "CPlatform", "CJansson"]),
     tests(of: "Store", on: ["Vault", "Base", "CSQLite"]),

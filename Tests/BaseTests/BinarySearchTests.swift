@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import Base
@@ -7,13 +8,13 @@ import Testing
   func finds(count: Int) {
     let odd = (0..<count).map { 2 * $0 + 1 }
     for number in -1...(2 * count + 2) {
-      #expect(odd.sortedContains(number) == odd.contains(number))
+      expect(odd.sortedContains(number), equals: odd.contains(number))
     }
   }
 
   @Test("Equal elements")
   func equal() {
     let sevens = Array(repeating: 7, count: 500)
-    #expect(sevens.sortedContains(7) && !sevens.sortedContains(6) && !sevens.sortedContains(8))
+    expect(sevens.sortedContains(7) && !sevens.sortedContains(6) && !sevens.sortedContains(8))
   }
 }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import Base
@@ -32,11 +33,11 @@ import Testing
       for filled in [part + long, long + part, part + long + part] {
         let text = text.split(separator: "*", omittingEmptySubsequences: false)
           .joined(separator: filled)
-        #expect(try parse(text) == plain(text))
-        #expect(try parse(text, .exact) == plain(text, .exact))
+        try expect(parse(text) == plain(text))
+        try expect(parse(text, .exact) == plain(text, .exact))
       }
     }
-    #expect(try parse(#"{"a":1e3,"b":"\#(long)","c":[2e0,0.5]}"#, .exact)["a"]?.int == 1_000)
+    try expect(parse(#"{"a":1e3,"b":"\#(long)","c":[2e0,0.5]}"#, .exact)["a"]?.int, equals: 1_000)
   }
 
   @Test(
@@ -56,10 +57,10 @@ import Testing
     let text = text.split(separator: "*", omittingEmptySubsequences: false).joined(separator: long)
     let expected = failure { () throws(Failure) in try plain(text) }
     let found = failure { () throws(Failure) in try parse(text) }
-    #expect(expected != nil)
-    #expect(found?.code == expected?.code)
-    #expect(found?.field == expected?.field)
-    #expect(found?.message == expected?.message)
+    expect(expected != nil)
+    expect(found?.code, equals: expected?.code)
+    expect(found?.field, equals: expected?.field)
+    expect(found?.message, equals: expected?.message)
   }
 
   @Test(
@@ -71,9 +72,9 @@ import Testing
   func invalidUTF8(bytes: [UInt8]) {
     let text = Array(#"{"a":1,"note":"\#(long)"#.utf8) + bytes + Array(#""}"#.utf8)
     let refused = failure { () throws(Failure) in try parse(text) }
-    #expect(refused?.code == .requestNotJSON)
-    #expect(refused?.message == "not valid UTF-8")
-    #expect(refused?.field == "/note")
+    expect(refused?.code, equals: .requestNotJSON)
+    expect(refused?.message, equals: "not valid UTF-8")
+    expect(refused?.field, equals: "/note")
   }
 }
 
@@ -99,7 +100,7 @@ import Testing
       ("[,]", ["", ""]), ("[1,]", ["1", ""]),
     ] as [(String, [String])])
   func cut(text: String, expected: [String]) {
-    #expect(pieces(text) == expected)
+    expect(pieces(text), equals: expected)
   }
 
   @Test(
@@ -110,9 +111,9 @@ import Testing
     ])
   func none(text: String) {
     let whole = (try? parse(text, .tolerant)) != nil
-    #expect(!whole)
+    expect(!whole)
     // A piece may be left whose brackets do not match: jansson refuses it.
     let rows = pieces(text) ?? ["["]
-    #expect(rows.contains { (try? parse("[\($0)]")) == nil })
+    expect(rows.contains { (try? parse("[\($0)]")) == nil })
   }
 }

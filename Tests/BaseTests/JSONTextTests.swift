@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import Base
@@ -20,7 +21,7 @@ import Testing
       (#"{"a":"\x"}"#, "request.not_json /a"), ("// note\n{}", "request.not_json "),
     ])
   func refused(text: String, expected: String) {
-    #expect(refusal(text) == expected)
+    expect(refusal(text), equals: expected)
   }
 
   @Test(
@@ -30,12 +31,12 @@ import Testing
       (#"{"list":[{},{"id":1,"id":2}]}"#, "/list/1/id"), (#"{"a":1,"\u0061":2}"#, "/u0061"),
     ])
   func duplicates(text: String, field: String) {
-    #expect(refusal(text) == "request.duplicate_key \(field)")
+    expect(refusal(text), equals: "request.duplicate_key \(field)")
   }
 
   @Test("In a server's text, the last of duplicate keys counts")
   func tolerantDuplicates() throws {
-    #expect(try parse(#"{"a":1,"b":0,"a":2}"#, .tolerant)["a"]?.int == 2)
+    try expect(parse(#"{"a":1,"b":0,"a":2}"#, .tolerant)["a"]?.int, equals: 2)
   }
 
   @Test(
@@ -43,7 +44,8 @@ import Testing
     arguments: [#"{"note":"a\u0000b"}"#, #"{"a":[1,{"\u0000":1}]}"#, "{\"note\":\"a\0b\"}"])
   func nul(text: String) {
     for dialect in [JSON.Dialect.strict, .tolerant] {
-      #expect(failure { () throws(Failure) in try parse(text, dialect) }?.code == .requestNotJSON)
+      expect(
+        failure { () throws(Failure) in try parse(text, dialect) }?.code, equals: .requestNotJSON)
     }
   }
 
@@ -53,12 +55,12 @@ import Testing
       #"["\ud800"]"#, #"["\udc00"]"#, #"["\ud800\ud800"]"#, #"["\ud83dx"]"#, #"["\ud83d"#,
     ])
   func surrogates(text: String) {
-    #expect(failure { () throws(Failure) in try parse(text) }?.code == .requestNotJSON)
+    expect(failure { () throws(Failure) in try parse(text) }?.code, equals: .requestNotJSON)
   }
 
   @Test("A pair of surrogates is one character")
   func pair() throws {
-    #expect(try parse(#"["\ud83d\ude00"]"#).elements.first?.string == "😀")
+    try expect(parse(#"["\ud83d\ude00"]"#).elements.first?.string, equals: "😀")
   }
 
   @Test(
@@ -70,9 +72,9 @@ import Testing
   func invalidUTF8(bytes: [UInt8]) {
     let text = Array(#"{"note":""#.utf8) + bytes + Array(#""}"#.utf8)
     let refused = failure { () throws(Failure) in try parse(text) }
-    #expect(refused?.code == .requestNotJSON)
-    #expect(refused?.message == "not valid UTF-8")
-    #expect(refused?.field == "/note")
+    expect(refused?.code, equals: .requestNotJSON)
+    expect(refused?.message, equals: "not valid UTF-8")
+    expect(refused?.field, equals: "/note")
   }
 
   @Test("As many values as asked for are accepted, one more is not")
@@ -83,7 +85,7 @@ import Testing
       return try copy.withUTF8 { try JSON.parse(UnsafeRawBufferPointer($0), .strict, most: most) }
     }
     // Each container counts as one value more than it has.
-    #expect(try read(7)["b"]?.string == ",{[,")
+    try expect(read(7)["b"]?.string, equals: ",{[,")
     #expect { try read(6) } throws: { ($0 as? Failure)?.code == .requestTooManyValues }
   }
 
@@ -92,20 +94,20 @@ import Testing
     func nested(_ levels: Int) -> String {
       String(repeating: "[", count: levels) + String(repeating: "]", count: levels)
     }
-    #expect(try parse(nested(64)).kind == .array)
-    #expect(failure { () throws(Failure) in try parse(nested(65)) }?.code == .requestTooDeep)
+    try expect(parse(nested(64)).kind, equals: .array)
+    expect(failure { () throws(Failure) in try parse(nested(65)) }?.code, equals: .requestTooDeep)
     let deep = String(repeating: #"{"a":"#, count: 100_000)
-    #expect(failure { () throws(Failure) in try parse(deep) }?.code == .requestTooDeep)
+    expect(failure { () throws(Failure) in try parse(deep) }?.code, equals: .requestTooDeep)
   }
 
   @Test("Brackets in strings are not levels, and closing brackets do not allow more")
   func depthOfStrings() throws {
     let brackets = String(repeating: #"[{\""#, count: 100)
-    #expect(try parse("[\"\(brackets)\"]").count == 1)
+    try expect(parse("[\"\(brackets)\"]").count, equals: 1)
     let siblings = "[" + String(repeating: "{},", count: 100) + "[]]"
-    #expect(try parse(siblings).count == 101)
+    try expect(parse(siblings).count, equals: 101)
     let cheat = String(repeating: "]", count: 200) + String(repeating: "[", count: 200)
-    #expect(failure { () throws(Failure) in try parse(cheat) } != nil)
+    expect(failure { () throws(Failure) in try parse(cheat) } != nil)
   }
 
   @Test(
@@ -126,16 +128,16 @@ import Testing
   @Test("Integers of 64 bits are exact; larger ones are refused, not rounded")
   func integers() throws {
     let json = try parse("[9223372036854775807,-9223372036854775808,-0,9007199254740993]")
-    #expect(json.elements.map { $0.int } == [.max, .min, 0, 9_007_199_254_740_993])
-    #expect(refusal(#"{"n":9223372036854775808}"#) == "request.not_json /n")
-    #expect(refusal(#"{"n":[1,-9223372036854775809]}"#) == "request.not_json /n/1")
-    #expect(refusal(#"{"n":1e999}"#) == "request.not_json /n")
+    expect(json.elements.map { $0.int }, equals: [.max, .min, 0, 9_007_199_254_740_993])
+    expect(refusal(#"{"n":9223372036854775808}"#), equals: "request.not_json /n")
+    expect(refusal(#"{"n":[1,-9223372036854775809]}"#), equals: "request.not_json /n/1")
+    expect(refusal(#"{"n":1e999}"#), equals: "request.not_json /n")
   }
 
   @Test("White space is accepted around and between tokens; a byte order mark is not")
   func space() throws {
-    #expect(try parse(" \r\n\t{ \"a\" : [ 1 , 2 ] } \n")["a"]?.count == 2)
-    #expect(refusal("\u{FEFF}{}") != nil)
+    try expect(parse(" \r\n\t{ \"a\" : [ 1 , 2 ] } \n")["a"]?.count, equals: 2)
+    expect(refusal("\u{FEFF}{}") != nil)
   }
 
   @Test("Random bytes give a value or a failure")
@@ -148,7 +150,7 @@ import Testing
     let alphabet = Array(#"{}[]":,\u0 1-.eE+tnfal"#.utf8) + [0, 0x80, 0xC3, 0xE2, 0xFF]
     for _ in 0..<20_000 {
       let bytes = (0..<Int(next() % 24)).map { _ in alphabet[Int(next()) % alphabet.count] }
-      if let json = try? parse(bytes, .tolerant) { #expect((try? json.text()) != nil) }
+      if let json = try? parse(bytes, .tolerant) { expect((try? json.text()) != nil) }
     }
   }
 
@@ -161,7 +163,7 @@ import Testing
       #"{"æ":{"ø":"å"}}"#, "[9223372036854775807]",
     ])
   func roundTrip(text: String) throws {
-    #expect(try parse(text).text().string == text)
+    try expect(parse(text).text().string, equals: text)
   }
 
   @Test(
@@ -175,16 +177,16 @@ import Testing
   func reals(text: String, expected: String?) throws {
     let json = try parse(text)
     let written = try json.text().string
-    #expect(try parse(written) == json)
-    if let expected { #expect(written == expected) }
-    #expect(try JSON.array([["deep": json]]).text().string == #"[{"deep":\#(written)}]"#)
+    try expect(parse(written) == json)
+    if let expected { expect(written, equals: expected) }
+    try expect(JSON.array([["deep": json]]).text().string, equals: #"[{"deep":\#(written)}]"#)
   }
 
   @Test("A number's digits do not depend on other numbers in the text")
   func independentReals() throws {
     let text = #"[3.3,0.30000000000000004,{"a\"1.50":9.99,"b":"0.10000000000000001"},5e-324,7]"#
-    #expect(try parse(text).text().string == text)
-    #expect(try parse(text).text(.sorted).string == text)
+    try expect(parse(text).text().string, equals: text)
+    try expect(parse(text).text(.sorted).string, equals: text)
   }
 
   @Test("A payload's number that a double holds is accepted as it is written")
@@ -194,8 +196,8 @@ import Testing
       "1.7976931348623157e308", "5e-324", "-0.0", "2.50", "0.00e-300",
     ] {
       let json = try parse("[\(text)]", .exact)
-      #expect(json.elements.first?.kind == .real, "\(text)")
-      #expect(try parse(json.text().string, .exact) == json)
+      expect(json.elements.first?.kind, equals: .real, "\(text)")
+      try expect(parse(json.text().string, .exact) == json)
     }
   }
 
@@ -209,15 +211,15 @@ import Testing
     let refused = failure { () throws(Failure) in
       try parse(#"{"a":[0.5,{"b":\#(text)}],"c":1e3}"#, .exact)
     }
-    #expect(refused?.code == .queueInvalidPayload)
-    #expect(refused?.field == "/a/1/b")
-    #expect(try parse("[\(text)]").elements.first?.kind == .real)
+    expect(refused?.code, equals: .queueInvalidPayload)
+    expect(refused?.field, equals: "/a/1/b")
+    try expect(parse("[\(text)]").elements.first?.kind, equals: .real)
     // behind any string, an empty one too
     for string in ["", "a", #"\""#, #"\\"#] {
       let behind = failure { () throws(Failure) in
         try parse(#"["\#(string)",\#(text),""]"#, .exact)
       }
-      #expect(behind?.field == "/1", "\(string)")
+      expect(behind?.field, equals: "/1", "\(string)")
     }
   }
 
@@ -226,22 +228,22 @@ import Testing
     let text = #"{"a":1e3,"b":[0.5,1.5E+3,{"c":-2e0,"d":7.0}],"e":1e22,"f":150e-1,"g":1.50e1}"#
     let expected =
       #"{"a":1000,"b":[0.5,1500,{"c":-2,"d":7.0}],"e":1e22,"f":15.0,"g":15.0}"#
-    #expect(try parse(text, .exact).text().string == expected)
-    #expect(try parse("[1e3,0e300]", .exact).text().string == "[1000,0]")
+    try expect(parse(text, .exact).text().string, equals: expected)
+    try expect(parse("[1e3,0e300]", .exact).text().string, equals: "[1000,0]")
   }
 
   @Test("A scalar can be written by itself")
   func scalars() throws {
-    #expect(try JSON.string("x").text().string == "\"x\"")
-    #expect(try JSON.null.text().string == "null")
-    #expect(try JSON.real(0.1).text().string == "0.1")
+    try expect(JSON.string("x").text().string, equals: "\"x\"")
+    try expect(JSON.null.text().string, equals: "null")
+    try expect(JSON.real(0.1).text().string, equals: "0.1")
   }
 
   @Test("Equal values give equal sorted text")
   func sorted() throws {
     let one = try parse(#"{"b":{"y":1,"x":2.5},"a":1}"#)
     let two = try parse(#"{"a":1,"b":{"x":2.5,"y":1}}"#)
-    #expect(try one.text(.sorted).string == two.text(.sorted).string)
-    #expect(try one.text().string != two.text().string)
+    try expect(one.text(.sorted).string, equals: two.text(.sorted).string)
+    try expect(one.text().string != two.text().string)
   }
 }

@@ -1,6 +1,7 @@
 import CJansson
 import CPlatform
 import Glibc
+import TestSupport
 import Testing
 
 @testable import Base
@@ -39,15 +40,15 @@ nonisolated(unsafe) private var beneath: json_malloc_t?
       left = .max
       platform_memory_begin()
       if wasReached {
-        #expect(isRight(result) || code == .memoryExhausted, "allocation \(number)")
+        expect(isRight(result) || code == .memoryExhausted, "allocation \(number)")
       } else {
-        #expect(isRight(result))
+        expect(isRight(result))
         break
       }
       failed += 1
     }
     thread = 0
-    #expect(failed > 0 && failed < 1_000)
+    expect(failed > 0 && failed < 1_000)
   }
 
   @Test("Without memory, a text is right or is refused as such")
@@ -61,7 +62,7 @@ nonisolated(unsafe) private var beneath: json_malloc_t?
   func reading() throws {
     let text = #"{"a":9007199254740992.000,"b":[1e3,0.5]}"#
     let read = try parse(text, .exact)
-    #expect(try read.text().string == #"{"a":9007199254740992.0,"b":[1000,0.5]}"#)
+    try expect(read.text().string, equals: #"{"a":9007199254740992.0,"b":[1000,0.5]}"#)
     failEach(
       { () throws(Failure) in try parse(text, .exact) }, isRight: { $0.map { $0 == read } == true })
   }
@@ -70,9 +71,9 @@ nonisolated(unsafe) private var beneath: json_malloc_t?
   func leaks() throws {
     let value = JSON.string(String(repeating: "x", count: 1 << 20))
     let before = try mappedPages()
-    for _ in 0..<100 { #expect(try value.text().count == 1 << 20 + 2) }
+    for _ in 0..<100 { try expect(value.text().count, equals: 1 << 20 + 2) }
     // 100 MB; other tests run at the same time.
-    #expect(try mappedPages() < before + 12_500)
+    try expect(mappedPages() < before + 12_500)
   }
 }
 

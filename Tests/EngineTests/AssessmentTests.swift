@@ -2,6 +2,7 @@ import Base
 import Policy
 import Store
 import Supabase
+import TestSupport
 import Testing
 import Vault
 
@@ -75,21 +76,21 @@ import Vault
         tokenLifeLeftMS: 0, isOnline: false, freshness: .unreachable), try configuration())
     let situation = assessment.situation
     // Then
-    #expect(situation.occasion == .unlock)
-    #expect(situation.keys == .locked)
-    #expect(situation.record == .sealed)
-    #expect(situation.network == .offline)
-    #expect(situation.freshness == .unreachable)
-    #expect(situation.lockedByUser)
-    #expect(situation.outcome == .none)
-    #expect(assessment.row === row)
-    #expect(try self.situation().network == .online)
-    #expect(try !self.situation().lockedByUser)
+    expect(situation.occasion, equals: .unlock)
+    expect(situation.keys, equals: .locked)
+    expect(situation.record, equals: .sealed)
+    expect(situation.network, equals: .offline)
+    expect(situation.freshness, equals: .unreachable)
+    expect(situation.lockedByUser)
+    expect(situation.outcome, equals: .none)
+    expect(assessment.row === row)
+    try expect(self.situation().network, equals: .online)
+    try expect(!self.situation().lockedByUser)
   }
 
   @Test(arguments: [(Int64(-1), true), (0, true), (1, false)])
   func aTokenIsExpiredWhenNothingIsLeft(_ leftMS: Int64, _ isExpired: Bool) throws {
-    #expect(try situation(tokenLifeLeftMS: leftMS).token == (isExpired ? .expired : .valid))
+    try expect(situation(tokenLifeLeftMS: leftMS).token, equals: (isExpired ? .expired : .valid))
   }
 
   /// Which reading is newest, how far the clock is behind it, the occasion: was it moved back?
@@ -116,7 +117,7 @@ import Vault
     default: break
     }
     let expected: Situation.Clock = isMovedBack ? .movedBack : .steady
-    #expect(try situation(occasion, row: row).clock == expected)
+    try expect(situation(occasion, row: row).clock, equals: expected)
   }
 
   /// Hours since authentication, days since validation, the occasion. The window is 12 hours, the
@@ -135,7 +136,7 @@ import Vault
       Instant(
         wallMS: now.wallMS - validatedAgo, monotonicMS: now.monotonicMS - validatedAgo,
         bootID: now.bootID), serverMS: now.wallMS - validatedAgo)
-    #expect(try situation(occasion, row: row).window == window)
+    try expect(situation(occasion, row: row).window, equals: window)
   }
 
   /// The time since the user's proof by the device's clock and by the monotonic clock, whether the
@@ -154,7 +155,7 @@ import Vault
         wallMS: now.wallMS - wallHours * 3_600_000,
         monotonicMS: now.monotonicMS - monotonicHours * 3_600_000,
         bootID: isAnotherBoot ? "earlier" : now.bootID))
-    #expect(try situation(.foreground, row: row).window == window)
+    try expect(situation(.foreground, row: row).window, equals: window)
   }
 
   /// The server's time at the validation minus the device's, the time since by the device's clock and
@@ -176,7 +177,7 @@ import Vault
       Instant(
         wallMS: at, monotonicMS: now.monotonicMS - monotonicAgo,
         bootID: isAnotherBoot ? "earlier" : now.bootID), serverMS: at + serverAhead)
-    #expect(try situation(row: row).window == window)
+    try expect(situation(row: row).window, equals: window)
   }
 
   /// Time in the background by the device's clock, by the monotonic clock (nil: not stored), and
@@ -193,11 +194,11 @@ import Vault
     row.backgroundWallMS = now.wallMS - wallAway
     row.backgroundMonotonicMS = monotonicAway.map { now.monotonicMS - $0 }
     row.backgroundBoot = isAnotherBoot ? "earlier" : now.bootID
-    #expect(try situation(row: row).absence == (isLong ? .long : .brief))
+    try expect(situation(row: row).absence, equals: (isLong ? .long : .brief))
   }
 
   @Test func withoutABackgroundThereIsNoAbsence() throws {
-    #expect(try situation().absence == .brief)
+    try expect(situation().absence, equals: .brief)
   }
 
   @Test(arguments: [
@@ -210,7 +211,8 @@ import Vault
   ) throws {
     let row = row()
     row.wrapBiometric = hasWrap ? [1] : nil
-    #expect(try situation(row: row, policy: "\"biometric\":\"\(policy)\"").presence == presence)
+    try expect(
+      situation(row: row, policy: "\"biometric\":\"\(policy)\"").presence, equals: presence)
   }
 
   // MARK: Memberships
@@ -234,7 +236,7 @@ import Vault
     _ list: [String]?, _ isChosen: Bool, _ membership: Situation.Membership
   ) throws {
     let session = try session(list, choice: isChosen ? orgA : nil)
-    #expect(try situation(session: session).membership == membership)
+    try expect(situation(session: session).membership, equals: membership)
   }
 
   /// The session may be confirmed all the while (LCK-8).
@@ -244,11 +246,11 @@ import Vault
     row.membershipsMS = now.wallMS - ageMS
     let session = try session([member(orgA)], choice: orgA)
     let found = try situation(row: row, session: session, policy: #""offline_limit_s":100"#)
-    #expect(found.membership == (counts ? .active : .unasked))
-    #expect(found.window != .pastLimit)
+    expect(found.membership, equals: (counts ? .active : .unasked))
+    expect(found.window != .pastLimit)
   }
 
   @Test func withoutASessionNothingWasAsked() throws {
-    #expect(try situation(session: nil).membership == .unasked)
+    try expect(situation(session: nil).membership, equals: .unasked)
   }
 }

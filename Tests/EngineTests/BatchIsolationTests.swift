@@ -1,5 +1,6 @@
 import Base
 import Store
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -12,9 +13,9 @@ import Testing
     // When
     try rig.isolation.split(try rig.upload())
     // Then
-    #expect(
-      try (1...5).map { try rig.row(id($0))?.retryGroup } == [2, 2, 4, 4, 4])
-    #expect(!rig.uploads.batchSize.isReduced)
+    try expect(
+      (1...5).map { try rig.row(id($0))?.retryGroup }, equals: [2, 2, 4, 4, 4])
+    expect(!rig.uploads.batchSize.isReduced)
   }
 
   @Test func oneBadItemAmong64IsFoundInAFewRequests() throws {
@@ -38,19 +39,19 @@ import Testing
         batch, isCurrent: true, try response(isRefused ? 400 : 201, body), rig.now)
     }
     // Then: the first one, log2(64), and one for the items that the search has spared
-    #expect(requests == 8)
-    #expect(try rig.state(id(37)) == "parked, invalid_value, attempts 1")
-    #expect(try rig.core.queue.counts(of: try rig.session.owner).total == 1)
+    expect(requests, equals: 8)
+    try expect(rig.state(id(37)), equals: "parked, invalid_value, attempts 1")
+    try expect(rig.core.queue.counts(of: try rig.session.owner).total, equals: 1)
   }
 
   @Test func bisectingGoesOnAfterARestart() throws {
     let rig = try Rig.atHome()
     for number in 1...4 { try rig.add(id(number)) }
     try rig.isolation.accuse(try rig.upload().items)
-    #expect(try (1...4).map { try rig.row(id($0))?.retryGroup } == [1, 1, 1, 1])
+    try expect((1...4).map { try rig.row(id($0))?.retryGroup }, equals: [1, 1, 1, 1])
     let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
     _ = try other.decider.assess(.navigate)
-    #expect(try other.upload().items.map { $0.id } == [id(1), id(2)])
+    try expect(other.upload().items.map { $0.id }, equals: [id(1), id(2)])
   }
 
   /// Failed attempts of a batch of so many items before the next failure, and the items after it.
@@ -70,7 +71,7 @@ import Testing
     // When
     try rig.isolation.retry(try rig.upload())
     // Then
-    #expect(try (1...items).map { try rig.state(id($0)) } == states)
+    try expect((1...items).map { try rig.state(id($0)) }, equals: states)
   }
 
   @Test func aSuspectItemGoesBehindAllOthersAndAnOutageMakesFewGroups() throws {
@@ -85,25 +86,25 @@ import Testing
     }
     func fail() throws -> Int64? {
       let batch = try rig.upload()
-      #expect(batch.items.count == 1)
+      expect(batch.items.count, equals: 1)
       try rig.isolation.retry(batch)
       return try rig.core.queue.find(batch.items[0].tag)?.retryGroup
     }
     // When, then: the first two join the last group
-    #expect(try fail() == 6)
-    #expect(try fail() == 6)
+    try expect(fail(), equals: 6)
+    try expect(fail(), equals: 6)
     // And an item that is in the last group already begins a new one
     let last = try rig.upload()
-    #expect(last.items.count == 3)
+    expect(last.items.count, equals: 3)
     let one = last.with([last.items[0]])
     try rig.isolation.retry(one)
-    #expect(try rig.core.queue.find(one.items[0].tag)?.retryGroup == 8)
+    try expect(rig.core.queue.find(one.items[0].tag)?.retryGroup, equals: 8)
   }
 
   @Test func aReleaseChargesNothing() throws {
     let rig = try Rig.atHome()
     for number in 1...2 { try rig.add(id(number)) }
     try rig.isolation.release(try rig.upload())
-    #expect(try (1...2).map { try rig.state(id($0)) } == ["pending", "pending"])
+    try expect((1...2).map { try rig.state(id($0)) }, equals: ["pending", "pending"])
   }
 }

@@ -1,5 +1,6 @@
 import Base
 import Store
+import TestSupport
 import Testing
 
 import class Foundation.FileManager
@@ -9,8 +10,9 @@ import class Foundation.FileManager
 @Suite struct CacheFileTests {
   private func make(_ names: String..., in rig: Rig) {
     for name in names {
-      #expect(
-        FileManager.default.createFile(atPath: rig.folder.path + "/" + name, contents: nil))
+      let path = rig.folder.path + "/" + name
+      let isMade = FileManager.default.createFile(atPath: path, contents: nil)
+      expect(isMade)
     }
   }
 
@@ -26,8 +28,8 @@ import class Foundation.FileManager
     // When
     let code = try refusal { try rig.cache.open() }
     // Then
-    #expect(code == .storageFailed)
-    #expect(rig.folder.names.filter { $0.hasPrefix("cache") } == ["cache.db"])
+    expect(code, equals: .storageFailed)
+    expect(rig.folder.names.filter { $0.hasPrefix("cache") }, equals: ["cache.db"])
     // And it is used again as soon as it can be
     try FileManager.default.removeItem(atPath: path)
     _ = try rig.cache.open()
@@ -44,10 +46,10 @@ import class Foundation.FileManager
     try rig.cache.replace()
     try other.cache.replace()
     // Then
-    #expect(try rig.takeEventTypes() == ["storage_recovered"])
-    #expect(rig.folder.names.filter { $0 == "cache.db.damaged" }.count == 1)
+    try expect(rig.takeEventTypes(), equals: ["storage_recovered"])
+    expect(rig.folder.names.filter { $0 == "cache.db.damaged" }.count, equals: 1)
     // Both pull again
-    #expect(rig.pulls.needsContacts && other.pulls.needsContacts)
+    expect(rig.pulls.needsContacts && other.pulls.needsContacts)
   }
 
   @Test(arguments: ["all", "an organisation", "an organisation without rows"])
@@ -63,9 +65,9 @@ import class Foundation.FileManager
     // When
     if what == "all" { rig.cache.erase() } else { try rig.cache.erase(org) }
     // Then
-    #expect(!rig.folder.names.contains { $0.hasPrefix("cache.db.damaged") })
-    #expect(try rig.cache.open().datasets.read(.summary, of: org) == nil)
-    if what != "an organisation without rows" { #expect(rig.cache.index == nil) }
+    expect(!rig.folder.names.contains { $0.hasPrefix("cache.db.damaged") })
+    try expect(rig.cache.open().datasets.read(.summary, of: org) == nil)
+    if what != "an organisation without rows" { expect(rig.cache.index == nil) }
   }
 
   @Test func anErasureThatLeavesAFileIsOwed() throws {
@@ -76,21 +78,21 @@ import class Foundation.FileManager
     try FileManager.default.createDirectory(
       atPath: path + "/x", withIntermediateDirectories: true)
     let org = [UInt8](repeating: 7, count: 16)
-    #expect(try refusal { try rig.cache.erase(org) } == .storageFailed)
+    try expect(refusal { try rig.cache.erase(org) }, equals: .storageFailed)
     // When
     try rig.cache.eraseOrOwe([org])
     // Then it is tried again, until it is done
-    #expect(try rig.core.meta.blob(.owedErasures) == org)
+    try expect(rig.core.meta.blob(.owedErasures), equals: org)
     try FileManager.default.removeItem(atPath: path)
     try rig.cache.eraseOrOwe([])
-    #expect(try rig.core.meta.blob(.owedErasures) ?? [] == [])
+    try expect(rig.core.meta.blob(.owedErasures) ?? [], equals: [])
   }
 
   @Test func aReplacedFileStaysOpen() throws {
     let rig = try Rig.atHome()
     _ = try rig.cache.open()
     let fresh = try rig.cache.replace()
-    #expect(try rig.cache.open() === fresh)
+    try expect(rig.cache.open() === fresh)
   }
 
   @Test func nothingIsNotedWhileNothingIsOwed() throws {
@@ -98,6 +100,6 @@ import class Foundation.FileManager
     _ = try rig.cache.open()
     let before = rig.core.database.changes
     try rig.cache.eraseOrOwe([[UInt8](repeating: 7, count: 16)])
-    #expect(rig.core.database.changes == before)
+    expect(rig.core.database.changes, equals: before)
   }
 }

@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 import class Foundation.FileManager
@@ -33,10 +34,10 @@ import class Foundation.FileManager
   ])
   func aNumberOfThePolicyHasTwoEnds(_ name: String, _ least: Int64, _ most: Int64) {
     func refused(_ value: Int64) -> String? { refusal(#""policy":{"\#(name)":\#(value)}"#) }
-    #expect(refused(least) == nil)
-    #expect(refused(most) == nil)
-    #expect(refused(least - 1) == "request.invalid_value /policy/\(name)")
-    #expect(refused(most + 1) == "request.invalid_value /policy/\(name)")
+    expect(refused(least), equals: nil)
+    expect(refused(most), equals: nil)
+    expect(refused(least - 1), equals: "request.invalid_value /policy/\(name)")
+    expect(refused(most + 1), equals: "request.invalid_value /policy/\(name)")
   }
 
   @Test func secondsBecomeMilliseconds() throws {
@@ -45,15 +46,15 @@ import class Foundation.FileManager
         + #""guard_timeout_ms":14,"refresh_margin_s":15,"pull_interval_s":16,"#
         + #""reconcile_interval_s":17,"stored_items":18,"stored_items_s":19}"#
     ).limits
-    #expect(limits.sessionWindowMS == 11_000)
-    #expect(limits.backgroundTimeoutMS == 12_000)
-    #expect(limits.offlineLimitMS == 13_000)
-    #expect(limits.guardTimeoutMS == 14)
-    #expect(limits.refreshMarginMS == 15_000)
-    #expect(limits.pullIntervalMS == 16_000)
-    #expect(limits.reconcileIntervalMS == 17_000)
-    #expect(limits.storedItems == 18)
-    #expect(limits.storedItemsMS == 19_000)
+    expect(limits.sessionWindowMS, equals: 11_000)
+    expect(limits.backgroundTimeoutMS, equals: 12_000)
+    expect(limits.offlineLimitMS, equals: 13_000)
+    expect(limits.guardTimeoutMS, equals: 14)
+    expect(limits.refreshMarginMS, equals: 15_000)
+    expect(limits.pullIntervalMS, equals: 16_000)
+    expect(limits.reconcileIntervalMS, equals: 17_000)
+    expect(limits.storedItems, equals: 18)
+    expect(limits.storedItemsMS, equals: 19_000)
   }
 
   // MARK: The key store
@@ -72,7 +73,7 @@ import class Foundation.FileManager
     do throws(Failure) { try configuration.check(hasKeyStore: isPassed) } catch {
       found = "\(error.code.rawValue) \(error.field ?? "-")"
     }
-    #expect(found == expected)
+    expect(found, equals: expected)
   }
 
   @Test func theDataFolderIsKnownByItsPathWithoutLinks() throws {
@@ -89,19 +90,19 @@ import class Foundation.FileManager
     // When
     try configuration.resolveDataFolder()
     // Then
-    #expect(configuration.dataFolder.hasSuffix("/data"))
+    expect(configuration.dataFolder.hasSuffix("/data"))
   }
 
   // MARK: Routes
 
   @Test func routesNameAtLeastOneRole() throws {
     for routes in ["[]", #""/home""#, "7"] {
-      #expect(refusal(#""routes":\#(routes)"#) == "request.wrong_type /routes")
+      expect(refusal(#""routes":\#(routes)"#), equals: "request.wrong_type /routes")
     }
-    #expect(refusal(#""routes":{}"#) == "request.invalid_value /routes")
+    expect(refusal(#""routes":{}"#), equals: "request.invalid_value /routes")
     let one = try read(#""routes":{"guest":{"home":"/guest"}}"#)
-    #expect(one.routes(for: "guest")?.home == "/guest")
-    #expect(one.routes(for: "peer_mentor") == nil)
+    expect(one.routes(for: "guest")?.home, equals: "/guest")
+    expect(one.routes(for: "peer_mentor") == nil)
   }
 
   // MARK: The manual clock
@@ -114,14 +115,14 @@ import class Foundation.FileManager
         let request: JSON = ["now_ms": 5]
         request.set(field, .int(value))
         let code = try EngineTests.refusal { try rig.core.setClock(request) }
-        #expect(code == .requestInvalidValue)
+        expect(code, equals: .requestInvalidValue)
       }
       for value in [0, most] {
         let request: JSON = ["now_ms": 5]
         request.set(field, .int(value))
         _ = try rig.core.setClock(request)
         let now = rig.now
-        #expect((field.string == "now_ms" ? now.wallMS : now.monotonicMS) == value)
+        expect(field.string == "now_ms" ? now.wallMS : now.monotonicMS, equals: value)
       }
     }
   }
@@ -130,10 +131,10 @@ import class Foundation.FileManager
     let rig = try Rig()
     let before = rig.now
     _ = try rig.core.setClock(["now_ms": .int(before.wallMS + 700)])
-    #expect(rig.now.monotonicMS == before.monotonicMS + 700)
+    expect(rig.now.monotonicMS, equals: before.monotonicMS + 700)
     // It never goes back.
     _ = try rig.core.setClock(["now_ms": .int(before.wallMS - 5000)])
-    #expect(rig.now.monotonicMS == before.monotonicMS + 700)
-    #expect(rig.now.wallMS == before.wallMS - 5000)
+    expect(rig.now.monotonicMS, equals: before.monotonicMS + 700)
+    expect(rig.now.wallMS, equals: before.wallMS - 5000)
   }
 }

@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 import Vault
 
@@ -42,29 +43,29 @@ import Vault
 
   @Test func aBlockHoldsItsTextsInTheOrderOfNames() throws {
     let block = try #require(try block(try bytes()))
-    #expect(
-      contents(block) == ["3?[][][]", "2[ anna][ anna][]", "1[ |yvind }s][ oyvind as][ bo]"])
-    #expect(block.count == 3)
-    #expect(block.unreadable == 1)
+    expect(
+      contents(block), equals: ["3?[][][]", "2[ anna][ anna][]", "1[ |yvind }s][ oyvind as][ bo]"])
+    expect(block.count, equals: 3)
+    expect(block.unreadable, equals: 1)
   }
 
   @Test func aBlockOfOtherColumnsOrOfAnotherFormIsNotUsed() throws {
     var bytes = try bytes()
-    #expect(try block(bytes, columns: 1) == nil)
+    try expect(block(bytes, columns: 1) == nil)
     bytes[0] += 1
-    #expect(try block(bytes) == nil)
+    try expect(block(bytes) == nil)
   }
 
   @Test func anEmptyDraftIsNoBlock() throws {
     var draft = try draft()
     for number in 1...3 { draft.remove(id(number)) }
-    #expect(try draft.made(columns: 3) == nil)
+    try expect(draft.made(columns: 3) == nil)
   }
 
   @Test func aBlockThatIsCutOffOrTooLongIsNotUsed() throws {
     let bytes = try bytes()
-    for count in 0..<bytes.count { #expect(try block(Array(bytes.prefix(count))) == nil) }
-    #expect(try block(bytes + [0]) == nil)
+    for count in 0..<bytes.count { try expect(block(Array(bytes.prefix(count))) == nil) }
+    try expect(block(bytes + [0]) == nil)
   }
 
   /// Whatever the numbers say, the texts lie inside the block.
@@ -80,12 +81,12 @@ import Vault
         used += 1
         var sum = 8
         block.forEach { record in
-          #expect(min(record.keyCount, record.nameCount, record.placeCount) >= 0)
+          expect(min(record.keyCount, record.nameCount, record.placeCount) >= 0)
           sum += 32 + record.keyCount + record.nameCount + record.placeCount
         }
-        #expect(sum == size)
+        expect(sum, equals: size)
       }
     }
-    #expect(used > 0)
+    expect(used > 0)
   }
 }

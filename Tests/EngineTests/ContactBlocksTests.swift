@@ -1,6 +1,7 @@
 import Base
 import Store
 import Supabase
+import TestSupport
 import Testing
 import Vault
 
@@ -57,30 +58,30 @@ import Vault
 
   @Test func aPullWritesTheBlocksAndASearchWritesNone() throws {
     let before = try stamps()
-    #expect(Array(before.keys).sorted() == [0, 1, 2])
-    #expect(try total() == 600)
-    #expect(try stamps() == before)
+    expect(Array(before.keys).sorted(), equals: [0, 1, 2])
+    try expect(total(), equals: 600)
+    try expect(stamps(), equals: before)
   }
 
   @Test func aChangedContactCostsOneBlock() throws {
     // Given an index in use
-    #expect(try total() == 600)
+    try expect(total(), equals: 600)
     let before = try stamps()
     let kept = try #require(rig.cache.index?.block(1, stamp: before[1] ?? 0))
     // When
     try store([7], name: "Berit", updatedAt: second(2))
     // Then
     let after = try stamps()
-    #expect(after[0] != before[0])
-    #expect(after[1] == before[1] && after[2] == before[2])
-    #expect(rig.cache.index?.block(1, stamp: after[1] ?? 0) === kept)
-    #expect(try total("berit") == 1)
-    #expect(try total("kari") == 599)
+    expect(after[0] != before[0])
+    expect(after[1] == before[1] && after[2] == before[2])
+    expect(rig.cache.index?.block(1, stamp: after[1] ?? 0) === kept)
+    try expect(total("berit"), equals: 1)
+    try expect(total("kari"), equals: 599)
   }
 
   @Test func whatAnotherProcessWritesCostsTheReaderThatBlock() throws {
     // Given
-    #expect(try total() == 600)
+    try expect(total(), equals: 600)
     let before = try stamps()
     let kept = try #require(rig.cache.index?.block(2, stamp: before[2] ?? 0))
     // When another process changes, adds and deletes
@@ -89,12 +90,12 @@ import Vault
     try store([601], in: other)
     try store([8], updatedAt: second(2), deleted: true, in: other)
     // Then
-    #expect(try total() == 600)
-    #expect(try total("berit") == 1)
-    #expect(rig.cache.index?.block(1, stamp: before[1] ?? 0) != nil)
-    #expect(rig.cache.index?.block(2, stamp: before[2] ?? 0) == nil)
-    #expect(kept.count == 100)
-    #expect(try total(in: other) == 600)
+    try expect(total(), equals: 600)
+    try expect(total("berit"), equals: 1)
+    expect(rig.cache.index?.block(1, stamp: before[1] ?? 0) != nil)
+    expect(rig.cache.index?.block(2, stamp: before[2] ?? 0) == nil)
+    expect(kept.count, equals: 100)
+    try expect(total(in: other), equals: 600)
   }
 
   enum Harm: CaseIterable { case missing, flipped, swapped, cutOff, ofAnotherOrg, allMissing }
@@ -127,54 +128,54 @@ import Vault
     // When a page changes a contact of the block before the next search, or none does
     if isWrittenBefore { try store([300], name: "Berit", updatedAt: second(2)) }
     // Then
-    #expect(try total() == 600)
-    #expect(try total("berit") == (isWrittenBefore ? 1 : 0))
-    #expect(try stamps().count == 3)
+    try expect(total(), equals: 600)
+    try expect(total("berit"), equals: (isWrittenBefore ? 1 : 0))
+    try expect(stamps().count, equals: 3)
     // And the next process finds the blocks
     let before = try stamps()
-    #expect(try total(in: try other()) == 600)
-    #expect(try stamps() == before)
+    try expect(total(in: try other()), equals: 600)
+    try expect(stamps(), equals: before)
   }
 
   @Test func anIndexInMemoryDoesNotTakeABlockThatLacksRows() throws {
     // Given an index in use, and a block that is lost
-    #expect(try total() == 600)
+    try expect(total(), equals: 600)
     try rig.cache.open().blocks.remove(1, of: org)
     // When
     try store([300], name: "Berit", updatedAt: second(2))
     // Then
-    #expect(try total() == 600)
-    #expect(try total("berit") == 1)
+    try expect(total(), equals: 600)
+    try expect(total("berit"), equals: 1)
   }
 
   @Test func aColumnThatIsWithheldLaterIsInNoBlock() throws {
     // Given
-    #expect(try total("oslo") == 600)
+    try expect(total("oslo"), equals: 600)
     let before = try stamps()
     // When the municipality may no longer be cached
     let backend =
       #","contacts":{"table":"contacts","columns":["name"],"withheld":["municipality"]}"#
     let other = try other(backend: backend)
     // Then
-    #expect(try total("oslo", in: other) == 0)
-    #expect(try total("kari", in: other) == 600)
-    #expect(Set(try stamps().values).isDisjoint(with: before.values))
+    try expect(total("oslo", in: other), equals: 0)
+    try expect(total("kari", in: other), equals: 600)
+    expect(Set(try stamps().values).isDisjoint(with: before.values))
   }
 
   @Test func aRowThatDoesNotOpenIsNotFoundAndItsNeighboursAre() throws {
     // Given
-    #expect(try total() == 600)
+    try expect(total(), equals: 600)
     try rig.cache.open().contacts.replace(
       number: 0, version: second(1), round: 0, sealed: [1, 2, 3])
     // When, then
-    #expect(try rig.search.search(["query": "", "limit": 200]).int("total") == 599)
+    try expect(rig.search.search(["query": "", "limit": 200]).int("total"), equals: 599)
     let before = try stamps()
-    #expect(try total() == 599)
-    #expect(try total(in: try other()) == 599)
-    #expect(try stamps() == before)
+    try expect(total(), equals: 599)
+    try expect(total(in: try other()), equals: 599)
+    try expect(stamps(), equals: before)
     // And it is found again when the server sends it
     try store([1], updatedAt: second(2))
-    #expect(try total() == 600)
+    try expect(total(), equals: 600)
   }
 
   @Test func aSearchOnADiskThatCannotBeWrittenFindsAll() throws {
@@ -183,19 +184,19 @@ import Vault
     _ = try tables.blocks.removeAll(of: org)
     try tables.database.execute("PRAGMA query_only=ON")
     // When, then
-    #expect(try total() == 600)
-    #expect(try total("kari 599") == 1)
+    try expect(total(), equals: 600)
+    try expect(total("kari 599"), equals: 1)
     try tables.database.execute("PRAGMA query_only=OFF")
-    #expect(try stamps().isEmpty)
+    try expect(stamps().isEmpty)
   }
 
   @Test func aReconcileRemovesFromTheBlocks() throws {
     // Given
-    #expect(try total() == 600)
+    try expect(total(), equals: 600)
     let tables = try rig.cache.open()
     for number in 100..<500 {
       let tag = CacheNames.contact(id(number), of: org, try rig.core.keys())
-      #expect(try tables.contacts.confirm(row: tag, version: nil, round: 1))
+      try expect(tables.contacts.confirm(row: tag, version: nil, round: 1))
     }
     // When the last page of round 1 has come
     let entry = try #require(try tables.datasets.read(.contacts, of: org))
@@ -205,9 +206,9 @@ import Vault
     pull.reconcile(round: 1, after: nil)
     try rig.contactPuller.finish(pull, try response(200, "[]"), rig.now)
     // Then
-    #expect(try total() == 400)
-    #expect(try total("kari 600") == 0)
-    #expect(try total(in: try other()) == 400)
+    try expect(total(), equals: 400)
+    try expect(total("kari 600"), equals: 0)
+    try expect(total(in: try other()), equals: 400)
   }
 
   /// Random pages in two processes, and blocks that are lost now and then.
@@ -232,9 +233,9 @@ import Vault
         for query in ["Anna", "Bo", "Cecilie", "Kari"] {
           let expected = names.filter { $0.value == query }.map { "\(query) \($0.key)" }
           let found = try rig.search.search(["query": .string(query), "limit": 200])
-          #expect(found.int("total") == Int64(expected.count))
+          expect(found.int("total"), equals: Int64(expected.count))
           let contacts = found["contacts"]?.elements.compactMap { $0.string("name") } ?? []
-          #expect(contacts == Array(sorted(expected).prefix(200)))
+          expect(contacts, equals: Array(sorted(expected).prefix(200)))
         }
       }
     }

@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 import Vault
 
@@ -44,22 +45,22 @@ import Vault
       ("Aa", "Oslo"),
     ])
     // When, then
-    #expect(numbers(index, "zo") == [0, 1, 2, 3, 4])
-    #expect(index.search("zo", limit: 2).tags == [id(0), id(1)])
-    #expect(index.search("zo", limit: 2).total == 5)
+    expect(numbers(index, "zo"), equals: [0, 1, 2, 3, 4])
+    expect(index.search("zo", limit: 2).tags, equals: [id(0), id(1)])
+    expect(index.search("zo", limit: 2).total, equals: 5)
   }
 
   @Test func everyWordMustBeMet() throws {
     let index = try index([("Kari Moen", "Oslo"), ("Kari Berg", "Bergen"), ("Ola Moen", "Oslo")])
-    #expect(numbers(index, "kari moen") == [0])
-    #expect(numbers(index, "moen oslo").sorted() == [0, 2])
-    #expect(numbers(index, "kari trondheim").isEmpty)
+    expect(numbers(index, "kari moen"), equals: [0])
+    expect(numbers(index, "moen oslo").sorted(), equals: [0, 2])
+    expect(numbers(index, "kari trondheim").isEmpty)
   }
 
   @Test func caseAndDiacriticsAreFolded() throws {
     let index = try index([("Åse Øye", ""), ("Renée", "")])
     for query in ["åse", "ÅSE", "renee", "RENÉE"] {
-      #expect(numbers(index, query).count == 1, "\(query)")
+      expect(numbers(index, query).count, equals: 1, "\(query)")
     }
   }
 
@@ -67,23 +68,23 @@ import Vault
   @Test(arguments: [("", 2), ("   ", 2), ("-", 0), ("?!", 0), ("a-", 1), ("- ?", 0)])
   func aQueryWithoutLetters(_ query: String, _ total: Int) throws {
     let index = try index([("Anna", ""), ("Bo", "")])
-    #expect(index.search(query, limit: 50).total == total)
+    expect(index.search(query, limit: 50).total, equals: total)
   }
 
   @Test func aNameComesBeforeThoseThatItBegins() throws {
     let index = try index([("Annabel", ""), ("Anna Berg", ""), ("Anna", ""), ("Ann", "")])
-    #expect(numbers(index, "") == [3, 2, 1, 0])
+    expect(numbers(index, ""), equals: [3, 2, 1, 0])
   }
 
   @Test func equalContactsComeInTheOrderOfTheirNamesThenOfTheirTags() throws {
     let index = try index([("Berit", ""), ("Anna", ""), ("Anna", ""), ("Åse", "")])
-    #expect(numbers(index, "") == [1, 2, 0, 3])
+    expect(numbers(index, ""), equals: [1, 2, 0, 3])
   }
 
   @Test func aMatchDoesNotSpanTwoContactsOrNameAndMunicipality() throws {
     let index = try index([("Ab", "Cd"), ("Ef", "Gh")])
     for query in ["bcd", "bc", "de", "def", "fgh"] {
-      #expect(numbers(index, query).isEmpty, "\(query)")
+      expect(numbers(index, query).isEmpty, "\(query)")
     }
   }
 
@@ -99,19 +100,19 @@ import Vault
     draft.remove(id(77))
     try apply(draft, 0, to: index, stamp: 2)
     // Then the old texts are gone, the order is kept, and the other block is the same
-    #expect(numbers(index, "anna").isEmpty)
-    #expect(numbers(index, "") == [7, 1, 0, 2])
-    #expect(index.count == 4)
-    #expect(index.block(0, stamp: 1) == nil)
-    #expect(index.block(1, stamp: 1) === kept)
+    expect(numbers(index, "anna").isEmpty)
+    expect(numbers(index, ""), equals: [7, 1, 0, 2])
+    expect(index.count, equals: 4)
+    expect(index.block(0, stamp: 1) == nil)
+    expect(index.block(1, stamp: 1) === kept)
     // When the last contacts of a block are gone
     var last = ContactBlockDraft(index.block(1, stamp: 1))
     last.remove(id(2))
     try apply(last, 1, to: index)
     try apply(last, 5, to: index)
     // Then
-    #expect(numbers(index, "") == [7, 1, 0])
-    #expect(index.block(1, stamp: 1) == nil)
+    expect(numbers(index, ""), equals: [7, 1, 0])
+    expect(index.block(1, stamp: 1) == nil)
   }
 
   @Test func aRowThatCouldNotBeReadIsCountedAndNotFound() throws {
@@ -119,16 +120,16 @@ import Vault
     draft.addUnreadable(id(1))
     let index = ContactIndex(org: [1], version: 1)
     try apply(draft, 0, to: index)
-    #expect(index.count == 1)
-    #expect(index.isEmpty)
-    #expect(index.search("", limit: 5).total == 0)
+    expect(index.count, equals: 1)
+    expect(index.isEmpty)
+    expect(index.search("", limit: 5).total, equals: 0)
     // It can be read again
     draft = ContactBlockDraft(index.block(0, stamp: 1))
     draft.remove(id(1))
     draft.add(id(1), name: "Anna", municipality: "")
     try apply(draft, 0, to: index)
-    #expect(!index.isEmpty)
-    #expect(numbers(index, "") == [1])
+    expect(!index.isEmpty)
+    expect(numbers(index, ""), equals: [1])
   }
 
   /// Against the plain rule: fold all, look for each word, sort.
@@ -149,18 +150,18 @@ import Vault
       let limit = 1 + chance.below(200)
       let found = index.search(query, limit: limit)
       let expected = Oracle.search(contacts, query)
-      #expect(found.total == expected.count, "\(query)")
-      #expect(
-        found.tags.map { Int($0.low & 0xFFFF) } == Array(expected.prefix(limit)), "\(query)")
+      expect(found.total, equals: expected.count, "\(query)")
+      expect(
+        found.tags.map { Int($0.low & 0xFFFF) }, equals: Array(expected.prefix(limit)), "\(query)")
     }
   }
 
   @Test func moreWordsThanCanBeRankedAreIgnored() throws {
     let index = try index([("Anna", "")])
     let query = [String](repeating: "anna", count: 32).joined(separator: " ")
-    #expect(numbers(index, query) == [0])
-    #expect(numbers(index, query + " nobody") == [0])
-    #expect(numbers(index, "nobody " + query).isEmpty)
+    expect(numbers(index, query), equals: [0])
+    expect(numbers(index, query + " nobody"), equals: [0])
+    expect(numbers(index, "nobody " + query).isEmpty)
   }
 }
 

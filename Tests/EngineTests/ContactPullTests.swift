@@ -1,12 +1,13 @@
 import Base
 import Supabase
+import TestSupport
 import Testing
 
 @testable import Engine
 
 @Suite struct ContactPullTests {
   @Test func onlyAnEmptyPageIsTheLast() {
-    #expect([0, 1, 499, 500].map { ContactPull.isLast($0) } == [true, false, false, false])
+    expect([0, 1, 499, 500].map { ContactPull.isLast($0) }, equals: [true, false, false, false])
   }
 
   /// The numbers of the ids to fetch, those that a response brings, and those that are asked for next.
@@ -20,15 +21,15 @@ import Testing
   func whatAResponseLacksIsAskedForAgain(
     _ count: Int, _ received: ClosedRange<Int>, _ rest: [Int]
   ) {
-    #expect(
-      ContactPull.rest(of: (1...count).map { id($0) }, after: received.map { id($0) })
-        == rest.map { id($0) })
+    expect(
+      ContactPull.rest(of: (1...count).map { id($0) }, after: received.map { id($0) }),
+      equals: rest.map { id($0) })
   }
 
   @Test func aReconcileBeginsAfterAnId() {
     var pull = ContactPull(org: orgA, after: nil)
     pull.reconcile(round: 3, after: id(1))
-    #expect(pull.round == 3)
+    expect(pull.round, equals: 3)
     guard case .versions(id(1)) = pull.stage else {
       Issue.record("it reads versions after the last id")
       return
@@ -37,11 +38,11 @@ import Testing
 
   @Test func aPullWithoutACursorIsWholeAndAtItsStart() {
     var whole = ContactPull(org: orgA, after: nil)
-    #expect(whole.isWhole && whole.isAtStart)
+    expect(whole.isWhole && whole.isAtStart)
     whole.stage = .changes(after: Cursor(updatedAt: second(1), id: id(1)))
-    #expect(whole.isWhole && !whole.isAtStart)
+    expect(whole.isWhole && !whole.isAtStart)
     let later = ContactPull(org: orgA, after: Cursor(updatedAt: second(1), id: id(1)))
-    #expect(!later.isWhole && !later.isAtStart)
+    expect(!later.isWhole && !later.isAtStart)
   }
 
   @Test func eachStageAsksForItsPage() throws {
@@ -52,12 +53,12 @@ import Testing
       pull.stage = stage
       return pull.request(rig.core.configuration.backend, bearer).url
     }
-    #expect(!url(.changes(after: nil)).contains("updated_at=gte"))
-    #expect(
+    expect(!url(.changes(after: nil)).contains("updated_at=gte"))
+    expect(
       url(.changes(after: Cursor(updatedAt: second(7), id: id(1)))).contains("updated_at=gte"))
-    #expect(url(.versions(after: id(5))).contains("id=gt.\(id(5).text)"))
+    expect(url(.versions(after: id(5))).contains("id=gt.\(id(5).text)"))
     let many = (1...101).map { id($0) }
     let missing = url(.missing(many, then: id(200)))
-    #expect(missing.contains(id(100).text) && !missing.contains(id(101).text))
+    expect(missing.contains(id(100).text) && !missing.contains(id(101).text))
   }
 }

@@ -1,6 +1,7 @@
 import Base
 import Store
 import Supabase
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -67,22 +68,22 @@ import Testing
     // When
     let first = try page(rig, list(contact(1, name: "Anna", updatedAt: second(1))))
     // Then it goes on
-    #expect(!first.contains("updated_at=gte"))
-    #expect(rig.pulls.current != nil)
-    #expect(try entry(rig)?.asOfMS == nil)
+    expect(!first.contains("updated_at=gte"))
+    expect(rig.pulls.current != nil)
+    try expect(entry(rig)?.asOfMS, equals: nil)
     // When the last page has come
     let second = try page(rig, "[]")
     // Then
-    #expect(second.contains("updated_at=gte"))
-    #expect(rig.pulls.current == nil)
-    #expect(rig.pulls.contactsMS == rig.now.monotonicMS)
-    #expect(try cached(rig) == ["Anna"])
-    #expect(try entry(rig)?.asOfMS == rig.now.wallMS)
-    #expect(try entry(rig)?.reconciledMS == rig.now.wallMS)
+    expect(second.contains("updated_at=gte"))
+    expect(rig.pulls.current == nil)
+    expect(rig.pulls.contactsMS, equals: rig.now.monotonicMS)
+    try expect(cached(rig), equals: ["Anna"])
+    try expect(entry(rig)?.asOfMS, equals: rig.now.wallMS)
+    try expect(entry(rig)?.reconciledMS, equals: rig.now.wallMS)
     let event = try #require(try rig.takeEvents().first)
-    #expect(event.string("type") == "pull_completed")
-    #expect(event.int("rows") == 1)
-    #expect(event["problem"]?.isNull == true)
+    expect(event.string("type"), equals: "pull_completed")
+    expect(event.int("rows"), equals: 1)
+    expect(event["problem"]?.isNull, equals: true)
   }
 
   @Test func aLaterPullBeginsTenSecondsBeforeItsCursor() throws {
@@ -93,7 +94,7 @@ import Testing
     // When
     let url = try page(rig, "[]")
     // Then
-    #expect(url.contains("2026-11-18T10%3A00%3A02"))
+    expect(url.contains("2026-11-18T10%3A00%3A02"))
   }
 
   @Test func rowsOfTheOverlapAreNotStoredAgain() throws {
@@ -107,16 +108,16 @@ import Testing
         contact(2, name: "Berta", updatedAt: second(9))))
     try page(rig, "[]")
     // Then
-    #expect(try cached(rig) == ["Anna", "Berta"])
-    #expect(try rig.takeEvents().first?.int("rows") == 1)
+    try expect(cached(rig), equals: ["Anna", "Berta"])
+    try expect(rig.takeEvents().first?.int("rows"), equals: 1)
   }
 
   @Test func aTombstoneRemovesItsRow() throws {
     let rig = try pulled()
     try page(rig, list(contact(1, updatedAt: second(9), deleted: true)))
     try page(rig, "[]")
-    #expect(try cached(rig) == ["Berit"])
-    #expect(try rig.takeEvents().first?.int("removed") == 1)
+    try expect(cached(rig), equals: ["Berit"])
+    try expect(rig.takeEvents().first?.int("removed"), equals: 1)
   }
 
   @Test func aPageThatBringsNothingNewEndsThePull() throws {
@@ -127,14 +128,14 @@ import Testing
     // When
     try page(rig, same)
     // Then
-    #expect(rig.pulls.current == nil)
-    #expect(rig.reachability.isFailing)
-    #expect(try entry(rig)?.problem == "loop")
-    #expect(try rig.takeEvents().first?.string("problem") == "loop")
+    expect(rig.pulls.current == nil)
+    expect(rig.reachability.isFailing)
+    try expect(entry(rig)?.problem, equals: "loop")
+    try expect(rig.takeEvents().first?.string("problem"), equals: "loop")
     // And a later pull, with the reconcile that is due, clears it
     for _ in 0..<2 { try page(rig, "[]") }
-    #expect(try entry(rig)?.problem == nil)
-    #expect(!rig.reachability.isFailing)
+    try expect(entry(rig)?.problem, equals: nil)
+    expect(!rig.reachability.isFailing)
   }
 
   @Test func otherColumnsReadEverythingAgain() throws {
@@ -147,9 +148,9 @@ import Testing
     // When
     let url = try page(other, list(contact(7, name: "Gro", updatedAt: second(7))))
     // Then no row of the earlier columns stays
-    #expect(!url.contains("updated_at=gte"))
-    #expect(try cached(other) == ["Gro"])
-    #expect(try entry(other)?.asOfMS == nil)
+    expect(!url.contains("updated_at=gte"))
+    try expect(cached(other), equals: ["Gro"])
+    try expect(entry(other)?.asOfMS, equals: nil)
   }
 
   @Test func unusableRowsAreCountedAndReported() throws {
@@ -157,8 +158,8 @@ import Testing
     try page(
       rig, list(contact(1, updatedAt: second(1)), contact(2, org: orgB, updatedAt: second(2))))
     try page(rig, "[]")
-    #expect(try entry(rig)?.skipped == 1)
-    #expect(try rig.takeEvents().first?.int("skipped") == 1)
+    try expect(entry(rig)?.skipped, equals: 1)
+    try expect(rig.takeEvents().first?.int("skipped"), equals: 1)
   }
 
   @Test func aTimeInTheFutureDoesNotMoveTheCursorBeyondThePresent() throws {
@@ -166,8 +167,8 @@ import Testing
     try page(rig, list(contact(1, updatedAt: "2099-01-01T00:00:00.000000+00:00")))
     rig.pulls.forgetProgress()
     let url = try page(rig, "[]")
-    #expect(url.contains("2026-11-18T"))
-    #expect(!url.contains("2099"))
+    expect(url.contains("2026-11-18T"))
+    expect(!url.contains("2099"))
   }
 
   // MARK: Reconcile
@@ -184,31 +185,31 @@ import Testing
       list(
         contact(2, name: "Berta", updatedAt: second(20)),
         contact(3, name: "Cecilie", updatedAt: second(21))))
-    #expect(try entry(rig)?.reconciled != nil)
+    try expect(entry(rig)?.reconciled != nil)
     let last = try page(rig, "[]")
     // Then
-    #expect(versions.contains("select=id,updated_at"))
-    #expect(missing.contains("id=in.(\(id(2).text),\(id(3).text))"))
-    #expect(last.contains("id=gt.\(id(3).text)"))
-    #expect(try cached(rig) == ["Berta", "Cecilie"])
-    #expect(rig.pulls.current == nil)
+    expect(versions.contains("select=id,updated_at"))
+    expect(missing.contains("id=in.(\(id(2).text),\(id(3).text))"))
+    expect(last.contains("id=gt.\(id(3).text)"))
+    try expect(cached(rig), equals: ["Berta", "Cecilie"])
+    expect(rig.pulls.current == nil)
     let stored = try #require(try entry(rig))
-    #expect(stored.reconciled == nil)
-    #expect(stored.reconciledMS == rig.now.wallMS)
+    expect(stored.reconciled, equals: nil)
+    expect(stored.reconciledMS, equals: rig.now.wallMS)
     let event = try #require(try rig.takeEvents().first)
-    #expect(event.int("rows") == 2)
-    #expect(event.int("removed") == 1)
+    expect(event.int("rows"), equals: 2)
+    expect(event.int("removed"), equals: 1)
   }
 
   @Test func nothingIsReconciledBeforeTheIntervalHasPassed() throws {
     let rig = try pulled()
     rig.advance(86_399_999)
     try page(rig, "[]")
-    #expect(rig.pulls.current == nil)
+    expect(rig.pulls.current == nil)
     // And a clock that is set back makes it due
     rig.advance(0, wallMS: -200_000_000)
     try page(rig, "[]")
-    #expect(rig.pulls.current != nil)
+    expect(rig.pulls.current != nil)
   }
 
   @Test func anInterruptedReconcileGoesOnAfterTheLastID() throws {
@@ -224,11 +225,11 @@ import Testing
     try page(other, "[]")
     let url = try page(other, list(version(2, second(2))))
     // Then it is the same one
-    #expect(url.contains("id=gt.\(id(1).text)"))
-    #expect(try entry(other)?.round == round)
+    expect(url.contains("id=gt.\(id(1).text)"))
+    try expect(entry(other)?.round, equals: round)
     try page(other, "[]")
-    #expect(try cached(other) == ["Anna", "Berit"])
-    #expect(try entry(other)?.reconciledMS == other.now.wallMS)
+    try expect(cached(other), equals: ["Anna", "Berit"])
+    try expect(entry(other)?.reconciledMS, equals: other.now.wallMS)
   }
 
   @Test func aReconcileThatAnotherOneReplacedChangesNothing() throws {
@@ -240,9 +241,9 @@ import Testing
     // When it would remove everything
     try page(rig, "[]")
     // Then
-    #expect(rig.pulls.current == nil)
-    #expect(try cached(rig) == ["Anna", "Berit"])
-    #expect(try entry(rig)?.reconciledMS == nil)
+    expect(rig.pulls.current == nil)
+    try expect(cached(rig), equals: ["Anna", "Berit"])
+    try expect(entry(rig)?.reconciledMS, equals: nil)
   }
 
   @Test func aRowWithoutAnIDProvesNoDeletion() throws {
@@ -250,9 +251,9 @@ import Testing
     rig.advance(86_400_000)
     try page(rig, "[]")
     try page(rig, #"[{"updated_at":"x"}]"#)
-    #expect(try cached(rig) == ["Anna", "Berit"])
-    #expect(rig.pulls.current == nil)
-    #expect(try rig.takeEvents().first?.int("skipped") == 1)
+    try expect(cached(rig), equals: ["Anna", "Berit"])
+    expect(rig.pulls.current == nil)
+    try expect(rig.takeEvents().first?.int("skipped"), equals: 1)
   }
 
   @Test func aReconcileThatIsSentTheSamePageAgainEnds() throws {
@@ -262,9 +263,9 @@ import Testing
     let same = list(version(1, second(1)))
     try page(rig, same)
     try page(rig, same)
-    #expect(rig.pulls.current == nil)
-    #expect(try entry(rig)?.problem == "loop")
-    #expect(try cached(rig) == ["Anna", "Berit"])
+    expect(rig.pulls.current == nil)
+    try expect(entry(rig)?.problem, equals: "loop")
+    try expect(cached(rig), equals: ["Anna", "Berit"])
   }
 
   // MARK: Failures
@@ -279,11 +280,11 @@ import Testing
     // When
     try page(rig, list(contact(2, updatedAt: second(2))))
     // Then nothing of the second page is stored as if the first were there
-    #expect(try cached(rig).isEmpty)
-    #expect(try entry(rig) == nil)
-    #expect(rig.pulls.current == nil)
-    #expect(rig.pulls.needsContacts)
-    #expect(try !page(rig, "[]").contains("updated_at=gte"))
+    try expect(cached(rig).isEmpty)
+    try expect(entry(rig) == nil)
+    expect(rig.pulls.current == nil)
+    expect(rig.pulls.needsContacts)
+    try expect(!page(rig, "[]").contains("updated_at=gte"))
   }
 
   @Test func aFileThatAnotherProcessReplacedBeginsThePullAnew() throws {
@@ -292,9 +293,9 @@ import Testing
     _ = try DataFolder.setAside(
       DataFolder.cachePath(in: rig.folder.path), "damaged", at: rig.now.wallMS)
     try page(rig, list(contact(2, updatedAt: second(2))))
-    #expect(try cached(rig).isEmpty)
-    #expect(rig.pulls.needsContacts)
-    #expect(try rig.takeEventTypes().contains("storage_recovered"))
+    try expect(cached(rig).isEmpty)
+    expect(rig.pulls.needsContacts)
+    try expect(rig.takeEventTypes().contains("storage_recovered"))
   }
 
   /// A response that gives no page, and whether the token is refreshed; if not, reads pause.
@@ -308,14 +309,14 @@ import Testing
     // When
     try page(rig, body, status: status)
     // Then
-    #expect(try (rig.pauses.leftMS(.pull, rig.now) > 0) == !refreshes)
+    try expect(rig.pauses.leftMS(.pull, rig.now) > 0, equals: !refreshes)
     for purpose in Purpose.allCases where purpose != .pull {
-      #expect(try rig.pauses.leftMS(purpose, rig.now) <= 0)
+      try expect(rig.pauses.leftMS(purpose, rig.now) <= 0)
     }
-    #expect(rig.tokens.isRefused == refreshes)
-    #expect(rig.reachability.isFailing == !refreshes)
-    #expect(try cached(rig) == ["Anna", "Berit"])
-    #expect(rig.pulls.current != nil)
+    expect(rig.tokens.isRefused, equals: refreshes)
+    expect(rig.reachability.isFailing, equals: !refreshes)
+    try expect(cached(rig), equals: ["Anna", "Berit"])
+    expect(rig.pulls.current != nil)
   }
 
   @Test func aTokenThatIsRefusedAgainAfterARefreshPausesReadsAlone() throws {
@@ -326,10 +327,10 @@ import Testing
     // When
     try page(rig, #"{"code":"PGRST301"}"#, status: 401)
     // Then
-    #expect(
-      try Purpose.allCases.filter { try rig.pauses.leftMS($0, rig.now) > 0 } == [.pull])
-    #expect(!rig.tokens.isRefused)
-    #expect(try cached(rig) == ["Anna", "Berit"])
+    try expect(
+      Purpose.allCases.filter { try rig.pauses.leftMS($0, rig.now) > 0 }, equals: [.pull])
+    expect(!rig.tokens.isRefused)
+    try expect(cached(rig), equals: ["Anna", "Berit"])
   }
 
   @Test func aPageOfAnotherOrganisationIsIgnored() throws {
@@ -337,31 +338,31 @@ import Testing
     rig.pulls.requirePull()
     try rig.contactPuller.finish(
       ContactPull(org: orgB, after: nil), try response(200, "[]"), rig.now)
-    #expect(rig.pulls.needsContacts)
-    #expect(rig.pulls.current == nil)
+    expect(rig.pulls.needsContacts)
+    expect(rig.pulls.current == nil)
   }
 
   @Test func aPullIsDueWhenItIsRequiredUnderWayOrOld() throws {
     let rig = try pulled()
-    #expect(!rig.contactPuller.isDue(orgA, rig.now))
+    expect(!rig.contactPuller.isDue(orgA, rig.now))
     rig.pulls.requirePull()
-    #expect(rig.contactPuller.isDue(orgA, rig.now))
+    expect(rig.contactPuller.isDue(orgA, rig.now))
     rig.pulls.begin(ContactPull(org: orgA, after: nil))
-    #expect(rig.contactPuller.isDue(orgA, rig.now))
-    #expect(!rig.contactPuller.isDue(orgB, rig.now))
+    expect(rig.contactPuller.isDue(orgA, rig.now))
+    expect(!rig.contactPuller.isDue(orgB, rig.now))
     rig.pulls.forgetProgress()
     rig.advance(899_999)
-    #expect(!rig.contactPuller.isDue(orgA, rig.now))
+    expect(!rig.contactPuller.isDue(orgA, rig.now))
     rig.advance(1)
-    #expect(rig.contactPuller.isDue(orgA, rig.now))
+    expect(rig.contactPuller.isDue(orgA, rig.now))
   }
 
   @Test func aCachedContactIsRead() throws {
     let rig = try pulled()
     let reply = try rig.search.get(["id": .uuid(id(2))])
-    #expect(reply["contact"]?.string("name") == "Berit")
-    #expect(reply["contact"]?.string("municipality") == "Oslo")
-    #expect(try refusal { try rig.search.get(["id": .uuid(id(9))]) } == .contactNotFound)
+    expect(reply["contact"]?.string("name"), equals: "Berit")
+    expect(reply["contact"]?.string("municipality"), equals: "Oslo")
+    try expect(refusal { try rig.search.get(["id": .uuid(id(9))]) }, equals: .contactNotFound)
   }
 
   // MARK: The index
@@ -372,7 +373,7 @@ import Testing
     func total(_ query: StaticCString) throws -> Int64? {
       try rig.search.search(["query": JSON(query)]).int("total")
     }
-    #expect(try total("anna") == 1)
+    try expect(total("anna"), equals: 1)
     let index = rig.cache.index
     // When
     try page(
@@ -381,8 +382,8 @@ import Testing
         contact(1, updatedAt: second(8), deleted: true),
         contact(3, name: "Cecilie", updatedAt: second(9))))
     // Then
-    #expect(try total("anna") == 0)
-    #expect(try total("cecilie") == 1)
-    #expect(rig.cache.index === index)
+    try expect(total("anna"), equals: 0)
+    try expect(total("cecilie"), equals: 1)
+    expect(rig.cache.index === index)
   }
 }

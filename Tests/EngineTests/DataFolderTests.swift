@@ -1,5 +1,6 @@
 import Base
 import Store
+import TestSupport
 import Testing
 
 import class Foundation.FileManager
@@ -8,9 +9,9 @@ import class Foundation.FileManager
 
 @Suite struct DataFolderTests {
   private func write(_ bytes: [UInt8], _ name: String, in folder: TemporaryFolder) {
-    #expect(
-      FileManager.default.createFile(
-        atPath: folder.path + "/" + name, contents: .init(bytes)))
+    let isMade = FileManager.default.createFile(
+      atPath: folder.path + "/" + name, contents: .init(bytes))
+    expect(isMade)
   }
 
   private func asideNames(_ folder: TemporaryFolder) -> [String] {
@@ -38,25 +39,25 @@ import class Foundation.FileManager
     // When
     let opened = try DataFolder.openOrReplaceMain(in: folder.path, at: Rig.start)
     // Then
-    #expect(!opened.replaced)
-    #expect(asideNames(folder).isEmpty)
+    expect(!opened.replaced)
+    expect(asideNames(folder).isEmpty)
   }
 
   @Test func theLogOfAFileThatWasEmptiedIsKept() throws {
     // Given
     let (folder, keyStore) = try filled(keepsLog: true)
     let log = try #require(folder.bytes("holdfast.db-wal"))
-    #expect(!log.isEmpty)
+    expect(!log.isEmpty)
     write([], "holdfast.db", in: folder)
     // When
     let rig = try Rig(folder: folder, keyStore: keyStore)
     _ = try rig.decider.assess(.navigate)
     // Then the log is set aside as it was, and what it holds is there
-    #expect(rig.recovery.hasRecovered)
+    expect(rig.recovery.hasRecovered)
     let aside = try #require(asideNames(folder).first { $0.hasSuffix("-wal") })
-    #expect(folder.bytes(aside) == log)
-    #expect(
-      try (1...2).map { try rig.state(id($0)) } == ["pending, attempts 1", "pending, attempts 1"])
+    expect(folder.bytes(aside), equals: log)
+    try expect(
+      (1...2).map { try rig.state(id($0)) }, equals: ["pending, attempts 1", "pending, attempts 1"])
   }
 
   // MARK: Newer versions
@@ -80,17 +81,17 @@ import class Foundation.FileManager
     try raiseVersion(folder, damages: false)
     let before = folder.bytes("holdfast.db")
     let code = try refusal { try DataFolder.openOrReplaceMain(in: folder.path, at: Rig.start) }
-    #expect(code == .storageNewer)
-    #expect(folder.bytes("holdfast.db") == before)
-    #expect(asideNames(folder).isEmpty)
+    expect(code, equals: .storageNewer)
+    expect(folder.bytes("holdfast.db"), equals: before)
+    expect(asideNames(folder).isEmpty)
   }
 
   @Test func aDamagedFileThatOnlyLooksNewerIsSetAside() throws {
     let (folder, _) = try filled()
     try raiseVersion(folder, damages: true)
     let opened = try DataFolder.openOrReplaceMain(in: folder.path, at: Rig.start)
-    #expect(opened.replaced)
-    #expect(asideNames(folder).count == 1)
+    expect(opened.replaced)
+    expect(asideNames(folder).count, equals: 1)
   }
 
   // MARK: A recovery that was cut short
@@ -113,12 +114,12 @@ import class Foundation.FileManager
     _ = try rig.decider.assess(.navigate)
     // Then nothing is lost, and the file has the name that was marked
     let event = try #require(try rig.takeEvents().first)
-    #expect(event.int("salvaged") == 2)
-    #expect(event.bool("session") == true)
+    expect(event.int("salvaged"), equals: 2)
+    expect(event.bool("session"), equals: true)
     let aside = try #require(event.string("file"))
-    #expect(
-      aside == (step == "mark begun" ? "holdfast.db.damaged-\(Rig.start.wallMS)" : name))
-    #expect(asideNames(folder) == [aside])
-    #expect(!folder.names.contains("recovery.name"))
+    expect(
+      aside, equals: (step == "mark begun" ? "holdfast.db.damaged-\(Rig.start.wallMS)" : name))
+    expect(asideNames(folder), equals: [aside])
+    expect(!folder.names.contains("recovery.name"))
   }
 }

@@ -1,6 +1,7 @@
 import Base
 import Policy
 import Store
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -23,14 +24,14 @@ import Testing
     let rig = try Rig.atHome()
     try rig.sessions.clear(ended: "user_banned")
     try rig.decider.emitIfChanged()
-    #expect(try emitted(rig).isEmpty)
+    try expect(emitted(rig).isEmpty)
   }
 
   @Test func anUnchangedDecisionIsNotEmitted() throws {
     let rig = try Rig.atHome()
     try shown(rig)
     for _ in 0..<2 { try rig.decider.emitIfChanged() }
-    #expect(try emitted(rig).isEmpty)
+    try expect(emitted(rig).isEmpty)
   }
 
   @Test func aChangedDecisionIsEmittedOnce() throws {
@@ -41,12 +42,12 @@ import Testing
     _ = rig.reachability.setOnline(false)
     for _ in 0..<2 { try rig.decider.emitIfChanged() }
     // Then the banner `offline` is new
-    #expect(try emitted(rig) == ["home active"])
+    try expect(emitted(rig), equals: ["home active"])
     // When
     try rig.sessions.clear(ended: "user_banned")
     for _ in 0..<2 { try rig.decider.emitIfChanged() }
     // Then
-    #expect(try emitted(rig) == ["sign_in session_ended"])
+    try expect(emitted(rig), equals: ["sign_in session_ended"])
   }
 
   @Test func aDecisionThatCouldNotBeEmittedIsEmittedByALaterCall() throws {
@@ -60,7 +61,7 @@ import Testing
     try rig.core.database.execute("PRAGMA query_only=OFF")
     try rig.decider.emitIfChanged()
     // Then
-    #expect(try emitted(rig) == ["home active"])
+    try expect(emitted(rig), equals: ["home active"])
   }
 
   /// How long ago the server listed the memberships, though it confirms the session now; the limit is
@@ -73,7 +74,7 @@ import Testing
     let now = rig.now
     try rig.sessions.patch { (row) throws(Failure) in row.membershipsMS = now.wallMS - ageMS }
     rig.check.reset()
-    #expect(try refusal { try rig.decider.requirePlace() } == expected)
+    try expect(refusal { try rig.decider.requirePlace() }, equals: expected)
   }
 
   @Test func anEventLetsNobodyInWhoIsLockedOut() throws {
@@ -81,24 +82,24 @@ import Testing
     let rig = try Rig.atHome()
     try rig.lock.lock(byUser: true)
     _ = try rig.decider.receive(.foreground)
-    #expect(rig.hostView.visit == .outside)
+    expect(rig.hostView.visit, equals: .outside)
     // When what the lock shows changes
     _ = rig.reachability.setOnline(false)
     try rig.decider.emitIfChanged()
     try rig.sessions.clear(ended: "user_banned")
     try rig.decider.emitIfChanged()
     // Then
-    #expect(try emitted(rig) == ["sign_in session_ended"])
-    #expect(rig.hostView.visit == .outside)
+    try expect(emitted(rig), equals: ["sign_in session_ended"])
+    expect(rig.hostView.visit, equals: .outside)
   }
 
   @Test func withALockedSessionNothingIsSentOrShown() throws {
     let rig = try Rig.atHome()
-    #expect(try rig.decider.canUse(rig.decider.assess(.navigate).situation))
+    try expect(rig.decider.canUse(rig.decider.assess(.navigate).situation))
     try rig.lock.lock(byUser: true)
     let situation = try rig.decider.assess(.navigate).situation
-    #expect(!rig.decider.canSend(situation) && !rig.decider.canUse(situation))
-    #expect(try refusal { try rig.decider.requireSession() } == .sessionLocked)
+    expect(!rig.decider.canSend(situation) && !rig.decider.canUse(situation))
+    try expect(refusal { try rig.decider.requireSession() }, equals: .sessionLocked)
   }
 
   @Test func aHostThatShowsAScreenKeepsItDuringACheck() throws {
@@ -106,7 +107,7 @@ import Testing
     try shown(rig)
     rig.check.ask(.discardingAnswer, rig.now)
     try rig.decider.emitIfChanged()
-    #expect(try emitted(rig).isEmpty)
+    try expect(emitted(rig).isEmpty)
   }
 
   @Test func aHostThatWaitsIsToldTheAnswerAndNothingBefore() throws {
@@ -114,14 +115,14 @@ import Testing
     let rig = try Rig.atHome()
     rig.check.ask(.discardingAnswer, rig.now)
     try shown(rig, .navigate)
-    #expect(rig.hostView.shown.reason == .guardPending)
+    expect(rig.hostView.shown.reason, equals: .guardPending)
     // When, then
     try rig.decider.emitIfChanged()
-    #expect(try emitted(rig).isEmpty)
+    try expect(emitted(rig).isEmpty)
     rig.check.confirm()
     try rig.decider.emitIfChanged()
-    #expect(try emitted(rig) == ["home active"])
-    #expect(!rig.hostView.shown.isWaiting)
+    try expect(emitted(rig), equals: ["home active"])
+    expect(!rig.hostView.shown.isWaiting)
   }
 
   @Test func aHostThatWaitsIsToldWhenTheDeadlineHasPassed() throws {
@@ -129,12 +130,12 @@ import Testing
     rig.check.ask(.discardingAnswer, rig.now)
     try shown(rig, .navigate)
     rig.advance(2499)
-    #expect(try !rig.decider.hasUntoldDecision(rig.now))
+    try expect(!rig.decider.hasUntoldDecision(rig.now))
     rig.advance(1)
-    #expect(try rig.decider.hasUntoldDecision(rig.now))
+    try expect(rig.decider.hasUntoldDecision(rig.now))
     try rig.decider.emitIfChanged()
-    #expect(try emitted(rig) == ["home active"])
-    #expect(try !rig.decider.hasUntoldDecision(rig.now))
+    try expect(emitted(rig), equals: ["home active"])
+    try expect(!rig.decider.hasUntoldDecision(rig.now))
   }
 
   @Test func aWaitWithoutAnAnswerEndsByAnotherReason() throws {
@@ -142,12 +143,12 @@ import Testing
     let rig = try Rig()
     try rig.signIn()
     try shown(rig)
-    #expect(rig.hostView.shown.reason == .guardPending)
+    expect(rig.hostView.shown.reason, equals: .guardPending)
     // When
     rig.advance(2500)
     for _ in 0..<2 { try rig.decider.emitIfChanged() }
     // Then
-    #expect(try emitted(rig) == ["wait server_unreachable"])
+    try expect(emitted(rig), equals: ["wait server_unreachable"])
   }
 
   @Test func aWaitThatNobodyAsksForIsAskedAgain() throws {
@@ -156,8 +157,8 @@ import Testing
     try shown(rig)
     rig.check.reset()
     try rig.decider.emitIfChanged()
-    #expect(rig.check.isNeeded)
-    #expect(try emitted(rig).isEmpty)
+    expect(rig.check.isNeeded)
+    try expect(emitted(rig).isEmpty)
   }
 
   @Test func aSignInUnderWayIsToldByItsOwnEnd() throws {
@@ -169,10 +170,10 @@ import Testing
         deadlineMS: rig.now.monotonicMS + 1000))
     rig.hostView.remember(["screen": "wait"], .wait, .signingIn)
     try rig.decider.emitIfChanged()
-    #expect(try emitted(rig).isEmpty)
+    try expect(emitted(rig).isEmpty)
     rig.pendingSignIn.end()
     try rig.decider.emitIfChanged()
-    #expect(try emitted(rig) == ["home active"])
+    try expect(emitted(rig), equals: ["home active"])
   }
 
   @Test func aDecisionThatIsExpectedIsEmittedEvenIfItLooksTheSame() throws {
@@ -180,7 +181,7 @@ import Testing
     try shown(rig)
     rig.hostView.expectDecision()
     try rig.decider.emitIfChanged()
-    #expect(try emitted(rig) == ["home active"])
+    try expect(emitted(rig), equals: ["home active"])
   }
 
   @Test func aReplyReplacesAnEventThatWasNotHandedOut() throws {
@@ -188,9 +189,9 @@ import Testing
     try shown(rig)
     _ = rig.reachability.setOnline(false)
     try rig.decider.emitIfChanged()
-    #expect(rig.events.holds("decision"))
+    expect(rig.events.holds("decision"))
     try shown(rig, .navigate)
-    #expect(!rig.events.holds("decision"))
+    expect(!rig.events.holds("decision"))
   }
 
   // MARK: Carrying out
@@ -201,18 +202,18 @@ import Testing
     _ = try rig.sessions.update(ifGeneration: try rig.sessions.row().generation) {
       $0.tokens = [1]
     }
-    #expect(try rig.decider.decide(.resume).string("reason") == "session_corrupt")
-    #expect(try rig.sessions.row().owner == nil)
-    #expect(try rig.state(id(1)) == "pending")
+    try expect(rig.decider.decide(.resume).string("reason"), equals: "session_corrupt")
+    try expect(rig.sessions.row().owner, equals: nil)
+    try expect(rig.state(id(1)), equals: "pending")
   }
 
   @Test func aLockThatIsDueErasesTheSessionKey() throws {
     let rig = try Rig.atHome()
     try rig.sessions.patch { $0.backgroundWallMS = 0 }
-    #expect(try rig.decider.decide(.foreground).string("reason") == "background_timeout")
-    #expect(try rig.sessions.row().wrapSession == nil)
-    #expect(rig.keyStore.keys[.session] == nil)
-    #expect(rig.sessions.session == nil)
+    try expect(rig.decider.decide(.foreground).string("reason"), equals: "background_timeout")
+    try expect(rig.sessions.row().wrapSession, equals: nil)
+    expect(rig.keyStore.keys[.session] == nil)
+    expect(rig.sessions.session == nil)
   }
 
   @Test func theOnlyUsableOrganisationIsChosen() throws {
@@ -220,8 +221,8 @@ import Testing
     try rig.signIn()
     try rig.list(member(orgA, status: "ended"), member(orgB))
     let decision = try rig.decider.decide(.navigate)
-    #expect(decision["org"]?.uuid("id") == orgB)
-    #expect(try rig.session.choice == orgB)
+    expect(decision["org"]?.uuid("id"), equals: orgB)
+    try expect(rig.session.choice, equals: orgB)
   }
 
   // MARK: Access
@@ -261,23 +262,23 @@ import Testing
     default: break
     }
     // Then
-    #expect(try refusal { try rig.decider.requirePlace() } == code)
+    try expect(refusal { try rig.decider.requirePlace() }, equals: code)
   }
 
   @Test func assessingUnchangedTellsWhenOnlyAssessingCan() throws {
     // Given
     let rig = try Rig.atHome()
-    #expect(try rig.decider.assessUnchanged()?.situation.record == .open)
+    try expect(rig.decider.assessUnchanged()?.situation.record, equals: .open)
     // When another process changes the session
     let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
     try other.signIn(bob)
     // Then
-    #expect(try rig.decider.assessUnchanged() == nil)
-    #expect(try rig.session.userID == alice)
+    try expect(rig.decider.assessUnchanged() == nil)
+    try expect(rig.session.userID, equals: alice)
     _ = try rig.decider.assess(.navigate)
-    #expect(try rig.decider.assessUnchanged() != nil)
+    try expect(rig.decider.assessUnchanged() != nil)
     // And without keys
     rig.core.keyRing.forget()
-    #expect(try rig.decider.assessUnchanged() == nil)
+    try expect(rig.decider.assessUnchanged() == nil)
   }
 }

@@ -2,6 +2,7 @@ import Base
 import Policy
 import Store
 import Supabase
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -21,7 +22,7 @@ import Testing
   private func colleague(_ rig: Rig) throws {
     try rig.signIn(bob)
     try rig.list(member(orgA))
-    #expect(try rig.orgSelection.choose(orgA, rig.session))
+    try expect(rig.orgSelection.choose(orgA, rig.session))
   }
 
   private func ready() throws -> Rig {
@@ -44,9 +45,9 @@ import Testing
     try rig.dispatch.finish(
       summary, try response(200, #"{"activities":10,"minutes":300}"#), rig.now)
     // Then
-    #expect(try rig.search.search(["query": ""]).int("total") == 0)
-    #expect(try rig.summary.get([:], rig.decider, rig.presenter)["summary"]?.isNull == true)
-    #expect(rig.pulls.current == nil && rig.pulls.needsContacts && rig.pulls.needsSummary)
+    try expect(rig.search.search(["query": ""]).int("total"), equals: 0)
+    try expect(rig.summary.get([:], rig.decider, rig.presenter)["summary"]?.isNull, equals: true)
+    expect(rig.pulls.current == nil && rig.pulls.needsContacts && rig.pulls.needsSummary)
   }
 
   @Test func aContactThatOneUserAskedForIsNotShownToTheNext() throws {
@@ -61,8 +62,8 @@ import Testing
     try rig.liveReader.answerEnded(rig.now)
     // Then the request is answered, with no contact
     let events = try rig.takeEvents().filter { $0.string("type") == "contact" }
-    #expect(events.map { $0["contact"]?.isNull } == [true])
-    #expect(events.map { $0["message"]?.string("code") } == ["contact_withdrawn"])
+    expect(events.map { $0["contact"]?.isNull }, equals: [true])
+    expect(events.map { $0["message"]?.string("code") }, equals: ["contact_withdrawn"])
   }
 
   @Test func aContactThatIsShownNeedsNoMessage() throws {
@@ -72,9 +73,9 @@ import Testing
     try rig.dispatch.finish(
       request, try response(200, "[\(contact(1, name: "Anna", updatedAt: second(1)))]"), rig.now)
     let event = try #require(try rig.takeEvents().first { $0.string("type") == "contact" })
-    #expect(event["contact"]?.string("name") == "Anna")
-    #expect(event["message"]?.isNull == true)
-    #expect(event.int("request") == 1)
+    expect(event["contact"]?.string("name"), equals: "Anna")
+    expect(event["message"]?.isNull, equals: true)
+    expect(event.int("request"), equals: 1)
   }
 
   @Test func aContactThatComesAfterARefreshIsAskedForAgain() throws {
@@ -89,7 +90,7 @@ import Testing
     try rig.dispatch.finish(
       request, try response(200, "[\(contact(1, updatedAt: second(1)))]"), rig.now)
     // Then
-    #expect(try !rig.takeEventTypes().contains("contact"))
-    #expect(rig.live.next?.number == 1)
+    try expect(!rig.takeEventTypes().contains("contact"))
+    expect(rig.live.next?.number, equals: 1)
   }
 }

@@ -1,5 +1,6 @@
 import Base
 import Store
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -29,9 +30,9 @@ import Testing
     // When
     let taken = try rig.events.takeAll()
     // Then
-    #expect(texts(taken) == ["contact 1", "item_parked 2", "contact 3", "item_parked 4"])
+    expect(texts(taken), equals: ["contact 1", "item_parked 2", "contact 3", "item_parked 4"])
     let numbers = taken.compactMap { $0.int("seq") }
-    #expect(numbers == numbers.sorted() && Set(numbers).count == 4)
+    expect(numbers == numbers.sorted() && Set(numbers).count == 4)
   }
 
   @Test func transientEventsAreNumberedWithoutACommitOfTheirOwn() throws {
@@ -42,9 +43,9 @@ import Testing
     // When
     for number in 2...20 { try rig.events.emit(event("contact", Int64(number))) }
     // Then
-    #expect(rig.core.database.changes == before)
+    expect(rig.core.database.changes, equals: before)
     let numbers = try rig.events.takeAll().compactMap { $0.int("seq") }
-    #expect(numbers == numbers.sorted() && Set(numbers).count == 20)
+    expect(numbers == numbers.sorted() && Set(numbers).count == 20)
   }
 
   @Test func eachHandleSeesIncreasingNumbersWhileSeveralEmit() throws {
@@ -76,8 +77,8 @@ import Testing
       rig.events.confirm()
     }
     // Then it has seen every durable event, in the order of the numbers
-    #expect(durable.isEmpty)
-    #expect(zip(seen, seen.dropFirst()).allSatisfy { $0 < $1 })
+    expect(durable.isEmpty)
+    expect(zip(seen, seen.dropFirst()).allSatisfy { $0 < $1 })
   }
 
   @Test func pagesFollowEachOtherAndThenBeginAgain() throws {
@@ -92,9 +93,9 @@ import Testing
       return taken
     }
     // When, then
-    #expect(try page() == ["item_parked 1", "item_parked 2"])
-    #expect(try page() == ["item_parked 3"])
-    #expect(try page() == ["item_parked 1", "item_parked 2"])
+    try expect(page(), equals: ["item_parked 1", "item_parked 2"])
+    try expect(page(), equals: ["item_parked 3"])
+    try expect(page(), equals: ["item_parked 1", "item_parked 2"])
   }
 
   @Test func whatEverybodyGetsIsNotNewToTheNextUser() throws {
@@ -102,9 +103,9 @@ import Testing
     try rig.events.emitDurable(event("storage_recovered", 1), owner: nil)
     _ = try rig.events.takeAll()
     rig.events.confirm()
-    #expect(try !rig.events.hasUndelivered())
+    try expect(!rig.events.hasUndelivered())
     try rig.signIn()
-    #expect(try !rig.events.hasUndelivered())
+    try expect(!rig.events.hasUndelivered())
   }
 
   /// With another main file, what this handle has handed out says nothing about the events there.
@@ -114,10 +115,10 @@ import Testing
     try rig.events.emitDurable(event("item_parked", 1), owner: nil)
     _ = try rig.events.takeAll()
     rig.events.confirm()
-    #expect(try rig.events.take(limit: 10, onlyNew: true).isEmpty)
+    try expect(rig.events.take(limit: 10, onlyNew: true).isEmpty)
     rig.sessions.reset(scope)
     _ = try rig.core.keyRing.state(for: rig.core.database)
-    #expect(texts(try rig.events.take(limit: 10, onlyNew: true)) == ["item_parked 1"])
+    expect(texts(try rig.events.take(limit: 10, onlyNew: true)), equals: ["item_parked 1"])
   }
 
   @Test func aPollIsUndoneOnce() throws {
@@ -130,7 +131,7 @@ import Testing
     try rig.events.emit(event("contact", 2))
     rig.events.restore()
     // Then both are there
-    #expect(texts(try rig.events.takeAll()) == ["contact 1", "contact 2"])
+    expect(texts(try rig.events.takeAll()), equals: ["contact 1", "contact 2"])
   }
 
   @Test func transientEventsComeOnceAndDurableOnesUntilTheyAreAcknowledged() throws {
@@ -141,10 +142,10 @@ import Testing
     let first = try rig.events.takeAll()
     rig.events.confirm()
     // When, then
-    #expect(try !rig.events.hasUndelivered())
-    #expect(texts(try rig.events.takeAll()) == ["item_parked 2"])
+    try expect(!rig.events.hasUndelivered())
+    expect(texts(try rig.events.takeAll()), equals: ["item_parked 2"])
     try rig.events.acknowledge(upTo: try #require(first.last?.int("seq")))
-    #expect(try rig.events.takeAll().isEmpty)
+    try expect(rig.events.takeAll().isEmpty)
   }
 
   @Test func anotherProcessHasADurableEventThatThisOneHandedOut() throws {
@@ -153,14 +154,14 @@ import Testing
     _ = try rig.events.takeAll()
     let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
     _ = try other.core.keyRing.state(for: other.core.database)
-    #expect(try other.events.hasUndelivered())
+    try expect(other.events.hasUndelivered())
   }
 
   @Test func aNewerDecisionReplacesOneThatWasNotHandedOut() throws {
     let rig = try ready()
     for number in 1...2 { try rig.events.emit(event("decision", Int64(number))) }
     try rig.events.emit(event("contact", 3))
-    #expect(texts(try rig.events.takeAll()) == ["decision 2", "contact 3"])
+    expect(texts(try rig.events.takeAll()), equals: ["decision 2", "contact 3"])
   }
 
   @Test func discardingConcernsOneTransientType() throws {
@@ -168,10 +169,10 @@ import Testing
     try rig.events.emit(event("contact", 1))
     try rig.events.emit(event("decision", 2))
     try rig.events.emitDurable(event("contact", 3), owner: nil)
-    #expect(rig.events.holds("contact"))
+    expect(rig.events.holds("contact"))
     rig.events.discard("contact")
-    #expect(!rig.events.holds("contact"))
-    #expect(texts(try rig.events.takeAll()) == ["decision 2", "contact 3"])
+    expect(!rig.events.holds("contact"))
+    expect(texts(try rig.events.takeAll()), equals: ["decision 2", "contact 3"])
   }
 
   @Test func aPollThatFailedIsUndoneAndOneThatArrivedIsNot() throws {
@@ -183,13 +184,13 @@ import Testing
     // When
     rig.events.restore()
     // Then
-    #expect(try rig.events.hasUndelivered())
-    #expect(texts(try rig.events.takeAll()) == ["contact 1", "item_parked 2"])
+    try expect(rig.events.hasUndelivered())
+    expect(texts(try rig.events.takeAll()), equals: ["contact 1", "item_parked 2"])
     // When
     rig.events.confirm()
     rig.events.restore()
     // Then
-    #expect(try !rig.events.hasUndelivered())
+    try expect(!rig.events.hasUndelivered())
   }
 
   @Test func durableEventsAreForTheirOwnerOrForEverybody() throws {
@@ -201,11 +202,11 @@ import Testing
     try rig.events.emitDurable(event("item_parked", 2), owner: keys.userTag(bob))
     try rig.events.emitDurable(event("session_ended", 3), owner: nil)
     // When, then
-    #expect(texts(try rig.events.takeAll()) == ["item_parked 1", "session_ended 3"])
+    expect(texts(try rig.events.takeAll()), equals: ["item_parked 1", "session_ended 3"])
     // Acknowledging leaves the other user's event.
     try rig.events.acknowledge(upTo: 1000)
     try rig.signIn(bob)
-    #expect(texts(try rig.events.takeAll()) == ["item_parked 2"])
+    expect(texts(try rig.events.takeAll()), equals: ["item_parked 2"])
   }
 
   @Test func durableEventsAreSealedAndWaitForTheKeys() throws {
@@ -215,25 +216,24 @@ import Testing
     let stored = try rig.core.durableEvents.page(
       for: nil, after: EventCursor(), limit: 10, size: 1000
     ).events
-    #expect(!String(decoding: stored[0].1, as: UTF8.self).contains("item_parked"))
+    expect(!String(decoding: stored[0].1, as: UTF8.self).contains("item_parked"))
     // When
     rig.core.keyRing.forget()
     // Then
-    #expect(try !rig.events.hasUndelivered())
-    #expect(try rig.events.takeAll().isEmpty)
-    #expect(
-      try refusal {
+    try expect(!rig.events.hasUndelivered())
+    try expect(rig.events.takeAll().isEmpty)
+    try expect(
+      refusal {
         rig.keyStore.refusal = .locked; try rig.events.emitDurable([:], owner: nil)
-      }
-        == .keyStoreLocked)
+      }, equals: .keyStoreLocked)
   }
 
   @Test func anEventThatDoesNotOpenIsSkipped() throws {
     let rig = try ready()
     try rig.events.emitDurable(event("item_parked", 1), owner: nil)
     try rig.core.durableEvents.add(50, owner: nil, sealed: [1, 2, 3])
-    #expect(texts(try rig.events.takeAll()) == ["item_parked 1"])
-    #expect(try !rig.events.hasUndelivered())
+    expect(texts(try rig.events.takeAll()), equals: ["item_parked 1"])
+    try expect(!rig.events.hasUndelivered())
   }
 
   @Test func progressIsToldAtMostEvery200Milliseconds() throws {
@@ -247,15 +247,15 @@ import Testing
     try emit()
     rig.advance(199)
     try emit()
-    #expect(try rig.takeEvents().count == 1)
+    try expect(rig.takeEvents().count, equals: 1)
     rig.advance(1)
     try emit()
-    #expect(try rig.takeEvents().count == 1)
+    try expect(rig.takeEvents().count, equals: 1)
     // Nothing to tell does not count.
     rig.advance(200)
     try rig.events.emitProgress(rig.now) { nil }
     try emit()
-    #expect(try rig.takeEvents().count == 1)
+    try expect(rig.takeEvents().count, equals: 1)
   }
 
   @Test func aPollTakesAtMost200DurableEvents() throws {
@@ -265,8 +265,8 @@ import Testing
         try rig.events.emitDurable(event("item_parked", Int64(number)), owner: nil)
       }
     }
-    #expect(try rig.takeEvents().count == 200)
-    #expect(try rig.events.hasUndelivered())
-    #expect(try rig.takeEvents().count == 1)
+    try expect(rig.takeEvents().count, equals: 200)
+    try expect(rig.events.hasUndelivered())
+    try expect(rig.takeEvents().count, equals: 1)
   }
 }

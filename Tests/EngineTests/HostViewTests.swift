@@ -1,5 +1,6 @@
 import Base
 import Policy
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -25,14 +26,14 @@ import Testing
   ])
   func aFingerprintSaysWhatTheHostShows(_ change: String, _ isOther: Bool) throws {
     let before = HostView.fingerprint(of: try decision())
-    #expect((HostView.fingerprint(of: try decision(change)) != before) == isOther)
+    expect(HostView.fingerprint(of: try decision(change)) != before, equals: isOther)
   }
 
   @Test func anotherBannerIsToldToTheHost() throws {
     func fingerprint(_ code: String) throws -> String {
       HostView.fingerprint(of: try decision(#""banners":[{"code":"\#(code)"}]"#))
     }
-    #expect(try fingerprint("offline") != fingerprint("stale"))
+    try expect(fingerprint("offline") != fingerprint("stale"))
   }
 
   @Test func theChoiceOfOrganisationsAlsoShowsTheReasonAndEachOrganisationWithItsStatus() throws {
@@ -42,28 +43,28 @@ import Testing
           #""reason":"\#(reason)","orgs":[{"org_id":"\#(id)","status":"\#(status)"}]"#))
     }
     let before = try fingerprint("first_choice", "active")
-    #expect(try fingerprint("org_disabled", "active") != before)
-    #expect(try fingerprint("first_choice", "disabled") != before)
-    #expect(try fingerprint("first_choice", "active", "2") != before)
+    try expect(fingerprint("org_disabled", "active") != before)
+    try expect(fingerprint("first_choice", "disabled") != before)
+    try expect(fingerprint("first_choice", "active", "2") != before)
   }
 
   @Test func itRemembersWhatWasShown() throws {
     // Given
     let revision = Revision()
     let view = HostView(revision)
-    #expect(view.shown.fingerprint.isEmpty && !view.shown.isWaiting)
+    expect(view.shown.fingerprint.isEmpty && !view.shown.isWaiting)
     // When
     view.remember(try decision(), .home, .active)
     let home = view.shown
     view.remember(try decision(#""screen":"wait""#), .wait, .guardPending)
     // Then
-    #expect(view.shown.isWaiting)
-    #expect(view.wasToldDeadline)
+    expect(view.shown.isWaiting)
+    expect(view.wasToldDeadline)
     view.restore(home)
-    #expect(!view.shown.isWaiting && !view.wasToldDeadline)
+    expect(!view.shown.isWaiting && !view.wasToldDeadline)
     view.expectDecision()
-    #expect(view.shown.isWaiting)
-    #expect(view.shown.fingerprint == home.fingerprint)
-    #expect(revision.value == 4)
+    expect(view.shown.isWaiting)
+    expect(view.shown.fingerprint, equals: home.fingerprint)
+    expect(revision.value, equals: 4)
   }
 }

@@ -1,5 +1,6 @@
 import Base
 import Supabase
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -23,11 +24,11 @@ import Testing
     let rig = try Rig.atHome()
     let list = InFlight(revision, after: 0)
     let request = try request(rig)
-    #expect(request.timeoutMS == 30_000)
+    expect(request.timeoutMS, equals: 30_000)
     try list.send(request, .validate, generation: 1, at)
     // When, then
     for (passed, isLate) in [(0, false), (34_999, false), (35_000, true), (900_000, true)] {
-      #expect(list.late(later(Int64(passed))).count == (isLate ? 1 : 0), "after \(passed) ms")
+      expect(list.late(later(Int64(passed))).count, equals: (isLate ? 1 : 0), "after \(passed) ms")
     }
   }
 
@@ -40,11 +41,11 @@ import Testing
     // When
     let late = list.late(later(35_000))
     // Then
-    #expect(late.map { $0.id } == [1])
-    #expect(list.requests.map { $0.id } == [1, 2])
+    expect(late.map { $0.id }, equals: [1])
+    expect(list.requests.map { $0.id }, equals: [1, 2])
     list.finish(1)
-    #expect(list.requests.map { $0.id } == [2])
-    #expect(list.find(1) == nil)
+    expect(list.requests.map { $0.id }, equals: [2])
+    expect(list.find(1) == nil)
   }
 
   @Test func aCallThatRunsAgainHasProcessedNothing() throws {
@@ -56,12 +57,12 @@ import Testing
     // When the call runs again
     list.restoreFinished()
     // Then
-    #expect(list.find(1) != nil)
+    expect(list.find(1) != nil)
     // A call that ends has processed it.
     list.finish(1)
     list.confirmOutbox()
     list.restoreFinished()
-    #expect(list.find(1) == nil)
+    expect(list.find(1) == nil)
   }
 
   @Test func theOutboxIsHandedOutOnce() throws {
@@ -73,8 +74,8 @@ import Testing
     let first = list.takeOutbox()
     list.confirmOutbox()
     // Then
-    #expect(first.map { $0.int("id") } == [1])
-    #expect(list.takeOutbox().isEmpty)
+    expect(first.map { $0.int("id") }, equals: [1])
+    expect(list.takeOutbox().isEmpty)
   }
 
   @Test func aLostReplyKeepsItsRequestsBeforeNewerOnes() throws {
@@ -87,11 +88,11 @@ import Testing
     // When the reply was lost
     list.restoreOutbox()
     // Then
-    #expect(list.takeOutbox().map { $0.int("id") } == [1, 2])
+    expect(list.takeOutbox().map { $0.int("id") }, equals: [1, 2])
     // And a reply that has reached the host is not repeated
     list.confirmOutbox()
     list.restoreOutbox()
-    #expect(list.takeOutbox().isEmpty)
+    expect(list.takeOutbox().isEmpty)
   }
 
   @Test func aRequestThatFinishedBeforeItWasPolledIsNotHandedOut() throws {
@@ -99,7 +100,7 @@ import Testing
     let list = InFlight(revision, after: 0)
     try list.send(try request(rig), .validate, generation: 1, at)
     list.finish(1)
-    #expect(list.takeOutbox().isEmpty)
+    expect(list.takeOutbox().isEmpty)
   }
 
   @Test func removeAllForgetsRequestsAndOutboxAndNeverRepeatsAnID() throws {
@@ -111,8 +112,8 @@ import Testing
     list.removeAll()
     try list.send(try request(rig), .validate, generation: 1, at)
     // Then
-    #expect(list.requests.map { $0.id } == [2])
-    #expect(list.takeOutbox().map { $0.int("id") } == [2])
+    expect(list.requests.map { $0.id }, equals: [2])
+    expect(list.takeOutbox().map { $0.int("id") }, equals: [2])
   }
 
   @Test func aPurposeIsInFlightWithItsRequest() throws {
@@ -123,10 +124,10 @@ import Testing
     let list = InFlight(revision, after: 0)
     // When, then
     try list.send(AuthRequests.user(backend, bearer: bearer), .validate, generation: 1, at)
-    #expect(list.contains(.validate))
-    #expect(!list.contains(.summary))
+    expect(list.contains(.validate))
+    expect(!list.contains(.summary))
     try list.send(try request(rig), .validate, generation: 1, at)
-    #expect(list.contains(.summary))
+    expect(list.contains(.summary))
   }
 
   @Test func everyChangeOfTheListAdvancesTheRevision() throws {
@@ -136,9 +137,9 @@ import Testing
     // When, then
     var last = revision.value
     try list.send(try request(rig), .validate, generation: 1, at)
-    #expect(revision.value != last)
+    expect(revision.value != last)
     last = revision.value
     list.finish(1)
-    #expect(revision.value != last)
+    expect(revision.value != last)
   }
 }

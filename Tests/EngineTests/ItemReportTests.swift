@@ -2,6 +2,7 @@ import Base
 import Policy
 import Store
 import Supabase
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -23,16 +24,16 @@ import Testing
     for number in 1...3 { try rig.add(id(number)) }
     // When, then
     let first = try rig.report.list(["limit": 2])
-    #expect(first["items"]?.count == 2)
+    expect(first["items"]?.count, equals: 2)
     let next = try #require(first.int("next"))
     let second = try rig.report.list(["limit": 2, "after": .int(next)])
-    #expect(second["items"]?.elements.compactMap { $0.uuid("id") } == [id(3)])
-    #expect(second["next"]?.isNull == true)
+    expect(second["items"]?.elements.compactMap { $0.uuid("id") }, equals: [id(3)])
+    expect(second["next"]?.isNull, equals: true)
     // Behind the last number is nothing.
     let most = Fields.safe.upperBound
-    #expect(try rig.report.list(["after": .int(most)])["items"]?.count == 0)
-    #expect(
-      try refusal { try rig.report.list(["after": .int(most + 1)]) } == .requestInvalidValue)
+    try expect(rig.report.list(["after": .int(most)])["items"]?.count, equals: 0)
+    try expect(
+      refusal { try rig.report.list(["after": .int(most + 1)]) }, equals: .requestInvalidValue)
   }
 
   @Test func aParkedItemSaysWhatTheServerSaid() throws {
@@ -42,10 +43,10 @@ import Testing
       try rig.upload(), isCurrent: true,
       try response(400, #"{"code":"22P02","message":"no number"}"#), rig.now)
     let reason = try item(rig, 1)["reason"]
-    #expect(reason?.string("code") == "invalid_value")
-    #expect(reason?.string("sqlstate") == "22P02")
-    #expect(reason?.string("message") == "no number")
-    #expect(reason?.string("text")?.isEmpty == false)
+    expect(reason?.string("code"), equals: "invalid_value")
+    expect(reason?.string("sqlstate"), equals: "22P02")
+    expect(reason?.string("message"), equals: "no number")
+    expect(reason?.string("text")?.isEmpty, equals: false)
   }
 
   @Test func aChildSaysWhetherItsParentIsParked() throws {
@@ -53,12 +54,12 @@ import Testing
     let rig = try Rig.atHome()
     try rig.add(id(1))
     try rig.add(id(2), dependsOn: [id(1)])
-    #expect(try item(rig, 2)["reason"]?.string("code") == "dependency_waiting")
+    try expect(item(rig, 2)["reason"]?.string("code"), equals: "dependency_waiting")
     // When
     try rig.settlement.finish(
       try rig.upload(), isCurrent: true, try response(400, #"{"code":"22P02"}"#), rig.now)
     // Then
-    #expect(try item(rig, 2)["reason"]?.string("code") == "dependency_parked")
+    try expect(item(rig, 2)["reason"]?.string("code"), equals: "dependency_parked")
   }
 
   // MARK: Why is nothing sent?
@@ -95,6 +96,6 @@ import Testing
     default: break
     }
     // Then
-    #expect(try codes(rig) == [expected])
+    try expect(codes(rig), equals: [expected])
   }
 }

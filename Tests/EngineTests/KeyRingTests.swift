@@ -1,5 +1,6 @@
 import Base
 import Policy
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -13,16 +14,16 @@ import Testing
       return try rig.core.keyRing.state(for: rig.core.database)
     }
     rig.keyStore.refusal = .damaged
-    #expect(try state() == .failed)
+    try expect(state(), equals: .failed)
     // When, then
     rig.advance(2499)
-    #expect(try state() == .failed)
+    try expect(state(), equals: .failed)
     rig.advance(1)
-    #expect(try state() == .lost)
+    try expect(state(), equals: .lost)
     // And a key that came back begins anew
     rig.keyStore.refusal = nil
-    #expect(try state() == .ready)
+    try expect(state(), equals: .ready)
     rig.keyStore.refusal = .damaged
-    #expect(try state() == .failed)
+    try expect(state(), equals: .failed)
   }
 }

@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -29,45 +30,45 @@ import Testing
   }
 
   @Test func oneOfTwoHandlesHasIt() throws {
-    #expect(try take(one) == "taken")
-    #expect(try take(one) == "held")
-    #expect(try take(two) == "refused")
-    #expect(two.core.keyTurn.isAwaited)
+    try expect(take(one), equals: "taken")
+    try expect(take(one), equals: "held")
+    try expect(take(two), equals: "refused")
+    expect(two.core.keyTurn.isAwaited)
     try one.core.keyTurn.giveBack(one.core)
-    #expect(try take(two) == "taken")
-    #expect(!two.core.keyTurn.isAwaited)
-    #expect(try take(one) == "refused")
+    try expect(take(two), equals: "taken")
+    expect(!two.core.keyTurn.isAwaited)
+    try expect(take(one), equals: "refused")
   }
 
   @Test func givingBackWhatOneDoesNotHaveTakesItFromNobody() throws {
-    #expect(try take(one) == "taken")
-    #expect(try take(two) == "refused")
+    try expect(take(one), equals: "taken")
+    try expect(take(two), equals: "refused")
     try two.core.keyTurn.giveBack(two.core)
-    #expect(!two.core.keyTurn.isAwaited)
-    #expect(try take(two) == "refused")
+    expect(!two.core.keyTurn.isAwaited)
+    try expect(take(two), equals: "refused")
   }
 
   @Test func itIsRenewedWhileItIsUsed() throws {
-    #expect(try take(one) == "taken")
+    try expect(take(one), equals: "taken")
     for _ in 0..<4 {
       // Longer than half of the lease, and together longer than all of it
       pass(200_000)
-      #expect(try take(one) == "held")
-      #expect(try take(two) == "refused")
+      try expect(take(one), equals: "held")
+      try expect(take(two), equals: "refused")
     }
   }
 
   @Test func itExpires() throws {
-    #expect(try take(one) == "taken")
+    try expect(take(one), equals: "taken")
     pass(3 * RequestedKeys.timeoutMS)
-    #expect(try take(two) == "taken")
+    try expect(take(two), equals: "taken")
   }
 
   @Test func itIsOverWithTheFile() throws {
-    #expect(try take(one) == "taken")
+    try expect(take(one), equals: "taken")
     one.core.keyTurn.forget()
     // What is in the file is this handle's own, and may be another's changes
-    #expect(try take(one) == "taken")
+    try expect(take(one), equals: "taken")
   }
 
   @Test func aRolledBackTransactionLeavesNoTurn() throws {
@@ -77,14 +78,14 @@ import Testing
         throw Failure.defect("roll back")
       }
     } catch {}
-    #expect(try take(two) == "taken")
-    #expect(try take(one) == "refused")
+    try expect(take(two), equals: "taken")
+    try expect(take(one), equals: "refused")
   }
 
   @Test func itsRefusalIsAChangeThatWakesTheHost() throws {
-    #expect(try take(one) == "taken")
+    try expect(take(one), equals: "taken")
     let before = two.core.revision.value
-    #expect(try take(two) == "refused")
-    #expect(two.core.revision.value != before)
+    try expect(take(two), equals: "refused")
+    expect(two.core.revision.value != before)
   }
 }

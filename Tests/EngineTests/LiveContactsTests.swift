@@ -1,5 +1,6 @@
 import Base
 import Policy
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -18,10 +19,10 @@ import Testing
     var reasons: [Int64: MessageCode?] = [:]
     while let ended = live.firstEnded(rig.now) {
       reasons[ended.number] = ended.ending
-      #expect(!live.isOpen(ended))
+      expect(!live.isOpen(ended))
       live.remove(ended)
     }
-    #expect(reasons == [1: .contactWithdrawn, 2: .offline, 3: .offline])
-    #expect(live.next == nil)
+    expect(reasons, equals: [1: .contactWithdrawn, 2: .offline, 3: .offline])
+    expect(live.next == nil)
   }
 }

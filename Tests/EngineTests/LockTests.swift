@@ -2,6 +2,7 @@ import Base
 import Policy
 import Store
 import Supabase
+import TestSupport
 import Testing
 import Vault
 
@@ -27,10 +28,10 @@ import Vault
     // When
     let outcome = try rig.lock.unlock(row)
     // Then the user is asked again, and the session still opens
-    #expect(outcome == .withheld)
-    #expect(rig.keyStore.keys[.session] === key)
+    expect(outcome, equals: .withheld)
+    expect(rig.keyStore.keys[.session] === key)
     other.sessions.reset(.file)
-    #expect(try other.decider.assess(.navigate).situation.record == .open)
+    try expect(other.decider.assess(.navigate).situation.record, equals: .open)
   }
 
   @Test func aLostBiometricKeyClosesOnlyTheSessionThatItBelongsTo() throws {
@@ -41,13 +42,13 @@ import Vault
     // When
     try rig.lock.dropWraps(row)
     // Then
-    #expect(rig.keyStore.keys[.session] != nil)
-    #expect(try rig.sessions.row().wrapSession != nil)
+    expect(rig.keyStore.keys[.session] != nil)
+    try expect(rig.sessions.row().wrapSession != nil)
     // But the row of now is closed
     try rig.lock.dropWraps(try rig.sessions.row())
-    #expect(rig.keyStore.keys[.session] == nil)
+    expect(rig.keyStore.keys[.session] == nil)
     let closed = try rig.sessions.row()
-    #expect(closed.wrapSession == nil && closed.wrapBiometric == nil)
+    expect(closed.wrapSession == nil && closed.wrapBiometric == nil)
   }
 
   @Test func anUnlockGivesTheSessionNewKeys() throws {
@@ -56,22 +57,22 @@ import Vault
     let before = try rig.sessions.row()
     let key = rig.keyStore.keys[.session]
     try rig.lock.lock(byUser: true)
-    #expect(rig.keyStore.keys[.session] == nil)
-    #expect(try rig.sessions.row().wrapSession == nil)
+    expect(rig.keyStore.keys[.session] == nil)
+    try expect(rig.sessions.row().wrapSession, equals: nil)
     rig.advance(7000)
     // When
-    #expect(try rig.lock.unlock(try rig.sessions.row()) == .success)
+    try expect(rig.lock.unlock(try rig.sessions.row()), equals: .success)
     // Then
     let after = try rig.sessions.row()
-    #expect(rig.keyStore.keys[.session] != nil && rig.keyStore.keys[.session] !== key)
-    #expect(after.wrapSession != before.wrapSession && after.wrapBiometric != before.wrapBiometric)
-    #expect(after.tokens != before.tokens)
-    #expect(!after.locked)
-    #expect(after.authenticatedMS == rig.now.wallMS)
-    #expect(after.backgroundWallMS == nil)
+    expect(rig.keyStore.keys[.session] != nil && rig.keyStore.keys[.session] !== key)
+    expect(after.wrapSession != before.wrapSession && after.wrapBiometric != before.wrapBiometric)
+    expect(after.tokens != before.tokens)
+    expect(!after.locked)
+    expect(after.authenticatedMS, equals: rig.now.wallMS)
+    expect(after.backgroundWallMS, equals: nil)
     // And it opens with all that it had
-    #expect(try rig.sessions.reload(after) == .open)
-    #expect(try rig.session.choice == orgA)
-    #expect(try rig.session.memberships?.count == 2)
+    try expect(rig.sessions.reload(after), equals: .open)
+    try expect(rig.session.choice, equals: orgA)
+    try expect(rig.session.memberships?.count, equals: 2)
   }
 }

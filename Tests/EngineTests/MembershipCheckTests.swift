@@ -1,5 +1,6 @@
 import Base
 import Policy
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -11,18 +12,18 @@ import Testing
   @Test func aCheckThatWasAskedIsPendingUntilItsDeadline() throws {
     // Given
     let rig = try Rig()
-    #expect(rig.check.freshness(rig.now) == .cached)
+    expect(rig.check.freshness(rig.now), equals: .cached)
     // When
     rig.check.ask(.keepingAnswer, rig.now)
     // Then
-    #expect(rig.check.isNeeded)
-    #expect(rig.check.timeoutLeftMS(rig.now) == Self.timeoutMS)
+    expect(rig.check.isNeeded)
+    expect(rig.check.timeoutLeftMS(rig.now), equals: Self.timeoutMS)
     for (passed, freshness) in [
       (0, Situation.Freshness.pending), (2499, .pending), (2500, .unreachable),
     ] {
       var at = rig.now
       at.monotonicMS += Int64(passed)
-      #expect(rig.check.freshness(at) == freshness, "after \(passed) ms")
+      expect(rig.check.freshness(at), equals: freshness, "after \(passed) ms")
     }
   }
 
@@ -30,12 +31,12 @@ import Testing
     let rig = try Rig()
     rig.check.ask(.keepingAnswer, rig.now)
     rig.check.fail()
-    #expect(rig.check.freshness(rig.now) == .unreachable)
+    expect(rig.check.freshness(rig.now), equals: .unreachable)
     // A new request is another chance.
     rig.check.ask(.keepingAnswer, rig.now)
-    #expect(rig.check.freshness(rig.now) == .pending)
+    expect(rig.check.freshness(rig.now), equals: .pending)
     _ = rig.reachability.setOnline(false)
-    #expect(rig.check.freshness(rig.now) == .unreachable)
+    expect(rig.check.freshness(rig.now), equals: .unreachable)
   }
 
   @Test func anAnswerEndsTheCheckAndConfirms() throws {
@@ -43,10 +44,10 @@ import Testing
     rig.check.ask(.keepingAnswer, rig.now)
     rig.check.fail()
     rig.check.confirm()
-    #expect(!rig.check.isNeeded)
-    #expect(rig.check.isConfirmed)
-    #expect(!rig.check.hasFailed)
-    #expect(rig.check.freshness(rig.now) == .confirmed)
+    expect(!rig.check.isNeeded)
+    expect(rig.check.isConfirmed)
+    expect(!rig.check.hasFailed)
+    expect(rig.check.freshness(rig.now), equals: .confirmed)
   }
 
   /// An earlier answer, a running check, what is asked: does the answer count, how long is left?
@@ -70,9 +71,9 @@ import Testing
     // When
     rig.check.ask(request, rig.now)
     // Then
-    #expect(rig.check.isNeeded)
-    #expect(rig.check.isConfirmed == isConfirmed)
-    #expect(rig.check.timeoutLeftMS(rig.now) == leftMS)
+    expect(rig.check.isNeeded)
+    expect(rig.check.isConfirmed, equals: isConfirmed)
+    expect(rig.check.timeoutLeftMS(rig.now), equals: leftMS)
   }
 
   /// A host that was told a deadline keeps it; another one gets a new deadline.
@@ -89,8 +90,8 @@ import Testing
     // When
     rig.check.askSilently(.discardingAnswer, rig.now)
     // Then
-    #expect(rig.check.timeoutLeftMS(rig.now) == leftMS)
-    #expect(rig.check.isNeeded)
+    expect(rig.check.timeoutLeftMS(rig.now), equals: leftMS)
+    expect(rig.check.isNeeded)
   }
 
   @Test func askingSilentlyDiscardsTheAnswerAndTheFailure() throws {
@@ -99,8 +100,8 @@ import Testing
     rig.check.confirm()
     rig.check.fail()
     rig.check.askSilently(.discardingAnswer, rig.now)
-    #expect(!rig.check.isConfirmed)
-    #expect(!rig.check.hasFailed)
+    expect(!rig.check.isConfirmed)
+    expect(!rig.check.hasFailed)
   }
 
   @Test func aResetForgetsAllButTheStart() throws {
@@ -112,9 +113,9 @@ import Testing
     // When
     rig.check.reset()
     // Then
-    #expect(!rig.check.isNeeded)
-    #expect(!rig.check.hasFailed)
-    #expect(rig.check.ageMS(rig.now) == 1000)
+    expect(!rig.check.isNeeded)
+    expect(!rig.check.hasFailed)
+    expect(rig.check.ageMS(rig.now), equals: 1000)
   }
 
   @Test func everyChangeAdvancesTheRevision() throws {
@@ -125,7 +126,7 @@ import Testing
     ] {
       let before = rig.core.revision.value
       change()
-      #expect(rig.core.revision.value != before)
+      expect(rig.core.revision.value != before)
     }
   }
 }

@@ -2,6 +2,7 @@ import Base
 import Policy
 import Store
 import Supabase
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -31,9 +32,9 @@ import Testing
     if row.isEmpty { try rig.list(member(orgA)) } else { try rig.list(member(orgA), row) }
     // Then
     let tables = try rig.cache.open()
-    #expect(try tables.datasets.read(.summary, of: first) != nil)
-    #expect((try tables.datasets.read(.summary, of: second) != nil) == isOpen)
-    #expect(try rig.state(id(1)) == "pending")
-    #expect(try rig.state(id(2)) == (isOpen ? "pending" : "waits for organisation"))
+    try expect(tables.datasets.read(.summary, of: first) != nil)
+    try expect(tables.datasets.read(.summary, of: second) != nil, equals: isOpen)
+    try expect(rig.state(id(1)), equals: "pending")
+    try expect(rig.state(id(2)), equals: (isOpen ? "pending" : "waits for organisation"))
   }
 }

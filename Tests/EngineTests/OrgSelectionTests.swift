@@ -1,6 +1,7 @@
 import Base
 import Policy
 import Store
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -12,12 +13,12 @@ import Testing
     rig.pulls.forgetAll()
     rig.pulls.finishContacts(rig.now.monotonicMS)
     rig.pulls.finishSummary(rig.now.monotonicMS)
-    #expect(!rig.contactPuller.isDue(orgA, rig.now))
+    expect(!rig.contactPuller.isDue(orgA, rig.now))
     // When
-    #expect(try rig.orgSelection.choose(orgB, rig.session))
+    try expect(rig.orgSelection.choose(orgB, rig.session))
     // Then
-    #expect(rig.contactPuller.isDue(orgB, rig.now))
-    #expect(rig.summaryPuller.isDue(rig.now))
+    expect(rig.contactPuller.isDue(orgB, rig.now))
+    expect(rig.summaryPuller.isDue(rig.now))
   }
 
   /// How the server lists the organisation, and the refusal of its choice.
@@ -34,8 +35,8 @@ import Testing
     let code = try refusal {
       try rig.orgSelection.select(["org_id": .uuid(orgB)], rig.decider)
     }
-    #expect(code == expected)
-    #expect(try rig.session.choice == (expected == nil ? orgB : orgA))
+    expect(code, equals: expected)
+    try expect(rig.session.choice, equals: (expected == nil ? orgB : orgA))
   }
 
   @Test func aChoiceOverASessionThatAnotherProcessChangedIsRefused() throws {
@@ -49,9 +50,9 @@ import Testing
     // When
     let isStored = try rig.orgSelection.choose(orgB, session)
     // Then nothing of it is kept
-    #expect(!isStored)
-    #expect(try rig.sessions.row().choice == nil)
-    #expect(!rig.pulls.needsContacts)
+    expect(!isStored)
+    try expect(rig.sessions.row().choice, equals: nil)
+    expect(!rig.pulls.needsContacts)
   }
 
   @Test func anEditIsNotMadeInAnotherSessionsRow() throws {
@@ -63,7 +64,7 @@ import Testing
     let isStored = try rig.sessions.update(ifGeneration: generation) { (row) throws(Failure) in
       edits += 1
     }
-    #expect(!isStored && edits == 0)
-    #expect(try rig.sessions.row().generation == before)
+    expect(!isStored && edits == 0)
+    try expect(rig.sessions.row().generation, equals: before)
   }
 }

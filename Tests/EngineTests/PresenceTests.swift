@@ -2,6 +2,7 @@ import Base
 import Policy
 import Store
 import Supabase
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -16,39 +17,39 @@ import Testing
     let rig = try Rig.atHome()
     _ = try rig.presence.background([:])
     let row = try rig.sessions.row()
-    #expect(row.backgroundWallMS == rig.now.wallMS)
-    #expect(row.backgroundMonotonicMS == rig.now.monotonicMS)
-    #expect(row.backgroundBoot == rig.now.bootID)
+    expect(row.backgroundWallMS, equals: rig.now.wallMS)
+    expect(row.backgroundMonotonicMS, equals: rig.now.monotonicMS)
+    expect(row.backgroundBoot, equals: rig.now.bootID)
     // When an hour passes, and the user holds the device's clock back
     rig.advance(3_700_000, wallMS: 1000)
     // Then the lock is due all the same
-    #expect(try rig.presence.foreground([:]).string("screen") == "unlock")
+    try expect(rig.presence.foreground([:]).string("screen"), equals: "unlock")
   }
 
   @Test func anUnlockLetsTheUserInAndAnotherAnswerDoesNot() throws {
     let rig = try Rig.atHome()
     _ = try rig.presence.lock([:])
     _ = try rig.presence.unlock(["outcome": "cancelled"])
-    #expect(rig.hostView.visit == .outside)
-    #expect(try refusal { try rig.decider.requireSession() } == .sessionLocked)
+    expect(rig.hostView.visit, equals: .outside)
+    try expect(refusal { try rig.decider.requireSession() }, equals: .sessionLocked)
     _ = try rig.presence.unlock(["outcome": "success"])
-    #expect(rig.hostView.visit == .inside)
-    #expect(try rig.decider.requireSession().userID == alice)
+    expect(rig.hostView.visit, equals: .inside)
+    try expect(rig.decider.requireSession().userID, equals: alice)
   }
 
   @Test func theStatusNamesWhatIsOwed() throws {
     // Given
     let rig = try Rig.atHome()
     rig.tokens.confirm(rig.now)
-    #expect(try owed(rig).isEmpty)
+    try expect(owed(rig).isEmpty)
     // When, then
     rig.tokens.requireValidation()
-    #expect(try owed(rig) == ["validation"])
+    try expect(owed(rig), equals: ["validation"])
     rig.check.ask(.keepingAnswer, rig.now)
-    #expect(try owed(rig) == ["validation", "guard"])
+    try expect(owed(rig), equals: ["validation", "guard"])
     try rig.revocations.add(try rig.session, expiresMS: 0)
     try rig.sessions.keys.owe(.biometric)
     rig.tokens.refuse()
-    #expect(try owed(rig) == ["refresh", "validation", "guard", "revoke", "erase"])
+    try expect(owed(rig), equals: ["refresh", "validation", "guard", "revoke", "erase"])
   }
 }

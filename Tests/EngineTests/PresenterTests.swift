@@ -2,6 +2,7 @@ import Base
 import Policy
 import Store
 import Supabase
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -13,33 +14,33 @@ import Testing
     // When
     let json = try rig.presenter.render(Decision(.home, .active))
     // Then
-    #expect(json.string("screen") == "home")
-    #expect(json.string("reason") == "active")
-    #expect(json.string("route") == "/coordinator")
-    #expect(json["org"]?.uuid("id") == orgA)
-    #expect(json["org"]?.string("name") == "Org")
-    #expect(json["org"]?.string("role") == "coordinator")
-    #expect(json["methods"]?.count == 0)
-    #expect(json["orgs"]?.count == 0)
-    #expect(json["banners"]?.count == 0)
-    #expect(json["deadline_ms"]?.isNull == true)
+    expect(json.string("screen"), equals: "home")
+    expect(json.string("reason"), equals: "active")
+    expect(json.string("route"), equals: "/coordinator")
+    expect(json["org"]?.uuid("id"), equals: orgA)
+    expect(json["org"]?.string("name"), equals: "Org")
+    expect(json["org"]?.string("role"), equals: "coordinator")
+    expect(json["methods"]?.count, equals: 0)
+    expect(json["orgs"]?.count, equals: 0)
+    expect(json["banners"]?.count, equals: 0)
+    expect(json["deadline_ms"]?.isNull, equals: true)
   }
 
   @Test(arguments: [Screen.unlock, .signIn, .selectOrg, .wait])
   func otherScreensNameNoOrganisation(_ screen: Screen) throws {
     let rig = try Rig.atHome()
     let json = try rig.presenter.render(Decision(screen, .userLocked))
-    #expect(json["org"]?.isNull == true)
-    #expect(json["route"]?.isNull == true)
+    expect(json["org"]?.isNull, equals: true)
+    expect(json["route"]?.isNull, equals: true)
   }
 
   @Test func theSignInOffersTheMethods() throws {
     let rig = try Rig()
     let json = try rig.presenter.render(Decision(.signIn, .sessionMissing))
     let methods = json["methods"]?.elements ?? []
-    #expect(methods.map { $0.string("id") } == ["bankid", "vipps"])
-    #expect(methods.first?.string("label") == "BankID")
-    #expect(methods.first?.string("flow") == "pkce")
+    expect(methods.map { $0.string("id") }, equals: ["bankid", "vipps"])
+    expect(methods.first?.string("label"), equals: "BankID")
+    expect(methods.first?.string("flow"), equals: "pkce")
   }
 
   @Test func theChoiceOffersAllOrganisationsWithTheirStatus() throws {
@@ -52,18 +53,18 @@ import Testing
     let json = try rig.presenter.render(Decision(.selectOrg, .firstChoice))
     // Then
     let orgs = json["orgs"]?.elements ?? []
-    #expect(orgs.map { $0.uuid("org_id") } == [orgA, orgB, orgC])
-    #expect(orgs.map { $0.string("status") } == ["active", "revoked", "disabled"])
-    #expect(orgs.map { $0.bool("current") } == [true, false, false])
+    expect(orgs.map { $0.uuid("org_id") }, equals: [orgA, orgB, orgC])
+    expect(orgs.map { $0.string("status") }, equals: ["active", "revoked", "disabled"])
+    expect(orgs.map { $0.bool("current") }, equals: [true, false, false])
   }
 
   @Test func aMessageHasTheReasonAsItsCodeAndNamesTheOrganisation() throws {
     let rig = try Rig.atHome()
     let json = try rig.presenter.render(Decision(.selectOrg, .orgDisabled))
-    #expect(json["message"]?.string("code") == "org_disabled")
-    #expect(json["message"]?.string("text")?.contains("Org") == true)
+    expect(json["message"]?.string("code"), equals: "org_disabled")
+    expect(json["message"]?.string("text")?.contains("Org"), equals: true)
     // And a silent reason has none
-    #expect(try rig.presenter.render(Decision(.home, .active))["message"]?.isNull == true)
+    try expect(rig.presenter.render(Decision(.home, .active))["message"]?.isNull, equals: true)
   }
 
   @Test func aWaitTellsUntilWhenByTheDevicesClock() throws {
@@ -73,9 +74,9 @@ import Testing
     rig.advance(1000, wallMS: 500_000)
     // When, then
     let decision = Decision(.wait, .guardPending)
-    #expect(try rig.presenter.render(decision).int("deadline_ms") == rig.now.wallMS + 1500)
+    try expect(rig.presenter.render(decision).int("deadline_ms"), equals: rig.now.wallMS + 1500)
     rig.advance(5000)
-    #expect(try rig.presenter.render(decision).int("deadline_ms") == rig.now.wallMS)
+    try expect(rig.presenter.render(decision).int("deadline_ms"), equals: rig.now.wallMS)
   }
 
   @Test func aSignInUnderWayHasItsOwnDeadline() throws {
@@ -85,7 +86,7 @@ import Testing
         .password(email: "a", password: "b"), over: try rig.sessions.row(),
         deadlineMS: rig.now.monotonicMS + 7000))
     let json = try rig.presenter.render(Decision(.wait, .signingIn))
-    #expect(json.int("deadline_ms") == rig.now.wallMS + 7000)
+    expect(json.int("deadline_ms"), equals: rig.now.wallMS + 7000)
   }
 
   @Test func aDecisionsBannersTellTheAgeOfTheMemberships() throws {
@@ -99,10 +100,10 @@ import Testing
     decision.stale = true
     let banners = try rig.presenter.render(decision)["banners"]?.elements ?? []
     // Then
-    #expect(banners.map { $0.string("code") } == ["offline", "stale_data"])
-    #expect(banners.map { $0.string("tone") } == ["info", "warning"])
-    #expect(banners.map { $0.int("as_of_ms") } == [listedMS, listedMS])
-    #expect(banners.allSatisfy { $0.string("text")?.isEmpty == false })
+    expect(banners.map { $0.string("code") }, equals: ["offline", "stale_data"])
+    expect(banners.map { $0.string("tone") }, equals: ["info", "warning"])
+    expect(banners.map { $0.int("as_of_ms") }, equals: [listedMS, listedMS])
+    expect(banners.allSatisfy { $0.string("text")?.isEmpty == false })
   }
 
   /// Whether there is a network, the last read failed, the data's age in hours (nil: none), and the
@@ -126,6 +127,6 @@ import Testing
       let age = banner.int("as_of_ms").map { " \((rig.now.wallMS - $0) / 3_600_000)" } ?? ""
       return (banner.string("code") ?? "") + age
     }
-    #expect(found == expected)
+    expect(found, equals: expected)
   }
 }

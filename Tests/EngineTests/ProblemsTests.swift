@@ -1,5 +1,6 @@
 import Base
 import Supabase
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -35,15 +36,15 @@ import Testing
       ["guard", "PGRST205", "memberships", nil],
       ["summary", "PGRST202", nil, "activity_summary"],
     ]
-    #expect(listed(problems) == both)
+    expect(listed(problems), equals: both)
     // A passing fault and a refused token say nothing about the schema
     problems.note(check, try response(503, ""), lastSent: 0, rig.now)
     problems.note(check, try response(401, #"{"code":"PGRST301"}"#), lastSent: 0, rig.now)
-    #expect(listed(problems) == both)
+    expect(listed(problems), equals: both)
     // An answer ends one of them
     problems.note(check, try response(200, "[]"), lastSent: 0, rig.now)
-    #expect(listed(problems) == [both[1]])
-    #expect(problems.concern(.summary) && !problems.concern(.membershipCheck))
+    expect(listed(problems), equals: [both[1]])
+    expect(problems.concern(.summary) && !problems.concern(.membershipCheck))
   }
 
   @Test func aProblemKeepsItsTimeUntilAnotherTakesItsPlace() throws {
@@ -54,14 +55,14 @@ import Testing
     problems.note(check, try refusal("PGRST205"), lastSent: 0, rig.now)
     rig.advance(1000)
     problems.note(check, try refusal("PGRST205"), lastSent: 0, rig.now)
-    #expect(problems.json.elements.map { $0.int("since_ms") } == [begin])
+    expect(problems.json.elements.map { $0.int("since_ms") }, equals: [begin])
     problems.note(
       check, try refusal("42501", "permission denied for table organizations"), lastSent: 0, rig.now
     )
-    #expect(problems.json.elements.map { $0.int("since_ms") } == [begin + 1000])
-    #expect(listed(problems) == [["guard", "42501", "organizations", nil]])
+    expect(problems.json.elements.map { $0.int("since_ms") }, equals: [begin + 1000])
+    expect(listed(problems), equals: [["guard", "42501", "organizations", nil]])
     problems.forgetAll()
-    #expect(listed(problems).isEmpty)
+    expect(listed(problems).isEmpty)
   }
 
   @Test func anUploadAndItsReadBackAreDifferentRequests() throws {
@@ -72,15 +73,15 @@ import Testing
     let upload = request(.upload, .upload(batch))
     problems.note(request(.upload, .readBack(batch)), try refusal("42P01"), lastSent: 0, rig.now)
     problems.note(upload, try response(201, "[]"), lastSent: 0, rig.now)
-    #expect(listed(problems) == [["upload", "42P01", "activities", nil]])
-    #expect(problems.concern(kind: "activity") && !problems.concern(kind: "contact"))
+    expect(listed(problems), equals: [["upload", "42P01", "activities", nil]])
+    expect(problems.concern(kind: "activity") && !problems.concern(kind: "contact"))
     // A read-back that compares rows asks again with fewer columns
     problems.note(request(.upload, .readBack(batch)), try response(200, "[]"), lastSent: 0, rig.now)
     problems.note(
       request(.upload, .readBack(batch.asking(.rows))), try refusal("42703"), lastSent: 0, rig.now)
-    #expect(listed(problems).isEmpty)
+    expect(listed(problems).isEmpty)
     // The first refusal by a policy leads to the membership check
     problems.note(upload, try response(403, #"{"code":"42501"}"#), lastSent: 0, rig.now)
-    #expect(listed(problems).isEmpty)
+    expect(listed(problems).isEmpty)
   }
 }

@@ -1,6 +1,7 @@
 import Base
 import Policy
 import Store
+import TestSupport
 import Testing
 
 import class Foundation.FileManager
@@ -30,40 +31,41 @@ import class Foundation.FileManager
     let (folder, keyStore) = try damaged()
     // When
     let rig = try Rig(folder: folder, keyStore: keyStore)
-    #expect(rig.recovery.hasRecovered)
-    #expect(rig.recovery.isNeeded)
+    expect(rig.recovery.hasRecovered)
+    expect(rig.recovery.isNeeded)
     _ = try rig.decider.assess(.navigate)
     // Then; each item may have been sent after the state that was read was written
-    #expect(!rig.recovery.isNeeded)
-    #expect(try rig.session.userID == alice)
-    #expect(try rig.session.choice == orgA)
-    #expect(
-      try (1...4).map { try rig.state(id($0)) } == [
+    expect(!rig.recovery.isNeeded)
+    try expect(rig.session.userID, equals: alice)
+    try expect(rig.session.choice, equals: orgA)
+    try expect(
+      (1...4).map { try rig.state(id($0)) },
+      equals: [
         "pending, attempts 1", "parked, conflict, attempts 1",
         "waits for organisation, attempts 1", "waits for parent, attempts 1",
       ])
-    #expect(try rig.core.syncRuns.find(of: try rig.session.owner) != nil)
+    try expect(rig.core.syncRuns.find(of: try rig.session.owner) != nil)
     let event = try #require(try rig.takeEvents().first)
-    #expect(event.string("type") == "storage_recovered")
-    #expect(event.int("salvaged") == 4)
-    #expect(event.int("lost") == 0)
-    #expect(event.bool("session") == true)
+    expect(event.string("type"), equals: "storage_recovered")
+    expect(event.int("salvaged"), equals: 4)
+    expect(event.int("lost"), equals: 0)
+    expect(event.bool("session"), equals: true)
     // The damaged file is kept.
     let aside = try #require(event.string("file"))
-    #expect(folder.names.contains(aside))
-    #expect(!folder.names.contains("recovery.name"))
+    expect(folder.names.contains(aside))
+    expect(!folder.names.contains("recovery.name"))
   }
 
   @Test func aRecoveryIsDoneOnce() throws {
     let (folder, keyStore) = try damaged()
     let rig = try Rig(folder: folder, keyStore: keyStore)
     _ = try rig.decider.assess(.navigate)
-    #expect(try rig.takeEvents().count == 1)
+    try expect(rig.takeEvents().count, equals: 1)
     _ = try rig.decider.assess(.navigate)
     let next = try Rig(folder: folder, keyStore: keyStore)
-    #expect(!next.recovery.isNeeded)
+    expect(!next.recovery.isNeeded)
     _ = try next.decider.assess(.navigate)
-    #expect(try next.takeEvents().isEmpty)
+    try expect(next.takeEvents().isEmpty)
   }
 
   @Test func aRecoveryWaitsForTheDeviceKey() throws {
@@ -71,16 +73,16 @@ import class Foundation.FileManager
     let (folder, keyStore) = try damaged()
     keyStore.refusal = .locked
     let rig = try Rig(folder: folder, keyStore: keyStore)
-    #expect(try rig.decider.assess(.navigate).situation.keys == .locked)
-    #expect(rig.recovery.isNeeded)
+    try expect(rig.decider.assess(.navigate).situation.keys, equals: .locked)
+    expect(rig.recovery.isNeeded)
     // When the process ends and the next one has the key
     keyStore.refusal = nil
     let next = try Rig(folder: folder, keyStore: keyStore)
-    #expect(next.recovery.isNeeded)
-    #expect(!next.recovery.hasRecovered)
+    expect(next.recovery.isNeeded)
+    expect(!next.recovery.hasRecovered)
     _ = try next.decider.assess(.navigate)
     // Then
-    #expect(try next.takeEvents().first?.int("salvaged") == 4)
+    try expect(next.takeEvents().first?.int("salvaged"), equals: 4)
   }
 
   @Test func itemsWhoseSealDoesNotOpenAreLost() throws {
@@ -96,9 +98,9 @@ import class Foundation.FileManager
     _ = try next.decider.assess(.navigate)
     // Then
     let event = try #require(try next.takeEvents().first)
-    #expect(event.int("salvaged") == 1)
-    #expect(event.int("lost") == 1)
-    #expect(try next.state(id(1)) == "erased")
+    expect(event.int("salvaged"), equals: 1)
+    expect(event.int("lost"), equals: 1)
+    try expect(next.state(id(1)), equals: "erased")
   }
 
   @Test func aRowThatDoesNotOpenIsLostThoughNoIndexNamesIt() throws {
@@ -115,16 +117,16 @@ import class Foundation.FileManager
     for page in pages {
       for at in Int(page - 1) * 4096..<Int(page) * 4096 { bytes[at] = 0x5A }
     }
-    #expect(
-      FileManager.default.createFile(
-        atPath: rig.folder.path + "/holdfast.db", contents: .init(bytes)))
+    let isWritten = FileManager.default.createFile(
+      atPath: rig.folder.path + "/holdfast.db", contents: .init(bytes))
+    expect(isWritten)
     // When
     let next = try Rig(folder: rig.folder, keyStore: rig.keyStore)
     _ = try next.decider.assess(.navigate)
     // Then the count is exact
     let event = try #require(try next.takeEvents().first)
-    #expect(event.int("salvaged") == 1)
-    #expect(event.int("lost") == 1)
+    expect(event.int("salvaged"), equals: 1)
+    expect(event.int("lost"), equals: 1)
   }
 
   @Test func aSessionThatBeganInTheFreshFileIsKept() throws {
@@ -135,9 +137,9 @@ import class Foundation.FileManager
     // When
     _ = try rig.decider.assess(.navigate)
     // Then
-    #expect(try rig.session.userID == bob)
-    #expect(try rig.takeEvents().first?.bool("session") == false)
-    #expect(try rig.state(id(1), of: alice) == "pending, attempts 1")
+    try expect(rig.session.userID, equals: bob)
+    try expect(rig.takeEvents().first?.bool("session"), equals: false)
+    try expect(rig.state(id(1), of: alice), equals: "pending, attempts 1")
   }
 
   @Test func theCarriedSessionHasANewGeneration() throws {
@@ -147,7 +149,7 @@ import class Foundation.FileManager
     try rig.folder.damage("holdfast.db")
     let next = try Rig(folder: rig.folder, keyStore: rig.keyStore)
     _ = try next.decider.assess(.navigate)
-    #expect(try next.session.generation == generation + 1)
+    try expect(next.session.generation, equals: generation + 1)
   }
 
   @Test func ofTwoImagesOfTheSessionTheNewestIsCarriedOver() throws {
@@ -159,27 +161,27 @@ import class Foundation.FileManager
       ) { (row) throws(Failure) in row.int(0) })
     try rig.core.database.flush()
     let before = try #require(rig.folder.bytes("holdfast.db"))
-    #expect(try rig.orgSelection.choose(orgB, rig.session))
+    try expect(rig.orgSelection.choose(orgB, rig.session))
     rig.core.database.close()
     try rig.folder.damage("holdfast.db")
     var bytes = try #require(rig.folder.bytes("holdfast.db"))
     bytes += before[Int(root - 1) * 4096..<Int(root) * 4096]
-    #expect(
-      FileManager.default.createFile(
-        atPath: rig.folder.path + "/holdfast.db", contents: .init(bytes)))
+    let isWritten = FileManager.default.createFile(
+      atPath: rig.folder.path + "/holdfast.db", contents: .init(bytes))
+    expect(isWritten)
     // When
     let next = try Rig(folder: rig.folder, keyStore: rig.keyStore)
     _ = try next.decider.assess(.navigate)
     // Then
-    #expect(try next.session.choice == orgB)
+    try expect(next.session.choice, equals: orgB)
   }
 
   @Test func aSoundFileIsNotSetAside() throws {
     let rig = try Rig.atHome()
     let before = rig.folder.names
-    #expect(try !rig.recovery.recover())
-    #expect(rig.folder.names == before)
-    #expect(rig.sessions.session != nil)
+    try expect(!rig.recovery.recover())
+    expect(rig.folder.names, equals: before)
+    expect(rig.sessions.session != nil)
   }
 
   @Test func noticesAndOrdersAreCarriedOver() throws {
@@ -193,8 +195,8 @@ import class Foundation.FileManager
     let next = try Rig(folder: rig.folder, keyStore: rig.keyStore)
     _ = try next.decider.assess(.navigate)
     // Then
-    #expect(try next.takeEventTypes().sorted() == ["item_parked", "storage_recovered"])
-    #expect(try next.core.revocations.count() == 1)
+    try expect(next.takeEventTypes().sorted(), equals: ["item_parked", "storage_recovered"])
+    try expect(next.core.revocations.count(), equals: 1)
   }
 
   @Test func aChildThatIsHeldWithItsOrganisationStaysHeld() throws {
@@ -207,7 +209,7 @@ import class Foundation.FileManager
     try rig.folder.damage("holdfast.db")
     let next = try Rig(folder: rig.folder, keyStore: rig.keyStore)
     _ = try next.decider.assess(.navigate)
-    #expect(try next.state(id(2)) == "waits for organisation, attempts 1")
+    try expect(next.state(id(2)), equals: "waits for organisation, attempts 1")
   }
 
   @Test func aFileWithoutItsSessionRowIsSetAside() throws {
@@ -217,19 +219,19 @@ import class Foundation.FileManager
     try rig.core.database.execute("DELETE FROM session")
     #expect(throws: Failure.self) { try rig.sessions.row() }
     // When
-    #expect(try rig.recovery.recover())
+    try expect(rig.recovery.recover())
     // Then
-    #expect(rig.recovery.hasRecovered)
-    #expect(try rig.state(id(1)) == "pending, attempts 1")
-    #expect(try rig.sessions.row().owner == nil)
+    expect(rig.recovery.hasRecovered)
+    try expect(rig.state(id(1)), equals: "pending, attempts 1")
+    try expect(rig.sessions.row().owner, equals: nil)
   }
 
   @Test func aConnectionThatWorksIsKept() throws {
     let rig = try Rig.atHome()
     let before = rig.core.database
     try rig.recovery.followFiles()
-    #expect(rig.core.database === before)
-    #expect(rig.sessions.session != nil)
+    expect(rig.core.database === before)
+    expect(rig.sessions.session != nil)
   }
 
   @Test func aFileThatFailsAgainAfterItWasJudgedSoundIsSetAside() throws {
@@ -237,16 +239,16 @@ import class Foundation.FileManager
     let rig = try Rig.atHome()
     try rig.add(id(1))
     _ = rig.core.database.damage("a value that no version writes")
-    #expect(try rig.recovery.recover())
-    #expect(!rig.recovery.hasRecovered && !rig.recovery.isNeeded)
-    #expect(try rig.state(id(1)) == "pending")
+    try expect(rig.recovery.recover())
+    expect(!rig.recovery.hasRecovered && !rig.recovery.isNeeded)
+    try expect(rig.state(id(1)), equals: "pending")
     // When it fails again
     _ = rig.core.database.damage("a value that no version writes")
-    #expect(try rig.recovery.recover())
+    try expect(rig.recovery.recover())
     // Then what it holds is carried over at once
-    #expect(rig.recovery.hasRecovered && !rig.recovery.isNeeded)
-    #expect(rig.folder.names.contains { $0.hasPrefix("holdfast.db.damaged-") })
-    #expect(try rig.state(id(1)) == "pending, attempts 1")
+    expect(rig.recovery.hasRecovered && !rig.recovery.isNeeded)
+    expect(rig.folder.names.contains { $0.hasPrefix("holdfast.db.damaged-") })
+    try expect(rig.state(id(1)), equals: "pending, attempts 1")
   }
 
   @Test func aRecoveredFileThatFailsOnceMoreIsAskedAboutAgain() throws {
@@ -257,10 +259,10 @@ import class Foundation.FileManager
     let aside = folder.names.filter { $0.hasPrefix("holdfast.db.damaged-") }
     // When a call fails there for the first time
     _ = rig.core.database.damage("a value that no version writes")
-    #expect(try rig.recovery.recover())
+    try expect(rig.recovery.recover())
     // Then it stays, since it is sound
-    #expect(folder.names.filter { $0.hasPrefix("holdfast.db.damaged-") } == aside)
-    #expect(try rig.state(id(1)) == "pending, attempts 1")
+    expect(folder.names.filter { $0.hasPrefix("holdfast.db.damaged-") }, equals: aside)
+    try expect(rig.state(id(1)), equals: "pending, attempts 1")
   }
 
   @Test func aFileThatAnotherProcessReplacedIsOpened() throws {
@@ -268,14 +270,14 @@ import class Foundation.FileManager
     let rig = try Rig.atHome()
     let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
     try other.recovery.quarantine()
-    #expect(rig.sessions.session != nil)
+    expect(rig.sessions.session != nil)
     // When
     try rig.recovery.followFiles()
     // Then
-    #expect(rig.sessions.session == nil)
-    #expect(rig.core.keyRing.keys == nil)
-    #expect(rig.core.database.isCurrent)
-    #expect(try rig.sessions.row().owner == nil)
+    expect(rig.sessions.session == nil)
+    expect(rig.core.keyRing.keys == nil)
+    expect(rig.core.database.isCurrent)
+    try expect(rig.sessions.row().owner, equals: nil)
   }
 
   @Test func twoProcessesThatMissTheKeySetOneFileAside() throws {
@@ -287,8 +289,8 @@ import class Foundation.FileManager
     let aside = rig.folder.names.filter {
       $0.hasPrefix("holdfast.db.keyless-") && !$0.hasSuffix("-wal") && !$0.hasSuffix("-shm")
     }
-    #expect(aside.count == 1)
-    #expect(rig.core.database.isCurrent && other.core.database.isCurrent)
+    expect(aside.count, equals: 1)
+    expect(rig.core.database.isCurrent && other.core.database.isCurrent)
   }
 
   @Test func quarantineKeepsBothFilesUnderAnotherName() throws {
@@ -299,11 +301,11 @@ import class Foundation.FileManager
     try rig.recovery.quarantine()
     // Then
     let aside = rig.folder.names.filter { $0.contains(".keyless-\(rig.now.wallMS)") }
-    #expect(aside.contains { $0.hasPrefix("holdfast.db.") })
-    #expect(aside.contains { $0.hasPrefix("cache.db.") })
-    #expect(rig.sessions.session == nil)
-    #expect(try rig.sessions.row().owner == nil)
-    #expect(rig.core.keyRing.keys == nil)
+    expect(aside.contains { $0.hasPrefix("holdfast.db.") })
+    expect(aside.contains { $0.hasPrefix("cache.db.") })
+    expect(rig.sessions.session == nil)
+    try expect(rig.sessions.row().owner, equals: nil)
+    expect(rig.core.keyRing.keys == nil)
   }
 
   @Test func aLostDeviceKeySetsTheFilesAside() throws {
@@ -314,8 +316,8 @@ import class Foundation.FileManager
     // When
     let decision = try next.decider.decide(.resume)
     // Then
-    #expect(decision.string("screen") == "sign_in")
-    #expect(decision.string("reason") == "key_lost")
-    #expect(next.folder.names.contains { $0.contains(".keyless-") })
+    expect(decision.string("screen"), equals: "sign_in")
+    expect(decision.string("reason"), equals: "key_lost")
+    expect(next.folder.names.contains { $0.contains(".keyless-") })
   }
 }

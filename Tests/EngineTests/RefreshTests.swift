@@ -2,6 +2,7 @@ import Base
 import Policy
 import Store
 import Supabase
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -25,8 +26,8 @@ import Testing
       rig.advance(0, wallMS: move)
       // Then
       let row = try rig.sessions.row()
-      #expect(try rig.tokens.lifeLeftMS(row, rig.now) == 3_600_000)
-      #expect(try !rig.refresh.isNeeded(try rig.session, row, rig.now))
+      try expect(rig.tokens.lifeLeftMS(row, rig.now), equals: 3_600_000)
+      try expect(!rig.refresh.isNeeded(try rig.session, row, rig.now))
     }
   }
 
@@ -35,13 +36,13 @@ import Testing
     rig.tokens.requireValidation()
     rig.tokens.refuse()
     rig.advance(300_000)
-    #expect(!rig.tokens.isConfirmed(rig.now))
+    expect(!rig.tokens.isConfirmed(rig.now))
     try renew(rig)
-    #expect(!rig.tokens.needsValidation)
-    #expect(!rig.tokens.isRefused)
-    #expect(rig.tokens.isConfirmed(rig.now))
+    expect(!rig.tokens.needsValidation)
+    expect(!rig.tokens.isRefused)
+    expect(rig.tokens.isConfirmed(rig.now))
     // And the next request has it.
-    #expect(try rig.session.generation == rig.sessions.row().generation)
+    try expect(rig.session.generation, equals: rig.sessions.row().generation)
   }
 
   @Test func aHostThatWaitsForTheMembershipsIsToldThatTheRefreshFailed() throws {
@@ -49,13 +50,13 @@ import Testing
     let rig = try Rig.atHome()
     rig.tokens.refuse()
     rig.check.ask(.discardingAnswer, rig.now)
-    #expect(rig.check.freshness(rig.now) == .pending)
+    expect(rig.check.freshness(rig.now), equals: .pending)
     // When
     try rig.refresh.send(try rig.session, rig.now)
     let request = try #require(rig.inFlight.requests.last)
     try rig.dispatch.finish(request, try response(503), rig.now)
     // Then the cached ones are used at once
-    #expect(rig.check.freshness(rig.now) == .unreachable)
+    expect(rig.check.freshness(rig.now), equals: .unreachable)
   }
 
   // MARK: The first session
@@ -69,24 +70,24 @@ import Testing
     let body = try json(tokenReply(alice, expiresInS: 1800))
     if hasEnd { body.set("expires_at", .int((rig.now.wallMS + aheadMS) / 1000 + 1800)) }
     // When
-    #expect(try rig.sessionStart.adopt(try TokenReply.read(body), ifGeneration: 0))
+    try expect(rig.sessionStart.adopt(try TokenReply.read(body), ifGeneration: 0))
     // Then
     let row = try rig.sessions.row()
-    #expect(row.expiresMS == rig.now.wallMS + aheadMS + 1_800_000)
-    #expect(row.validatedServerMS == rig.now.wallMS + aheadMS)
+    expect(row.expiresMS, equals: rig.now.wallMS + aheadMS + 1_800_000)
+    expect(row.validatedServerMS, equals: rig.now.wallMS + aheadMS)
     // And once it is known otherwise, the later of the two counts: no token comes from the future
     try rig.core.meta.set(.clockOffset, .int(7000))
-    #expect(try rig.sessionStart.adopt(try TokenReply.read(body), ifGeneration: row.generation))
-    #expect(try rig.sessions.row().validatedServerMS == rig.now.wallMS + max(aheadMS, 7000))
+    try expect(rig.sessionStart.adopt(try TokenReply.read(body), ifGeneration: row.generation))
+    try expect(rig.sessions.row().validatedServerMS, equals: rig.now.wallMS + max(aheadMS, 7000))
   }
 
   @Test func theAgeOfAValidationBeginsAtZero() throws {
     let rig = try Rig.atHome()
     func age() throws -> Int64? { try rig.presence.status([:]).int("validated_age_ms") }
-    #expect(try age() == 0)
+    try expect(age(), equals: 0)
     // And the clocks count as equal until a response tells otherwise.
-    #expect(try rig.presence.status([:]).int("clock_offset_ms") == 0)
+    try expect(rig.presence.status([:]).int("clock_offset_ms"), equals: 0)
     rig.advance(5000, wallMS: -60_000)
-    #expect(try age() == 5000)
+    try expect(age(), equals: 5000)
   }
 }

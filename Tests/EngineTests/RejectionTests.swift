@@ -2,6 +2,7 @@ import Base
 import Policy
 import Store
 import Supabase
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -23,9 +24,9 @@ import Testing
     // When
     row.rejection = try rejection.sealed(for: row, key)
     // Then
-    #expect(try Rejection.read(row, key).map { $0 == rejection.json } == true)
-    #expect(rejection.json.string("field") == "minutes")
-    #expect(!String(decoding: row.rejection ?? [], as: UTF8.self).contains("P0001"))
+    try expect(Rejection.read(row, key).map { $0 == rejection.json }, equals: true)
+    expect(rejection.json.string("field"), equals: "minutes")
+    expect(!String(decoding: row.rejection ?? [], as: UTF8.self).contains("P0001"))
   }
 
   @Test func itOpensForNoOtherItemOwnerOrKey() throws {
@@ -38,19 +39,19 @@ import Testing
     let other = try #require(try rig.row(id(2)))
     other.rejection = sealed
     // When, then
-    #expect(try Rejection.read(other, key) == nil)
+    try expect(Rejection.read(other, key) == nil)
     row.rejection = sealed
-    #expect(try Rejection.read(row, try rig.session.vault) == nil)
+    try expect(Rejection.read(row, try rig.session.vault) == nil)
     row.owner = [UInt8](repeating: 9, count: 16)
-    #expect(try Rejection.read(row, key) == nil)
-    #expect(try Rejection.read(QueueRow(), key) == nil)
+    try expect(Rejection.read(row, key) == nil)
+    try expect(Rejection.read(QueueRow(), key) == nil)
   }
 
   @Test func theBodyOfAnItemIsNoRejection() throws {
     let rig = try Rig.atHome()
     let (row, _) = try sealedRow(rig)
     row.rejection = row.body
-    #expect(try Rejection.read(row, try rig.session.queueKey) == nil)
+    try expect(Rejection.read(row, try rig.session.queueKey) == nil)
   }
 
   @Test func aRefusedRequestGivesSQLStateMessageAndColumn() throws {
@@ -59,9 +60,9 @@ import Testing
       try response(
         400,
         #"{"code":"23502","message":"null value in column \"minutes\" of relation \"a\""}"#))
-    #expect(rejection.sqlstate == "23502")
-    #expect(rejection.field == "minutes")
-    #expect(rejection.message?.contains("null value") == true)
+    expect(rejection.sqlstate, equals: "23502")
+    expect(rejection.field, equals: "minutes")
+    expect(rejection.message?.contains("null value"), equals: true)
   }
 
   /// The row that a function refused, and its code.
@@ -78,6 +79,6 @@ import Testing
     let response = try response(
       200, #"[{"id":"\#(id(1).text)","status":"\#(status.rawValue)"\#(text)}]"#)
     let row = try #require(UploadReply.rows(response.rows)?.first)
-    #expect(Rejection(row).code == code)
+    expect(Rejection(row).code, equals: code)
   }
 }

@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 import Vault
 
@@ -44,7 +45,7 @@ private final class AskedHost {
   /// The host is asked for exactly this, and answers.
   func answer(_ what: String, _ answer: RequestedKeys.Answer) throws {
     let asked = try taken()
-    #expect(asked.map { $0.what } == [what])
+    expect(asked.map { $0.what }, equals: [what])
     keys.take(answer, to: try #require(asked.first).id)
   }
 
@@ -65,42 +66,42 @@ private final class AskedHost {
   // MARK: Loading
 
   @Test func aQuestionIsAskedOnceAndItsAnswerServesOneCall() throws {
-    #expect(host.load(.device) == .pending)
-    #expect(host.load(.device) == .pending)
+    expect(host.load(.device), equals: .pending)
+    expect(host.load(.device), equals: .pending)
     let key = try Key.random()
     try host.answer("load device", .key(key))
-    #expect(host.keys.hasNews)
-    #expect(try host.keys.load(.device) === key)
+    expect(host.keys.hasNews)
+    try expect(host.keys.load(.device) === key)
     // When the next call begins, then it is asked for again
     host.keys.begin()
-    #expect(host.load(.device) == .pending)
-    #expect(try host.asked() == ["load device"])
+    expect(host.load(.device), equals: .pending)
+    try expect(host.asked(), equals: ["load device"])
   }
 
   @Test func theKeyBehindPresenceServesUntilItIsDistrusted() throws {
-    #expect(host.load(.biometric) == .pending)
+    expect(host.load(.biometric), equals: .pending)
     try host.answer("load biometric", .key(try Key.random()))
     host.keys.begin()
-    #expect(host.load(.biometric) == nil)
+    expect(host.load(.biometric), equals: nil)
     host.keys.distrust(.biometric)
-    #expect(host.load(.biometric) == .pending)
+    expect(host.load(.biometric), equals: .pending)
   }
 
   @Test func aRefusalIsBelievedForAWhile() throws {
-    #expect(host.load(.session) == .pending)
+    expect(host.load(.session), equals: .pending)
     try host.answer("load session", .refused(.locked))
     host.keys.begin()
     host.pass(RequestedKeys.pauseMS - 1)
-    #expect(host.load(.session) == .locked)
-    #expect(host.keys.trouble?.text("told") == "told, load, session, locked")
-    #expect(try host.asked() == [])
+    expect(host.load(.session), equals: .locked)
+    expect(host.keys.trouble?.text("told"), equals: "told, load, session, locked")
+    try expect(host.asked(), equals: [])
     host.pass(1)
-    #expect(host.load(.session) == .pending)
+    expect(host.load(.session), equals: .pending)
     // or until the app asks for it itself
     try host.answer("load session", .refused(.failed))
-    #expect(host.load(.session) == .failed)
+    expect(host.load(.session), equals: .failed)
     host.keys.askAgain()
-    #expect(host.load(.session) == .pending)
+    expect(host.load(.session), equals: .pending)
   }
 
   // MARK: Withdrawing
@@ -112,189 +113,189 @@ private final class AskedHost {
   private var withdrawn: [Int64] { host.keys.takeWithdrawn().elements.compactMap { $0.int } }
 
   @Test func theAnswerToAWithdrawnQuestionMeansNothing() throws {
-    #expect(host.load(.session) == .pending)
+    expect(host.load(.session), equals: .pending)
     let id = try taken()
     host.keys.distrust(.session)
-    #expect(host.keys.hasWork(host.clock.now()))
-    #expect(withdrawn == [id])
-    #expect(withdrawn == [])
+    expect(host.keys.hasWork(host.clock.now()))
+    expect(withdrawn, equals: [id])
+    expect(withdrawn, equals: [])
     // The next one waits for its answer
-    #expect(host.load(.session) == .pending)
-    #expect(try host.asked() == [])
-    #expect(!host.keys.hasWork(host.clock.now()))
-    #expect(host.keys.finds(id) && host.keys.loads(id))
+    expect(host.load(.session), equals: .pending)
+    try expect(host.asked(), equals: [])
+    expect(!host.keys.hasWork(host.clock.now()))
+    expect(host.keys.finds(id) && host.keys.loads(id))
     host.keys.take(.key(try Key.random()), to: id)
-    #expect(!host.keys.finds(id))
-    #expect(host.load(.session) == .pending)
-    #expect(try host.asked() == ["load session"])
+    expect(!host.keys.finds(id))
+    expect(host.load(.session), equals: .pending)
+    try expect(host.asked(), equals: ["load session"])
   }
 
   @Test func aQuestionThatTheHostHasNotGotIsForgotten() throws {
-    #expect(host.load(.session) == .pending)
+    expect(host.load(.session), equals: .pending)
     host.keys.distrust(.session)
-    #expect(withdrawn == [])
-    #expect(try host.asked() == [])
+    expect(withdrawn, equals: [])
+    try expect(host.asked(), equals: [])
   }
 
   @Test func anErasureDoesNotWaitForAWithdrawnQuestion() throws {
-    #expect(host.load(.biometric) == .pending)
+    expect(host.load(.biometric), equals: .pending)
     let prompt = try taken()
-    #expect(host.erase(.biometric) == .pending)
+    expect(host.erase(.biometric), equals: .pending)
     try host.answer("erase biometric", .done)
     // but the look for the key does
-    #expect(try host.asked() == [])
+    try expect(host.asked(), equals: [])
     host.keys.take(.refused(.cancelled), to: prompt)
     try host.answer("load biometric", .refused(.notFound))
-    #expect(host.erase(.biometric) == nil)
+    expect(host.erase(.biometric), equals: nil)
   }
 
   @Test func aWithdrawnQuestionWithoutAnAnswerEnds() throws {
-    #expect(host.load(.biometric) == .pending)
+    expect(host.load(.biometric), equals: .pending)
     let prompt = try taken()
     host.pass(RequestedKeys.timeoutMS - 1)
     host.keys.distrust(.biometric)
-    #expect(host.load(.biometric) == .pending)
-    #expect(host.keys.deadlineMS == host.clock.now().monotonicMS + 1)
+    expect(host.load(.biometric), equals: .pending)
+    expect(host.keys.deadlineMS, equals: host.clock.now().monotonicMS + 1)
     host.pass(1)
     host.keys.expire()
-    #expect(!host.keys.finds(prompt))
+    expect(!host.keys.finds(prompt))
     // The time of the next one begins when the host is asked
-    #expect(try host.asked() == ["load biometric"])
-    #expect(host.keys.deadlineMS == host.clock.now().monotonicMS + RequestedKeys.timeoutMS)
+    try expect(host.asked(), equals: ["load biometric"])
+    expect(host.keys.deadlineMS, equals: host.clock.now().monotonicMS + RequestedKeys.timeoutMS)
   }
 
   @Test func aLostReplyTellsAgainWhatIsWithdrawn() throws {
-    #expect(host.load(.session) == .pending)
+    expect(host.load(.session), equals: .pending)
     let id = try taken()
     host.keys.distrust(.session)
-    #expect(withdrawn == [id])
+    expect(withdrawn, equals: [id])
     host.keys.restoreOutbox()
-    #expect(withdrawn == [id])
+    expect(withdrawn, equals: [id])
     host.keys.begin()
     host.keys.restoreOutbox()
-    #expect(withdrawn == [])
+    expect(withdrawn, equals: [])
   }
 
   // MARK: Abandoning
 
   @Test func anAbandonedSaveIsErasedWithoutALook() throws {
     let (key, device) = (try Key.random(), try Key.random())
-    #expect(host.save(key, .session, beside: device) == .pending)
+    expect(host.save(key, .session, beside: device), equals: .pending)
     let id = try taken()
     host.keys.abandon(.session)
-    #expect(host.keys.prepared(.session) == nil)
-    #expect(host.erase(.session) == .pending)
-    #expect(try host.asked() == [])
-    #expect(host.keys.isChanging)
+    expect(host.keys.prepared(.session) == nil)
+    expect(host.erase(.session), equals: .pending)
+    try expect(host.asked(), equals: [])
+    expect(host.keys.isChanging)
     host.keys.take(.done, to: id)
-    #expect(host.erase(.session) == .pending)
-    #expect(try host.asked() == ["erase session"])
+    expect(host.erase(.session), equals: .pending)
+    try expect(host.asked(), equals: ["erase session"])
   }
 
   @Test func anAbandonedSaveThatTheHostHasNotGotIsForgotten() throws {
-    #expect(host.save(try Key.random(), .session) == .pending)
+    expect(host.save(try Key.random(), .session), equals: .pending)
     host.keys.abandon(.session)
-    #expect(try host.asked() == [])
-    #expect(!host.keys.isChanging)
+    try expect(host.asked(), equals: [])
+    expect(!host.keys.isChanging)
   }
 
   @Test func theCheckOfAnAbandonedSaveMakesRoomForAnother() throws {
     let (session, biometric, device) = (try Key.random(), try Key.random(), try Key.random())
-    #expect(host.save(session, .session, beside: device) == .pending)
+    expect(host.save(session, .session, beside: device), equals: .pending)
     try host.answer("save session", .done)
     try host.answer("load session", .key(session))
     let look = try taken()
-    #expect(host.save(biometric, .biometric, beside: device) == .pending)
+    expect(host.save(biometric, .biometric, beside: device), equals: .pending)
     try host.answer("save biometric", .done)
     host.keys.abandon(.session)
-    #expect(withdrawn == [look])
+    expect(withdrawn, equals: [look])
     host.keys.take(.key(device), to: look)
     try host.answer("load device", .key(device))
-    #expect(host.save(biometric, .biometric, beside: device) == nil)
+    expect(host.save(biometric, .biometric, beside: device), equals: nil)
   }
 
   // MARK: Time
 
   @Test func anOperationWithoutAnAnswerFails() throws {
-    #expect(host.load(.device) == .pending)
-    #expect(try host.asked() == ["load device"])
-    #expect(host.keys.deadlineMS == host.clock.now().monotonicMS + RequestedKeys.timeoutMS)
+    expect(host.load(.device), equals: .pending)
+    try expect(host.asked(), equals: ["load device"])
+    expect(host.keys.deadlineMS, equals: host.clock.now().monotonicMS + RequestedKeys.timeoutMS)
     host.pass(RequestedKeys.timeoutMS - 1)
     host.keys.expire()
-    #expect(host.load(.device) == .pending)
+    expect(host.load(.device), equals: .pending)
     host.pass(1)
-    #expect(host.keys.hasWork(host.clock.now()))
+    expect(host.keys.hasWork(host.clock.now()))
     host.keys.expire()
-    #expect(host.load(.device) == .noAnswer)
-    #expect(host.keys.deadlineMS == nil)
+    expect(host.load(.device), equals: .noAnswer)
+    expect(host.keys.deadlineMS, equals: nil)
   }
 
   // MARK: Saving
 
   @Test func aSavedKeyIsReadBackAndThenTheDeviceKey() throws {
     let (key, device) = (try Key.random(), try Key.random())
-    #expect(host.save(key, .session, beside: device) == .pending)
-    #expect(host.keys.prepared(.session) === key)
-    #expect(host.keys.isChanging)
+    expect(host.save(key, .session, beside: device), equals: .pending)
+    expect(host.keys.prepared(.session) === key)
+    expect(host.keys.isChanging)
     try host.answer("save session", .done)
-    #expect(host.save(key, .session, beside: device) == .pending)
+    expect(host.save(key, .session, beside: device), equals: .pending)
     try host.answer("load session", .key(key))
-    #expect(host.save(key, .session, beside: device) == .pending)
+    expect(host.save(key, .session, beside: device), equals: .pending)
     try host.answer("load device", .key(device))
-    #expect(host.save(key, .session, beside: device) == nil)
+    expect(host.save(key, .session, beside: device), equals: nil)
     // It serves the step that made it; then it is given up
-    #expect(host.keys.prepared(.session) === key)
+    expect(host.keys.prepared(.session) === key)
     host.keys.begin()
-    #expect(host.keys.prepared(.session) == nil)
-    #expect(!host.keys.isChanging)
+    expect(host.keys.prepared(.session) == nil)
+    expect(!host.keys.isChanging)
   }
 
   @Test func theKeyBehindPresenceIsNotReadBack() throws {
     let (key, device) = (try Key.random(), try Key.random())
-    #expect(host.save(key, .biometric, beside: device) == .pending)
+    expect(host.save(key, .biometric, beside: device), equals: .pending)
     try host.answer("save biometric", .done)
-    #expect(host.save(key, .biometric, beside: device) == .pending)
+    expect(host.save(key, .biometric, beside: device), equals: .pending)
     try host.answer("load device", .key(device))
-    #expect(host.save(key, .biometric, beside: device) == nil)
+    expect(host.save(key, .biometric, beside: device), equals: nil)
   }
 
   @Test func theDeviceKeyIsLookedForOnceAtATime() throws {
     let (session, biometric, device) = (try Key.random(), try Key.random(), try Key.random())
     for (key, name) in [(session, KeyName.session), (biometric, .biometric)] {
-      #expect(host.save(key, name, beside: device) == .pending)
+      expect(host.save(key, name, beside: device), equals: .pending)
     }
     let saves = try host.keys.takeOutbox(prompt: .null).elements
     for save in saves { host.keys.take(.done, to: try #require(save.int("id"))) }
     let checks = try host.keys.takeOutbox(prompt: .null).elements
-    #expect(checks.map { $0.string("name") } == ["session", "device"])
+    expect(checks.map { $0.string("name") }, equals: ["session", "device"])
     // Answered out of order
     host.keys.take(.key(device), to: try #require(checks.last?.int("id")))
     host.keys.take(.key(session), to: try #require(checks.first?.int("id")))
-    #expect(host.save(biometric, .biometric, beside: device) == nil)
-    #expect(host.save(session, .session, beside: device) == .pending)
+    expect(host.save(biometric, .biometric, beside: device), equals: nil)
+    expect(host.save(session, .session, beside: device), equals: .pending)
     try host.answer("load device", .key(device))
-    #expect(host.save(session, .session, beside: device) == nil)
+    expect(host.save(session, .session, beside: device), equals: nil)
   }
 
   @Test(arguments: [KeyRefusal.failed, .locked, .cancelled, .unavailable])
   func aRefusedSaveIsBelievedForAWhile(refusal: KeyRefusal) throws {
     let key = try Key.random()
-    #expect(host.save(key, .session) == .pending)
+    expect(host.save(key, .session), equals: .pending)
     try host.answer("save session", .refused(refusal))
-    #expect(host.save(key, .session) == refusal)
+    expect(host.save(key, .session), equals: refusal)
     // Another key of that name is refused without a question, and one of another name is not
-    #expect(host.save(try Key.random(), .session) == refusal)
-    #expect(host.keys.refusedSave(.session) == refusal)
-    #expect(host.keys.refusedSave(.device) == nil)
-    #expect(try host.asked() == [])
+    expect(host.save(try Key.random(), .session), equals: refusal)
+    expect(host.keys.refusedSave(.session), equals: refusal)
+    expect(host.keys.refusedSave(.device), equals: nil)
+    try expect(host.asked(), equals: [])
     // After the pause, and when somebody asks, the host is asked again
     host.pass(RequestedKeys.pauseMS)
-    #expect(host.save(key, .session) == .pending)
+    expect(host.save(key, .session), equals: .pending)
     try host.answer("save session", .refused(refusal))
-    #expect(host.save(key, .session) == refusal)
+    expect(host.save(key, .session), equals: refusal)
     host.keys.askAgain()
-    #expect(host.save(key, .session) == .pending)
-    #expect(try host.asked() == ["save session"])
+    expect(host.save(key, .session), equals: .pending)
+    try expect(host.asked(), equals: ["save session"])
   }
 
   @Test func aKeyThatDoesNotComeBackIsNotSaved() throws {
@@ -303,11 +304,11 @@ private final class AskedHost {
       (.refused(.notFound), .notFound), (.refused(.locked), .locked),
     ] {
       let key = try Key.random()
-      #expect(host.save(key, .session) == .pending)
+      expect(host.save(key, .session), equals: .pending)
       try host.answer("save session", .done)
       try host.answer("load session", answer)
-      #expect(host.save(key, .session) == refusal)
-      #expect(host.keys.trouble?.text("").hasPrefix(", read_back, session, ") == true)
+      expect(host.save(key, .session), equals: refusal)
+      expect(host.keys.trouble?.text("").hasPrefix(", read_back, session, "), equals: true)
       host.keys.begin()
       host.keys.askAgain()
     }
@@ -315,89 +316,89 @@ private final class AskedHost {
 
   @Test func aStoreThatLostTheDeviceKeyGetsItBack() throws {
     let (key, device) = (try Key.random(), try Key.random())
-    #expect(host.save(key, .session, beside: device) == .pending)
+    expect(host.save(key, .session, beside: device), equals: .pending)
     try host.answer("save session", .done)
     try host.answer("load session", .key(key))
     try host.answer("load device", .key(key))
-    #expect(host.save(key, .session, beside: device) == .otherKey)
-    #expect(host.keys.trouble?.text("told") == "told, read_back, device, other_key")
-    #expect(try host.asked() == ["save device"])
+    expect(host.save(key, .session, beside: device), equals: .otherKey)
+    expect(host.keys.trouble?.text("told"), equals: "told, read_back, device, other_key")
+    try expect(host.asked(), equals: ["save device"])
   }
 
   @Test func aStoreThatOnlyCannotSayKeepsItsDeviceKey() throws {
     let (key, device) = (try Key.random(), try Key.random())
-    #expect(host.save(key, .session, beside: device) == .pending)
+    expect(host.save(key, .session, beside: device), equals: .pending)
     try host.answer("save session", .done)
     try host.answer("load session", .key(key))
     try host.answer("load device", .refused(.failed))
-    #expect(host.save(key, .session, beside: device) == .failed)
-    #expect(try host.asked() == [])
+    expect(host.save(key, .session, beside: device), equals: .failed)
+    try expect(host.asked(), equals: [])
   }
 
   // MARK: Erasing
 
   @Test func anErasedKeyIsLookedFor() throws {
-    #expect(host.erase(.session) == .pending)
-    #expect(host.keys.isChanging)
+    expect(host.erase(.session), equals: .pending)
+    expect(host.keys.isChanging)
     try host.answer("erase session", .done)
-    #expect(host.erase(.session) == .pending)
+    expect(host.erase(.session), equals: .pending)
     try host.answer("load session", .refused(.notFound))
-    #expect(host.erase(.session) == nil)
-    #expect(!host.keys.isChanging)
+    expect(host.erase(.session), equals: nil)
+    expect(!host.keys.isChanging)
     // The answer is used up
-    #expect(host.erase(.session) == .pending)
+    expect(host.erase(.session), equals: .pending)
   }
 
   @Test func aKeyThatIsStillThereIsNotErased() throws {
-    #expect(host.erase(.session) == .pending)
+    expect(host.erase(.session), equals: .pending)
     try host.answer("erase session", .done)
     try host.answer("load session", .key(try Key.random()))
-    #expect(host.erase(.session) == .stillThere)
-    #expect(host.keys.trouble?.text("told") == "told, erase, session, still_there")
+    expect(host.erase(.session), equals: .stillThere)
+    expect(host.keys.trouble?.text("told"), equals: "told, erase, session, still_there")
     host.pass(RequestedKeys.pauseMS)
-    #expect(host.erase(.session) == .pending)
-    #expect(try host.asked() == ["erase session"])
+    expect(host.erase(.session), equals: .pending)
+    try expect(host.asked(), equals: ["erase session"])
   }
 
   @Test func aKeyThatIsBeingSavedIsErasedAfterwards() throws {
     let key = try Key.random()
-    #expect(host.save(key, .session) == .pending)
-    #expect(host.erase(.session) == .pending)
-    #expect(try host.asked() == ["save session"], "one operation at a time for each name")
+    expect(host.save(key, .session), equals: .pending)
+    expect(host.erase(.session), equals: .pending)
+    try expect(host.asked(), equals: ["save session"], "one operation at a time for each name")
   }
 
   // MARK: The outbox
 
   @Test func aLostReplyIsHandedOutAgain() throws {
-    #expect(host.load(.device) == .pending)
-    #expect(try host.asked() == ["load device"])
+    expect(host.load(.device), equals: .pending)
+    try expect(host.asked(), equals: ["load device"])
     host.keys.restoreOutbox()
-    #expect(try host.asked() == ["load device"])
+    try expect(host.asked(), equals: ["load device"])
     // What has reached the host is not
     host.keys.begin()
     host.keys.restoreOutbox()
-    #expect(try host.asked() == [])
+    try expect(host.asked(), equals: [])
   }
 
   @Test func aRequestWhoseReplyWasLostHasNoDeadline() throws {
-    #expect(host.load(.session) == .pending)
-    #expect(try host.asked() == ["load session"])
+    expect(host.load(.session), equals: .pending)
+    try expect(host.asked(), equals: ["load session"])
     host.keys.restoreOutbox()
-    #expect(host.keys.deadlineMS == nil)
+    expect(host.keys.deadlineMS, equals: nil)
     // Given no poll for longer than the host may take
     host.pass(RequestedKeys.timeoutMS + 1)
     host.keys.expire()
     // Then the host, which never saw it, is asked for the first time
-    #expect(!host.keys.hasNews)
-    #expect(try host.asked() == ["load session"])
-    #expect(host.keys.deadlineMS != nil)
+    expect(!host.keys.hasNews)
+    try expect(host.asked(), equals: ["load session"])
+    expect(host.keys.deadlineMS != nil)
   }
 
   @Test func onlyALoadBehindPresenceHasAPrompt() throws {
     for name in [KeyName.device, .session, .biometric] { _ = host.load(name) }
     let asked = try host.keys.takeOutbox(prompt: "Unlock").elements
-    #expect(asked.map { $0.string("prompt") } == [nil, nil, "Unlock"])
-    #expect(asked.map { $0.string("protection") } == ["device", "device", "biometric"])
+    expect(asked.map { $0.string("prompt") }, equals: [nil, nil, "Unlock"])
+    expect(asked.map { $0.string("protection") }, equals: ["device", "device", "biometric"])
   }
 
   @Test func twoHandlesUseOtherNumbers() throws {
@@ -406,7 +407,7 @@ private final class AskedHost {
     _ = other.load(.device)
     let id = try #require(try host.keys.takeOutbox(prompt: .null).elements.first?.int("id"))
     _ = try other.asked()
-    #expect(host.keys.finds(id))
-    #expect(!other.keys.finds(id))
+    expect(host.keys.finds(id))
+    expect(!other.keys.finds(id))
   }
 }

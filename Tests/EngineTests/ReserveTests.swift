@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -9,13 +10,13 @@ import Testing
     let rig = try Rig.atHome()
     let reserve = Reserve(rig.core)
     try reserve.make()
-    #expect(rig.folder.bytes("holdfast.reserve")?.count == 1_048_576)
+    expect(rig.folder.bytes("holdfast.reserve")?.count, equals: 1_048_576)
     // When
-    #expect(reserve.release())
+    expect(reserve.release())
     // Then the room is free, until the next item is added
-    #expect(rig.folder.bytes("holdfast.reserve")?.isEmpty == true)
+    expect(rig.folder.bytes("holdfast.reserve")?.isEmpty, equals: true)
     try rig.add(id(1))
-    #expect(rig.folder.bytes("holdfast.reserve")?.count == 1_048_576)
+    expect(rig.folder.bytes("holdfast.reserve")?.count, equals: 1_048_576)
   }
 
   @Test func theLogTakesTheRoomAndGivesItBackForTheReserve() throws {
@@ -24,23 +25,23 @@ import Testing
     let reserve = Reserve(rig.core)
     try reserve.make()
     let before = try #require(rig.folder.bytes("holdfast.db-wal")).count
-    #expect(reserve.release())
+    expect(reserve.release())
     // Then the log has the room, transactions are small, and the next ones begin it anew
     let size = before + 1_048_576
-    #expect(rig.folder.bytes("holdfast.db-wal")?.count == size)
-    #expect(rig.core.database.isTight)
+    expect(rig.folder.bytes("holdfast.db-wal")?.count, equals: size)
+    expect(rig.core.database.isTight)
     for time in 0..<300 { try rig.core.meta.set(.lastSyncRun, .int(Int64(time))) }
-    #expect(rig.folder.bytes("holdfast.db-wal")?.count == size)
+    expect(rig.folder.bytes("holdfast.db-wal")?.count, equals: size)
     // and it can be read, also by another process
     let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
-    #expect(try other.core.meta.int(.lastSyncRun) == 299)
+    try expect(other.core.meta.int(.lastSyncRun), equals: 299)
     // When the disk has room for the reserve again, then transactions need not be small
     reserve.followRoom()
-    #expect(!rig.core.database.isTight)
-    #expect(rig.folder.bytes("holdfast.reserve")?.count == 1_048_576)
+    expect(!rig.core.database.isTight)
+    expect(rig.folder.bytes("holdfast.reserve")?.count, equals: 1_048_576)
     // and an empty log gives all of its room back
-    #expect(rig.core.database.emptyLog() == Int64(size))
-    #expect(try rig.core.meta.int(.lastSyncRun) == 299)
+    expect(rig.core.database.emptyLog(), equals: Int64(size))
+    try expect(rig.core.meta.int(.lastSyncRun), equals: 299)
   }
 
   @Test func theRoomIsWorthAnotherTryWhileTheLogCannotBeShortened() throws {
@@ -55,7 +56,7 @@ import Testing
       return [reserve.release(), reserve.release()]
     }
     // Then it counts once
-    #expect(releases == [true, false])
-    #expect(rig.folder.bytes("holdfast.reserve")?.isEmpty == true)
+    expect(releases, equals: [true, false])
+    expect(rig.folder.bytes("holdfast.reserve")?.isEmpty, equals: true)
   }
 }

@@ -2,6 +2,7 @@ import Base
 import Policy
 import Store
 import Supabase
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -35,20 +36,20 @@ import Testing
     // When
     let step = try carryOut(rig, status, #"{"code":"\#(code)","message":"m"}"#)
     // Then
-    #expect(step == .refresh)
-    #expect(try rig.core.revocations.count() == (isOver ? 0 : 1))
+    expect(step, equals: .refresh)
+    try expect(rig.core.revocations.count(), equals: (isOver ? 0 : 1))
     let owed = try rig.presence.status([:])["owed"]?.elements.compactMap { $0.string } ?? []
-    #expect(owed.contains("revoke") == !isOver)
+    expect(owed.contains("revoke"), equals: !isOver)
   }
 
   @Test func anOrderRefreshesAnExpiredTokenAndThenLogsOut() throws {
     let rig = try Rig.atHome()
     try rig.revocations.add(try rig.session, expiresMS: 0)
-    #expect(try carryOut(rig, 200, tokenReply(alice)) == .refresh)
-    #expect(try rig.core.revocations.count() == 1)
+    try expect(carryOut(rig, 200, tokenReply(alice)), equals: .refresh)
+    try expect(rig.core.revocations.count(), equals: 1)
     rig.advance(60_000)
-    #expect(try carryOut(rig, 204) == .revoke)
-    #expect(try rig.core.revocations.count() == 0)
+    try expect(carryOut(rig, 204), equals: .revoke)
+    try expect(rig.core.revocations.count(), equals: 0)
   }
 
   /// How long the access token still lasts.
@@ -56,7 +57,7 @@ import Testing
   func aTokenCloseToItsEndIsRefreshedFirst(_ leftMS: Int64, _ step: Purpose) throws {
     let rig = try Rig.atHome()
     try rig.revocations.add(try rig.session, expiresMS: rig.now.wallMS + leftMS)
-    #expect(try carryOut(rig, 503) == step)
+    try expect(carryOut(rig, 503), equals: step)
   }
 
   /// Who is signed in when the order to end all of Alice's sessions is carried out.
@@ -79,10 +80,10 @@ import Testing
       job, owner: try rig.sessions.row().owner, rig.sessions.session, rig.now)
     // Then
     let sent = try #require(rig.inFlight.takeOutbox().last)
-    #expect(
-      sent.string("url")?.hasSuffix(who == "alice" ? "scope=others" : "scope=global") == true)
+    expect(
+      sent.string("url")?.hasSuffix(who == "alice" ? "scope=others" : "scope=global"), equals: true)
     let bearer = "Bearer " + String(decoding: aliceToken.bytes, as: UTF8.self)
-    #expect(sent["headers"]?.string("Authorization") == bearer)
+    expect(sent["headers"]?.string("Authorization"), equals: bearer)
   }
 
   // MARK: Logout
@@ -92,7 +93,7 @@ import Testing
     for purpose in Purpose.allCases { try rig.pauses.backOff(purpose, try response(503), rig.now) }
     _ = try rig.logout.logOut([:])
     for purpose in Purpose.allCases {
-      #expect(try (rig.pauses.leftMS(purpose, rig.now) > 0) == !purpose.isAuth)
+      try expect(rig.pauses.leftMS(purpose, rig.now) > 0, equals: !purpose.isAuth)
     }
   }
 
@@ -110,8 +111,8 @@ import Testing
     // When
     _ = try rig.logout.logOut([:])
     // Then both are ended at the server: Alice's by Bob's sign-in, and Bob's
-    #expect(rig.keyStore.onLoad == nil)
-    #expect(try rig.core.revocations.count() == 2)
-    #expect(try rig.sessions.row().owner == nil)
+    expect(rig.keyStore.onLoad == nil)
+    try expect(rig.core.revocations.count(), equals: 2)
+    try expect(rig.sessions.row().owner, equals: nil)
   }
 }

@@ -2,6 +2,7 @@ import Base
 import Policy
 import Store
 import Supabase
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -125,10 +126,10 @@ import Testing
     }
     // Then
     let after = rig.snapshot()
-    #expect(after.revision == before.revision)
-    #expect(after.version == before.version)
-    #expect(after.files == before.files)
-    #expect(after.keyLoads == before.keyLoads)
+    expect(after.revision, equals: before.revision)
+    expect(after.version, equals: before.version)
+    expect(after.files, equals: before.files)
+    expect(after.keyLoads, equals: before.keyLoads)
   }
 
   @Test(arguments: situations)
@@ -137,8 +138,8 @@ import Testing
     let rig = try make(situation)
     let idle: Set = ["nothing to do", "no keys", "locked session", "back-off", "offline"]
     // When, then
-    #expect(try rig.scheduler.hasWork(rig.now) == !idle.contains(situation))
-    #expect(try (rig.scheduler.nextWakeMS(rig.now) == 0) == !idle.contains(situation))
+    try expect(rig.scheduler.hasWork(rig.now), equals: !idle.contains(situation))
+    try expect(rig.scheduler.nextWakeMS(rig.now) == 0, equals: !idle.contains(situation))
   }
 
   @Test(arguments: situations)
@@ -150,33 +151,33 @@ import Testing
     try rig.scheduler.prepare(rig.now)
     // Then it changes something only where something has to change
     let once = rig.snapshot()
-    #expect((once != before) == Self.prepared.contains(situation))
+    expect(once != before, equals: Self.prepared.contains(situation))
     // And a second time, nothing
     try rig.scheduler.prepare(rig.now)
-    #expect(rig.snapshot() == once)
+    expect(rig.snapshot(), equals: once)
   }
 
   /// What was prepared, as it is afterwards.
   @Test func preparingMakesWorkSendable() throws {
-    #expect(try preparedState("lost lease") == "pending, attempts 1; upload")
-    #expect(try preparedState("due item") == "pending; upload")
-    #expect(try preparedState("held items") == "waits for organisation; membershipCheck")
-    #expect(try preparedState("another user's read-back") == "pending, attempts 1; revoke")
-    #expect(try preparedState("recovery").hasPrefix("erased"))
+    try expect(preparedState("lost lease"), equals: "pending, attempts 1; upload")
+    try expect(preparedState("due item"), equals: "pending; upload")
+    try expect(preparedState("held items"), equals: "waits for organisation; membershipCheck")
+    try expect(preparedState("another user's read-back"), equals: "pending, attempts 1; revoke")
+    try expect(preparedState("recovery").hasPrefix("erased"))
   }
 
   private func preparedState(_ situation: String) throws -> String {
     let rig = try make(situation)
     try rig.scheduler.prepare(rig.now)
-    #expect(rig.uploads.readBacks.isEmpty)
-    #expect(!rig.recovery.isNeeded)
+    expect(rig.uploads.readBacks.isEmpty)
+    expect(!rig.recovery.isNeeded)
     return "\(try rig.state(id(1))); \(try next(rig))"
   }
 
   @Test func preparingFollowsAnotherProcessesSession() throws {
     let rig = try make("another process signed in")
     try rig.scheduler.prepare(rig.now)
-    #expect(try rig.session.userID == bob)
+    try expect(rig.session.userID, equals: bob)
   }
 
   // MARK: Priorities
@@ -224,12 +225,13 @@ import Testing
       }
     }
     // Then
-    #expect(
-      order == [
+    expect(
+      order,
+      equals: [
         "signIn", "revoke", "refresh", "validate", "membershipCheck", "live", "readBack", "upload",
         "contacts", "summary",
       ])
-    #expect(try next(rig) == "nothing")
+    try expect(next(rig), equals: "nothing")
   }
 
   /// Work that is there, what stands in its way, and what is sent instead.
@@ -321,7 +323,7 @@ import Testing
     if work == "upload", obstacle != "locked" { try rig.addOffTheRecord(id(1)) }
     if obstacle == "no keys" { rig.core.keyRing.forget() }
     // Then
-    #expect(try next(rig) == expected)
+    try expect(next(rig), equals: expected)
   }
 
   @Test func afterAFailureOneRequestAtATimeProbesForItsPurposeAndNothingElseWaits() throws {
@@ -330,17 +332,17 @@ import Testing
     try rig.add(id(1))
     try rig.pauses.backOff(.upload, try response(503), rig.now)
     rig.check.ask(.keepingAnswer, rig.now)
-    #expect(try next(rig) == "membershipCheck")
+    try expect(next(rig), equals: "membershipCheck")
     try send(rig)
-    #expect(try next(rig) == "contacts")
+    try expect(next(rig), equals: "contacts")
     // When
     rig.advance(try rig.pauses.leftMS(.upload, rig.now))
     // Then the check in flight holds up no upload, and the upload is a probe
-    #expect(try next(rig) == "upload")
-    #expect(try rig.pauses.isProbing(.upload))
+    try expect(next(rig), equals: "upload")
+    try expect(rig.pauses.isProbing(.upload))
     try send(rig)
     try rig.add(id(2))
-    #expect(try next(rig) == "nothing")
+    try expect(next(rig), equals: "nothing")
   }
 
   @Test func nothingIsSentTwice() throws {
@@ -356,7 +358,7 @@ import Testing
       try rig.dispatch.send(job, rig.now)
     }
     // Then
-    #expect(order == ["validate", "membershipCheck", "contacts", "summary"])
+    expect(order, equals: ["validate", "membershipCheck", "contacts", "summary"])
   }
 
   // MARK: Waking
@@ -373,7 +375,7 @@ import Testing
     let rig = try Rig()
     try rig.signIn(expiresInS: 86_400)
     try rig.list(member(orgA), member(orgB))
-    #expect(try rig.orgSelection.choose(orgA, rig.session))
+    try expect(rig.orgSelection.choose(orgA, rig.session))
     _ = try rig.takeEvents()
     rig.pulls.forgetAll()
     // When
@@ -422,14 +424,14 @@ import Testing
     }
     // Then; without a cause only the refresh is left
     let margin = 86_400_000 - rig.core.configuration.limits.refreshMarginMS
-    #expect(try rig.scheduler.nextWakeMS(rig.now) == wakeMS ?? margin)
+    try expect(rig.scheduler.nextWakeMS(rig.now), equals: wakeMS ?? margin)
   }
 
   @Test func withoutKeysNoPauseWakes() throws {
     let rig = try Rig.atHome()
     try rig.pauses.backOff(.upload, try response(503), rig.now)
     rig.sessions.reset(.file)
-    #expect(try rig.scheduler.nextWakeMS(rig.now) == nil)
+    try expect(rig.scheduler.nextWakeMS(rig.now), equals: nil)
   }
 
   /// The purpose of the pause, and what is sent after it.
@@ -458,19 +460,19 @@ import Testing
         rig.pulls.finishSummary(rig.now.monotonicMS)
       }
     }
-    #expect(try next(rig) == expected)
+    try expect(next(rig), equals: expected)
     try rig.pauses.backOff(purpose, try response(503), rig.now)
     // When, then
     rig.advance(try rig.pauses.leftMS(purpose, rig.now) - 1)
-    #expect(try next(rig) == "nothing")
+    try expect(next(rig), equals: "nothing")
     rig.advance(1)
-    #expect(try next(rig) == expected)
+    try expect(next(rig), equals: expected)
   }
 
   @Test func offlineOnlyDeadlinesWake() throws {
     let rig = try Rig.atHome()
     _ = rig.reachability.setOnline(false)
-    #expect(try rig.scheduler.nextWakeMS(rig.now) == nil)
+    try expect(rig.scheduler.nextWakeMS(rig.now), equals: nil)
   }
 }
 

@@ -2,6 +2,7 @@ import Base
 import Policy
 import Store
 import Supabase
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -13,16 +14,16 @@ import Testing
   @Test func aFailureBeginsAPauseOfItsOwnPurpose() throws {
     // Given
     let rig = try Rig()
-    #expect(try rig.pauses.leftMS(.upload, rig.now) <= 0)
+    try expect(rig.pauses.leftMS(.upload, rig.now) <= 0)
     // When
     try rig.pauses.backOff(.upload, try response(503), rig.now)
     // Then the first step is 2 to 4 s
     let left = try rig.pauses.leftMS(.upload, rig.now)
-    #expect((2000...4000).contains(left))
-    #expect(try rig.pauses.isProbing(.upload))
+    expect((2000...4000).contains(left))
+    try expect(rig.pauses.isProbing(.upload))
     for service in Purpose.allCases where service != .upload {
-      #expect(try rig.pauses.leftMS(service, rig.now) <= 0)
-      #expect(try !rig.pauses.isProbing(service))
+      try expect(rig.pauses.leftMS(service, rig.now) <= 0)
+      try expect(!rig.pauses.isProbing(service))
     }
   }
 
@@ -38,13 +39,13 @@ import Testing
     // When a read that was in flight is answered
     try rig.pauses.succeed(.pull)
     // Then
-    #expect(try rig.pauses.leftMS(.pull, rig.now) == left)
+    try expect(rig.pauses.leftMS(.pull, rig.now), equals: left)
   }
 
   @Test func aPauseLastsAtLeastAsLongAsTheServerAsks() throws {
     let rig = try Rig()
     try rig.pauses.backOff(.upload, try response(429, retryAfter: "60"), rig.now)
-    #expect(try rig.pauses.leftMS(.upload, rig.now) >= 60_000)
+    try expect(rig.pauses.leftMS(.upload, rig.now) >= 60_000)
   }
 
   /// The device's clock is moved while 10 s pass.
@@ -60,9 +61,9 @@ import Testing
     for one in [rig, other] { one.advance(10_000, wallMS: wallMS) }
     // Then
     for one in [rig, other] {
-      #expect(try one.pauses.leftMS(.upload, one.now) == before - 10_000)
-      #expect(
-        try one.pauses.shown(.upload, one.now)?.untilMS == one.now.wallMS + before - 10_000)
+      try expect(one.pauses.leftMS(.upload, one.now), equals: before - 10_000)
+      try expect(
+        one.pauses.shown(.upload, one.now)?.untilMS, equals: one.now.wallMS + before - 10_000)
     }
   }
 
@@ -72,10 +73,10 @@ import Testing
     other.clock.set(rig.now)
     try rig.pauses.backOff(.upload, try response(503, retryAfter: "60"), rig.now)
     try other.pauses.backOff(.upload, try response(503, busy, retryAfter: "600"), other.now)
-    #expect(try rig.pauses.leftMS(.upload, rig.now) >= 600_000)
+    try expect(rig.pauses.leftMS(.upload, rig.now) >= 600_000)
     try rig.pauses.backOff(.upload, try response(503), rig.now)
-    #expect(try rig.pauses.leftMS(.upload, rig.now) >= 600_000)
-    #expect(try rig.pauses.shown(.upload, rig.now)?.code == .serverPause)
+    try expect(rig.pauses.leftMS(.upload, rig.now) >= 600_000)
+    try expect(rig.pauses.shown(.upload, rig.now)?.code, equals: .serverPause)
   }
 
   @Test(arguments: [true, false])
@@ -86,7 +87,7 @@ import Testing
       try rig.core.backoffs.set(
         "upload", attempts: 1, notBefore: try rig.core.steady(rig.now) + longest + beyond,
         isAsked: isAsked)
-      #expect(try rig.pauses.leftMS(.upload, rig.now) == left)
+      try expect(rig.pauses.leftMS(.upload, rig.now), equals: left)
     }
   }
 
@@ -98,35 +99,35 @@ import Testing
     // When a response arrives to a request that was sent before
     try rig.pauses.succeed(.upload)
     // Then
-    #expect(try rig.pauses.leftMS(.upload, rig.now) == left)
-    #expect(try rig.pauses.isProbing(.upload))
+    try expect(rig.pauses.leftMS(.upload, rig.now), equals: left)
+    try expect(rig.pauses.isProbing(.upload))
     // When the probe succeeds
     rig.advance(left)
     try rig.pauses.succeed(.upload)
     // Then
-    #expect(try !rig.pauses.isProbing(.upload))
-    #expect(try rig.core.backoffs.read("upload").attempts == 0)
+    try expect(!rig.pauses.isProbing(.upload))
+    try expect(rig.core.backoffs.read("upload").attempts, equals: 0)
   }
 
   @Test func failuresInARowAreCountedInTheFile() throws {
     let rig = try Rig()
     for count in 1...3 {
       try rig.pauses.backOff(.refresh, try response(0), rig.now)
-      #expect(try rig.core.backoffs.read("refresh").attempts == Int64(count))
+      try expect(rig.core.backoffs.read("refresh").attempts, equals: Int64(count))
     }
     // And the count ends with the pause
     try rig.pauses.clearAuth()
-    #expect(try rig.pauses.leftMS(.refresh, rig.now) <= 0)
-    #expect(try !rig.pauses.isProbing(.refresh))
+    try expect(rig.pauses.leftMS(.refresh, rig.now) <= 0)
+    try expect(!rig.pauses.isProbing(.refresh))
   }
 
   @Test func onlyTheServiceItselfMayAskForALongPause() throws {
     let rig = try Rig()
     try rig.pauses.backOff(.upload, try response(503, busy, retryAfter: "86400"), rig.now)
-    #expect(try rig.pauses.leftMS(.upload, rig.now) >= 86_400_000)
+    try expect(rig.pauses.leftMS(.upload, rig.now) >= 86_400_000)
     for body in [nil, "<html>", #"{"code":"access_denied"}"#] {
       try rig.pauses.backOff(.pull, try response(503, body, retryAfter: "86400"), rig.now)
-      #expect(try rig.pauses.leftMS(.pull, rig.now) <= 2 * Backoff.maxStepMS)
+      try expect(rig.pauses.leftMS(.pull, rig.now) <= 2 * Backoff.maxStepMS)
     }
   }
 
@@ -140,26 +141,26 @@ import Testing
     // When
     try rig.pauses.endUnasked { !$0.isAuth }
     // Then
-    #expect(try rig.pauses.leftMS(.pull, rig.now) <= 0)
-    #expect(try rig.pauses.isProbing(.pull))
-    #expect(try rig.pauses.leftMS(.upload, rig.now) >= 60_000)
-    #expect(try rig.pauses.leftMS(.refresh, rig.now) > 0)
+    try expect(rig.pauses.leftMS(.pull, rig.now) <= 0)
+    try expect(rig.pauses.isProbing(.pull))
+    try expect(rig.pauses.leftMS(.upload, rig.now) >= 60_000)
+    try expect(rig.pauses.leftMS(.refresh, rig.now) > 0)
   }
 
   @Test func readsFollowARefreshThatHadFailed() throws {
     // Given
     let rig = try Rig()
     try rig.pauses.spreadReads(rig.now)
-    #expect(try rig.pauses.leftMS(.pull, rig.now) <= 0)
+    try expect(rig.pauses.leftMS(.pull, rig.now) <= 0)
     try rig.pauses.backOff(.refresh, try response(503), rig.now)
     // When
     try rig.pauses.spreadReads(rig.now)
     // Then
     for purpose in [Purpose.pull, .summary] {
-      #expect((2000...4000).contains(try rig.pauses.leftMS(purpose, rig.now)))
-      #expect(try !rig.pauses.isProbing(purpose))
+      expect((2000...4000).contains(try rig.pauses.leftMS(purpose, rig.now)))
+      try expect(!rig.pauses.isProbing(purpose))
     }
-    #expect(try rig.pauses.leftMS(.upload, rig.now) <= 0)
+    try expect(rig.pauses.leftMS(.upload, rig.now) <= 0)
   }
 
   @Test func aSpreadReadKeepsThePauseThatTheServerAskedFor() throws {
@@ -168,7 +169,7 @@ import Testing
     for _ in 0..<12 { try rig.pauses.backOff(.refresh, try response(503), rig.now) }
     try rig.pauses.spreadReads(rig.now)
     try rig.pauses.endUnasked { _ in true }
-    #expect(try rig.pauses.leftMS(.pull, rig.now) >= 60_000)
+    try expect(rig.pauses.leftMS(.pull, rig.now) >= 60_000)
   }
 
   // MARK: Whose answer it is
@@ -186,6 +187,6 @@ import Testing
   func onlyAnAnswerInTheRequestsOwnFormTellsTheServersTime(
     _ status: Int, _ body: String, _ purpose: Purpose, _ isOwn: Bool
   ) throws {
-    #expect(try response(status, body).isOwn(purpose) == isOwn)
+    try expect(response(status, body).isOwn(purpose), equals: isOwn)
   }
 }

@@ -2,6 +2,7 @@ import Base
 import Policy
 import Store
 import Supabase
+import TestSupport
 import Testing
 import Vault
 
@@ -24,12 +25,12 @@ import Vault
         try TokenReply.read(try json(tokenReply(alice))), ifGeneration: 0)
     }
     // Then
-    #expect(code == expected)
-    #expect(try rig.sessions.row().owner == nil)
+    expect(code, equals: expected)
+    try expect(rig.sessions.row().owner, equals: nil)
     // And the sign-in works when the store does
     rig.keyStore.refusal = nil
     try rig.signIn()
-    #expect(rig.sessions.session != nil)
+    expect(rig.sessions.session != nil)
   }
 
   /// What the key store has in the place of the session's key.
@@ -41,14 +42,14 @@ import Vault
     _ = try rig.core.keyRing.state(for: rig.core.database)
     rig.keyStore.keys[.session] = what == "nothing" ? nil : try Key.random()
     let row = try rig.sessions.row()
-    #expect(try rig.sessions.reload(row) == .sealed)
+    try expect(rig.sessions.reload(row), equals: .sealed)
     // When
     let loads = rig.keyStore.loads
-    for _ in 0..<3 { #expect(try rig.sessions.reload(row) == .sealed) }
+    for _ in 0..<3 { try expect(rig.sessions.reload(row), equals: .sealed) }
     // Then
-    #expect(rig.keyStore.loads == loads)
-    #expect(rig.sessions.keys.isLocked(row))
-    #expect(rig.sessions.record(row) == .sealed)
+    expect(rig.keyStore.loads, equals: loads)
+    expect(rig.sessions.keys.isLocked(row))
+    expect(rig.sessions.record(row), equals: .sealed)
   }
 
   @Test(arguments: [
@@ -63,12 +64,12 @@ import Vault
     _ = try rig.core.keyRing.state(for: rig.core.database)
     rig.keyStore.refusal = refusal
     // When
-    #expect(try rig.sessions.reload(try rig.sessions.row()) == .sealed)
+    try expect(rig.sessions.reload(try rig.sessions.row()), equals: .sealed)
     // Then the session is not taken for locked
-    #expect(rig.sessions.keyState == expected)
-    #expect(rig.core.keyRing.keys == nil)
+    expect(rig.sessions.keyState, equals: expected)
+    expect(rig.core.keyRing.keys == nil)
     rig.keyStore.refusal = nil
-    #expect(try rig.decider.assess(.navigate).situation.record == .open)
+    try expect(rig.decider.assess(.navigate).situation.record, equals: .open)
   }
 
   // MARK: Erasures that are owed
@@ -81,20 +82,20 @@ import Vault
       for name in [KeyName.session, .biometric] { try rig.sessions.keys.owe(name) }
     }
     try rig.sessions.keys.eraseOwed()
-    #expect(rig.sessions.keys.isOwing)
-    #expect(rig.keyStore.keys[.session] != nil && rig.keyStore.keys[.biometric] != nil)
+    expect(rig.sessions.keys.isOwing)
+    expect(rig.keyStore.keys[.session] != nil && rig.keyStore.keys[.biometric] != nil)
     // When another process has the same store, which works again
     let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
     rig.keyStore.refusal = nil
     try other.sessions.keys.eraseOwed()
     // Then
-    #expect(rig.keyStore.keys[.session] == nil && rig.keyStore.keys[.biometric] == nil)
-    #expect(rig.keyStore.keys[.device] != nil)
-    #expect(!other.sessions.keys.isOwing)
-    #expect(try other.core.meta.int(.needsErase) ?? 0 == 0)
+    expect(rig.keyStore.keys[.session] == nil && rig.keyStore.keys[.biometric] == nil)
+    expect(rig.keyStore.keys[.device] != nil)
+    expect(!other.sessions.keys.isOwing)
+    try expect(other.core.meta.int(.needsErase) ?? 0, equals: 0)
     // And this one learns it
     try rig.sessions.keys.eraseOwed()
-    #expect(!rig.sessions.keys.isOwing)
+    expect(!rig.sessions.keys.isOwing)
   }
 
   @Test func anErasureThatTheFileCouldNotBeToldIsMadeAndThenForgotten() throws {
@@ -102,21 +103,21 @@ import Vault
     let rig = try Rig.atHome()
     try rig.core.database.execute("PRAGMA query_only=ON")
     #expect(throws: Failure.self) { try rig.sessions.keys.owe(.biometric) }
-    #expect(rig.sessions.keys.isOwing)
+    expect(rig.sessions.keys.isOwing)
     // When it does
     try rig.core.database.execute("PRAGMA query_only=OFF")
     try rig.sessions.keys.eraseOwed()
     // Then
-    #expect(rig.keyStore.keys[.biometric] == nil)
-    #expect(!rig.sessions.keys.isOwing)
+    expect(rig.keyStore.keys[.biometric] == nil)
+    expect(!rig.sessions.keys.isOwing)
   }
 
   @Test func onlyTheKeyThatIsOwedIsErased() throws {
     let rig = try Rig.atHome()
     try rig.sessions.keys.owe(.biometric)
     try rig.sessions.keys.eraseOwed()
-    #expect(rig.keyStore.keys[.biometric] == nil)
-    #expect(rig.keyStore.keys[.session] != nil)
+    expect(rig.keyStore.keys[.biometric] == nil)
+    expect(rig.keyStore.keys[.session] != nil)
   }
 
   @Test func aNewKeyIsNotErasedForTheOldOne() throws {
@@ -127,7 +128,7 @@ import Vault
     // When
     try rig.sessions.keys.eraseOwed()
     // Then
-    #expect(rig.keyStore.keys[.session] != nil && rig.keyStore.keys[.biometric] != nil)
-    #expect(!rig.sessions.keys.isOwing)
+    expect(rig.keyStore.keys[.session] != nil && rig.keyStore.keys[.biometric] != nil)
+    expect(!rig.sessions.keys.isOwing)
   }
 }

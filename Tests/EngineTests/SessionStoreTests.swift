@@ -2,6 +2,7 @@ import Base
 import Policy
 import Store
 import Supabase
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -50,12 +51,12 @@ import Testing
     // Given memory that holds everything
     let rig = try Rig.atHome()
     let connection = try hold(everythingIn: rig)
-    #expect(try remains(in: rig, connection) == Set(Held.allCases))
+    try expect(remains(in: rig, connection), equals: Set(Held.allCases))
     // When
     let (scope, ended) = Self.ends[number]
     rig.sessions.reset(scope)
     // Then
-    #expect(try remains(in: rig, connection) == Set(Held.allCases).subtracting(ended))
+    try expect(remains(in: rig, connection), equals: Set(Held.allCases).subtracting(ended))
   }
 
   private func hold(everythingIn rig: Rig) throws -> CacheTables {
@@ -123,7 +124,7 @@ import Testing
     rig.events.restore()
     let event = try #require(taken.first { $0.string("type") == "contact" })
     if event["contact"]?.isNull == false { return true }
-    #expect(event["message"]?.string("code") == "contact_withdrawn")
+    expect(event["message"]?.string("code"), equals: "contact_withdrawn")
     return false
   }
 
@@ -136,10 +137,10 @@ import Testing
     let isStored = try rig.sessions.update(ifGeneration: 0) { $0.membershipsMS = 2 }
     // Then
     let row = try rig.sessions.row()
-    #expect(isStored)
-    #expect(row.generation == 1)
-    #expect(row.membershipsMS == 2)
-    #expect(row.seenWallMS == rig.now.wallMS)
+    expect(isStored)
+    expect(row.generation, equals: 1)
+    expect(row.membershipsMS, equals: 2)
+    expect(row.seenWallMS, equals: rig.now.wallMS)
   }
 
   @Test func aWriteOfAnOlderGenerationChangesNothing() throws {
@@ -150,10 +151,10 @@ import Testing
     let isStored = try rig.sessions.update(ifGeneration: 0) { $0.membershipsMS = 9 }
     try rig.sessions.patch(ifGeneration: 0) { $0.membershipsMS = 9 }
     // Then
-    #expect(!isStored)
+    expect(!isStored)
     let row = try rig.sessions.row()
-    #expect(row.generation == 1)
-    #expect(row.membershipsMS == 2)
+    expect(row.generation, equals: 1)
+    expect(row.membershipsMS, equals: 2)
   }
 
   @Test func aPatchKeepsTheGeneration() throws {
@@ -161,9 +162,9 @@ import Testing
     try rig.sessions.patch { $0.membershipsMS = 1 }
     try rig.sessions.patch(ifGeneration: 0) { $0.intentMS = 5 }
     let row = try rig.sessions.row()
-    #expect(row.generation == 0)
-    #expect(row.membershipsMS == 1)
-    #expect(row.intentMS == 5)
+    expect(row.generation, equals: 0)
+    expect(row.membershipsMS, equals: 1)
+    expect(row.intentMS, equals: 5)
   }
 
   @Test func clearingKeepsTheQueueAndTheGenerationsOrder() throws {
@@ -175,11 +176,11 @@ import Testing
     try rig.sessions.clear(ended: "user_banned")
     // Then
     let row = try rig.sessions.row()
-    #expect(row.generation == generation + 1)
-    #expect(row.owner == nil && row.tokens == nil && row.wrapSession == nil)
-    #expect(row.ended == "user_banned")
-    #expect(try rig.state(id(1)) == "pending")
-    #expect(rig.sessions.session == nil)
+    expect(row.generation, equals: generation + 1)
+    expect(row.owner == nil && row.tokens == nil && row.wrapSession == nil)
+    expect(row.ended, equals: "user_banned")
+    try expect(rig.state(id(1)), equals: "pending")
+    expect(rig.sessions.session == nil)
   }
 
   // MARK: The mirror
@@ -190,19 +191,19 @@ import Testing
     let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
     _ = try other.core.keyRing.state(for: other.core.database)
     // When the other one reads the row
-    #expect(other.sessions.record(try other.sessions.row()) == nil)
-    #expect(try other.sessions.reload(try other.sessions.row()) == .open)
+    expect(other.sessions.record(try other.sessions.row()), equals: nil)
+    try expect(other.sessions.reload(try other.sessions.row()), equals: .open)
     // Then both have the same session
-    #expect(try other.session.choice == orgA)
-    #expect(try other.session.memberships == rig.session.memberships)
+    try expect(other.session.choice, equals: orgA)
+    try expect(other.session.memberships, equals: rig.session.memberships)
     // When the other one locks
     try other.lock.lock(byUser: true)
     // Then this one's mirror is out of date until it is reloaded
     let row = try rig.sessions.row()
-    #expect(rig.sessions.record(row) == nil)
-    #expect(try rig.sessions.reload(row) == .sealed)
-    #expect(rig.sessions.record(row) == .sealed)
-    #expect(rig.sessions.session == nil)
+    expect(rig.sessions.record(row), equals: nil)
+    try expect(rig.sessions.reload(row), equals: .sealed)
+    expect(rig.sessions.record(row), equals: .sealed)
+    expect(rig.sessions.session == nil)
   }
 
   @Test func anotherUsersSessionEndsWhatWasHeldForThisOne() throws {
@@ -214,9 +215,9 @@ import Testing
     try other.signIn(bob)
     _ = try rig.sessions.reload(try rig.sessions.row())
     // Then
-    #expect(try rig.session.userID == bob)
-    #expect(try !showsContact(rig))
-    #expect(!rig.check.isConfirmed)
+    try expect(rig.session.userID, equals: bob)
+    try expect(!showsContact(rig))
+    expect(!rig.check.isConfirmed)
   }
 
   @Test func theSameUsersNewerSessionKeepsWhatWasHeld() throws {
@@ -225,8 +226,8 @@ import Testing
     try rig.events.emit(["type": "contact", "contact": ["name": "Kari"]])
     try other.signIn(alice)
     _ = try rig.sessions.reload(try rig.sessions.row())
-    #expect(try showsContact(rig))
-    #expect(rig.check.isConfirmed)
+    try expect(showsContact(rig))
+    expect(rig.check.isConfirmed)
   }
 
   @Test func aRowThatDoesNotOpenIsCorruptUntilItChanges() throws {
@@ -236,35 +237,35 @@ import Testing
       $0.tokens = [1, 2, 3]
     }
     let row = try rig.sessions.row()
-    #expect(rig.sessions.record(row) == nil)
+    expect(rig.sessions.record(row), equals: nil)
     // When
-    #expect(try rig.sessions.reload(row) == .corrupt)
+    try expect(rig.sessions.reload(row), equals: .corrupt)
     // Then it is known without opening it again
-    #expect(rig.sessions.record(row) == .corrupt)
+    expect(rig.sessions.record(row), equals: .corrupt)
     row.generation += 1
-    #expect(rig.sessions.record(row) == nil)
+    expect(rig.sessions.record(row), equals: nil)
   }
 
   @Test func aRowWithoutAUserIsMissingOrEnded() throws {
     let rig = try Rig()
     let row = SessionRow()
-    #expect(rig.sessions.record(row) == .missing)
+    expect(rig.sessions.record(row), equals: .missing)
     row.ended = "user_banned"
-    #expect(rig.sessions.record(row) == .ended)
-    #expect(try rig.sessions.reload(row) == .ended)
+    expect(rig.sessions.record(row), equals: .ended)
+    try expect(rig.sessions.reload(row), equals: .ended)
   }
 
   @Test func withoutKeysARowIsSealed() throws {
     let rig = try Rig.atHome()
     rig.sessions.reset(.file)
-    #expect(try rig.sessions.reload(try rig.sessions.row()) == .sealed)
+    try expect(rig.sessions.reload(try rig.sessions.row()), equals: .sealed)
   }
 
   @Test func newMembershipsAreReadUnderTheSameGeneration() throws {
     let rig = try Rig.atHome()
     let generation = try rig.session.generation
     try rig.list(member(orgA, role: "org_admin"))
-    #expect(try rig.session.generation == generation)
-    #expect(try rig.session.chosen?.role == "org_admin")
+    try expect(rig.session.generation, equals: generation)
+    try expect(rig.session.chosen?.role, equals: "org_admin")
   }
 }

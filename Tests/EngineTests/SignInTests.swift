@@ -2,6 +2,7 @@ import Base
 import Policy
 import Store
 import Supabase
+import TestSupport
 import Testing
 import Vault
 
@@ -29,14 +30,14 @@ import Vault
     let decision = try rig.signInFlow.complete(
       ["id_token": "token", "nonce": .string(nonce)], rig.decider)
     // Then
-    #expect(decision.string("reason") == "signing_in")
+    expect(decision.string("reason"), equals: "signing_in")
     // Somebody is there, though nobody was let in.
-    #expect(rig.hostView.visit == .outside)
+    expect(rig.hostView.visit, equals: .outside)
     guard case .idToken(let provider, _, _) = rig.pendingSignIn.pending?.proof else {
       Issue.record("no sign-in is under way")
       return
     }
-    #expect(provider == "apple")
+    expect(provider, equals: "apple")
   }
 
   @Test func aNonceServesItsOwnProviderAlone() throws {
@@ -47,8 +48,8 @@ import Vault
       try rig.signInFlow.complete(
         ["id_token": "token", "nonce": .string(nonce), "method": "apple"], rig.decider)
     }
-    #expect(code == .requestInvalidValue)
-    #expect(rig.pendingSignIn.pending == nil)
+    expect(code, equals: .requestInvalidValue)
+    expect(rig.pendingSignIn.pending == nil)
   }
 
   // MARK: Refusals
@@ -61,15 +62,15 @@ import Vault
         ["callback_url": .string("app.example:/signed-in?\(query)")], rig.decider
       ).string("reason")
     }
-    #expect(try refusal { try complete("error=access_denied") } == .signInStateMismatch)
+    try expect(refusal { try complete("error=access_denied") }, equals: .signInStateMismatch)
     _ = try rig.signInFlow.begin(["method": "bankid"])
     // When, then
-    #expect(try complete("error=access_denied") == "sign_in_cancelled")
-    #expect(try complete("error=access_denied") == "sign_in_cancelled")
-    #expect(try complete("code=c") == "signing_in")
+    try expect(complete("error=access_denied"), equals: "sign_in_cancelled")
+    try expect(complete("error=access_denied"), equals: "sign_in_cancelled")
+    try expect(complete("code=c"), equals: "signing_in")
     // and it does not end an exchange either
-    #expect(try complete("error=access_denied") == "signing_in")
-    #expect(rig.pendingSignIn.pending != nil)
+    try expect(complete("error=access_denied"), equals: "signing_in")
+    expect(rig.pendingSignIn.pending != nil)
   }
 
   @Test func withoutANetworkASignInIsAnsweredAtOnce() throws {
@@ -81,11 +82,11 @@ import Vault
       ).string("reason")
     }
     _ = rig.reachability.setOnline(false)
-    #expect(try complete() == "sign_in_offline")
-    #expect(rig.pendingSignIn.pending == nil)
+    try expect(complete(), equals: "sign_in_offline")
+    expect(rig.pendingSignIn.pending == nil)
     // And the same callback works with one
     _ = rig.reachability.setOnline(true)
-    #expect(try complete() == "signing_in")
+    try expect(complete(), equals: "signing_in")
   }
 
   /// Why the exchange was not answered, and what the host is told.
@@ -108,9 +109,9 @@ import Vault
         try Fields(["error": .string(error)], known: ["status", "headers", "body", "error"]),
         nowMS: rig.now.wallMS), rig.now)
     // Then
-    #expect(try rig.takeEvents().last?["decision"]?.string("reason") == reason)
-    #expect((rig.pendingSignIn.pending == nil) == ends)
-    #expect(try (rig.pauses.leftMS(.signIn, rig.now) > 0) == !ends)
+    try expect(rig.takeEvents().last?["decision"]?.string("reason"), equals: reason)
+    expect(rig.pendingSignIn.pending == nil, equals: ends)
+    try expect(rig.pauses.leftMS(.signIn, rig.now) > 0, equals: !ends)
   }
 
   // MARK: Deadlines
@@ -124,15 +125,15 @@ import Vault
     _ milliseconds: Int64, _ code: ErrorCode?
   ) throws {
     let rig = try Rig(config: Self.methods)
-    #expect(try rig.signInFlow.begin(["method": "bankid"]).string("url") != nil)
+    try expect(rig.signInFlow.begin(["method": "bankid"]).string("url") != nil)
     // (A boot without an id has only the device's clock, which may be set back.)
     rig.advance(milliseconds)
     let found = try refusal {
       try rig.signInFlow.complete(
         ["callback_url": "app.example:/signed-in?code=c"], rig.decider)
     }
-    #expect(found == code)
-    #expect((rig.pendingSignIn.pending != nil) == (code == nil))
+    expect(found, equals: code)
+    expect(rig.pendingSignIn.pending != nil, equals: (code == nil))
   }
 
   @Test func anExchangeIsGivenUpAtItsDeadlineAndNotBefore() throws {
@@ -143,19 +144,19 @@ import Vault
     // When, then
     rig.advance(59_999)
     try rig.signInFlow.expire(rig.now, rig.decider)
-    #expect(rig.pendingSignIn.pending != nil)
+    expect(rig.pendingSignIn.pending != nil)
     // At the deadline a poll has work, though the server asked for a longer pause, and does it
     try rig.pauses.backOff(
       .signIn, try response(429, #"{"code":"over_request_rate_limit"}"#, retryAfter: "600"), rig.now
     )
-    #expect(try !rig.scheduler.hasWork(rig.now))
-    #expect(try rig.scheduler.nextWakeMS(rig.now) == 1)
+    try expect(!rig.scheduler.hasWork(rig.now))
+    try expect(rig.scheduler.nextWakeMS(rig.now), equals: 1)
     rig.advance(1)
-    #expect(try rig.scheduler.hasWork(rig.now))
+    try expect(rig.scheduler.hasWork(rig.now))
     try rig.signInFlow.expire(rig.now, rig.decider)
-    #expect(rig.pendingSignIn.pending == nil)
-    #expect(
-      try rig.takeEvents().map { $0["decision"]?.string("reason") } == ["sign_in_unreachable"])
+    expect(rig.pendingSignIn.pending == nil)
+    try expect(
+      rig.takeEvents().map { $0["decision"]?.string("reason") }, equals: ["sign_in_unreachable"])
   }
 
   // MARK: Callbacks
@@ -177,17 +178,17 @@ import Vault
     state.begin(first)
     let codes = try ["a", "b", "b", "c", "d", "e"].map { try callback($0, over: rig) }
     for one in codes { state.add(one) }
-    #expect(state.pending === first)
+    expect(state.pending === first)
     for expected in [codes[1], codes[3], codes[4], codes[5]] {
-      #expect(state.advance(after: SignInFailure(reason: .signInForeign)))
-      #expect(state.pending === expected)
+      expect(state.advance(after: SignInFailure(reason: .signInForeign)))
+      expect(state.pending === expected)
       state.add(expected)
     }
-    #expect(!state.advance(after: SignInFailure(reason: .signInForeign)))
+    expect(!state.advance(after: SignInFailure(reason: .signInForeign)))
     // A sign-in that the user chooses in the app replaces all of them
     state.add(codes[0])
     state.begin(first)
-    #expect(!state.advance(after: SignInFailure(reason: .signInForeign)))
+    expect(!state.advance(after: SignInFailure(reason: .signInForeign)))
   }
 
   @Test func theReasonThatIsToldIsTheUsersOwn() throws {
@@ -197,8 +198,8 @@ import Vault
     state.begin(try password(over: rig))
     state.add(try callback("a", over: rig, returns: true))
     let password = SignInFailure(reason: .signInFailed, cause: .wrongPassword)
-    #expect(state.advance(after: password))
-    #expect(state.outcome(SignInFailure(reason: .signInForeign)) == password)
+    expect(state.advance(after: password))
+    expect(state.outcome(SignInFailure(reason: .signInForeign)), equals: password)
     // Callbacks only: one that proves nothing leads back
     state.end()
     for (reason, told) in [
@@ -206,17 +207,17 @@ import Vault
       (.signInFailed, .signInFailed),
     ] {
       state.add(try callback("a", over: rig, returns: true))
-      #expect(state.outcome(SignInFailure(reason: reason))?.reason == told)
+      expect(state.outcome(SignInFailure(reason: reason))?.reason, equals: told)
       state.end()
       state.add(try callback("a", over: rig))
-      #expect(state.outcome(SignInFailure(reason: reason))?.reason == reason)
+      expect(state.outcome(SignInFailure(reason: reason))?.reason, equals: reason)
       state.end()
     }
     // Only the auth service's own refusal proves that the callback was this device's
     for cause in SignInCause.allCases {
       state.add(try callback("a", over: rig, returns: true))
       let told = state.outcome(SignInFailure(reason: .signInFailed, cause: cause))
-      #expect((told?.cause == cause) == cause.isOfAuthService)
+      expect(told?.cause == cause, equals: cause.isOfAuthService)
       state.end()
     }
   }
@@ -246,17 +247,17 @@ import Vault
     // When
     try rig.dispatch.finish(request, try response(200, tokenReply(bob)), rig.now)
     // Then the session that the server issued is ended there,
-    #expect(try rig.core.revocations.count() == orders + 1)
+    try expect(rig.core.revocations.count(), equals: orders + 1)
     // the other one stays as it is,
     let after = try rig.sessions.row()
-    #expect(after.owner == before.owner)
-    #expect(after.generation == before.generation)
-    #expect(after.tokens == before.tokens)
+    expect(after.owner, equals: before.owner)
+    expect(after.generation, equals: before.generation)
+    expect(after.tokens, equals: before.tokens)
     // and the host waits for nothing
-    #expect(rig.pendingSignIn.pending == nil)
+    expect(rig.pendingSignIn.pending == nil)
     if event == "the session ends" {
-      #expect(
-        try rig.takeEvents().last?["decision"]?.string("reason") == "sign_in_failed")
+      try expect(
+        rig.takeEvents().last?["decision"]?.string("reason"), equals: "sign_in_failed")
     }
   }
 }

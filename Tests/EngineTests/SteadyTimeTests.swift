@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -14,7 +15,7 @@ import Testing
   @Test func itIsTheDevicesTimeUntilOneIsStored() throws {
     let rig = try Rig()
     for _ in 1...2 {
-      #expect(try rig.core.steady(rig.now).ms == rig.now.wallMS)
+      try expect(rig.core.steady(rig.now).ms, equals: rig.now.wallMS)
       move(rig, 5_000_000)
     }
   }
@@ -22,12 +23,12 @@ import Testing
   @Test func itGoesOnByTheMonotonicClockOnceOneIsStored() throws {
     let rig = try Rig()
     let begun = try rig.core.steadyToStore(rig.now)
-    #expect(begun.ms == rig.now.wallMS)
+    expect(begun.ms, equals: rig.now.wallMS)
     move(rig, -9_000_000, monotonicMS: 70)
-    #expect(try rig.core.steady(rig.now) - begun == 70)
-    #expect(try rig.core.steadyToStore(rig.now) - begun == 70)
+    try expect(rig.core.steady(rig.now) - begun, equals: 70)
+    try expect(rig.core.steadyToStore(rig.now) - begun, equals: 70)
     // and the host is told times of its present clock
-    #expect(try rig.core.wallMS(begun + 100, rig.now) == rig.now.wallMS + 30)
+    try expect(rig.core.wallMS(begun + 100, rig.now), equals: rig.now.wallMS + 30)
   }
 
   @Test func allProcessesOfABootAgree() throws {
@@ -36,7 +37,7 @@ import Testing
     let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
     other.clock.set(rig.now)
     move(other, 9_000_000, monotonicMS: 70)
-    #expect(try other.core.steadyToStore(other.now) - begun == 70)
+    try expect(other.core.steadyToStore(other.now) - begun, equals: 70)
   }
 
   @Test func anotherBootBeginsWithTheDevicesTime() throws {
@@ -44,16 +45,16 @@ import Testing
     _ = try rig.core.steadyToStore(rig.now)
     move(rig, 9_000_000, boot: "another")
     let begun = try rig.core.steadyToStore(rig.now)
-    #expect(begun.ms == rig.now.wallMS)
+    expect(begun.ms, equals: rig.now.wallMS)
     move(rig, 9_000_000, monotonicMS: 70)
-    #expect(try rig.core.steady(rig.now) - begun == 70)
+    try expect(rig.core.steady(rig.now) - begun, equals: 70)
   }
 
   @Test func withoutABootsIDItIsTheDevicesTime() throws {
     let rig = try Rig()
     move(rig, 0, boot: "")
     for _ in 1...2 {
-      #expect(try rig.core.steadyToStore(rig.now).ms == rig.now.wallMS)
+      try expect(rig.core.steadyToStore(rig.now).ms, equals: rig.now.wallMS)
       move(rig, 9_000_000, monotonicMS: 70)
     }
   }

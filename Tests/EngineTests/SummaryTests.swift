@@ -1,6 +1,7 @@
 import Base
 import Store
 import Supabase
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -36,31 +37,31 @@ import Testing
     let batch = try rig.upload()
     try rig.signIn(bob)
     try rig.list(member(orgA))
-    #expect(try rig.orgSelection.choose(orgA, rig.session))
+    try expect(rig.orgSelection.choose(orgA, rig.session))
     try pull(rig)
     // When
     try rig.settlement.finish(batch, isCurrent: false, try response(201, rows(id(1))), rig.now)
     // Then
-    #expect(try rig.state(id(1), of: alice) == "erased")
-    #expect(try numbers(rig) == [10, 0, 0])
+    try expect(rig.state(id(1), of: alice), equals: "erased")
+    try expect(numbers(rig), equals: [10, 0, 0])
   }
 
   @Test func anItemIsCountedOnceOnItsWayToTheServer() throws {
     // Given figures
     let rig = try Rig.atHome()
     try pull(rig)
-    #expect(try numbers(rig) == [10, 0, 0])
+    try expect(numbers(rig), equals: [10, 0, 0])
     // When, then: queued, being sent, sent, in the next figures
     try rig.add(id(1), minutes: 45)
-    #expect(try numbers(rig) == [10, 0, 1])
+    try expect(numbers(rig), equals: [10, 0, 1])
     let batch = try rig.upload()
-    #expect(try numbers(rig) == [10, 0, 1])
+    try expect(numbers(rig), equals: [10, 0, 1])
     try rig.settlement.finish(batch, isCurrent: true, try response(201, rows(id(1))), rig.now)
-    #expect(try numbers(rig) == [10, 1, 0])
+    try expect(numbers(rig), equals: [10, 1, 0])
     let reply = try rig.summary.get([:], rig.decider, rig.presenter)
-    #expect(reply["sent"]?.int("minutes") == 45)
+    expect(reply["sent"]?.int("minutes"), equals: 45)
     try pull(rig, #"{"activities":11,"minutes":345}"#)
-    #expect(try numbers(rig) == [11, 0, 0])
+    try expect(numbers(rig), equals: [11, 0, 0])
   }
 
   @Test func figuresReadWhileAnUploadWasUnderWayAreDropped() throws {
@@ -76,9 +77,9 @@ import Testing
     try rig.summaryPuller.finish(
       orgA, uploads: before, try response(200, #"{"activities":11}"#), rig.now)
     // Then the item is counted as sent alone, and the figures are asked for again
-    #expect(try numbers(rig) == [10, 1, 0])
-    #expect(rig.pulls.needsSummary)
-    #expect(try rig.takeEvents().isEmpty)
+    try expect(numbers(rig), equals: [10, 1, 0])
+    expect(rig.pulls.needsSummary)
+    try expect(rig.takeEvents().isEmpty)
   }
 
   @Test func aParkedItemAndOnesBeforeThePeriodAreNotCounted() throws {
@@ -93,7 +94,7 @@ import Testing
     ])
     try rig.add(id(3), kind: "contact")
     try rig.add(id(4), org: orgB)
-    #expect(try numbers(rig) == [10, 0, 0])
+    try expect(numbers(rig), equals: [10, 0, 0])
   }
 
   @Test func sentItemsBeforeThePeriodAreNotCounted() throws {
@@ -104,16 +105,16 @@ import Testing
       "occurred_at_ms": 1_700_000_000_000,
     ])
     try send(rig, 2)
-    #expect(try numbers(rig) == [10, 0, 0])
+    try expect(numbers(rig), equals: [10, 0, 0])
   }
 
   @Test func withoutFiguresNothingIsCountedAsSent() throws {
     let rig = try Rig.atHome()
     try rig.add(id(1))
     try send(rig, 1)
-    #expect(try numbers(rig) == [nil, 0, 0])
+    try expect(numbers(rig), equals: [nil, 0, 0])
     try pull(rig)
-    #expect(try numbers(rig) == [10, 0, 0])
+    try expect(numbers(rig), equals: [10, 0, 0])
   }
 
   @Test func itemsOfAnotherUserAreNotCounted() throws {
@@ -122,10 +123,10 @@ import Testing
     let batch = try rig.upload()
     try rig.signIn(bob)
     try rig.list(member(orgA))
-    #expect(try rig.orgSelection.choose(orgA, rig.session))
+    try expect(rig.orgSelection.choose(orgA, rig.session))
     try pull(rig)
     try rig.settlement.finish(batch, isCurrent: false, try response(201, rows(id(1))), rig.now)
-    #expect(try numbers(rig) == [10, 0, 0])
+    try expect(numbers(rig), equals: [10, 0, 0])
   }
 
   @Test func aReplySaysHowOldTheFiguresAreAndWhatIsUnsent() throws {
@@ -137,9 +138,9 @@ import Testing
     // When
     let reply = try rig.summary.get([:], rig.decider, rig.presenter)
     // Then
-    #expect(reply.int("as_of_ms") == rig.now.wallMS - 1000)
-    #expect(
-      reply["banners"]?.elements.compactMap { $0.string("code") } == ["queued_not_sent"])
+    expect(reply.int("as_of_ms"), equals: rig.now.wallMS - 1000)
+    expect(
+      reply["banners"]?.elements.compactMap { $0.string("code") }, equals: ["queued_not_sent"])
   }
 
   /// The body of a response, and whether it is taken for figures.
@@ -150,11 +151,11 @@ import Testing
   func figuresAreAnObjectOrTheFirstOfAList(_ status: Int, _ body: String, _ isTaken: Bool) throws {
     let rig = try Rig.atHome()
     try pull(rig, body, status: status)
-    #expect(try numbers(rig) == [isTaken ? 10 : nil, 0, 0])
-    #expect(rig.pulls.needsSummary == !isTaken)
-    #expect(
-      try Purpose.allCases.filter { try rig.pauses.leftMS($0, rig.now) > 0 }
-        == (isTaken ? [] : [.summary]))
+    try expect(numbers(rig), equals: [isTaken ? 10 : nil, 0, 0])
+    expect(rig.pulls.needsSummary, equals: !isTaken)
+    try expect(
+      Purpose.allCases.filter { try rig.pauses.leftMS($0, rig.now) > 0 },
+      equals: (isTaken ? [] : [.summary]))
   }
 
   @Test func minutesAreClampedToWhatSomebodyRegisters() throws {
@@ -166,9 +167,9 @@ import Testing
           id: id(1), kind: kind, org: orgA, payload: ["minutes": .int(number)], dependsOn: [],
           occurredAtMS: nil), backend)?.minutes
     }
-    #expect(minutes(30) == 30)
-    #expect(minutes(-5) == 0)
-    #expect(minutes(9_000_000) == 1_000_000)
-    #expect(minutes(30, "contact") == nil)
+    expect(minutes(30), equals: 30)
+    expect(minutes(-5), equals: 0)
+    expect(minutes(9_000_000), equals: 1_000_000)
+    expect(minutes(30, "contact"), equals: nil)
   }
 }

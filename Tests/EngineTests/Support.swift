@@ -2,6 +2,7 @@ import Base
 import Policy
 import Store
 import Supabase
+import TestSupport
 import Testing
 import Vault
 
@@ -270,7 +271,7 @@ final class Rig {
     let rig = try Rig(policy: policy, backend: backend, folder: folder, keyStore: keyStore)
     try rig.signIn()
     try rig.list(member(orgA), member(orgB))
-    #expect(try rig.orgSelection.choose(orgA, rig.session))
+    try expect(rig.orgSelection.choose(orgA, rig.session))
     _ = try rig.takeEvents()
     return rig
   }
@@ -279,7 +280,7 @@ final class Rig {
     _ = try core.keyRing.state(for: core.database)
     let generation = try sessions.row().generation
     let reply = try TokenReply.read(try json(tokenReply(user, expiresInS: expiresInS)))
-    #expect(try sessionStart.adopt(reply, ifGeneration: generation))
+    try expect(sessionStart.adopt(reply, ifGeneration: generation))
     _ = try sessions.reload(try sessions.row())
   }
 

@@ -1,5 +1,6 @@
 import Base
 import Store
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -34,9 +35,9 @@ import Testing
     // When
     try rig.syncRuns.endIfDone(owner, rig.now)
     // Then
-    #expect(try rig.takeEventTypes() == (ends ? ["sync_completed"] : []))
-    #expect(try (rig.core.syncRuns.find(of: owner) == nil) == ends)
-    #expect(try rig.core.meta.int(.lastSyncRun) == (ends ? rig.now.wallMS : nil))
+    try expect(rig.takeEventTypes(), equals: (ends ? ["sync_completed"] : []))
+    try expect(rig.core.syncRuns.find(of: owner) == nil, equals: ends)
+    try expect(rig.core.meta.int(.lastSyncRun), equals: (ends ? rig.now.wallMS : nil))
   }
 
   @Test func theEventCountsTheRun() throws {
@@ -53,11 +54,11 @@ import Testing
     try rig.syncRuns.endIfDone(owner, rig.now)
     // Then
     let event = try #require(try rig.takeEvents().first)
-    #expect(event.int("sent") == 2)
-    #expect(event.int("parked") == 1)
-    #expect(event.int("waiting") == 1)
-    #expect(event.int("duration_ms") == 5000)
-    #expect(event["message"]?.string("text")?.isEmpty == false)
+    expect(event.int("sent"), equals: 2)
+    expect(event.int("parked"), equals: 1)
+    expect(event.int("waiting"), equals: 1)
+    expect(event.int("duration_ms"), equals: 5000)
+    expect(event["message"]?.string("text")?.isEmpty, equals: false)
   }
 
   @Test func aRunThatDidNothingIsNotTold() throws {
@@ -66,7 +67,7 @@ import Testing
     try rig.syncRuns.endIfDone(owner, rig.now)
     try rig.core.syncRuns.start(of: owner, now: try rig.core.steadyToStore(rig.now))
     try rig.syncRuns.endIfDone(owner, rig.now)
-    #expect(try rig.takeEvents().isEmpty)
+    try expect(rig.takeEvents().isEmpty)
   }
 
   @Test func aRunEndsOnce() throws {
@@ -74,7 +75,7 @@ import Testing
     let owner = try rig.session.owner
     try rig.core.syncRuns.count(of: owner, sent: 1, parked: 0, now: 1)
     for _ in 0..<2 { try rig.syncRuns.endIfDone(owner, rig.now) }
-    #expect(try rig.takeEvents().count == 1)
+    try expect(rig.takeEvents().count, equals: 1)
   }
 
   @Test func aClockThatWasSetBackGivesNoNegativeDuration() throws {
@@ -83,21 +84,21 @@ import Testing
     try rig.core.syncRuns.count(
       of: owner, sent: 1, parked: 0, now: try rig.core.steadyToStore(rig.now) + 1000)
     try rig.syncRuns.endIfDone(owner, rig.now)
-    #expect(try rig.takeEvents().first?.int("duration_ms") == 0)
+    try expect(rig.takeEvents().first?.int("duration_ms"), equals: 0)
   }
 
   @Test func progressIsToldWhileARunLasts() throws {
     let rig = try Rig.atHome()
     let owner = try rig.session.owner
     try rig.syncRuns.emitProgress(owner, rig.now)
-    #expect(try rig.takeEvents().isEmpty)
+    try expect(rig.takeEvents().isEmpty)
     try rig.core.syncRuns.count(of: owner, sent: 3, parked: 1, now: 1)
     try rig.add(id(1))
     try rig.syncRuns.emitProgress(owner, rig.now)
     let event = try #require(try rig.takeEvents().first)
-    #expect(event.string("type") == "sync_progress")
-    #expect(event.int("sent") == 3)
-    #expect(event["counts"]?.int("pending") == 1)
+    expect(event.string("type"), equals: "sync_progress")
+    expect(event.int("sent"), equals: 3)
+    expect(event["counts"]?.int("pending"), equals: 1)
   }
 
   /// How many items each of two uploads has stored, and how many of their ids the event names.
@@ -110,9 +111,9 @@ import Testing
     }
     try rig.syncRuns.endIfDone(owner, rig.now)
     let event = try #require(try rig.takeEvents().first)
-    #expect(event.int("sent") == Int64(2 * each))
-    #expect(event["ids"]?.count == named)
-    #expect(event["ids"]?.elements.first?.uuid == id(0))
-    #expect(event.bool("ids_truncated") == isTruncated)
+    expect(event.int("sent"), equals: Int64(2 * each))
+    expect(event["ids"]?.count, equals: named)
+    expect(event["ids"]?.elements.first?.uuid, equals: id(0))
+    expect(event.bool("ids_truncated"), equals: isTruncated)
   }
 }

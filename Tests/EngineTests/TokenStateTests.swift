@@ -1,5 +1,6 @@
 import Base
 import Store
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -19,7 +20,7 @@ import Testing
     // When the device's clock jumps a day
     rig.advance(600_000, wallMS: 86_400_000)
     // Then
-    #expect(try rig.tokens.lifeLeftMS(row, rig.now) == 3_000_000)
+    try expect(rig.tokens.lifeLeftMS(row, rig.now), equals: 3_000_000)
   }
 
   /// Other tokens are measured in server time.
@@ -40,17 +41,17 @@ import Testing
     default: break
     }
     // When, then
-    #expect(try rig.tokens.lifeLeftMS(row, at) == row.expiresMS - rig.now.wallMS - 5000)
+    try expect(rig.tokens.lifeLeftMS(row, at), equals: row.expiresMS - rig.now.wallMS - 5000)
   }
 
   @Test func theMarginCountsAsExpired() throws {
     let rig = try Rig()
     let row = row(expiresMS: rig.now.wallMS + 1000)
-    #expect(try !rig.tokens.isExpired(row, rig.now))
-    #expect(try !rig.tokens.isExpired(row, rig.now, marginMS: 999))
-    #expect(try rig.tokens.isExpired(row, rig.now, marginMS: 1000))
+    try expect(!rig.tokens.isExpired(row, rig.now))
+    try expect(!rig.tokens.isExpired(row, rig.now, marginMS: 999))
+    try expect(rig.tokens.isExpired(row, rig.now, marginMS: 1000))
     rig.advance(1000)
-    #expect(try rig.tokens.isExpired(row, rig.now))
+    try expect(rig.tokens.isExpired(row, rig.now))
   }
 
   @Test func aNewTokenEndsTheRefusalAndTheValidation() throws {
@@ -58,8 +59,8 @@ import Testing
     rig.tokens.refuse()
     rig.tokens.requireValidation()
     rig.tokens.replace(expiresMS: 1, lifetimeMS: 1, rig.now)
-    #expect(!rig.tokens.isRefused)
-    #expect(!rig.tokens.needsValidation)
+    expect(!rig.tokens.isRefused)
+    expect(!rig.tokens.needsValidation)
   }
 
   @Test func aConfirmationEndsTheValidationAlone() throws {
@@ -67,8 +68,8 @@ import Testing
     rig.tokens.refuse()
     rig.tokens.requireValidation()
     rig.tokens.confirm(rig.now)
-    #expect(rig.tokens.isRefused)
-    #expect(!rig.tokens.needsValidation)
+    expect(rig.tokens.isRefused)
+    expect(!rig.tokens.needsValidation)
   }
 
   /// After a refused token of generation 1: the generation of the next refused one, the time between
@@ -80,10 +81,10 @@ import Testing
     generation: Int64, passed: Int64, isRepeated: Bool
   ) throws {
     let rig = try Rig()
-    #expect(!rig.tokens.refuse(generation: 1, rig.now))
-    #expect(rig.tokens.isRefused)
+    expect(!rig.tokens.refuse(generation: 1, rig.now))
+    expect(rig.tokens.isRefused)
     rig.advance(passed)
-    #expect(rig.tokens.refuse(generation: generation, rig.now) == isRepeated)
+    expect(rig.tokens.refuse(generation: generation, rig.now), equals: isRepeated)
   }
 
   @Test func aTokenRefusedLikeTheOneBeforeIsKeptForAWhile() throws {
@@ -91,13 +92,13 @@ import Testing
     let rig = try Rig()
     _ = rig.tokens.refuse(generation: 1, rig.now)
     rig.tokens.forgetRefusal()
-    #expect(rig.tokens.refuse(generation: 2, rig.now))
+    expect(rig.tokens.refuse(generation: 2, rig.now))
     // When requests of other purposes are refused too, then none fetches another one
-    #expect(rig.tokens.refuse(generation: 2, rig.now))
-    #expect(!rig.tokens.isRefused)
+    expect(rig.tokens.refuse(generation: 2, rig.now))
+    expect(!rig.tokens.isRefused)
     rig.advance(60_000)
-    #expect(!rig.tokens.refuse(generation: 2, rig.now))
-    #expect(rig.tokens.isRefused)
+    expect(!rig.tokens.refuse(generation: 2, rig.now))
+    expect(rig.tokens.isRefused)
   }
 
   @Test func aTokenIsKeptForAWhileFromItsOwnRefusalOn() throws {
@@ -106,13 +107,13 @@ import Testing
     _ = rig.tokens.refuse(generation: 1, rig.now)
     rig.tokens.forgetRefusal()
     rig.advance(59_000)
-    #expect(rig.tokens.refuse(generation: 2, rig.now))
+    expect(rig.tokens.refuse(generation: 2, rig.now))
     // When it is refused again, shortly and at the end of its own minute
     rig.advance(30_000)
-    #expect(rig.tokens.refuse(generation: 2, rig.now))
-    #expect(!rig.tokens.isRefused)
+    expect(rig.tokens.refuse(generation: 2, rig.now))
+    expect(!rig.tokens.isRefused)
     rig.advance(30_000)
-    #expect(!rig.tokens.refuse(generation: 2, rig.now))
+    expect(!rig.tokens.refuse(generation: 2, rig.now))
   }
 
   @Test func theSameTokenDoesNotProlongThePeriod() throws {
@@ -121,7 +122,7 @@ import Testing
     rig.advance(59_000)
     _ = rig.tokens.refuse(generation: 1, rig.now)
     rig.advance(1000)
-    #expect(!rig.tokens.refuse(generation: 2, rig.now))
+    expect(!rig.tokens.refuse(generation: 2, rig.now))
   }
 
   @Test func everyChangeThatAWakeUpDependsOnAdvancesTheRevision() throws {
@@ -133,7 +134,7 @@ import Testing
     ] {
       let before = rig.core.revision.value
       change()
-      #expect(rig.core.revision.value != before)
+      expect(rig.core.revision.value != before)
     }
   }
 }

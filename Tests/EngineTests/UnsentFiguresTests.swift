@@ -1,6 +1,7 @@
 import Base
 import Store
 import Supabase
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -60,18 +61,18 @@ import Testing
   @Test func aShortQueueKeepsNoSums() throws {
     let rig = try Rig.atHome()
     try fill(rig, 0..<64)
-    #expect(try sum(rig) == scan(rig))
-    #expect(try blocks(rig) == 0)
+    try expect(sum(rig), equals: scan(rig))
+    try expect(blocks(rig), equals: 0)
   }
 
   @Test func theSumsOfALongQueueAreThoseOfAScan() throws {
     let rig = try Rig.atHome()
     try fill(rig, 0..<4300)
-    #expect(try sum(rig) == scan(rig))
+    try expect(sum(rig), equals: scan(rig))
     // 67 blocks of 64, one of 4096, and the root.
-    #expect(try blocks(rig) == 69)
+    try expect(blocks(rig), equals: 69)
     for (since, org) in [(nil, orgA), (1000, nil), (nil, orgB), (1000, orgA)] as [(Int64?, UUID?)] {
-      #expect(try sum(rig, since: since, org: org) == scan(rig, since: since, org: org))
+      try expect(sum(rig, since: since, org: org), equals: scan(rig, since: since, org: org))
     }
   }
 
@@ -107,9 +108,9 @@ import Testing
         }
       default: if let row { try rig.core.queue.transition(row.sequence, .waiting(.kind)) }
       }
-      #expect(try sum(rig) == scan(rig))
+      try expect(sum(rig), equals: scan(rig))
     }
-    #expect(try blocks(rig) > 0)
+    try expect(blocks(rig) > 0)
   }
 
   /// Another handle's change forgets what this one has kept.
@@ -119,7 +120,7 @@ import Testing
     _ = try sum(rig)
     let other = try Rig(folder: rig.folder, keyStore: rig.keyStore, at: rig.now)
     try other.core.queue.remove(rig.core.keys().itemTag(id(7), rig.session.owner))
-    #expect(try sum(rig) == scan(rig))
+    try expect(sum(rig), equals: scan(rig))
   }
 
   @Test func aSumThatSomebodyHasChangedIsMadeAnew() throws {
@@ -127,17 +128,17 @@ import Testing
     try fill(rig, 0..<200)
     let expected = try sum(rig)
     try rig.core.database.execute("UPDATE queue_block SET sealed = x'00'")
-    #expect(try sum(rig) == expected)
+    try expect(sum(rig), equals: expected)
     try rig.core.database.execute(
       "UPDATE queue_block SET sealed = (SELECT sealed FROM queue_block WHERE level = 0 LIMIT 1)")
-    #expect(try sum(rig) == expected)
+    try expect(sum(rig), equals: expected)
   }
 
   @Test func onAFullDiskTheQueueIsRead() throws {
     let rig = try Rig.atHome()
     try fill(rig, 0..<200)
     rig.core.database.isTight = true
-    #expect(try sum(rig) == scan(rig))
-    #expect(try blocks(rig) == 0)
+    try expect(sum(rig), equals: scan(rig))
+    try expect(blocks(rig), equals: 0)
   }
 }

@@ -2,6 +2,7 @@ import Base
 import Policy
 import Store
 import Supabase
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -15,7 +16,7 @@ import Testing
     try rig.add(id(number))
     try rig.settlement.finish(
       try rig.upload(), isCurrent: true, try response(201, rows(id(number))), rig.now)
-    #expect(try rig.state(id(number)) == "erased")
+    try expect(rig.state(id(number)), equals: "erased")
   }
 
   private func fail(_ rig: Rig, _ status: Int, _ body: String) throws {
@@ -32,12 +33,12 @@ import Testing
     try fail(rig, 500, Self.code("XX000"))
     // Then
     let halves = [2, 4].map { "pending, attempts 1, group \($0)" }
-    #expect(try (1...2).map { try rig.state(id($0)) } == halves)
+    try expect((1...2).map { try rig.state(id($0)) }, equals: halves)
     try fail(rig, 500, Self.code("XX000"))
-    #expect(try rig.state(id(1)).hasPrefix("waits for time, attempts 2"))
-    #expect(try rig.row(id(1))?.blocks == 1)
+    try expect(rig.state(id(1)).hasPrefix("waits for time, attempts 2"))
+    try expect(rig.row(id(1))?.blocks, equals: 1)
     // and the other does not wait
-    #expect(try rig.state(id(2)) == halves[1])
+    try expect(rig.state(id(2)), equals: halves[1])
   }
 
   @Test func afterThreeFailuresInARowAllWaitAndOneProbes() throws {
@@ -47,15 +48,15 @@ import Testing
     for number in 1...8 { try rig.add(id(number)) }
     for _ in 1...3 { try fail(rig, 500, Self.code("XX000")) }
     // Then all wait
-    #expect(try !rig.core.queue.hasPending(of: try rig.session.owner))
+    try expect(!rig.core.queue.hasPending(of: try rig.session.owner))
     // and then one is sent
     try rig.core.queue.endOwnWaits(of: try rig.session.owner)
     let probe = try rig.upload()
-    #expect(probe.items.count == 1)
+    expect(probe.items.count, equals: 1)
     // When the service stores it, then the next upload has more
     try rig.settlement.finish(
       probe, isCurrent: true, try response(201, rows(probe.items[0].id)), rig.now)
-    #expect(try rig.upload().items.count > 1)
+    try expect(rig.upload().items.count > 1)
   }
 
   @Test func aBatchKeyThatFailsLimitsNoOther() throws {
@@ -64,9 +65,9 @@ import Testing
     let batch = try rig.upload()
     try rig.settlement.finish(
       batch, isCurrent: true, try response(404, Self.code("42P01")), rig.now)
-    #expect(rig.uploads.maxItems(of: batch.key, isProbing: false) == 1)
-    #expect(rig.uploads.maxItems(of: [7], isProbing: false) == 500)
-    #expect(rig.uploads.maxItems(of: [7], isProbing: true) == 1)
+    expect(rig.uploads.maxItems(of: batch.key, isProbing: false), equals: 1)
+    expect(rig.uploads.maxItems(of: [7], isProbing: false), equals: 500)
+    expect(rig.uploads.maxItems(of: [7], isProbing: true), equals: 1)
   }
 
   /// The failed attempts of an item before this one, the answer, its state, how many items are asked
@@ -90,9 +91,9 @@ import Testing
         try #require(try rig.row(id(1))).sequence, .pending(charge: .attempt))
     }
     try fail(rig, status, body)
-    #expect(try rig.state(id(1)) == state)
-    #expect(rig.uploads.readBacks.reduce(0) { $0 + $1.items.count } == asked)
-    #expect(try (rig.pauses.leftMS(.upload, rig.now) > 0) == pauses)
+    try expect(rig.state(id(1)), equals: state)
+    expect(rig.uploads.readBacks.reduce(0) { $0 + $1.items.count }, equals: asked)
+    try expect(rig.pauses.leftMS(.upload, rig.now) > 0, equals: pauses)
   }
 
   @Test func anItemThatWasSetAsideMakesNoOtherWait() throws {
@@ -103,20 +104,20 @@ import Testing
     try rig.core.queue.setBlocks(row.sequence, 1)
     // When it fails again
     let batch = try rig.upload()
-    #expect(batch.items.map { $0.id } == [id(1)])
+    expect(batch.items.map { $0.id }, equals: [id(1)])
     try rig.settlement.finish(
       batch, isCurrent: true, try response(503, Self.code("PGRST001")), rig.now)
     // Then it alone waits
-    #expect(try rig.state(id(1)) == "waits for time, attempts 1, group 2")
-    #expect(try rig.state(id(2)) == "pending")
-    #expect(try rig.pauses.leftMS(.upload, rig.now) <= 0)
+    try expect(rig.state(id(1)), equals: "waits for time, attempts 1, group 2")
+    try expect(rig.state(id(2)), equals: "pending")
+    try expect(rig.pauses.leftMS(.upload, rig.now) <= 0)
     // unless the service asks for a pause
     try rig.core.queue.endOwnWaits(of: try rig.session.owner)
     let other = try rig.upload()
     try rig.settlement.finish(
       other, isCurrent: true,
       try response(503, Self.code("PGRST001"), retryAfter: "60"), rig.now)
-    #expect(try rig.pauses.leftMS(.upload, rig.now) >= 60_000)
+    try expect(rig.pauses.leftMS(.upload, rig.now) >= 60_000)
   }
 
   @Test func anAnswerOfAnotherSessionAsksNothing() throws {
@@ -125,8 +126,8 @@ import Testing
     try rig.core.queue.setBlocks(try #require(try rig.row(id(1))).sequence, 1)
     try rig.settlement.finish(
       try rig.upload(), isCurrent: false, try response(503, "<html>"), rig.now)
-    #expect(rig.uploads.readBacks.isEmpty)
-    #expect(try rig.pauses.leftMS(.upload, rig.now) > 0)
+    expect(rig.uploads.readBacks.isEmpty)
+    try expect(rig.pauses.leftMS(.upload, rig.now) > 0)
   }
 
   @Test func aStatementThatTakesTooLongHalvesAFewTimesAndThenTheUploads() throws {
@@ -141,6 +142,6 @@ import Testing
         batch, isCurrent: true, try response(500, Self.code("57014")), rig.now)
     }
     // Then all wait after a few requests
-    #expect(sizes == [100, 50, 50, 25, 12, 6, 3, 1])
+    expect(sizes, equals: [100, 50, 50, 25, 12, 6, 3, 1])
   }
 }

@@ -2,6 +2,7 @@ import Base
 import Policy
 import Store
 import Supabase
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -138,22 +139,22 @@ import Testing
     rig.pulls.forgetAll()
     for number in 1...expected.items { try rig.add(id(number)) }
     let batch = try rig.upload()
-    #expect(batch.items.count == expected.items)
+    expect(batch.items.count, equals: expected.items)
     // When
     try rig.settlement.finish(
       batch, isCurrent: true, try response(expected.status, expected.body), rig.now)
     // Then
-    #expect(try (1...expected.items).map { try rig.state(id($0)) } == expected.states)
-    #expect(
-      try Purpose.allCases.filter { try rig.pauses.leftMS($0, rig.now) > 0 } == expected.pauses)
-    #expect(rig.uploads.readBacks.map { $0.items.count }.reduce(0, +) == expected.readBack)
-    #expect(try rig.takeEventTypes().sorted() == expected.events)
-    #expect(rig.check.isNeeded == expected.asksMembership)
-    #expect(rig.check.isConfirmed == !expected.asksMembership)
-    #expect(rig.tokens.isRefused == expected.refreshes)
-    #expect(rig.reachability.isFailing == expected.isFailing)
-    #expect(rig.pulls.needsContacts == expected.pulls)
-    #expect(rig.uploads.batchSize.items == expected.batch)
+    try expect((1...expected.items).map { try rig.state(id($0)) }, equals: expected.states)
+    try expect(
+      Purpose.allCases.filter { try rig.pauses.leftMS($0, rig.now) > 0 }, equals: expected.pauses)
+    expect(rig.uploads.readBacks.map { $0.items.count }.reduce(0, +), equals: expected.readBack)
+    try expect(rig.takeEventTypes().sorted(), equals: expected.events)
+    expect(rig.check.isNeeded, equals: expected.asksMembership)
+    expect(rig.check.isConfirmed, equals: !expected.asksMembership)
+    expect(rig.tokens.isRefused, equals: expected.refreshes)
+    expect(rig.reachability.isFailing, equals: expected.isFailing)
+    expect(rig.pulls.needsContacts, equals: expected.pulls)
+    expect(rig.uploads.batchSize.items, equals: expected.batch)
   }
 
   // MARK: Another session
@@ -177,10 +178,10 @@ import Testing
     // When
     try rig.settlement.finish(batch, isCurrent: false, try response(status, body), rig.now)
     // Then
-    #expect(try rig.state(id(1), of: alice) == state)
-    #expect(rig.uploads.readBacks.isEmpty)
-    #expect(rig.check.isConfirmed)
-    #expect(!rig.tokens.isRefused)
+    try expect(rig.state(id(1), of: alice), equals: state)
+    expect(rig.uploads.readBacks.isEmpty)
+    expect(rig.check.isConfirmed)
+    expect(!rig.tokens.isRefused)
   }
 
   @Test func anotherUsersEventsWaitForThatUser() throws {
@@ -191,9 +192,9 @@ import Testing
     _ = try rig.takeEvents()
     try rig.settlement.finish(
       batch, isCurrent: false, try response(400, Self.code("22P02")), rig.now)
-    #expect(try rig.takeEvents().isEmpty)
+    try expect(rig.takeEvents().isEmpty)
     try rig.signIn(alice)
-    #expect(try rig.takeEventTypes().sorted() == ["item_parked", "sync_completed"])
+    try expect(rig.takeEventTypes().sorted(), equals: ["item_parked", "sync_completed"])
   }
 
   @Test func itemsThatAnotherProcessTookOverAreLeftAlone() throws {
@@ -205,8 +206,8 @@ import Testing
     // When
     try rig.settlement.finish(batch, isCurrent: true, try response(503), rig.now)
     // Then
-    #expect(try rig.state(id(1)) == "pending")
-    #expect(try rig.state(id(2)) == "pending, attempts 1")
+    try expect(rig.state(id(1)), equals: "pending")
+    try expect(rig.state(id(2)), equals: "pending, attempts 1")
   }
 
   // MARK: Denials
@@ -227,7 +228,7 @@ import Testing
     try rig.settlement.finish(
       try rig.upload(), isCurrent: true, try response(403, Self.code("42501")), rig.now)
     try rig.list(member(orgA))
-    #expect(try rig.state(id(1)) == "pending, denials 1")
+    try expect(rig.state(id(1)), equals: "pending, denials 1")
     let batch = try rig.upload()
     try rig.list(list[0])
     if !isConfirmed { rig.check.ask(.discardingAnswer, rig.now) }
@@ -235,7 +236,7 @@ import Testing
     try rig.settlement.finish(
       batch, isCurrent: true, try response(403, Self.code("42501")), rig.now)
     // Then
-    #expect(try rig.state(id(1)) == state)
+    try expect(rig.state(id(1)), equals: state)
   }
 
   // MARK: Parents
@@ -253,11 +254,11 @@ import Testing
     try rig.settlement.finish(
       batch, isCurrent: true, try response(409, Self.code("23503")), rig.now)
     // Then
-    #expect(try rig.state(id(1)) == "waits for parent")
+    try expect(rig.state(id(1)), equals: "waits for parent")
     // And it is free when the parent is stored
     try rig.settlement.finish(
       try rig.upload(), isCurrent: true, try response(201, rows(id(2))), rig.now)
-    #expect(try rig.state(id(1)) == "pending")
+    try expect(rig.state(id(1)), equals: "pending")
   }
 
   @Test func aRunEndsWithAnItemThatWaitsForAParkedParent() throws {
@@ -272,13 +273,13 @@ import Testing
     try rig.core.queue.transition(
       try #require(try rig.row(id(2))).sequence, .parked(rejection: nil))
     let owner = try rig.session.owner
-    #expect(try rig.core.syncRuns.find(of: owner) != nil)
+    try expect(rig.core.syncRuns.find(of: owner) != nil)
     // When
     try rig.settlement.finish(
       batch, isCurrent: true, try response(409, Self.code("23503")), rig.now)
     // Then
-    #expect(try rig.state(id(1)) == "waits for parent")
-    #expect(try rig.core.syncRuns.find(of: owner) == nil)
+    try expect(rig.state(id(1)), equals: "waits for parent")
+    try expect(rig.core.syncRuns.find(of: owner) == nil)
   }
 
   @Test func aStoredItemIsKnownToThoseThatFollowIt() throws {
@@ -286,8 +287,8 @@ import Testing
     try rig.add(id(1))
     try rig.settlement.finish(
       try rig.upload(), isCurrent: true, try response(201, rows(id(1))), rig.now)
-    #expect(try rig.add(id(2), dependsOn: [id(1)]) == "pending")
-    #expect(try refusal { try rig.add(id(3), dependsOn: [id(9)]) } == .queueUnknownDependency)
+    try expect(rig.add(id(2), dependsOn: [id(1)]), equals: "pending")
+    try expect(refusal { try rig.add(id(3), dependsOn: [id(9)]) }, equals: .queueUnknownDependency)
   }
 
   // MARK: A function's rows
@@ -313,16 +314,17 @@ import Testing
     try rig.settlement.finish(batch, isCurrent: true, try response(200, "[\(body)]"), rig.now)
     // Then; the seventh has no result, which proves nothing, and the row of the second may be another
     // item's, because it was not sent before
-    #expect(
-      try (1...7).map { try rig.state(id($0)) } == [
+    try expect(
+      (1...7).map { try rig.state(id($0)) },
+      equals: [
         "erased", "sending", "parked, conflict, attempts 1", "parked, invalid_value, attempts 1",
         "waits for organisation, denials 1", "parked, rejected, attempts 1",
         "waits for time, attempts 1, group 2",
       ])
-    #expect(rig.uploads.readBacks.map { $0.items.map { $0.id } } == [[id(2)]])
-    #expect(rig.uploads.readBacks.allSatisfy { $0.comparesRows })
-    #expect(try rig.pauses.leftMS(.upload, rig.now) <= 0)
-    #expect(rig.check.isNeeded)
+    expect(rig.uploads.readBacks.map { $0.items.map { $0.id } }, equals: [[id(2)]])
+    expect(rig.uploads.readBacks.allSatisfy { $0.comparesRows })
+    try expect(rig.pauses.leftMS(.upload, rig.now) <= 0)
+    expect(rig.check.isNeeded)
   }
 
   @Test func aFunctionThatGivesNoRowsIsTriedAgain() throws {
@@ -330,8 +332,8 @@ import Testing
     try rig.add(id(1))
     try rig.settlement.finish(
       try rig.upload(), isCurrent: true, try response(200, #"{"ok":true}"#), rig.now)
-    #expect(try rig.state(id(1)) == "pending, attempts 1")
-    #expect(try rig.pauses.leftMS(.upload, rig.now) > 0)
+    try expect(rig.state(id(1)), equals: "pending, attempts 1")
+    try expect(rig.pauses.leftMS(.upload, rig.now) > 0)
   }
 
   /// The first denied row discards the membership's confirmation. A row that was denied before and
@@ -350,14 +352,14 @@ import Testing
     try rig.list(member(orgA))
     try rig.add(id(2))
     let batch = try rig.upload()
-    #expect(batch.items.count == 2)
+    expect(batch.items.count, equals: 2)
     // When
     let body = order.map { result($0, "rejected", "42501") }.joined(separator: ",")
     try rig.settlement.finish(batch, isCurrent: true, try response(200, "[\(body)]"), rig.now)
     // Then
-    #expect(try rig.state(id(1)) == state)
-    #expect(try rig.state(id(2)) == "waits for organisation, denials 1")
-    #expect(!rig.check.isConfirmed)
+    try expect(rig.state(id(1)), equals: state)
+    try expect(rig.state(id(2)), equals: "waits for organisation, denials 1")
+    expect(!rig.check.isConfirmed)
   }
 
   @Test func aRowOfAFunctionWaitsForItsQueuedParent() throws {
@@ -366,12 +368,12 @@ import Testing
     try rig.add(id(2), dependsOn: [id(1)])
     try rig.core.queue.transition(try #require(try rig.row(id(2))).sequence, .pending())
     let batch = try rig.upload()
-    #expect(batch.items.count == 2)
+    expect(batch.items.count, equals: 2)
     try rig.settlement.finish(
       batch, isCurrent: true,
       try response(200, "[\(result(1, "rejected", "22P02")),\(result(2, "rejected", "23503"))]"),
       rig.now)
-    #expect(try rig.state(id(2)) == "waits for parent")
+    try expect(rig.state(id(2)), equals: "waits for parent")
   }
 
   /// The results of two rows, the state of the second one, and whether uploads pause.
@@ -393,8 +395,8 @@ import Testing
     for number in 1...2 { try rig.add(id(number)) }
     let body = "[\(result(1, status, first)),\(result(2, "rejected", second))]"
     try rig.settlement.finish(try rig.upload(), isCurrent: true, try response(200, body), rig.now)
-    #expect(try rig.state(id(2)) == state)
-    #expect(try (rig.pauses.leftMS(.upload, rig.now) > 0) == pauses)
+    try expect(rig.state(id(2)), equals: state)
+    try expect(rig.pauses.leftMS(.upload, rig.now) > 0, equals: pauses)
   }
 
   /// An answer after a failure, and whether the next upload is still a probe.
@@ -413,12 +415,12 @@ import Testing
     try rig.add(id(1))
     try rig.settlement.finish(try rig.upload(), isCurrent: true, try response(503), rig.now)
     try rig.pauses.endUnasked { _ in true }
-    #expect(try rig.pauses.isProbing(.upload))
+    try expect(rig.pauses.isProbing(.upload))
     // When
     try rig.settlement.finish(
       try rig.upload(), isCurrent: true, try response(status, body), rig.now)
     // Then
-    #expect(try rig.pauses.isProbing(.upload) == isProbing)
+    try expect(rig.pauses.isProbing(.upload), equals: isProbing)
   }
 
   /// A refusal that shows that the service works, though it stores nothing.
@@ -431,10 +433,10 @@ import Testing
     try rig.add(id(1))
     try rig.settlement.finish(try rig.upload(), isCurrent: true, try response(503), rig.now)
     try rig.pauses.endUnasked { _ in true }
-    #expect(try rig.pauses.isProbing(.upload))
+    try expect(rig.pauses.isProbing(.upload))
     try rig.settlement.finish(
       try rig.upload(), isCurrent: true, try response(status, body), rig.now)
-    #expect(try !rig.pauses.isProbing(.upload))
+    try expect(!rig.pauses.isProbing(.upload))
   }
 
   // MARK: Refused on the way
@@ -472,8 +474,8 @@ import Testing
         batch, isCurrent: true, try response(status, body), rig.now)
     }
     // Then
-    #expect(try (1...items).map { try rig.state(id($0)) } == states)
-    #expect(try (rig.pauses.leftMS(.upload, rig.now) > 0) == pauses)
+    try expect((1...items).map { try rig.state(id($0)) }, equals: states)
+    try expect(rig.pauses.leftMS(.upload, rig.now) > 0, equals: pauses)
   }
 
   @Test func aPortalEndsAllReadBacksOfTheUpload() throws {
@@ -481,17 +483,17 @@ import Testing
     for number in 1...101 { try rig.add(id(number)) }
     try rig.settlement.finish(
       try rig.upload(), isCurrent: true, try response(403, "<html>"), rig.now)
-    #expect(rig.uploads.readBacks.count == 2)
+    expect(rig.uploads.readBacks.count, equals: 2)
     // The first question, and one about an id that nobody has
     for question in [UploadBatch.Question.rows, .control] {
       let batch = try #require(rig.uploads.readBacks.first)
-      #expect(batch.question == question)
+      expect(batch.question, equals: question)
       try rig.uploader.sendReadBack(batch, try rig.session, rig.now)
       try rig.settlement.finishReadBack(
         batch, isCurrent: true, try response(403, "<html>"), rig.now)
     }
-    #expect(rig.uploads.readBacks.isEmpty)
-    #expect(try rig.state(id(101)) == "pending, attempts 1")
+    expect(rig.uploads.readBacks.isEmpty)
+    try expect(rig.state(id(101)), equals: "pending, attempts 1")
   }
 
   @Test func newItemsThatAreRefusedInARowMakeUploadsBackOff() throws {
@@ -504,7 +506,7 @@ import Testing
       try rig.uploader.sendReadBack(batch, try rig.session, rig.now)
       try rig.settlement.finishReadBack(
         batch, isCurrent: true, try response(200, "[]"), rig.now)
-      #expect(try (rig.pauses.leftMS(.upload, rig.now) > 0) == (number == 4))
+      try expect(rig.pauses.leftMS(.upload, rig.now) > 0, equals: (number == 4))
     }
   }
 
@@ -522,7 +524,7 @@ import Testing
     let rig = try Rig.atHome()
     for number in 1...101 { try rig.add(id(number)) }
     try block(rig)
-    #expect(rig.uploads.blockedInARow == 1)
+    expect(rig.uploads.blockedInARow, equals: 1)
   }
 
   /// The refusals that count already, and what becomes of the item at the next one.
@@ -538,7 +540,7 @@ import Testing
     // When
     try block(rig)
     // Then
-    #expect(try rig.state(id(1)) == state)
+    try expect(rig.state(id(1)), equals: state)
   }
 
   @Test func anItemThatWasParkedAndEditedIsCountedAnew() throws {
@@ -548,12 +550,12 @@ import Testing
     rig.uploads.noteJudged(try rig.sample(), rig.now)
     try rig.core.queue.setBlocks(try #require(try rig.row(id(1))).sequence, 20)
     try block(rig)
-    #expect(try rig.state(id(1)) == "parked, blocked, attempts 1")
+    try expect(rig.state(id(1)), equals: "parked, blocked, attempts 1")
     // When the user edits it, and it is refused again
     _ = try rig.intake.edit(["id": .uuid(id(1)), "payload": ["type": "call"]])
     try block(rig)
     // Then it counts as at the first time
-    #expect(try rig.row(id(1))?.blocks == 3)
+    try expect(rig.row(id(1))?.blocks, equals: 3)
   }
 
   @Test func aTryThatTheUserAskedForEarlyCountsWhenItIsTheFirstRefusal() throws {
@@ -567,17 +569,17 @@ import Testing
     // When
     try block(rig)
     // Then
-    #expect(try rig.row(id(1))?.blocks == 1)
+    try expect(rig.row(id(1))?.blocks, equals: 1)
     // And one before the end of its own pause does not count
     _ = try rig.intake.retry(["id": .uuid(id(1))])
     try block(rig)
-    #expect(try rig.row(id(1))?.blocks == 1)
+    try expect(rig.row(id(1))?.blocks, equals: 1)
     // But one after it does
     rig.advance(450_000)
     try rig.core.queue.promote(
       of: try rig.session.owner, now: try rig.core.steady(rig.now), longest: .backoffs)
     try block(rig)
-    #expect(try rig.row(id(1))?.blocks == 2)
+    try expect(rig.row(id(1))?.blocks, equals: 2)
   }
 
   @Test func aRefusalOnTheWayWeighsMoreOnceOthersAreJudged() throws {
@@ -593,15 +595,15 @@ import Testing
     }
     func count(_ number: Int) throws -> Int64? { try rig.row(id(number))?.blocks }
     for number in 1...3 { try refuse(number) }
-    #expect(try (1...3).map { try count($0) } == [1, 1, 1])
+    try expect((1...3).map { try count($0) }, equals: [1, 1, 1])
     // When the service stores one
     try rig.add(id(4))
     try rig.settlement.finish(
       try rig.upload(), isCurrent: true, try response(201, rows(id(4))), rig.now)
     // Then the next refusal is that item's alone: it counts threefold, and ends no row of four
     try refuse(5)
-    #expect(try count(5) == 3)
-    #expect(try rig.pauses.leftMS(.upload, rig.now) <= 0)
+    try expect(count(5), equals: 3)
+    try expect(rig.pauses.leftMS(.upload, rig.now) <= 0)
   }
 
   // MARK: Read-backs
@@ -615,7 +617,7 @@ import Testing
       try rig.upload(), isCurrent: true, try response(status, body), rig.now)
     let batch = try #require(rig.uploads.readBacks.first)
     try rig.uploader.sendReadBack(batch, try rig.session, rig.now)
-    #expect(rig.uploads.readBacks.isEmpty)
+    expect(rig.uploads.readBacks.isEmpty)
     return batch
   }
 
@@ -652,9 +654,9 @@ import Testing
         control, isCurrent: isCurrent, try response(status, body), rig.now)
     }
     // Then
-    #expect(try rig.state(id(1)) == state)
-    #expect(rig.tokens.isRefused == (status == 401))
-    #expect(try (rig.pauses.leftMS(.upload, rig.now) > 0) == pauses)
+    try expect(rig.state(id(1)), equals: state)
+    expect(rig.tokens.isRefused, equals: (status == 401))
+    try expect(rig.pauses.leftMS(.upload, rig.now) > 0, equals: pauses)
   }
 
   /// The answer to a question about an id that nobody has, after a firewall refused the one about the
@@ -675,29 +677,29 @@ import Testing
     try rig.settlement.finishReadBack(
       try readBack(rig), isCurrent: true, try response(403, "<html>"), rig.now)
     let control = try #require(rig.uploads.readBacks.first)
-    #expect(control.question == .control)
-    #expect(try rig.state(id(1)) == "sending")
+    expect(control.question, equals: .control)
+    try expect(rig.state(id(1)), equals: "sending")
     // When
     try rig.uploader.sendReadBack(control, try rig.session, rig.now)
     let asked = try #require(rig.inFlight.takeOutbox().last?.string("url"))
-    #expect(!asked.contains(id(1).text))
+    expect(!asked.contains(id(1).text))
     try rig.settlement.finishReadBack(
       control, isCurrent: isCurrent, try response(status, body), rig.now)
     // Then
-    #expect(try rig.state(id(1)) == state)
-    #expect(rig.uploads.readBacks.isEmpty)
-    #expect(try (rig.pauses.leftMS(.upload, rig.now) > 0) == pauses)
+    try expect(rig.state(id(1)), equals: state)
+    expect(rig.uploads.readBacks.isEmpty)
+    try expect(rig.pauses.leftMS(.upload, rig.now) > 0, equals: pauses)
   }
 
   @Test func whoMayNotReadEveryColumnIsAskedForTheIDsAlone() throws {
     let rig = try Rig.atHome()
     let batch = try readBack(rig)
-    #expect(batch.comparesRows)
+    expect(batch.comparesRows)
     try rig.settlement.finishReadBack(
       batch, isCurrent: true, try response(403, Self.code("42501")), rig.now)
-    #expect(rig.uploads.readBacks.map { $0.comparesRows } == [false])
-    #expect(try rig.state(id(1)) == "sending")
-    #expect(try rig.pauses.leftMS(.upload, rig.now) <= 0)
+    expect(rig.uploads.readBacks.map { $0.comparesRows }, equals: [false])
+    try expect(rig.state(id(1)), equals: "sending")
+    try expect(rig.pauses.leftMS(.upload, rig.now) <= 0)
   }
 
   @Test func onlyTheRowOfAnItemThatWasNotSentBeforeIsCompared() throws {
@@ -709,13 +711,13 @@ import Testing
     try rig.pauses.succeed(.upload)
     try rig.add(id(2))
     let batch = try rig.upload()
-    #expect(batch.items.count == 2)
+    expect(batch.items.count, equals: 2)
     // When the server names neither
     try rig.settlement.finish(batch, isCurrent: true, try response(201, "[]"), rig.now)
     // Then
-    #expect(
-      rig.uploads.readBacks.map { ($0.comparesRows ? "compares " : "asks ") + $0.items[0].id.text }
-        == ["asks \(id(1).text)", "compares \(id(2).text)"])
+    expect(
+      rig.uploads.readBacks.map { ($0.comparesRows ? "compares " : "asks ") + $0.items[0].id.text },
+      equals: ["asks \(id(1).text)", "compares \(id(2).text)"])
   }
 
   /// What the server answered to the upload, and why the item is parked when it has no row twice.
@@ -727,7 +729,7 @@ import Testing
     let rig = try Rig.atHome()
     let first = try readBack(rig, status, body)
     try rig.settlement.finishReadBack(first, isCurrent: true, try response(200, "[]"), rig.now)
-    #expect(try rig.state(id(1)) == "waits for organisation, attempts 1, denials 1")
+    try expect(rig.state(id(1)), equals: "waits for organisation, attempts 1, denials 1")
     // When the membership is confirmed, and the same happens again
     try rig.list(member(orgA))
     try rig.settlement.finish(
@@ -736,7 +738,7 @@ import Testing
     try rig.uploader.sendReadBack(second, try rig.session, rig.now)
     try rig.settlement.finishReadBack(second, isCurrent: true, try response(200, "[]"), rig.now)
     // Then
-    #expect(try rig.state(id(1)).hasPrefix("parked, \(reason), "))
+    try expect(rig.state(id(1)).hasPrefix("parked, \(reason), "))
   }
 
   @Test func theRowOfAnEditedItemMayBeTheOldOne() throws {
@@ -752,7 +754,7 @@ import Testing
     try rig.settlement.finishReadBack(
       batch, isCurrent: true, try response(200, rows(id(1))), rig.now)
     // Then only the user can tell
-    #expect(try rig.state(id(1)) == "parked, unknown_outcome, attempts 2")
+    try expect(rig.state(id(1)), equals: "parked, unknown_outcome, attempts 2")
   }
 
   @Test func readBacksNameAtMost100Items() throws {
@@ -760,7 +762,7 @@ import Testing
     for number in 1...101 { try rig.add(id(number)) }
     try rig.settlement.finish(
       try rig.upload(), isCurrent: true, try response(201, "[]"), rig.now)
-    #expect(rig.uploads.readBacks.map { $0.items.count } == [100, 1])
+    expect(rig.uploads.readBacks.map { $0.items.count }, equals: [100, 1])
   }
 
   // MARK: Events
@@ -771,9 +773,9 @@ import Testing
     let body = #"{"code":"23502","message":"null value in column \"minutes\" of relation \"a\""}"#
     try rig.settlement.finish(try rig.upload(), isCurrent: true, try response(400, body), rig.now)
     let event = try #require(try rig.takeEvents().first { $0.string("type") == "item_parked" })
-    #expect(event.uuid("id") == id(1))
-    #expect(event["reason"]?.string("code") == "missing_value")
-    #expect(event["reason"]?.string("text")?.isEmpty == false)
-    #expect(event.string("field") == "minutes")
+    expect(event.uuid("id"), equals: id(1))
+    expect(event["reason"]?.string("code"), equals: "missing_value")
+    expect(event["reason"]?.string("text")?.isEmpty, equals: false)
+    expect(event.string("field"), equals: "minutes")
   }
 }

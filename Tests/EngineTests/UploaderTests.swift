@@ -1,6 +1,7 @@
 import Base
 import Store
 import Supabase
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -34,23 +35,23 @@ import Testing
     default: _ = try lease(rig, boot: "earlier", leftMS: leftMS)
     }
     // When, then
-    #expect(try rig.uploader.hasLostLeases(rig.now) == isLost)
+    try expect(rig.uploader.hasLostLeases(rig.now), equals: isLost)
     try rig.uploader.reclaimLostLeases(rig.now)
-    #expect(try rig.state(id(1)) == (isLost ? "pending, attempts 1" : "sending"))
-    #expect(try !rig.uploader.hasLostLeases(rig.now))
+    try expect(rig.state(id(1)), equals: (isLost ? "pending, attempts 1" : "sending"))
+    try expect(!rig.uploader.hasLostLeases(rig.now))
   }
 
   @Test func otherProcessesLeasesAreLookedAtEveryFiveSeconds() throws {
     let rig = try Rig.atHome()
-    #expect(try rig.uploader.nextLeaseCheckMS(rig.now) == nil)
+    try expect(rig.uploader.nextLeaseCheckMS(rig.now), equals: nil)
     try rig.add(id(1))
     _ = try rig.upload()
-    #expect(try rig.uploader.nextLeaseCheckMS(rig.now) == nil)
+    try expect(rig.uploader.nextLeaseCheckMS(rig.now), equals: nil)
     try rig.add(id(2))
     _ = try lease(rig, leftMS: 60_000)
-    #expect(try rig.uploader.nextLeaseCheckMS(rig.now) == 5000)
+    try expect(rig.uploader.nextLeaseCheckMS(rig.now), equals: 5000)
     rig.advance(58_000)
-    #expect(try rig.uploader.nextLeaseCheckMS(rig.now) == 2000)
+    try expect(rig.uploader.nextLeaseCheckMS(rig.now), equals: 2000)
   }
 
   @Test func aBatchIsSortedByIDAndLeased() throws {
@@ -61,18 +62,18 @@ import Testing
     // When
     let batch = try rig.upload()
     // Then
-    #expect(batch.items.map { $0.id } == [id(1), id(2), id(3)])
-    #expect(batch.columns == ["id", "org_id", "user_id", "type", "minutes"])
-    #expect(try rig.state(id(1)) == "sending")
-    #expect(try rig.core.meta.int(.uploads) == uploads + 1)
-    #expect(try rig.core.syncRuns.find(of: try rig.session.owner) != nil)
+    expect(batch.items.map { $0.id }, equals: [id(1), id(2), id(3)])
+    expect(batch.columns, equals: ["id", "org_id", "user_id", "type", "minutes"])
+    try expect(rig.state(id(1)), equals: "sending")
+    try expect(rig.core.meta.int(.uploads), equals: uploads + 1)
+    try expect(rig.core.syncRuns.find(of: try rig.session.owner) != nil)
   }
 
   @Test func afterAFailureOneItemProbesTheService() throws {
     let rig = try Rig.atHome()
     for number in 1...3 { try rig.add(id(number)) }
     try rig.pauses.backOff(.upload, try response(503), rig.now)
-    #expect(try rig.upload().items.count == 1)
+    try expect(rig.upload().items.count, equals: 1)
   }
 
   @Test func itemsOfAnUnknownKindWaitForAConfigurationThatHasIt() throws {
@@ -86,11 +87,11 @@ import Testing
     // When
     try other.uploader.send(try other.session, other.now)
     // Then
-    #expect(other.inFlight.requests.isEmpty)
-    #expect(try other.state(id(1)) == "waits for kind")
+    expect(other.inFlight.requests.isEmpty)
+    try expect(other.state(id(1)), equals: "waits for kind")
     // And this handle looks at them once.
-    #expect(try !other.uploader.hasHeldKinds(try other.session))
-    #expect(try rig.uploader.hasHeldKinds(try rig.session))
+    try expect(!other.uploader.hasHeldKinds(try other.session))
+    try expect(rig.uploader.hasHeldKinds(try rig.session))
   }
 
   @Test func aColumnThatNeitherTheServerNorTheConfigurationHasParksItsItems() throws {
@@ -102,7 +103,7 @@ import Testing
       folder: rig.folder, keyStore: rig.keyStore)
     _ = try other.decider.assess(.navigate)
     let batch = try other.upload()
-    #expect(batch.columns.contains("minutes"))
+    expect(batch.columns.contains("minutes"))
     // When
     try other.settlement.finish(
       batch, isCurrent: true,
@@ -111,7 +112,7 @@ import Testing
         #"{"code":"PGRST204","message":"Could not find the 'minutes' column of 'activities' in the schema cache"}"#
       ), other.now)
     // Then
-    #expect(try other.state(id(1)) == "parked, missing_column, attempts 1")
+    try expect(other.state(id(1)), equals: "parked, missing_column, attempts 1")
   }
 
   @Test(arguments: [1, 2])
@@ -125,13 +126,13 @@ import Testing
     // When
     try rig.uploader.send(try rig.session, rig.now)
     // Then
-    #expect(try rig.state(id(number)) == "parked, unreadable, attempts 1")
+    try expect(rig.state(id(number)), equals: "parked, unreadable, attempts 1")
     if number == 1 {
-      #expect(rig.inFlight.requests.isEmpty)
-      #expect(try rig.state(id(2)) == "pending")
+      expect(rig.inFlight.requests.isEmpty)
+      try expect(rig.state(id(2)), equals: "pending")
     } else {
-      #expect(rig.inFlight.requests.count == 1)
-      #expect(try rig.state(id(1)) == "sending")
+      expect(rig.inFlight.requests.count, equals: 1)
+      try expect(rig.state(id(1)), equals: "sending")
     }
   }
 
@@ -140,10 +141,10 @@ import Testing
     try rig.add(id(1))
     try rig.settlement.finish(
       try rig.upload(), isCurrent: true, try response(201, "[]"), rig.now)
-    #expect(rig.uploader.nextReadBack != nil)
+    expect(rig.uploader.nextReadBack != nil)
     try rig.uploader.abandonReadBacks()
-    #expect(rig.uploader.nextReadBack == nil)
+    expect(rig.uploader.nextReadBack == nil)
     // The server may have stored the item.
-    #expect(try rig.state(id(1)) == "pending, attempts 1")
+    try expect(rig.state(id(1)), equals: "pending, attempts 1")
   }
 }

@@ -1,5 +1,6 @@
 import Base
 import Store
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -24,35 +25,35 @@ import Testing
     // Given
     let rig = try Rig.atHome()
     let finder = Finder(10_000)
-    #expect(try ask(rig, finder) == 10_000)
+    try expect(ask(rig, finder), equals: 10_000)
     // When
     rig.advance(4000)
     // Then
-    #expect(try ask(rig, finder) == 6000)
-    #expect(finder.count == 1)
+    try expect(ask(rig, finder), equals: 6000)
+    expect(finder.count, equals: 1)
   }
 
   @Test func nothingDueByTimeAloneIsKeptToo() throws {
     let rig = try Rig.atHome()
     let finder = Finder(nil)
-    #expect(try ask(rig, finder) == nil)
+    try expect(ask(rig, finder), equals: nil)
     rig.advance(1_000_000)
-    #expect(try ask(rig, finder) == nil)
-    #expect(finder.count == 1)
+    try expect(ask(rig, finder), equals: nil)
+    expect(finder.count, equals: 1)
   }
 
   @Test func whatWasDueStaysDueUntilItIsForgotten() throws {
     // Given
     let rig = try Rig.atHome()
     let finder = Finder(0)
-    #expect(try ask(rig, finder) == 0)
+    try expect(ask(rig, finder), equals: 0)
     // When, then
     rig.advance(60_000)
-    #expect(try ask(rig, finder) == 0)
-    #expect(finder.count == 1)
+    try expect(ask(rig, finder), equals: 0)
+    expect(finder.count, equals: 1)
     rig.wakeTimer.beginPoll()
     _ = try ask(rig, finder)
-    #expect(finder.count == 2)
+    expect(finder.count, equals: 2)
   }
 
   /// What happens between two questions, and whether the second derives the time anew.
@@ -83,7 +84,7 @@ import Testing
     }
     _ = try ask(rig, finder)
     // Then
-    #expect(finder.count == (isAnew ? 2 : 1))
+    expect(finder.count, equals: (isAnew ? 2 : 1))
   }
 
   @Test func nothingIsKeptWhenAnotherProcessWroteWhileItWasDerived() throws {
@@ -98,56 +99,56 @@ import Testing
     // Then
     let finder = Finder(10_000)
     _ = try ask(rig, finder)
-    #expect(finder.count == 1)
+    expect(finder.count, equals: 1)
   }
 
   @Test func aTimeClearlyBeforeThePromisedOneAndThePromisedOneAreDue() throws {
     // Given: before the first poll only work that is due counts
     let rig = try Rig.atHome()
     let timer = rig.wakeTimer
-    #expect(timer.isDue(0, rig.now))
-    #expect(!timer.isDue(1, rig.now))
+    expect(timer.isDue(0, rig.now))
+    expect(!timer.isDue(1, rig.now))
     // When a poll promised 10 s
     timer.promise(10_000, rig.now)
     // Then
     for (wake, isDue) in [(0, true), (9949, true), (9950, false), (10_000, false)] {
-      #expect(timer.isDue(Int64(wake), rig.now) == isDue, "\(wake) ms")
+      expect(timer.isDue(Int64(wake), rig.now), equals: isDue, "\(wake) ms")
     }
     rig.advance(9000)
-    #expect(timer.isDue(900, rig.now))
-    #expect(!timer.isDue(1000, rig.now))
-    #expect(!timer.isDue(nil, rig.now))
-    #expect(timer.promisedIn(rig.now) == 1000)
+    expect(timer.isDue(900, rig.now))
+    expect(!timer.isDue(1000, rig.now))
+    expect(!timer.isDue(nil, rig.now))
+    expect(timer.promisedIn(rig.now), equals: 1000)
     // And when that time has come, whatever is computed anew
     rig.advance(1000)
-    #expect(timer.isDue(10_000, rig.now))
-    #expect(timer.isDue(nil, rig.now))
+    expect(timer.isDue(10_000, rig.now))
+    expect(timer.isDue(nil, rig.now))
     // And after a poll that promised nothing, every time is due
     timer.promise(nil, rig.now)
-    #expect(timer.isDue(86_400_000, rig.now))
+    expect(timer.isDue(86_400_000, rig.now))
   }
 
   @Test func aCallThatOnlyAddsWorkKeepsWhatWasDue() throws {
     // Given
     let rig = try Rig.atHome()
     let finder = Finder(0)
-    #expect(!rig.wakeTimer.isKnownDue())
+    expect(!rig.wakeTimer.isKnownDue())
     _ = try ask(rig, finder)
-    #expect(rig.wakeTimer.isKnownDue())
+    expect(rig.wakeTimer.isKnownDue())
     // When the call writes
     try rig.core.meta.set(.uploads, .int(7))
     rig.core.revision.advance()
-    #expect(!rig.wakeTimer.isKnownDue())
+    expect(!rig.wakeTimer.isKnownDue())
     rig.wakeTimer.keepDue()
     // Then
-    #expect(rig.wakeTimer.isKnownDue())
-    #expect(try ask(rig, finder) == 0)
-    #expect(finder.count == 1)
+    expect(rig.wakeTimer.isKnownDue())
+    try expect(ask(rig, finder), equals: 0)
+    expect(finder.count, equals: 1)
   }
 
   @Test func aTimeInTheFutureIsNotKnownToBeDue() throws {
     let rig = try Rig.atHome()
     _ = try ask(rig, Finder(1))
-    #expect(!rig.wakeTimer.isKnownDue())
+    expect(!rig.wakeTimer.isKnownDue())
   }
 }

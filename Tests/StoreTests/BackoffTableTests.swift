@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Store
@@ -12,16 +13,16 @@ import Testing
   @Test func aPurposeKeepsItsOwnBackoffUntilItIsCleared() throws {
     let folder = try TemporaryFolder()
     let table = BackoffTable(try folder.open())
-    #expect(try pair(table, "upload") == (0, 0))
+    try expect(pair(table, "upload") == (0, 0))
     try table.set("upload", attempts: 3, notBefore: 700)
     try table.set("refresh", attempts: 1, notBefore: 100)
-    #expect(try pair(table, "upload") == (3, 700))
+    try expect(pair(table, "upload") == (3, 700))
     // A later entry replaces the earlier one, also by smaller numbers.
     try table.set("upload", attempts: 2, notBefore: 50)
-    #expect(try pair(table, "upload") == (2, 50))
+    try expect(pair(table, "upload") == (2, 50))
     try table.clear("upload")
-    #expect(try pair(table, "upload") == (0, 0))
-    #expect(try pair(table, "refresh") == (1, 100))
+    try expect(pair(table, "upload") == (0, 0))
+    try expect(pair(table, "refresh") == (1, 100))
   }
 
   @Test func aPauseThatTheServerAskedForIsToldApart() throws {
@@ -29,20 +30,20 @@ import Testing
     let table = BackoffTable(try folder.open())
     try table.set("upload", attempts: 1, notBefore: 10, isAsked: true)
     try table.set("pull", attempts: 1, notBefore: 20)
-    #expect(try table.read("upload").isAsked)
-    #expect(try !table.read("pull").isAsked)
+    try expect(table.read("upload").isAsked)
+    try expect(!table.read("pull").isAsked)
     try table.set("upload", attempts: 2, notBefore: 10)
-    #expect(try !table.read("upload").isAsked)
+    try expect(!table.read("upload").isAsked)
   }
 
   @Test func anotherConnectionSeesAChange() throws {
     let folder = try TemporaryFolder()
     let (one, other) = (BackoffTable(try folder.open()), BackoffTable(try folder.open()))
     try one.set("upload", attempts: 1, notBefore: 10)
-    #expect(try pair(other, "upload") == (1, 10))
+    try expect(pair(other, "upload") == (1, 10))
     try one.set("upload", attempts: 2, notBefore: 30)
-    #expect(try pair(other, "upload") == (2, 30))
+    try expect(pair(other, "upload") == (2, 30))
     try other.clear("upload")
-    #expect(try pair(one, "upload") == (0, 0))
+    try expect(pair(one, "upload") == (0, 0))
   }
 }

@@ -1,5 +1,6 @@
 import Base
 import CSQLite
+import TestSupport
 import Testing
 
 @testable import Store
@@ -50,15 +51,15 @@ import Testing
   @Test func whatBelongsToAnotherFileIsReadAgainAfterACommit() throws {
     // Given a call that has read here, and reads another file next
     call.begin()
-    #expect(try count() == 0)
+    try expect(count(), equals: 0)
     try database.requireUnchanged()
     // When another process commits meanwhile
     try writeElsewhere()
     // Then the call runs again
-    #expect(isBusy { try database.requireUnchanged() })
-    #expect(call.mustRunAgain)
+    expect(isBusy { try database.requireUnchanged() })
+    expect(call.mustRunAgain)
     call.begin()
-    #expect(try count() == 1)
+    try expect(count(), equals: 1)
     try database.requireUnchanged()
   }
 
@@ -66,71 +67,71 @@ import Testing
     call.begin(isAlone: true)
     // Before its first read, the call has no state
     try writeElsewhere()
-    #expect(try count() == 1)
-    #expect(!call.mustRunAgain)
+    try expect(count(), equals: 1)
+    expect(!call.mustRunAgain)
   }
 
   @Test func allReadsOfACallSeeOneState() throws {
     call.begin()
-    #expect(try count() == 0)
+    try expect(count(), equals: 0)
     try writeElsewhere()
-    #expect(try count() == 0)
-    #expect(try read() == 1)
-    #expect(!call.mustRunAgain)
+    try expect(count(), equals: 0)
+    try expect(read(), equals: 1)
+    expect(!call.mustRunAgain)
     call.begin()
-    #expect(try count() == 1)
-    #expect(try read() == 2)
+    try expect(count(), equals: 1)
+    try expect(read(), equals: 2)
   }
 
   @Test func aValueOfTheReadCacheCountsAsRead() throws {
     call.begin()
-    #expect(try read() == 1)
+    try expect(read(), equals: 1)
     call.begin()
     // From the cache: no statement has run in this call.
-    #expect(try read() == 1)
-    #expect(database.reads.transaction == .none)
+    try expect(read(), equals: 1)
+    expect(database.reads.transaction, equals: .none)
     try writeElsewhere()
-    #expect(try read() == 1)
-    #expect(isBusy { _ = try count() })
-    #expect(call.mustRunAgain)
+    try expect(read(), equals: 1)
+    expect(isBusy { _ = try count() })
+    expect(call.mustRunAgain)
     call.begin()
-    #expect(try read() == 2)
-    #expect(try count() == 1)
+    try expect(read(), equals: 2)
+    try expect(count(), equals: 1)
   }
 
   @Test func aWriteAfterAnotherCommitRunsAgain() throws {
     call.begin()
-    #expect(try count() == 0)
+    try expect(count(), equals: 0)
     try writeElsewhere()
-    #expect(isBusy { try MetaTable(database).set(.uploads, .int(9)) })
-    #expect(call.mustRunAgain)
+    expect(isBusy { try MetaTable(database).set(.uploads, .int(9)) })
+    expect(call.mustRunAgain)
     // A call that ignores the failure reads no second state.
-    #expect(isBusy { _ = try count() })
+    expect(isBusy { _ = try count() })
     call.begin()
-    #expect(try count() == 1)
+    try expect(count(), equals: 1)
     try MetaTable(database).set(.uploads, .int(9))
-    #expect(!call.mustRunAgain)
+    expect(!call.mustRunAgain)
     call.end()
-    #expect(try MetaTable(other).int(.uploads) == 9)
+    try expect(MetaTable(other).int(.uploads), equals: 9)
   }
 
   @Test func afterACommitACallGoesOn() throws {
     call.begin()
-    #expect(try count() == 0)
+    try expect(count(), equals: 0)
     try MetaTable(database).set(.uploads, .int(5))
-    #expect(try count() == 0)
+    try expect(count(), equals: 0)
     try writeElsewhere()
     try MetaTable(database).set(.retryGroup, .int(3))
-    #expect(try count() == 1)
-    #expect(!call.mustRunAgain)
+    try expect(count(), equals: 1)
+    expect(!call.mustRunAgain)
   }
 
   @Test func anEmptyTransactionIsNoCommit() throws {
     call.begin()
     try database.transaction { () throws(Failure) in }
     try writeElsewhere()
-    #expect(isBusy { _ = try count() })
-    #expect(call.mustRunAgain)
+    expect(isBusy { _ = try count() })
+    expect(call.mustRunAgain)
   }
 
   @Test func aCommitToOneFileBindsTheCallInAll() throws {
@@ -138,63 +139,63 @@ import Testing
     let otherCache = try folder.openCache()
     cache.call = call
     call.begin()
-    #expect(try DatasetTable(cache).removeAll(of: tag(1)) == 0)
+    try expect(DatasetTable(cache).removeAll(of: tag(1)), equals: 0)
     try MetaTable(database).set(.uploads, .int(5))
     try DatasetTable(otherCache).write(.summary, of: tag(1), DatasetTable.Entry())
-    #expect(try DatasetTable(cache).removeAll(of: tag(1)) == 1)
-    #expect(!call.mustRunAgain)
+    try expect(DatasetTable(cache).removeAll(of: tag(1)), equals: 1)
+    expect(!call.mustRunAgain)
   }
 
   @Test func aCallAloneIsNotOvertaken() throws {
     call.begin(isAlone: true)
-    #expect(try count() == 0)
-    #expect(isBusy { try writeElsewhere() })
+    try expect(count(), equals: 0)
+    expect(isBusy { try writeElsewhere() })
     try MetaTable(database).set(.uploads, .int(9))
     call.end()
     try writeElsewhere()
-    #expect(try count() == 1)
+    try expect(count(), equals: 1)
   }
 
   @Test func aCallWithoutRepetitionReadsOn() throws {
     call.begin(mayRunAgain: false)
-    #expect(try count() == 0)
+    try expect(count(), equals: 0)
     try writeElsewhere()
     try MetaTable(database).set(.retryGroup, .int(3))
-    #expect(try count() == 1)
+    try expect(count(), equals: 1)
   }
 
   @Test func nothingIsHeldBetweenCalls() throws {
     call.begin()
-    #expect(try count() == 0)
+    try expect(count(), equals: 0)
     try writeElsewhere()
-    #expect(try isHeld())
+    try expect(isHeld())
     call.end()
-    #expect(try !isHeld())
+    try expect(!isHeld())
     call.begin(isAlone: true)
-    #expect(try count() == 1)
+    try expect(count(), equals: 1)
     call.end()
     try writeElsewhereAgain()
     call.begin()
     try? database.transaction { () throws(Failure) in throw Failure(.storageFull, "as if") }
     _ = try count()
     call.end()
-    #expect(try !isHeld())
+    try expect(!isHeld())
   }
 
   private func writeElsewhereAgain() throws { try MetaTable(other).set(.uploads, .int(4)) }
 
   @Test func aStatementThatWritesIsCommittedAtOnce() throws {
     call.begin()
-    #expect(try count() == 0)
+    try expect(count(), equals: 0)
     try MetaTable(database).set(.uploads, .int(7))
-    #expect(try MetaTable(other).int(.uploads) == 7)
+    try expect(MetaTable(other).int(.uploads), equals: 7)
   }
 
   @Test func aClosedConnectionEndsItsReads() throws {
     call.begin()
-    #expect(try count() == 0)
+    try expect(count(), equals: 0)
     database.close()
-    #expect(try !isHeld())
+    try expect(!isHeld())
     call.end()
   }
 }

@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Store
@@ -30,66 +31,66 @@ import Testing
   }
 
   @Test func aRowIsStoredAndReplacedUnderItsTag() throws {
-    #expect(try table.nextNumber() == 0)
+    try expect(table.nextNumber(), equals: 0)
     try add(1)
     try add(2, org: 8, sealed: [2])
-    #expect(try table.nextNumber() == 2)
+    try expect(table.nextNumber(), equals: 2)
     let place = try #require(try table.place(of: tag(1), version: "b"))
-    #expect((place.number, place.round, place.isCurrent) == (0, 1, false))
+    expect((place.number, place.round, place.isCurrent) == (0, 1, false))
     try table.replace(number: 0, version: "b", round: 2, sealed: [3])
-    #expect(try table.place(of: tag(1), version: "b")?.isCurrent == true)
-    #expect(try table.place(of: tag(1), version: nil)?.round == 2)
-    #expect(try table.find(row: tag(1)) == [3])
-    #expect(try table.find(row: tag(3)) == nil)
-    #expect(try rows(of: 7) == [tag(1): [3]])
-    #expect(try rows(of: 8) == [tag(2): [2]])
-    #expect(try table.count(of: tag(7)) == 1)
+    try expect(table.place(of: tag(1), version: "b")?.isCurrent, equals: true)
+    try expect(table.place(of: tag(1), version: nil)?.round, equals: 2)
+    try expect(table.find(row: tag(1)), equals: [3])
+    try expect(table.find(row: tag(3)), equals: nil)
+    try expect(rows(of: 7), equals: [tag(1): [3]])
+    try expect(rows(of: 8), equals: [tag(2): [2]])
+    try expect(table.count(of: tag(7)), equals: 1)
   }
 
   @Test func aReconcileRemovesWhatItDidNotList() throws {
     for row: UInt8 in 1...4 { try add(row, sealed: [row]) }
     try add(5, org: 8, sealed: [5])
     // In round 2, row 1 is listed in its version, 2 in any, 3 in a version that is not cached.
-    #expect(try table.confirm(row: tag(1), version: "a", round: 2))
-    #expect(try table.confirm(row: tag(2), version: nil, round: 2))
-    #expect(try !table.confirm(row: tag(3), version: "b", round: 2))
-    #expect(try !table.confirm(row: tag(9), version: nil, round: 2))
+    try expect(table.confirm(row: tag(1), version: "a", round: 2))
+    try expect(table.confirm(row: tag(2), version: nil, round: 2))
+    try expect(!table.confirm(row: tag(3), version: "b", round: 2))
+    try expect(!table.confirm(row: tag(9), version: nil, round: 2))
     var removed: [Int64: [UInt8]] = [:]
-    #expect(try table.removeUnmet(of: tag(7), round: 2) { removed[$0] = $1 } == 2)
-    #expect(removed == [2: tag(3), 3: tag(4)])
-    #expect(try rows(of: 7) == [tag(1): [1], tag(2): [2]])
-    #expect(try rows(of: 8) == [tag(5): [5]])
+    try expect(table.removeUnmet(of: tag(7), round: 2) { removed[$0] = $1 }, equals: 2)
+    expect(removed, equals: [2: tag(3), 3: tag(4)])
+    try expect(rows(of: 7), equals: [tag(1): [1], tag(2): [2]])
+    try expect(rows(of: 8), equals: [tag(5): [5]])
   }
 
   @Test func aRowThatIsListedAgainInItsRoundIsNotWritten() throws {
     try add(1)
     let before = table.database.changes
-    #expect(try table.confirm(row: tag(1), version: "a", round: 1))
-    #expect(table.database.changes == before)
+    try expect(table.confirm(row: tag(1), version: "a", round: 1))
+    expect(table.database.changes, equals: before)
   }
 
   @Test func rowsAreRemovedOneByOneByOrganisationOrAll() throws {
     for row: UInt8 in 1...6 { try add(row, org: row % 2) }
     try table.remove(number: 0)
     try table.remove(number: 0)
-    #expect(try table.removeAll(of: tag(1)) == 2)
-    #expect(try rows(of: 0).count == 3)
+    try expect(table.removeAll(of: tag(1)), equals: 2)
+    try expect(rows(of: 0).count, equals: 3)
     try table.removeAll()
-    #expect(try rows(of: 0).isEmpty)
-    #expect(try table.nextNumber() == 0)
+    try expect(rows(of: 0).isEmpty)
+    try expect(table.nextNumber(), equals: 0)
   }
 
   @Test func rowsAreReadInTheOrderOfTheirNumbers() throws {
     for row: UInt8 in [9, 3, 5, 1] { try add(row, round: Int64(row)) }
     var found: [Int64] = []
     try table.each(of: tag(7)) { (number, _, _) throws(Failure) in found.append(number) }
-    #expect(found == [0, 1, 2, 3])
+    expect(found, equals: [0, 1, 2, 3])
   }
 
   // MARK: Blocks
 
   @Test func aBlockCoversItsRows() {
-    #expect([0, 249, 250, 499].map { ContactBlockTable.block(of: $0) } == [0, 0, 1, 1])
+    expect([0, 249, 250, 499].map { ContactBlockTable.block(of: $0) }, equals: [0, 0, 1, 1])
   }
 
   @Test func blocksAreStoredReplacedAndRemoved() throws {
@@ -99,13 +100,13 @@ import Testing
     try blocks.put(0, of: tag(7), stamp: 7, sealed: [4])
     var stamps: [Int64: Int64] = [:]
     try blocks.each(of: tag(7)) { (number, stamp) throws(Failure) in stamps[number] = stamp }
-    #expect(stamps == [0: 7, 1: .max])
-    #expect(try blocks.find(0, of: tag(7)) == [4])
-    #expect(try blocks.find(0, of: tag(8)) == [2])
+    expect(stamps, equals: [0: 7, 1: .max])
+    try expect(blocks.find(0, of: tag(7)), equals: [4])
+    try expect(blocks.find(0, of: tag(8)), equals: [2])
     try blocks.remove(0, of: tag(7))
-    #expect(try blocks.find(0, of: tag(7)) == nil)
-    #expect(try blocks.removeAll(of: tag(8)) == 1)
+    try expect(blocks.find(0, of: tag(7)), equals: nil)
+    try expect(blocks.removeAll(of: tag(8)), equals: 1)
     try blocks.removeAll()
-    #expect(try blocks.find(1, of: tag(7)) == nil)
+    try expect(blocks.find(1, of: tag(7)), equals: nil)
   }
 }

@@ -2,6 +2,7 @@ import Base
 import CPlatform
 import CSQLite
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Store
@@ -11,8 +12,8 @@ import Testing
     let folder = try TemporaryFolder()
     let database = try folder.open()
     let mode = try FileManager.default.attributesOfItem(atPath: database.path)[.posixPermissions]
-    #expect(mode as? Int == 0o600)
-    #expect(FileManager.default.fileExists(atPath: database.path + "-wal"))
+    expect(mode as? Int, equals: 0o600)
+    expect(FileManager.default.fileExists(atPath: database.path + "-wal"))
   }
 
   @Test func aFailedTransactionLeavesNothing() throws {
@@ -26,10 +27,10 @@ import Testing
         throw Failure(.internalDefect, "on purpose")
       }
     }
-    #expect(try meta.int(.retryGroup) == nil)
-    #expect(try meta.int(.lastSyncRun) == nil)
+    try expect(meta.int(.retryGroup), equals: nil)
+    try expect(meta.int(.lastSyncRun), equals: nil)
     try database.transaction { () throws(Failure) in try meta.set(.retryGroup, .int(1)) }
-    #expect(try meta.int(.retryGroup) == 1)
+    try expect(meta.int(.retryGroup), equals: 1)
   }
 
   @Test func aFileOfANewerLibraryIsRefusedAndKept() throws {
@@ -39,9 +40,9 @@ import Testing
       _ = try folder.open()
       Issue.record("it was opened")
     } catch let failure as Failure {
-      #expect(failure.code == .storageNewer)
+      expect(failure.code, equals: .storageNewer)
     }
-    #expect(FileManager.default.fileExists(atPath: folder.path + "/test.db"))
+    expect(FileManager.default.fileExists(atPath: folder.path + "/test.db"))
   }
 
   @Test func aVersionWithAFlippedBitIsMended() throws {
@@ -53,15 +54,15 @@ import Testing
         try database.first("PRAGMA user_version") { (row) throws(Failure) in row.int(0) } ?? 0
       try database.execute("PRAGMA user_version=\(version ^ (1 << Int64(bit)))")
       database.close()
-      #expect(try MetaTable(folder.open()).int(.retryGroup) == Int64(bit))
+      try expect(MetaTable(folder.open()).int(.retryGroup), equals: Int64(bit))
     }
   }
 
   /// Change the file through a connection that may write the schema.
   private func tamper(_ path: String, _ sql: String) {
     var connection: OpaquePointer?
-    #expect(sqlite3_open(path, &connection) == SQLITE_OK)
-    #expect(sqlite3_exec(connection, sql, nil, nil, nil) == SQLITE_OK)
+    expect(sqlite3_open(path, &connection), equals: SQLITE_OK)
+    expect(sqlite3_exec(connection, sql, nil, nil, nil), equals: SQLITE_OK)
     sqlite3_close(connection)
   }
 
@@ -85,7 +86,7 @@ import Testing
       """)
     try database.run("UPDATE session SET generation = 5")
     let locked: Int64? = try database.first("SELECT locked FROM session") { $0.int(0) }
-    #expect(locked == 0)
+    expect(locked, equals: 0)
     #expect(throws: Failure.self) { try database.run("SELECT * FROM more_rows") }
   }
 
@@ -104,10 +105,10 @@ import Testing
       PRAGMA writable_schema=ON; INSERT INTO sqlite_schema SELECT * FROM temp.saved;
       PRAGMA writable_schema=RESET;
       """)
-    #expect(try !database.isSound())
-    #expect(try database.makeSound())
-    #expect(try database.isSound())
-    #expect(try QueueTable(database).counts(of: tag(1)).waiting == 10)
+    try expect(!database.isSound())
+    try expect(database.makeSound())
+    try expect(database.isSound())
+    try expect(QueueTable(database).counts(of: tag(1)).waiting, equals: 10)
   }
 
   @Test func anIndexThatNamesARowThatIsGoneIsNotMadeAnew() throws {
@@ -125,8 +126,8 @@ import Testing
       PRAGMA writable_schema=ON; INSERT INTO sqlite_schema SELECT * FROM temp.saved;
       PRAGMA writable_schema=RESET;
       """)
-    #expect(try !database.makeSound())
-    #expect(try !database.isSound())
+    try expect(!database.makeSound())
+    try expect(!database.isSound())
   }
 
   @Test func noiseIsDamageAndNotTouched() throws {
@@ -137,18 +138,18 @@ import Testing
       _ = try folder.open()
       Issue.record("it was opened")
     } catch let failure as Failure {
-      #expect(failure.code == .storageDamaged)
+      expect(failure.code, equals: .storageDamaged)
     }
-    #expect(try Data(contentsOf: URL(fileURLWithPath: folder.path + "/test.db")) == noise)
+    try expect(Data(contentsOf: URL(fileURLWithPath: folder.path + "/test.db")), equals: noise)
   }
 
   @Test func aFileThatAnotherProcessSetAsideIsNoticed() throws {
     let folder = try TemporaryFolder()
     let database = try folder.open()
-    #expect(database.isCurrent)
+    expect(database.isCurrent)
     try FileManager.default.moveItem(
       atPath: database.path, toPath: database.path + ".damaged-1")
-    #expect(!database.isCurrent)
+    expect(!database.isCurrent)
   }
 
   @Test func valuesComeBackAsTheyWereBound() throws {
@@ -159,14 +160,14 @@ import Testing
       .literal("literal"),
     ]
     try database.each("SELECT ?, ?, ?, ?, ?, ?, ?, ?", values) { (row) throws(Failure) in
-      #expect((0..<8).map { row.isNull($0) } == [true] + [Bool](repeating: false, count: 7))
-      #expect(row.int(ifPresent: 0) == nil)
-      #expect(row.blob(ifPresent: 0) == nil)
-      #expect(row.text(ifPresent: 0) == nil)
-      #expect((row.integer(1), row.integer(2)) == (.min, .max))
-      #expect((row.integer(0), row.integer(3), row.integer(5)) == (nil, nil, nil))
-      #expect((row.blob(ifPresent: 3), row.blob(4)) == ([], [0, 1]))
-      #expect((row.text(5), row.text(6), row.text(7)) == ("", "æ", "literal"))
+      expect((0..<8).map { row.isNull($0) }, equals: [true] + [Bool](repeating: false, count: 7))
+      expect(row.int(ifPresent: 0), equals: nil)
+      expect(row.blob(ifPresent: 0), equals: nil)
+      expect(row.text(ifPresent: 0), equals: nil)
+      expect((row.integer(1), row.integer(2)) == (.min, .max))
+      expect((row.integer(0), row.integer(3), row.integer(5)) == (nil, nil, nil))
+      expect((row.blob(ifPresent: 3), row.blob(4)) == ([], [0, 1]))
+      expect((row.text(5), row.text(6), row.text(7)) == ("", "æ", "literal"))
       return true
     }
   }
@@ -187,11 +188,11 @@ import Testing
           return true
         } catch { return error.code != .storageDamaged }
       }
-      #expect(isRead { $0.int(0) } == isTime, "\(value)")
-      #expect(isRead { $0.count(0) } == isCount, "\(value)")
-      #expect(database.isDamaged == !(isTime && isCount), "\(value)")
+      expect(isRead { $0.int(0) }, equals: isTime, "\(value)")
+      expect(isRead { $0.count(0) }, equals: isCount, "\(value)")
+      expect(database.isDamaged, equals: !(isTime && isCount), "\(value)")
       // The next statement is read as if nothing had been.
-      #expect(try database.first("SELECT 5") { (row) throws(Failure) in row.count(0) } == 5)
+      try expect(database.first("SELECT 5") { (row) throws(Failure) in row.count(0) }, equals: 5)
     }
   }
 
@@ -199,35 +200,35 @@ import Testing
     let folder = try TemporaryFolder()
     let database = try folder.open()
     let sql: StaticCString = "SELECT column1 FROM (VALUES (1), (2), (3))"
-    #expect(try database.all(sql) { (row) throws(Failure) in row.int(0) } == [1, 2, 3])
-    #expect(try database.first(sql) { (row) throws(Failure) in row.int(0) } == 1)
-    #expect(try database.exists(sql))
-    #expect(try !database.exists("SELECT 1 WHERE 0"))
+    try expect(database.all(sql) { (row) throws(Failure) in row.int(0) }, equals: [1, 2, 3])
+    try expect(database.first(sql) { (row) throws(Failure) in row.int(0) }, equals: 1)
+    try expect(database.exists(sql))
+    try expect(!database.exists("SELECT 1 WHERE 0"))
     // The statement was reset, so it begins again.
-    #expect(try database.all(sql) { (row) throws(Failure) in row.int(0) } == [1, 2, 3])
-    #expect(database.openStatements == 0)
+    try expect(database.all(sql) { (row) throws(Failure) in row.int(0) }, equals: [1, 2, 3])
+    expect(database.openStatements, equals: 0)
   }
 
   @Test func aRunReturnsTheNumberOfChangedRows() throws {
     let folder = try TemporaryFolder()
     let database = try folder.open()
     try QueueTable(database).fill(3)
-    #expect(try database.run("UPDATE queue SET denials = 1 WHERE seq > ?", .int(1)) == 2)
-    #expect(try database.run("UPDATE queue SET denials = 1 WHERE seq > ?", .int(9)) == 0)
+    try expect(database.run("UPDATE queue SET denials = 1 WHERE seq > ?", .int(1)), equals: 2)
+    try expect(database.run("UPDATE queue SET denials = 1 WHERE seq > ?", .int(9)), equals: 0)
   }
 
   @Test func aStatementThatTheSchemaDoesNotKnowIsDamage() throws {
     let folder = try TemporaryFolder()
     let database = try folder.open()
-    #expect(!database.isDamaged)
+    expect(!database.isDamaged)
     do {
       _ = try database.run("SELECT shape FROM queue")
       Issue.record("it ran")
     } catch {
-      #expect(error.code == .storageDamaged)
+      expect(error.code, equals: .storageDamaged)
     }
-    #expect(database.isDamaged)
-    #expect(!database.isSuspect)
+    expect(database.isDamaged)
+    expect(!database.isSuspect)
   }
 
   @Test func aFailureCarriesTheExtendedCodeOfSQLite() throws {
@@ -236,7 +237,7 @@ import Testing
     let failure = #expect(throws: Failure.self) {
       try database.run("INSERT INTO session(id, generation) VALUES (1, 0)")
     }
-    #expect(failure?.detail?["sqlite"]?.int == Int64(SQLITE_CONSTRAINT | 6 << 8))
+    expect(failure?.detail?["sqlite"]?.int, equals: Int64(SQLITE_CONSTRAINT | 6 << 8))
   }
 
   @Test func aPathThatIsALinkIsNotOpened() throws {
@@ -247,7 +248,7 @@ import Testing
     try FileManager.default.createSymbolicLink(
       atPath: folder.path + "/test.db", withDestinationPath: real.path)
     #expect(throws: Failure.self) { try folder.open() }
-    #expect(try Data(contentsOf: real) == before)
+    try expect(Data(contentsOf: real), equals: before)
   }
 
   /// A rollback needs memory. Until it succeeds, no statement may become a part of what has failed.
@@ -274,8 +275,8 @@ import Testing
     sqlite3_set_authorizer(database.connection, nil, nil)
     try meta.set(.uploads, .int(2))
     let other = MetaTable(try folder.open())
-    #expect(try other.int(.uploads) == 2)
-    #expect(try other.int(.retryGroup) == nil)
+    try expect(other.int(.uploads), equals: 2)
+    try expect(other.int(.retryGroup), equals: nil)
   }
 
   /// A program that takes a file for itself must not keep the host from going on.
@@ -284,14 +285,14 @@ import Testing
     let path = folder.path + "/test.db"
     try folder.open().close()
     var other: OpaquePointer?
-    #expect(sqlite3_open(path, &other) == SQLITE_OK)
+    expect(sqlite3_open(path, &other), equals: SQLITE_OK)
     defer { sqlite3_close(other) }
     platform_patience_begin()
     defer { platform_patience_begin() }
     let take = "PRAGMA locking_mode=EXCLUSIVE; BEGIN IMMEDIATE"
-    #expect(sqlite3_exec(other, take, nil, nil, nil) == SQLITE_OK)
+    expect(sqlite3_exec(other, take, nil, nil, nil), equals: SQLITE_OK)
     let failure = #expect(throws: Failure.self) { try folder.open() }
-    #expect(failure?.code == .storageBusy)
+    expect(failure?.code, equals: .storageBusy)
   }
 
   /// A disk that fails is no damage to the file.
@@ -304,26 +305,26 @@ import Testing
     ] as [(String, Int32)])
   func theChecksLineNamesAnErrorsClass(line: String, code: Int32) {
     for wanted in [SQLITE_OK, SQLITE_IOERR, SQLITE_NOMEM, SQLITE_CORRUPT] {
-      #expect(Database.names(wanted, in: Array(line.utf8)) == (wanted == code))
+      expect(Database.names(wanted, in: Array(line.utf8)), equals: (wanted == code))
     }
   }
 
   @Test(arguments: ["", "10", "row 10 missing from index queue_held", "code=10 ", "code 10", "ok"])
   func aLineWithoutACodeNamesNoError(line: String) {
-    #expect(!Database.names(SQLITE_IOERR, in: Array(line.utf8)))
+    expect(!Database.names(SQLITE_IOERR, in: Array(line.utf8)))
   }
 
   @Test func aClosedFileFailsEveryCall() throws {
     let folder = try TemporaryFolder()
     let database = try folder.open()
     database.close()
-    #expect(!database.isOpen)
-    #expect(database.version == nil)
+    expect(!database.isOpen)
+    expect(database.version, equals: nil)
     do {
       _ = try SessionTable(database).read()
       Issue.record("it was read")
     } catch {
-      #expect(error.code == .storageFailed)
+      expect(error.code, equals: .storageFailed)
     }
   }
 
@@ -332,9 +333,9 @@ import Testing
     let (ours, theirs) = (try folder.open(), try folder.open())
     let before = try ours.foreignVersion()
     try MetaTable(ours).set(.uploads, .int(1))
-    #expect(try ours.foreignVersion() == before)
+    try expect(ours.foreignVersion(), equals: before)
     try MetaTable(theirs).set(.uploads, .int(2))
-    #expect(try ours.foreignVersion() != before)
+    try expect(ours.foreignVersion() != before)
   }
 
   @Test func aFlushEmptiesTheLog() throws {
@@ -343,8 +344,8 @@ import Testing
     func logSize() throws -> Int? {
       try FileManager.default.attributesOfItem(atPath: database.path + "-wal")[.size] as? Int
     }
-    #expect(try logSize() != 0)
+    try expect(logSize() != 0)
     try database.flush()
-    #expect(try logSize() == 0)
+    try expect(logSize(), equals: 0)
   }
 }

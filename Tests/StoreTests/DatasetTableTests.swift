@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Store
@@ -30,24 +31,24 @@ import Testing
   }
 
   @Test func everyColumnComesBackAndAnAbsentOneAsNil() throws {
-    #expect(try table.read(.contacts, of: tag(1)) == nil)
+    try expect(table.read(.contacts, of: tag(1)) == nil)
     try table.write(.contacts, of: tag(1), full())
-    #expect(dump(try #require(try table.read(.contacts, of: tag(1)))) == dump(full()))
+    expect(dump(try #require(try table.read(.contacts, of: tag(1)))), equals: dump(full()))
     try table.write(.contacts, of: tag(1), DatasetTable.Entry())
-    #expect(
-      dump(try #require(try table.read(.contacts, of: tag(1)))) == dump(DatasetTable.Entry()))
+    expect(
+      dump(try #require(try table.read(.contacts, of: tag(1)))), equals: dump(DatasetTable.Entry()))
   }
 
   @Test func namesAndOrganisationsAreSeparate() throws {
     try table.write(.contacts, of: tag(1), full())
-    #expect(try table.read(.summary, of: tag(1)) == nil)
-    #expect(try table.read(.contacts, of: tag(2)) == nil)
+    try expect(table.read(.summary, of: tag(1)) == nil)
+    try expect(table.read(.contacts, of: tag(2)) == nil)
     try table.write(.summary, of: tag(1), full())
     try table.write(.summary, of: tag(2), full())
-    #expect(try table.removeAll(of: tag(1)) == 2)
-    #expect(try table.read(.summary, of: tag(2)) != nil)
+    try expect(table.removeAll(of: tag(1)), equals: 2)
+    try expect(table.read(.summary, of: tag(2)) != nil)
     try table.removeAll()
-    #expect(try table.read(.summary, of: tag(2)) == nil)
+    try expect(table.read(.summary, of: tag(2)) == nil)
   }
 
   @Test func anExpiredReconcileBeginsANewRoundAndKeepsTheRest() throws {
@@ -58,7 +59,7 @@ import Testing
     expected.reconciledMS = nil
     expected.reconciled = nil
     expected.round = 5
-    #expect(dump(try #require(try table.read(.contacts, of: tag(1)))) == dump(expected))
-    #expect(dump(try #require(try table.read(.contacts, of: tag(2)))) == dump(full()))
+    expect(dump(try #require(try table.read(.contacts, of: tag(1)))), equals: dump(expected))
+    expect(dump(try #require(try table.read(.contacts, of: tag(2)))), equals: dump(full()))
   }
 }

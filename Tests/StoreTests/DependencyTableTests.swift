@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Store
@@ -13,45 +14,45 @@ import Testing
   }
 
   @Test func aDependencyIsStoredOnce() throws {
-    #expect(try table.isEmpty())
-    #expect(try table.add(tag(1), on: tag(2)))
-    #expect(try table.add(tag(1), on: tag(2)))
-    #expect(try !table.isEmpty())
-    #expect(try table.children(of: tag(2)) == [tag(1)])
-    #expect(try table.children(of: tag(1)).isEmpty)
+    try expect(table.isEmpty())
+    try expect(table.add(tag(1), on: tag(2)))
+    try expect(table.add(tag(1), on: tag(2)))
+    try expect(!table.isEmpty())
+    try expect(table.children(of: tag(2)), equals: [tag(1)])
+    try expect(table.children(of: tag(1)).isEmpty)
   }
 
   @Test func aCycleOfAnyLengthIsRefused() throws {
-    #expect(try !table.add(tag(1), on: tag(1)))
-    for number: UInt8 in 1..<20 { #expect(try table.add(tag(number), on: tag(number + 1))) }
+    try expect(!table.add(tag(1), on: tag(1)))
+    for number: UInt8 in 1..<20 { try expect(table.add(tag(number), on: tag(number + 1))) }
     for number: UInt8 in 1..<20 {
-      #expect(try !table.add(tag(20), on: tag(number)))
-      #expect(try !table.add(tag(number + 1), on: tag(number)))
+      try expect(!table.add(tag(20), on: tag(number)))
+      try expect(!table.add(tag(number + 1), on: tag(number)))
     }
     // Two ways to one ancestor are not a cycle.
-    #expect(try table.add(tag(1), on: tag(20)))
-    #expect(try table.children(of: tag(20)).count == 2)
+    try expect(table.add(tag(1), on: tag(20)))
+    try expect(table.children(of: tag(20)).count, equals: 2)
   }
 
   @Test func aParkedAncestorAtAnyDistanceBlocks() throws {
     let queue = QueueTable(table.database)
     try queue.fill(4)
     for number in 0..<3 { try table.add(queueRow(number).item, on: queueRow(number + 1).item) }
-    #expect(try !table.waitsForParked(queueRow(0).item))
+    try expect(!table.waitsForParked(queueRow(0).item))
     try queue.transition(4, .parked(rejection: nil))
-    for number in 0..<3 { #expect(try table.waitsForParked(queueRow(number).item)) }
+    for number in 0..<3 { try expect(table.waitsForParked(queueRow(number).item)) }
     // An item does not wait for itself.
-    #expect(try !table.waitsForParked(queueRow(3).item))
+    try expect(!table.waitsForParked(queueRow(3).item))
   }
 
   @Test func eachSideIsRemovedByItself() throws {
     try table.add(tag(1), on: tag(2))
     try table.add(tag(2), on: tag(3))
     try table.removeParents(of: tag(2))
-    #expect(try table.children(of: tag(3)).isEmpty)
-    #expect(try table.children(of: tag(2)) == [tag(1)])
+    try expect(table.children(of: tag(3)).isEmpty)
+    try expect(table.children(of: tag(2)), equals: [tag(1)])
     try table.removeChildren(of: tag(2))
-    #expect(try table.isEmpty())
+    try expect(table.isEmpty())
   }
 
   @Test func anOwnersDependenciesAreRemovedByTheQueuesRows() throws {
@@ -59,6 +60,6 @@ import Testing
     for number in 0..<2 { _ = try queue.insert(queueRow(number, owner: UInt8(number + 1))) }
     for number in 0..<2 { try table.add(queueRow(number).item, on: tag(9)) }
     try table.removeAll(of: tag(2))
-    #expect(try table.children(of: tag(9)) == [queueRow(0).item])
+    try expect(table.children(of: tag(9)), equals: [queueRow(0).item])
   }
 }

@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Store
@@ -26,13 +27,13 @@ import Testing
 
   @Test func anOwnerGetsHisEventsAndThoseOfNobodyInOrder() throws {
     try fill()
-    #expect(try all(for: tag(1)) == [1, 2, 4])
-    #expect(try all(for: tag(2)) == [1, 3])
-    #expect(try all(for: nil) == [1])
-    #expect(try all(for: tag(1), limit: 2) == [1, 2])
+    try expect(all(for: tag(1)), equals: [1, 2, 4])
+    try expect(all(for: tag(2)), equals: [1, 3])
+    try expect(all(for: nil), equals: [1])
+    try expect(all(for: tag(1), limit: 2), equals: [1, 2])
     let page = try table.page(for: tag(2), after: EventCursor(), limit: 9, size: 99)
-    #expect(page.events.map { $0.1 } == [[1], [3]])
-    #expect(page.next == nil)
+    expect(page.events.map { $0.1 }, equals: [[1], [3]])
+    expect(page.next, equals: nil)
   }
 
   @Test(
@@ -47,15 +48,15 @@ import Testing
     try fill()
     let cursor = EventCursor(common: common, own: own)
     let page = try table.page(for: tag(1), after: cursor, limit: limit, size: size)
-    #expect(page.events.map { $0.0 } == expected)
-    #expect(page.next == next)
-    #expect(try table.hasAny(for: tag(1), after: cursor) == !expected.isEmpty)
+    expect(page.events.map { $0.0 }, equals: expected)
+    expect(page.next, equals: next)
+    try expect(table.hasAny(for: tag(1), after: cursor), equals: !expected.isEmpty)
   }
 
   @Test func withoutAnOwnerOnlyEventsOfNobodyAreFound() throws {
     try fill()
-    #expect(try table.hasAny(for: nil, after: EventCursor()))
-    #expect(try !table.hasAny(for: nil, after: EventCursor(common: 1, own: 0)))
+    try expect(table.hasAny(for: nil, after: EventCursor()))
+    try expect(!table.hasAny(for: nil, after: EventCursor(common: 1, own: 0)))
   }
 
   @Test(
@@ -67,15 +68,15 @@ import Testing
   ) throws {
     try fill()
     try table.acknowledge(upTo: upTo, for: tag(1), within: EventCursor(common: 9, own: 9))
-    #expect(try all(for: tag(1)) == ours)
-    #expect(try all(for: tag(2)) == others)
+    try expect(all(for: tag(1)), equals: ours)
+    try expect(all(for: tag(2)), equals: others)
   }
 
   @Test func withoutAnOwnerOnlyEventsOfNobodyAreAcknowledged() throws {
     try fill()
     try table.acknowledge(upTo: 9, for: nil, within: EventCursor(common: 9, own: 9))
-    #expect(try all(for: tag(1)) == [2, 4])
-    #expect(try all(for: tag(2)) == [3])
+    try expect(all(for: tag(1)), equals: [2, 4])
+    try expect(all(for: tag(2)), equals: [3])
   }
 
   @Test(
@@ -88,7 +89,7 @@ import Testing
     try fill()
     try table.acknowledge(
       upTo: 9, for: tag(1), within: EventCursor(common: common, own: own))
-    #expect(try all(for: tag(1)) == left)
+    try expect(all(for: tag(1)), equals: left)
   }
 
   @Test func aNumberIsUsedOnce() throws {

@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Store
@@ -10,23 +11,23 @@ import Testing
     let (ours, theirs) = (try folder.open(), try folder.open())
     let first = try #require(ours.version)
     _ = try SessionTable(ours).read()
-    #expect(ours.version == first)
+    expect(ours.version, equals: first)
     try MetaTable(theirs).set(.retryGroup, .int(1))
     let second = try #require(ours.version)
-    #expect(second != first)
-    #expect(theirs.version == second)
+    expect(second != first)
+    expect(theirs.version, equals: second)
     try MetaTable(ours).set(.retryGroup, .int(2))
-    #expect(ours.version != second)
+    expect(ours.version != second)
   }
 
   @Test func aTransactionHasNone() throws {
     let folder = try TemporaryFolder()
     let database = try folder.open()
     try database.transaction { () throws(Failure) in
-      #expect(database.version == nil)
-      #expect(database.currentReadCache == nil)
+      expect(database.version, equals: nil)
+      expect(database.currentReadCache == nil)
     }
-    #expect(database.version != nil)
+    expect(database.version != nil)
   }
 
   @Test func anUnchangedRowIsReadOnceAndAChangedOneAtOnce() throws {
@@ -34,12 +35,12 @@ import Testing
     let (ours, theirs) = (try folder.open(), try folder.open())
     let sessions = SessionTable(ours)
     let row = try sessions.read()
-    #expect(try sessions.read() === row)
+    try expect(sessions.read() === row)
     let changed = try SessionTable(theirs).read()
     changed.generation = 7
-    #expect(try SessionTable(theirs).write(changed, expecting: row.generation))
-    #expect(try sessions.read().generation == 7)
-    #expect(row.generation == 0)
+    try expect(SessionTable(theirs).write(changed, expecting: row.generation))
+    try expect(sessions.read().generation, equals: 7)
+    expect(row.generation, equals: 0)
   }
 
   @Test func ourOwnCommitKeepsWhatItLeavesAlone() throws {
@@ -48,17 +49,17 @@ import Testing
     let row = try SessionTable(database).read()
     _ = try MetaTable(database).int(.clockOffset)
     try queueOne(database, 1)
-    #expect(try SessionTable(database).read() === row)
+    try expect(SessionTable(database).read() === row)
     try database.transaction { () throws(Failure) in
       try MetaTable(database).set(.clockOffset, .int(5))
     }
-    #expect(try MetaTable(database).int(.clockOffset) == 5)
+    try expect(MetaTable(database).int(.clockOffset), equals: 5)
     try database.transaction { () throws(Failure) in
       let row = try SessionTable(database).read()
       row.intentMS = 3
       _ = try SessionTable(database).write(row, expecting: row.generation)
     }
-    #expect(try SessionTable(database).read().intentMS == 3)
+    try expect(SessionTable(database).read().intentMS, equals: 3)
   }
 
   @Test func whatAnotherCommitsBesideOurOwnIsSeen() throws {
@@ -67,11 +68,11 @@ import Testing
     _ = try MetaTable(ours).int(.clockOffset)
     try MetaTable(theirs).set(.clockOffset, .int(9))
     try queueOne(ours, 1)
-    #expect(try MetaTable(ours).int(.clockOffset) == 9)
+    try expect(MetaTable(ours).int(.clockOffset), equals: 9)
     // A transaction without changes commits nothing, so the one commit is the other connection's.
     try MetaTable(theirs).set(.clockOffset, .int(10))
     try ours.transaction { () throws(Failure) in _ = try QueueTable(ours).find([1]) }
-    #expect(try MetaTable(ours).int(.clockOffset) == 10)
+    try expect(MetaTable(ours).int(.clockOffset), equals: 10)
   }
 
   @Test func whileAStatementRunsNothingIsRemembered() throws {
@@ -81,10 +82,10 @@ import Testing
     try ours.each("SELECT seq FROM queue", []) { (_) throws(Failure) in
       // An open statement reads the file as it was when it began, and so does any other read.
       try MetaTable(theirs).set(.clockOffset, .int(4))
-      #expect(try MetaTable(ours).int(.clockOffset) == nil)
+      try expect(MetaTable(ours).int(.clockOffset), equals: nil)
       return true
     }
-    #expect(try MetaTable(ours).int(.clockOffset) == 4)
+    try expect(MetaTable(ours).int(.clockOffset), equals: 4)
   }
 
   private func queueOne(_ database: Database, _ number: Int) throws(Failure) {

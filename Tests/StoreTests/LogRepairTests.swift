@@ -1,5 +1,6 @@
 import Base
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Store
@@ -38,14 +39,14 @@ import Testing
   }
 
   @Test func theIndexNamesEveryFrame() throws {
-    #expect(index.frames == (before.count - 32) / LogRepairTests.frame)
-    #expect(!index.claimsMore(than: nil, in: folder.path + "/none"))
+    expect(index.frames, equals: (before.count - 32) / LogRepairTests.frame)
+    expect(!index.claimsMore(than: nil, in: folder.path + "/none"))
   }
 
   @Test func aWholeLogStaysAsItIs() throws {
-    #expect(try LogRepair.repair(path, index))
-    #expect(try Data(contentsOf: log) == before)
-    #expect(try items() == 10)
+    try expect(LogRepair.repair(path, index))
+    try expect(Data(contentsOf: log), equals: before)
+    try expect(items(), equals: 10)
   }
 
   /// The header, the first frame's header, and low bits of pages.
@@ -53,25 +54,25 @@ import Testing
   func aFlippedBitIsTurnedBack(round: Int) throws {
     let page = 56 + (before.count - 57) * (round - 55) / 25 / 4 * 4
     try flip([(round < 56 ? round : page, round % 8)])
-    #expect(index.claimsMore(than: nil, in: path))
-    #expect(try LogRepair.repair(path, index))
+    expect(index.claimsMore(than: nil, in: path))
+    try expect(LogRepair.repair(path, index))
     // The header's counter, and the checksum over it, may differ
-    #expect(try round < 32 || Data(contentsOf: log) == before)
-    #expect(try items() == 10)
+    try expect(round < 32 || Data(contentsOf: log) == before)
+    try expect(items(), equals: 10)
   }
 
   @Test func severalFlipsOfAFrameStayAndCostNoOtherFrame() throws {
     let start = 32 + 3 * LogRepairTests.frame
     try flip([(start + 1000, 2), (start + 1500, 3), (start + 2000, 2)])
-    #expect(try !LogRepair.repair(path, index))
+    try expect(!LogRepair.repair(path, index))
     let after = try Data(contentsOf: log)
-    #expect(after[..<start] == before[..<start])
-    #expect(after.count == before.count)
-    #expect(after[start..<start + 8] == before[start..<start + 8])
+    expect(after[..<start], equals: before[..<start])
+    expect(after.count, equals: before.count)
+    expect(after[start..<start + 8], equals: before[start..<start + 8])
     let page = start + 24..<start + LogRepairTests.frame
-    #expect(zip(after[page], before[page]).count { $0 != $1 } == 3)
+    expect(zip(after[page], before[page]).count { $0 != $1 }, equals: 3)
     let database = try folder.open("crashed.db")
-    #expect(database.version?.frames == index.frames)
+    expect(database.version?.frames, equals: index.frames)
   }
 
   private func start(_ frame: Int) -> Int { 32 + frame * LogRepairTests.frame }
@@ -87,23 +88,23 @@ import Testing
 
   @Test func behindADamagedFrameTheOthersAreMended() throws {
     try flip(severalFlips(3) + [(start(6) + 1000, 1)])
-    #expect(try !LogRepair.repair(path, index))
+    try expect(!LogRepair.repair(path, index))
     let page = start(6) + 24..<start(7)
-    #expect(try Data(contentsOf: log)[page] == before[page])
+    try expect(Data(contentsOf: log)[page], equals: before[page])
   }
 
   @Test func flipsOfNeighbouringFramesAreTurnedBack() throws {
     try flip([(start(3) + 1000, 2), (start(4) + 2000, 5), (start(5) + 500, 0)])
-    #expect(try LogRepair.repair(path, index))
-    #expect(try Data(contentsOf: log) == before)
+    try expect(LogRepair.repair(path, index))
+    try expect(Data(contentsOf: log), equals: before)
   }
 
   /// Such a flip changes one bit of the checksum, as a flip of the stored checksum does.
   @Test(arguments: 0..<16) func aFlipOfTheLastWordsIsTurnedBack(bit: Int) throws {
     let word = start(4) - (bit < 8 ? 8 : 4)
     try flip([(word + (index.isBigEndian ? 3 : 0), bit % 8)])
-    #expect(try LogRepair.repair(path, index))
-    #expect(try Data(contentsOf: log) == before)
+    try expect(LogRepair.repair(path, index))
+    try expect(Data(contentsOf: log), equals: before)
   }
 
   /// Flips of a word's highest bit have one of three effects, so that many places may be meant.
@@ -111,18 +112,18 @@ import Testing
     let place = start(3) + 24 + 800 + 8 * pair + (index.isBigEndian ? 0 : 3)
     try flip([(place, 7)])
     let hit = try Data(contentsOf: log)
-    #expect(try !LogRepair.repair(path, index))
+    try expect(!LogRepair.repair(path, index))
     let after = try Data(contentsOf: log)
-    #expect(number(after, 3) == number(before, 3))
-    #expect(after[start(3) + 24..<start(4)] == hit[start(3) + 24..<start(4)])
+    expect(number(after, 3), equals: number(before, 3))
+    expect(after[start(3) + 24..<start(4)], equals: hit[start(3) + 24..<start(4)])
   }
 
   @Test(arguments: 0..<32) func aDamagedFramesPageIsTheOneThatItIsMostLike(bit: Int) throws {
     // The last frame's page has a count alone, too little to be like another image.
     let frame = index.frames - 2
     try flip(severalFlips(frame) + [(start(frame) + 3 - bit / 8, bit % 8)])
-    #expect(try !LogRepair.repair(path, index))
-    #expect(try number(Data(contentsOf: log), frame) == number(before, frame))
+    try expect(!LogRepair.repair(path, index))
+    try expect(number(Data(contentsOf: log), frame), equals: number(before, frame))
   }
 
   @Test func aNewPageIsNotTakenForOneThatIsALittleLikeIt() throws {
@@ -146,10 +147,10 @@ import Testing
     let new = (0..<index.frames).filter { number(whole, $0) > pages }
     for frame in new { for place in severalFlips(frame) { hit[place.at] ^= 1 << UInt8(place.bit) } }
     try hit.write(to: URL(fileURLWithPath: copy + "-wal"))
-    #expect(try !LogRepair.repair(copy, index))
+    try expect(!LogRepair.repair(copy, index))
     let after = try Data(contentsOf: URL(fileURLWithPath: copy + "-wal"))
-    #expect(new.count >= 4)
-    #expect(new.map { number(after, $0) } == new.map { number(whole, $0) })
+    expect(new.count >= 4)
+    expect(new.map { number(after, $0) }, equals: new.map { number(whole, $0) })
   }
 
   // MARK: Frames without a page
@@ -168,19 +169,19 @@ import Testing
     arguments: [([3], [2]), ([3, 4], [2, 2]), ([0], [1]), ([0, 1], [2, 2])] as [([Int], [Int])])
   func aFrameThatNamesNoPageRepeatsItsNeighbour(frames: [Int], neighbours: [Int]) throws {
     try unname(frames)
-    #expect(try !LogRepair.repair(path, index))
+    try expect(!LogRepair.repair(path, index))
     let after = try Data(contentsOf: log)
     for (frame, neighbour) in zip(frames, neighbours) {
-      #expect(number(after, frame) == number(before, neighbour))
-      #expect(
+      expect(number(after, frame), equals: number(before, neighbour))
+      expect(
         after[start(frame) + 24..<start(frame + 1)]
           .elementsEqual(before[start(neighbour) + 24..<start(neighbour + 1)]))
       // Commits end where they did.
       let commit = start(frame) + 4..<start(frame) + 8
-      #expect(after[commit] == before[commit])
+      expect(after[commit], equals: before[commit])
     }
     let database = try folder.open("crashed.db")
-    #expect(database.version?.frames == index.frames)
+    expect(database.version?.frames, equals: index.frames)
   }
 
   /// The only page of which a number outside of the database is one bit away, as the table's was that
@@ -191,17 +192,17 @@ import Testing
     for at in start(frame) + 24..<start(frame + 1) { hit[at] = 0x55 }
     hit[start(frame) + 3 - bit / 8] ^= 0x80
     try hit.write(to: log)
-    #expect(number(hit, frame) > index.pages)
-    #expect(try !LogRepair.repair(path, index))
+    expect(number(hit, frame) > index.pages)
+    try expect(!LogRepair.repair(path, index))
     let after = try Data(contentsOf: log)
-    #expect(number(after, frame) == number(before, frame))
-    #expect(after[(start(frame) + 24)...] == hit[(start(frame) + 24)...])
+    expect(number(after, frame), equals: number(before, frame))
+    expect(after[(start(frame) + 24)...], equals: hit[(start(frame) + 24)...])
   }
 
   @Test func aLogWhoseFramesNameNoPagesIsDamaged() throws {
     try unname(0..<index.frames)
     let failure = #expect(throws: Failure.self) { try LogRepair.repair(path, index) }
-    #expect(failure?.code == .storageDamaged)
+    expect(failure?.code, equals: .storageDamaged)
   }
 
   @Test func aWrongPageNumberIsFoundByWhatThePageHeld() throws {
@@ -210,8 +211,8 @@ import Testing
     for frame in last - 4...last {
       for bit in 0..<3 {
         try flip([(32 + frame * LogRepairTests.frame + 3, bit)])
-        #expect(try LogRepair.repair(path, index))
-        #expect(try Data(contentsOf: log) == before)
+        try expect(LogRepair.repair(path, index))
+        try expect(Data(contentsOf: log), equals: before)
       }
     }
   }
@@ -220,7 +221,7 @@ import Testing
   func aLogThatIsTooShortIsDamaged(missing: Int) throws {
     try before.dropLast(missing).write(to: log)
     let failure = #expect(throws: Failure.self) { try LogRepair.repair(path, index) }
-    #expect(failure?.code == .storageDamaged)
+    expect(failure?.code, equals: .storageDamaged)
   }
 
   /// It is written anew in memory, so that there is a limit.
@@ -228,11 +229,11 @@ import Testing
     let file = try FileHandle(forWritingTo: log)
     try file.truncate(atOffset: 1 << 26 + 1)
     let failure = #expect(throws: Failure.self) { try LogRepair.repair(path, index) }
-    #expect(failure?.code == .storageDamaged)
+    expect(failure?.code, equals: .storageDamaged)
     try file.truncate(atOffset: 1 << 26)
     try file.close()
-    #expect(try LogRepair.repair(path, index))
-    #expect(try Data(contentsOf: log) == before)
+    try expect(LogRepair.repair(path, index))
+    try expect(Data(contentsOf: log), equals: before)
   }
 
   @Test func commitsThatFollowTheIndexStay() throws {
@@ -241,8 +242,8 @@ import Testing
     for number in 10..<12 { _ = try QueueTable(database).insert(queueRow(number)) }
     database.keepsLog = true
     database.close()
-    #expect(try LogRepair.repair(path, index))
-    #expect(try items() == 12)
+    try expect(LogRepair.repair(path, index))
+    try expect(items(), equals: 12)
   }
 
   /// What stands behind the last commit is of an earlier log, which this one overwrites.
@@ -252,11 +253,11 @@ import Testing
     database.keepsLog = true
     database.close()
     var more = try Data(contentsOf: log)
-    #expect(more.count > before.count)
+    expect(more.count > before.count)
     more[start(index.frames) + salt] ^= 1
     try more.write(to: log)
-    #expect(try LogRepair.repair(path, index))
-    #expect(try Data(contentsOf: log) == before)
+    try expect(LogRepair.repair(path, index))
+    try expect(Data(contentsOf: log), equals: before)
   }
 
   @Test func anotherLogsIndexClaimsNothing() throws {
@@ -265,8 +266,8 @@ import Testing
     _ = try QueueTable(database).insert(queueRow(20))
     try FileManager.default.removeItem(at: log)
     try FileManager.default.copyItem(atPath: database.path + "-wal", toPath: log.path)
-    #expect(!index.claimsMore(than: database.version, in: path))
-    #expect(!index.claimsMore(than: nil, in: path))
+    expect(!index.claimsMore(than: database.version, in: path))
+    expect(!index.claimsMore(than: nil, in: path))
   }
 
   /// Its own checksum is right, so only its first word tells.
@@ -280,26 +281,26 @@ import Testing
       }
     }
     try (Data(header) + before.dropFirst(32)).write(to: log)
-    #expect(index.claimsMore(than: nil, in: path))
+    expect(index.claimsMore(than: nil, in: path))
   }
 
   @Test func anIndexWithAFlippedBitIsNotUsed() throws {
     let whole = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path + "-shm")).prefix(136))
-    #expect(LogIndex(whole)?.frames == index.frames)
+    expect(LogIndex(whole)?.frames, equals: index.frames)
     for bit in 0..<48 * 8 {
       // In one of the two copies of the header, and in both.
       for copies in [[0], [48], [0, 48]] {
         var hit = whole
         for copy in copies { hit[copy + bit / 8] ^= 1 << UInt8(bit % 8) }
-        #expect(LogIndex(hit) == nil, "bit \(bit)")
+        expect(LogIndex(hit) == nil, "bit \(bit)")
       }
     }
-    #expect(LogIndex(Array(whole.dropLast())) == nil)
+    expect(LogIndex(Array(whole.dropLast())) == nil)
   }
 
   @Test func anIndexInUseIsNotRead() throws {
     let database = try folder.open("crashed.db")
-    #expect(LogIndex.left(of: path) == nil)
+    expect(LogIndex.left(of: path) == nil)
     database.close()
   }
 }

@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Store
@@ -13,50 +14,50 @@ import Testing
   }
 
   @Test func aValueIsReadAsItWasStored() throws {
-    #expect(try table.int(.clockOffset) == nil)
-    #expect(try table.blob(.keyCheck) == nil)
-    #expect(try table.text(.salvage) == nil)
+    try expect(table.int(.clockOffset), equals: nil)
+    try expect(table.blob(.keyCheck), equals: nil)
+    try expect(table.text(.salvage), equals: nil)
     try table.set(.clockOffset, .int(-1 << 56))
     try table.set(.steadyBoot, .int(Int64.min))
     try table.set(.keyCheck, .blob([0, 255]))
     try table.set(.salvage, .text("holdfast.db.damaged-1"))
-    #expect(try table.int(.clockOffset) == -1 << 56)
-    #expect(try table.word(.steadyBoot) == .min)
-    #expect(try table.word(.retryGroup) == nil)
-    #expect(try table.blob(.keyCheck) == [0, 255])
-    #expect(try table.text(.salvage) == "holdfast.db.damaged-1")
+    try expect(table.int(.clockOffset), equals: -1 << 56)
+    try expect(table.word(.steadyBoot), equals: .min)
+    try expect(table.word(.retryGroup), equals: nil)
+    try expect(table.blob(.keyCheck), equals: [0, 255])
+    try expect(table.text(.salvage), equals: "holdfast.db.damaged-1")
   }
 
   @Test func aCounterAtItsEndIsDamage() throws {
     try table.set(.uploads, .int((1 << 52) - 1))
-    #expect(try table.next(.uploads) == 1 << 52)
+    try expect(table.next(.uploads), equals: 1 << 52)
     #expect(throws: Failure.self) { try table.next(.uploads) }
-    #expect(table.database.isDamaged)
+    expect(table.database.isDamaged)
   }
 
   @Test func aTextThatIsSetToNullIsAbsent() throws {
     try table.set(.salvage, .text("x"))
     try table.set(.salvage, .null)
-    #expect(try table.text(.salvage) == nil)
+    try expect(table.text(.salvage), equals: nil)
   }
 
   @Test func namesAreIndependentAndTheLastValueCounts() throws {
     try table.set(.retryGroup, .int(1))
     try table.set(.lastSyncRun, .int(2))
     try table.set(.retryGroup, .int(3))
-    #expect(try table.int(.retryGroup) == 3)
-    #expect(try table.int(.lastSyncRun) == 2)
+    try expect(table.int(.retryGroup), equals: 3)
+    try expect(table.int(.lastSyncRun), equals: 2)
   }
 
   @Test func aCounterBeginsWith1AndContinuesAfterOtherWriters() throws {
-    #expect(try table.next(.eventSequence) == 1)
-    #expect(try table.next(.eventSequence) == 2)
+    try expect(table.next(.eventSequence), equals: 1)
+    try expect(table.next(.eventSequence), equals: 2)
     let other = MetaTable(try folder.open())
-    #expect(try other.next(.eventSequence) == 3)
-    #expect(try table.next(.eventSequence) == 4)
-    #expect(try table.next(.uploads) == 1)
-    #expect(try table.next(.eventSequence, above: 3) == 5)
-    #expect(try other.next(.eventSequence, above: 9) == 10)
-    #expect(try table.next(.eventSequence) == 11)
+    try expect(other.next(.eventSequence), equals: 3)
+    try expect(table.next(.eventSequence), equals: 4)
+    try expect(table.next(.uploads), equals: 1)
+    try expect(table.next(.eventSequence, above: 3), equals: 5)
+    try expect(other.next(.eventSequence, above: 9), equals: 10)
+    try expect(table.next(.eventSequence), equals: 11)
   }
 }

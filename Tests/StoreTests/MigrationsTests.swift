@@ -1,5 +1,6 @@
 import Base
 import CSQLite
+import TestSupport
 import Testing
 
 @testable import Store
@@ -39,36 +40,36 @@ import Testing
     let database = try folder.open()
     let queue = QueueTable(database)
     let child = try #require(try queue.find(tag(1)))
-    #expect(child.sequence == 7)
-    #expect(child.state == .waiting(.dependency))
-    #expect(child.batchKey == tag(9))
-    #expect((child.attempts, child.denials) == (3, 1))
-    #expect((child.createdMS, child.size) == (50, 4))
-    #expect(child.body == [1, 2])
+    expect(child.sequence, equals: 7)
+    expect(child.state, equals: .waiting(.dependency))
+    expect(child.batchKey, equals: tag(9))
+    expect((child.attempts, child.denials) == (3, 1))
+    expect((child.createdMS, child.size) == (50, 4))
+    expect(child.body, equals: [1, 2])
     let parked = try #require(try queue.find(tag(2)))
-    #expect(parked.state == .parked)
-    #expect(parked.retryGroup == 6)
-    #expect(parked.rejection == [4])
-    #expect(try queue.find(tag(3))?.state == .waiting(.time(until: 900)))
-    #expect(try queue.leases().map { $0.until } == [500])
-    #expect((child.blocks, parked.blocks) == (0, 0))
-    #expect(try DependencyTable(database).waitsForParked(tag(1)))
+    expect(parked.state, equals: .parked)
+    expect(parked.retryGroup, equals: 6)
+    expect(parked.rejection, equals: [4])
+    try expect(queue.find(tag(3))?.state, equals: .waiting(.time(until: 900)))
+    try expect(queue.leases().map { $0.until }, equals: [500])
+    expect((child.blocks, parked.blocks) == (0, 0))
+    try expect(DependencyTable(database).waitsForParked(tag(1)))
     let stored = StoredItemTable(database)
     try stored.add([tag(5)], .cancelled, now: 60, limit: 9, since: 0)
-    #expect(try stored.find(tag(5), since: 0) == StoredItemTable.Record(.cancelled, ms: 60))
+    try expect(stored.find(tag(5), since: 0), equals: StoredItemTable.Record(.cancelled, ms: 60))
     let run = try #require(try SyncRunTable(database).find(of: tag(9)))
-    #expect((run.started, run.sent, run.parked) == (10, 20, 30))
-    #expect(run.ids == nil)
-    #expect(
-      try DurableEventTable(database).hasAny(
+    expect((run.started, run.sent, run.parked) == (10, 20, 30))
+    expect(run.ids, equals: nil)
+    try expect(
+      DurableEventTable(database).hasAny(
         for: tag(9), after: EventCursor(common: 9, own: 4)))
     let meta = MetaTable(database)
-    #expect(try meta.int(.retryGroup) == 6)
-    #expect(try meta.int(.lastSyncRun) == 40)
-    #expect(try meta.int(.needsErase) == 1)
-    #expect(try meta.int(.eventSequence) == 5)
-    #expect(try SessionTable(database).read().generation == 12)
-    #expect(try database.isSound())
+    try expect(meta.int(.retryGroup), equals: 6)
+    try expect(meta.int(.lastSyncRun), equals: 40)
+    try expect(meta.int(.needsErase), equals: 1)
+    try expect(meta.int(.eventSequence), equals: 5)
+    try expect(SessionTable(database).read().generation, equals: 12)
+    try expect(database.isSound())
   }
 
   /// Up to version 8 only stored items were remembered.
@@ -79,7 +80,7 @@ import Testing
     try old.execute("INSERT INTO stored_item(item, stored_ms) VALUES (\(hex(5)), 60)")
     old.close()
     let stored = StoredItemTable(try folder.open())
-    #expect(try stored.find(tag(5), since: 0) == StoredItemTable.Record(.stored, ms: 60))
+    try expect(stored.find(tag(5), since: 0), equals: StoredItemTable.Record(.stored, ms: 60))
   }
 
   @Test func theCounterOfEventsIsNotBelowAStoredEvent() throws {
@@ -87,17 +88,17 @@ import Testing
     let old = try firstVersion(folder)
     try old.execute("INSERT INTO notice VALUES (8, NULL, x'09')")
     old.close()
-    #expect(try MetaTable(try folder.open()).next(.eventSequence) == 9)
+    try expect(MetaTable(try folder.open()).next(.eventSequence), equals: 9)
   }
 
   @Test func pausesOfVersion1BelongToUploadAndRefresh() throws {
     let folder = try TemporaryFolder()
     try firstVersion(folder).close()
     let entries = try BackoffTable(try folder.open()).all().sorted { $0.purpose < $1.purpose }
-    #expect(entries.map { $0.purpose } == ["pull", "refresh", "upload"])
-    #expect(entries.map { $0.attempts } == [2, 1, 3])
-    #expect(entries.map { $0.notBefore } == [50, 100, 700])
-    #expect(entries.allSatisfy { !$0.isAsked })
+    expect(entries.map { $0.purpose }, equals: ["pull", "refresh", "upload"])
+    expect(entries.map { $0.attempts }, equals: [2, 1, 3])
+    expect(entries.map { $0.notBefore }, equals: [50, 100, 700])
+    expect(entries.allSatisfy { !$0.isAsked })
   }
 
   @Test func theIndexesOfVersion1ServeTheSameStatements() throws {
@@ -107,22 +108,22 @@ import Testing
     func plan(_ sql: StaticCString) throws -> String {
       try database.all(sql) { (row) throws(Failure) in row.text(3) }.joined(separator: "; ")
     }
-    #expect(
-      try plan(
+    try expect(
+      plan(
         """
         EXPLAIN QUERY PLAN SELECT batch_key, retry_group FROM queue WHERE owner = x'' AND state = 0
         ORDER BY retry_group, batch_key, seq LIMIT 1
         """
       ).contains("queue_ready"))
-    #expect(
-      try plan(
+    try expect(
+      plan(
         """
         EXPLAIN QUERY PLAN SELECT min(not_before_ms) FROM queue
         WHERE owner = x'' AND state = 2 AND wait_reason = 2
         """
       ).contains("queue_held (owner=? AND wait_reason=?"))
-    #expect(
-      try plan("EXPLAIN QUERY PLAN SELECT seq FROM queue WHERE state = 1 AND lease = x''").contains(
+    try expect(
+      plan("EXPLAIN QUERY PLAN SELECT seq FROM queue WHERE state = 1 AND lease = x''").contains(
         "queue_leased (lease=?"))
   }
 
@@ -143,14 +144,14 @@ import Testing
     }
     database.close()
     found.append(try SessionTable(try folder.open()).read())
-    #expect(found.map { $0.validatedOffsetMS } == [3, 0])
+    expect(found.map { $0.validatedOffsetMS }, equals: [3, 0])
     for row in found {
-      #expect((row.generation, row.owner, row.tokens) == (12, tag(1), [2]))
-      #expect((row.validatedMS, row.seenWallMS, row.backgroundBoot) == (700, 900, "boot"))
-      #expect(row.validatedMonotonicMS == nil)
-      #expect(row.validatedBoot == nil)
-      #expect(row.authenticatedMonotonicMS == nil)
-      #expect(row.authenticatedBoot == nil)
+      expect((row.generation, row.owner, row.tokens) == (12, tag(1), [2]))
+      expect((row.validatedMS, row.seenWallMS, row.backgroundBoot) == (700, 900, "boot"))
+      expect(row.validatedMonotonicMS, equals: nil)
+      expect(row.validatedBoot, equals: nil)
+      expect(row.authenticatedMonotonicMS, equals: nil)
+      expect(row.authenticatedBoot, equals: nil)
     }
   }
 
@@ -170,9 +171,9 @@ import Testing
       if let row = SessionRow(record) { found.append(row) }
     }
     let row = try #require(found.first)
-    #expect(found.count == 1)
-    #expect((row.generation, row.owner, row.tokens) == (12, tag(1), [2]))
-    #expect((row.intentMS, row.seenWallMS) == (600, 900))
+    expect(found.count, equals: 1)
+    expect((row.generation, row.owner, row.tokens) == (12, tag(1), [2]))
+    expect((row.intentMS, row.seenWallMS) == (600, 900))
   }
 
   /// Two processes of a new version find the old file at the same time.
@@ -192,7 +193,7 @@ import Testing
       { theirs, _ in sqlite3_exec(OpaquePointer(theirs), "COMMIT", nil, nil, nil) == 0 ? 1 : 0 },
       UnsafeMutableRawPointer(theirs.connection))
     try Migrations.main.apply(to: ours)
-    #expect(try SessionTable(ours).read().generation == 0)
+    try expect(SessionTable(ours).read().generation, equals: 0)
   }
 
   /// `device` wrapped the vault key up to version 6. The biometric key opens such a session; without one
@@ -214,11 +215,11 @@ import Testing
     }
     database.close()
     found.append(try SessionTable(try folder.open()).read())
-    #expect(found.count == 2)
+    expect(found.count, equals: 2)
     for row in found {
-      #expect(row.wrapSession == (hasBiometric ? nil : [3]))
-      #expect(row.wrapBiometric == (hasBiometric ? [4] : nil))
-      #expect(row.cacheKey == nil)
+      expect(row.wrapSession, equals: (hasBiometric ? nil : [3]))
+      expect(row.wrapBiometric, equals: (hasBiometric ? [4] : nil))
+      expect(row.cacheKey, equals: nil)
     }
   }
 
@@ -230,7 +231,7 @@ import Testing
     let folder = try TemporaryFolder()
     let database = try Database(path: folder.path + "/test.db", .full)
     try Migrations(steps: migrations.steps).apply(to: database)
-    #expect(try Schema.digest(of: database) == migrations.schema)
+    try expect(Schema.digest(of: database), equals: migrations.schema)
     try migrations.apply(to: database)
   }
 
@@ -245,7 +246,7 @@ import Testing
     try database.execute(change)
     var found: ErrorCode?
     do throws(Failure) { try Migrations.main.apply(to: database) } catch { found = error.code }
-    #expect(found == .storageDamaged)
+    expect(found, equals: .storageDamaged)
   }
 
   @Test func rowsOfAVersion1FileAreSalvaged() throws {
@@ -256,13 +257,13 @@ import Testing
     try Salvage(path: database.path).each { (record) throws(Failure) in
       if let row = QueueRow(record) { found.append(row) }
     }
-    #expect(found.map { $0.item } == [tag(1), tag(2), tag(3), tag(4)])
-    #expect(
-      found.map { $0.state }
-        == [.waiting(.dependency), .parked, .waiting(.time(until: 900)), .pending])
-    #expect(found.map { $0.rejection } == [nil, [4], nil, nil])
-    #expect(found.map { $0.createdMS } == [50, 60, 70, 80])
-    #expect(found.map { $0.blocks } == [0, 0, 0, 0])
+    expect(found.map { $0.item }, equals: [tag(1), tag(2), tag(3), tag(4)])
+    expect(
+      found.map { $0.state },
+      equals: [.waiting(.dependency), .parked, .waiting(.time(until: 900)), .pending])
+    expect(found.map { $0.rejection }, equals: [nil, [4], nil, nil])
+    expect(found.map { $0.createdMS }, equals: [50, 60, 70, 80])
+    expect(found.map { $0.blocks }, equals: [0, 0, 0, 0])
   }
 
   /// A new column does not rewrite old rows: those have fewer values than the table has columns.
@@ -279,7 +280,7 @@ import Testing
     try Salvage(path: database.path).each { (record) throws(Failure) in
       if let row = QueueRow(record) { found.append(row) }
     }
-    #expect(found.map { $0.blocks } == [0, 0, 0, 0, 6])
-    #expect(found.last?.state == .waiting(.blocked(until: 77)))
+    expect(found.map { $0.blocks }, equals: [0, 0, 0, 0, 6])
+    expect(found.last?.state, equals: .waiting(.blocked(until: 77)))
   }
 }

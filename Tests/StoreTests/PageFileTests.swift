@@ -1,5 +1,6 @@
 import Base
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Store
@@ -48,29 +49,29 @@ import Testing
   func thePageSizeIsTheHeaders(size: Int) throws {
     try writeFile(pageSize: size, pages: 3)
     let file = PageFile(path: path)
-    #expect(file.pageSize == size)
-    #expect(file.last == 3)
-    #expect((1...3).map { fill(file, $0) } == [1, 2, 3])
-    #expect(file.page(2)?.count == size)
+    expect(file.pageSize, equals: size)
+    expect(file.last, equals: 3)
+    expect((1...3).map { fill(file, $0) }, equals: [1, 2, 3])
+    expect(file.page(2)?.count, equals: size)
   }
 
   @Test func theLargestPageSizeIsStoredAs1() throws {
     try writeFile(pageSize: 65_536, pages: 1, named: [0, 1])
-    #expect(PageFile(path: path).pageSize == 65_536)
+    expect(PageFile(path: path).pageSize, equals: 65_536)
   }
 
   @Test(arguments: [[0, 0], [0, 2], [1, 0], [3, 232], [255, 255]] as [[UInt8]])
   func aSizeThatSQLiteDoesNotAllowIsIgnored(stored: [UInt8]) throws {
     try writeFile(pageSize: 4096, pages: 2, named: stored)
-    #expect(PageFile(path: path).pageSize == 4096)
+    expect(PageFile(path: path).pageSize, equals: 4096)
   }
 
   @Test func pagesOutsideTheFileAreAbsent() throws {
     try writeFile(pageSize: 512, pages: 2)
     let file = PageFile(path: path)
-    #expect(file.page(0) == nil)
-    #expect(file.page(3) == nil)
-    #expect(file.page(.max) == nil)
+    expect(file.page(0), equals: nil)
+    expect(file.page(3), equals: nil)
+    expect(file.page(.max), equals: nil)
   }
 
   @Test func anIncompleteLastPageCountsAndCannotBeRead() throws {
@@ -78,9 +79,9 @@ import Testing
     let data = try Data(contentsOf: URL(fileURLWithPath: path))
     try data.dropLast(1).write(to: URL(fileURLWithPath: path))
     let file = PageFile(path: path)
-    #expect(file.last == 2)
-    #expect(file.page(2) == nil)
-    #expect(fill(file, 1) == 1)
+    expect(file.last, equals: 2)
+    expect(file.page(2), equals: nil)
+    expect(fill(file, 1), equals: 1)
   }
 
   @Test func theLastCommittedImageInTheLogWins() throws {
@@ -90,25 +91,25 @@ import Testing
       [(2, 0, 21, 9), (1, 2, 11, 9), (2, 2, 22, 9), (5, 5, 51, 9), (1, 0, 12, 9)])
     let file = PageFile(path: path)
     // The last frame ends no commit.
-    #expect(fill(file, 1) == 11)
-    #expect(fill(file, 2) == 22)
-    #expect(file.page(4) == nil)
-    #expect(fill(file, 5) == 51)
-    #expect(file.last == 5)
+    expect(fill(file, 1), equals: 11)
+    expect(fill(file, 2), equals: 22)
+    expect(file.page(4), equals: nil)
+    expect(fill(file, 5), equals: 51)
+    expect(file.last, equals: 5)
   }
 
   @Test func framesOfAnOlderLogEndIt() throws {
     try writeFile(pageSize: 512, pages: 2)
     try writeLog(pageSize: 512, salt: 9, [(1, 2, 11, 9), (2, 2, 22, 8), (1, 2, 12, 9)])
     let file = PageFile(path: path)
-    #expect(fill(file, 1) == 11)
-    #expect(fill(file, 2) == 2)
+    expect(fill(file, 1), equals: 11)
+    expect(fill(file, 2), equals: 2)
   }
 
   @Test func aLogWithAnotherPageSizeIsIgnored() throws {
     try writeFile(pageSize: 512, pages: 2)
     try writeLog(pageSize: 1024, salt: 9, [(1, 2, 11, 9)])
-    #expect(fill(PageFile(path: path), 1) == 1)
+    expect(fill(PageFile(path: path), 1), equals: 1)
   }
 
   /// Both byte orders of its checksums have a number of their own.
@@ -116,28 +117,28 @@ import Testing
   func aFileThatIsNoLogIsIgnored(magic: UInt32, expected: UInt8) throws {
     try writeFile(pageSize: 512, pages: 2)
     try writeLog(pageSize: 512, salt: 9, [(1, 2, 11, 9)], magic: magic)
-    #expect(fill(PageFile(path: path), 1) == expected)
+    expect(fill(PageFile(path: path), 1), equals: expected)
   }
 
   @Test func withoutAHeaderThePageSizeIsTheLogs() throws {
     try Data(count: 1024).write(to: URL(fileURLWithPath: path))
     try writeLog(pageSize: 512, salt: 9, [(2, 2, 22, 9)])
     let file = PageFile(path: path)
-    #expect(file.pageSize == 512)
-    #expect(fill(file, 2) == 22)
+    expect(file.pageSize, equals: 512)
+    expect(fill(file, 2), equals: 22)
   }
 
   @Test func anImageThatTheLogDoesNotHoldWholeIsAbsent() throws {
     try writeFile(pageSize: 512, pages: 2)
     try writeLog(pageSize: 512, salt: 9, [(1, 2, 11, 9), (2, 2, 22, 9)], cut: 1)
     let file = PageFile(path: path)
-    #expect(fill(file, 1) == 11)
-    #expect(file.page(2) == nil)
+    expect(fill(file, 1), equals: 11)
+    expect(file.page(2), equals: nil)
   }
 
   @Test func withoutAFileThereAreNoPages() {
     let file = PageFile(path: path)
-    #expect(file.last == 0)
-    #expect(file.page(1) == nil)
+    expect(file.last, equals: 0)
+    expect(file.page(1), equals: nil)
   }
 }

@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Store
@@ -27,12 +28,12 @@ import Testing
       if number == 4 { row.batchKey = tag(9) }
       _ = try table.insert(row)
     }
-    #expect(try take(6, size: 450) == [1, 2, 3, 4])
-    #expect(try take(6, holder: [2]) == [5])
-    #expect(try take(6, holder: [2]) == [6, 7, 8, 9, 10])
-    #expect(try take().isEmpty)
-    #expect(try table.leased(by: [1]) == [1, 2, 3, 4])
-    #expect(try table.leased(by: [2]) == [5, 6, 7, 8, 9, 10])
+    try expect(take(6, size: 450), equals: [1, 2, 3, 4])
+    try expect(take(6, holder: [2]), equals: [5])
+    try expect(take(6, holder: [2]), equals: [6, 7, 8, 9, 10])
+    try expect(take().isEmpty)
+    try expect(table.leased(by: [1]), equals: [1, 2, 3, 4])
+    try expect(table.leased(by: [2]), equals: [5, 6, 7, 8, 9, 10])
   }
 
   @Test func theLimitOfABatchDependsOnItsKey() throws {
@@ -46,7 +47,7 @@ import Testing
         $0 == tag(9) ? 1 : 3
       }.map { $0.sequence }
     }
-    #expect(try (0..<4).map { _ in try take() } == [[1], [2], [3, 4, 5], [6]])
+    try expect((0..<4).map { _ in try take() }, equals: [[1], [2], [3, 4, 5], [6]])
   }
 
   @Test func batchesComeInTheOrderOfTheirOldestItems() throws {
@@ -55,15 +56,15 @@ import Testing
       row.batchKey = tag([7, 2, 9, 4, 200, 1, 100, 3][number % 8])
       _ = try table.insert(row)
     }
-    #expect(try (0..<8).map { _ in try take(3).first } == [1, 2, 3, 4, 5, 6, 7, 8])
-    #expect(try (0..<8).map { _ in try take(3) } == (25...32).map { [$0, $0 + 8] })
-    #expect(try take().isEmpty)
+    try expect((0..<8).map { _ in try take(3).first }, equals: [1, 2, 3, 4, 5, 6, 7, 8])
+    try expect((0..<8).map { _ in try take(3) }, equals: (25...32).map { [$0, $0 + 8] })
+    try expect(take().isEmpty)
   }
 
   @Test(arguments: [(Int64(1), 1), (5, 1), (6, 2), (8, 2), (9, 3)] as [(Int64, Int)])
   func theLimitOfBytesIsInclusiveAndTheFirstItemMayExceedIt(size: Int64, count: Int) throws {
     try table.fill(3)
-    #expect(try take(size: size).count == count)
+    try expect(take(size: size).count, equals: count)
   }
 
   @Test func anItemThatWasRefusedOnTheWayIsABatchOfItsOwn() throws {
@@ -72,19 +73,19 @@ import Testing
       row.blocks = [0, 3, 0, 1, 0, 0][number]
       _ = try table.insert(row)
     }
-    #expect(try take() == [1, 3, 5, 6])
+    try expect(take(), equals: [1, 3, 5, 6])
     // A later item does not join it.
     _ = try table.insert(queueRow(6))
-    #expect(try take() == [2])
-    #expect(try take() == [4])
-    #expect(try take() == [7])
-    #expect(try take().isEmpty)
+    try expect(take(), equals: [2])
+    try expect(take(), equals: [4])
+    try expect(take(), equals: [7])
+    try expect(take().isEmpty)
   }
 
   @Test func theLimitOfItemsIsInclusive() throws {
     try table.fill(3)
-    #expect(try take(2) == [1, 2])
-    #expect(try take(2) == [3])
+    try expect(take(2), equals: [1, 2])
+    try expect(take(2), equals: [3])
   }
 
   @Test func fartherRetryGroupsComeLaterAndEachByItself() throws {
@@ -92,20 +93,20 @@ import Testing
     for (sequence, group) in [(1, 3), (2, 3), (3, 2), (4, 2)] {
       try table.transition(Int64(sequence), .pending(retryGroup: Int64(group)))
     }
-    #expect(try take() == [5, 6])
-    #expect(try take() == [3, 4])
-    #expect(try take() == [1, 2])
+    try expect(take(), equals: [5, 6])
+    try expect(take(), equals: [3, 4])
+    try expect(take(), equals: [1, 2])
   }
 
   @Test func theSmallerLimitIsForItemsThatWereNotRefusedTogether() throws {
     try table.fill(9)
     for sequence in 4...6 { try table.transition(Int64(sequence), .pending(retryGroup: 1)) }
     for sequence in 7...9 { try table.transition(Int64(sequence), .pending(retryGroup: 2)) }
-    #expect(try take(3, fresh: 2) == [1, 2])
-    #expect(try take(3, fresh: 2) == [3])
-    #expect(try take(3, fresh: 2) == [4, 5, 6])
-    #expect(try take(3, fresh: 2) == [7, 8])
-    #expect(try take(3, fresh: 2) == [9])
+    try expect(take(3, fresh: 2), equals: [1, 2])
+    try expect(take(3, fresh: 2), equals: [3])
+    try expect(take(3, fresh: 2), equals: [4, 5, 6])
+    try expect(take(3, fresh: 2), equals: [7, 8])
+    try expect(take(3, fresh: 2), equals: [9])
   }
 
   @Test func onlyPendingItemsOfTheOwnerAreTaken() throws {
@@ -113,8 +114,8 @@ import Testing
     _ = try table.insert(queueRow(9, owner: 2))
     try table.transition(1, .parked(rejection: nil))
     try table.transition(2, .waiting(.kind))
-    #expect(try take() == [3, 4])
-    #expect(try table.counts(of: tag(2)).pending == 1)
+    try expect(take(), equals: [3, 4])
+    try expect(table.counts(of: tag(2)).pending, equals: 1)
   }
 
   @Test func leasesAreListedByHolderWithTheLatestEnd() throws {
@@ -123,8 +124,8 @@ import Testing
     _ = try take(1, holder: [1], until: 20)
     _ = try take(1, holder: [2], until: 40)
     let leases = try table.leases()
-    #expect(leases.map { $0.holder } == [[1], [2]])
-    #expect(leases.map { $0.until } == [30, 40])
+    expect(leases.map { $0.holder }, equals: [[1], [2]])
+    expect(leases.map { $0.until }, equals: [30, 40])
   }
 
   @Test func aDeadHoldersItemsBecomePendingWithAnAttempt() throws {
@@ -132,12 +133,12 @@ import Testing
     _ = try take(2, holder: [1])
     _ = try take(2, holder: [2])
     try table.reclaim(from: [1])
-    #expect(try table.state(0) == .pending)
-    #expect(try table.find(queueRow(0).item)?.attempts == 1)
-    #expect(try table.state(2) == .sending)
-    #expect(try table.find(queueRow(2).item)?.attempts == 0)
-    #expect(try table.leases().map { $0.holder } == [[2]])
-    #expect(try take() == [1, 2])
+    try expect(table.state(0), equals: .pending)
+    try expect(table.find(queueRow(0).item)?.attempts, equals: 1)
+    try expect(table.state(2), equals: .sending)
+    try expect(table.find(queueRow(2).item)?.attempts, equals: 0)
+    try expect(table.leases().map { $0.holder }, equals: [[2]])
+    try expect(take(), equals: [1, 2])
   }
 
   @Test func anItemWhoseLeaseNamesNoHolderIsReclaimed() throws {
@@ -148,8 +149,8 @@ import Testing
     // When: the holder that the list gives is reclaimed.
     try table.reclaim(from: lease.holder)
     // Then: the item is pending, so no caller finds the lease again and again.
-    #expect(try table.leases().isEmpty)
-    #expect(try table.state(0) == .pending)
+    try expect(table.leases().isEmpty)
+    try expect(table.state(0), equals: .pending)
   }
 
   @Test func aFailureInsideATransactionGivesTheBatchBack() throws {
@@ -162,7 +163,7 @@ import Testing
         throw Failure(.internalDefect, "on purpose")
       }
     }
-    #expect(try table.counts(of: tag(1)).pending == 2)
-    #expect(try table.leases().isEmpty)
+    try expect(table.counts(of: tag(1)).pending, equals: 2)
+    try expect(table.leases().isEmpty)
   }
 }

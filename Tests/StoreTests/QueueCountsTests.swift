@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Store
@@ -92,22 +93,22 @@ import Testing
         do { try change(&random, number) } catch let error as Failure { throw error } catch {}
       }
     }
-    #expect(try isExact)
+    try expect(isExact)
     for number in 200..<240 {
       try change(&random, number)
-      #expect(try isExact, "after change \(number)")
+      try expect(isExact, "after change \(number)")
     }
     for owner in [tag(1), tag(2)] {
       let counts = try table.counts(of: owner)
       var found = 0
       try table.eachRow(of: owner, state: nil) { (_) throws(Failure) in found += 1 }
-      #expect(counts.total == Int64(found))
-      #expect(
-        try table.waitCounts(of: owner).reduce(0) { $0 + $1.count } == counts.waiting)
+      expect(counts.total, equals: Int64(found))
+      try expect(
+        table.waitCounts(of: owner).reduce(0) { $0 + $1.count }, equals: counts.waiting)
     }
-    #expect(
-      try table.countOfOthers(than: nil)
-        == table.counts(of: tag(1)).total + table.counts(of: tag(2)).total)
+    try expect(
+      table.countOfOthers(than: nil),
+      equals: table.counts(of: tag(1)).total + table.counts(of: tag(2)).total)
   }
 
   @Test(arguments: 1...20)
@@ -123,7 +124,7 @@ import Testing
           """, .blob(tag(1)), Value(state?.rawValue), .int(after)
         ) { (row) throws(Failure) in row.int(0) }
         let page = try table.page(of: tag(1), state: state, after: Int64(after), limit: 7)
-        #expect(page.map { $0.sequence } == expected)
+        expect(page.map { $0.sequence }, equals: expected)
       }
     }
   }
@@ -142,18 +143,18 @@ import Testing
     _ = try table.insert(queueRow(9, owner: 2))
     try database.execute(damage)
     let counts = try table.counts(of: tag(1))
-    #expect((counts.pending, counts.total) == (3, 3))
-    #expect(try table.countOfOthers(than: tag(1)) == 1)
-    #expect(try table.countOfOthers(than: nil) == 4)
-    #expect(try isExact)
+    expect((counts.pending, counts.total) == (3, 3))
+    try expect(table.countOfOthers(than: tag(1)), equals: 1)
+    try expect(table.countOfOthers(than: nil), equals: 4)
+    try expect(isExact)
   }
 
   @Test func aWriterCountsAnewWhereMoreItemsGoThanWereCounted() throws {
     try table.fill(5)
     try database.execute("UPDATE queue_count SET items = 2")
     _ = try table.take(of: tag(1), holder: [1], until: 9, maximumSize: 99) { _ in 3 }
-    #expect(try isExact)
-    #expect(try table.counts(of: tag(1)).sending == 3)
+    try expect(isExact)
+    try expect(table.counts(of: tag(1)).sending, equals: 3)
   }
 
   @Test func aReaderInATransactionScansAndWritesNothing() throws {
@@ -161,18 +162,18 @@ import Testing
     try database.execute("DELETE FROM queue_count")
     try database.transaction { () throws(Failure) in
       let changes = database.changes
-      #expect(try table.counts(of: tag(1)).pending == 2)
-      #expect(database.changes == changes)
+      try expect(table.counts(of: tag(1)).pending, equals: 2)
+      expect(database.changes, equals: changes)
     }
   }
 
   @Test func aFileThatWasCheckedWholeIsCounted() throws {
     try table.fill(5)
     try table.checkCounts()
-    #expect(try isExact)
+    try expect(isExact)
     try database.execute("UPDATE queue_count SET items = 4")
     try table.checkCounts()
-    #expect(try isExact)
+    try expect(isExact)
   }
 
   @Test func aFileOfTheFormerVersionIsCountedOnce() throws {
@@ -189,10 +190,11 @@ import Testing
     old.close()
     let table = QueueTable(try folder.open())
     let counts = try table.counts(of: tag(1))
-    #expect((counts.pending, counts.sending, counts.waiting, counts.parked) == (10, 10, 10, 10))
+    expect(
+      (counts.pending, counts.sending, counts.waiting, counts.parked) == (10, 10, 10, 10))
     // Reason 7 is none of ours.
-    #expect(
-      try table.waitCounts(of: tag(1)).map { $0.reason } == [.organisation, .kind])
+    try expect(
+      table.waitCounts(of: tag(1)).map { $0.reason }, equals: [.organisation, .kind])
   }
 }
 

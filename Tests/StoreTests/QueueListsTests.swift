@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Store
@@ -19,12 +20,12 @@ import Testing
     func page(_ state: ItemState.Code?, _ after: Int64, _ limit: Int) throws -> [Int64] {
       try table.page(of: tag(1), state: state, after: after, limit: limit).map { $0.sequence }
     }
-    #expect(try page(nil, 0, 9) == [1, 2, 3, 4, 5])
-    #expect(try page(nil, 2, 2) == [3, 4])
-    #expect(try page(.pending, 0, 3) == [1, 2, 4])
-    #expect(try page(.parked, 0, 9) == [3])
-    #expect(try page(.parked, 3, 9) == [])
-    #expect(try page(.sending, 0, 9) == [])
+    try expect(page(nil, 0, 9), equals: [1, 2, 3, 4, 5])
+    try expect(page(nil, 2, 2), equals: [3, 4])
+    try expect(page(.pending, 0, 3), equals: [1, 2, 4])
+    try expect(page(.parked, 0, 9), equals: [3])
+    try expect(page(.parked, 3, 9), equals: [])
+    try expect(page(.sending, 0, 9), equals: [])
   }
 
   @Test(arguments: [0, 1, 499, 500, 501, 1000])
@@ -34,7 +35,7 @@ import Testing
     try table.eachRow(of: tag(1), state: nil) { (row) throws(Failure) in
       found.append(row.sequence)
     }
-    #expect(found == (0..<count).map { Int64($0 + 1) })
+    expect(found, equals: (0..<count).map { Int64($0 + 1) })
   }
 
   @Test func eachRowReadsOneStateAndItsBodyMayUseTheTable() throws {
@@ -45,8 +46,8 @@ import Testing
       found.append(row.sequence)
       try table.remove(row.item)
     }
-    #expect(found == [2, 4])
-    #expect(try table.counts(of: tag(1)).total == 2)
+    expect(found, equals: [2, 4])
+    try expect(table.counts(of: tag(1)).total, equals: 2)
   }
 
   @Test func countsAreByStateAndOwner() throws {
@@ -56,42 +57,42 @@ import Testing
     for sequence in 2...3 { try table.transition(Int64(sequence), .waiting(.kind)) }
     for sequence in 4...6 { try table.transition(Int64(sequence), .parked(rejection: nil)) }
     let counts = try table.counts(of: tag(1))
-    #expect((counts.pending, counts.sending, counts.waiting, counts.parked) == (1, 1, 2, 3))
-    #expect(counts.total == 7)
-    #expect(try table.counts(of: tag(3)).total == 0)
-    #expect(try table.countOfOthers(than: tag(1)) == 1)
-    #expect(try table.countOfOthers(than: tag(2)) == 7)
-    #expect(try table.countOfOthers(than: nil) == 8)
+    expect((counts.pending, counts.sending, counts.waiting, counts.parked) == (1, 1, 2, 3))
+    expect(counts.total, equals: 7)
+    try expect(table.counts(of: tag(3)).total, equals: 0)
+    try expect(table.countOfOthers(than: tag(1)), equals: 1)
+    try expect(table.countOfOthers(than: tag(2)), equals: 7)
+    try expect(table.countOfOthers(than: nil), equals: 8)
   }
 
   @Test func waitingItemsAreCountedByReasonWithTheEarliestTime() throws {
     try table.fill(6)
-    #expect(try table.waitCounts(of: tag(1)).isEmpty)
+    try expect(table.waitCounts(of: tag(1)).isEmpty)
     try table.transition(1, .waiting(.dependency))
     try table.transition(2, .waiting(.time(until: 70)))
     try table.transition(3, .waiting(.time(until: 60)))
     try table.transition(4, .waiting(.organisation))
     try table.transition(5, .waiting(.kind))
     let counts = try table.waitCounts(of: tag(1))
-    #expect(
-      counts.map { $0.reason } == [.dependency, .time(until: 60), .organisation, .kind])
-    #expect(counts.map { $0.count } == [1, 2, 1, 1])
+    expect(
+      counts.map { $0.reason }, equals: [.dependency, .time(until: 60), .organisation, .kind])
+    expect(counts.map { $0.count }, equals: [1, 2, 1, 1])
   }
 
   @Test func theQuestionsAboutOneOwnerAreNotAnsweredByAnother() throws {
     try table.fill(1)
-    #expect(try table.hasPending(of: tag(1)))
-    #expect(try !table.hasPending(of: tag(2)))
-    #expect(try !table.hasSending(of: tag(1)))
+    try expect(table.hasPending(of: tag(1)))
+    try expect(!table.hasPending(of: tag(2)))
+    try expect(!table.hasSending(of: tag(1)))
     _ = try table.take(of: tag(1), holder: [1], until: 9, maximumSize: 99) { _ in 1 }
-    #expect(try !table.hasPending(of: tag(1)))
-    #expect(try table.hasSending(of: tag(1)))
-    #expect(try !table.hasSending(of: tag(2)))
+    try expect(!table.hasPending(of: tag(1)))
+    try expect(table.hasSending(of: tag(1)))
+    try expect(!table.hasSending(of: tag(2)))
     try table.transition(1, .waiting(.kind))
-    #expect(try !table.hasWaitingForOrganisation(of: tag(1)))
+    try expect(!table.hasWaitingForOrganisation(of: tag(1)))
     try table.transition(1, .waiting(.organisation))
-    #expect(try table.hasWaitingForOrganisation(of: tag(1)))
-    #expect(try !table.hasWaitingForOrganisation(of: tag(2)))
+    try expect(table.hasWaitingForOrganisation(of: tag(1)))
+    try expect(!table.hasWaitingForOrganisation(of: tag(2)))
   }
 
   @Test(
@@ -106,8 +107,8 @@ import Testing
   func anItemIsInDoubtAfterAnAttemptWithoutAResult(_ change: Transition, _ doubt: Bool) throws {
     try table.fill(1)
     try table.transition(1, change)
-    #expect(try table.isInDoubt(org: tag(7), of: tag(1)) == doubt)
-    #expect(try !table.isInDoubt(org: tag(6), of: tag(1)))
-    #expect(try !table.isInDoubt(org: tag(7), of: tag(2)))
+    try expect(table.isInDoubt(org: tag(7), of: tag(1)), equals: doubt)
+    try expect(!table.isInDoubt(org: tag(6), of: tag(1)))
+    try expect(!table.isInDoubt(org: tag(7), of: tag(2)))
   }
 }

@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Store
@@ -20,8 +21,8 @@ import Testing
     row.state = .waiting(.time(until: 77))
     _ = try table.insert(row)
     let found = try #require(try table.find(row.item))
-    #expect((found.attempts, found.denials, found.rejection) == (3, 2, [9]))
-    #expect(found.state == .waiting(.time(until: 77)))
+    expect((found.attempts, found.denials, found.rejection) == (3, 2, [9]))
+    expect(found.state, equals: .waiting(.time(until: 77)))
   }
 
   @Test func everyColumnOfAnInsertedItemComesBack() throws {
@@ -39,10 +40,10 @@ import Testing
     let sequence = try table.insert(row)
     row.sequence = sequence
     let found = try #require(try table.find(tag(1)))
-    #expect(sequence == 1)
-    #expect(dump(found) == dump(row))
-    #expect(found.rejection == nil)
-    #expect(try table.find(tag(9)) == nil)
+    expect(sequence, equals: 1)
+    expect(dump(found), equals: dump(row))
+    expect(found.rejection, equals: nil)
+    try expect(table.find(tag(9)) == nil)
   }
 
   private func dump(_ row: QueueRow) -> [String] {
@@ -55,10 +56,10 @@ import Testing
   }
 
   @Test func aSequenceNumberIsNeverUsedAgain() throws {
-    #expect(try table.insert(queueRow(0)) == 1)
-    #expect(try table.insert(queueRow(1)) == 2)
+    try expect(table.insert(queueRow(0)), equals: 1)
+    try expect(table.insert(queueRow(1)), equals: 2)
     try table.remove(queueRow(1).item)
-    #expect(try table.insert(queueRow(1)) == 3)
+    try expect(table.insert(queueRow(1)), equals: 3)
   }
 
   // MARK: Transitions
@@ -74,16 +75,16 @@ import Testing
     _ = try table.take(of: tag(1), holder: [1], until: 9, maximumSize: 99) { _ in 2 }
     try table.transition(1, transition)
     let row = try #require(try table.find(queueRow(0).item))
-    #expect(row.state == transition.state)
-    #expect(row.attempts == (transition.charge == .attempt ? 1 : 0))
-    #expect(row.denials == (transition.charge == .denial ? 1 : 0))
-    #expect(row.rejection == transition.rejection)
-    #expect(row.retryGroup == transition.retryGroup ?? 0)
-    #expect(try table.leased(by: [1]) == [2])
+    expect(row.state, equals: transition.state)
+    expect(row.attempts, equals: (transition.charge == .attempt ? 1 : 0))
+    expect(row.denials, equals: (transition.charge == .denial ? 1 : 0))
+    expect(row.rejection, equals: transition.rejection)
+    expect(row.retryGroup, equals: transition.retryGroup ?? 0)
+    try expect(table.leased(by: [1]), equals: [2])
     let lease = try table.database.first("SELECT lease, lease_ms FROM queue WHERE seq = 1") {
       (row) throws(Failure) in row.isNull(0) && row.int(1) == 0
     }
-    #expect(lease == true)
+    expect(lease, equals: true)
   }
 
   @Test func chargesAddUpAndTheRetryGroupStaysUntilItIsParked() throws {
@@ -92,13 +93,13 @@ import Testing
     try table.transition(1, .pending(charge: .attempt))
     try table.transition(1, .waiting(.organisation, charge: .denial))
     var row = try #require(try table.find(queueRow(0).item))
-    #expect((row.attempts, row.denials, row.retryGroup) == (2, 1, 3))
+    expect((row.attempts, row.denials, row.retryGroup) == (2, 1, 3))
     try table.transition(1, .parked(rejection: [5], charge: .attempt))
     row = try #require(try table.find(queueRow(0).item))
-    #expect((row.attempts, row.denials, row.retryGroup) == (3, 1, 0))
+    expect((row.attempts, row.denials, row.retryGroup) == (3, 1, 0))
     // A rejection belongs to a parked item only.
     try table.transition(1, .pending())
-    #expect(try table.find(queueRow(0).item)?.rejection == nil)
+    try expect(table.find(queueRow(0).item)?.rejection, equals: nil)
   }
 
   // MARK: A new body
@@ -111,11 +112,11 @@ import Testing
     try table.dependencies.add(queueRow(0).item, on: queueRow(1).item)
     try table.replace(queueRow(0).item, batchKey: tag(5), body: [9, 9], size: 2)
     let row = try #require(try table.find(queueRow(0).item))
-    #expect(row.state == .pending)
-    #expect((row.batchKey, row.body) == (tag(5), [9, 9]))
-    #expect((row.size, row.attempts, row.denials, row.retryGroup) == (2, 1, 0, 0))
-    #expect(row.rejection == nil)
-    #expect(try table.dependencies.isEmpty())
+    expect(row.state, equals: .pending)
+    expect((row.batchKey, row.body) == (tag(5), [9, 9]))
+    expect((row.size, row.attempts, row.denials, row.retryGroup) == (2, 1, 0, 0))
+    expect(row.rejection, equals: nil)
+    try expect(table.dependencies.isEmpty())
   }
 
   @Test(
@@ -129,7 +130,7 @@ import Testing
     try table.fill(1)
     try table.transition(1, .waiting(reason))
     try table.replace(queueRow(0).item, batchKey: tag(5), body: [9], size: 1)
-    #expect(try table.state(0) == expected)
+    try expect(table.state(0), equals: expected)
   }
 
   // MARK: Retry
@@ -138,10 +139,10 @@ import Testing
     for number in 0..<4 { _ = try table.insert(queueRow(number, owner: number == 2 ? 5 : 1)) }
     for sequence in 1...3 { try table.transition(Int64(sequence), .parked(rejection: [1])) }
     try table.transition(4, .waiting(.kind))
-    #expect(try table.retry(nil, of: tag(1)) == 2)
-    #expect(try table.state(2) == .parked)
-    #expect(try table.state(3) == .waiting(.kind))
-    #expect(try table.find(queueRow(0).item)?.rejection == nil)
+    try expect(table.retry(nil, of: tag(1)), equals: 2)
+    try expect(table.state(2), equals: .parked)
+    try expect(table.state(3), equals: .waiting(.kind))
+    try expect(table.find(queueRow(0).item)?.rejection, equals: nil)
   }
 
   @Test(
@@ -151,18 +152,18 @@ import Testing
   func oneItemIsRetriedUnlessItWaitsForAParent(_ reason: WaitReason, _ retried: Int) throws {
     try table.fill(1)
     try table.transition(1, .waiting(reason, charge: .denial))
-    #expect(try table.retry(queueRow(0).item, of: tag(9)) == 0)
-    #expect(try table.retry(queueRow(0).item, of: tag(1)) == retried)
-    #expect(try table.state(0) == (retried == 1 ? .pending : .waiting(.dependency)))
-    #expect(try table.find(queueRow(0).item)?.denials == Int64(1 - retried))
+    try expect(table.retry(queueRow(0).item, of: tag(9)), equals: 0)
+    try expect(table.retry(queueRow(0).item, of: tag(1)), equals: retried)
+    try expect(table.state(0), equals: (retried == 1 ? .pending : .waiting(.dependency)))
+    try expect(table.find(queueRow(0).item)?.denials, equals: Int64(1 - retried))
   }
 
   @Test func aRetriedChildWaitsForItsParent() throws {
     try table.fill(2)
     try table.dependencies.add(queueRow(0).item, on: queueRow(1).item)
     try table.transition(1, .parked(rejection: nil))
-    #expect(try table.retry(nil, of: tag(1)) == 1)
-    #expect(try table.state(0) == .waiting(.dependency))
+    try expect(table.retry(nil, of: tag(1)), equals: 1)
+    try expect(table.state(0), equals: .waiting(.dependency))
   }
 
   // MARK: Removal
@@ -173,11 +174,11 @@ import Testing
     try table.dependencies.add(queueRow(1).item, on: queueRow(2).item)
     try table.transition(1, .waiting(.dependency))
     try table.remove(queueRow(1).item)
-    #expect(try table.find(queueRow(1).item) == nil)
-    #expect(try table.state(0) == .waiting(.dependency))
+    try expect(table.find(queueRow(1).item) == nil)
+    try expect(table.state(0), equals: .waiting(.dependency))
     // Its own dependency has gone with it; the one on it has not.
-    #expect(try table.dependencies.children(of: queueRow(2).item).isEmpty)
-    #expect(try table.dependencies.children(of: queueRow(1).item) == [queueRow(0).item])
+    try expect(table.dependencies.children(of: queueRow(2).item).isEmpty)
+    try expect(table.dependencies.children(of: queueRow(1).item), equals: [queueRow(0).item])
   }
 
   @Test func whatIsStoredReleasesItsChildren() throws {
@@ -186,10 +187,10 @@ import Testing
     try table.dependencies.add(queueRow(0).item, on: queueRow(2).item)
     try table.transition(1, .waiting(.dependency))
     try table.removeStored([queueRow(1).item])
-    #expect(try table.state(0) == .waiting(.dependency))
+    try expect(table.state(0), equals: .waiting(.dependency))
     try table.removeStored([queueRow(2).item, tag(77)])
-    #expect(try table.state(0) == .pending)
-    #expect(try table.dependencies.isEmpty())
+    try expect(table.state(0), equals: .pending)
+    try expect(table.dependencies.isEmpty())
   }
 
   @Test func aLogoutRemovesTheOwnersRowsOnly() throws {
@@ -199,22 +200,22 @@ import Testing
     let runs = SyncRunTable(table.database)
     for owner in [tag(1), tag(2)] { try runs.start(of: owner, now: 1) }
     try table.removeAll(of: tag(1))
-    #expect(try table.counts(of: tag(1)).total == 0)
-    #expect(try table.counts(of: tag(2)).total == 2)
-    #expect(try table.dependencies.children(of: queueRow(1).item).isEmpty)
-    #expect(try table.dependencies.children(of: queueRow(3).item).count == 1)
-    #expect(try runs.find(of: tag(1)) == nil)
-    #expect(try runs.find(of: tag(2)) != nil)
+    try expect(table.counts(of: tag(1)).total, equals: 0)
+    try expect(table.counts(of: tag(2)).total, equals: 2)
+    try expect(table.dependencies.children(of: queueRow(1).item).isEmpty)
+    try expect(table.dependencies.children(of: queueRow(3).item).count, equals: 1)
+    try expect(runs.find(of: tag(1)) == nil)
+    try expect(runs.find(of: tag(2)) != nil)
   }
 
   @Test func aParkedItemIsFoundByTheBeginningOfItsTag() throws {
     let row = queueRow(0)
     row.item = tag(3) + [1, 2, 3, 4]
     _ = try table.insert(row)
-    #expect(try table.findParked(tag(3), of: tag(1)) == nil)
+    try expect(table.findParked(tag(3), of: tag(1)), equals: nil)
     try table.transition(1, .parked(rejection: nil))
-    #expect(try table.findParked(tag(3), of: tag(1)) == row.item)
-    #expect(try table.findParked(tag(3), of: tag(2)) == nil)
-    #expect(try table.findParked(tag(4), of: tag(1)) == nil)
+    try expect(table.findParked(tag(3), of: tag(1)), equals: row.item)
+    try expect(table.findParked(tag(3), of: tag(2)), equals: nil)
+    try expect(table.findParked(tag(4), of: tag(1)), equals: nil)
   }
 }

@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Store
@@ -21,10 +22,10 @@ import Testing
       _ = try table.insert(row)
     }
     try table.suspend(like: 1, of: tag(1), .time(until: 40))
-    #expect(try table.state(0) == .waiting(.time(until: 40)))
-    #expect(try table.state(1) == .waiting(.time(until: 40)))
-    #expect(try table.state(2) == .pending)
-    #expect(try table.state(3) == .pending)
+    try expect(table.state(0), equals: .waiting(.time(until: 40)))
+    try expect(table.state(1), equals: .waiting(.time(until: 40)))
+    try expect(table.state(2), equals: .pending)
+    try expect(table.state(3), equals: .pending)
   }
 
   @Test func suspendedItemsAreCountedByBatchKey() throws {
@@ -37,8 +38,8 @@ import Testing
     try table.transition(3, .waiting(.time(until: 50)))
     try table.transition(4, .waiting(.server(until: 50)))
     let found = try table.suspended(of: tag(1)).map { $0.count }
-    #expect(found.sorted() == [1, 2])
-    #expect(try table.suspended(of: tag(2)).isEmpty)
+    expect(found.sorted(), equals: [1, 2])
+    try expect(table.suspended(of: tag(2)).isEmpty)
   }
 
   @Test func suspendingLeavesOtherStatesAlone() throws {
@@ -47,9 +48,9 @@ import Testing
     try table.transition(3, .waiting(.organisation))
     try table.transition(4, .waiting(.time(until: 90)))
     try table.suspend(like: 1, of: tag(1), .time(until: 40))
-    #expect(try table.state(1) == .parked)
-    #expect(try table.state(2) == .waiting(.organisation))
-    #expect(try table.state(3) == .waiting(.time(until: 90)))
+    try expect(table.state(1), equals: .parked)
+    try expect(table.state(2), equals: .waiting(.organisation))
+    try expect(table.state(3), equals: .waiting(.time(until: 90)))
   }
 
   private let longest = LongestWaits(ownMS: 100, askedMS: 1000)
@@ -64,25 +65,25 @@ import Testing
     try table.transition(1, .waiting(.time(until: 50)))
     try table.transition(2, .waiting(.server(until: 40)))
     try table.transition(3, .waiting(.kind))
-    #expect(try leftMS(now) == 40 - now.ms)
+    try expect(leftMS(now), equals: 40 - now.ms)
     try table.promote(of: tag(1), now: now, longest: longest)
-    #expect(try table.counts(of: tag(1)).pending == promoted)
-    #expect(try table.state(2) == .waiting(.kind))
+    try expect(table.counts(of: tag(1)).pending, equals: promoted)
+    try expect(table.state(2), equals: .waiting(.kind))
   }
 
   @Test func onlySuspendedItemsOfTheOwnerAreDue() throws {
     try table.fill(2)
     try table.transition(1, .waiting(.organisation))
-    #expect(try leftMS(0) == nil)
-    #expect(try !table.hasSuspended(of: tag(1)))
+    try expect(leftMS(0), equals: nil)
+    try expect(!table.hasSuspended(of: tag(1)))
     try table.transition(2, .waiting(.time(until: 3)))
-    #expect(try table.hasSuspended(of: tag(1)))
+    try expect(table.hasSuspended(of: tag(1)))
     // One that was found to be at fault waits for itself alone.
     try table.setBlocks(2, 1)
-    #expect(try !table.hasSuspended(of: tag(1)))
-    #expect(try leftMS(0, of: 2) == nil)
+    try expect(!table.hasSuspended(of: tag(1)))
+    try expect(leftMS(0, of: 2), equals: nil)
     try table.promote(of: tag(2), now: 9, longest: longest)
-    #expect(try table.state(1) == .waiting(.time(until: 3)))
+    try expect(table.state(1), equals: .waiting(.time(until: 3)))
   }
 
   @Test func withoutDueItemsPromotingDoesNotWaitForTheWriteLock() throws {
@@ -91,7 +92,7 @@ import Testing
     let other = try folder.open()
     try other.transaction { () throws(Failure) in
       try table.promote(of: tag(1), now: 49, longest: longest)
-      #expect(try table.heldKinds(of: tag(1)).isEmpty)
+      try expect(table.heldKinds(of: tag(1)).isEmpty)
     }
   }
 
@@ -107,9 +108,9 @@ import Testing
   ) throws {
     try table.fill(1)
     try table.transition(1, .waiting(reason))
-    #expect(try leftMS(1000) == left)
+    try expect(leftMS(1000), equals: left)
     try table.promote(of: tag(1), now: 1000, longest: longest)
-    #expect(try table.state(0) == (isDue ? .pending : .waiting(reason)))
+    try expect(table.state(0), equals: (isDue ? .pending : .waiting(reason)))
   }
 
   @Test func theUsersWishEndsOurOwnWaitsOnly() throws {
@@ -119,10 +120,10 @@ import Testing
       try table.transition(Int64(index + 1), .waiting(reason))
     }
     try table.endOwnWaits(of: tag(2))
-    #expect(try table.state(0) == .waiting(.time(until: 50)))
+    try expect(table.state(0), equals: .waiting(.time(until: 50)))
     try table.endOwnWaits(of: tag(1))
-    #expect(try table.state(0) == .pending)
-    for index in 1...3 { #expect(try table.state(index) == .waiting(reasons[index])) }
+    try expect(table.state(0), equals: .pending)
+    for index in 1...3 { try expect(table.state(index), equals: .waiting(reasons[index])) }
   }
 
   // MARK: Kind
@@ -136,14 +137,15 @@ import Testing
     for sequence in [1, 2, 3, 5] { try table.transition(Int64(sequence), .waiting(.kind)) }
     try table.transition(6, .waiting(.organisation))
     let held = try table.heldKinds(of: tag(1))
-    #expect(held.map { $0.batchKey } == [tag(8), tag(9)])
-    #expect(held.map { $0.item }.contains(queueRow(2).item))
+    expect(held.map { $0.batchKey }, equals: [tag(8), tag(9)])
+    expect(held.map { $0.item }.contains(queueRow(2).item))
     try table.releaseKind(batchKey: tag(8), of: tag(1))
-    #expect(
-      try (0..<6).map { try table.state($0) } == [
+    try expect(
+      (0..<6).map { try table.state($0) },
+      equals: [
         .pending, .pending, .waiting(.kind), .pending, .waiting(.kind), .waiting(.organisation),
       ])
-    #expect(try table.heldKinds(of: tag(1)).map { $0.batchKey } == [tag(9)])
+    try expect(table.heldKinds(of: tag(1)).map { $0.batchKey }, equals: [tag(9)])
   }
 
   // MARK: Organisation
@@ -160,10 +162,11 @@ import Testing
     try table.assign(6, retryGroup: 1)
     _ = try table.take(of: tag(1), holder: [1], until: 9, maximumSize: 99) { _ in 1 }
     try table.withhold(org: tag(7), of: tag(2))
-    #expect(try !table.hasWaitingForOrganisation(of: tag(1)))
+    try expect(!table.hasWaitingForOrganisation(of: tag(1)))
     try table.withhold(org: tag(7), of: tag(1))
-    #expect(
-      try (0..<7).map { try table.state($0) } == [
+    try expect(
+      (0..<7).map { try table.state($0) },
+      equals: [
         .sending, .waiting(.organisation), .waiting(.dependency), .waiting(.kind), .parked,
         .waiting(.organisation), .pending,
       ])
@@ -180,12 +183,13 @@ import Testing
     }
     try table.transition(3, .waiting(.kind))
     try table.release(org: tag(7), of: tag(1))
-    #expect(
-      try (0..<5).map { try table.state($0) } == [
+    try expect(
+      (0..<5).map { try table.state($0) },
+      equals: [
         .pending, .waiting(.dependency), .waiting(.kind), .pending, .waiting(.organisation),
       ])
     // A release keeps the denials.
-    #expect(try table.find(queueRow(0).item)?.denials == 1)
+    try expect(table.find(queueRow(0).item)?.denials, equals: 1)
   }
 
   @Test func denialsAreForgottenOnlyWhileTheItemIsWithheld() throws {
@@ -194,9 +198,9 @@ import Testing
     try table.transition(2, .pending(charge: .denial))
     try table.transition(3, .waiting(.organisation, charge: .denial))
     try table.forgetDenials(of: tag(2))
-    #expect(try table.find(queueRow(0).item)?.denials == 1)
+    try expect(table.find(queueRow(0).item)?.denials, equals: 1)
     try table.forgetDenials(of: tag(1))
-    #expect(try (0..<3).map { try table.find(queueRow($0).item)?.denials } == [0, 1, 0])
+    try expect((0..<3).map { try table.find(queueRow($0).item)?.denials }, equals: [0, 1, 0])
   }
 
   // MARK: Dependencies
@@ -207,10 +211,10 @@ import Testing
     for parent in 0..<2 {
       try table.dependencies.add(queueRow(2).item, on: queueRow(parent).item)
     }
-    #expect(try table.releaseDependents(of: queueRow(0).item) == 0)
-    #expect(try table.state(2) == .waiting(.dependency))
-    #expect(try table.releaseDependents(of: queueRow(1).item) == 1)
-    #expect(try table.state(2) == .pending)
+    try expect(table.releaseDependents(of: queueRow(0).item), equals: 0)
+    try expect(table.state(2), equals: .waiting(.dependency))
+    try expect(table.releaseDependents(of: queueRow(1).item), equals: 1)
+    try expect(table.state(2), equals: .pending)
   }
 
   @Test(arguments: [
@@ -220,8 +224,8 @@ import Testing
     try table.fill(2)
     try table.dependencies.add(queueRow(0).item, on: queueRow(1).item)
     try table.transition(1, change)
-    #expect(try table.releaseDependents(of: queueRow(1).item) == 0)
-    #expect(try table.state(0) == change.state)
-    #expect(try table.dependencies.isEmpty())
+    try expect(table.releaseDependents(of: queueRow(1).item), equals: 0)
+    try expect(table.state(0), equals: change.state)
+    try expect(table.dependencies.isEmpty())
   }
 }

@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Store
@@ -39,25 +40,25 @@ import Testing
   }
 
   @Test func withoutEvidenceNothingIsLost() throws {
-    #expect(try lost() == 0)
+    try expect(lost(), equals: 0)
     try sequence(9)
-    #expect(try lost() == 0)
+    try expect(lost(), equals: 0)
   }
 
   @Test func anItemIsLostThatAnyPlaceNamesAndTheQueueDoesNotHave() throws {
     try row(1)
-    #expect(try lost() == 1)
+    try expect(lost(), equals: 1)
     try item(2)
-    #expect(try lost() == 2)
+    try expect(lost(), equals: 2)
     try ready(3)
-    #expect(try lost() == 3)
+    try expect(lost(), equals: 3)
     // Several places that name an item are one item.
     for number in 1...3 {
       try row(number)
       try item(number)
       try ready(number)
     }
-    #expect(try lost() == 3)
+    try expect(lost(), equals: 3)
   }
 
   @Test func anItemThatWasCarriedOverIsNotLost() throws {
@@ -68,10 +69,10 @@ import Testing
     }
     // It may have another sequence number here.
     _ = try QueueTable(database).insert(queueRow(3))
-    #expect(try lost() == 2)
+    try expect(lost(), equals: 2)
     _ = try QueueTable(database).insert(queueRow(1))
     _ = try QueueTable(database).insert(queueRow(2))
-    #expect(try lost() == 0)
+    try expect(lost(), equals: 0)
   }
 
   @Test func whatNamesNoItemIsNoEvidence() throws {
@@ -83,39 +84,39 @@ import Testing
     try count.add(entry: [.blob(tag(1)), .int(2), .int(3), .blob(tag(8))])
     try ready(4, key: [1])
     try count.add(entry: [.blob(tag(1)), .int(0), .int(0), .null, .int(5)])
-    #expect(try lost() == 0)
+    try expect(lost(), equals: 0)
   }
 
   /// 4096 bytes have room for 22 rows, 512 for two.
   @Test func aStrayPageMayHaveHeldRowsUnlessBothIndexesNameTheSame() throws {
     try item(1)
-    #expect(try lost(stray: 2) == 1 + 2 * 22)
-    #expect(try lost(stray: 3, pageSize: 512) == 1 + 3 * 2)
-    #expect(try lost(stray: 0) == 1)
+    try expect(lost(stray: 2), equals: 1 + 2 * 22)
+    try expect(lost(stray: 3, pageSize: 512), equals: 1 + 3 * 2)
+    try expect(lost(stray: 0), equals: 1)
     try ready(1)
-    #expect(try lost(stray: 2) == 1)
+    try expect(lost(stray: 2), equals: 1)
     try ready(2)
-    #expect(try lost(stray: 2) == 2 + 2 * 22)
+    try expect(lost(stray: 2), equals: 2 + 2 * 22)
   }
 
   @Test func noMoreAreLostThanHadASequenceNumber() throws {
     try item(1)
     try sequence(6)
-    #expect(try lost(stray: 2) == 1 + 5)
+    try expect(lost(stray: 2), equals: 1 + 5)
     // The room is the smaller one.
-    #expect(try lost(stray: 2, pageSize: 400) == 1 + 4)
+    try expect(lost(stray: 2, pageSize: 400), equals: 1 + 4)
     try sequence(100)
-    #expect(try lost(stray: 2) == 1 + 44)
+    try expect(lost(stray: 2), equals: 1 + 44)
   }
 
   @Test func aSequenceNumberThatIsTooSmallRaisesAndLowersNothing() throws {
     for number in 1...4 { try item(number) }
     for last in [1, 3, 4] {
       try sequence(last)
-      #expect(try lost(stray: 2) == 4, "\(last)")
+      try expect(lost(stray: 2), equals: 4, "\(last)")
     }
     try sequence(5)
-    #expect(try lost(stray: 2) == 5)
+    try expect(lost(stray: 2), equals: 5)
   }
 
   /// Without a number that was given, all the room may have been used.
@@ -126,13 +127,13 @@ import Testing
     try count.add(Salvage.Record(rowID: 1, columns: [.text("queue"), .text("2")]))
     try count.add(Salvage.Record(rowID: 1, columns: [.text("queue")]))
     try sequence(0)
-    #expect(try lost(stray: 1) == 1 + 22)
+    try expect(lost(stray: 1), equals: 1 + 22)
   }
 
   @Test func theEvidenceIsGoneInTheEnd() throws {
     try item(1)
     try count.end()
     let again = try SalvageCount(database)
-    #expect(try again.lost(strayPages: 0, pageSize: 4096) == 0)
+    try expect(again.lost(strayPages: 0, pageSize: 4096), equals: 0)
   }
 }

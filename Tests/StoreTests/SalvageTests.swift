@@ -1,6 +1,7 @@
 import Base
 import CSQLite
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Store
@@ -41,7 +42,7 @@ import Testing
   @Test(arguments: [true, false]) func everyRowOfAWholeFileIsFound(checkpoint: Bool) throws {
     let folder = try TemporaryFolder()
     let bodies = try made(folder, checkpoint: checkpoint)
-    #expect(try found(folder.path + "/crashed.db") == bodies)
+    try expect(found(folder.path + "/crashed.db"), equals: bodies)
   }
 
   @Test func withoutItsFirstPageEveryRowIsFound() throws {
@@ -51,7 +52,7 @@ import Testing
     var data = try Data(contentsOf: URL(fileURLWithPath: path))
     data.replaceSubrange(0..<4096, with: Data(count: 4096))
     try data.write(to: URL(fileURLWithPath: path))
-    #expect(try found(path) == bodies)
+    try expect(found(path), equals: bodies)
   }
 
   @Test func aDamagedPageCostsTheRowsOnItAlone() throws {
@@ -69,9 +70,9 @@ import Testing
       // A row with a damaged overflow page has a wrong body; its seal does not open then.
       let whole = rows.filter { bodies[$0.key] == $0.value }
       fewest = min(fewest, whole.count)
-      #expect(whole.count >= bodies.count - 20)
+      expect(whole.count >= bodies.count - 20)
     }
-    #expect(fewest < bodies.count)
+    expect(fewest < bodies.count)
   }
 
   @Test func aTruncatedFileGivesWhatIsLeft() throws {
@@ -81,8 +82,8 @@ import Testing
     let data = try Data(contentsOf: URL(fileURLWithPath: path))
     try data.prefix(data.count / 2 + 100).write(to: URL(fileURLWithPath: path))
     let rows = try found(path)
-    #expect(rows.count > 20)
-    #expect(rows.count < bodies.count)
+    expect(rows.count > 20)
+    expect(rows.count < bodies.count)
   }
 
   @Test func noiseGivesNothingAndDoesNotCrash() throws {
@@ -98,7 +99,7 @@ import Testing
       for page in 0..<3 { bytes[page * 4096] = round % 2 == 0 ? 13 : bytes[page * 4096] }
       let path = folder.path + "/noise.db"
       try Data(bytes).write(to: URL(fileURLWithPath: path))
-      #expect(try found(path).isEmpty)
+      try expect(found(path).isEmpty)
     }
   }
 
@@ -111,12 +112,12 @@ import Testing
       for _ in 0..<2 { try salvage.each { (_) throws(Failure) in } }
       return salvage.unreadablePages
     }
-    #expect(try unreadable() == 0)
+    try expect(unreadable(), equals: 0)
     var data = try Data(contentsOf: URL(fileURLWithPath: path))
     // A leaf page with more cells than it has room for, and a page that is cut off.
     data.replaceSubrange(4096..<8192, with: Data([13, 0, 0, 0xFF, 0xFF]) + Data(count: 4091))
     try data.dropLast(10).write(to: URL(fileURLWithPath: path))
-    #expect(try unreadable() == 2)
+    try expect(unreadable(), equals: 2)
   }
 
   /// The part of a row that is on its leaf page depends on its size, from where it does not fit on.
@@ -133,7 +134,7 @@ import Testing
       }
     }
     try database.flush()
-    #expect(try found(database.path) == bodies)
+    try expect(found(database.path), equals: bodies)
   }
 
   @Test func rowsWithTheSmallestAndTheLargestKeysAreFound() throws {
@@ -141,18 +142,18 @@ import Testing
     let path = folder.path + "/keys.db"
     let keys: [Int64] = [.min, -5, -1, 0, 1 << 55, 1 << 56 - 1, 1 << 56, 1 << 62 + 77, .max]
     var connection: OpaquePointer?
-    #expect(sqlite3_open(path, &connection) == SQLITE_OK)
-    #expect(sqlite3_exec(connection, "CREATE TABLE t(x)", nil, nil, nil) == SQLITE_OK)
+    expect(sqlite3_open(path, &connection), equals: SQLITE_OK)
+    expect(sqlite3_exec(connection, "CREATE TABLE t(x)", nil, nil, nil), equals: SQLITE_OK)
     for key in keys {
       let sql = "INSERT INTO t(rowid, x) VALUES (\(key), 'x')"
-      #expect(sqlite3_exec(connection, sql, nil, nil, nil) == SQLITE_OK)
+      expect(sqlite3_exec(connection, sql, nil, nil, nil), equals: SQLITE_OK)
     }
     sqlite3_close(connection)
     var found: [Int64] = []
     try Salvage(path: path).each { (record) throws(Failure) in
       if record.columns.count == 1, record.columns[0].text == "x" { found.append(record.rowID) }
     }
-    #expect(found == keys)
+    expect(found, equals: keys)
   }
 
   // MARK: Pages
@@ -182,10 +183,11 @@ import Testing
   private let entry: [UInt8] = [2, 2, 9]
 
   @Test func aCellIsReadWhereItsOffsetSays() throws {
-    #expect(try salvage([(0, [13, 0, 0, 0, 1, 0, 0, 0, 1, 0]), (256, cell)]).rows == [7])
+    try expect(salvage([(0, [13, 0, 0, 0, 1, 0, 0, 0, 1, 0]), (256, cell)]).rows, equals: [7])
     // up to the page's end
-    #expect(try salvage([(0, [13, 0, 0, 0, 1, 0, 0, 0, 15, 252]), (4092, cell)]).rows == [7])
-    #expect(try salvage([(0, [10, 0, 0, 0, 1, 0, 0, 0, 15, 253]), (4093, entry)]).entries == 1)
+    try expect(salvage([(0, [13, 0, 0, 0, 1, 0, 0, 0, 15, 252]), (4092, cell)]).rows, equals: [7])
+    try expect(
+      salvage([(0, [10, 0, 0, 0, 1, 0, 0, 0, 15, 253]), (4093, entry)]).entries, equals: 1)
   }
 
   @Test(
@@ -201,35 +203,36 @@ import Testing
   func cellsAtTheEnd(offset: Int, bytes: [UInt8]) throws {
     let offsets = [UInt8(offset >> 8), UInt8(offset & 255), 1, 0]
     let parts = [(8, offsets), (256, cell), (min(offset, 4095), Array(bytes))]
-    #expect(try salvage([(0, [13, 0, 0, 0, 2])] + parts).rows == [7])
+    try expect(salvage([(0, [13, 0, 0, 0, 2])] + parts).rows, equals: [7])
     let entries = [(8, offsets), (256, entry), (min(offset, 4095), Array(bytes))]
-    #expect(try salvage([(0, [10, 0, 0, 0, 2])] + entries).entries == 1)
+    try expect(salvage([(0, [10, 0, 0, 0, 2])] + entries).entries, equals: 1)
   }
 
   /// 2,044 offsets of two bytes and a header of eight are a page.
   @Test func aListOfCellsEndsWithThePage() throws {
-    #expect(try salvage([(0, [13, 0, 0, 0x07, 0xFC])]).unreadable == 0)
-    #expect(try salvage([(0, [13, 0, 0, 0x07, 0xFD])]).unreadable == 1)
+    try expect(salvage([(0, [13, 0, 0, 0x07, 0xFC])]).unreadable, equals: 0)
+    try expect(salvage([(0, [13, 0, 0, 0x07, 0xFD])]).unreadable, equals: 1)
     // Each offset is 0x0802, where an entry of eight bytes begins: 8, 2, 8, …, which holds a zero.
     let offsets = [[UInt8]](repeating: [8, 2], count: 2_044).flatMap { $0 }
-    #expect(try salvage([(0, [10, 0, 0, 0x07, 0xFC]), (8, offsets)]).entries == 2_044)
-    #expect(try salvage([(0, [10, 0, 0, 0x07, 0xFD]), (8, offsets)]).entries == 0)
+    try expect(salvage([(0, [10, 0, 0, 0x07, 0xFC]), (8, offsets)]).entries, equals: 2_044)
+    try expect(salvage([(0, [10, 0, 0, 0x07, 0xFD]), (8, offsets)]).entries, equals: 0)
   }
 
   @Test func aPageThatIsNothingKnownIsStray() throws {
     for bytes in [[13], [10], [2], [5], []] as [[UInt8]] {
-      #expect(try salvage([(0, bytes)]).stray == 0, "\(bytes)")
+      try expect(salvage([(0, bytes)]).stray, equals: 0, "\(bytes)")
     }
-    #expect(try salvage([(0, [1])]).stray == 1)
+    try expect(salvage([(0, [1])]).stray, equals: 1)
     // A trunk of the free list: the next trunk, how many leaves, the leaves, zeroes.
-    #expect(try salvage([(3, [1]), (7, [2]), (11, [2]), (15, [1])]).stray == 0)
-    #expect(try salvage([(3, [3])]).stray == 1, "a trunk that the file does not have")
-    #expect(try salvage([(7, [2]), (11, [3])]).stray == 1, "a leaf that the file does not have")
-    #expect(try salvage([(7, [2]), (16, [1])]).stray == 1, "more leaves than it says")
+    try expect(salvage([(3, [1]), (7, [2]), (11, [2]), (15, [1])]).stray, equals: 0)
+    try expect(salvage([(3, [3])]).stray, equals: 1, "a trunk that the file does not have")
+    try expect(
+      salvage([(7, [2]), (11, [3])]).stray, equals: 1, "a leaf that the file does not have")
+    try expect(salvage([(7, [2]), (16, [1])]).stray, equals: 1, "more leaves than it says")
     // 1,022 leaves fill a page.
-    #expect(try salvage([(6, [3, 0xFE])]).stray == 0)
-    #expect(try salvage([(6, [3, 0xFF])]).stray == 1)
-    #expect(try salvage([(4, [0xFF, 0xFF, 0xFF, 0xFF])]).stray == 1)
+    try expect(salvage([(6, [3, 0xFE])]).stray, equals: 0)
+    try expect(salvage([(6, [3, 0xFF])]).stray, equals: 1)
+    try expect(salvage([(4, [0xFF, 0xFF, 0xFF, 0xFF])]).stray, equals: 1)
   }
 
   /// Overflow pages and the free list are known; each page of rows that is lost is not.
@@ -240,7 +243,7 @@ import Testing
     // Every second row and its pages: some trees and chains remain.
     try database.execute("DELETE FROM queue WHERE seq % 2 = 0 OR seq BETWEEN 40 AND 200")
     let free = try database.first("PRAGMA freelist_count") { (row) throws(Failure) in row.int(0) }
-    #expect(free ?? 0 > 20)
+    expect(free ?? 0 > 20)
     try database.flush()
     let path = folder.path + "/copy.db"
     let data = try Data(contentsOf: URL(fileURLWithPath: database.path))
@@ -248,17 +251,17 @@ import Testing
     let salvage = Salvage(path: path)
     for _ in 0..<2 {
       try salvage.each { (_) throws(Failure) in }
-      #expect((salvage.strayPages, salvage.unreadablePages) == (0, 0))
+      expect((salvage.strayPages, salvage.unreadablePages) == (0, 0))
     }
     let leaves = (1..<data.count / 4096).filter { data[$0 * 4096] == 13 }
-    #expect(leaves.count > 3)
+    expect(leaves.count > 3)
     var hit = data
     for leaf in leaves.prefix(3) {
       hit.replaceSubrange(leaf * 4096..<(leaf + 1) * 4096, with: Data(repeating: 0xA5, count: 4096))
     }
     try hit.write(to: URL(fileURLWithPath: path))
     try salvage.each { (_) throws(Failure) in }
-    #expect(salvage.strayPages >= 3)
+    expect(salvage.strayPages >= 3)
   }
 
   // MARK: Rows
@@ -275,11 +278,11 @@ import Testing
 
   @Test func aQueueRowIsReadByTheColumnsPositions() throws {
     let row = try #require(QueueRow(record()))
-    #expect((row.item, row.owner, row.org, row.batchKey) == (tag(1), tag(2), tag(3), tag(4)))
-    #expect((row.attempts, row.denials, row.createdMS, row.size) == (6, 7, 9, 10))
-    #expect(row.body == [11])
-    #expect(row.state == .pending)
-    #expect(row.rejection == nil)
+    expect((row.item, row.owner, row.org, row.batchKey) == (tag(1), tag(2), tag(3), tag(4)))
+    expect((row.attempts, row.denials, row.createdMS, row.size) == (6, 7, 9, 10))
+    expect(row.body, equals: [11])
+    expect(row.state, equals: .pending)
+    expect(row.rejection, equals: nil)
   }
 
   @Test(
@@ -298,28 +301,28 @@ import Testing
         $0[5] = .int(state)
         $0[6] = .int(reason)
       })
-    #expect(row?.state == expected)
+    expect(row?.state, equals: expected)
   }
 
   @Test func whatWasBeingSentHasHadAnAttempt() throws {
     let row = try #require(QueueRow(record { $0[5] = .int(1) }))
-    #expect((row.state, row.attempts, row.denials) == (.pending, 7, 7))
+    expect((row.state, row.attempts, row.denials) == (.pending, 7, 7))
   }
 
   @Test(arguments: [5, 6, 8, 9, 10, 11, 12])
   func aNumberThatIsNoneDoesNotCostTheItem(column: Int) {
-    #expect(QueueRow(record { $0[column] = .text("x") })?.body == [11])
+    expect(QueueRow(record { $0[column] = .text("x") })?.body, equals: [11])
   }
 
   @Test(arguments: [1, 2, 3, 4, 15])
   func aRecordOfAnotherFormIsNoQueueRow(column: Int) {
-    #expect(QueueRow(record { $0[column] = .text("x") }) == nil)
-    #expect(QueueRow(record { $0.remove(at: column) }) == nil)
+    expect(QueueRow(record { $0[column] = .text("x") }) == nil)
+    expect(QueueRow(record { $0.remove(at: column) }) == nil)
   }
 
   @Test func aTagOfAnotherLengthIsNoQueueRow() {
     for column in 1...4 {
-      #expect(QueueRow(record { $0[column] = .blob([UInt8](repeating: 1, count: 15)) }) == nil)
+      expect(QueueRow(record { $0[column] = .blob([UInt8](repeating: 1, count: 15)) }) == nil)
     }
   }
 
@@ -345,7 +348,7 @@ import Testing
     row.locked = true
     row.backgroundBoot = "boot"
     row.seenWallMS = 1 << 40
-    #expect(try SessionTable(database).write(row, expecting: 0))
+    try expect(SessionTable(database).write(row, expecting: 0))
     try database.flush()
     var found: [SessionRow] = []
     try Salvage(path: database.path).each { (record) throws(Failure) in
@@ -354,8 +357,8 @@ import Testing
     func dump(_ row: SessionRow?) -> [String] {
       row.map { Mirror(reflecting: $0).children.map { "\($0.label ?? ""): \($0.value)" } } ?? []
     }
-    #expect(found.count == 1)
-    #expect(dump(found.first) == dump(row))
+    expect(found.count, equals: 1)
+    expect(dump(found.first), equals: dump(row))
   }
 
   @Test func aSessionWithoutAnOwnerIsNotSalvaged() throws {
@@ -363,12 +366,12 @@ import Testing
     let database = try folder.open()
     try database.flush()
     try Salvage(path: database.path).each { (record) throws(Failure) in
-      #expect(SessionRow(record) == nil)
+      expect(SessionRow(record) == nil)
     }
   }
 
   @Test func aMissingFileGivesNothing() throws {
     let folder = try TemporaryFolder()
-    #expect(try found(folder.path + "/none.db").isEmpty)
+    try expect(found(folder.path + "/none.db").isEmpty)
   }
 }

@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Store
@@ -43,32 +44,32 @@ import Testing
   }
 
   @Test func aNewFileHasAnEmptySessionOfGeneration0() throws {
-    #expect(dump(try table.read()) == dump(SessionRow()))
+    expect(dump(try table.read()), equals: dump(SessionRow()))
   }
 
   @Test func everyColumnComesBack() throws {
-    #expect(dump(full()).count == 24)
-    #expect(try table.write(full(), expecting: 0))
-    #expect(dump(try table.read()) == dump(full()))
+    expect(dump(full()).count, equals: 24)
+    try expect(table.write(full(), expecting: 0))
+    expect(dump(try table.read()), equals: dump(full()))
   }
 
   @Test func absentValuesComeBackAsNil() throws {
-    #expect(try table.write(full(), expecting: 0))
-    #expect(try table.write(SessionRow(), expecting: 3))
-    #expect(dump(try table.read()) == dump(SessionRow()))
+    try expect(table.write(full(), expecting: 0))
+    try expect(table.write(SessionRow(), expecting: 3))
+    expect(dump(try table.read()), equals: dump(SessionRow()))
   }
 
   @Test func aWriteOverAnotherGenerationChangesNothing() throws {
     let row = SessionRow()
     row.generation = 1
     row.tokens = [1]
-    #expect(try table.write(row, expecting: 0))
+    try expect(table.write(row, expecting: 0))
     let late = SessionRow()
     late.generation = 1
     late.tokens = [9]
-    #expect(try !table.write(late, expecting: 0))
-    #expect(try !table.write(late, expecting: 2))
-    #expect(try table.read().tokens == [1])
+    try expect(!table.write(late, expecting: 0))
+    try expect(!table.write(late, expecting: 2))
+    try expect(table.read().tokens, equals: [1])
   }
 
   @Test func ofTwoWritersOfOneGenerationOneSucceeds() throws {
@@ -76,10 +77,10 @@ import Testing
     let row = try other.read()
     row.generation = 1
     row.tokens = [2]
-    #expect(try table.read().generation == 0)
-    #expect(try other.write(row, expecting: 0))
-    #expect(try !table.write(row, expecting: 0))
-    #expect(try table.read().tokens == [2])
+    try expect(table.read().generation, equals: 0)
+    try expect(other.write(row, expecting: 0))
+    try expect(!table.write(row, expecting: 0))
+    try expect(table.read().tokens, equals: [2])
   }
 
   @Test func clearingKeepsTheGenerationAndTheLatestTime() throws {
@@ -89,7 +90,7 @@ import Testing
     expected.generation = 3
     expected.ended = "revoked"
     expected.seenWallMS = 15
-    #expect(dump(row) == dump(expected))
+    expect(dump(row), equals: dump(expected))
   }
 
   @Test func forgettingTheBackgroundClearsItsThreeColumns() throws {
@@ -99,7 +100,7 @@ import Testing
     expected.backgroundWallMS = nil
     expected.backgroundMonotonicMS = nil
     expected.backgroundBoot = nil
-    #expect(dump(row) == dump(expected))
+    expect(dump(row), equals: dump(expected))
   }
 
   private func validated(wallMS: Int64, serverMS: Int64) -> SessionRow {
@@ -123,32 +124,32 @@ import Testing
       let later = Instant(
         wallMS: 2 * monthMS + correctedMS + 40, monotonicMS: 90, bootID: "boot")
       row.noteValidation(later, serverMS: later.wallMS)
-      #expect(row.membershipsAgeMS(later) == 40)
-      #expect(row.membershipsMS == later.wallMS - 40)
+      expect(row.membershipsAgeMS(later), equals: 40)
+      expect(row.membershipsMS, equals: later.wallMS - 40)
     }
     // Memberships that were never listed have no time.
     let row = validated(wallMS: 1000, serverMS: 1000)
     row.noteValidation(
       Instant(wallMS: 2000, monotonicMS: 90, bootID: "boot"), serverMS: 2000)
-    #expect(row.membershipsMS == 0)
+    expect(row.membershipsMS, equals: 0)
   }
 
   @Test func theAgeOfAValidationCountsByTheMonotonicClockWithinABoot() {
     let row = validated(wallMS: 1000, serverMS: 1000)
-    #expect(row.validatedServerMS == 1000)
-    for wallMS: Int64 in [0, 1040, 1_000_000] { #expect(age(row, wallMS, "boot") == 40) }
+    expect(row.validatedServerMS, equals: 1000)
+    for wallMS: Int64 in [0, 1040, 1_000_000] { expect(age(row, wallMS, "boot"), equals: 40) }
     // A monotonic clock that went back is another boot's, whatever the name says.
-    #expect(age(row, 1040, "boot", 10) == 40)
+    expect(age(row, 1040, "boot", 10), equals: 40)
   }
 
   @Test func theAgeOfAValidationAcrossBootsIsTheShorterOfTwo() {
     // The clock was right, and is: the time that passed.
-    #expect(age(validated(wallMS: 1000, serverMS: 1000), 1300, "next") == 300)
+    expect(age(validated(wallMS: 1000, serverMS: 1000), 1300, "next"), equals: 300)
     // It was behind and was corrected; it was ahead and was corrected.
-    #expect(age(validated(wallMS: 1000, serverMS: 9000), 9300, "next") == 300)
-    #expect(age(validated(wallMS: 9000, serverMS: 1000), 1300, "next") == -7700)
+    expect(age(validated(wallMS: 1000, serverMS: 9000), 9300, "next"), equals: 300)
+    expect(age(validated(wallMS: 9000, serverMS: 1000), 1300, "next"), equals: -7700)
     // It was ahead and still is.
-    #expect(age(validated(wallMS: 9000, serverMS: 1000), 9300, "next") == 300)
+    expect(age(validated(wallMS: 9000, serverMS: 1000), 9300, "next"), equals: 300)
   }
 
   @Test func theAgeOfAProofCountsByTheMonotonicClockWithinABootElseByTheDevices() {
@@ -157,9 +158,9 @@ import Testing
     func age(_ wallMS: Int64, _ boot: String, _ monotonicMS: Int64) -> Int64 {
       row.authenticatedAgeMS(Instant(wallMS: wallMS, monotonicMS: monotonicMS, bootID: boot))
     }
-    #expect(age(999_000, "boot", 90) == 40)
-    #expect(age(1300, "next", 90) == 300)
-    #expect(age(1300, "boot", 10) == 300)
+    expect(age(999_000, "boot", 90), equals: 40)
+    expect(age(1300, "next", 90), equals: 300)
+    expect(age(1300, "boot", 10), equals: 300)
   }
 
   @Test func aMissingRowIsDamage() throws {
@@ -168,7 +169,7 @@ import Testing
       _ = try table.read()
       Issue.record("it was read")
     } catch {
-      #expect(error.code == .storageDamaged)
+      expect(error.code, equals: .storageDamaged)
     }
   }
 }

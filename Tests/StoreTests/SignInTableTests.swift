@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Store
@@ -15,19 +16,19 @@ import Testing
   @Test func aSignInIsFoundByItsStateAndUsedOnce() throws {
     try table.add(state: [1], sealed: [5], now: 10)
     let found = try #require(try table.find(state: [1]))
-    #expect(found.sealed == [5])
-    #expect(found.created == 10)
-    #expect(try table.find(state: [2]) == nil)
-    #expect(try !table.remove(state: [2]))
-    #expect(try table.remove(state: [1]))
-    #expect(try !table.remove(state: [1]))
-    #expect(try table.find(state: [1]) == nil)
+    expect(found.sealed, equals: [5])
+    expect(found.created, equals: 10)
+    try expect(table.find(state: [2]) == nil)
+    try expect(!table.remove(state: [2]))
+    try expect(table.remove(state: [1]))
+    try expect(!table.remove(state: [1]))
+    try expect(table.find(state: [1]) == nil)
   }
 
   @Test func aStateIsStoredOnce() throws {
     try table.add(state: [1], sealed: [5], now: 10)
     #expect(throws: Failure.self) { try table.add(state: [1], sealed: [6], now: 11) }
-    #expect(try table.find(state: [1])?.sealed == [5])
+    try expect(table.find(state: [1])?.sealed, equals: [5])
   }
 
   @Test(
@@ -37,12 +38,13 @@ import Testing
     try table.add(state: [1], sealed: [], now: 10)
     try table.add(state: [2], sealed: [], now: 20)
     try table.removeOlder(than: created)
-    #expect([try table.find(state: [1]) != nil, try table.find(state: [2]) != nil] == remaining)
+    expect(
+      [try table.find(state: [1]) != nil, try table.find(state: [2]) != nil], equals: remaining)
   }
 
   @Test func allAreRemoved() throws {
     for state: UInt8 in 1...3 { try table.add(state: [state], sealed: [], now: 10) }
     try table.removeAll()
-    for state: UInt8 in 1...3 { #expect(try table.find(state: [state]) == nil) }
+    for state: UInt8 in 1...3 { try expect(table.find(state: [state]) == nil) }
   }
 }

@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Store
@@ -20,34 +21,34 @@ import Testing
 
   @Test func anItemIsKnownWithItsTime() throws {
     try table.add([tag(1), tag(2)], .stored, now: 50, limit: 10, since: 0)
-    #expect(try table.find(tag(2), since: 0) == StoredItemTable.Record(.stored, ms: 50))
-    #expect(try table.find(tag(3), since: 0) == nil)
+    try expect(table.find(tag(2), since: 0), equals: StoredItemTable.Record(.stored, ms: 50))
+    try expect(table.find(tag(3), since: 0), equals: nil)
   }
 
   @Test func anItemThatIsStoredAgainHasTheLaterTime() throws {
     try table.add([tag(1)], .stored, now: 50, limit: 10, since: 0)
     try table.add([tag(1)], .stored, now: 70, limit: 10, since: 0)
-    #expect(try table.find(tag(1), since: 0) == StoredItemTable.Record(.stored, ms: 70))
+    try expect(table.find(tag(1), since: 0), equals: StoredItemTable.Record(.stored, ms: 70))
   }
 
   @Test func itsLastFateIsTold() throws {
     try table.add([tag(1)], .stored, now: 70, limit: 10, since: 0)
     try table.add([tag(1)], .cancelled, now: 50, limit: 10, since: 0)
-    #expect(try table.find(tag(1), since: 0) == StoredItemTable.Record(.cancelled, ms: 50))
-    #expect(try table.find(tag(1), since: 51) == nil)
+    try expect(table.find(tag(1), since: 0), equals: StoredItemTable.Record(.cancelled, ms: 50))
+    try expect(table.find(tag(1), since: 51), equals: nil)
   }
 
   @Test func theOldestGoWhenThereAreTooMany() throws {
     for number: UInt8 in 1...20 {
       try table.add([tag(number)], .stored, now: 50, limit: 5, since: 0)
     }
-    #expect(try count() == 5)
-    #expect(try table.find(tag(15), since: 0) == nil)
-    #expect(try table.find(tag(16), since: 0) == StoredItemTable.Record(.stored, ms: 50))
+    try expect(count(), equals: 5)
+    try expect(table.find(tag(15), since: 0), equals: nil)
+    try expect(table.find(tag(16), since: 0), equals: StoredItemTable.Record(.stored, ms: 50))
     try table.add([tag(30), tag(31)], .stored, now: 50, limit: 0, since: 0)
-    #expect(try count() == 0)
+    try expect(count(), equals: 0)
     try table.add([tag(32)], .stored, now: 50, limit: 1, since: 0)
-    #expect(try table.find(tag(32), since: 0) == StoredItemTable.Record(.stored, ms: 50))
+    try expect(table.find(tag(32), since: 0), equals: StoredItemTable.Record(.stored, ms: 50))
   }
 
   @Test func theOldestGoAfterTheirTime() throws {
@@ -55,9 +56,9 @@ import Testing
       try table.add([tag(number)], .stored, now: Int64(number) * 10, limit: 99, since: 0)
     }
     try table.add([tag(6)], .stored, now: 60, limit: 99, since: 30)
-    #expect(try table.find(tag(2), since: 0) == nil)
-    #expect(try table.find(tag(3), since: 0) == StoredItemTable.Record(.stored, ms: 30))
-    #expect(try count() == 4)
+    try expect(table.find(tag(2), since: 0), equals: nil)
+    try expect(table.find(tag(3), since: 0), equals: StoredItemTable.Record(.stored, ms: 30))
+    try expect(count(), equals: 4)
   }
 
   /// A salvage counts the queue's rows and index entries; these must not look like them.
@@ -77,6 +78,6 @@ import Testing
       try count.end()
       return lost
     }
-    #expect((items, lost) == (0, 0))
+    expect((items, lost) == (0, 0))
   }
 }

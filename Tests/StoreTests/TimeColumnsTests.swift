@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Store
@@ -46,6 +47,6 @@ import Testing
         """
       ) { (row) throws(Failure) in row.text(0) }
     }
-    #expect(found.sorted() == columns.keys.sorted())
+    expect(found.sorted(), equals: columns.keys.sorted())
   }
 }

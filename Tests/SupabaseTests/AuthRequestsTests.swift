@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Supabase
@@ -13,9 +14,10 @@ import Testing
   @Test("Refresh")
   func refresh() throws {
     let request = try AuthRequests.refresh(try backend(), token: try secret("v3sbnbprgt4x"))
-    #expect(
-      try rendered(request, id: 7)
-        == #"{"id":7,"purpose":"refresh","method":"POST",\#(url)/token?grant_type=refresh_token","#
+    try expect(
+      rendered(request, id: 7),
+      equals:
+        #"{"id":7,"purpose":"refresh","method":"POST",\#(url)/token?grant_type=refresh_token","#
         + #"\#(headers),"Content-Type":"application/json"},"#
         + #""body":"{\"refresh_token\":\"v3sbnbprgt4x\"}","timeout_ms":15000}"#)
   }
@@ -23,9 +25,9 @@ import Testing
   @Test("The user of a token")
   func user() throws {
     let request = try AuthRequests.user(try backend(), bearer: try secret("a.b-c.d_e"))
-    #expect(
-      try rendered(request)
-        == #"{"id":1,"purpose":"validate","method":"GET",\#(url)/user",\#(headers),"#
+    try expect(
+      rendered(request),
+      equals: #"{"id":1,"purpose":"validate","method":"GET",\#(url)/user",\#(headers),"#
         + #""Authorization":"Bearer a.b-c.d_e"},"body":null,"timeout_ms":15000}"#)
   }
 
@@ -36,9 +38,10 @@ import Testing
     ])
   func logout(wanted: AuthRequests.LogoutScope, scope: String) throws {
     let request = try AuthRequests.logout(try backend(), bearer: try secret("a.b.c"), wanted)
-    #expect(
-      try rendered(request)
-        == #"{"id":1,"purpose":"revoke","method":"POST",\#(url)/logout?scope=\#(scope)",\#(headers),"#
+    try expect(
+      rendered(request),
+      equals:
+        #"{"id":1,"purpose":"revoke","method":"POST",\#(url)/logout?scope=\#(scope)",\#(headers),"#
         + #""Authorization":"Bearer a.b.c"},"body":null,"timeout_ms":15000}"#)
   }
 
@@ -46,9 +49,9 @@ import Testing
   func password() throws {
     let request = try AuthRequests.password(
       try backend(), email: "a@example.org", password: "p\"å\\ \n")
-    #expect(
-      try rendered(request)
-        == #"{"id":1,"purpose":"sign_in","method":"POST",\#(url)/token?grant_type=password","#
+    try expect(
+      rendered(request),
+      equals: #"{"id":1,"purpose":"sign_in","method":"POST",\#(url)/token?grant_type=password","#
         + #"\#(headers),"Content-Type":"application/json"},"#
         + #""body":"{\"email\":\"a@example.org\",\"password\":\"p\\\"å\\\\ \\n\"}","#
         + #""timeout_ms":15000}"#)
@@ -58,9 +61,9 @@ import Testing
   func pkce() throws {
     let request = try AuthRequests.pkce(
       try backend(), code: try secret("c0de"), verifier: try secret("ver-ifier"))
-    #expect(
-      try rendered(request)
-        == #"{"id":1,"purpose":"sign_in","method":"POST",\#(url)/token?grant_type=pkce","#
+    try expect(
+      rendered(request),
+      equals: #"{"id":1,"purpose":"sign_in","method":"POST",\#(url)/token?grant_type=pkce","#
         + #"\#(headers),"Content-Type":"application/json"},"#
         + #""body":"{\"auth_code\":\"c0de\",\"code_verifier\":\"ver-ifier\"}","timeout_ms":15000}"#)
   }
@@ -69,9 +72,9 @@ import Testing
   func idToken() throws {
     let request = try AuthRequests.idToken(
       try backend(), provider: "custom:vipps", idToken: "x.y.z", nonce: "n0nce")
-    #expect(
-      try rendered(request)
-        == #"{"id":1,"purpose":"sign_in","method":"POST",\#(url)/token?grant_type=id_token","#
+    try expect(
+      rendered(request),
+      equals: #"{"id":1,"purpose":"sign_in","method":"POST",\#(url)/token?grant_type=id_token","#
         + #"\#(headers),"Content-Type":"application/json"},"body":"#
         + #""{\"provider\":\"custom:vipps\",\"id_token\":\"x.y.z\",\"nonce\":\"n0nce\"}","#
         + #""timeout_ms":15000}"#)
@@ -81,15 +84,15 @@ import Testing
   func wrongCredentials() throws {
     let backend = try backend()
     for value in [7, nil, true, [:], ["x"]] as [JSON] {
-      #expect(
+      expect(
         refusal { () throws(Failure) in
           try AuthRequests.password(backend, email: "a", password: value)
-        } == "internal.defect -")
+        }, equals: "internal.defect -")
     }
     let notUTF8 = try secretBytes([0xC3, 0x28])
-    #expect(
-      refusal { () throws(Failure) in try AuthRequests.refresh(backend, token: notUTF8) }
-        == "internal.defect -")
+    expect(
+      refusal { () throws(Failure) in try AuthRequests.refresh(backend, token: notUTF8) },
+      equals: "internal.defect -")
   }
 
   @Test("An API key of any kind is never sent as a bearer token")
@@ -102,8 +105,8 @@ import Testing
         try AuthRequests.pkce(backend, code: try secret("c"), verifier: try secret("v")),
       ] {
         let headers = try #require(try request.rendered(id: 1)["headers"])
-        #expect(headers["Authorization"] == nil)
-        #expect(headers["apikey"]?.string == key)
+        expect(headers["Authorization"] == nil)
+        expect(headers["apikey"]?.string, equals: key)
       }
     }
   }
@@ -112,7 +115,8 @@ import Testing
   func headerInjection() throws {
     for token in ["a\r\nX-Evil: 1", "a b", "tøken", "", "a\u{7F}", "a\0"] {
       let request = try AuthRequests.user(try backend(), bearer: try secret(token))
-      #expect(refusal { () throws(Failure) in try request.rendered(id: 1) } == "internal.defect -")
+      expect(
+        refusal { () throws(Failure) in try request.rendered(id: 1) }, equals: "internal.defect -")
     }
   }
 
@@ -123,9 +127,9 @@ import Testing
     let url = AuthRequests.authorizeURL(
       try backend(), provider: "bankid", redirectURL: "app.example://signed-in",
       challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM")
-    #expect(
-      url
-        == "https://x.supabase.co/auth/v1/authorize?provider=bankid"
+    expect(
+      url,
+      equals: "https://x.supabase.co/auth/v1/authorize?provider=bankid"
         + "&redirect_to=app.example%3A%2F%2Fsigned-in"
         + "&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=s256")
   }
@@ -139,6 +143,6 @@ import Testing
   func redirects(redirect: String, expected: String) throws {
     let url = AuthRequests.authorizeURL(
       try backend(), provider: "custom:a&b", redirectURL: redirect, challenge: "c")
-    #expect(url.contains("?provider=custom%3Aa%26b&redirect_to=\(expected)&code_challenge=c&"))
+    expect(url.contains("?provider=custom%3Aa%26b&redirect_to=\(expected)&code_challenge=c&"))
   }
 }

@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Supabase
@@ -7,14 +8,14 @@ import Testing
   @Test("With only url and key, the defaults fit the example backend")
   func defaults() throws {
     let backend = try backend()
-    #expect(backend.url == "https://x.supabase.co")
-    #expect(backend.apiKey == "sb_publishable_k")
-    #expect(backend.kinds.map { $0.name } == ["activity", "contact", "contact_details"])
-    #expect(backend.membershipsTable == "memberships")
-    #expect(backend.contactsTable == "contacts")
-    #expect(backend.contactColumns == ["id", "org_id", "name", "municipality", "relation"])
-    #expect(backend.withheld == ["phone", "address", "national_id"])
-    #expect(backend.summaryFunction == "activity_summary")
+    expect(backend.url, equals: "https://x.supabase.co")
+    expect(backend.apiKey, equals: "sb_publishable_k")
+    expect(backend.kinds.map { $0.name }, equals: ["activity", "contact", "contact_details"])
+    expect(backend.membershipsTable, equals: "memberships")
+    expect(backend.contactsTable, equals: "contacts")
+    expect(backend.contactColumns, equals: ["id", "org_id", "name", "municipality", "relation"])
+    expect(backend.withheld, equals: ["phone", "address", "national_id"])
+    expect(backend.summaryFunction, equals: "activity_summary")
   }
 
   @Test(
@@ -29,7 +30,7 @@ import Testing
       ("http://x.localhost/a", "http://x.localhost/a"), ("http://127.1.2.3", "http://127.1.2.3"),
     ])
   func addresses(given: String, kept: String) throws {
-    #expect(try backend(url: given).url == kept)
+    try expect(backend(url: given).url, equals: kept)
   }
 
   @Test(
@@ -43,9 +44,9 @@ import Testing
       "javascript:alert(1)", "https://host,evil", "https://[::1", "https://::1",
     ])
   func wrongAddresses(url: String) {
-    #expect(
-      refusal { () throws(Failure) in try backend(url: url) }
-        == "request.invalid_value /backend/url")
+    expect(
+      refusal { () throws(Failure) in try backend(url: url) },
+      equals: "request.invalid_value /backend/url")
   }
 
   @Test(
@@ -55,37 +56,37 @@ import Testing
       "http://127.0.0.1.evil", "http://128.0.0.1", "http://xlocalhost", "http://[::2]",
     ])
   func plainHTTP(url: String) throws {
-    #expect(
-      refusal { () throws(Failure) in try backend(url: url) }
-        == "request.invalid_value /backend/url")
-    #expect(
-      refusal { () throws(Failure) in try backend(#","allow_insecure":false"#, url: url) }
-        == "request.invalid_value /backend/url")
-    #expect(try backend(#","allow_insecure":true"#, url: url).url == url)
+    expect(
+      refusal { () throws(Failure) in try backend(url: url) },
+      equals: "request.invalid_value /backend/url")
+    expect(
+      refusal { () throws(Failure) in try backend(#","allow_insecure":false"#, url: url) },
+      equals: "request.invalid_value /backend/url")
+    try expect(backend(#","allow_insecure":true"#, url: url).url, equals: url)
   }
 
   @Test("A key that bypasses all policies is refused")
   func secretKeys() throws {
     // The payloads are {"role":"service_role"} and {"role":"anon"}.
     for key in ["sb_secret_k", "e30.eyJyb2xlIjoic2VydmljZV9yb2xlIn0.c2ln"] {
-      #expect(
-        refusal { () throws(Failure) in try backend(key: key) }
-          == "request.invalid_value /backend/api_key")
+      expect(
+        refusal { () throws(Failure) in try backend(key: key) },
+        equals: "request.invalid_value /backend/api_key")
     }
     let anon = "e30.eyJyb2xlIjoiYW5vbiJ9.c2ln"
-    #expect(try backend(key: anon).apiKey == anon)
+    try expect(backend(key: anon).apiKey, equals: anon)
   }
 
   @Test("A key must be visible ASCII, because it is sent in a header")
   func keys() {
     for key in ["a b", "a\\r\\nX-Evil: 1", "nøkkel", "a\\u007f"] {
-      #expect(
-        refusal { () throws(Failure) in try backend(key: key) }
-          == "request.invalid_value /backend/api_key")
+      expect(
+        refusal { () throws(Failure) in try backend(key: key) },
+        equals: "request.invalid_value /backend/api_key")
     }
-    #expect(
-      refusal { () throws(Failure) in try backend(key: "") }
-        == "request.invalid_value /backend/api_key")
+    expect(
+      refusal { () throws(Failure) in try backend(key: "") },
+      equals: "request.invalid_value /backend/api_key")
   }
 
   @Test(
@@ -99,7 +100,7 @@ import Testing
       (#","queue":{"activity":{"table":"\#(name)"}}"#, "/backend/queue/activity/table"),
     ] {
       let refused = refusal { () throws(Failure) in try backend(config) }
-      #expect(
+      expect(
         refused == "request.invalid_value \(field)" || name.contains("u0000") && refused != nil)
     }
   }
@@ -107,24 +108,24 @@ import Testing
   @Test("A name may have 63 characters, as in PostgreSQL")
   func nameLength() throws {
     let longest = String(repeating: "x", count: 63)
-    #expect(try backend(#","summary":{"function":"\#(longest)"}"#).summaryFunction == longest)
-    #expect(
-      refusal { () throws(Failure) in try backend(#","summary":{"function":"x\#(longest)"}"#) }
-        == "request.invalid_value /backend/summary/function")
+    try expect(backend(#","summary":{"function":"\#(longest)"}"#).summaryFunction, equals: longest)
+    expect(
+      refusal { () throws(Failure) in try backend(#","summary":{"function":"x\#(longest)"}"#) },
+      equals: "request.invalid_value /backend/summary/function")
   }
 
   @Test("Cached columns always have id and org_id")
   func contactColumns() throws {
-    #expect(
-      try backend(#","contacts":{"columns":["name","city"]}"#).contactColumns
-        == ["id", "org_id", "name", "city"])
-    #expect(
-      try backend(#","contacts":{"columns":["name","id"]}"#).contactColumns
-        == ["org_id", "name", "id"])
+    try expect(
+      backend(#","contacts":{"columns":["name","city"]}"#).contactColumns,
+      equals: ["id", "org_id", "name", "city"])
+    try expect(
+      backend(#","contacts":{"columns":["name","id"]}"#).contactColumns,
+      equals: ["org_id", "name", "id"])
     let open = try backend(#","contacts":{"columns":["name","phone"],"withheld":["address"]}"#)
-    #expect(open.contactColumns == ["id", "org_id", "name", "phone"])
-    #expect(open.withheld == ["address"])
-    #expect(try backend(#","contacts":{"withheld":[]}"#).withheld.isEmpty)
+    expect(open.contactColumns, equals: ["id", "org_id", "name", "phone"])
+    expect(open.withheld, equals: ["address"])
+    try expect(backend(#","contacts":{"withheld":[]}"#).withheld.isEmpty)
   }
 
   @Test("A withheld column is never cached, also when it is withheld by default")
@@ -132,15 +133,17 @@ import Testing
     func refused(_ contacts: String) -> String? {
       refusal { () throws(Failure) in try backend(#","contacts":\#(contacts)"#) }
     }
-    #expect(
-      refused(#"{"columns":["name","phone"]}"#)
-        == "request.invalid_value /backend/contacts/columns/1")
-    #expect(
-      refused(#"{"columns":["name","x"],"withheld":["x"]}"#)
-        == "request.invalid_value /backend/contacts/columns/1")
-    #expect(
-      refused(#"{"withheld":["name"]}"#) == "request.invalid_value /backend/contacts/withheld")
-    #expect(refused(#"{"withheld":["id"]}"#) == "request.invalid_value /backend/contacts/withheld")
+    expect(
+      refused(#"{"columns":["name","phone"]}"#),
+      equals: "request.invalid_value /backend/contacts/columns/1")
+    expect(
+      refused(#"{"columns":["name","x"],"withheld":["x"]}"#),
+      equals: "request.invalid_value /backend/contacts/columns/1")
+    expect(
+      refused(#"{"withheld":["name"]}"#), equals: "request.invalid_value /backend/contacts/withheld"
+    )
+    expect(
+      refused(#"{"withheld":["id"]}"#), equals: "request.invalid_value /backend/contacts/withheld")
   }
 
   @Test("The name must be cached, because the search needs it; no column comes twice")
@@ -148,12 +151,14 @@ import Testing
     func refused(_ contacts: String) -> String? {
       refusal { () throws(Failure) in try backend(#","contacts":\#(contacts)"#) }
     }
-    #expect(refused(#"{"columns":["city"]}"#) == "request.invalid_value /backend/contacts/columns")
-    #expect(
-      refused(#"{"columns":["name","name"]}"#)
-        == "request.invalid_value /backend/contacts/columns/1")
-    #expect(refused(#"{"columns":["name",7]}"#) == "request.wrong_type /backend/contacts/columns/1")
-    #expect(refused(#"{"colums":[]}"#) == "request.unknown_field /backend/contacts/colums")
-    #expect(refused("[]") == "request.wrong_type /backend/contacts")
+    expect(
+      refused(#"{"columns":["city"]}"#), equals: "request.invalid_value /backend/contacts/columns")
+    expect(
+      refused(#"{"columns":["name","name"]}"#),
+      equals: "request.invalid_value /backend/contacts/columns/1")
+    expect(
+      refused(#"{"columns":["name",7]}"#), equals: "request.wrong_type /backend/contacts/columns/1")
+    expect(refused(#"{"colums":[]}"#), equals: "request.unknown_field /backend/contacts/colums")
+    expect(refused("[]"), equals: "request.wrong_type /backend/contacts")
   }
 }

@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 import Vault
 
@@ -41,7 +42,7 @@ import Vault
       ("app.example://signed-in?code=c%2&state=%zz%", "code c%2"),
     ])
   func codes(url: String, expected: String) throws {
-    #expect(try words(url) == expected)
+    try expect(words(url), equals: expected)
   }
 
   @Test(
@@ -65,7 +66,7 @@ import Vault
       ("app.example://signed-in?error=", "refused  - -"),
     ])
   func refusals(url: String, expected: String) throws {
-    #expect(try words(url) == expected)
+    try expect(words(url), equals: expected)
   }
 
   @Test(
@@ -78,9 +79,9 @@ import Vault
     ])
   func repeated(answer: String, name: String) throws {
     let error = #expect(throws: Failure.self) { try words("app.example://signed-in" + answer) }
-    #expect(error?.code == .requestInvalidValue)
-    #expect(error?.field == "/callback_url")
-    #expect(error?.message == "the parameter \(name) comes more than once")
+    expect(error?.code, equals: .requestInvalidValue)
+    expect(error?.field, equals: "/callback_url")
+    expect(error?.message, equals: "the parameter \(name) comes more than once")
   }
 
   @Test(
@@ -102,7 +103,7 @@ import Vault
       "app.example://signed-in%2F?code=c",
     ])
   func foreign(url: String) throws {
-    #expect(try words(url) == "foreign")
+    try expect(words(url), equals: "foreign")
   }
 
   @Test(
@@ -133,15 +134,15 @@ import Vault
       ("not a url", "app://cb?code=c&state=s", false), ("", "app://cb?code=c&state=s", false),
     ])
   func redirects(redirect: String, url: String, isOurs: Bool) throws {
-    #expect(try words(url, redirect) == (isOurs ? "code c" : "foreign"))
+    try expect(words(url, redirect), equals: (isOurs ? "code c" : "foreign"))
   }
 
   @Test("Codes up to the limit are accepted, longer ones are not")
   func lengths() throws {
     let start = "app.example://signed-in?state=s&code="
-    #expect(try words(start + String(repeating: "c", count: 1_024)).hasPrefix("code c"))
-    #expect(try words(start + String(repeating: "c", count: 1_025)) == "foreign")
-    #expect(try words(start + "c" + String(repeating: "&", count: 100_000)) == "code c")
+    try expect(words(start + String(repeating: "c", count: 1_024)).hasPrefix("code c"))
+    try expect(words(start + String(repeating: "c", count: 1_025)), equals: "foreign")
+    try expect(words(start + "c" + String(repeating: "&", count: 100_000)), equals: "code c")
   }
 
   @Test("From a JSON value, so that the code is never in a Swift string")
@@ -154,7 +155,7 @@ import Vault
       Issue.record("not taken")
       return
     }
-    #expect(text(code) == "c")
+    expect(text(code), equals: "c")
     for other in [7, nil, [:], [], true] as [JSON] {
       guard case .foreign = try Callback.read(other, redirectURL: redirect) else {
         Issue.record("taken")
@@ -181,7 +182,7 @@ import Vault
         ("app.example://signed-in" + url, "app.example://signed-in"), (url, url),
       ] {
         do { _ = try words(url, redirect) } catch let error as Failure {
-          #expect(error.code == .requestInvalidValue)
+          expect(error.code, equals: .requestInvalidValue)
         }
       }
     }

@@ -1,5 +1,6 @@
 import Base
 import Policy
+import TestSupport
 import Testing
 
 @testable import Supabase
@@ -18,8 +19,8 @@ import Testing
     ])
   func overlap(updatedAt: String, expected: String) throws {
     let cursor = Cursor(updatedAt: updatedAt, id: try uuid(idText)).overlapped(seconds: 10)
-    #expect(cursor.updatedAt == expected)
-    #expect(cursor.id == UUID(high: 0, low: 0), "all rows of that moment are behind it")
+    expect(cursor.updatedAt, equals: expected)
+    expect(cursor.id, equals: UUID(high: 0, low: 0), "all rows of that moment are behind it")
   }
 
   @Test(
@@ -30,7 +31,7 @@ import Testing
     ])
   func garbage(updatedAt: String) throws {
     let cursor = Cursor(updatedAt: updatedAt, id: try uuid(idText))
-    #expect(cursor.overlapped(seconds: 10).updatedAt == updatedAt)
+    expect(cursor.overlapped(seconds: 10).updatedAt, equals: updatedAt)
   }
 
   @Test(
@@ -42,7 +43,7 @@ import Testing
     ] as [(Int64, String)])
   func extremes(seconds: Int64, expected: String) throws {
     let cursor = Cursor(updatedAt: "2026-01-01T00:00:00.5Z", id: try uuid(idText))
-    #expect(cursor.overlapped(seconds: seconds).updatedAt == expected)
+    expect(cursor.overlapped(seconds: seconds).updatedAt, equals: expected)
   }
 
   @Test("The position of a row; its time is put into filters")
@@ -52,19 +53,19 @@ import Testing
     }
     for text in ["2026-01-01T00:00:01.123456+00:00", "2026-01-01 00:00:00-03"] {
       let read = try #require(try cursor(text))
-      #expect(read.updatedAt == text && read.id.text == idText)
-      #expect(Cursor(read.json) == read)
+      expect(read.updatedAt == text && read.id.text == idText)
+      expect(Cursor(read.json), equals: read)
     }
     for text in [
       "", "infinity", "a,b", "a)b", "a&b", "å", "2026-01-01T00:00:01Z),or=(id.gt.0",
       "2026-01-01T00:00:01." + String(repeating: "1", count: 60) + "Z",
     ] {
-      #expect(try cursor(text) == nil)
+      try expect(cursor(text), equals: nil)
     }
     for body in [
       "{}", "[]", #"{"id":"\#(idText)"}"#, #"{"id":7,"updated_at":"2026-01-01T00:00:01Z"}"#,
     ] {
-      #expect(Cursor(try json(body)) == nil)
+      expect(Cursor(try json(body)), equals: nil)
     }
   }
 
@@ -72,9 +73,9 @@ import Testing
   func capped() throws {
     let now = try #require(ISO8601.parse("2026-01-01T00:00:10Z"))
     let past = Cursor(updatedAt: "2026-01-01T02:00:09+02:00", id: try uuid(idText))
-    #expect(past.capped(at: now) == past)
+    expect(past.capped(at: now), equals: past)
     let future = Cursor(updatedAt: "2056-01-01T00:00:00+00:00", id: try uuid(idText))
-    #expect(future.capped(at: now).updatedAt == "2026-01-01T00:00:10.000Z")
+    expect(future.capped(at: now).updatedAt, equals: "2026-01-01T00:00:10.000Z")
   }
 
   @Test("Whether a cursor is beyond another")
@@ -82,10 +83,10 @@ import Testing
     let one = Cursor(updatedAt: "2026-01-01T00:00:10.5+00:00", id: try uuid(idText))
     let other = Cursor(updatedAt: one.updatedAt, id: try uuid(otherText))
     let later = Cursor(updatedAt: "2026-01-01T03:00:11+02:00", id: try uuid(idText))
-    #expect(!one.isBeyond(one))
-    #expect(other.isBeyond(one) != one.isBeyond(other), "one of two ids is behind the other")
-    #expect(later.isBeyond(one) && !one.isBeyond(later))
+    expect(!one.isBeyond(one))
+    expect(other.isBeyond(one) != one.isBeyond(other), "one of two ids is behind the other")
+    expect(later.isBeyond(one) && !one.isBeyond(later))
     let finer = Cursor(updatedAt: "2026-01-01T00:00:10.500001+00:00", id: try uuid(idText))
-    #expect(finer.isBeyond(one) && !one.isBeyond(finer))
+    expect(finer.isBeyond(one) && !one.isBeyond(finer))
   }
 }

@@ -1,5 +1,6 @@
 import Base
 import Policy
+import TestSupport
 import Testing
 
 @testable import Supabase
@@ -24,9 +25,9 @@ import Testing
   @Test("No response", arguments: TransportError.allCases)
   func transportErrors(error: TransportError) throws {
     let response = try read(#"{"id":1,"error":"\#(error.rawValue)"}"#)
-    #expect(response.status == 0)
-    #expect(response.facts == .none)
-    #expect(HTTPResponse.timedOut.status == 0 && HTTPResponse.timedOut.facts == .none)
+    expect(response.status, equals: 0)
+    expect(response.facts, equals: .none)
+    expect(HTTPResponse.timedOut.status == 0 && HTTPResponse.timedOut.facts == .none)
   }
 
   @Test("Every invalid member names its field")
@@ -34,23 +35,25 @@ import Testing
     func refused(_ complete: String) -> String? {
       refusal { () throws(Failure) in try read(complete) }
     }
-    #expect(refused(#"{"id":1}"#) == "request.missing_field /status")
-    #expect(refused(#"{"id":1,"status":null,"error":null}"#) == "request.missing_field /status")
-    #expect(refused(#"{"id":1,"status":"200"}"#) == "request.wrong_type /status")
+    expect(refused(#"{"id":1}"#), equals: "request.missing_field /status")
+    expect(
+      refused(#"{"id":1,"status":null,"error":null}"#), equals: "request.missing_field /status")
+    expect(refused(#"{"id":1,"status":"200"}"#), equals: "request.wrong_type /status")
     for status in [-1, 0, 99, 600, Int.max] {
-      #expect(refused(#"{"id":1,"status":\#(status)}"#) == "request.invalid_value /status")
+      expect(refused(#"{"id":1,"status":\#(status)}"#), equals: "request.invalid_value /status")
     }
-    #expect(refused(#"{"id":1,"error":"Timeout"}"#) == "request.invalid_value /error")
-    #expect(refused(#"{"id":1,"error":true}"#) == "request.wrong_type /error")
-    #expect(
-      refused(#"{"id":1,"error":"tls","status":200}"#) == "request.invalid_value /status")
-    #expect(refused(#"{"id":1,"error":"tls","body":""}"#) == "request.invalid_value /body")
-    #expect(refused(#"{"id":1,"error":"tls","headers":{}}"#) == "request.invalid_value /headers")
-    #expect(refused(#"{"id":1,"status":200,"body":{}}"#) == "request.wrong_type /body")
-    #expect(refused(#"{"id":1,"status":200,"headers":[]}"#) == "request.wrong_type /headers")
-    #expect(
-      refused(#"{"id":1,"status":200,"headers":{"a/b":["x"]}}"#)
-        == "request.wrong_type /headers/a~1b")
+    expect(refused(#"{"id":1,"error":"Timeout"}"#), equals: "request.invalid_value /error")
+    expect(refused(#"{"id":1,"error":true}"#), equals: "request.wrong_type /error")
+    expect(
+      refused(#"{"id":1,"error":"tls","status":200}"#), equals: "request.invalid_value /status")
+    expect(refused(#"{"id":1,"error":"tls","body":""}"#), equals: "request.invalid_value /body")
+    expect(
+      refused(#"{"id":1,"error":"tls","headers":{}}"#), equals: "request.invalid_value /headers")
+    expect(refused(#"{"id":1,"status":200,"body":{}}"#), equals: "request.wrong_type /body")
+    expect(refused(#"{"id":1,"status":200,"headers":[]}"#), equals: "request.wrong_type /headers")
+    expect(
+      refused(#"{"id":1,"status":200,"headers":{"a/b":["x"]}}"#),
+      equals: "request.wrong_type /headers/a~1b")
   }
 
   @Test("Header names are compared without case; the first of several counts")
@@ -58,32 +61,32 @@ import Testing
     for name in ["date", "Date", "DATE", "dAtE"] {
       let response = try read(
         #"{"id":1,"status":200,"headers":{"\#(name)":"Sun, 06 Nov 1994 08:49:37 GMT"}}"#)
-      #expect(response.dateMS == 784_111_777_000)
+      expect(response.dateMS, equals: 784_111_777_000)
     }
-    #expect(
-      try read(#"{"id":1,"status":200,"headers":{"Dates":"x","Dat":"x","":"x"}}"#).dateMS == nil)
+    try expect(
+      read(#"{"id":1,"status":200,"headers":{"Dates":"x","Dat":"x","":"x"}}"#).dateMS, equals: nil)
     let two = #"{"DATE":"Sun, 06 Nov 1994 08:49:37 GMT","date":"Sun, 06 Nov 1994 08:49:38 GMT"}"#
-    #expect(try read(#"{"id":1,"status":200,"headers":\#(two)}"#).dateMS == 784_111_777_000)
+    try expect(read(#"{"id":1,"status":200,"headers":\#(two)}"#).dateMS, equals: 784_111_777_000)
   }
 
   @Test(
     "Malformed and unusual dates are absent",
     arguments: ["", "now", "0", "2026-01-01", "Sun, 99 Nov 1994 08:49:37 GMT"])
   func badDates(date: String) throws {
-    #expect(try read(#"{"id":1,"status":200,"headers":{"date":"\#(date)"}}"#).dateMS == nil)
+    try expect(read(#"{"id":1,"status":200,"headers":{"date":"\#(date)"}}"#).dateMS, equals: nil)
   }
 
   @Test("Retry-After in seconds, or as a date compared with the server's clock")
   func retryAfter() throws {
-    #expect(
-      try read(#"{"id":1,"status":503,"headers":{"Retry-After":"7"}}"#).retryAfterMS == 7_000)
+    try expect(
+      read(#"{"id":1,"status":503,"headers":{"Retry-After":"7"}}"#).retryAfterMS, equals: 7_000)
     let dates =
       #"{"date":"Sun, 06 Nov 1994 08:49:37 GMT","retry-after":"Sun, 06 Nov 1994 08:50:37 GMT"}"#
-    #expect(try read(#"{"id":1,"status":503,"headers":\#(dates)}"#).retryAfterMS == 60_000)
+    try expect(read(#"{"id":1,"status":503,"headers":\#(dates)}"#).retryAfterMS, equals: 60_000)
     let alone = #"{"retry-after":"Sun, 06 Nov 1994 08:50:37 GMT"}"#
-    #expect(try read(#"{"id":1,"status":503,"headers":\#(alone)}"#).retryAfterMS == 0)
-    #expect(
-      try read(#"{"id":1,"status":503,"headers":{"retry-after":"soon"}}"#).retryAfterMS == nil)
+    try expect(read(#"{"id":1,"status":503,"headers":\#(alone)}"#).retryAfterMS, equals: 0)
+    try expect(
+      read(#"{"id":1,"status":503,"headers":{"retry-after":"soon"}}"#).retryAfterMS, equals: nil)
   }
 
   // MARK: The body of the server, read tolerantly
@@ -96,14 +99,14 @@ import Testing
     ] as [String?])
   func noBody(body: String?) throws {
     let response = try response(200, body)
-    #expect(response.body == nil && response.rows == nil)
-    #expect(response.facts == ResponseFacts(status: 200))
+    expect(response.body == nil && response.rows == nil)
+    expect(response.facts, equals: ResponseFacts(status: 200))
   }
 
   @Test("A byte order mark, duplicate keys and unknown members are accepted")
   func tolerance() throws {
-    #expect(try response(200, "\u{FEFF}{\"a\":1,\"a\":2}").body?["a"]?.int == 2)
-    #expect(try response(200, #" [ {"new":{"deep":[1]}} ] "#).rows?.count == 1)
+    try expect(response(200, "\u{FEFF}{\"a\":1,\"a\":2}").body?["a"]?.int, equals: 2)
+    try expect(response(200, #" [ {"new":{"deep":[1]}} ] "#).rows?.count, equals: 1)
   }
 
   @Test(
@@ -115,17 +118,17 @@ import Testing
   func expensiveRow(_ value: String) throws {
     let small = String(repeating: #"{"id":1},"#, count: 20_000)
     let rows = try #require(try response(200, "[\(small){\"id\":\(value)},{\"id\":2}]").rows)
-    #expect(rows.count == 20_002)
-    #expect(rows.filter { $0.isNull }.count == 1)
-    #expect(Array(rows).last?.int("id") == 2)
+    expect(rows.count, equals: 20_002)
+    expect(rows.filter { $0.isNull }.count, equals: 1)
+    expect(Array(rows).last?.int("id"), equals: 2)
     let torn = try response(200, "[\(small){\"id\":\(value)},{\"id\":2]")
-    #expect(torn.rows == nil)
+    expect(torn.rows == nil)
   }
 
   @Test("A body that is nested too deep is absent")
   func deep() throws {
     let response = try response(200, String(repeating: "[", count: 100_000))
-    #expect(response.body == nil && response.rows == nil)
+    expect(response.body == nil && response.rows == nil)
   }
 
   @Test(
@@ -145,8 +148,8 @@ import Testing
       let fields = try Fields(complete, known: ["id", "status", "headers", "body", "error"])
       return try HTTPResponse.read(fields, nowMS: now, most: purpose.mostValues).rows != nil
     }
-    #expect(try isRead(values: most))
-    #expect(try !isRead(values: most + 1))
+    try expect(isRead(values: most))
+    try expect(!isRead(values: most + 1))
   }
 
   @Test(
@@ -197,11 +200,11 @@ import Testing
   func answers(
     status: Int, body: String, code: String?, oauth: String?, description: String?
   ) throws {
-    #expect(
-      try response(status, body).facts
-        == ResponseFacts(
-          status: status, code: code, oauthError: oauth, description: description,
-          isServerJSON: true))
+    try expect(
+      response(status, body).facts,
+      equals: ResponseFacts(
+        status: status, code: code, oauthError: oauth, description: description,
+        isServerJSON: true))
   }
 
   @Test("Recorded errors are classified as measured")
@@ -209,25 +212,23 @@ import Testing
     func rest(_ status: Int, _ body: String) throws -> RestOutcome {
       RestClassification.rest(try response(status, body).facts)
     }
-    #expect(
-      try rest(400, #"{"code":"","details":null,"hint":null,"message":""}"#) == .transient)
-    #expect(
-      try rest(
+    try expect(
+      rest(400, #"{"code":"","details":null,"hint":null,"message":""}"#), equals: .transient)
+    try expect(
+      rest(
         401,
         #"{"code":"42501","details":null,"hint":null,"message":"permission denied for table activities"}"#
-      )
-        == .needsToken)
-    #expect(
-      try rest(
+      ), equals: .needsToken)
+    try expect(
+      rest(
         500,
         #"{"code":"57014","details":null,"hint":null,"message":"canceling statement due to statement timeout"}"#
-      )
-        == .statementTimeout)
-    #expect(try rest(201, "[]") == .answered)
-    #expect(try rest(200, "<html></html>") == .transient)
-    #expect(
+      ), equals: .statementTimeout)
+    try expect(rest(201, "[]"), equals: .answered)
+    try expect(rest(200, "<html></html>"), equals: .transient)
+    expect(
       AuthClassification.refresh(
-        try response(400, #"{"code":400,"error_code":"session_expired","msg":"…"}"#).facts)
-        == .terminal(.sessionExpired))
+        try response(400, #"{"code":400,"error_code":"session_expired","msg":"…"}"#).facts),
+      equals: .terminal(.sessionExpired))
   }
 }

@@ -1,5 +1,6 @@
 import Base
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Supabase
@@ -16,17 +17,17 @@ import Testing
   @Test("A row of the server's response")
   func server() throws {
     let membership = try #require(Membership(server: try json(row())))
-    #expect(membership.orgID.text == orgText)
-    #expect(membership.name == "Org A" && membership.role == "peer_mentor")
-    #expect(membership.active && membership.orgActive)
+    expect(membership.orgID.text, equals: orgText)
+    expect(membership.name == "Org A" && membership.role == "peer_mentor")
+    expect(membership.active && membership.orgActive)
   }
 
   @Test("Only the status \"active\" is active, for memberships and organisations")
   func states() throws {
     for status in ["ended", "Active", "", "disabled"] {
-      #expect(Membership(server: try json(row(status)))?.active == false)
+      expect(Membership(server: try json(row(status)))?.active, equals: false)
       let organisation = #"{"name":"A","status":"\#(status)"}"#
-      #expect(Membership(server: try json(row("active", organisation)))?.orgActive == false)
+      expect(Membership(server: try json(row("active", organisation)))?.orgActive, equals: false)
     }
   }
 
@@ -34,7 +35,7 @@ import Testing
   func hidden() throws {
     for organisation in ["null", "[]", "{}", "7"] {
       let membership = try #require(Membership(server: try json(row("active", organisation))))
-      #expect(membership.active && !membership.orgActive && membership.name.isEmpty)
+      expect(membership.active && !membership.orgActive && membership.name.isEmpty)
     }
   }
 
@@ -42,11 +43,12 @@ import Testing
   func sealing() throws {
     for text in [row(), row("ended"), row("active", "null")] {
       let membership = try #require(Membership(server: try json(text)))
-      #expect(Membership(sealed: membership.json) == membership)
+      expect(Membership(sealed: membership.json), equals: membership)
     }
-    #expect(
-      try Membership(server: try json(row("ended")))?.json.text().string
-        == #"{"org_id":"\#(orgText)","name":"Org A","role":"peer_mentor","active":false,"org_active":true}"#
+    try expect(
+      Membership(server: try json(row("ended")))?.json.text().string,
+      equals:
+        #"{"org_id":"\#(orgText)","name":"Org A","role":"peer_mentor","active":false,"org_active":true}"#
     )
   }
 
@@ -56,23 +58,23 @@ import Testing
   func brokenSeal(member: String) throws {
     let form = try #require(Membership(server: try json(row()))).json
     form.remove(member)
-    #expect(Membership(sealed: form) == nil)
+    expect(Membership(sealed: form), equals: nil)
     form.set(member: member, 7)
-    #expect(Membership(sealed: form) == nil)
+    expect(Membership(sealed: form), equals: nil)
   }
 
   // MARK: The list
 
   @Test("An empty list is valid; other bodies are refused")
   func lists() throws {
-    #expect(MembershipsReply.read(try answer("[]"))?.isEmpty == true)
-    #expect(MembershipsReply.read(try answer("[\(row())]"))?.count == 1)
-    #expect(MembershipsReply.read(nil) == nil)
+    expect(MembershipsReply.read(try answer("[]"))?.isEmpty, equals: true)
+    expect(MembershipsReply.read(try answer("[\(row())]"))?.count, equals: 1)
+    expect(MembershipsReply.read(nil), equals: nil)
     for body in [
       "{}", "[7]", "[{}]", "[[]]", "[\(row()),{}]", #"[{"org_id":"x","role":"a","status":"b"}]"#,
       #"[{"org_id":"\#(orgText)","role":null,"status":"active"}]"#, row(),
     ] {
-      #expect(MembershipsReply.read(try answer(body)) == nil)
+      expect(MembershipsReply.read(try answer(body)), equals: nil)
     }
   }
 
@@ -83,19 +85,19 @@ import Testing
         try answer("[" + Array(repeating: row, count: count).joined(separator: ",") + "]"))
     }
     let short = #"{"org_id":"\#(orgText)","role":"","status":"active"}"#
-    #expect(try list(500, short)?.count == 1)
-    #expect(try list(501, short) == nil)
+    try expect(list(500, short)?.count, equals: 1)
+    try expect(list(501, short), equals: nil)
     let long =
       #"{"org_id":"\#(orgText)","role":"\#(String(repeating: "x", count: 9_900))","status":""}"#
-    #expect(try list(10, long)?.count == 1)
-    #expect(try list(11, long) == nil)
+    try expect(list(10, long)?.count, equals: 1)
+    try expect(list(11, long), equals: nil)
   }
 
   @Test("A user who left and came back is a member")
   func returned() throws {
     for order in ["[\(row("ended")),\(row())]", "[\(row()),\(row("ended"))]"] {
       let list = try #require(MembershipsReply.read(try answer(order)))
-      #expect(list.count == 1 && list[0].active)
+      expect(list.count == 1 && list[0].active)
     }
   }
 
@@ -104,6 +106,6 @@ import Testing
   func alike(status: String) throws {
     let second = row(status).replacingOccurrences(of: "peer_mentor", with: "org_admin")
     let list = try #require(MembershipsReply.read(try answer("[\(row(status)),\(second)]")))
-    #expect(list.map { $0.role } == ["peer_mentor"])
+    expect(list.map { $0.role }, equals: ["peer_mentor"])
   }
 }

@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 import Vault
 
@@ -19,8 +20,8 @@ import Vault
       ("%41", "%2541"),
     ])
   func encoding(plain: String, encoded: String) throws {
-    #expect(Percent.encode(plain) == encoded)
-    #expect(try decoded(encoded) == plain)
+    expect(Percent.encode(plain), equals: encoded)
+    try expect(decoded(encoded), equals: plain)
   }
 
   @Test(
@@ -30,7 +31,7 @@ import Vault
       ("a+b", "a b"), ("%2b", "+"), ("%-1", "%-1"),
     ])
   func decoding(input: String, expected: String) throws {
-    #expect(try decoded(input) == expected)
+    try expect(decoded(input), equals: expected)
   }
 
   @Test("Decoding a part of a text stays within it")
@@ -39,7 +40,7 @@ import Vault
     let bytes = Array("ab%41cd".utf8)
     for (part, expected) in [(1..<4, "b%4"), (2..<5, "A"), (4..<7, "1cd"), (7..<7, "")] {
       let decoded = try bytes.withUnsafeBytes { text(try Percent.decode($0[part])) }
-      #expect(decoded == expected)
+      expect(decoded, equals: expected)
     }
   }
 }

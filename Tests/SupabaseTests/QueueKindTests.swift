@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Supabase
@@ -6,7 +7,7 @@ import Testing
 @Suite struct QueueKindTests {
   private func kind(_ name: String, _ config: String) throws -> QueueKind {
     let backend = try backend(#","queue":{"\#(name)":\#(config)}"#)
-    #expect(backend.kinds.count == 1)
+    expect(backend.kinds.count, equals: 1)
     return try #require(backend.kind(name))
   }
 
@@ -18,23 +19,23 @@ import Testing
   func standard() throws {
     let backend = try backend()
     let activity = try #require(backend.kind("activity"))
-    #expect(activity.table == "activities")
-    #expect(
-      activity.columns == ["type", "minutes", "occurred_at", "contact_id", "follows", "note"])
-    #expect(activity.upload == .table)
-    #expect(activity.function == "submit_activities")
-    #expect(activity.references == ["contact_id", "follows"])
-    #expect(activity.hasUser)
+    expect(activity.table, equals: "activities")
+    expect(
+      activity.columns, equals: ["type", "minutes", "occurred_at", "contact_id", "follows", "note"])
+    expect(activity.upload, equals: .table)
+    expect(activity.function, equals: "submit_activities")
+    expect(activity.references, equals: ["contact_id", "follows"])
+    expect(activity.hasUser)
     let contact = try #require(backend.kind("contact"))
-    #expect(contact.table == "contacts")
-    #expect(contact.columns == ["name", "municipality", "relation"])
-    #expect(!contact.hasUser && contact.references.isEmpty && contact.function.isEmpty)
+    expect(contact.table, equals: "contacts")
+    expect(contact.columns, equals: ["name", "municipality", "relation"])
+    expect(!contact.hasUser && contact.references.isEmpty && contact.function.isEmpty)
     let details = try #require(backend.kind("contact_details"))
-    #expect(details.table == "contact_details")
-    #expect(details.columns == ["contact_id", "phone", "address", "national_id"])
-    #expect(details.references == ["contact_id"])
-    #expect(!details.hasUser && details.upload == .table && details.function.isEmpty)
-    #expect(backend.kind("other") == nil)
+    expect(details.table, equals: "contact_details")
+    expect(details.columns, equals: ["contact_id", "phone", "address", "national_id"])
+    expect(details.references, equals: ["contact_id"])
+    expect(!details.hasUser && details.upload == .table && details.function.isEmpty)
+    expect(backend.kind("other") == nil)
   }
 
   @Test("A row has its kind's columns and those that the engine adds, and no others")
@@ -44,21 +45,21 @@ import Testing
     let contact = try #require(backend.kind("contact"))
     for column in ["id", "org_id", "user_id", "minutes", "name", "ID", ""] {
       let isCommon = column == "id" || column == "org_id"
-      #expect(
-        activity.accepts(column) == (isCommon || column == "user_id" || column == "minutes"))
-      #expect(contact.accepts(column) == (isCommon || column == "name"))
+      expect(
+        activity.accepts(column), equals: (isCommon || column == "user_id" || column == "minutes"))
+      expect(contact.accepts(column), equals: (isCommon || column == "name"))
     }
   }
 
   @Test("Absent members come from the standard kind of the same name")
   func inherited() throws {
     let activity = try kind("activity", #"{"table":"visits","upload":"rpc"}"#)
-    #expect(activity.table == "visits")
-    #expect(activity.upload == .rpc && activity.function == "submit_activities")
-    #expect(activity.columns.contains("minutes") && activity.hasUser)
+    expect(activity.table, equals: "visits")
+    expect(activity.upload == .rpc && activity.function == "submit_activities")
+    expect(activity.columns.contains("minutes") && activity.hasUser)
     let short = try kind("activity", #"{"table":"visits","columns":["minutes","follows"]}"#)
-    #expect(short.columns == ["minutes", "follows"])
-    #expect(short.references == ["follows"])
+    expect(short.columns, equals: ["minutes", "follows"])
+    expect(short.references, equals: ["follows"])
   }
 
   @Test("A new kind; columns that end in _id may refer to other rows")
@@ -67,54 +68,55 @@ import Testing
       "meeting",
       #"{"table":"meetings","columns":["id","org_id","user_id","room_id","_id","title"],"#
         + #""upload":"rpc","function":"submit_meetings"}"#)
-    #expect(own.columns == ["room_id", "_id", "title"])
-    #expect(own.references == ["room_id", "_id"])
-    #expect(own.hasUser)
-    #expect(own.function == "submit_meetings")
-    #expect(try !kind("meeting", #"{"table":"m","columns":["title"]}"#).hasUser)
+    expect(own.columns, equals: ["room_id", "_id", "title"])
+    expect(own.references, equals: ["room_id", "_id"])
+    expect(own.hasUser)
+    expect(own.function, equals: "submit_meetings")
+    try expect(!kind("meeting", #"{"table":"m","columns":["title"]}"#).hasUser)
   }
 
   @Test("The primary key is `id`, or contains the organisation")
   func primaryKey() throws {
-    #expect(try kind("activity", #"{"table":"a"}"#).primaryKey == .id)
-    #expect(try kind("activity", #"{"table":"a","primary_key":"id"}"#).primaryKey == .id)
+    try expect(kind("activity", #"{"table":"a"}"#).primaryKey, equals: .id)
+    try expect(kind("activity", #"{"table":"a","primary_key":"id"}"#).primaryKey, equals: .id)
     let both = try kind("activity", #"{"table":"a","primary_key":"id_and_org_id"}"#)
-    #expect(both.primaryKey == .idAndOrgID)
-    #expect(
-      refused(#"{"a":{"table":"a","columns":["x"],"primary_key":"org_id"}}"#)
-        == "request.invalid_value /backend/queue/a/primary_key")
+    expect(both.primaryKey, equals: .idAndOrgID)
+    expect(
+      refused(#"{"a":{"table":"a","columns":["x"],"primary_key":"org_id"}}"#),
+      equals: "request.invalid_value /backend/queue/a/primary_key")
   }
 
   @Test("An empty queue object has no kinds")
   func none() throws {
-    #expect(try backend(#","queue":{}"#).kinds.isEmpty)
+    try expect(backend(#","queue":{}"#).kinds.isEmpty)
   }
 
   @Test("Every failure names its field")
   func mistakes() {
-    #expect(refused("[]") == "request.wrong_type /backend/queue")
-    #expect(refused(#"{"a":[]}"#) == "request.wrong_type /backend/queue/a")
-    #expect(refused(#"{"a":{}}"#) == "request.missing_field /backend/queue/a/table")
-    #expect(refused(#"{"A":{"table":"a"}}"#) == "request.invalid_value /backend/queue/A")
-    #expect(refused(#"{"a/b":{"table":"a"}}"#) == "request.invalid_value /backend/queue/a~1b")
-    #expect(refused(#"{"a":{"table":"a"}}"#) == "request.missing_field /backend/queue/a/columns")
-    #expect(
-      refused(#"{"a":{"table":"a","columns":["id"]}}"#)
-        == "request.invalid_value /backend/queue/a/columns")
-    #expect(
-      refused(#"{"a":{"table":"a","columns":["x","y","x"]}}"#)
-        == "request.invalid_value /backend/queue/a/columns/2")
-    #expect(
-      refused(#"{"a":{"table":"a","columns":["x","drop table"]}}"#)
-        == "request.invalid_value /backend/queue/a/columns/1")
-    #expect(
-      refused(#"{"a":{"table":"a","columns":["x"],"upload":"rpc"}}"#)
-        == "request.missing_field /backend/queue/a/function")
-    #expect(
-      refused(#"{"a":{"table":"a","columns":["x"],"upload":"rcp"}}"#)
-        == "request.invalid_value /backend/queue/a/upload")
-    #expect(
-      refused(#"{"a":{"table":"a","columns":["x"],"refs":[]}}"#)
-        == "request.unknown_field /backend/queue/a/refs")
+    expect(refused("[]"), equals: "request.wrong_type /backend/queue")
+    expect(refused(#"{"a":[]}"#), equals: "request.wrong_type /backend/queue/a")
+    expect(refused(#"{"a":{}}"#), equals: "request.missing_field /backend/queue/a/table")
+    expect(refused(#"{"A":{"table":"a"}}"#), equals: "request.invalid_value /backend/queue/A")
+    expect(refused(#"{"a/b":{"table":"a"}}"#), equals: "request.invalid_value /backend/queue/a~1b")
+    expect(
+      refused(#"{"a":{"table":"a"}}"#), equals: "request.missing_field /backend/queue/a/columns")
+    expect(
+      refused(#"{"a":{"table":"a","columns":["id"]}}"#),
+      equals: "request.invalid_value /backend/queue/a/columns")
+    expect(
+      refused(#"{"a":{"table":"a","columns":["x","y","x"]}}"#),
+      equals: "request.invalid_value /backend/queue/a/columns/2")
+    expect(
+      refused(#"{"a":{"table":"a","columns":["x","drop table"]}}"#),
+      equals: "request.invalid_value /backend/queue/a/columns/1")
+    expect(
+      refused(#"{"a":{"table":"a","columns":["x"],"upload":"rpc"}}"#),
+      equals: "request.missing_field /backend/queue/a/function")
+    expect(
+      refused(#"{"a":{"table":"a","columns":["x"],"upload":"rcp"}}"#),
+      equals: "request.invalid_value /backend/queue/a/upload")
+    expect(
+      refused(#"{"a":{"table":"a","columns":["x"],"refs":[]}}"#),
+      equals: "request.unknown_field /backend/queue/a/refs")
   }
 }

@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Supabase
@@ -20,7 +21,7 @@ import Testing
       "com.example.app:/in", "com.example.app://in", "com.example.app:///in", "a.b:/",
       "com.example.my_app://in/here?x=1&decode=2", "no.1881.app-x:/in",
     ])
-  func taken(url: String) throws { #expect(try read(url) == url) }
+  func taken(url: String) throws { try expect(read(url), equals: url) }
 
   @Test(
     "Anything else is refused",
@@ -36,11 +37,12 @@ import Testing
       "https://a.no/" + String(repeating: "a", count: 2048),
     ])
   func refused(url: String) {
-    #expect(
-      refusal { () throws(Failure) in try read(url) } == "request.invalid_value /redirect_url")
-    #expect(
-      refusal { () throws(Failure) in try read(url, .password) }
-        == "request.invalid_value /redirect_url")
+    expect(
+      refusal { () throws(Failure) in try read(url) }, equals: "request.invalid_value /redirect_url"
+    )
+    expect(
+      refusal { () throws(Failure) in try read(url, .password) },
+      equals: "request.invalid_value /redirect_url")
   }
 
   @Test("Only a sign-in in a browser needs it")
@@ -49,8 +51,8 @@ import Testing
     for (flow, isNeeded) in [(AuthMethod.Flow.pkce, true), (.idToken, false), (.password, false)] {
       let method = AuthMethod(id: "a", provider: "a", label: "a", flow: flow)
       let found = refusal { () throws(Failure) in try RedirectURL.read(config, for: [method]) }
-      #expect(found == (isNeeded ? "request.missing_field /redirect_url" : nil))
+      expect(found, equals: (isNeeded ? "request.missing_field /redirect_url" : nil))
     }
-    #expect(try RedirectURL.read(config, for: []) == nil)
+    try expect(RedirectURL.read(config, for: []), equals: nil)
   }
 }

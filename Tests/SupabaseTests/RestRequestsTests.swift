@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Supabase
@@ -12,8 +13,8 @@ import Testing
   private let url = #""url":"https://x.supabase.co/rest/v1"#
 
   private func url(_ request: Request) throws -> String {
-    #expect(request.url.utf8.allSatisfy { VisibleASCII.contains($0) })
-    #expect(request.method == "GET" && request.body == nil)
+    expect(request.url.utf8.allSatisfy { VisibleASCII.contains($0) })
+    expect(request.method == "GET" && request.body == nil)
     return try #require(
       request.url.split(separator: "/rest/v1", maxSplits: 1).last.map(String.init))
   }
@@ -21,9 +22,9 @@ import Testing
   @Test("Memberships with their organisations")
   func memberships() throws {
     let request = RestRequests.memberships(try backend(), bearer: try secret("a.b.c"))
-    #expect(
-      try rendered(request)
-        == #"{"id":1,"purpose":"guard","method":"GET",\#(url)/memberships?"#
+    try expect(
+      rendered(request),
+      equals: #"{"id":1,"purpose":"guard","method":"GET",\#(url)/memberships?"#
         + #"select=org_id,role,status,updated_at,organizations(id,name,status)&order=org_id.asc","#
         + #"\#(headers),\#(bearer)},"body":null,"timeout_ms":10000}"#)
   }
@@ -32,7 +33,7 @@ import Testing
   func ownMemberships() throws {
     let request = RestRequests.memberships(
       try backend(), user: try uuid(userText), bearer: try secret("a.b.c"))
-    #expect(try url(request).hasSuffix("&user_id=eq.\(userText)&order=org_id.asc"))
+    try expect(url(request).hasSuffix("&user_id=eq.\(userText)&order=org_id.asc"))
   }
 
   @Test("Rows into a table: duplicates are skipped, absent values get their default")
@@ -42,9 +43,9 @@ import Testing
       backend, kind: try #require(backend.kind("activity")), columns: ["id", "org_id", "minutes"],
       rows: [try json(#"{"id":"\#(idText)","minutes":45}"#), try json(#"{"note":"å\"n"}"#)],
       bearer: try secret("a.b.c"))
-    #expect(
-      try rendered(request)
-        == #"{"id":1,"purpose":"upload","method":"POST",\#(url)/activities?"#
+    try expect(
+      rendered(request),
+      equals: #"{"id":1,"purpose":"upload","method":"POST",\#(url)/activities?"#
         + #"columns=id,org_id,minutes&on_conflict=id&select=id",\#(headers),"#
         + #""Prefer":"resolution=ignore-duplicates,return=representation,missing=default","#
         + #"\#(bearer),"Content-Type":"application/json"},"#
@@ -58,9 +59,10 @@ import Testing
     let request = RestRequests.upload(
       backend, kind: try #require(backend.kind("activity")), columns: ["id"],
       rows: [["id": .string(idText)]], bearer: try secret("a.b.c"))
-    #expect(
-      try rendered(request)
-        == #"{"id":1,"purpose":"upload","method":"POST",\#(url)/rpc/submit_activities",\#(headers),"#
+    try expect(
+      rendered(request),
+      equals:
+        #"{"id":1,"purpose":"upload","method":"POST",\#(url)/rpc/submit_activities",\#(headers),"#
         + #"\#(bearer),"Content-Type":"application/json"},"#
         + #""body":"{\"items\":[{\"id\":\"\#(idText)\"}]}","timeout_ms":60000}"#)
   }
@@ -72,12 +74,12 @@ import Testing
     let two = RestRequests.readBack(
       backend, kind: kind, org: try uuid(orgText), ids: [try uuid(idText), try uuid(otherText)],
       bearer: try secret("a.b.c"))
-    #expect(try url(two) == "/contacts?id=in.(\(idText),\(otherText))&select=id")
-    #expect(two.purpose == .upload && two.timeoutMS == 30_000)
+    try expect(url(two), equals: "/contacts?id=in.(\(idText),\(otherText))&select=id")
+    expect(two.purpose == .upload && two.timeoutMS == 30_000)
     let many = RestRequests.readBack(
       backend, kind: kind, org: nil, ids: (0..<150).map { UUID(high: .max, low: UInt64($0)) },
       bearer: try secret("a.b.c"))
-    #expect(many.url.utf8.count < 8_000)
+    expect(many.url.utf8.count < 8_000)
   }
 
   @Test("Where the key contains the organisation, it names the conflict and is a filter")
@@ -87,27 +89,28 @@ import Testing
     let kind = try #require(backend.kind("activity"))
     let upload = RestRequests.upload(
       backend, kind: kind, columns: ["id"], rows: [], bearer: try secret("a.b.c"))
-    #expect(upload.url.hasSuffix("/activities?columns=id&on_conflict=id,org_id&select=id"))
+    expect(upload.url.hasSuffix("/activities?columns=id&on_conflict=id,org_id&select=id"))
     let filtered = RestRequests.readBack(
       backend, kind: kind, org: try uuid(orgText), ids: [try uuid(idText)],
       bearer: try secret("a.b.c"))
-    #expect(try url(filtered) == "/activities?id=in.(\(idText))&org_id=eq.\(orgText)&select=id")
+    try expect(
+      url(filtered), equals: "/activities?id=in.(\(idText))&org_id=eq.\(orgText)&select=id")
     let many = RestRequests.readBack(
       backend, kind: kind, org: try uuid(orgText),
       ids: (0..<150).map { UUID(high: .max, low: UInt64($0)) }, bearer: try secret("a.b.c"))
-    #expect(many.url.utf8.count < 8_000)
+    expect(many.url.utf8.count < 8_000)
   }
 
   @Test("The first page of contacts, without withheld columns")
   func firstPage() throws {
     let request = RestRequests.contactsPage(
       try backend(), org: try uuid(orgText), after: nil, limit: 500, bearer: try secret("a.b.c"))
-    #expect(
-      try url(request)
-        == "/contacts?select=id,org_id,name,municipality,relation,updated_at,deleted_at"
+    try expect(
+      url(request),
+      equals: "/contacts?select=id,org_id,name,municipality,relation,updated_at,deleted_at"
         + "&org_id=eq.\(orgText)&order=updated_at.asc,id.asc&limit=500")
-    #expect(request.purpose == .pull && request.timeoutMS == 30_000)
-    for column in try backend().withheld { #expect(!request.url.contains(column)) }
+    expect(request.purpose == .pull && request.timeoutMS == 30_000)
+    for column in try backend().withheld { expect(!request.url.contains(column)) }
   }
 
   @Test("The next page, after the server's timestamp")
@@ -117,9 +120,9 @@ import Testing
       try backend(#","contacts":{"columns":["name","updated_at"]}"#), org: try uuid(orgText),
       after: cursor, limit: 2, bearer: try secret("a.b.c"))
     let moment = "%222026-01-01T00%3A00%3A01.123456%2B00%3A00%22"
-    #expect(
-      try url(request)
-        == "/contacts?select=id,org_id,name,updated_at,deleted_at&org_id=eq.\(orgText)"
+    try expect(
+      url(request),
+      equals: "/contacts?select=id,org_id,name,updated_at,deleted_at&org_id=eq.\(orgText)"
         + "&updated_at=gte.2026-01-01T00%3A00%3A01.123456%2B00%3A00"
         + "&or=(updated_at.gt.\(moment),and(updated_at.eq.\(moment),id.gt.\(idText)))"
         + "&order=updated_at.asc,id.asc&limit=2")
@@ -131,9 +134,9 @@ import Testing
     let request = RestRequests.contactsPage(
       try backend(), org: try uuid(orgText), after: cursor, limit: 1, bearer: try secret("a.b.c"))
     let parameters = try url(request).split(separator: "&")
-    #expect(parameters.filter { $0.contains("select=") }.count == 1)
-    #expect(parameters.count == 6)
-    #expect(!request.url.contains("#") && !request.url.contains("\""))
+    expect(parameters.filter { $0.contains("select=") }.count, equals: 1)
+    expect(parameters.count, equals: 6)
+    expect(!request.url.contains("#") && !request.url.contains("\""))
   }
 
   @Test("Contacts by id, with the columns of a page")
@@ -141,27 +144,27 @@ import Testing
     let request = RestRequests.contacts(
       try backend(), org: try uuid(orgText), ids: [try uuid(idText), try uuid(otherText)],
       bearer: try secret("a.b.c"))
-    #expect(
-      try url(request)
-        == "/contacts?select=id,org_id,name,municipality,relation,updated_at,deleted_at"
+    try expect(
+      url(request),
+      equals: "/contacts?select=id,org_id,name,municipality,relation,updated_at,deleted_at"
         + "&org_id=eq.\(orgText)&id=in.(\(idText),\(otherText))")
-    #expect(request.purpose == .pull)
-    for column in try backend().withheld { #expect(!request.url.contains(column)) }
+    expect(request.purpose, equals: .pull)
+    for column in try backend().withheld { expect(!request.url.contains(column)) }
   }
 
   @Test("Ids and versions, page by page")
   func versions() throws {
     let first = RestRequests.contactVersions(
       try backend(), org: try uuid(orgText), after: nil, limit: 1_000, bearer: try secret("a.b.c"))
-    #expect(
-      try url(first)
-        == "/contacts?select=id,updated_at&org_id=eq.\(orgText)&deleted_at=is.null&order=id.asc"
+    try expect(
+      url(first),
+      equals: "/contacts?select=id,updated_at&org_id=eq.\(orgText)&deleted_at=is.null&order=id.asc"
         + "&limit=1000")
     let next = RestRequests.contactVersions(
       try backend(), org: try uuid(orgText), after: try uuid(idText), limit: 1_000,
       bearer: try secret("a.b.c"))
-    #expect(try url(next).contains("&deleted_at=is.null&id=gt.\(idText)&order=id.asc&"))
-    #expect(first.purpose == .pull)
+    try expect(url(next).contains("&deleted_at=is.null&id=gt.\(idText)&order=id.asc&"))
+    expect(first.purpose, equals: .pull)
   }
 
   @Test("One contact, live, with withheld columns")
@@ -169,25 +172,27 @@ import Testing
     let request = RestRequests.contactLive(
       try backend(), id: try uuid(idText), columns: ["id", "name", "phone"],
       bearer: try secret("a.b.c"))
-    #expect(try url(request) == "/contacts?select=id,name,phone&id=eq.\(idText)")
-    #expect(request.purpose == .live && request.timeoutMS == 30_000)
+    try expect(url(request), equals: "/contacts?select=id,name,phone&id=eq.\(idText)")
+    expect(request.purpose == .live && request.timeoutMS == 30_000)
   }
 
   @Test("The summary of an organisation")
   func summary() throws {
     let request = RestRequests.summary(
       try backend(), org: try uuid(orgText), bearer: try secret("a.b.c"))
-    #expect(
-      try rendered(request)
-        == #"{"id":1,"purpose":"summary","method":"POST",\#(url)/rpc/activity_summary",\#(headers),"#
+    try expect(
+      rendered(request),
+      equals:
+        #"{"id":1,"purpose":"summary","method":"POST",\#(url)/rpc/activity_summary",\#(headers),"#
         + #"\#(bearer),"Content-Type":"application/json"},"#
         + #""body":"{\"org\":\"\#(orgText)\"}","timeout_ms":30000}"#)
   }
 
   @Test("Every purpose has the name of the header")
   func purposes() {
-    #expect(
-      Purpose.allCases.map { $0.rawValue } == [
+    expect(
+      Purpose.allCases.map { $0.rawValue },
+      equals: [
         "refresh", "validate", "guard", "upload", "pull", "summary", "revoke", "live", "sign_in",
       ])
   }

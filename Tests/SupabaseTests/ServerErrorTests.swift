@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Supabase
@@ -16,10 +17,10 @@ import Testing
       try json(
         #"{"code":"22008","details":null,"hint":"Perhaps you need a different \"datestyle\" setting.","#
           + #""message":"date/time field value out of range: \"2026-13-45T00:00:00Z\""}"#))
-    #expect(error.code == "22008")
-    #expect(error.details == nil)
-    #expect(error.message?.hasPrefix("date/time") == true)
-    #expect(error.column == nil)
+    expect(error.code, equals: "22008")
+    expect(error.details, equals: nil)
+    expect(error.message?.hasPrefix("date/time"), equals: true)
+    expect(error.column, equals: nil)
   }
 
   @Test(
@@ -67,7 +68,7 @@ import Testing
       ("42703", "column activities.nope does not exist", nil, "nope"),
     ] as [(String, String, String?, String)])
   func columns(code: String, message: String, details: String?, expected: String) {
-    #expect(column(code, message, details: details) == expected)
+    expect(column(code, message, details: details), equals: expected)
   }
 
   @Test(
@@ -93,7 +94,7 @@ import Testing
       ("23505", "duplicate key in table \"x\"", nil),
     ] as [(String, String, String?)])
   func tables(code: String, message: String, expected: String?) {
-    #expect(ServerError.table(code, message) == expected)
+    expect(ServerError.table(code, message), equals: expected)
   }
 
   @Test(
@@ -116,13 +117,13 @@ import Testing
     ] as [(String, String, String?)])
   func noColumns(code: String, message: String, details: String?) {
     let column = column(code, message, details: details)
-    #expect(column == nil || details?.contains("lower") == true && column == "lower")
+    expect(column == nil || details?.contains("lower") == true && column == "lower")
   }
 
   @Test("Bodies of other forms are accepted", arguments: ["{}", "[]", "[[]]", #"{"message":[]}"#])
   func garbage(body: String) throws {
-    #expect(ServerError.read(try json(body)) == ServerError())
-    #expect(ServerError.read(nil) == ServerError())
-    #expect(ServerError.read(.null) == ServerError())
+    expect(ServerError.read(try json(body)), equals: ServerError())
+    expect(ServerError.read(nil), equals: ServerError())
+    expect(ServerError.read(.null), equals: ServerError())
   }
 }

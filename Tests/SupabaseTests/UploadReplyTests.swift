@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Supabase
@@ -7,11 +8,12 @@ import Testing
   @Test("The ids of an upload into a table: recorded from PostgREST 14.17")
   func storedIDs() throws {
     let some = try answer("[{\"id\":\"\(idText)\"}, \n {\"id\":\"\(otherText)\"}]")
-    #expect(UploadReply.storedIDs(some)?.map { $0.text } == [idText, otherText])
-    #expect(UploadReply.storedIDs(try answer("[]")) == [])
-    #expect(
+    expect(UploadReply.storedIDs(some)?.map { $0.text }, equals: [idText, otherText])
+    expect(UploadReply.storedIDs(try answer("[]")), equals: [])
+    expect(
       UploadReply.storedIDs(
-        try answer(#"[{"id":"\#(idText)","minutes":5,"note":"x","created_at":null}]"#))?.count == 1)
+        try answer(#"[{"id":"\#(idText)","minutes":5,"note":"x","created_at":null}]"#))?.count,
+      equals: 1)
   }
 
   @Test(
@@ -21,8 +23,8 @@ import Testing
       #"[{"id":"\#(idText)"},{"id":null}]"#, #"{"id":"\#(idText)"}"#,
     ])
   func noIDs(body: String) throws {
-    #expect(UploadReply.storedIDs(try answer(body)) == nil)
-    #expect(UploadReply.storedIDs(nil) == nil)
+    expect(UploadReply.storedIDs(try answer(body)), equals: nil)
+    expect(UploadReply.storedIDs(nil), equals: nil)
   }
 
   @Test("The results of an upload function")
@@ -36,11 +38,11 @@ import Testing
             + #"{"id":"\#(otherText)","status":"rejected","sqlstate":"23514","#
             + #""message":"new row for relation \"activities\" violates check constraint "#
             + #"\"activities_minutes_check\"","column":"minutes","new":[]}]"#)))
-    #expect(rows.map { $0.status } == [.stored, .duplicate, .conflict, .rejected])
-    #expect(rows[0] == RowResult(id: try uuid(idText), status: .stored))
-    #expect(rows[3].id.text == otherText)
-    #expect(rows[3].sqlstate == "23514" && rows[3].column == "minutes")
-    #expect(rows[3].message?.contains("minutes_check") == true)
+    expect(rows.map { $0.status }, equals: [.stored, .duplicate, .conflict, .rejected])
+    expect(rows[0], equals: RowResult(id: try uuid(idText), status: .stored))
+    expect(rows[3].id.text, equals: otherText)
+    expect(rows[3].sqlstate == "23514" && rows[3].column == "minutes")
+    expect(rows[3].message?.contains("minutes_check"), equals: true)
   }
 
   @Test("Without a column in the result, it is read from the message")
@@ -52,18 +54,18 @@ import Testing
             + #""message":"null value in column \"type\" of relation \"activities\" violates …","#
             + #""column":\#(named)}]"#))?.first?.column
     }
-    #expect(try column("null") == "type")
-    #expect(try column(#""no such column""#) == "type")
-    #expect(try column("7") == "type")
-    #expect(try column(#""minutes""#) == "minutes")
+    try expect(column("null"), equals: "type")
+    try expect(column(#""no such column""#), equals: "type")
+    try expect(column("7"), equals: "type")
+    try expect(column(#""minutes""#), equals: "minutes")
   }
 
   @Test("Rows without an id are left out")
   func withoutID() throws {
     let rows = UploadReply.rows(
       try answer(#"[{"id":null,"status":"rejected"},{"id":"\#(idText)","status":"stored"}]"#))
-    #expect(rows?.count == 1)
-    #expect(UploadReply.rows(try answer("[]")) == [])
+    expect(rows?.count, equals: 1)
+    expect(UploadReply.rows(try answer("[]")), equals: [])
   }
 
   @Test(
@@ -73,7 +75,7 @@ import Testing
       #"[{"id":"\#(idText)","status":"STORED"}]"#, #"[{"id":"\#(idText)","status":1}]"#,
     ])
   func noRows(body: String) throws {
-    #expect(UploadReply.rows(try answer(body)) == nil)
-    #expect(UploadReply.rows(nil) == nil)
+    expect(UploadReply.rows(try answer(body)), equals: nil)
+    expect(UploadReply.rows(nil), equals: nil)
   }
 }

@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Vault
@@ -17,19 +18,19 @@ import Testing
 
   @Test("SHA-256")
   func sha256() {
-    #expect(
-      hexText(of: Array("abc".utf8).withUnsafeBytes { Digest.sha256($0) })
-        == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
-    #expect(
-      hexText(of: [UInt8]().withUnsafeBytes { Digest.sha256($0) })
-        == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
+    expect(
+      hexText(of: Array("abc".utf8).withUnsafeBytes { Digest.sha256($0) }),
+      equals: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+    expect(
+      hexText(of: [UInt8]().withUnsafeBytes { Digest.sha256($0) }),
+      equals: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
   }
 
   @Test("The PKCE example of RFC 7636, appendix B")
   func pkce() {
     let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
     let challenge = Array(verifier.utf8).withUnsafeBytes { Digest.base64URL(Digest.sha256($0)) }
-    #expect(challenge == "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM")
+    expect(challenge, equals: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM")
   }
 
   @Test(
@@ -39,8 +40,8 @@ import Testing
       ("fooba", "Zm9vYmE"), ("foobar", "Zm9vYmFy"),
     ])
   func base64(plain: String, encoded: String) throws {
-    #expect(Digest.base64URL(Array(plain.utf8)) == encoded)
-    #expect(try decoded(encoded) == Array(plain.utf8))
+    expect(Digest.base64URL(Array(plain.utf8)), equals: encoded)
+    try expect(decoded(encoded), equals: Array(plain.utf8))
   }
 
   @Test("All lengths and bytes encode and decode, with padding and without")
@@ -48,10 +49,10 @@ import Testing
     for length in 0..<70 {
       let bytes = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ 251) }
       let text = Digest.base64URL(bytes)
-      #expect(!text.contains("+") && !text.contains("/") && !text.contains("="))
-      #expect(try decoded(text) == bytes)
+      expect(!text.contains("+") && !text.contains("/") && !text.contains("="))
+      try expect(decoded(text), equals: bytes)
       let padding = String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
-      #expect(try decoded(text + padding) == bytes)
+      try expect(decoded(text + padding), equals: bytes)
     }
   }
 
@@ -62,6 +63,6 @@ import Testing
       "=", "\0",
     ])
   func garbage(text: String) throws {
-    #expect(try decoded(text) == nil)
+    try expect(decoded(text), equals: nil)
   }
 }

@@ -1,5 +1,6 @@
 import Base
 import Glibc
+import TestSupport
 import Testing
 
 @testable import Vault
@@ -25,18 +26,18 @@ import Testing
   func lifeOfAKey() throws {
     try withFolder { folder in
       let store = FileKeyStore(folder: folder + "/keys")
-      #expect(load(store, .device) == .notFound)
+      expect(load(store, .device), equals: .notFound)
       let key = try fixedKey()
       try store.save(key, .device)
-      #expect(try store.load(.device).secret.equals(key.secret))
-      #expect(try FileKeyStore(folder: folder + "/keys").load(.device).secret.equals(key.secret))
-      #expect(load(store, .biometric) == .notFound)
+      try expect(store.load(.device).secret.equals(key.secret))
+      try expect(FileKeyStore(folder: folder + "/keys").load(.device).secret.equals(key.secret))
+      expect(load(store, .biometric), equals: .notFound)
       let other = try Key.random()
       try store.save(other, .device)
-      #expect(try store.load(.device).secret.equals(other.secret))
+      try expect(store.load(.device).secret.equals(other.secret))
       try store.erase(.device)
       try store.erase(.device)
-      #expect(load(store, .device) == .notFound)
+      expect(load(store, .device), equals: .notFound)
     }
   }
 
@@ -47,10 +48,10 @@ import Testing
       defer { _ = umask(before) }
       let store = FileKeyStore(folder: folder + "/keys")
       try store.save(try fixedKey(), .device)
-      #expect(mode(folder + "/keys/device.key") == 0o600)
-      #expect(mode(folder + "/keys") == 0o700)
+      expect(mode(folder + "/keys/device.key"), equals: 0o600)
+      expect(mode(folder + "/keys"), equals: 0o700)
       try store.save(try fixedKey(1), .device)
-      #expect(mode(folder + "/keys/device.key") == 0o600)
+      expect(mode(folder + "/keys/device.key"), equals: 0o600)
     }
   }
 
@@ -64,11 +65,11 @@ import Testing
         defer { close(file) }
         if name == .session { try store.save(try fixedKey(2), name) } else { try store.erase(name) }
         var bytes = [UInt8](repeating: 9, count: 32)
-        #expect(pread(file, &bytes, 32, 0) == 32)
-        #expect(bytes == [UInt8](repeating: 0, count: 32))
+        expect(pread(file, &bytes, 32, 0), equals: 32)
+        expect(bytes, equals: [UInt8](repeating: 0, count: 32))
       }
-      #expect(load(store, .session) == nil)
-      #expect(load(store, .device) == .notFound)
+      expect(load(store, .session), equals: nil)
+      expect(load(store, .device), equals: .notFound)
     }
   }
 
@@ -82,7 +83,7 @@ import Testing
         let file = try #require(fopen(folder + "/keys/device.key", "w"))
         for _ in 0..<length { fputc(7, file) }
         fclose(file)
-        #expect(load(store, .device) == .damaged, "\(length) bytes")
+        expect(load(store, .device), equals: .damaged, "\(length) bytes")
       }
     }
   }
@@ -94,20 +95,20 @@ import Testing
       let key = folder + "/keys/device.key"
       try store.save(try fixedKey(), .device)
       chmod(key, 0o640)
-      #expect(load(store, .device) == .failed)
+      expect(load(store, .device), equals: .failed)
       chmod(key, 0o600)
-      #expect(load(store, .device) == nil)
+      expect(load(store, .device), equals: nil)
       link(key, folder + "/second")
-      #expect(load(store, .device) == .failed)
+      expect(load(store, .device), equals: .failed)
       unlink(key)
       symlink(folder + "/second", key)
-      #expect(load(store, .device) == .failed)
+      expect(load(store, .device), equals: .failed)
       unlink(key)
       rename(folder + "/second", key)
-      #expect(load(store, .device) == nil)
+      expect(load(store, .device), equals: nil)
       chmod(folder + "/keys", 0o777)
       let other = try fixedKey(1)
-      #expect(refusal { () throws(KeyRefusal) in try store.save(other, .device) } == .failed)
+      expect(refusal { () throws(KeyRefusal) in try store.save(other, .device) }, equals: .failed)
     }
   }
 
@@ -119,8 +120,8 @@ import Testing
       "/proc/holdfast/keys", "/dev/null/keys", "", String(repeating: "x", count: 5_000),
     ] {
       let store = FileKeyStore(folder: folder)
-      #expect(refusal { () throws(KeyRefusal) in try store.save(key, .device) } == .failed)
-      #expect(load(store, .device) != nil)
+      expect(refusal { () throws(KeyRefusal) in try store.save(key, .device) }, equals: .failed)
+      expect(load(store, .device) != nil)
     }
   }
 }

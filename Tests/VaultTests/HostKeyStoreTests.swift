@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Vault
@@ -64,11 +65,11 @@ private final class Host {
     let key = try fixedKey()
     try host.store.save(key, .device)
     try host.store.save(try fixedKey(1), .biometric)
-    #expect(host.keys["device"] == Array(0..<32))
-    #expect(host.protections == ["device": 0, "biometric": 1])
-    #expect(try host.store.load(.device).secret.equals(key.secret))
+    expect(host.keys["device"], equals: Array(0..<32))
+    expect(host.protections, equals: ["device": 0, "biometric": 1])
+    try expect(host.store.load(.device).secret.equals(key.secret))
     try host.store.erase(.device)
-    #expect(load(host) == .notFound)
+    expect(load(host), equals: .notFound)
     try host.store.erase(.device)
   }
 
@@ -83,10 +84,10 @@ private final class Host {
     let host = Host()
     let key = try fixedKey()
     host.answer = answer
-    #expect(load(host) == expected)
-    #expect(refusal { () throws(KeyRefusal) in try host.store.save(key, .device) } == expected)
+    expect(load(host), equals: expected)
+    expect(refusal { () throws(KeyRefusal) in try host.store.save(key, .device) }, equals: expected)
     let erasing = refusal { () throws(KeyRefusal) in try host.store.erase(.device) }
-    #expect(erasing == (expected == .notFound ? nil : expected))
+    expect(erasing, equals: (expected == .notFound ? nil : expected))
   }
 
   @Test("A length other than a key's is a failure", arguments: [0, 1, 31, 33, 64, -1, .max, .min])
@@ -94,9 +95,9 @@ private final class Host {
     try Vault.start()
     let host = Host()
     host.keys["device"] = Array(repeating: 7, count: 32)
-    #expect(load(host) == nil)
+    expect(load(host), equals: nil)
     host.length = length
-    #expect(load(host) == .wrongLength)
+    expect(load(host), equals: .wrongLength)
   }
 
   @Test("A stored key that is too long or too short is a failure", arguments: [0, 16, 31, 33, 64])
@@ -104,7 +105,7 @@ private final class Host {
     try Vault.start()
     let host = Host()
     host.keys["device"] = Array(repeating: 7, count: count)
-    #expect(load(host) == .wrongLength)
+    expect(load(host), equals: .wrongLength)
   }
 
   @Test("A checked store notices what was not kept, and what was not erased")
@@ -116,18 +117,18 @@ private final class Host {
     func save(_ name: KeyName) -> KeyRefusal? {
       refusal { () throws(KeyRefusal) in try store.save(key, name, beside: nil) }
     }
-    #expect(save(.session) == nil)
-    #expect(refusal { () throws(KeyRefusal) in try store.erase(.session) } == nil)
+    expect(save(.session), equals: nil)
+    expect(refusal { () throws(KeyRefusal) in try store.erase(.session) }, equals: nil)
     host.forgets = true
-    #expect(save(.session) == .notFound)
-    #expect(store.trouble?.text("told") == "told, read_back, session, not_found")
-    #expect(save(.device) == .notFound)
-    #expect(save(.biometric) == nil, "it is behind presence")
+    expect(save(.session), equals: .notFound)
+    expect(store.trouble?.text("told"), equals: "told, read_back, session, not_found")
+    expect(save(.device), equals: .notFound)
+    expect(save(.biometric), equals: nil, "it is behind presence")
     host.keys["device"] = [UInt8](repeating: 1, count: 32)
-    #expect(save(.device) == .otherKey)
-    #expect(store.trouble?.text("told") == "told, read_back, device, other_key")
-    #expect(refusal { () throws(KeyRefusal) in try store.erase(.device) } == .stillThere)
-    #expect(store.trouble?.text("told") == "told, erase, device, still_there")
+    expect(save(.device), equals: .otherKey)
+    expect(store.trouble?.text("told"), equals: "told, read_back, device, other_key")
+    expect(refusal { () throws(KeyRefusal) in try store.erase(.device) }, equals: .stillThere)
+    expect(store.trouble?.text("told"), equals: "told, erase, device, still_there")
   }
 
   @Test("A trouble is remembered until the same operation succeeds")
@@ -137,16 +138,16 @@ private final class Host {
     let store = CheckedKeyStore(host.store)
     let key = try fixedKey()
     func load(_ name: KeyName) { _ = refusal { () throws(KeyRefusal) in _ = try store.load(name) } }
-    #expect(store.trouble == nil)
+    expect(store.trouble == nil)
     host.answer = 2
     load(.session)
-    #expect(store.trouble?.text("told") == "told, load, session, locked")
+    expect(store.trouble?.text("told"), equals: "told, load, session, locked")
     host.answer = 0
     try store.save(key, .device, beside: nil)
-    #expect(store.trouble?.text("told") == "told, load, session, locked", "another operation")
+    expect(store.trouble?.text("told"), equals: "told, load, session, locked", "another operation")
     try store.save(key, .session, beside: nil)
     load(.session)
-    #expect(store.trouble == nil)
+    expect(store.trouble == nil)
   }
 
   @Test("A store that loses the device key beside another one gets it back")
@@ -159,9 +160,9 @@ private final class Host {
     let refused = refusal { () throws(KeyRefusal) in
       try store.save(try! fixedKey(1), .session, beside: device)
     }
-    #expect(refused == .otherKey)
-    #expect(store.trouble?.text("told") == "told, read_back, device, other_key")
-    #expect(host.keys["device"] == Array(0..<32))
+    expect(refused, equals: .otherKey)
+    expect(store.trouble?.text("told"), equals: "told, read_back, device, other_key")
+    expect(host.keys["device"], equals: Array(0..<32))
   }
 
   @Test("The context is destroyed once, with the store")
@@ -172,9 +173,9 @@ private final class Host {
         context: Unmanaged.passUnretained(host).toOpaque(), load: { _, _, _, _, _ in 0 },
         save: { _, _, _, _, _ in 0 }, erase: { _, _ in 0 },
         destroy: { context in Host.at(context)?.destroyed += 1 })
-      withExtendedLifetime(store) { #expect(host.destroyed == 0) }
+      withExtendedLifetime(store) { expect(host.destroyed, equals: 0) }
     }
-    #expect(host.destroyed == 1)
+    expect(host.destroyed, equals: 1)
   }
 
   @Test("OK without a length is a failure, because nothing was written")
@@ -183,6 +184,6 @@ private final class Host {
     let store = HostKeyStore(
       context: nil, load: { _, _, _, _, _ in 0 }, save: { _, _, _, _, _ in 0 },
       erase: { _, _ in 0 })
-    #expect(refusal { () throws(KeyRefusal) in _ = try store.load(.device) } == .wrongLength)
+    expect(refusal { () throws(KeyRefusal) in _ = try store.load(.device) }, equals: .wrongLength)
   }
 }

@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Vault
@@ -11,15 +12,15 @@ import Testing
   @Test("A key has 32 bytes")
   func size() throws {
     for count in [0, 16, 31, 33] {
-      #expect(Key(try secret(Array(repeating: 1, count: count))) == nil)
+      expect(Key(try secret(Array(repeating: 1, count: count))) == nil)
     }
-    #expect(try fixedKey().secret.count == Key.size)
+    try expect(fixedKey().secret.count, equals: Key.size)
   }
 
   @Test("Random keys differ")
   func random() throws {
     try Vault.start()
-    #expect(try Set((0..<100).map { _ in text(try Key.random()) }).count == 100)
+    try expect(Set((0..<100).map { _ in text(try Key.random()) }).count, equals: 100)
   }
 
   @Test(
@@ -32,23 +33,23 @@ import Testing
       (.queues, "3e9e030abdd862428b9365ebf6cab42466dbe1059e1e30e6c7905a44961e4771"),
     ] as [(Key.Purpose, String)])
   func derivation(purpose: Key.Purpose, expected: String) throws {
-    #expect(text(try fixedKey().derived(purpose)) == expected)
+    expect(text(try fixedKey().derived(purpose)), equals: expected)
   }
 
   @Test("Keys for values equal those of BLAKE2b without this library")
   func values() throws {
-    #expect(
-      text(try fixedKey().derived(for: Array("user".utf8)))
-        == "6681b0c8ed963d441a7783ade99e1f2455fd42cda509de13c990e73e9b7e86b2")
-    #expect(text(try fixedKey().derived(for: [])) != text(try fixedKey().derived(for: [0])))
-    #expect(text(try fixedKey().derived(for: [1])) != text(try fixedKey(1).derived(for: [1])))
+    expect(
+      text(try fixedKey().derived(for: Array("user".utf8))),
+      equals: "6681b0c8ed963d441a7783ade99e1f2455fd42cda509de13c990e73e9b7e86b2")
+    expect(text(try fixedKey().derived(for: [])) != text(try fixedKey().derived(for: [0])))
+    expect(text(try fixedKey().derived(for: [1])) != text(try fixedKey(1).derived(for: [1])))
   }
 
   @Test("Look-up tags equal those of BLAKE2b without this library")
   func tags() throws {
     let key = try fixedKey()
-    #expect(hexText(of: key.tag("org", Array(0..<16))) == "f5f95430b8a3f045936efc229860ce99")
-    #expect(hexText(of: key.tag("d", [], [0x78])) == "b99b9926adbeef8f4893b0903fb1caa2")
+    expect(hexText(of: key.tag("org", Array(0..<16))), equals: "f5f95430b8a3f045936efc229860ce99")
+    expect(hexText(of: key.tag("d", [], [0x78])), equals: "b99b9926adbeef8f4893b0903fb1caa2")
   }
 
   @Test("Tags differ by key, domain and the limits between parts")
@@ -59,8 +60,8 @@ import Testing
       key.tag("a", [1, 2], [3]), key.tag("a", [1], [2, 3]), key.tag("a", [1, 2, 3]), key.tag(""),
       try fixedKey(1).tag("a"),
     ]
-    #expect(Set(tags).count == tags.count)
-    #expect(tags.allSatisfy { $0.count == Key.tagLength })
-    #expect(key.tag("a", [1]) == key.tag("a", [1]))
+    expect(Set(tags).count, equals: tags.count)
+    expect(tags.allSatisfy { $0.count == Key.tagLength })
+    expect(key.tag("a", [1]), equals: key.tag("a", [1]))
   }
 }

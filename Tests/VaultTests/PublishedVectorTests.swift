@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Vault
@@ -48,8 +49,8 @@ import Testing
   @Test("XChaCha20-Poly1305: the draft's example encrypts and decrypts")
   func sunscreen() throws {
     let key = try fixedKey(0x80)
-    #expect(encrypted(with: key) == cipher)
-    #expect(decrypted(cipher, nonce: nonce, associated: associated, with: key) == plain)
+    expect(encrypted(with: key), equals: cipher)
+    expect(decrypted(cipher, nonce: nonce, associated: associated, with: key), equals: plain)
   }
 
   @Test("XChaCha20-Poly1305: the example does not decrypt with any bit changed")
@@ -60,8 +61,8 @@ import Testing
       for index in parts[part].indices {
         for bit in 0..<8 {
           parts[part][index] ^= 1 << UInt8(bit)
-          #expect(
-            decrypted(parts[0], nonce: parts[1], associated: parts[2], with: key) == nil,
+          expect(
+            decrypted(parts[0], nonce: parts[1], associated: parts[2], with: key), equals: nil,
             "part \(part), bit \(bit) of byte \(index)")
           parts[part][index] ^= 1 << UInt8(bit)
         }
@@ -81,26 +82,26 @@ import Testing
 
   @Test("BLAKE2b: the example of RFC 7693, appendix A")
   func abc() {
-    #expect(
-      hexText(of: blake2b(64, Array("abc".utf8)))
-        == "ba80a53f981c4d0d6a2797b69f12f6e94c212f14685ac4b74b12bb6fdbffa2d1"
+    expect(
+      hexText(of: blake2b(64, Array("abc".utf8))),
+      equals: "ba80a53f981c4d0d6a2797b69f12f6e94c212f14685ac4b74b12bb6fdbffa2d1"
         + "7d87c5392aab792dc252d5de4533cc9518d38aa8dbf1925ab92386edd4009923")
   }
 
   @Test("BLAKE2b: the official known answers, keyed")
   func knownAnswers() {
     let key = (0..<64).map { UInt8($0) }
-    #expect(
-      hexText(of: blake2b(64, [], key: key))
-        == "10ebb67700b1868efb4417987acf4690ae9d972fb7a590c2f02871799aaa4786"
+    expect(
+      hexText(of: blake2b(64, [], key: key)),
+      equals: "10ebb67700b1868efb4417987acf4690ae9d972fb7a590c2f02871799aaa4786"
         + "b5e996e8f0f4eb981fc214b005f42d2ff4233499391653df7aefcbc13fc51568")
-    #expect(
-      hexText(of: blake2b(64, [0], key: key))
-        == "961f6dd1e4dd30f63901690c512e78e4b45e4742ed197c3c5e45c549fd25f2e4"
+    expect(
+      hexText(of: blake2b(64, [0], key: key)),
+      equals: "961f6dd1e4dd30f63901690c512e78e4b45e4742ed197c3c5e45c549fd25f2e4"
         + "187b0bc9fe30492b16b0d0bc4ef9b0f34c7003fac09a5ef1532e69430234cebd")
-    #expect(
-      hexText(of: blake2b(64, (0..<255).map { UInt8($0) }, key: key))
-        == "142709d62e28fcccd0af97fad0f8465b971e82201dc51070faa0372aa43e9248"
+    expect(
+      hexText(of: blake2b(64, (0..<255).map { UInt8($0) }, key: key)),
+      equals: "142709d62e28fcccd0af97fad0f8465b971e82201dc51070faa0372aa43e9248"
         + "4be1c1e73ba10906d5d1853db6a4106e0a7bf9800d373d6dee2d46d62ef2a461")
   }
 
@@ -124,9 +125,9 @@ import Testing
         all += blake2b(length, message, key: sequence(length))
       }
     }
-    #expect(
-      hexText(of: blake2b(32, all))
-        == "c23a7800d98123bd10f506c61e29da5603d763b8bbad2e737f5e765a7bccd475")
+    expect(
+      hexText(of: blake2b(32, all)),
+      equals: "c23a7800d98123bd10f506c61e29da5603d763b8bbad2e737f5e765a7bccd475")
   }
 
   @Test("Look-up tags and derived keys are made with this function")
@@ -134,7 +135,7 @@ import Testing
     let key = try fixedKey()
     let secret = (0..<32).map { UInt8($0) }
     let domain = [0, 0, 0, 1, 0x64] as [UInt8]
-    #expect(key.tag("d", [7]) == blake2b(16, domain + [0, 0, 0, 1, 7], key: secret))
-    #expect(bytes(of: try key.derived(for: [7]).secret) == blake2b(32, [7], key: secret))
+    expect(key.tag("d", [7]), equals: blake2b(16, domain + [0, 0, 0, 1, 7], key: secret))
+    expect(bytes(of: try key.derived(for: [7]).secret), equals: blake2b(32, [7], key: secret))
   }
 }

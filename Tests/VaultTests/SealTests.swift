@@ -1,6 +1,7 @@
 import Base
 import CJansson
 import CPlatform
+import TestSupport
 import Testing
 
 @testable import Vault
@@ -14,8 +15,8 @@ import Testing
     let key = try fixedKey()
     let plain = (0..<length).map { UInt8(truncatingIfNeeded: $0) }
     let sealed = try seal(plain, with: key, context)
-    #expect(bytes(of: try key.open(sealed, context)) == plain)
-    #expect(bytes(of: try key.open(sealed, context, room: .guarded)) == plain)
+    expect(bytes(of: try key.open(sealed, context)), equals: plain)
+    expect(bytes(of: try key.open(sealed, context, room: .guarded)), equals: plain)
   }
 
   @Test(
@@ -23,15 +24,15 @@ import Testing
     arguments: [(0, 64), (1, 64), (63, 64), (64, 128), (127, 128), (128, 192), (1_000, 1_024)])
   func padding(length: Int, padded: Int) throws {
     let sealed = try seal(Array(repeating: 0x80, count: length), with: try fixedKey(), context)
-    #expect(sealed.count == 1 + 24 + padded + 16)
-    #expect(sealed[0] == 1)
+    expect(sealed.count, equals: 1 + 24 + padded + 16)
+    expect(sealed[0], equals: 1)
   }
 
   @Test("A value that ends like padding stays unchanged")
   func ambiguousEnds() throws {
     let key = try fixedKey()
     for plain in [[0x80], [0x80, 0, 0], [0, 0, 0], Array(repeating: 0, count: 64)] as [[UInt8]] {
-      #expect(bytes(of: try key.open(try seal(plain, with: key, context), context)) == plain)
+      expect(bytes(of: try key.open(try seal(plain, with: key, context), context)), equals: plain)
     }
   }
 
@@ -43,7 +44,7 @@ import Testing
       for bit in 0..<8 {
         var damaged = sealed
         damaged[index] ^= 1 << UInt8(bit)
-        #expect(try key.open(damaged, context) == nil, "bit \(bit) of byte \(index)")
+        try expect(key.open(damaged, context) == nil, "bit \(bit) of byte \(index)")
       }
     }
   }
@@ -53,9 +54,9 @@ import Testing
     let key = try fixedKey()
     let sealed = try seal(Array("hemmelig".utf8), with: key, context)
     for count in 0..<sealed.count {
-      #expect(try key.open(Array(sealed[..<count]), context) == nil, "\(count) bytes")
+      try expect(key.open(Array(sealed[..<count]), context) == nil, "\(count) bytes")
     }
-    #expect(try key.open(sealed + [0], context) == nil)
+    try expect(key.open(sealed + [0], context) == nil)
   }
 
   @Test("A value opens only with its table, row, owner, column and key")
@@ -72,8 +73,8 @@ import Testing
       SealContext(table: "session", row: [1, 2], owner: [0xAA], column: ""),
       SealContext(table: "", row: [], owner: [], column: ""),
     ]
-    for other in others { #expect(try key.open(sealed, other) == nil) }
-    #expect(try fixedKey(1).open(sealed, context) == nil)
+    for other in others { try expect(key.open(sealed, other) == nil) }
+    try expect(fixedKey(1).open(sealed, context) == nil)
   }
 
   @Test("Parts of two values of the same place do not make a third")
@@ -85,7 +86,7 @@ import Testing
     for cut in 2..<one.count {
       let spliced = Array(one[..<cut] + other[cut...])
       let isThird = spliced != one && spliced != other
-      #expect(try !isThird || key.open(spliced, context) == nil, "cut at \(cut)")
+      try expect(!isThird || key.open(spliced, context) == nil, "cut at \(cut)")
     }
   }
 
@@ -94,7 +95,7 @@ import Testing
     let key = try fixedKey()
     var seen = Set<[UInt8]>()
     for _ in 0..<200 { seen.insert(Array(try seal([1], with: key, context)[1...24])) }
-    #expect(seen.count == 200)
+    expect(seen.count, equals: 200)
   }
 
   @Test("The format is stable: opens a value that libsodium sealed without this library")
@@ -103,7 +104,8 @@ import Testing
       "016465666768696a6b6c6d6e6f707172737475767778797a7b07519892c51ff40287309d3fa66fbdc95bbb5271e4"
         + "2ccab08c5564a72b5e7810ab06437e2cb6f7c7ea06651c545608516ee5d01f9fb234a6cf0f0b48fb88be6c8f"
         + "ed7cd203eb324670b49be5c01decd9")
-    #expect(try fixedKey().openJSON(sealed, context).map { try $0.text().string } == #"{"a":1}"#)
+    try expect(
+      fixedKey().openJSON(sealed, context).map { try $0.text().string }, equals: #"{"a":1}"#)
   }
 
   @Test("JSON values open unchanged; sealed bytes that are not JSON give nil")
@@ -115,10 +117,10 @@ import Testing
     ]
     for _ in 0..<100 {
       let opened = try #require(try key.openJSON(try key.seal(value, context), context))
-      #expect(opened == value)
+      expect(opened == value)
     }
-    #expect(try key.openJSON(try seal(Array("{".utf8), with: key, context), context) == nil)
-    #expect(try key.openJSON([], context) == nil)
+    try expect(key.openJSON(try seal(Array("{".utf8), with: key, context), context) == nil)
+    try expect(key.openJSON([], context) == nil)
   }
 
   @Test("Without memory, a value is not taken for one that is not authentic")
@@ -129,13 +131,13 @@ import Testing
     var allocate: json_malloc_t?
     json_get_alloc_funcs(&allocate, nil)
     // An allocation that fails is noted until the next call of the API.
-    #expect(allocate?(.max) == nil)
+    expect(allocate?(.max), equals: nil)
     var code: ErrorCode?
     do throws(Failure) { _ = try key.openJSON(sealed, context) } catch { code = error.code }
     platform_memory_begin()
-    #expect(code == .memoryExhausted)
+    expect(code, equals: .memoryExhausted)
     let opened = try #require(try key.openJSON(sealed, context))
-    #expect(opened == ["a": 1])
+    expect(opened == ["a": 1])
   }
 
   @Test("A wrapped key unwraps; random bytes and other lengths do not become keys")
@@ -145,11 +147,11 @@ import Testing
     let inner = try Key.random()
     let wrapped = try outer.wrap(inner, context)
     let unwrapped = try #require(try outer.unwrap(wrapped, context))
-    #expect(unwrapped.secret.equals(inner.secret))
-    #expect(try inner.unwrap(wrapped, context) == nil)
+    expect(unwrapped.secret.equals(inner.secret))
+    try expect(inner.unwrap(wrapped, context) == nil)
     for length in [0, 16, 31, 33, 64] {
       let other = try seal(Array(repeating: 7, count: length), with: outer, context)
-      #expect(try outer.unwrap(other, context) == nil, "\(length) bytes")
+      try expect(outer.unwrap(other, context) == nil, "\(length) bytes")
     }
   }
 }

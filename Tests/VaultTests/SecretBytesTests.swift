@@ -1,5 +1,6 @@
 import Base
 import Glibc
+import TestSupport
 import Testing
 
 @testable import Vault
@@ -11,8 +12,8 @@ import Testing
     for count in [0, 1, 16, 4_095, 4_096, 4_097] {
       let plain = (0..<count).map { UInt8(truncatingIfNeeded: $0) }
       let copy = try plain.withUnsafeBytes { try SecretBytes(copying: $0, room: room) }
-      #expect(copy.count == count)
-      #expect(bytes(of: copy) == plain)
+      expect(copy.count, equals: count)
+      expect(bytes(of: copy), equals: plain)
     }
   }
 
@@ -26,13 +27,13 @@ import Testing
       held.append((try plain.withUnsafeBytes { try SecretBytes(copying: $0) }, plain))
       if round % 3 == 2 { held.remove(at: round % held.count) }
     }
-    for (secret, plain) in held { #expect(bytes(of: secret) == plain) }
+    for (secret, plain) in held { expect(bytes(of: secret), equals: plain) }
     let regions = Set(held.filter { $0.1.count <= 64 }.map { UInt(bitPattern: $0.0.start) >> 12 })
-    #expect(regions.count < held.count / 2)
+    expect(regions.count < held.count / 2)
     let first = try #require(held.firstIndex { $0.1.count > 0 && $0.1.count <= 4_096 })
     let (place, count) = (held[first].0.start, held[first].1.count)
     held.remove(at: first)
-    #expect(UnsafeRawBufferPointer(start: place, count: count).allSatisfy { $0 == 0 })
+    expect(UnsafeRawBufferPointer(start: place, count: count).allSatisfy { $0 == 0 })
   }
 
   @Test("A secret that is too large for a shared page gives its pages back")
@@ -50,18 +51,18 @@ import Testing
     let before = try mapped()
     for _ in 0..<1_000 { _ = try SecretBytes(count: 50_000, room: .guarded) }
     // 16 pages each, with the guard pages; other tests run at the same time.
-    #expect(try mapped() < before + 8_000)
+    try expect(mapped() < before + 8_000)
   }
 
   @Test("The text of a JSON string and back; other kinds have no text")
   func json() throws {
     try Vault.start()
     let text = try #require(try SecretBytes.text(of: "tøken"))
-    #expect(bytes(of: text) == Array("tøken".utf8))
-    #expect(text.json.string == "tøken")
-    #expect(try SecretBytes.text(of: "")?.count == 0)
+    expect(bytes(of: text), equals: Array("tøken".utf8))
+    expect(text.json.string, equals: "tøken")
+    try expect(SecretBytes.text(of: "")?.count, equals: 0)
     for other in [7, nil, true, [:], []] as [JSON] {
-      #expect(try SecretBytes.text(of: other) == nil)
+      try expect(SecretBytes.text(of: other) == nil)
     }
   }
 
@@ -75,26 +76,26 @@ import Testing
           return answer
         })
     }
-    #expect(try written(3) == [1, 2, 3])
-    #expect(try written(0) == [])
-    #expect(try written(-1) == [])
-    #expect(try written(.max) == [1, 2, 3, 4])
+    try expect(written(3), equals: [1, 2, 3])
+    try expect(written(0), equals: [])
+    try expect(written(-1), equals: [])
+    try expect(written(.max), equals: [1, 2, 3, 4])
   }
 
   @Test("Random bytes differ and have the requested length")
   func random() throws {
     try Vault.start()
-    #expect(try SecretBytes.random(count: 32).count == 32)
-    #expect(Set((0..<100).map { _ in Random.word() }).count == 100)
-    #expect(Random.bytes(0).isEmpty && Random.bytes(33).count == 33)
-    #expect(Random.bytes(32) != Random.bytes(32))
+    try expect(SecretBytes.random(count: 32).count, equals: 32)
+    expect(Set((0..<100).map { _ in Random.word() }).count, equals: 100)
+    expect(Random.bytes(0).isEmpty && Random.bytes(33).count == 33)
+    expect(Random.bytes(32) != Random.bytes(32))
   }
 
   @Test("Random UUIDs have version 7 and the given time")
   func uuids() throws {
     let id = Random.uuid(at: 0x017F_22E2_79B0)
-    #expect(id.text.hasPrefix("017f22e2-79b0-7"))
-    #expect(id != Random.uuid(at: 0x017F_22E2_79B0))
-    #expect(id.low >> 62 == 2)
+    expect(id.text.hasPrefix("017f22e2-79b0-7"))
+    expect(id != Random.uuid(at: 0x017F_22E2_79B0))
+    expect(id.low >> 62, equals: 2)
   }
 }
