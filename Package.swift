@@ -91,11 +91,15 @@ let package = Package(
       name: "HoldfastHTTP", dependencies: ["CHoldfast"],
       cSettings: [.headerSearchPath("../../include"), checkedBuffers]),
     .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
+    .target(
+      name: "PolicyOracle", dependencies: ["Policy"], path: "Tests/PolicyOracle",
+      swiftSettings: testSettings),
+    program("situations", on: ["PolicyOracle", "Policy"], path: "Tests/situations"),
     program("fleet", on: ["Policy"], path: "Tests/fleet/Sources"),
     tests(of: "Base", on: ["CPlatform", "CJansson"]),
     tests(of: "Vault", on: ["Base", "CPlatform", "CJansson"]),
     tests(of: "Store", on: ["Vault", "Base", "CSQLite"]),
-    tests(of: "Policy", on: ["Base"]),
+    tests(of: "Policy", on: ["PolicyOracle", "Base"]),
     tests(of: "Supabase", on: ["Policy", "Vault", "Base"]),
     tests(of: "Engine", on: ["Base", "Policy", "Store", "Supabase", "Vault"]),
   ]

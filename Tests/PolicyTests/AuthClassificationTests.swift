@@ -1,4 +1,5 @@
 import Policy
+import TestSupport
 import Testing
 
 /// Responses of the auth service as measured on v2.196.0, and responses of gateways.
@@ -17,13 +18,13 @@ import Testing
       ("user_banned", .terminal(.banned)), ("validation_failed", .corrupt),
     ])
   func refreshTerminal(code: String, outcome: RefreshOutcome) {
-    #expect(AuthClassification.refresh(json(400, code)) == outcome)
+    expect(AuthClassification.refresh(json(400, code)), equals: outcome)
     // The status of the same error differs between versions.
-    #expect(AuthClassification.refresh(json(403, code)) == outcome)
+    expect(AuthClassification.refresh(json(403, code)), equals: outcome)
     // A code outside a JSON body proves nothing, nor does a server fault.
-    #expect(AuthClassification.refresh(ResponseFacts(status: 400, code: code)) == .transient)
-    #expect(AuthClassification.refresh(json(500, code)) == .transient)
-    #expect(AuthClassification.refresh(json(429, code)) == .transient)
+    expect(AuthClassification.refresh(ResponseFacts(status: 400, code: code)), equals: .transient)
+    expect(AuthClassification.refresh(json(500, code)), equals: .transient)
+    expect(AuthClassification.refresh(json(429, code)), equals: .transient)
   }
 
   @Test(
@@ -44,18 +45,18 @@ import Testing
       ResponseFacts(status: 400, code: "", isServerJSON: true),
     ])
   func refreshTransient(answer: ResponseFacts) {
-    #expect(AuthClassification.refresh(answer) == .transient)
-    #expect(AuthClassification.user(answer) == .transient)
-    #expect(AuthClassification.revoke(answer) == .transient)
+    expect(AuthClassification.refresh(answer), equals: .transient)
+    expect(AuthClassification.user(answer), equals: .transient)
+    expect(AuthClassification.revoke(answer), equals: .transient)
   }
 
   @Test("A6: a code that is not on the closed list is no proof of an end")
   func refreshUnknown() {
     for code in ["bad_json", "unknown", "captcha_failed", "user_not_found", "bad_jwt"] {
-      #expect(AuthClassification.refresh(json(400, code)) == .transient)
+      expect(AuthClassification.refresh(json(400, code)), equals: .transient)
     }
-    #expect(
-      AuthClassification.refresh(json(400, nil, error: "invalid_client")) == .transient)
+    expect(
+      AuthClassification.refresh(json(400, nil, error: "invalid_client")), equals: .transient)
   }
 
   @Test("Refresh reads the responses of servers before v2.164.0")
@@ -66,17 +67,17 @@ import Testing
           status: 400, oauthError: "invalid_grant", description: description,
           isServerJSON: isServerJSON))
     }
-    #expect(outcome(nil) == .terminal(.invalidGrant))
-    #expect(outcome("Invalid Refresh Token: Already Used") == .alreadyUsed)
+    expect(outcome(nil), equals: .terminal(.invalidGrant))
+    expect(outcome("Invalid Refresh Token: Already Used"), equals: .alreadyUsed)
     let notFound = "Invalid Refresh Token: Refresh Token Not Found"
-    #expect(outcome(notFound) == .terminal(.invalidGrant))
-    #expect(outcome(notFound, isServerJSON: false) == .transient)
+    expect(outcome(notFound), equals: .terminal(.invalidGrant))
+    expect(outcome(notFound, isServerJSON: false), equals: .transient)
   }
 
   @Test("Refresh succeeds only with a JSON body")
   func refreshSuccess() {
-    #expect(AuthClassification.refresh(json(200, nil)) == .success)
-    #expect(AuthClassification.refresh(ResponseFacts(status: 200)) == .transient)
+    expect(AuthClassification.refresh(json(200, nil)), equals: .success)
+    expect(AuthClassification.refresh(ResponseFacts(status: 200)), equals: .transient)
   }
 
   @Test(
@@ -89,14 +90,14 @@ import Testing
       (403, "session_expired", .transient), (500, "user_banned", .transient),
     ])
   func user(status: Int, code: String, outcome: UserOutcome) {
-    #expect(AuthClassification.user(json(status, code)) == outcome)
-    #expect(AuthClassification.user(ResponseFacts(status: status, code: code)) == .transient)
+    expect(AuthClassification.user(json(status, code)), equals: outcome)
+    expect(AuthClassification.user(ResponseFacts(status: status, code: code)), equals: .transient)
   }
 
   @Test("GET /user confirms only with a JSON body, not with a portal's page")
   func userValid() {
-    #expect(AuthClassification.user(json(200, nil)) == .valid)
-    #expect(AuthClassification.user(ResponseFacts(status: 200)) == .transient)
+    expect(AuthClassification.user(json(200, nil)), equals: .valid)
+    expect(AuthClassification.user(ResponseFacts(status: 200)), equals: .transient)
   }
 
   @Test(
@@ -111,25 +112,25 @@ import Testing
       (500, "unexpected_failure", .transient),
     ])
   func signIn(status: Int, code: String, outcome: SignInOutcome) {
-    #expect(AuthClassification.signIn(json(status, code)) == outcome)
+    expect(AuthClassification.signIn(json(status, code)), equals: outcome)
   }
 
   @Test("A sign-in refused by an OAuth error, or without any")
   func signInOAuth() {
-    #expect(
-      AuthClassification.signIn(json(400, nil, error: "invalid nonce"))
-        == .rejected("invalid nonce"))
-    #expect(AuthClassification.signIn(json(401, nil)) == .rejected("unknown"))
+    expect(
+      AuthClassification.signIn(json(400, nil, error: "invalid nonce")),
+      equals: .rejected("invalid nonce"))
+    expect(AuthClassification.signIn(json(401, nil)), equals: .rejected("unknown"))
     // Servers before v2.164.0 say only in the text that the verifier is another one
-    #expect(
+    expect(
       AuthClassification.signIn(
         ResponseFacts(
           status: 400,
           description: "code challenge does not match previously saved code verifier",
-          isServerJSON: true)) == .foreign)
-    #expect(AuthClassification.signIn(ResponseFacts(status: 403)) == .transient)
-    #expect(AuthClassification.signIn(json(200, nil)) == .success)
-    #expect(AuthClassification.signIn(ResponseFacts(status: 200)) == .transient)
+          isServerJSON: true)), equals: .foreign)
+    expect(AuthClassification.signIn(ResponseFacts(status: 403)), equals: .transient)
+    expect(AuthClassification.signIn(json(200, nil)), equals: .success)
+    expect(AuthClassification.signIn(ResponseFacts(status: 200)), equals: .transient)
   }
 
   @Test(
@@ -147,7 +148,7 @@ import Testing
       (404, "flow_state_not_found", nil), (500, "unexpected_failure", nil), (403, nil, nil),
     ] as [(Int, String?, SignInCause?)])
   func signInCause(status: Int, code: String?, cause: SignInCause?) {
-    #expect(AuthClassification.signInCause(json(status, code)) == cause)
+    expect(AuthClassification.signInCause(json(status, code)), equals: cause)
   }
 
   @Test("HST-4: a page or a silence instead of an answer")
@@ -155,32 +156,32 @@ import Testing
     func cause(_ status: Int) -> SignInCause? {
       AuthClassification.signInCause(ResponseFacts(status: status))
     }
-    #expect(cause(0) == nil)
-    #expect(cause(302) == .notSupabase)
-    #expect(cause(403) == .notSupabase)
-    #expect(cause(404) == .wrongURL)
-    #expect(cause(502) == nil)
-    #expect(cause(540) == .projectPaused)
+    expect(cause(0), equals: nil)
+    expect(cause(302), equals: .notSupabase)
+    expect(cause(403), equals: .notSupabase)
+    expect(cause(404), equals: .wrongURL)
+    expect(cause(502), equals: nil)
+    expect(cause(540), equals: .projectPaused)
     // Only what another try cannot change ends the sign-in at once
-    #expect(cause(405) == .notSupabase)
-    #expect(cause(501) == .notSupabase)
+    expect(cause(405), equals: .notSupabase)
+    expect(cause(501), equals: .notSupabase)
     for status in [404, 405, 501, 540] {
-      #expect(AuthClassification.signIn(ResponseFacts(status: status)) == .rejected("unknown"))
+      expect(AuthClassification.signIn(ResponseFacts(status: status)), equals: .rejected("unknown"))
     }
     for status in [0, 200, 302, 401, 403, 502] {
-      #expect(AuthClassification.signIn(ResponseFacts(status: status)) == .transient)
+      expect(AuthClassification.signIn(ResponseFacts(status: status)), equals: .transient)
     }
   }
 
   @Test("SES-8: a logout is done when the session has ended, now or earlier")
   func revoke() {
-    #expect(AuthClassification.revoke(ResponseFacts(status: 204)) == .done)
-    #expect(AuthClassification.revoke(ResponseFacts(status: 200)) == .transient)
-    #expect(AuthClassification.revoke(json(200, nil)) == .transient)
-    #expect(AuthClassification.revoke(json(403, "session_not_found")) == .done)
-    #expect(AuthClassification.revoke(json(403, "user_not_found")) == .done)
-    #expect(AuthClassification.revoke(json(403, "bad_jwt")) == .needsToken)
-    #expect(AuthClassification.revoke(json(401, "no_authorization")) == .needsToken)
-    #expect(AuthClassification.revoke(json(500, "unexpected_failure")) == .transient)
+    expect(AuthClassification.revoke(ResponseFacts(status: 204)), equals: .done)
+    expect(AuthClassification.revoke(ResponseFacts(status: 200)), equals: .transient)
+    expect(AuthClassification.revoke(json(200, nil)), equals: .transient)
+    expect(AuthClassification.revoke(json(403, "session_not_found")), equals: .done)
+    expect(AuthClassification.revoke(json(403, "user_not_found")), equals: .done)
+    expect(AuthClassification.revoke(json(403, "bad_jwt")), equals: .needsToken)
+    expect(AuthClassification.revoke(json(401, "no_authorization")), equals: .needsToken)
+    expect(AuthClassification.revoke(json(500, "unexpected_failure")), equals: .transient)
   }
 }

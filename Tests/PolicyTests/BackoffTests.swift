@@ -1,4 +1,5 @@
 import Policy
+import TestSupport
 import Testing
 
 @Suite struct BackoffTests {
@@ -6,9 +7,9 @@ import Testing
   func bounds() {
     for attempt in 1...40 {
       let longest = Backoff.maxDelayMS(attempt: attempt)
-      #expect(Backoff.delayMS(attempt: attempt, random: 0) == 2_000)
-      #expect(Backoff.delayMS(attempt: attempt, random: .max) == longest)
-      #expect(longest == min(2_000 << Int64(min(attempt, 20)), 300_000))
+      expect(Backoff.delayMS(attempt: attempt, random: 0), equals: 2_000)
+      expect(Backoff.delayMS(attempt: attempt, random: .max), equals: longest)
+      expect(longest, equals: min(2_000 << Int64(min(attempt, 20)), 300_000))
     }
   }
 
@@ -20,23 +21,23 @@ import Testing
       let delay = Backoff.delayMS(attempt: 3, random: generator.next())
       counts[Int((delay - 2_000) * 10 / 14_001)] += 1
     }
-    for count in counts { #expect((800...1_200).contains(count)) }
+    for count in counts { expect((800...1_200).contains(count)) }
   }
 
   @Test("Any attempt number gives a valid delay")
   func extremes() {
     for attempt in [Int.min, -1, 0, 1, 63, 64, Int.max] {
       let delay = Backoff.delayMS(attempt: attempt, random: .max, floorMS: .min)
-      #expect((2_000...300_000).contains(delay))
+      expect((2_000...300_000).contains(delay))
     }
   }
 
   @Test("SES-6: the server's delay is the minimum, up to 24 h")
   func floor() {
-    #expect(Backoff.delayMS(attempt: 1, random: 0, floorMS: 60_000) == 60_000)
-    #expect(Backoff.delayMS(attempt: 9, random: .max, floorMS: 60_000) == 300_000)
-    #expect(Backoff.delayMS(attempt: 1, random: 0, floorMS: 1) == 2_000)
-    #expect(Backoff.delayMS(attempt: 1, random: 0, floorMS: .max) == 86_400_000)
+    expect(Backoff.delayMS(attempt: 1, random: 0, floorMS: 60_000), equals: 60_000)
+    expect(Backoff.delayMS(attempt: 9, random: .max, floorMS: 60_000), equals: 300_000)
+    expect(Backoff.delayMS(attempt: 1, random: 0, floorMS: 1), equals: 2_000)
+    expect(Backoff.delayMS(attempt: 1, random: 0, floorMS: .max), equals: 86_400_000)
   }
 
   @Test(
@@ -46,16 +47,16 @@ import Testing
       (3_600_000, 3_900_000), (86_400_000, Backoff.maxDelayMS),
     ] as [(Int64, Int64)])
   func spreadBehindTheFloor(floor: Int64, longest: Int64) {
-    #expect(Backoff.delayMS(attempt: 1, random: .max, floorMS: floor) == longest)
+    expect(Backoff.delayMS(attempt: 1, random: .max, floorMS: floor), equals: longest)
     var generator = Random(seed: 11)
     let least = max(floor, Backoff.minDelayMS)
     var halves = [0, 0]
     for _ in 0..<1_000 {
       let delay = Backoff.delayMS(attempt: 1, random: generator.next(), floorMS: floor)
-      #expect((least...longest).contains(delay))
+      expect((least...longest).contains(delay))
       halves[delay < (least + longest) / 2 ? 0 : 1] += 1
     }
-    #expect(halves.allSatisfy { (400...600).contains($0) })
+    expect(halves.allSatisfy { (400...600).contains($0) })
   }
 }
 

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import Policy
@@ -107,9 +108,9 @@ private struct Places {
       let steps = Int.bitWidth - (count - 1).leadingZeroBitCount
       for bad in 0..<count {
         let drain = Drain(count) { $0 == bad }
-        #expect(drain.parked == [bad])
-        #expect(drain.stored == count - 1)
-        #expect(drain.requests <= 2 * steps + 2, "\(bad) of \(count)")
+        expect(drain.parked, equals: [bad])
+        expect(drain.stored, equals: count - 1)
+        expect(drain.requests <= 2 * steps + 2, "\(bad) of \(count)")
       }
     }
   }
@@ -123,10 +124,10 @@ private struct Places {
     for seed in 1...3 as ClosedRange<UInt64> {
       let bad = Places.bad(20_000, perMillion: perMillion, seed: seed)
       let drain = Drain(20_000) { bad.contains($0) }
-      #expect(Set(drain.parked) == bad && drain.parked.count == bad.count)
-      #expect(drain.stored == 20_000 - bad.count)
-      #expect(drain.requests <= requests)
-      #expect(drain.sent <= sent)
+      expect(Set(drain.parked) == bad && drain.parked.count == bad.count)
+      expect(drain.stored, equals: 20_000 - bad.count)
+      expect(drain.requests <= requests)
+      expect(drain.sent <= sent)
     }
   }
 
@@ -135,10 +136,10 @@ private struct Places {
       let count = 1 + Int(seed * 7 % 120)
       let bad = Places.bad(count, perMillion: Int(seed * 3_333), seed: seed)
       let drain = Drain(count) { bad.contains($0) }
-      #expect(drain.parked.sorted() == bad.sorted())
-      #expect(drain.stored == count - bad.count)
+      expect(drain.parked.sorted(), equals: bad.sorted())
+      expect(drain.stored, equals: count - bad.count)
       // Never more than a search for each, and the items themselves.
-      #expect(drain.requests <= 10 * bad.count + 1 + count)
+      expect(drain.requests <= 10 * bad.count + 1 + count)
     }
   }
 
@@ -148,9 +149,9 @@ private struct Places {
       let count = 1 + Int(seed * 97 % 900)
       let bad = Places.bad(count, perMillion: Int(seed * 3_333), seed: seed)
       let drain = Drain(count, patience: patience) { bad.contains($0) }
-      #expect(drain.parked.sorted() == bad.sorted())
-      #expect(drain.stored == count - bad.count)
-      #expect(drain.requests <= 12 * bad.count + 10 + count)
+      expect(drain.parked.sorted(), equals: bad.sorted())
+      expect(drain.stored, equals: count - bad.count)
+      expect(drain.requests <= 12 * bad.count + 10 + count)
     }
   }
 
@@ -158,65 +159,65 @@ private struct Places {
     // Given eight items, of which one is at fault
     var search = BatchSearch(count: 8, guilty: [Array(0..<8)])
     // When the first half is stored, then the other need not be sent whole
-    #expect(search.part(most: 500) == [0, 1, 2, 3])
+    expect(search.part(most: 500), equals: [0, 1, 2, 3])
     search.store([0, 1, 2, 3])
-    #expect(search.part(most: 500) == [4, 5])
+    expect(search.part(most: 500), equals: [4, 5])
     // When that is refused, then nothing is known of the rest
     search.refuse([4, 5])
-    #expect((search.guilty, search.unknown) == ([[4, 5]], [6, 7]))
-    #expect(search.part(most: 500) == [4])
+    expect((search.guilty, search.unknown) == ([[4, 5]], [6, 7]))
+    expect(search.part(most: 500), equals: [4])
     search.store([4])
     // Then the item is alone, and is sent for the server's reason
-    #expect(search.part(most: 500) == [5])
+    expect(search.part(most: 500), equals: [5])
     search.refuse([5])
     // And the rest is sent as if it had never been refused
-    #expect(!search.isDone && !search.isSearching)
-    #expect(search.guilty.isEmpty)
-    #expect(search.part(most: 500) == [6, 7])
+    expect(!search.isDone && !search.isSearching)
+    expect(search.guilty.isEmpty)
+    expect(search.part(most: 500), equals: [6, 7])
     search.store([6, 7])
-    #expect(search.isDone)
-    #expect(search.stored == [0, 1, 2, 3, 4, 6, 7])
+    expect(search.isDone)
+    expect(search.stored, equals: [0, 1, 2, 3, 4, 6, 7])
   }
 
   @Test func aRefusedPartIsSearchedAfterTheUnknownItems() {
     var search = BatchSearch(count: 7)
-    #expect(search.part(most: 3) == [0, 1, 2])
+    expect(search.part(most: 3), equals: [0, 1, 2])
     search.refuse([0, 1, 2])
-    #expect(search.part(most: 3) == [3, 4, 5])
+    expect(search.part(most: 3), equals: [3, 4, 5])
     search.store([3, 4, 5])
     // A single one is at fault
-    #expect(search.part(most: 3) == [6])
+    expect(search.part(most: 3), equals: [6])
     search.refuse([6])
-    #expect((search.guilty, search.stored) == ([[0, 1, 2]], [3, 4, 5]))
-    #expect(search.isSearching && search.part(most: 3) == [0])
+    expect((search.guilty, search.stored) == ([[0, 1, 2]], [3, 4, 5]))
+    expect(search.isSearching && search.part(most: 3) == [0])
   }
 
   @Test func groupsAreSearchedInTurnAndTheSparedItemsSentTogether() {
     var search = BatchSearch(count: 6, guilty: [[1, 4], [0, 2, 3]])
     // Of the last item nothing is known: it goes first
-    #expect(search.part(most: 9) == [5])
+    expect(search.part(most: 9), equals: [5])
     search.store([5])
-    #expect(search.guilty == [[1, 4], [0, 2, 3]])
+    expect(search.guilty, equals: [[1, 4], [0, 2, 3]])
     search.refuse(search.part(most: 1))
     // The first is found, nothing is known of its neighbour, and the next group follows
-    #expect(search.unknown == [4])
-    #expect(search.part(most: 1) == [0])
+    expect(search.unknown, equals: [4])
+    expect(search.part(most: 1), equals: [0])
     search.refuse([0])
-    #expect(search.guilty.isEmpty)
+    expect(search.guilty.isEmpty)
     // Then all items that were spared, in their order
-    #expect(search.part(most: 9) == [2, 3, 4])
+    expect(search.part(most: 9), equals: [2, 3, 4])
     search.refuse([2, 3, 4])
-    #expect(search.part(most: 9) == [2])
+    expect(search.part(most: 9), equals: [2])
     search.store([2])
     search.store(search.part(most: 9))
     search.refuse(search.part(most: 9))
-    #expect(search.isDone && search.stored == [5, 2, 3])
+    expect(search.isDone && search.stored == [5, 2, 3])
   }
 
   @Test func anItemThatIsStoredAfterAllEndsTheSearch() {
     var search = BatchSearch(count: 1, guilty: [[0]])
     search.store([0])
-    #expect(search.isDone && search.stored == [0])
+    expect(search.isDone && search.stored == [0])
   }
 
   @Test func batchesGrowAgainWhenRefusalsEnd() {
@@ -227,13 +228,13 @@ private struct Places {
       sizes.append(size.items)
       size.store(size.items)
     }
-    #expect(sizes == [125, 162, 210, 273, 354, 460, 500])
-    #expect(!size.isReduced && size.leased == 500)
+    expect(sizes, equals: [125, 162, 210, 273, 354, 460, 500])
+    expect(!size.isReduced && size.leased == 500)
     // A small one says little
     size.refuse()
     size.store(124)
-    #expect(size.items == 125)
+    expect(size.items, equals: 125)
     for _ in 0..<20 { size.refuse() }
-    #expect((size.items, size.leased) == (1, 8))
+    expect((size.items, size.leased) == (1, 8))
   }
 }

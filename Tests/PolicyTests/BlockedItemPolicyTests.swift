@@ -1,4 +1,5 @@
 import Policy
+import TestSupport
 import Testing
 
 @Suite("Items that are refused on the way")
@@ -22,25 +23,25 @@ struct BlockedItemPolicyTests {
   @Test("ATK-9: parked after seven refusals in three to five hours")
   func othersAreSent() {
     let course = course(othersWereJudged: true)
-    #expect(course.tries == 7)
-    #expect(course.least >= 3 * 60)
-    #expect(course.most <= 5 * 60)
+    expect(course.tries, equals: 7)
+    expect(course.least >= 3 * 60)
+    expect(course.most <= 5 * 60)
   }
 
   @Test("ATK-9: while nothing else is sent, after half a day")
   func nothingElseIsSent() {
     let course = course(othersWereJudged: false)
-    #expect(course.tries == 21)
-    #expect(course.least >= 9 * 60)
-    #expect(course.most <= 18 * 60)
+    expect(course.tries, equals: 21)
+    expect(course.least >= 9 * 60)
+    expect(course.most <= 18 * 60)
   }
 
   @Test("B3: an answer that an outage gives, too, counts only while others are judged")
   func anAnswerThatMayPass() {
-    #expect(course(othersWereJudged: true, mayPass: true).tries == 7)
+    expect(course(othersWereJudged: true, mayPass: true).tries, equals: 7)
     for count in Int64(0)..<BlockedItemPolicy.limit {
       let next = BlockedItemPolicy.count(after: count, othersWereJudged: false, mayPass: true)
-      #expect(next == max(count, 1))
+      expect(next, equals: max(count, 1))
     }
   }
 
@@ -50,7 +51,7 @@ struct BlockedItemPolicyTests {
       (1, 5), (3, 5), (4, 10), (6, 10), (7, 20), (9, 20), (10, 40), (12, 40), (13, 60), (20, 60),
     ] as [(Int64, Int64)])
   func steps(count: Int64, minutes: Int64) {
-    #expect(BlockedItemPolicy.pauseMS(count: count, random: 0) == minutes * 60_000)
+    expect(BlockedItemPolicy.pauseMS(count: count, random: 0), equals: minutes * 60_000)
   }
 
   @Test("Pauses grow, and differ")
@@ -59,9 +60,9 @@ struct BlockedItemPolicyTests {
     for count in 1..<BlockedItemPolicy.limit {
       let pause = BlockedItemPolicy.pauseMS(count: count, random: 0)
       let longest = BlockedItemPolicy.pauseMS(count: count, random: .max)
-      #expect(pause >= last)
-      #expect(longest == pause + pause / 2)
-      #expect(longest <= BlockedItemPolicy.maxPauseMS)
+      expect(pause >= last)
+      expect(longest, equals: pause + pause / 2)
+      expect(longest <= BlockedItemPolicy.maxPauseMS)
       last = pause
     }
   }

@@ -1,5 +1,6 @@
 import Foundation
 import Policy
+import TestSupport
 import Testing
 
 @Suite struct ISO8601Tests {
@@ -16,14 +17,14 @@ import Testing
       (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
     ] as [(Int64, String)])
   func format(ms: Int64, text: String) {
-    #expect(ISO8601.format(ms: ms) == text)
-    #expect(ISO8601.parse(text) == ms)
+    expect(ISO8601.format(ms: ms), equals: text)
+    expect(ISO8601.parse(text), equals: ms)
   }
 
   @Test("Times without a four-digit year become the nearest with one")
   func clamped() {
-    #expect(ISO8601.format(ms: .max) == "9999-12-31T23:59:59.999Z")
-    #expect(ISO8601.format(ms: .min) == "0000-01-01T00:00:00.000Z")
+    expect(ISO8601.format(ms: .max), equals: "9999-12-31T23:59:59.999Z")
+    expect(ISO8601.format(ms: .min), equals: "0000-01-01T00:00:00.000Z")
   }
 
   @Test(
@@ -37,7 +38,7 @@ import Testing
       ("2026-01-01t00:00:00z", 1_767_225_600_000),
     ] as [(String, Int64)])
   func parse(text: String, ms: Int64) {
-    #expect(ISO8601.parse(text) == ms)
+    expect(ISO8601.parse(text), equals: ms)
   }
 
   @Test(
@@ -50,7 +51,7 @@ import Testing
       "+2026-01-01T00:00:00Z", "２026-01-01T00:00:00Z",
     ])
   func garbage(text: String) {
-    #expect(ISO8601.parse(text) == nil)
+    expect(ISO8601.parse(text), equals: nil)
   }
 
   @Test("Every time reads back unchanged, and has the text of Foundation")
@@ -60,12 +61,12 @@ import Testing
     for step in 0..<3_000 {
       let ms = Int64(random.next() % 315_569_520_000_000) - 62_167_219_200_000
       let text = ISO8601.format(ms: ms)
-      #expect(ISO8601.parse(text) == ms, "\(text)")
+      expect(ISO8601.parse(text), equals: ms, "\(text)")
       // Foundation follows the Julian calendar before 1582.
       guard ms > -12_219_292_800_000, step % 10 == 0 else { continue }
       let seconds = (Double(ms) / 1_000).rounded(.down)
       let expected = format.string(from: Date(timeIntervalSince1970: seconds))
-      #expect("\(text.prefix(19))Z" == expected)
+      expect("\(text.prefix(19))Z", equals: expected)
     }
   }
 }

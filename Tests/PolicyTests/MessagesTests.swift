@@ -1,4 +1,5 @@
 import Policy
+import TestSupport
 import Testing
 
 /// LAB-1: a stable code and a text in every language.
@@ -7,12 +8,12 @@ import Testing
   func everyText(language: Language) {
     for code in MessageCode.allCases {
       let text = Messages.text(code, language)
-      #expect(text.count > 5, "\(code)")
-      #expect(text.first?.isUppercase == true, "\(code): \(text)")
-      #expect(text.hasSuffix(".") || text.hasSuffix(" …"), "\(code): \(text)")
-      #expect(!text.contains("  ") && !text.contains("\n"), "\(code): \(text)")
-      #expect(!text.contains("!") && !text.contains("{"), "\(code): \(text)")
-      #expect(text.count <= 140, "\(code): \(text)")
+      expect(text.count > 5, "\(code)")
+      expect(text.first?.isUppercase, equals: true, "\(code): \(text)")
+      expect(text.hasSuffix(".") || text.hasSuffix(" …"), "\(code): \(text)")
+      expect(!text.contains("  ") && !text.contains("\n"), "\(code): \(text)")
+      expect(!text.contains("!") && !text.contains("{"), "\(code): \(text)")
+      expect(text.count <= 140, "\(code): \(text)")
     }
   }
 
@@ -21,7 +22,7 @@ import Testing
     var seen: [String: MessageCode] = [:]
     for code in MessageCode.allCases {
       let text = Messages.text(code, language)
-      #expect(seen[text] == nil, "\(code) and \(seen[text].map { "\($0)" } ?? ""): \(text)")
+      expect(seen[text], equals: nil, "\(code) and \(seen[text].map { "\($0)" } ?? ""): \(text)")
       seen[text] = code
     }
   }
@@ -31,11 +32,11 @@ import Testing
     var same = 0
     for code in MessageCode.allCases {
       let english = Messages.text(code, .en)
-      #expect(english != Messages.text(code, .nb))
-      #expect(english != Messages.text(code, .nn))
+      expect(english != Messages.text(code, .nb))
+      expect(english != Messages.text(code, .nn))
       if Messages.text(code, .nb) == Messages.text(code, .nn) { same += 1 }
     }
-    #expect(same * 10 <= MessageCode.allCases.count)
+    expect(same * 10 <= MessageCode.allCases.count)
   }
 
   @Test("LAB-1: no technical terms", arguments: Language.allCases)
@@ -50,7 +51,7 @@ import Testing
       let text = Messages.text(code, language).lowercased()
       for term in terms {
         let isThere = text.split { !$0.isLetter && !$0.isNumber }.contains { $0.hasPrefix(term) }
-        #expect(!isThere, "\(code): \(text)")
+        expect(!isThere, "\(code): \(text)")
       }
     }
   }
@@ -68,8 +69,8 @@ import Testing
     for code in MessageCode.allCases {
       let bokmal = Set(words(Messages.text(code, .nb)))
       let nynorsk = Set(words(Messages.text(code, .nn)))
-      #expect(bokmal.isDisjoint(with: onlyNynorsk), "\(code): \(bokmal)")
-      #expect(nynorsk.isDisjoint(with: onlyBokmal), "\(code): \(nynorsk)")
+      expect(bokmal.isDisjoint(with: onlyNynorsk), "\(code): \(bokmal)")
+      expect(nynorsk.isDisjoint(with: onlyBokmal), "\(code): \(nynorsk)")
     }
   }
 
@@ -79,35 +80,35 @@ import Testing
     for code in MessageCode.allCases {
       for language in Language.allCases {
         let named = Messages.text(code, language, organisation: "Likepersonene {x} ÆØÅ")
-        #expect(named.contains("Likepersonene {x} ÆØÅ") == naming.contains(code), "\(code)")
+        expect(named.contains("Likepersonene {x} ÆØÅ"), equals: naming.contains(code), "\(code)")
       }
     }
-    #expect(
-      Messages.text(.membershipRevoked, .nb)
-        == "Tilgangen din til organisasjonen er avsluttet. Du kan velge en annen organisasjon.")
+    expect(
+      Messages.text(.membershipRevoked, .nb),
+      equals: "Tilgangen din til organisasjonen er avsluttet. Du kan velge en annen organisasjon.")
   }
 
   @Test("Every reason, banner and fault has the message of its own code, except five reasons")
   func codes() {
     for reason in Reason.allCases {
       guard let code = reason.messageCode else { continue }
-      #expect(code.rawValue == reason.rawValue)
+      expect(code.rawValue, equals: reason.rawValue)
     }
     let silent = Reason.allCases.filter { $0.messageCode == nil }
-    #expect(silent == [.active, .keystorePending, .unlocked, .chosen, .switched])
-    for banner in Banner.allCases { #expect(MessageCode(rawValue: banner.rawValue) != nil) }
-    for fault in ItemFault.allCases { #expect(MessageCode(rawValue: fault.rawValue) != nil) }
+    expect(silent, equals: [.active, .keystorePending, .unlocked, .chosen, .switched])
+    for banner in Banner.allCases { expect(MessageCode(rawValue: banner.rawValue) != nil) }
+    for fault in ItemFault.allCases { expect(MessageCode(rawValue: fault.rawValue) != nil) }
   }
 
   @Test("The codes are in lower case, unique, and found by their raw values")
   func stableCodes() {
     for code in MessageCode.allCases {
-      #expect(code.rawValue.allSatisfy { $0.isASCII && ($0.isLowercase || $0 == "_") })
+      expect(code.rawValue.allSatisfy { $0.isASCII && ($0.isLowercase || $0 == "_") })
     }
-    #expect(Set(MessageCode.allCases.map(\.rawValue)).count == MessageCode.allCases.count)
-    for code in MessageCode.allCases { #expect(MessageCode(rawValue: code.rawValue) == code) }
-    for reason in Reason.allCases { #expect(Reason(rawValue: reason.rawValue) == reason) }
-    #expect(MessageCode(rawValue: "") == nil && Reason(rawValue: "Active") == nil)
+    expect(Set(MessageCode.allCases.map(\.rawValue)).count, equals: MessageCode.allCases.count)
+    for code in MessageCode.allCases { expect(MessageCode(rawValue: code.rawValue), equals: code) }
+    for reason in Reason.allCases { expect(Reason(rawValue: reason.rawValue), equals: reason) }
+    expect(MessageCode(rawValue: "") == nil && Reason(rawValue: "Active") == nil)
   }
 
   private func words(_ text: String) -> [String] {

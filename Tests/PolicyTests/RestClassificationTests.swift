@@ -1,4 +1,5 @@
 import Policy
+import TestSupport
 import Testing
 
 /// Responses of the data service as measured on 12.2.12, 13.0.8 and 14.17, and of gateways.
@@ -9,10 +10,10 @@ import Testing
 
   @Test("A success needs the service's body; a portal's page is not a success")
   func success() {
-    for status in [200, 201, 206] { #expect(outcome(status, nil) == .answered) }
-    #expect(RestClassification.rest(ResponseFacts(status: 204)) == .answered)
-    #expect(RestClassification.rest(ResponseFacts(status: 200)) == .transient)
-    #expect(RestClassification.rest(ResponseFacts(status: 201)) == .transient)
+    for status in [200, 201, 206] { expect(outcome(status, nil), equals: .answered) }
+    expect(RestClassification.rest(ResponseFacts(status: 204)), equals: .answered)
+    expect(RestClassification.rest(ResponseFacts(status: 200)), equals: .transient)
+    expect(RestClassification.rest(ResponseFacts(status: 201)), equals: .transient)
   }
 
   @Test(
@@ -27,7 +28,7 @@ import Testing
       (400, "PT400", .serverRule),
     ])
   func itemFault(status: Int, code: String, fault: ItemFault) {
-    #expect(outcome(status, code) == .itemFault(fault))
+    expect(outcome(status, code), equals: .itemFault(fault))
   }
 
   @Test(
@@ -41,7 +42,7 @@ import Testing
       (413, "PT413", .tooLarge),
     ])
   func special(status: Int, code: String, expected: RestOutcome) {
-    #expect(outcome(status, code) == expected)
+    expect(outcome(status, code), equals: expected)
   }
 
   @Test("An unknown role is a fault of the token, also with status 400 (12.2)")
@@ -50,8 +51,8 @@ import Testing
       RestClassification.rest(
         ResponseFacts(status: 400, code: "22023", description: description, isServerJSON: true))
     }
-    #expect(outcome("role \"nobody\" does not exist") == .needsToken)
-    #expect(outcome("invalid value for parameter") == .itemFault(.invalidValue))
+    expect(outcome("role \"nobody\" does not exist"), equals: .needsToken)
+    expect(outcome("invalid value for parameter"), equals: .itemFault(.invalidValue))
   }
 
   @Test(
@@ -61,7 +62,7 @@ import Testing
       (404, "42883"), (400, "42P10"), (406, "PGRST106"), (404, "PGRST125"), (400, "PGRST200"),
     ])
   func schemaNotReady(status: Int, code: String) {
-    #expect(outcome(status, code) == .schemaNotReady)
+    expect(outcome(status, code), equals: .schemaNotReady)
   }
 
   @Test("HST-4: without a grant nobody is let in; a policy refuses this user, or these rows")
@@ -70,12 +71,12 @@ import Testing
       RestClassification.rest(
         ResponseFacts(status: status, code: "42501", description: description, isServerJSON: true))
     }
-    #expect(outcome(403, "permission denied for table activities") == .schemaNotReady)
-    #expect(outcome(403, "permission denied for function submit") == .schemaNotReady)
-    #expect(outcome(401, "permission denied for table activities") == .needsToken)
+    expect(outcome(403, "permission denied for table activities"), equals: .schemaNotReady)
+    expect(outcome(403, "permission denied for function submit"), equals: .schemaNotReady)
+    expect(outcome(401, "permission denied for table activities"), equals: .needsToken)
     let policy = "new row violates row-level security policy for table \"activities\""
-    #expect(outcome(403, policy) == .denied)
-    #expect(outcome(403, "") == .denied)
+    expect(outcome(403, policy), equals: .denied)
+    expect(outcome(403, ""), equals: .denied)
   }
 
   @Test(
@@ -85,7 +86,7 @@ import Testing
       (400, "PGRST122"), (406, "PGRST116"), (406, "PGRST107"), (400, "PGRST100"), (500, "0A000"),
     ])
   func serverBug(status: Int, code: String) {
-    #expect(outcome(status, code) == .serverBug)
+    expect(outcome(status, code), equals: .serverBug)
   }
 
   @Test(
@@ -97,7 +98,7 @@ import Testing
       (500, "something"), (407, "proxy"),
     ])
   func transient(status: Int, code: String) {
-    #expect(outcome(status, code) == .transient)
+    expect(outcome(status, code), equals: .transient)
   }
 
   @Test(
@@ -107,21 +108,21 @@ import Testing
       (500, "XX000"), (400, "99999"), (404, "PGRST999"),
     ])
   func unknown(status: Int, code: String) {
-    #expect(outcome(status, code) == .unknownRejection)
+    expect(outcome(status, code), equals: .unknownRejection)
   }
 
   @Test("ATK-9: a refusal without a code of the service's is a firewall's or a portal's")
   func blocked() {
     for (status, code) in [(418, "X1"), (400, "whatever"), (403, "access_denied"), (400, nil)] {
-      #expect(outcome(status, code) == .blocked, "\(status) \(code ?? "nil")")
+      expect(outcome(status, code), equals: .blocked, "\(status) \(code ?? "nil")")
     }
-    #expect(RestClassification.rest(ResponseFacts(status: 400, code: "23514")) == .blocked)
+    expect(RestClassification.rest(ResponseFacts(status: 400, code: "23514")), equals: .blocked)
   }
 
   @Test("QUE-20: a 400 with an empty code is a service's whose database has just stopped")
   func emptyCode() {
-    #expect(outcome(400, "") == .transient)
-    #expect(RestClassification.rest(ResponseFacts(status: 400, code: "")) == .blocked)
+    expect(outcome(400, ""), equals: .transient)
+    expect(RestClassification.rest(ResponseFacts(status: 400, code: "")), equals: .blocked)
   }
 
   @Test("Only a code in a form of the service's makes a response its own")
@@ -131,19 +132,19 @@ import Testing
         ResponseFacts(status: 503, code: code, isServerJSON: isServerJSON))
     }
     for code in ["PGRST000", "PGRST301", "PT429", "53300", "XX000"] {
-      #expect(isOwn(code), "\(code)")
+      expect(isOwn(code), "\(code)")
     }
     for code in [nil, "", "PGRST", "PGRST1", "access_denied", "block", "123456", "5330"] {
-      #expect(!isOwn(code), "\(code ?? "nil")")
+      expect(!isOwn(code), "\(code ?? "nil")")
     }
-    #expect(!isOwn("53300", isServerJSON: false))
-    #expect(
+    expect(!isOwn("53300", isServerJSON: false))
+    expect(
       AuthClassification.isOwn(
         ResponseFacts(status: 429, code: "over_request_rate_limit", isServerJSON: true)))
-    #expect(
+    expect(
       !AuthClassification.isOwn(
         ResponseFacts(status: 503, code: "access_denied", isServerJSON: true)))
-    #expect(!AuthClassification.isOwn(ResponseFacts(status: 503)))
+    expect(!AuthClassification.isOwn(ResponseFacts(status: 503)))
   }
 
   @Test("Without a JSON body, the status decides")
@@ -156,7 +157,7 @@ import Testing
       (504, .transient), (522, .transient),
     ]
     for (status, outcome) in expected {
-      #expect(RestClassification.rest(ResponseFacts(status: status)) == outcome, "\(status)")
+      expect(RestClassification.rest(ResponseFacts(status: status)), equals: outcome, "\(status)")
     }
   }
 
@@ -168,7 +169,7 @@ import Testing
       for second in letters {
         let name = String([first, second])
         let outcome = outcome(400, name + "0ZZ")
-        if case .itemFault = outcome { #expect(known.contains(name), "\(name)") }
+        if case .itemFault = outcome { expect(known.contains(name), "\(name)") }
       }
     }
   }

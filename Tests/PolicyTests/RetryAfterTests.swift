@@ -1,4 +1,5 @@
 import Policy
+import TestSupport
 import Testing
 
 @Suite struct RetryAfterTests {
@@ -11,7 +12,7 @@ import Testing
       ("99999999999999999999999999", 86_400_000), ("0007", 7_000),
     ] as [(String, Int64)])
   func seconds(value: String, expected: Int64) {
-    #expect(RetryAfter.parse(value, serverNowMS: now) == expected)
+    expect(RetryAfter.parse(value, serverNowMS: now), equals: expected)
   }
 
   @Test(
@@ -23,28 +24,28 @@ import Testing
       ("Fri, 31 Dec 9999 23:59:59 GMT", 86_400_000),
     ] as [(String, Int64)])
   func dates(value: String, expected: Int64) {
-    #expect(RetryAfter.parse(value, serverNowMS: now) == expected)
+    expect(RetryAfter.parse(value, serverNowMS: now), equals: expected)
   }
 
   @Test("A date that only an estimate is known for")
   func estimated() {
     let date = "Sun, 06 Nov 1994 08:50:37 GMT"
-    #expect(RetryAfter.parse(date, serverNowMS: now, longestMS: 60_000) == 60_000)
-    #expect(RetryAfter.parse(date, serverNowMS: now, longestMS: 59_999) == 59_999)
-    #expect(RetryAfter.parse("120", serverNowMS: now, longestMS: 59_999) == 120_000)
+    expect(RetryAfter.parse(date, serverNowMS: now, longestMS: 60_000), equals: 60_000)
+    expect(RetryAfter.parse(date, serverNowMS: now, longestMS: 59_999), equals: 59_999)
+    expect(RetryAfter.parse("120", serverNowMS: now, longestMS: 59_999), equals: 120_000)
   }
 
   @Test(
     "Values that are neither",
     arguments: ["", " ", "-1", "+5", "1.5", "5s", "soon", "0x10", "1e3", "5 5", "٣", "Sun, 06 Nov"])
   func garbage(value: String) {
-    #expect(RetryAfter.parse(value, serverNowMS: now) == nil)
+    expect(RetryAfter.parse(value, serverNowMS: now), equals: nil)
   }
 
   @Test("No server time makes it overflow")
   func extremes() {
     let date = "Fri, 31 Dec 9999 23:59:59 GMT"
-    #expect(RetryAfter.parse(date, serverNowMS: .min) == nil)
-    #expect(RetryAfter.parse(date, serverNowMS: .max) == 0)
+    expect(RetryAfter.parse(date, serverNowMS: .min), equals: nil)
+    expect(RetryAfter.parse(date, serverNowMS: .max), equals: 0)
   }
 }

@@ -1,20 +1,21 @@
 import Policy
+import TestSupport
 import Testing
 
 @Suite struct ServiceBackoffTests {
   @Test("Every failure lengthens the pause, and one request at a time probes until a success")
   func failures() {
     var service = ServiceBackoff()
-    #expect(!service.isProbing)
+    expect(!service.isProbing)
     for attempt in 1...20 {
       let now = service.notBeforeMS
       let delay = service.fail(at: now, random: .max, floorMS: 0)
-      #expect(delay == Backoff.maxDelayMS(attempt: attempt))
-      #expect(service == ServiceBackoff(attempts: Int64(attempt), notBeforeMS: now + delay))
-      #expect(service.isProbing)
+      expect(delay, equals: Backoff.maxDelayMS(attempt: attempt))
+      expect(service, equals: ServiceBackoff(attempts: Int64(attempt), notBeforeMS: now + delay))
+      expect(service.isProbing)
     }
     service.succeed(pauseLeftMS: 0)
-    #expect(service == ServiceBackoff())
+    expect(service, equals: ServiceBackoff())
   }
 
   @Test("A response to a request from before the failure does not end the pause")
@@ -23,7 +24,7 @@ import Testing
     _ = service.fail(at: 0, random: 0, floorMS: 60_000)
     let paused = service
     service.succeed(pauseLeftMS: 1)
-    #expect(service == paused)
+    expect(service, equals: paused)
   }
 
   @Test("A later failure does not shorten a pause that lasts")
@@ -31,9 +32,9 @@ import Testing
     var service = ServiceBackoff()
     _ = service.fail(at: 0, random: 0, floorMS: 60_000)
     _ = service.fail(at: 1_000, random: 0, floorMS: 0)
-    #expect(service == ServiceBackoff(attempts: 2, notBeforeMS: 60_000))
+    expect(service, equals: ServiceBackoff(attempts: 2, notBeforeMS: 60_000))
     _ = service.fail(at: 59_000, random: 0, floorMS: 0)
-    #expect(service == ServiceBackoff(attempts: 3, notBeforeMS: 61_000))
+    expect(service, equals: ServiceBackoff(attempts: 3, notBeforeMS: 61_000))
   }
 
   @Test("No delay is longer than the longest of its kind")
@@ -41,7 +42,7 @@ import Testing
     for floor in [0, Backoff.maxStepMS, RetryAfter.maxMS] {
       for attempt in [1, 8, 99] {
         let delay = Backoff.delayMS(attempt: attempt, random: .max, floorMS: floor)
-        #expect(delay <= Backoff.longestMS(isAsked: floor > Backoff.maxStepMS))
+        expect(delay <= Backoff.longestMS(isAsked: floor > Backoff.maxStepMS))
       }
     }
   }
@@ -49,22 +50,22 @@ import Testing
   @Test("The server's delay is respected")
   func floor() {
     var service = ServiceBackoff()
-    #expect(service.fail(at: 0, random: 0, floorMS: 60_000) == 60_000)
+    expect(service.fail(at: 0, random: 0, floorMS: 60_000), equals: 60_000)
   }
 
   @Test("Reads after an outage spread over the step of the failures, or over the longest one")
   func readDelay() {
     var service = ServiceBackoff()
     for _ in 1...3 { _ = service.fail(at: 0, random: 0, floorMS: 0) }
-    #expect(service.readDelayMS(random: 0, isAsked: false) == 2_000)
-    #expect(service.readDelayMS(random: .max, isAsked: false) == 16_000)
-    #expect(service.readDelayMS(random: .max, isAsked: true) == 300_000)
+    expect(service.readDelayMS(random: 0, isAsked: false), equals: 2_000)
+    expect(service.readDelayMS(random: .max, isAsked: false), equals: 16_000)
+    expect(service.readDelayMS(random: .max, isAsked: true), equals: 300_000)
   }
 
   @Test("A probe is one item")
   func probe() {
-    #expect(BatchPolicy.items(probing: true) == 1)
-    #expect(BatchPolicy.items(probing: false) == BatchPolicy.maxItems)
+    expect(BatchPolicy.items(probing: true), equals: 1)
+    expect(BatchPolicy.items(probing: false), equals: BatchPolicy.maxItems)
   }
 
   @Test(
@@ -72,6 +73,6 @@ import Testing
     arguments: [(90_000, 3_600_000, 90_000), (90_000, 60_000, 20_000), (0, 3_600_000, 0)]
       as [(Int64, Int64, Int64)])
   func refreshMargin(configured: Int64, lifetime: Int64, margin: Int64) {
-    #expect(RefreshPolicy.marginMS(configuredMS: configured, lifetimeMS: lifetime) == margin)
+    expect(RefreshPolicy.marginMS(configuredMS: configured, lifetimeMS: lifetime), equals: margin)
   }
 }

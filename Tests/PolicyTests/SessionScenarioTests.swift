@@ -1,4 +1,6 @@
 import Policy
+import PolicyOracle
+import TestSupport
 import Testing
 
 /// The acceptance criteria that depend on the decision alone.
@@ -11,21 +13,21 @@ import Testing
   func activeSessionGoesHome() {
     for freshness in Situation.Freshness.allCases where freshness != .unreachable {
       let decision = decide { $0.freshness = freshness }
-      #expect(decision.screen == .home)
-      #expect(decision.reason == .active)
-      #expect(!decision.stale)
+      expect(decision.screen, equals: .home)
+      expect(decision.reason, equals: .active)
+      expect(!decision.stale)
     }
   }
 
   @Test("RES-2: given an expired access token, when the app starts, then unlock")
   func expiredTokenAsksForBiometrics() {
-    #expect(
-      decide { $0.token = .expired } == Decision(.unlock, .sessionExpired, lock: true))
-    #expect(
+    expect(
+      decide { $0.token = .expired }, equals: Decision(.unlock, .sessionExpired, lock: true))
+    expect(
       decide {
         $0.token = .expired
         $0.record = .sealed
-      } == Decision(.unlock, .sessionExpired))
+      }, equals: Decision(.unlock, .sessionExpired))
   }
 
   @Test("RES-2: given no biometrics, when the app starts, then expiry alone does not lock")
@@ -35,13 +37,13 @@ import Testing
         $0.token = .expired
         $0.presence = presence
       }
-      #expect(decision == Decision(.home, .active))
+      expect(decision, equals: Decision(.home, .active))
     }
-    #expect(
+    expect(
       decide {
         $0.token = .expired
         $0.presence = .required
-      } == Decision(.signIn, .biometricNotEnrolled))
+      }, equals: Decision(.signIn, .biometricNotEnrolled))
   }
 
   @Test("RES-3: given RES-2 online, when biometrics succeed, then a refresh comes before home")
@@ -52,23 +54,24 @@ import Testing
       $0.record = .sealed
       $0.token = .expired
     }
-    #expect(SessionPolicy.decide(unlocked) == Decision(.wait, .guardPending))
+    expect(SessionPolicy.decide(unlocked), equals: Decision(.wait, .guardPending))
 
     let refreshed = decide {
       $0.occasion = .navigate
       $0.freshness = .confirmed
     }
-    #expect(refreshed == Decision(.home, .active))
+    expect(refreshed, equals: Decision(.home, .active))
 
     var timedOut = unlocked
     timedOut.freshness = .unreachable
-    #expect(SessionPolicy.decide(timedOut) == Decision(.home, .unlocked, stale: true))
+    expect(SessionPolicy.decide(timedOut), equals: Decision(.home, .unlocked, stale: true))
   }
 
   @Test("RES-5: given a missing or damaged session, when the app starts, then sign-in")
   func damagedSession() {
-    #expect(decide { $0.record = .missing } == Decision(.signIn, .sessionMissing))
-    #expect(decide { $0.record = .corrupt } == Decision(.signIn, .sessionCorrupt, forget: true))
+    expect(decide { $0.record = .missing }, equals: Decision(.signIn, .sessionMissing))
+    expect(
+      decide { $0.record = .corrupt }, equals: Decision(.signIn, .sessionCorrupt, forget: true))
   }
 
   @Test(
@@ -86,7 +89,7 @@ import Testing
       $0.record = .sealed
       $0.outcome = outcome
     }
-    #expect(decision == Decision(.signIn, reason, canUnlock: again))
+    expect(decision, equals: Decision(.signIn, reason, canUnlock: again))
   }
 
   @Test("RES-7: given a key store that is locked or fails, then wait, and nothing is cleared")
@@ -96,28 +99,28 @@ import Testing
         $0.keys = .locked
         $0.record = record
       }
-      #expect(locked == Decision(.wait, .keystoreLocked))
+      expect(locked, equals: Decision(.wait, .keystoreLocked))
       let failed = decide {
         $0.keys = .failed
         $0.record = record
       }
-      #expect(failed == Decision(.wait, .keystoreFailed))
+      expect(failed, equals: Decision(.wait, .keystoreFailed))
       let pending = decide {
         $0.keys = .pending
         $0.record = record
       }
-      #expect(pending == Decision(.wait, .keystorePending))
+      expect(pending, equals: Decision(.wait, .keystorePending))
     }
   }
 
   @Test("KEEP-2: given a valid session, when locked before, then biometrics; else silently")
   func closedAndOpened() {
-    #expect(decide { _ in }.screen == .home)
-    #expect(
+    expect(decide { _ in }.screen, equals: .home)
+    expect(
       decide {
         $0.record = .sealed
         $0.lockedByUser = true
-      } == Decision(.unlock, .userLocked))
+      }, equals: Decision(.unlock, .userLocked))
   }
 
   @Test("KEEP-3: given a session that ended or passed its limit, then sign-in with session_ended")
@@ -127,14 +130,14 @@ import Testing
         $0.occasion = occasion
         $0.record = .ended
       }
-      #expect(ended == Decision(.signIn, .sessionEnded))
+      expect(ended, equals: Decision(.signIn, .sessionEnded))
       for outcome in Situation.Outcome.allCases {
         let past = decide {
           $0.occasion = occasion
           $0.window = .pastLimit
           $0.outcome = outcome
         }
-        #expect(past == Decision(.signIn, .sessionEnded))
+        expect(past, equals: Decision(.signIn, .sessionEnded))
       }
     }
   }
@@ -146,7 +149,7 @@ import Testing
         $0.occasion = occasion
         $0.absence = .long
       }
-      #expect(decision == Decision(.unlock, .backgroundTimeout, lock: true))
+      expect(decision, equals: Decision(.unlock, .backgroundTimeout, lock: true))
     }
   }
 
@@ -157,7 +160,7 @@ import Testing
       $0.lockedByUser = true
       $0.absence = .long
     }
-    #expect(decision == Decision(.signIn, .sessionEnded))
+    expect(decision, equals: Decision(.signIn, .sessionEnded))
   }
 
   @Test("ORG-1: given a choice, when biometrics succeed, then straight home")
@@ -167,27 +170,27 @@ import Testing
       $0.outcome = .success
       $0.record = .sealed
     }
-    #expect(decision == Decision(.home, .unlocked))
+    expect(decision, equals: Decision(.home, .unlocked))
   }
 
   @Test("ORG-2: given a revoked membership or a disabled organisation, then a choice that says why")
   func lostAccess() {
     let confirmed = Situation.Freshness.confirmed
-    #expect(
+    expect(
       decide {
         $0.membership = .revoked
         $0.freshness = confirmed
-      } == Decision(.selectOrg, .membershipRevoked))
-    #expect(
+      }, equals: Decision(.selectOrg, .membershipRevoked))
+    expect(
       decide {
         $0.membership = .disabled
         $0.freshness = confirmed
-      } == Decision(.selectOrg, .orgDisabled))
-    #expect(
+      }, equals: Decision(.selectOrg, .orgDisabled))
+    expect(
       decide {
         $0.membership = .unknownRole
         $0.freshness = confirmed
-      } == Decision(.selectOrg, .roleUnknown))
+      }, equals: Decision(.selectOrg, .roleUnknown))
   }
 
   @Test("ORG-3: given no network and cached memberships, then home with both banners")
@@ -199,7 +202,7 @@ import Testing
           $0.freshness = freshness
           $0.occasion = occasion
         }
-        #expect(decision == Decision(.home, .active, stale: true, offline: true))
+        expect(decision, equals: Decision(.home, .active, stale: true, offline: true))
       }
     }
   }
@@ -207,12 +210,12 @@ import Testing
   @Test("ORG-6: given no choice yet, then one is chosen, several are offered, none is reported")
   func firstChoice() {
     let one = decide { $0.membership = .single }
-    #expect(one.screen == .home)
-    #expect(one.chooseOnly)
-    #expect(one.reason == .chosen)
-    #expect(decide { $0.membership = .unchosen }.reason == .firstChoice)
-    #expect(decide { $0.membership = .noneAtAll }.reason == .noMembership)
-    #expect(decide { $0.membership = .unasked } == Decision(.wait, .guardPending))
+    expect(one.screen, equals: .home)
+    expect(one.chooseOnly)
+    expect(one.reason, equals: .chosen)
+    expect(decide { $0.membership = .unchosen }.reason, equals: .firstChoice)
+    expect(decide { $0.membership = .noneAtAll }.reason, equals: .noMembership)
+    expect(decide { $0.membership = .unasked }, equals: Decision(.wait, .guardPending))
   }
 
   @Test(
@@ -222,13 +225,13 @@ import Testing
       $0.occasion = .navigate
       $0.freshness = .pending
     }
-    #expect(waiting.screen == .wait)
-    #expect(waiting.reason == .guardPending)
+    expect(waiting.screen, equals: .wait)
+    expect(waiting.reason, equals: .guardPending)
     let timedOut = decide {
       $0.occasion = .navigate
       $0.freshness = .unreachable
     }
-    #expect(timedOut == Decision(.home, .active, stale: true))
+    expect(timedOut, equals: Decision(.home, .active, stale: true))
   }
 
   @Test("OFF-2: given no network, when biometrics succeed, then home with both banners")
@@ -240,18 +243,18 @@ import Testing
       $0.token = .expired
       $0.network = .offline
     }
-    #expect(decision == Decision(.home, .unlocked, stale: true, offline: true))
+    expect(decision, equals: Decision(.home, .unlocked, stale: true, offline: true))
   }
 
   @Test("SES-7: given a clock moved back, then biometrics, or nothing where there are none")
   func clockMovedBack() {
-    #expect(decide { $0.clock = .movedBack } == Decision(.unlock, .clockMovedBack, lock: true))
+    expect(decide { $0.clock = .movedBack }, equals: Decision(.unlock, .clockMovedBack, lock: true))
     for presence in [Situation.Presence.off, .unenrolled, .required] {
       let decision = decide {
         $0.clock = .movedBack
         $0.presence = presence
       }
-      #expect(decision.screen == .home)
+      expect(decision.screen, equals: .home)
     }
   }
 
@@ -262,13 +265,13 @@ import Testing
       $0.record = .sealed
       $0.outcome = .invalidated
     }
-    #expect(invalidated == Decision(.signIn, .keyLost))
+    expect(invalidated, equals: Decision(.signIn, .keyLost))
     for presence in [Situation.Presence.off, .unenrolled, .required] {
       let gone = decide {
         $0.record = .sealed
         $0.presence = presence
       }
-      #expect(gone == Decision(.signIn, .keyLost))
+      expect(gone, equals: Decision(.signIn, .keyLost))
       // A lock by the user erased the key: it was not lost.
       let locked = decide {
         $0.record = .sealed
@@ -276,7 +279,7 @@ import Testing
         $0.lockedByUser = true
       }
       let reason: Reason = presence == .off ? .biometricOff : .biometricNotEnrolled
-      #expect(locked == Decision(.signIn, reason))
+      expect(locked, equals: Decision(.signIn, reason))
     }
   }
 
@@ -287,14 +290,14 @@ import Testing
       $0.record = .sealed
       $0.outcome = .withheld
     }
-    #expect(withheld == Decision(.unlock, .biometricWithheld))
+    expect(withheld, equals: Decision(.unlock, .biometricWithheld))
     let noWrap = decide {
       $0.occasion = .unlock
       $0.record = .sealed
       $0.outcome = .success
       $0.presence = .required
     }
-    #expect(noWrap == Decision(.signIn, .keyLost))
+    expect(noWrap, equals: Decision(.signIn, .keyLost))
   }
 
   @Test("SES-11: given files without their device key, then sign-in, and the files are set aside")
@@ -304,7 +307,7 @@ import Testing
         $0.keys = .lost
         $0.record = record
       }
-      #expect(decision == Decision(.signIn, .keyLost, quarantine: true))
+      expect(decision, equals: Decision(.signIn, .keyLost, quarantine: true))
     }
   }
 }

@@ -6,45 +6,70 @@ import Policy
 ///
 /// A row is `conditions -> outcome`. A condition is `axis=value|value` or `axis!=value|value`; all
 /// conditions of a row must hold. The first row that fits decides.
-struct DecisionOracle: Sendable {
+public struct DecisionOracle: Sendable {
   struct Row: Sendable {
     /// The values that fit, one bit each (see `Axis`). A cell fits when all its bits are set here.
     let cube: UInt64
-    let outcome: String
+    let outcome: Outcome
+  }
+
+  enum Outcome: Sendable {
+    /// What is shown. `locks`: the device wrap is erased where that is possible. `prompts`: another prompt is
+    /// offered where that is possible.
+    case decision(Decision, locks: Bool, prompts: Bool)
+    /// The session is open; the second table decides. With the bit of `arrival`.
+    case place(UInt64)
+  }
+
+  /// A decision, and the numbers of the rows that made it.
+  public struct Answer {
+    public let decision: Decision
+    let gateRow: Int
+    let placeRow: Int?
   }
 
   let rows: [Row]
 
-  init(_ text: String) {
+  private init(_ text: String) {
     rows = text.split(separator: "\n").filter { !$0.isEmpty && !$0.hasPrefix("#") }.map { line in
       let parts = line.components(of: "->")
       precondition(parts.count == 2, "not a row: \(line)")
-      return Row(cube: DecisionOracle.cube(parts[0]), outcome: parts[1])
+      return Row(cube: DecisionOracle.cube(parts[0]), outcome: Outcome(parts[1]))
+    }
+  }
+
+  /// What the tables say about a cell; nil if no row fits.
+  public static func answer(_ cell: UInt64) -> Answer? {
+    guard let row = gate.row(cell) else { return nil }
+    switch gate.rows[row].outcome {
+    case .decision(var decision, let locks, let prompts):
+      decision.lock = locks && fits(Self.locks, cell)
+      decision.canUnlock = prompts && fits(Self.prompts, cell)
+      return Answer(decision: decision, gateRow: row, placeRow: nil)
+    case .place(let arrival):
+      guard let placeRow = place.row(cell | arrival),
+        case .decision(var decision, _, _) = place.rows[placeRow].outcome
+      else { return nil }
+      decision.offline = offline.contains { fits($0, cell) }
+      decision.stale = stale.contains { fits($0, cell) }
+      return Answer(decision: decision, gateRow: row, placeRow: placeRow)
     }
   }
 
   /// The number of the first row that fits `cell`.
-  func row(_ cell: UInt64) -> Int? {
-    rows.firstIndex { cell & ~$0.cube == 0 }
+  private func row(_ cell: UInt64) -> Int? {
+    rows.firstIndex { DecisionOracle.fits($0.cube, cell) }
   }
 
-  /// The outcome of the first row that fits `cell`.
-  func outcome(_ cell: UInt64) -> String? {
-    row(cell).map { rows[$0].outcome }
-  }
-
-  /// Whether any of the cubes holds `cell`.
-  static func any(_ cubes: [UInt64], _ cell: UInt64) -> Bool {
-    cubes.contains { cell & ~$0 == 0 }
-  }
+  private static func fits(_ cube: UInt64, _ cell: UInt64) -> Bool { cell & ~cube == 0 }
 
   /// The values that fit `conditions`.
-  static func cube(_ conditions: String) -> UInt64 {
+  private static func cube(_ conditions: String) -> UInt64 {
     var cube = UInt64.max
     for condition in conditions.split(separator: " ") {
       let negated = condition.contains("!=")
       let sides = condition.components(of: negated ? "!=" : "=")
-      guard let axis = Axis.all.first(where: { $0.name == sides[0] }) else {
+      guard let axis = Axis.named(sides[0]) else {
         // `arrival` is not an axis of the situation: it says how the session was opened.
         precondition(sides[0] == "arrival", "no axis \(sides[0])")
         cube &= sides[1] == "unlocked" ? ~DecisionOracle.active : ~DecisionOracle.unlocked
@@ -63,8 +88,8 @@ struct DecisionOracle: Sendable {
   }
 
   /// The two values of `arrival`, as bits above those of all axes.
-  static let active: UInt64 = 1 << 62
-  static let unlocked: UInt64 = 1 << 63
+  fileprivate static let active: UInt64 = 1 << 62
+  fileprivate static let unlocked: UInt64 = 1 << 63
 
   private static let calm = "record=open locked=no absence=brief window=inside"
 
@@ -113,9 +138,9 @@ struct DecisionOracle: Sendable {
     """)
 
   /// An outcome `locking` erases the device wrap in these cells.
-  static let locks = cube("record=open presence=available")
+  private static let locks = cube("record=open presence=available")
   /// An outcome `again` offers another prompt in these cells.
-  static let prompts = cube("presence=available")
+  private static let prompts = cube("presence=available")
 
   /// The second table: the screen of an open session.
   static let place = DecisionOracle(
@@ -135,24 +160,30 @@ struct DecisionOracle: Sendable {
     arrival=active -> home active
     """)
 
-  static let offline = [cube("network=offline")]
-  static let stale = [
+  private static let offline = [cube("network=offline")]
+  private static let stale = [
     cube("membership!=unasked freshness!=confirmed network=offline"),
     cube("membership!=unasked freshness=unreachable"),
   ]
 }
 
-extension Decision {
-  /// Reads a decision in the form of the tables.
-  init(row: String, locks: Bool = false, prompts: Bool = false) {
-    let words = row.split(separator: " ").map(String.init)
-    guard let screen = Screen(rawValue: words[0]), let reason = Reason(rawValue: words[1]) else {
-      preconditionFailure("not a decision: \(row)")
+extension DecisionOracle.Outcome {
+  fileprivate init(_ text: String) {
+    switch text {
+    case "place active": self = .place(DecisionOracle.active)
+    case "place unlocked": self = .place(DecisionOracle.unlocked)
+    default:
+      let words = text.split(separator: " ").map(String.init)
+      guard let screen = Screen(rawValue: words[0]), let reason = Reason(rawValue: words[1]) else {
+        preconditionFailure("not a decision: \(text)")
+      }
+      self = .decision(
+        Decision(
+          screen, reason, forget: words.contains("forget"),
+          quarantine: words.contains("quarantine"),
+          chooseOnly: words.contains("chooseOnly")),
+        locks: words.contains("locking"), prompts: words.contains("again"))
     }
-    self.init(
-      screen, reason, lock: words.contains("locking") && locks, forget: words.contains("forget"),
-      quarantine: words.contains("quarantine"), chooseOnly: words.contains("chooseOnly"),
-      canUnlock: words.contains("again") && prompts)
   }
 }
 

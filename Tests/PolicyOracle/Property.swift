@@ -1,20 +1,20 @@
 import Policy
 
 /// Properties that every cell must have, independent of single rules.
-enum Property: CaseIterable, Sendable {
+public enum Property: String, CaseIterable, Sendable {
   /// Data is shown only when it can be read: with the key store, the record and the biometric key.
-  case nothingIsShownUnread
+  case nothingIsShownUnread = "data is shown only where it can be read"
   /// Nothing is cleared, set aside, locked or chosen without a cause.
-  case nothingWithoutCause
+  case nothingWithoutCause = "nothing is cleared, locked or chosen without a cause"
   /// The reason `session_ended` needs a proof of the server or the absolute limit.
-  case endsOnlyOnProof
+  case endsOnlyOnProof = "a session ends only on proof"
   /// A wait has something to wait for. Offline, cached data is shown without a wait.
-  case everyWaitEnds
+  case everyWaitEnds = "every wait ends"
   /// Banners belong to an open session. `offline` follows the network; confirmed data is not stale.
-  case bannersOfOpenSessions
+  case bannersOfOpenSessions = "banners belong to open sessions"
 
   /// Whether the property holds.
-  func holds(_ s: Situation, _ decision: Decision) -> Bool {
+  public func holds(_ s: Situation, _ decision: Decision) -> Bool {
     switch self {
     case .nothingIsShownUnread:
       guard decision.screen == .home || decision.screen == .selectOrg else { return true }
@@ -57,38 +57,6 @@ enum Property: CaseIterable, Sendable {
     case .pending, .cached: true
     case .confirmed: s.membership == .unasked
     case .unreachable: false
-    }
-  }
-}
-
-/// The cells that violate a property, at most ten of each, found in one sweep.
-struct Complaints {
-  static let shared = Complaints()
-
-  private(set) var found: [Property: [String]] = [:]
-
-  private init() {
-    let codes = Product.shared.codes
-    var decisions = Array(repeating: Decision(.wait, .active), count: 1 << 16)
-    for code in Set(codes) { decisions[Int(code)] = Decision(code: code) }
-    let properties = Property.allCases
-    var number = 0
-    Product.forEachBlock { situation, _ in
-      for membership in Situation.Membership.allCases {
-        situation.membership = membership
-        for freshness in Situation.Freshness.allCases {
-          situation.freshness = freshness
-          for network in Situation.Network.allCases {
-            situation.network = network
-            let decision = decisions[Int(codes[number])]
-            for property in properties where !property.holds(situation, decision) {
-              guard found[property, default: []].count < 10 else { continue }
-              found[property, default: []].append("\(situation) -> \(decision)")
-            }
-            number += 1
-          }
-        }
-      }
     }
   }
 }

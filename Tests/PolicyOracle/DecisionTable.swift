@@ -2,9 +2,9 @@ import Policy
 
 /// A table of rules, generated from the code. It tries all combinations of the values of some axes,
 /// merges combinations with the same outcome, and leaves out values that make no difference.
-struct DecisionTable {
+public struct DecisionTable: Sendable {
   /// A column: an axis with all or some of its values.
-  struct Column {
+  struct Column: Sendable {
     let name: String
     let values: [String]
 
@@ -13,14 +13,26 @@ struct DecisionTable {
       self.values = values
     }
 
+    /// The bit of a value in the mask of a cell. What is no axis has bits above those of all axes.
+    func bit(_ value: String) -> UInt64 {
+      if let axis = Axis.named(name), let number = axis.values.firstIndex(of: value) {
+        return axis.bit(number)
+      }
+      guard let number = values.firstIndex(of: value) else { preconditionFailure("no \(value)") }
+      return 1 << UInt64(Axis.all.reduce(number) { $0 + $1.values.count })
+    }
+
+    /// The bits of all values, also of those that this column leaves out.
+    var bits: UInt64 { Axis.named(name)?.bits ?? values.reduce(0) { $0 | bit($1) } }
+
     /// An axis with all its values, or with `values`.
     static func axis(_ name: String, _ values: [String]? = nil) -> Column {
-      Column(name, values ?? Axis.all.first { $0.name == name }?.values ?? [])
+      Column(name, values ?? Axis.named(name)?.values ?? [])
     }
   }
 
   /// A row: for each column the indices of the values that fit, and the outcome.
-  struct Row {
+  public struct Row: Sendable {
     let values: [[Int]]
     let outcome: [String]
   }
@@ -29,7 +41,7 @@ struct DecisionTable {
   let text: String
   let columns: [Column]
   let outcomes: [String]
-  private(set) var rows: [Row] = []
+  public private(set) var rows: [Row] = []
 
   /// `outcome` returns the outcome for one value of each column. The order of the columns
   /// determines how many rows can be merged.
@@ -42,13 +54,6 @@ struct DecisionTable {
     self.columns = columns
     self.outcomes = outcomes
     rows = Tree(columns[...], [], outcome).paths.map { Row(values: $0, outcome: $1) }
-  }
-
-  /// The outcome for one value of each column; nil unless exactly one row fits.
-  func outcome(_ values: [String]) -> [String]? {
-    let numbers = zip(columns, values).map { $0.values.firstIndex(of: $1) ?? -1 }
-    let fitting = rows.filter { row in zip(row.values, numbers).allSatisfy { $0.contains($1) } }
-    return fitting.count == 1 ? fitting.first?.outcome : nil
   }
 
   /// The table in Markdown.
