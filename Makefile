@@ -112,11 +112,12 @@ demo:
 doctor: build/lib/libholdfast.so | $(PYTHON)
 	@PYTHONPATH=bindings/python/src $(PYTHON) -m holdfast doctor '$(CONFIG)' $(if $(EMAIL),--email '$(EMAIL)')
 
-# Tests/docs and Tests/PolicyTests check that these pages are current.
+# Tests/docs and Tests/situations check that these pages are current.
 docs: | $(PYTHON)
 	@$(PYTHON) docs/reference.py --write
 	@$(PYTHON) docs/figures.py --write
-	@HOLDFAST_WRITE_DOCS=1 $(SWIFT) test -q --disable-xctest --scratch-path .build-test --filter DecisionsDocumentTests
+	@$(call release,situations,--scratch-path .build-runtime)
+	@.build-runtime/release/situations --write
 
 # What the schema determines. Tests check that it is current.
 contract: generate | $(PYTHON)

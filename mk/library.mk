@@ -24,9 +24,13 @@ define stripped
 @objcopy --strip-all --add-gnu-debuglink=$(1:build/%=build/debug/%).debug $(1)
 endef
 
+# $(call release,PRODUCT,OPTIONS): every product of a scratch folder is built with the same flags, because SwiftPM compiles
+# all modules again where they differ.
+release = $(SWIFT) build -q -c release --product $(1) $(HARDENED:%=-Xcc %) $(2)
+
 # $(call archive,OPTIONS): builds the static library. SwiftPM keeps the objects of deleted files in an old
 # archive, so the archive is removed first.
-archive = @rm -f $@; $(SWIFT) build -q -c release --product HoldfastStatic $(HARDENED:%=-Xcc %) $(1)
+archive = @rm -f $@; $(call release,HoldfastStatic,$(1))
 
 .build/holdfast.map: Makefile
 	@mkdir -p .build

@@ -105,10 +105,15 @@ test-model:
 
 # ---- release programs on the rules of Sources/Policy ----
 
+# Every situation of a session, the decision on it, and what other statements of the rules say (Tests/PolicyOracle).
+test-situations: | .build/checked-lib
+	@$(call release,situations,--scratch-path .build-runtime)
+	@.build-runtime/release/situations
+
 # The rules in 100,000 simulated devices, on the capacity that Tests/scale recorded.
 test-fleet: | $(PYTHON)
 	@mkdir -p build/fleet
-	@$(SWIFT) build -q -c release --scratch-path .build-runtime --product fleet
+	@$(call release,fleet,--scratch-path .build-runtime)
 	@$(PYTHON) Tests/fleet/capacity.py .build-runtime/release/fleet build/fleet
 	@$(PYTEST) Tests/fleet
 
