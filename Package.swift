@@ -55,6 +55,34 @@ func program(_ name: String, on dependencies: [String], path: String) -> Target 
     name: name, dependencies: named(dependencies), path: path, swiftSettings: testSettings)
 }
 
+let coreTests: [Target] = [
+  tests(of: "Base", on: ["CPlatform", "CJansson"]),
+  tests(of: "Vault", on: ["Base", "CPlatform", "CJansson"]),
+  tests(of: "Store", on: ["Vault", "Base", "CSQLite"]),
+  tests(of: "Policy", on: ["PolicyOracle", "Base"]),
+  tests(of: "Supabase", on: ["Policy", "Vault", "Base"]),
+  tests(of: "Engine", on: ["Base", "Policy", "Store", "Supabase", "Vault"]),
+]
+
+func kitProgram(_ name: String, _ path: String) -> Target {
+  program(name, on: ["HoldfastKit", "CHoldfast"], path: "bindings/swift/\(path)")
+}
+
+/// Tests/run.py of bindings/swift writes the programs of its README into these folders.
+let readme =
+  Context.environment["HOLDFAST_README"] == nil
+  ? [] : ["first", "offline"].map { kitProgram("readme-\($0)", ".build-readme/\($0)") }
+
+let kitTests: [Target] =
+  [
+    kitProgram("visits", "Example"),
+    kitProgram("story", "Tests/Story"),
+    kitProgram("calls", "Tests/Calls"),
+    .testTarget(
+      name: "HoldfastKitTests", dependencies: ["HoldfastKit"],
+      path: "bindings/swift/Tests/HoldfastKitTests", swiftSettings: testSettings),
+  ] + readme
+
 let package = Package(
   name: "Holdfast",
   platforms: [.macOS(.v14), .iOS(.v18)],
@@ -90,17 +118,14 @@ let package = Package(
     .target(
       name: "HoldfastHTTP", dependencies: ["CHoldfast"],
       cSettings: [.headerSearchPath("../../include"), checkedBuffers]),
-    .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
+    .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: testSettings),
     .target(
       name: "PolicyOracle", dependencies: ["Policy"], path: "Tests/PolicyOracle",
       swiftSettings: testSettings),
     program("situations", on: ["PolicyOracle", "Policy"], path: "Tests/situations"),
     program("fleet", on: ["Policy"], path: "Tests/fleet/Sources"),
-    tests(of: "Base", on: ["CPlatform", "CJansson"]),
-    tests(of: "Vault", on: ["Base", "CPlatform", "CJansson"]),
-    tests(of: "Store", on: ["Vault", "Base", "CSQLite"]),
-    tests(of: "Policy", on: ["PolicyOracle", "Base"]),
-    tests(of: "Supabase", on: ["Policy", "Vault", "Base"]),
-    tests(of: "Engine", on: ["Base", "Policy", "Store", "Supabase", "Vault"]),
   ]
+    // SwiftPM builds all tests of a package as one program. HOLDFAST_KIT=1 builds HoldfastKit's instead of the core's,
+    // from the same objects of the core.
+    + (Context.environment["HOLDFAST_KIT"] == nil ? coreTests : kitTests)
 )

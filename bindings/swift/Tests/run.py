@@ -82,9 +82,11 @@ def write_programs() -> None:
 def main() -> int:
     """Return 0 if every test passed."""
     swift, scratch, *arguments = sys.argv[1:]
-    package = ["-q", "--package-path", str(HERE.parent), "--scratch-path", scratch]
+    # The options of the core's unit tests (mk/tests.mk), whose objects are used again.
+    package = ["-q", "--disable-xctest", "-debug-info-format", "none"]
+    package += ["--package-path", str(ROOT), "--scratch-path", scratch]
     write_programs()
-    os.environ["HOLDFAST_README"] = "1"
+    os.environ |= {"HOLDFAST_KIT": "1", "HOLDFAST_README": "1"}
     with LocalSupabase(demo=True) as backend, tempfile.TemporaryDirectory() as folder:
         if not compiles_for_apple(swift, folder):
             print("KeychainKeyStore does not compile against Tests/Apple", file=sys.stderr)
@@ -100,7 +102,7 @@ def main() -> int:
             "HOLDFAST_FOLDER": folder,
             "HOLDFAST_PROGRAMS": programs,
         }
-        command = [swift, "test", "--skip-build", "--disable-xctest", *package, *arguments]
+        command = [swift, "test", "--skip-build", *package, *arguments]
         command += ["--xunit-output", f"{folder}/report.xml"]
         status = subprocess.run(command, env=environment, check=False).returncode
         passed = counted(Path(folder) / "report.xml")
