@@ -212,7 +212,7 @@ import Vault
   }
 
   /// Random pages in two processes, and blocks that are lost now and then.
-  @Test(arguments: 0..<12)
+  @Test(arguments: 0..<sized(3, full: 12))
   func theIndexEqualsTheRows(_ seed: UInt64) throws {
     var chance = Chance(seed)
     let other = try other()

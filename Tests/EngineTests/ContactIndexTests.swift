@@ -133,7 +133,7 @@ import Vault
   }
 
   /// Against the plain rule: fold all, look for each word, sort.
-  @Test(arguments: 0..<40)
+  @Test(arguments: 0..<sized(10, full: 40))
   func aSearchOfBlocksFindsWhatTheRuleSays(_ seed: UInt64) throws {
     var chance = Chance(seed)
     let parts = [

@@ -145,7 +145,7 @@ private struct Places {
 
   @Test(arguments: [1, 2, 3, 7, 30])
   func aSearchThatIsInterruptedGoesOn(_ patience: Int) {
-    for seed in 1...100 as ClosedRange<UInt64> {
+    for seed in 1...sized(25, full: 100) as ClosedRange<UInt64> {
       let count = 1 + Int(seed * 97 % 900)
       let bad = Places.bad(count, perMillion: Int(seed * 3_333), seed: seed)
       let drain = Drain(count, patience: patience) { bad.contains($0) }

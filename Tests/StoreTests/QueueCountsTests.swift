@@ -85,7 +85,7 @@ import Testing
     }
   }
 
-  @Test(arguments: 1...40)
+  @Test(arguments: 1...sized(10, full: 40))
   func theCountsAreThoseOfAScanAfterAnyChanges(seed: UInt64) throws {
     var random = Seeded(seed)
     try database.transaction { () throws(Failure) in
@@ -111,7 +111,7 @@ import Testing
       equals: table.counts(of: tag(1)).total + table.counts(of: tag(2)).total)
   }
 
-  @Test(arguments: 1...20)
+  @Test(arguments: 1...sized(5, full: 20))
   func aPageIsThatOfTheTableForAnyOwnerAndState(seed: UInt64) throws {
     var random = Seeded(seed)
     for number in 0..<150 { try change(&random, number) }
