@@ -90,7 +90,8 @@ static void (*const real_free)(void *) = NULL;
 void __real_free(void *bytes) __attribute__((weak));
 #define real_free __real_free
 
-static void plain_free(void *bytes) {
+/* Not inlined: in the archive this is the one place that calls the host's free() directly. */
+__attribute__((noinline)) static void plain_free(void *bytes) {
   if (__real_free != NULL)
     __real_free(bytes);
   else
