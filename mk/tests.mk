@@ -193,10 +193,10 @@ build/bin/holdfast-tour: $(wildcard examples/c/*.c examples/c/*.h) include/holdf
 
 # ---- everything ----
 
-.PHONY: test-all-abi test-all-suites test-all-packages test-all-faults bench-short
+.PHONY: test-all-abi test-all-suites test-all-packages bench-short
 
 # The parts in the order of what they find first.
-ALL_PARTS := lint test-swift test-situations test-all-abi test-all-suites test-all-faults test-fleet test-all-packages \
+ALL_PARTS := lint test-swift test-situations test-all-abi test-all-suites test-faults test-fleet test-all-packages \
   test-node test-jvm test-swiftkit test-desktop test-backend test-scale test-mutants test-model test-musl test-arm64 \
   test-darwin sanitize-replay test-realtime bench-check bench-short run-demo
 
@@ -220,8 +220,6 @@ test-all-suites: | $(PYTHON)
 
 test-all-packages: | $(PYTHON)
 	@$(PYTEST) -n $(WORKERS) Tests/packages
-
-test-all-faults: test-faults
 
 bench-short:
 	@$(AGAIN) bench QUICK=1
