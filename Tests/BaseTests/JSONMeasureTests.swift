@@ -48,7 +48,7 @@ extension MemoryTests {
   @Test("The measured cost of a text is at least what jansson takes, and not much more")
   func costs() {
     var random = RandomJSON(seed: 20)
-    for number in 0..<sized(80, full: 400) {
+    for number in 0..<sized(24, full: 400) {
       var text: [UInt8] = []
       random.write(&text, depth: 0, size: number % 8 == 6 ? 3_000 : 40)
       // What breaks off costs what came before.

@@ -62,7 +62,7 @@ import Testing
     let data = try Data(contentsOf: URL(fileURLWithPath: path))
     let pages = data.count / 4096
     var fewest = bodies.count
-    for page in stride(from: 1, to: pages, by: sized(13, full: 3)) {
+    for page in stride(from: 1, to: pages, by: sized(41, full: 3)) {
       var hit = data
       hit.replaceSubrange(page * 4096..<(page + 1) * 4096, with: Data(repeating: 0xA5, count: 4096))
       try hit.write(to: URL(fileURLWithPath: path))

@@ -34,6 +34,7 @@ from conftest import MakePhone, MakeUser
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person, changed
 from support.paths import ROOT
 from support.phone import METHODS, ROUTES
+from support.sizes import sampled
 
 REDIRECT = "app.example://signed-in"
 
@@ -604,7 +605,7 @@ SCHEMA: dict[str, tuple[str, str, dict[str, str]]] = {
 }
 
 
-@pytest.mark.parametrize("mistake", SCHEMA)
+@pytest.mark.parametrize("mistake", sampled(SCHEMA, 3))
 def test_HST_4_a_schema_that_does_not_fit(
     examine: Examine, directory: DirectoryFixtures, mistake: str
 ) -> None:
@@ -792,7 +793,7 @@ RIGHTS: dict[str, tuple[str, str, str, str]] = {
 }
 
 
-@pytest.mark.parametrize("mistake", RIGHTS)
+@pytest.mark.parametrize("mistake", sampled(RIGHTS, 3))
 def test_HST_4_a_right_that_a_user_lacks(
     examine: Examine, directory: DirectoryFixtures, mistake: str
 ) -> None:

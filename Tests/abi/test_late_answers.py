@@ -226,9 +226,9 @@ def without_org(function: Callable[[Case], dict[str, Any]], case: Case) -> dict[
 
 
 def is_fast(kind: Callable[[Case], Any], happens: Callable[[Case], None], refused: bool) -> bool:
-    """A quarter of the combinations, in which each request, event and answer comes."""
+    """An eighth of the combinations, in which each request, event and answer comes."""
     number = KINDS.index(kind) + EVENTS.index(happens)
-    return number % 2 == 0 and refused == (number % 4 == 0)
+    return number % 4 == 0 and refused == (number % 8 == 0)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,9 @@ from support.elsewhere import ENDS, FIRST, ended_by_another_process
 from support.phone import App
 from support.sizes import crossed
 
+#: What an attacker with the rights of the app can do is not proved at every commit.
+pytestmark = pytest.mark.slow
+
 ERASE = ("erase", "session")
 #: Both ends go the same way through the key store and the notice; a logout is slow.
 each_end = pytest.mark.parametrize("end", crossed(ENDS, fast=lambda end: end == "session_lock"))

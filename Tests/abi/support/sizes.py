@@ -19,6 +19,14 @@ def sized(reduced: Size, full: Size) -> Size:
     return full if FULL else reduced
 
 
+def sampled(cases: Iterable[Any], every: int) -> list[Any]:
+    """The cases, for `parametrize`; all but one in `every` are slow."""
+    return [
+        pytest.param(each, marks=pytest.mark.slow if number % every else ())
+        for number, each in enumerate(cases)
+    ]
+
+
 def crossed(*cases: Iterable[Any], fast: Callable[..., bool]) -> list[Any]:
     """Every combination of these cases, for `parametrize`; all but the `fast` ones are slow.
 
