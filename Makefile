@@ -6,6 +6,7 @@
 #   make lib      build/lib/libholdfast.so (Embedded Swift), build/include/ and, where libcurl is installed,
 #                 build/lib/libholdfast_http.so; archives (.a) of both
 #   make lib-runtime  build/lib-runtime/libholdfast.so: the same in ordinary Swift
+#   make lib-debug    build/lib-debug/libholdfast.so: unoptimised, built in seconds after a change
 #   make bundle   build/lib-bundled/libholdfast.so, which contains SQLite, libsodium and jansson
 #   make wheel    build/wheel/holdfast-*.whl, which contains the bundled library
 #   make node     build/node/holdfast and its .tgz: the package for Node and Electron, with the bundled library

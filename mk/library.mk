@@ -4,6 +4,8 @@ SOURCES := Package.swift $(shell find Sources -name '*.swift' -o -name '*.c' -o 
   include/holdfast.h include/module.modulemap
 LIBRARIES := -lsqlite3 -lsodium -ljansson
 SWIFT_STATIC := $(TOOLCHAIN)/lib/swift_static/linux
+SWIFT_RUNTIME := $(SWIFT_STATIC)/$(shell uname -m)/swiftrt.o -L$(SWIFT_STATIC) -lswiftCore \
+  -lstdc++ -lm -ldl -pthread
 
 # For the C code: checks of the stack and of known buffer sizes (Package.swift sets _FORTIFY_SOURCE), and
 # landing pads for indirect jumps. Swift checks its own bounds.
@@ -47,10 +49,21 @@ archive = @rm -f $@; $(call release,HoldfastStatic,$(1))
 
 build/lib-runtime/libholdfast.so: .build-runtime/release/libHoldfastStatic.a .build/holdfast.map
 	@mkdir -p $(@D)
-	@$(CLANG) -shared -fuse-ld=lld -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(SWIFT_STATIC)/$(shell uname -m)/swiftrt.o \
-	  -L$(SWIFT_STATIC) -lswiftCore $(LINK) $(LIBRARIES) -lstdc++ -lm -ldl -pthread
+	@$(CLANG) -shared -fuse-ld=lld -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(SWIFT_RUNTIME) $(LINK) $(LIBRARIES)
 	$(call stripped,$@)
 	$(SONAME_LINK)
+
+# ---- unoptimised, from the objects of the unit tests ----
+
+# For work on the sources: after a change it is there in seconds.
+#   make lib-debug && HOLDFAST_FLAVOUR=debug .venv/bin/python -m pytest Tests/abi/test_sign_in.py
+.PHONY: lib-debug
+lib-debug: .build/holdfast.map | .build/checked-lib
+	@$(SWIFT) build -q --product HoldfastStatic $(SWIFT_TESTS)
+	@mkdir -p build/lib-debug
+	@$(CLANG) -shared -fuse-ld=lld -o build/lib-debug/libholdfast.so -Wl,--whole-archive .build-test/debug/libHoldfastStatic.a \
+	  -Wl,--no-whole-archive $(SWIFT_RUNTIME) -lswiftSwiftOnoneSupport $(LINK) $(LIBRARIES)
+	@ln -sf libholdfast.so build/lib-debug/libholdfast.so.$(ABI)
 
 # ---- the driver on libcurl ----
 

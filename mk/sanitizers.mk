@@ -21,7 +21,6 @@ COVERAGE := -Xswiftc -sanitize-coverage=edge,indirect-calls,trace-cmp,inline-8bi
 # Addresses of the sanitizer's own functions come from its runtime when the host starts: no -z defs.
 SANITIZED_LINK := -shared -fuse-ld=lld -shared-libsan -Wl,-z,nodelete,-z,now,--wrap=free \
   -Wl,--version-script=.build/holdfast.map -Wl,-soname,libholdfast.so
-SWIFT_RUNTIME = $(SWIFT_STATIC)/$(shell uname -m)/swiftrt.o -L$(SWIFT_STATIC) -lswiftCore -lstdc++ -lm -ldl -pthread
 
 .build-asan/release/libHoldfastStatic.a: $(SOURCES) | .build/checked-lib
 	$(call archive,--traits Embedded --scratch-path .build-asan $(LINES) $(ASAN) $(COVERAGE))

@@ -23,10 +23,11 @@ FLAVOURS = {
 }
 
 #: HOLDFAST_FLAVOUR limits a run to one of these; wheels and app bundles carry "bundled".
-#: "arm64" is tested by an emulated interpreter (mk/arm64.mk), "…-char" by Tests/packages.
+#: "arm64" is tested by an emulated interpreter (mk/arm64.mk), "…-char" by Tests/packages;
+#: "debug" is quick to build (`make lib-debug`).
 BUILDS = FLAVOURS | {
     name: ROOT / "build" / f"lib-{name}" / "libholdfast.so"
-    for name in ("bundled", "arm64", "arm64-bundled", "signed-char", "unsigned-char")
+    for name in ("bundled", "arm64", "arm64-bundled", "signed-char", "unsigned-char", "debug")
 }
 
 
