@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Says what is missing for a target, and how to get it. Usage: check.sh lib|http|wheel|node|jvm|desktop; SWIFT, CLANG and NODE are set.
+# Says what is missing for a target, and how to get it.
+# Usage: check.sh lib|http|wheel|node|jvm|desktop; SWIFT, CLANG and NODE are set.
 set -euo pipefail
 target=$1
 missing=()

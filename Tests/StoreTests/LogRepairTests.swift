@@ -50,7 +50,7 @@ import Testing
   }
 
   /// The header, the first frame's header, and low bits of pages.
-  @Test(arguments: stride(from: 0, to: 80, by: sized(7, full: 1)))
+  @Test(arguments: Array(stride(from: 0, to: 80, by: sized(7, full: 1))))
   func aFlippedBitIsTurnedBack(round: Int) throws {
     let page = 56 + (before.count - 57) * (round - 55) / 25 / 4 * 4
     try flip([(round < 56 ? round : page, round % 8)])

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# `unit.sh VALGRIND...`: the unit tests under valgrind. They are optimised: otherwise the tests that visit every
-# situation of Policy would take hours.
+# `unit.sh VALGRIND...`: the unit tests under valgrind, optimised, because valgrind takes fifty times as long.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 mkdir -p build/valgrind
