@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import stat
 import sys
 from pathlib import Path
@@ -132,15 +131,21 @@ except HoldfastError as error:
 """
 
 
+def opened_to_others(folder: Path) -> None:
+    """Make the parent folders of this folder searchable for others."""
+    for parent in folder.parents:
+        if parent.stat().st_mode & stat.S_IXOTH:
+            break
+        parent.chmod(0o711)
+
+
 @needs_root
-def test_ABI_1_another_user_of_the_machine_is_refused(
-    sign_in: MakeUser, open_to_all: Path
-) -> None:
+def test_ABI_1_another_user_of_the_machine_is_refused(sign_in: MakeUser) -> None:
     # Given a user's folder that another user can reach
     user = sign_in()
     user.phone.close()
-    user.phone.folder = shutil.copytree(user.phone.folder, open_to_all / "used")
     files = {path: path.read_bytes() for path in user.phone.folder.iterdir()}
+    opened_to_others(user.phone.folder)
     for mode in (0o700, 0o755):
         # When they open it
         user.phone.folder.chmod(mode)
@@ -153,10 +158,9 @@ def test_ABI_1_another_user_of_the_machine_is_refused(
 @needs_root
 @pytest.mark.parametrize("before", ["empty", "used"])
 def test_ABI_1_a_folder_without_write_permission_is_refused(
-    phone: Phone, directory: DirectoryFixtures, open_to_all: Path, before: str
+    phone: Phone, directory: DirectoryFixtures, before: str
 ) -> None:
     # Given a user's folder, empty or with an app's files, without write permission
-    phone.folder = open_to_all / before
     if before == "used":
         phone.start().sign_in(directory.person(directory.organisation()))
         phone.close()
@@ -165,6 +169,7 @@ def test_ABI_1_a_folder_without_write_permission_is_refused(
     for path in (phone.folder, *phone.folder.iterdir()):
         os.chown(path, NOBODY, NOBODY)
         path.chmod(0o500 if path.is_dir() else 0o400)
+    opened_to_others(phone.folder)
     files = {path: path.read_bytes() for path in phone.folder.iterdir()}
     # When they open it
     done = children.run_text(OPEN, phone.spec(), str(NOBODY)).check()
