@@ -12,6 +12,9 @@ each = failed=""; for part in $(1); do echo "== $$part"; SECONDS=0; $(AGAIN) $$p
 HOLDFAST_PATIENCE ?= 1
 export HOLDFAST_PATIENCE
 export PYTEST_TIMEOUT ?= $(shell echo $$((300 * $(HOLDFAST_PATIENCE))))
+# Compiled once for all processes that tests start, beside the sources and not among them.
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(CURDIR)/.build/pycache
 PYTEST := $(PYTHON) -m pytest -q -rs --durations=20
 # One more than there are cores: tests wait for the disk a fifth of the time.
 WORKERS := $(shell echo $$(($$(nproc) + 1)))
@@ -41,9 +44,12 @@ SWIFT_TESTS := --disable-xctest -debug-info-format none --scratch-path .build-te
 unit-tests: | .build/checked-lib
 	@$(SWIFT) build -q --product HoldfastPackageTests $(SWIFT_TESTS)
 
+# Their folders are in memory where a gigabyte of it is free: what a disk does to the library is tested in Tests/disk.
+MEMORY = $(shell [ "$$(df --output=avail -k /dev/shm 2> /dev/null | tail -n 1)" -gt 1000000 ] 2> /dev/null && echo TMPDIR=/dev/shm)
+
 # TESTS=filter runs some of them.
 test-swift: unit-tests
-	@$(SWIFT) test -q --skip-build $(SWIFT_TESTS) $(TESTS:%=--filter %)
+	@$(MEMORY) $(SWIFT) test -q --skip-build $(SWIFT_TESTS) $(TESTS:%=--filter %)
 
 test-abi: | $(PYTHON)
 	@HOLDFAST_FLAVOUR=$(FLAVOUR) $(PYTEST) -n $(WORKERS) $(FAST) $(or $(TESTS),Tests/abi)

@@ -27,7 +27,7 @@ from support.queue import (
     stored,
     user_of,
 )
-from support.sizes import crossed
+from support.sizes import crossed, sampled
 from support.users import MakeUser, SignedIn
 from support.workers import finish_worker, start_worker
 
@@ -573,7 +573,7 @@ def test_B6_cancelling_a_refused_edit_of_a_stored_item_asks_the_server_first(
 
 
 @BOTH
-@pytest.mark.parametrize("end", ["killed", "closed"])
+@pytest.mark.parametrize("end", sampled(["killed", "closed"], 2))
 def test_an_upload_whose_process_ended_counts_as_an_attempt(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str, end: str
 ) -> None:

@@ -37,6 +37,9 @@ from support.key_host import (
 from support.keychain import KeyChain
 from support.queue import EMPTY
 
+#: The functions of a key store are what `make test` proves; the mailbox is in CI.
+pytestmark = pytest.mark.slow
+
 
 def driven(host: Host) -> list[Request]:
     """Poll and answer while the descriptor says so, as a driver does; returns what was asked."""

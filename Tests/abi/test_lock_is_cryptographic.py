@@ -12,6 +12,7 @@ from support import attacker, scan
 from support.directory_fixtures import DirectoryFixtures
 from support.hosted import HostedLibrary
 from support.phone import TOKEN_S, FilePhone
+from support.sizes import sampled
 
 
 def locked_by_hand(user: SignedIn) -> None:
@@ -29,7 +30,7 @@ def locked_by_expiry(user: SignedIn) -> None:
     assert user.restart().screen["reason"] == "session_expired"
 
 
-@pytest.mark.parametrize("lock", [locked_by_hand, locked_by_absence, locked_by_expiry])
+@pytest.mark.parametrize("lock", sampled([locked_by_hand, locked_by_absence, locked_by_expiry], 2))
 @pytest.mark.parametrize("app_runs", [True, False])
 def test_SES_10_after_a_lock_files_and_device_key_reveal_nothing(
     sign_in: MakeUser, lock: object, app_runs: bool

@@ -33,7 +33,7 @@ def test_CAC_5_thousands_of_contacts_are_searched_and_locked(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    count = sized(3_000, 10_000)
+    count = sized(1_000, 10_000)
     contact_data.fill(directory.control, user.org.id, count)
     pull(user, after_s=60)
     rows = contact_data.truth(directory.control, user.org.id)
