@@ -16,7 +16,7 @@
 #   make desktop  the app of examples/desktop on a local backend, with a panel beside it; make pictures draws docs/pictures
 #   make doctor   CONFIG=file (EMAIL=address): checks a configuration against its Supabase project (docs/doctor.md)
 #   make lint     style and types; make format corrects what a tool can correct
-#   make contract writes the code that is made from include/holdfast.schema.json; make generate: only bindings
+#   make contract writes the code in git that is made from include/holdfast.schema.json; every make writes the rest
 #   make docs     writes the pages and figures that are made from the code and from measurements
 #   make lock     writes mk/requirements/*.lock again, after a change of a list beside them
 #   make clean    removes what was built; .venv stays
@@ -115,18 +115,27 @@ doctor: build/lib/libholdfast.so | $(PYTHON)
 
 # Tests/docs and Tests/situations check that these pages are current.
 docs: | $(PYTHON)
-	@$(PYTHON) docs/reference.py --write
 	@$(PYTHON) docs/figures.py --write
 	@$(call release,situations,--scratch-path .build-runtime)
 	@.build-runtime/release/situations --write
 
-# What the schema determines. Tests check that it is current.
-contract: generate | $(PYTHON)
-	@$(PYTHON) mk/contract.py
+# What the schema determines, in git or not. Tests check that what is in git is current.
+contract:
+	@python3 mk/contract.py
+	@python3 bindings/generate
 
-# The types and operations of the bindings (bindings/generate).
-generate: | $(PYTHON)
-	@$(PYTHON) bindings/generate
+# What is made from the schema and is not in git: types and operations of the bindings, OpenRPC, the reference. Packages,
+# tests and editors read it, so every make sees to it first, as soon as there is a Python.
+ifneq ($(shell command -v python3),)
+include .build/made.mk
+endif
+.build/made.mk: include/holdfast.schema.json include/holdfast.h $(HTTP_HEADERS) Sources/Base/Version.swift Sources/Base/ErrorCode.swift \
+    Sources/Policy/MessageCode.swift Sources/Policy/MessagesEnglish.swift mk/contract.py docs/reference.py $(wildcard bindings/generate/*.py)
+	@mkdir -p $(@D)
+	@python3 bindings/generate --built
+	@python3 mk/contract.py --built
+	@python3 docs/reference.py
+	@touch $@
 
 C_FILES = $$(git ls-files '*.c' '*.h')
 # Python with checked types. mypy takes one suite at a time, as each has a module `conftest`.

@@ -4,8 +4,9 @@
     Sources/Holdfast/Operations.swift   the exported function of each operation
     include/holdfast.openrpc.json       the operations as methods of OpenRPC
 
-Run it without arguments after a change of the schema (`make contract`); `--check` only reports
-stale files.
+Run it without arguments after a change of the schema (`make contract`). `--built` writes the last
+one, which is not in git: every run of make does so. `--check` only reports which of the others are
+stale.
 """
 
 from __future__ import annotations
@@ -210,25 +211,27 @@ def openrpc(schema: dict[str, Any]) -> str:
 def main() -> int:
     """Write the files, or check whether they are current."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--built", action="store_true")
     parser.add_argument("--check", action="store_true")
-    check = parser.parse_args().check
+    arguments = parser.parse_args()
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
-    files = {
-        "Sources/Holdfast/Operation.swift": names(schema),
-        "Sources/Holdfast/Operations.swift": functions(schema),
-        "include/holdfast.openrpc.json": openrpc(schema),
-    }
+    files: dict[str, str] = {}
+    if not arguments.built:
+        files["Sources/Holdfast/Operation.swift"] = names(schema)
+        files["Sources/Holdfast/Operations.swift"] = functions(schema)
+    if not arguments.check:
+        files["include/holdfast.openrpc.json"] = openrpc(schema)
     stale = 0
     for name, text in files.items():
         path = ROOT / name
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
         stale += 1
-        if check:
+        if arguments.check:
             print(f"{name} is not current: run make contract", file=sys.stderr)
         else:
             path.write_text(text, encoding="utf-8")
-    return 1 if check and stale else 0
+    return 1 if arguments.check and stale else 0
 
 
 if __name__ == "__main__":

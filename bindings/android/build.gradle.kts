@@ -23,8 +23,8 @@ android {
 
   externalNativeBuild { cmake { path = file("CMakeLists.txt") } }
 
-  sourceSets["main"].java.srcDirs("src/main/java", "../jvm/java", "../jvm/okhttp")
-  sourceSets["main"].kotlin.srcDirs("../jvm/kotlin")
+  sourceSets["main"].java.srcDirs("src/main/java", "../jvm/java", "../jvm/generated/java", "../jvm/okhttp")
+  sourceSets["main"].kotlin.srcDirs("../jvm/kotlin", "../jvm/generated/kotlin")
 
   compileOptions {
     sourceCompatibility = JavaVersion.VERSION_1_8

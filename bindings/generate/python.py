@@ -29,6 +29,13 @@ NOTICE = (
 )
 #: The characters of the longest line, with its end.
 LINE = 101
+#: The descriptions stand once; those of a coroutine have `await` in their example.
+DESCRIBED = """
+
+for _name in OPERATIONS:
+    if _text := getattr(Operations, _name).__doc__:
+        getattr(AsyncOperations, _name).__doc__ = _text.replace(">>> app.", ">>> await app.")
+"""
 SCALARS = {
     "string": "str",
     "boolean": "bool",
@@ -179,7 +186,7 @@ def operations(model: Model, *, asynchronous: bool = False) -> str:
     class_name, owner = (
         ("AsyncOperations", "AsyncHoldfast") if asynchronous else ("Operations", "Holdfast")
     )
-    docstrings = Docstrings(model, asynchronous=asynchronous)
+    docstrings = Docstrings(model)
     methods: list[str] = []
     names = set()
     for one in model.operations:
@@ -187,13 +194,14 @@ def operations(model: Model, *, asynchronous: bool = False) -> str:
         parameter = f"request: {one.request}" + (" | None = None" if one.optional else "")
         methods.append(
             signature(f"    {define} {one.name}(", f"self, {parameter}", f") -> {one.reply}:\n")
-            + docstrings.of(one)
+            + ("" if asynchronous else docstrings.of(one))
             + f'        return cast({one.reply}, {wait}self._call("{one.name}", request))\n'
         )
     imports = "".join(f"    {name},\n" for name in sorted(names))
     return (
         NOTICE.format(about="One method for every operation of the library.")
         + "\nfrom collections.abc import Mapping\nfrom typing import Any, cast\n\n"
+        + ("from .operations import OPERATIONS, Operations\n" if asynchronous else "")
         + f"from .types import (\n{imports})\n\n"
         + ("\n" if asynchronous else operation_names(model))
         + f"class {class_name}:\n"
@@ -201,6 +209,7 @@ def operations(model: Model, *, asynchronous: bool = False) -> str:
         + f"    {define} _call(self, name: str, request: Mapping[str, Any] | None) -> object:\n"
         + "        raise NotImplementedError\n\n"
         + "\n".join(methods)
+        + (DESCRIBED if asynchronous else "")
     )
 
 

@@ -28,10 +28,9 @@ INDENT = 8
 class Docstrings:
     """Writes docstrings."""
 
-    def __init__(self, model: Model, *, asynchronous: bool) -> None:
+    def __init__(self, model: Model) -> None:
         """Takes the whole schema."""
         self._model = model
-        self._call = "await app" if asynchronous else "app"
 
     def of(self, operation: Operation) -> str:
         """The docstring of an operation, with its indentation."""
@@ -109,7 +108,7 @@ class Docstrings:
 
     def _example(self, name: str, example: Example) -> list[str]:
         request = "" if not example.request else python(example.request)
-        lines = wrapped(f">>> {self._call}.{name}({request})", 4, 8)
+        lines = wrapped(f">>> app.{name}({request})", 4, 8)
         return lines + (wrapped(python(example.reply), 4) if example.reply is not None else [])
 
 

@@ -24,7 +24,7 @@ compile() {
 }
 
 # Java 8: what Android 7 has, without a conversion of its libraries.
-compile core 8 "$jars/gson.jar:$annotations" $here/java
+compile core 8 "$jars/gson.jar:$annotations" $here/java $here/generated/java
 compile jdk 17 "$work/core:$annotations" $here/jdk
 compile okhttp 8 "$work/core:$jars/okhttp.jar:$jars/okio.jar:$annotations" $here/okhttp
 
@@ -41,7 +41,7 @@ cc -std=c11 -O2 -shared -fPIC -fvisibility=hidden -Wall -Wextra -Werror -D_FORTI
 rm -rf "$work/kotlin"
 "$java_home/bin/java" -cp "$KOTLIN_COMPILER" org.jetbrains.kotlin.cli.jvm.K2JVMCompiler -Werror -language-version 2.1 \
   -api-version 2.1 -jvm-target 1.8 -no-stdlib -no-reflect -module-name holdfast-kotlin -cp "$work/core:$KOTLIN_LIBRARIES" \
-  -d "$work/kotlin" $here/kotlin
+  -d "$work/kotlin" $here/kotlin $here/generated/kotlin
 
 # jar NAME CLASSES... ; the same input makes the same file.
 pack() {
