@@ -33,7 +33,6 @@
  * Files      `data_dir` holds holdfast.db, cache.db (SQLite) and, with the built-in key store,
  *            keys/. Several handles and processes may use one folder at once: what one changes
  *            wakes the hosts of the others (see holdfast_wait and holdfast_wake_fd).
- * Since      0.1, unless a comment says @since.
  *
  * NOTATION   `x?` is optional, `x=v` has the default v, `x|y` is one of several, n is an integer.
  *
@@ -97,7 +96,7 @@ typedef struct holdfast holdfast;
 /* The platform's keychain, as functions. A key has 32 bytes. The names of keys:
  *
  * device     one per installation, HOLDFAST_PROTECT_DEVICE.
- * session    new with every sign-in and unlock, erased by every lock; like device. @since 0.2
+ * session    new with every sign-in and unlock, erased by every lock; like device.
  * biometric  new with every sign-in, HOLDFAST_PROTECT_BIOMETRIC.
  *
  * load   writes the key to `key` (`capacity` bytes of room) and its length to `*length`. OK with
@@ -119,7 +118,7 @@ typedef struct holdfast holdfast;
  *            are not unwound, and its lock stays held. Catch all; return HOLDFAST_KEY_FAILED.
  * Memory     The struct is copied. `context` and the functions must live until destroy() is called:
  *            where memory is collected, hold references until then, for example in a static table.
- * Size       `size` is sizeof(holdfast_keystore). A struct of version 0.1, without `destroy`, works.
+ * Size       `size` is sizeof(holdfast_keystore).
  */
 typedef struct holdfast_keystore {
   size_t size;
@@ -128,12 +127,12 @@ typedef struct holdfast_keystore {
   int32_t (*save)(void *context, const char *name, const uint8_t *key, size_t length,
                   int32_t protection);
   int32_t (*erase)(void *context, const char *name);
-  void (*destroy)(void *context); /* @since 0.2 */
+  void (*destroy)(void *context);
 } holdfast_keystore;
 
 /* ---- Life cycle ------------------------------------------------------------------------------- */
 /* The version of this header: 0.2.0 is 2000. In the preprocessor or a static assertion:
- * #if !HOLDFAST_VERSION_AT_LEAST(0, 2, 0). @since 0.2 */
+ * #if !HOLDFAST_VERSION_AT_LEAST(0, 2, 0). */
 #define HOLDFAST_VERSION_MAJOR 0
 #define HOLDFAST_VERSION_MINOR 2
 #define HOLDFAST_VERSION_PATCH 0
@@ -144,13 +143,13 @@ typedef struct holdfast_keystore {
 /* The version of the library, "MAJOR.MINOR.PATCH". Static; never NULL. */
 const char *holdfast_version(void);
 
-/* The same as a number: a host needs at least its header's HOLDFAST_VERSION_NUMBER. @since 0.2 */
+/* The same as a number: a host needs at least its header's HOLDFAST_VERSION_NUMBER. */
 int32_t holdfast_version_number(void);
 
 /* What the library consists of, as JSON. Static; never NULL.
  * {"version":"0.2.0","abi":1,"flavour":"embedded|runtime|bundled","sqlite":"3.40.1",
  *  "libsodium":"1.0.18","jansson":"2.14"}
- * `abi`: the number in the soname. A bundled library has the other three inside. @since 0.2 */
+ * `abi`: the number in the soname. A bundled library has the other three inside. */
 const char *holdfast_build_info(void);
 
 /* Open a data folder; create it with mode 0700 if absent. Reads no key, uses no network.
@@ -187,7 +186,7 @@ void holdfast_close(holdfast *self);
 /* Zero and release a reply. Accepts NULL. */
 void holdfast_free(void *reply);
 
-/* The number of open handles and unreleased replies in this process, for leak tests. @since 0.2 */
+/* The number of open handles and unreleased replies in this process, for leak tests. */
 int64_t holdfast_live_count(void);
 
 /* Send log lines for developers to `fn`, process-wide. The library calls fn(context, level, line)
@@ -200,7 +199,7 @@ void holdfast_log(int32_t level, holdfast_log_fn fn, void *context);
 /* Make a call by the name of its operation: holdfast_call(self, "queue_add", request, &reply) is
  * holdfast_queue_add(self, request, &reply). It has every operation of the schema's x-operations
  * but open, so a binding needs no other function for them.
- * Errors: request.unknown_operation (INVALID), which suggests a near name. @since 0.2 */
+ * Errors: request.unknown_operation (INVALID), which suggests a near name. */
 int32_t holdfast_call(holdfast *self, const char *operation, const char *request, char **reply);
 
 /* Set the clock of a handle that was opened with "clock":"manual", for tests.
@@ -244,7 +243,7 @@ int32_t holdfast_sign_in_complete(holdfast *self, const char *request, char **re
  * shown before it. `cancelled` is false if none was under way, which is no error.
  * Ends all sign-ins in a browser, also those that another handle on the folder began: a callback
  * that comes later is refused with sign_in.cancelled. An exchange in flight signs nobody in, and
- * the session that the server made is ended there. @since 0.2 */
+ * the session that the server made is ended there. */
 int32_t holdfast_sign_in_cancel(holdfast *self, const char *request, char **reply);
 
 /* Decide what to show at a cold start, from disk alone. {} -> decision. Call it first after
@@ -288,7 +287,7 @@ int32_t holdfast_session_status(holdfast *self, const char *request, char **repl
  * refused, is refreshed first: session.refreshing, with detail.wait_ms, and an event token_changed
  * once there is another one. After the first call the event also tells of every other new token.
  * Errors: session.none, session.locked (also before anybody came in on this handle),
- * session.refreshing (STATE, retryable), keystore.* (KEYSTORE). @since 0.2 */
+ * session.refreshing (STATE, retryable), keystore.* (KEYSTORE). */
 int32_t holdfast_session_token(holdfast *self, const char *request, char **reply);
 
 /* Log out. {"scope":"local|global"="local","discard":bool=false,"confirm_unsent":n?} ->
@@ -455,7 +454,7 @@ int32_t holdfast_complete(holdfast *self, const char *request, char **reply);
 /* Pass the outcome of a key request: {"id":n,"result":"ok|not_found|locked|cancelled|failed|lockout|
  * lockout_permanent|not_enrolled|invalidated|unavailable","value":"base64"?} -> {"accepted":bool}.
  * value: the key that a load found. Until the answers are there, decisions are `wait` and calls that
- * need a key fail with keystore.pending (KEYSTORE, retryable). @since 0.2 */
+ * need a key fail with keystore.pending (KEYSTORE, retryable). */
 int32_t holdfast_key_complete(holdfast *self, const char *request, char **reply);
 
 /* Block until holdfast_poll() has something to return, for at most timeout_ms (negative: no limit).

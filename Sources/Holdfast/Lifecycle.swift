@@ -107,18 +107,12 @@ private func keyStore(
   _ given: UnsafePointer<holdfast_keystore>?
 ) throws(Failure) -> (any KeyStore)? {
   guard let given else { return nil }
-  // Only `size` may be read before the size of the struct is known. A host that was compiled with an
-  // older header has a shorter struct, which ends before `destroy`.
-  let bytes = UnsafeRawPointer(given)
-  let size = bytes.load(as: Int.self)
-  guard size >= MemoryLayout<holdfast_keystore>.size - MemoryLayout<UInt>.size else {
+  // Only `size` may be read before the size of the struct is known.
+  guard UnsafeRawPointer(given).load(as: Int.self) >= MemoryLayout<holdfast_keystore>.size else {
     throw Failure(
       .requestInvalidValue, "size is not sizeof(holdfast_keystore)", field: "/keystore/size")
   }
-  var it = holdfast_keystore()
-  withUnsafeMutableBytes(of: &it) { copy in
-    copy.copyMemory(from: UnsafeRawBufferPointer(start: bytes, count: min(size, copy.count)))
-  }
+  let it = given.pointee
   guard let load = it.load, let save = it.save, let erase = it.erase else {
     throw Failure(
       .requestMissingField, "load, save and erase are required", field: "/keystore")

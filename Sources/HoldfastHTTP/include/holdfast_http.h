@@ -71,9 +71,9 @@ typedef struct holdfast_http holdfast_http;
  *                                (SHA-256 in base64, several joined by ";"), beside being trusted
  *    "proxy":"http://..."|null,  null: from the environment (https_proxy, no_proxy, ...);
  *                                "": none
- *    "thread":true,              false: no thread, see holdfast_http_run(). Linux only. @since 0.2
+ *    "thread":true,              false: no thread, see holdfast_http_run(). Linux only.
  *    "log_level":0..3|null,      lines of the library's log up to this level (0 error, 1 warning,
- *                                2 info, 3 debug) are events. @since 0.2
+ *                                2 info, 3 debug) are events.
  *    "user_agent":"..."}         default: holdfast/VERSION
  *
  * TLS is of version 1.2 or newer. Each request's `timeout_ms` limits its total time. When a request
@@ -89,7 +89,7 @@ typedef struct holdfast_http holdfast_http;
  * Errors: HOLDFAST_INVALID (options: not an object, an unknown field, a wrong type or value, a
  * ca_file or ca_path that cannot be read, or "thread":false where there is no epoll),
  * HOLDFAST_STATE (the handle has a driver), HOLDFAST_CLOSED and HOLDFAST_FORKED (the handle),
- * HOLDFAST_NOMEM, HOLDFAST_INTERNAL (libcurl or a thread would not start). @since 0.1
+ * HOLDFAST_NOMEM, HOLDFAST_INTERNAL (libcurl or a thread would not start).
  */
 int32_t holdfast_http_start(holdfast *self, const char *options, holdfast_http **driver);
 
@@ -105,7 +105,7 @@ int32_t holdfast_http_start(holdfast *self, const char *options, holdfast_http *
  * Errors: HOLDFAST_CLOSED (the driver was stopped or its handle is closed: take the events that are
  * left, remove the watch, stop the driver; timeout_ms is -1), HOLDFAST_BUSY (another thread is in
  * this call, or a function of the key store or the log made it; timeout_ms is -1), HOLDFAST_STATE
- * (the driver has a thread), HOLDFAST_FORKED. @since 0.2
+ * (the driver has a thread), HOLDFAST_FORKED.
  */
 int32_t holdfast_http_run(holdfast_http *driver, int32_t *timeout_ms);
 
@@ -114,7 +114,7 @@ int32_t holdfast_http_run(holdfast_http *driver, int32_t *timeout_ms);
  * holdfast_http_run() has something to do, from the start on. It stays the same until the driver is
  * stopped. Watch it for reading (level-triggered, the default of poll() and of GLib, libuv and Qt);
  * never read, write or close it. Remove the watch before holdfast_http_stop(), which closes it.
- * -1 for a driver with a thread, a stopped or invalid one, and in a child process. @since 0.2
+ * -1 for a driver with a thread, a stopped or invalid one, and in a child process.
  */
 int32_t holdfast_http_fd(holdfast_http *driver);
 
@@ -126,7 +126,7 @@ int32_t holdfast_http_fd(holdfast_http *driver);
  * thread is in holdfast_http_run(), it returns at once and the worker ends afterwards. Events that
  * were not taken are dropped; those that a user must learn of come again with the next driver.
  * NULL, a stopped or an invalid driver is ignored. The handle may be closed before or after: a
- * driver whose handle is closed sends nothing more, and must still be stopped. @since 0.1
+ * driver whose handle is closed sends nothing more, and must still be stopped.
  */
 void holdfast_http_stop(holdfast_http *driver);
 
@@ -138,7 +138,7 @@ void holdfast_http_stop(holdfast_http *driver);
  * that takes no events slows nothing else: some hundred are kept for it, and all others in the
  * library until it takes them. Errors: HOLDFAST_NOT_FOUND (none came in that time), HOLDFAST_CLOSED
  * (the driver was stopped, or its handle is closed and all events are taken), HOLDFAST_INVALID
- * (event is NULL), HOLDFAST_FORKED, HOLDFAST_NOMEM. @since 0.1
+ * (event is NULL), HOLDFAST_FORKED, HOLDFAST_NOMEM.
  */
 int32_t holdfast_http_next(holdfast_http *driver, int32_t timeout_ms, char **event);
 
@@ -146,7 +146,7 @@ int32_t holdfast_http_next(holdfast_http *driver, int32_t timeout_ms, char **eve
  * Acknowledge the events up to `seq`, after the user has learned of them: the worker polls at once
  * with {"ack":seq} (with "thread":false, the descriptor becomes readable). Without it, events that
  * a user must learn of come again after a restart. Errors: HOLDFAST_INVALID (seq below 0 or above
- * 2^53), HOLDFAST_CLOSED, HOLDFAST_FORKED. @since 0.1
+ * 2^53), HOLDFAST_CLOSED, HOLDFAST_FORKED.
  */
 int32_t holdfast_http_ack(holdfast_http *driver, int64_t seq);
 
@@ -179,13 +179,12 @@ int32_t holdfast_http_ack(holdfast_http *driver, int64_t seq);
  *               being closed
  *   close       {} -> {}. holdfast_http_stop() and holdfast_close(), from any thread, also again,
  *               and while others wait in event_next
- * @since 0.2
  */
 char *holdfast_http_call(int64_t app, const char *operation, const char *request);
 
 /* Zero the text of an event, or of a reply of holdfast_http_call(), and release it. A text from
  * malloc() may be released with it too, as a request with a password. NULL is ignored. Not for
- * replies of holdfast.h. @since 0.1 */
+ * replies of holdfast.h. */
 void holdfast_http_free(char *text);
 
 #ifdef __cplusplus

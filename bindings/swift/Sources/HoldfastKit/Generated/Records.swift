@@ -585,7 +585,7 @@ public struct Decision: Codable, Sendable, Hashable {
   public var deadline: Instant?
   /// Counts the decisions of this handle, replies and events alike. Show a decision only if its
   /// number is higher than that of the one on the screen: an older event can arrive after the reply
-  /// of a newer call. A new handle counts from 1. @since 0.2
+  /// of a newer call. A new handle counts from 1.
   public var number: Int
 
   public init(
