@@ -76,7 +76,7 @@ ARM64_HOST := $(ARM64)/cc -std=gnu11 -O1 -g -Wall -Wextra -Werror -pthread -Iinc
 
 build/lib-arm64/libholdfast_http.so: $(HTTP_SOURCES) $(HTTP_HEADERS) $(wildcard Sources/HoldfastHTTP/*.h) build/lib-arm64/libholdfast.so
 	@$(ARM64)/cc -shared -fPIC -O2 $(filter-out -fcf-protection,$(HTTP_FLAGS)) -o $@ $(HTTP_SOURCES) \
-	  -Wl,-soname,libholdfast_http.so.$(ABI) -Lbuild/lib-arm64 -lholdfast -lcurl -ljansson
+	  -Wl,-soname,libholdfast_http.so.$(ABI) -Lbuild/lib-arm64 -lholdfast -lcurl $(call jansson,hfh_no_stdin)
 	$(SONAME_LINK)
 
 $(ARM64_BIN)/tour: $(wildcard examples/c/*.c examples/c/*.h) include/holdfast.h build/lib-arm64/libholdfast_http.so

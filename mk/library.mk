@@ -2,7 +2,10 @@
 
 SOURCES := Package.swift $(shell find Sources -name '*.swift' -o -name '*.c' -o -name '*.h' -o -name '*.modulemap') \
   include/holdfast.h include/module.modulemap
-LIBRARIES := -lsqlite3 -lsodium -ljansson
+# jansson inside and hidden: that of the host stays as it is. Debian's archive is position-independent but for
+# json_loadf(), which nothing calls and which reads stdin; $(call jansson,POINTER) gives it another pointer.
+jansson = -l:libjansson.a -Wl,--defsym=stdin=$(1)
+LIBRARIES := -lsqlite3 -lsodium $(call jansson,platform_no_stdin)
 SWIFT_STATIC := $(TOOLCHAIN)/lib/swift_static/linux
 SWIFT_RUNTIME := $(SWIFT_STATIC)/$(shell uname -m)/swiftrt.o -L$(SWIFT_STATIC) -lswiftCore \
   -lstdc++ -lm -ldl -pthread
@@ -79,16 +82,16 @@ build/lib/libholdfast_http.so: $(HTTP_SOURCES) $(HTTP_HEADERS) $(wildcard Source
     build/lib/libholdfast.so .build/holdfast_http.map | .build/checked-http
 	@$(CLANG) -shared -fPIC -O2 -g $(HTTP_FLAGS) \
 	  -o $@ $(HTTP_SOURCES) -Wl,--version-script=.build/holdfast_http.map,-z,nodelete,-z,relro,-z,now,--build-id \
-	  -Wl,-soname,libholdfast_http.so.$(ABI) -Lbuild/lib -lholdfast -lcurl -ljansson -Wl,-rpath,'$$ORIGIN'
+	  -Wl,-soname,libholdfast_http.so.$(ABI) -Lbuild/lib -lholdfast -lcurl $(call jansson,hfh_no_stdin) -Wl,-rpath,'$$ORIGIN'
 	$(call stripped,$@)
 	$(SONAME_LINK)
 
 # ---- static archives, for `make install` ----
 
-# $(call merged,OBJECTS,OPTIONS): an archive of one object, in which only holdfast_* is visible, so that nothing of it
-# can clash with the host's functions.
+# $(call merged,OBJECTS,OPTIONS): an archive of one object with jansson inside, in which only holdfast_* is visible, so
+# that nothing of it can clash with the host's functions.
 define merged
-@ld -r --force-group-allocation $(2) -o $@.o $(1)
+@ld -r --force-group-allocation $(2) -o $@.o $(1) $$($(CLANG) -print-file-name=libjansson.a)
 @objcopy --strip-debug --wildcard --keep-global-symbol='holdfast_*' $@.o
 @rm -f $@
 @ar rcD $@ $@.o
@@ -98,7 +101,7 @@ endef
 # The linker keeps what the functions of the header use.
 build/lib/libholdfast.a: .build-embedded/release/libHoldfastStatic.a
 	@mkdir -p $(@D)
-	$(call merged,--whole-archive $<,--wrap=free --gc-sections \
+	$(call merged,--whole-archive $< --no-whole-archive,--wrap=free --gc-sections --defsym=stdin=platform_no_stdin \
 	  $$(nm -g --defined-only $< 2> /dev/null | awk '$$3 ~ /^holdfast_/ {print "-u", $$3}'))
 
 .build/http/%.o: Sources/HoldfastHTTP/%.c $(HTTP_HEADERS) $(wildcard Sources/HoldfastHTTP/*.h) include/holdfast.h | .build/checked-http
@@ -107,7 +110,7 @@ build/lib/libholdfast.a: .build-embedded/release/libHoldfastStatic.a
 
 build/lib/libholdfast_http.a: $(HTTP_SOURCES:Sources/HoldfastHTTP/%.c=.build/http/%.o)
 	@mkdir -p $(@D)
-	$(call merged,$^)
+	$(call merged,$^,--defsym=stdin=hfh_no_stdin)
 
 ARCHIVES := build/lib/libholdfast.a $(HTTP_LIBRARY:.so=.a)
 

@@ -62,7 +62,7 @@ build/fuzz/holdfast.dict: Tests/fuzz/tables.py Tests/fuzz/server.words Tests/fuz
 
 build/fuzz/fuzz: Tests/fuzz/fuzz.c $(SCRIPTED) $(FUZZ_HEADERS) .build-asan/release/libHoldfastStatic.a
 	@$(CLANG) $(HOST_FLAGS) -fuse-ld=lld -fsanitize=address,undefined,fuzzer -o $@ $(filter %.c,$^) \
-	  -Wl,--whole-archive $(filter %.a,$^) -Wl,--no-whole-archive -Wl,--wrap=free,--wrap=getrandom $(LIBRARIES) -lm
+	  -Wl,--whole-archive $(filter %.a,$^) -Wl,--no-whole-archive -Wl,--wrap=free,--wrap=getrandom -lsqlite3 -lsodium -ljansson -lm
 
 build/fuzz/replay: Tests/fuzz/replay.c $(SCRIPTED) $(FUZZ_HEADERS) build/lib/libholdfast.so
 	@$(CLANG) $(HOST_FLAGS) -o $@ $(filter %.c,$^) -Lbuild/lib -lholdfast -lsodium -ljansson

@@ -1,8 +1,8 @@
 /* Memory: zeroing, allocation failures, and replies.
  *
  * The library must not leave secrets in freed memory. It is linked with --wrap=free, so that each
- * of its calls of free() goes to __wrap_free(), which zeroes the block first. jansson may be shared
- * with the host; its allocation functions are replaced by ones that zero on release and note a
+ * of its calls of free() goes to __wrap_free(), which zeroes the block first. jansson is inside the
+ * library, hidden; its allocation functions are replaced by ones that zero on release and note a
  * failed allocation. A call of the API clears that note at its start and checks it before it
  * commits or replies. */
 #define _GNU_SOURCE
@@ -150,11 +150,8 @@ void platform_memory_begin(void) {
     plain_free(made);
 }
 
-/* The allocation function that our hook calls. */
-static _Atomic(json_malloc_t) beneath;
-
 static void *allocate_or_note(size_t size) {
-  void *bytes = atomic_load(&beneath)(size);
+  void *bytes = malloc(size);
   if (bytes != NULL || size == 0)
     return bytes;
   exhausted = true;
@@ -162,25 +159,21 @@ static void *allocate_or_note(size_t size) {
   if (given == NULL)
     return NULL;
   plain_free(given);
-  return atomic_load(&beneath)(size);
+  return malloc(size);
 }
 
+/* Not over another allocator: a SwiftPM build shares jansson with its host. */
 void platform_install_allocator(void) {
   json_malloc_t allocate = NULL;
   json_free_t release = NULL;
-  json_free_t plain = real_free != NULL ? real_free : free;
   json_get_alloc_funcs(&allocate, &release);
-  /* jansson's hook applies to the whole process. Over plain malloc and free it can be installed at
-   * any time: __wrap_free also releases blocks that were allocated before, and free those allocated
-   * since. A host's own allocator is wrapped only once, so that two copies of this library do not
-   * wrap each other. */
-  bool is_plain = allocate == malloc;
-  json_malloc_t none = NULL;
-  if (!is_plain && !atomic_compare_exchange_strong(&beneath, &none, allocate))
-    return;
-  atomic_store(&beneath, allocate);
-  json_set_alloc_funcs(allocate_or_note, is_plain && release == plain ? __wrap_free : release);
+  if (allocate == malloc)
+    json_set_alloc_funcs(allocate_or_note, __wrap_free);
 }
+
+/* Debian's archive of jansson is position-independent but for json_loadf(), which nothing calls and
+ * which reads stdin. The linker gives it this instead (mk/library.mk). */
+PLATFORM_HIDDEN void *platform_no_stdin = NULL;
 
 /* ---- texts ---- */
 

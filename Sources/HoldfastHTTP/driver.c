@@ -10,7 +10,7 @@
 #include "driver.h"
 
 #include <fcntl.h>
-#ifdef __GLIBC__
+#ifndef __APPLE__
 #include <malloc.h>
 #endif
 #include <signal.h>
@@ -146,27 +146,21 @@ static void in_child(void) {
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 static bool ready = false;
 
-#ifdef __GLIBC__
+/* Requests with credentials pass through jansson, which is inside the driver, hidden. */
+#ifdef __APPLE__
+static void zero_what_jansson_frees(void) {}
+#else
 static void zeroing_free(void *bytes) {
   if (bytes == NULL)
     return;
   explicit_bzero(bytes, malloc_usable_size(bytes));
   free(bytes);
 }
-
-/* Requests with credentials pass through jansson, so it must zero what it frees. Its hook applies
- * to the whole process; it is set only over plain malloc and free, which stay interchangeable with
- * it. The core sets an equal hook, but may be linked with its own copy of jansson. */
-static void zero_what_jansson_frees(void) {
-  json_malloc_t allocate = NULL;
-  json_free_t release = NULL;
-  json_get_alloc_funcs(&allocate, &release);
-  if (allocate == malloc && release == free)
-    json_set_alloc_funcs(malloc, zeroing_free);
-}
-#else
-static void zero_what_jansson_frees(void) {}
+static void zero_what_jansson_frees(void) { json_set_alloc_funcs(malloc, zeroing_free); }
 #endif
+
+/* For json_loadf(), which nothing calls (mk/library.mk). */
+__attribute__((visibility("hidden"))) void *hfh_no_stdin = NULL;
 
 static void prepare(void) {
   zero_what_jansson_frees();

@@ -27,7 +27,7 @@ typedef enum {
   OP_SHM_LOCK,
   OP_SHM_MAP,
   OP_SQLITE_MEMORY,
-  OP_JSON_MEMORY,
+  OP_MEMORY,
   OP_SECRET_MEMORY,
   OP_KINDS
 } op_kind;
@@ -71,7 +71,7 @@ void vfs_register(void);
 
 /* ---- memory.c: allocators that can refuse ---- */
 
-/* Call it before any function of SQLite, jansson or the library. */
+/* Call it before any function of SQLite or the library. */
 void memory_install(void);
 
 /* ---- trace.c: records writes and syncs; computes the files that a power cut leaves ---- */

@@ -122,7 +122,7 @@ void faults_run(const plan *how) {
 
 void memory_run(const plan *how) {
   run(how, OP_SQLITE_MEMORY, OP_SECRET_MEMORY,
-      "refused allocations of SQLite, jansson and libsodium");
+      "refused allocations of SQLite, libsodium, and of jansson and the C code in the library");
 }
 
 void replay_run(const plan *how, int chapter, fault chosen) {

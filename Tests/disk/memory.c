@@ -4,8 +4,11 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <sqlite3.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 static sqlite3_mem_methods plain;
 
@@ -14,7 +17,28 @@ static void *retake(void *bytes, int size) {
   return fault_at(OP_SQLITE_MEMORY) ? NULL : plain.xRealloc(bytes, size);
 }
 
-static void *take_json(size_t size) { return fault_at(OP_JSON_MEMORY) ? NULL : malloc(size); }
+/* Where the library's code is. What it allocates with malloc() is jansson's, a text or a reply. */
+static uintptr_t code;
+static size_t code_size;
+
+void *__libc_malloc(size_t size);
+void *malloc(size_t size) {
+  bool is_librarys = (uintptr_t)__builtin_return_address(0) - code < code_size;
+  return is_librarys && fault_at(OP_MEMORY) ? NULL : __libc_malloc(size);
+}
+
+static int find_code(struct dl_phdr_info *info, size_t size, void *name) {
+  (void)size;
+  if (strstr(info->dlpi_name, name) == NULL)
+    return 0;
+  for (int number = 0; number < info->dlpi_phnum; number++) {
+    if (info->dlpi_phdr[number].p_type == PT_LOAD && (info->dlpi_phdr[number].p_flags & PF_X) != 0) {
+      code = info->dlpi_addr + info->dlpi_phdr[number].p_vaddr;
+      code_size = info->dlpi_phdr[number].p_memsz;
+    }
+  }
+  return 1;
+}
 
 void *sodium_malloc(size_t size);
 void *sodium_malloc(size_t size) {
@@ -37,5 +61,6 @@ void memory_install(void) {
   refusing.xRealloc = retake;
   if (sqlite3_config(SQLITE_CONFIG_MALLOC, &refusing) != SQLITE_OK)
     die("SQLite rejected the allocator");
-  json_set_alloc_funcs(take_json, free);
+  if (dl_iterate_phdr(find_code, "libholdfast.so") == 0 || code_size == 0)
+    die("the library's code was not found");
 }

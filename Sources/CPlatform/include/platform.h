@@ -35,8 +35,8 @@ PLATFORM_HIDDEN const char *platform_build_info(const char *version, int32_t abi
 
 /* Zero memory; the optimiser does not remove the call. */
 PLATFORM_HIDDEN void platform_zero(void *bytes, size_t count);
-/* Make jansson zero memory when it frees it, unless the host has installed an own allocator, and
- * note failed allocations for platform_memory_exhausted(). */
+/* Make jansson zero memory when it frees it, and note failed allocations for
+ * platform_memory_exhausted(). */
 PLATFORM_HIDDEN void platform_install_allocator(void);
 /* Whether an allocation of jansson has failed in this thread since platform_memory_begin(). jansson
  * does not always report that: its parser drops bytes that it has no room for (2.14, `lex_save`).
