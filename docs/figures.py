@@ -25,7 +25,7 @@ RECORDED = ROOT / "Tests/benchmarks/recorded.json"
 OPEN, CLOSE = "<!-- figures -->", "<!-- /figures -->"
 
 LIBRARIES = {
-    "lib/libholdfast.so": "Embedded Swift; needs SQLite, libsodium, jansson and libc",
+    "lib/libholdfast.so": "Embedded Swift; needs SQLite, libsodium and libc",
     "lib-bundled/libholdfast.so": "the same with those three inside; needs libc only",
     "lib-musl/libholdfast.so": "the same for musl, with those three inside",
     "lib-arm64/libholdfast.so": "Embedded Swift for arm64 Linux",
