@@ -31,6 +31,12 @@ PLATFORM_HIDDEN const char *platform_build_info(const char *version, int32_t abi
                                                 const char *sqlite, const char *libsodium,
                                                 const char *jansson);
 
+/* ---- addresses ---- */
+
+/* The bytes of an IP address, and their number: 4, 16, or 0 for a text that is no address. IPv4 has
+ * four decimal numbers: no fewer, and no other base. */
+PLATFORM_HIDDEN int platform_address(const uint8_t *text, size_t count, uint8_t bytes[16]);
+
 /* ---- memory ---- */
 
 /* Zero memory; the optimiser does not remove the call. */
