@@ -153,3 +153,14 @@ def table_of(reply: Reply) -> str:
     found = re.search(r"permission denied for (table|view|function|schema) \"?(\w+)", reply.message)
     return f" ({found[1]} {found[2]})" if found else ""
 
+
+def type_of(reply: Reply) -> str:
+    """The type of a column that does not take a value; empty where the server does not name it."""
+    found = re.search(r"invalid input (?:syntax for type|value for enum) ([\w ]+)", reply.message)
+    return found[1].strip() if found else ""
+
+
+def empty_column(reply: Reply) -> str:
+    """The column that must have a value and has none."""
+    found = re.search(r'column "(\w+)"', reply.message)
+    return found[1] if reply.code == "23502" and found else ""
